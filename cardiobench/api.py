@@ -1,4 +1,4 @@
-"""The Python API: what the command line does, as functions."""
+"""The Python API: the commands of the command line as functions."""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -31,9 +31,9 @@ def evaluate(
 
     Args:
         model: Hub id, local folder, `package.module:Class`, `path/to/file.py:Class`, an encoder object, or several.
-        tasks: task or dataset names; empty = every task of the model's modality that has data here.
-        protocols: names; empty = the default ones.
-        options: further fields of `RunConfig`, such as `data_dir`, `output_dir`, `allow_missing`, `limit`.
+        tasks: Task or dataset names; empty = every task of the model's modality that has data here.
+        protocols: Names; empty = the default ones.
+        options: Further fields of `RunConfig`, such as `data_dir`, `output_dir`, `allow_missing`, `limit`.
 
     Returns:
         The results, new and cached, as a list that prints as a table; also saved below `output_dir`.
@@ -75,11 +75,11 @@ def score(
     """Score predictions from anywhere.
 
     Args:
-        predictions: file or frame with id and y_pred or p_<class>, one row per test unit.
-        task: name of the task.
-        references: file made by `cardiobench references`, or such a table as a frame; of another table with id, patient_id,
+        predictions: File or frame with id and y_pred or p_<class>, one row per test unit.
+        task: Name of the task.
+        references: File made by `cardiobench references`, or such a table as a frame; of another table with id, patient_id,
             split and y_true the coverage is not known.
-        allow_missing: score what is there; the verdict is judged as if every missing answer were wrong (`ScoreResult.bounds`).
+        allow_missing: Score what is there; the verdict is judged as if every missing answer were wrong (`ScoreResult.bounds`).
         model_name: Name of the model in tables; empty for that of the file.
         protocol_name: Name of how the predictions came about, such as `fine_tuned`.
         seen_in_pretraining: Datasets that the model saw in training, or "none"; or whether it saw this one. None for what the
@@ -124,7 +124,7 @@ def compare(
         task: Name of the task.
         references: References, as `score` takes them.
         allow_missing: Compare what is there; intervals and p-value hold whatever the missing answers are.
-        options: Of `cardiobench.scoring.compare.compare`: `metric`, `resamples` and `seed`.
+        options: Options of `cardiobench.scoring.compare.compare`: `metric`, `resamples` and `seed`.
 
     Returns:
         Both scores, the difference with its interval, the p-value and the outcome.
@@ -204,13 +204,13 @@ def load_dataset(
     Without data on this machine, the recordings are those that were published on the Hub at this version of the dataset.
 
     Args:
-        name: such as "tmed2" or "cardiobench/tmed2".
-        data_dir: raw or prepared folder; None = CARDIOBENCH_DATA, else the Hub. Generated and bundled data need none.
-        split: one split only.
-        streaming: read rows as they are asked for; from the Hub without downloading the rest. Read a split to its end: a script
+        name: Such as "tmed2" or "cardiobench/tmed2".
+        data_dir: Raw or prepared folder; None = CARDIOBENCH_DATA, else the Hub. Generated and bundled data need none.
+        split: One split only.
+        streaming: Read rows as they are asked for; from the Hub without downloading the rest. Read a split to its end: a script
             that ends in the middle of one may abort at its exit (datasets#7566).
-        allow_missing: go on with an incomplete copy.
-        options: of `DatasetBuilder.download_and_prepare`, such as `num_proc`; for a raw folder.
+        allow_missing: Go on with an incomplete copy.
+        options: Options of `DatasetBuilder.download_and_prepare`, such as `num_proc`; for a raw folder.
 
     Raises:
         MissingData: the data is neither here nor on the Hub, or not complete.

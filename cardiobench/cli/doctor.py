@@ -22,9 +22,9 @@ class Diagnosis:
     """The diagnosis of a model: files, settings, problems and tasks.
 
     Attributes:
-        facts: (what, in words), in the order in which they are printed.
-        answers: a row of `COLUMNS` for every task of the benchmark that the model's kind of recording has.
-        problem: why it would not load; None when it would.
+        facts: Pairs (subject, description) in printing order.
+        answers: A row of `COLUMNS` for every task of the benchmark that the model's kind of recording has.
+        problem: Reason why it would not load; None if it would.
     """
 
     facts: tuple[Fact, ...]
@@ -33,12 +33,12 @@ class Diagnosis:
 
 
 def examine(name: str, *, quick: bool = False, **options: Any) -> Diagnosis:
-    """Report what would be used of a model, whether it would load, and which tasks it can do.
+    """Report the files and settings of a model, whether it would load, and its tasks.
 
     Args:
-        name: as of `load_model`.
-        quick: do not read (or download) the weights.
-        options: further arguments of `load_model`: revision, weights, pooling, variant, precision, trust_remote_code.
+        name: Model name, as in `load_model`.
+        quick: Do not read (or download) the weights.
+        options: Further arguments of `load_model`: revision, weights, pooling, variant, precision, trust_remote_code.
 
     Raises:
         UnknownName: no model of that name.
@@ -78,7 +78,7 @@ def _card_facts(name: str, card: ModelCard | None) -> list[Fact]:
 
 
 def _card_plan(card: ModelCard | None) -> list[Fact]:
-    """List what a card says would be used of a model whose files are not on this machine."""
+    """List the card facts of a model whose files are not on this machine."""
     if card is None:
         return []
     return [

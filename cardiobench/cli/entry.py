@@ -24,7 +24,7 @@ NAMES = {errno.ENAMETOOLONG, errno.EILSEQ, errno.ELOOP}
 NO_MEMORY = ("allocate memory", "not enough memory", "start new thread", "failed to map segment")
 """Words by which libraries say that memory is short in an error of another kind."""
 TOKENS = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
-BROKEN_PIPE = 128 + 13  # as the shell reports a process that SIGPIPE ended
+BROKEN_PIPE = 128 + 13  # Exit code with which a shell reports a process ended by SIGPIPE.
 INTERRUPTED = 128 + 2
 TERMINATED = 128 + 15
 
@@ -41,9 +41,9 @@ def guarded(
     """Parse a command line and run its command; returns the exit code.
 
     Args:
-        build_parser: makes the parser.
-        argv: the command line; None for that of the process.
-        execute: the command; None for the one that the parser chose.
+        build_parser: Makes the parser.
+        argv: The command line; None for that of the process.
+        execute: The command; None for the one that the parser chose.
     """
     prepare_streams()
     arguments = build_parser().parse_args(argv)
@@ -76,7 +76,7 @@ def guarded(
 
 @contextmanager
 def sigterm_interrupts() -> Iterator[None]:
-    """Let SIGTERM raise `Terminated`, so that what is under way is put away and said.
+    """Let SIGTERM raise `Terminated`, so that work in progress is cleaned up and reported.
 
     One of several processes ends at once, as ever: it may wait for the others in a library that hears nothing.
     """
@@ -96,7 +96,7 @@ def _terminate(*_: Any) -> None:
 
 
 def prepare_streams() -> None:
-    """Let standard output and error take any text: what their encoding lacks is written as an escape; closed ones are dropped."""
+    """Make standard output and error accept any text: unencodable characters are escaped, and closed streams ignored."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:

@@ -89,7 +89,7 @@ def read_settings(arguments: argparse.Namespace) -> RunConfig | ScoreConfig:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Do what the flags say; returns the exit code."""
+    """Run the command given by the flags; return the exit code."""
     if arguments.list:
         from cardiobench.cli.commands.list import print_list
         from cardiobench.core.console import Console
@@ -106,7 +106,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def plan_and_print(config: RunConfig, *, as_json: bool = False) -> int:
-    """Print what a run would do; returns the exit code."""
+    """Print the plan of a run; return the exit code."""
     from cardiobench.cli.output import print_dry_run
     from cardiobench.core.console import Console
     from cardiobench.runner.dry_run import dry_run
@@ -120,7 +120,7 @@ def plan_and_print(config: RunConfig, *, as_json: bool = False) -> int:
 
 
 def run_and_print(config: RunConfig | ScoreConfig, *, as_json: bool = False) -> int:
-    """Evaluate or score, print what came out; returns the exit code."""
+    """Evaluate or score and print the outcome; return the exit code."""
     from cardiobench.core.console import Console
 
     console = Console(stdout_is_json=as_json)

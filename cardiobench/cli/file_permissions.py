@@ -13,7 +13,7 @@ from cardiobench.core.setting import parse_options
 from cardiobench.protocols import protocol_class
 from cardiobench.protocols.options import in_file
 
-_SHOWN = 100  # characters of a flag and its value
+_SHOWN = 100  # Characters of a flag and its value.
 
 
 def check_permissions(path: Path, values: Mapping[str, Any], flags: Mapping[str, Any]) -> dict[str, Any]:
@@ -21,7 +21,7 @@ def check_permissions(path: Path, values: Mapping[str, Any], flags: Mapping[str,
 
     Args:
         path: The file.
-        values: Its settings.
+        values: Settings of the file.
         flags: Settings of the command line, which come before those of the file.
 
     Returns:
@@ -52,7 +52,7 @@ def flags_to_repeat(path: Path, values: Mapping[str, Any]) -> Iterator[str]:
         try:
             checked = TypeAdapter(get_type_hints(kind, include_extras=True)[name]).validate_python(value)
         except ValidationError:
-            continue  # likewise
+            continue  # Characters of a field and its value.
         allowed = settings_of(kind)[name].in_file
         if checked == default_of(kind, name) or (allowed(checked) if callable(allowed) else allowed):
             continue
@@ -86,7 +86,7 @@ def _option_in_file(name: str, option: str) -> bool:
     try:
         return in_file(protocol_class(name), option)
     except CardioBenchError:
-        return True  # no such protocol or option, which the run refuses
+        return True  # The run refuses an unknown protocol or option.
 
 
 def _as_flag(flag: str, value: Any) -> str:

@@ -75,7 +75,7 @@ def _shape(annotation: Any, metavar: str | None) -> dict[str, Any]:
 
 
 def whole_number(low: int, high: int) -> Callable[[str], int]:
-    """Return what reads the text of a flag as a whole number from `low` to `high`."""
+    """Return a parser of flag values for whole numbers from `low` to `high`."""
 
     def read(text: str) -> int:
         if not re.fullmatch(r"-?[0-9]{1,18}", text.strip()) or not low <= int(text) <= high:

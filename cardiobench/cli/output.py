@@ -50,7 +50,7 @@ def _print_marked(console: Console, title: str, columns: tuple[str, ...], rows: 
 
 
 def print_summary(console: Console, summary: RunSummary, folder: Path) -> None:
-    """Print results, analyses, what does not apply, what failed, and the files."""
+    """Print results, analyses, inapplicable combinations, failures and files."""
     if not summary.is_main_process:
         return
     print_results(console, summary.results, summary.is_earlier)
@@ -97,13 +97,13 @@ def print_files(console: Console, files: Sequence[Path], folder: Path) -> None:
 
 
 def print_problems(console: Console, problems: Sequence[Problem]) -> None:
-    """Print what is not ranked, drawn or shown, and why."""
+    """Print the results that are not ranked, drawn or shown, with reasons."""
     for problem in problems:
         console.print(f"{problem.consequence}: {problem.file}: {problem.kind}: {problem.message}")
 
 
 def print_dry_run(plan: "DryRun", console: Console) -> None:
-    """Print what a run would do."""
+    """Print the plan of a run."""
     from cardiobench.runner.eta import format_seconds
 
     rows = [

@@ -1,4 +1,4 @@
-"""A run with `--push-to-hub`: what must hold before it starts, and each model's results to its own repository at its end."""
+"""Hub side of a run with `--push-to-hub`: checks before it starts, and the push of each model's results at its end."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,7 +19,7 @@ def check_before_run(models: Sequence[str], resamples: int = RESAMPLES) -> list[
     """Check that the results of these models could be pushed, before hours are spent on them.
 
     Args:
-        models: as they are evaluated.
+        models: Evaluated models.
         resamples: Number of draws of patients in this run.
 
     Returns:
@@ -58,12 +58,12 @@ def check_before_run(models: Sequence[str], resamples: int = RESAMPLES) -> list[
 
 
 def push_all(results: Sequence[ScoreResult], folder: Path, console: Console) -> list[tuple[str, str]]:
-    """Push the results of every model of a run. What cannot be pushed is said, and how to do it later; nothing is lost.
+    """Push the results of every model. Failures are reported together with the command that pushes them later.
 
     Args:
-        results: of the run.
-        folder: where they are on this machine.
-        console: prints what is written, before it is.
+        results: Results to push.
+        folder: Local folder of the results.
+        console: Prints what is written, before it is.
 
     Returns:
         (model, reason) of those that were not pushed.

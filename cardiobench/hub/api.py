@@ -1,4 +1,4 @@
-"""The Hub's client: who is logged in, what a refusal means for the user, and when it is worth trying again."""
+"""Hub client: the logged-in user, the meaning of a refusal, and retries."""
 
 import time
 from collections.abc import Callable
@@ -16,9 +16,9 @@ ATTEMPTS = 5
 TIMEOUT = 60.0
 """Seconds without a byte after which a call counts as not answered."""
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 300.0
-READER, READ_ONLY = "read", "read"  # what whoami calls the role of a member and of a token that may not write
+READER, READ_ONLY = "read", "read"  # Roles that whoami gives to members and tokens without write access.
 BUSY = {408, 425, 500, 502, 503, 504}
-OVERTAKEN = {409, 412}  # somebody else committed in between: read again, merge again
+OVERTAKEN = {409, 412}  # Somebody else committed in between: read and merge again.
 MEANING = {
     400: "the Hub found the files invalid",
     401: "you are not logged in, or the token is not valid. Log in with `hf auth login` or set HF_TOKEN",
@@ -35,9 +35,9 @@ class Account:
     """The account that is logged in.
 
     Attributes:
-        name: of the user.
-        organisations: that the user may write for.
-        may_write: whether the token may write at all.
+        name: User name.
+        organisations: Organisations that the user may write for.
+        may_write: Whether the token may write at all.
     """
 
     name: str
@@ -70,10 +70,10 @@ def call(
     """Ask the Hub, again where that can help.
 
     Args:
-        target: what is asked for, as errors name it.
-        action: the call; it must be possible to repeat it.
-        on_wait: is told before each pause.
-        sleep: waits between tries.
+        target: Requested object, as errors name it.
+        action: The call; it must be possible to repeat it.
+        on_wait: Is told before each pause.
+        sleep: Waits between tries.
 
     Raises:
         HubError: refused, or no answer after several tries.
@@ -88,7 +88,7 @@ def call(
             if pause:
                 on_wait(f"{target}: the Hub did not answer or refused for now; trying again in {pause:g} s")
                 sleep(pause)
-        except (OSError, RuntimeError) as error:  # of the disk, or of hf_xet, which raises the plain classes
+        except (OSError, RuntimeError) as error:  # From the disk or from hf_xet, which raises built-in exceptions.
             raise HubError(
                 f"{target}: {type(error).__name__}: {first_line(error)}. Run the same line again."
             ) from error
@@ -129,8 +129,8 @@ def pause_before_retry(error: BaseException, attempt: int) -> float | None:
     """Return the seconds to wait before trying again; None where trying again is of no use.
 
     Args:
-        error: what the client raised.
-        attempt: how many tries there were before, 0 or more.
+        error: Error raised by the client.
+        attempt: Number of earlier tries, 0 or more.
     """
     if _final(error):
         return None

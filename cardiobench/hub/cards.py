@@ -35,11 +35,11 @@ def merge_results(card: str, name: str, entries: Sequence[Entry], key: Key, sour
     An entry takes the place of the one that holds the same measurements (`key`); what others wrote stays byte for byte.
 
     Args:
-        card: the whole text.
-        name: of the model, for a card without any results.
-        entries: results as they stand in a model-index; all metrics of one share one key.
-        key: what tells measurements apart.
-        source: the card's name, for errors.
+        card: The whole text.
+        name: Model name, for a card without any results.
+        entries: Results as they stand in a model-index; all metrics of one share one key.
+        key: Function that returns the identity of a measurement.
+        source: The card's name, for errors.
 
     Raises:
         BadData: the front matter is not valid YAML, or written in a way that cannot be changed in place.
@@ -168,7 +168,7 @@ def _list_edits(
                 replaced[position] = entry
         elif indices and len(indices) == len(keys):
             removed.append(position)
-        elif indices:  # rewritten by another tool, which put measurements of several people into one entry
+        elif indices:  # Another tool rewrote the card and merged measurements of several people into one entry.
             metrics = yaml_text.child(node.value[position], "metrics")
             assert isinstance(metrics, yaml.SequenceNode), "an entry with measurements has a list of them"
             edits += yaml_text.change_items(text, metrics, {}, indices)
@@ -191,7 +191,7 @@ def _check(before: str, after: str, entries: Sequence[Entry], key: Key, source: 
 
 
 def _well_formed(models: Any) -> bool:
-    """Return whether a model-index is what it should be: models with results with metrics, any of them empty."""
+    """Return whether a model-index is well formed: models with results with metrics, any of them empty."""
 
     def mappings(value: Any) -> bool:
         return value is None or (isinstance(value, list) and all(isinstance(item, dict) for item in value))

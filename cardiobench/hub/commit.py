@@ -1,4 +1,4 @@
-"""One commit to a Hub repository: read what is there, show what would change, commit it; again when overtaken or cut off."""
+"""One commit to a Hub repository: read the files, show the changes, commit; repeat when overtaken or cut off."""
 
 import difflib
 import hashlib
@@ -51,9 +51,10 @@ class RepoOptions:
     """Options for the creation of a repository that does not exist yet.
 
     Attributes:
-        private: only its owners see it.
-        sdk: of a Space.
-        gated: its owners grant access to its files by hand; set before anything is written, on one that exists too.
+        private: Whether only its owners see it.
+        sdk: SDK of a Space.
+        gated: Whether its owners grant access to files by hand; set before anything is written, also for an existing
+            repository.
     """
 
     private: bool = False
@@ -66,11 +67,11 @@ class Snapshot:
     """A repository at one commit.
 
     Attributes:
-        api: the client.
-        target: what was read.
-        commit: of the branch; empty where there is no such repository or branch.
-        private: whether only its owners see it.
-        gated: whether its owners grant access to its files by hand.
+        api: The client.
+        target: Repository that was read.
+        commit: Commit of the branch; empty where there is no such repository or branch.
+        private: Whether only its owners see it.
+        gated: Whether its owners grant access to its files by hand.
     """
 
     api: "HfApi"
@@ -81,7 +82,7 @@ class Snapshot:
 
     @cached_property
     def files(self) -> "Mapping[str, RepoFile]":
-        """Path -> what the Hub knows of the file."""
+        """Hub metadata by file path."""
         from huggingface_hub.hf_api import RepoFile
 
         if not self.commit:
@@ -104,7 +105,7 @@ class Snapshot:
         return {path: content for path in paths if (content := self.read(path)) is not None}
 
     def holds(self, path: str, content: Content | None) -> bool:
-        """Return whether the file is already what it should be; compared by digest, nothing is downloaded."""
+        """Return whether the file already has the desired content; compared by digest, without a download."""
         entry = self.files.get(path)
         if entry is None or content is None:
             return entry is None and content is None
@@ -121,10 +122,10 @@ class CommitResult:
     """The result of a commit.
 
     Attributes:
-        target: the repository.
-        changes: path -> its change as text; empty when everything was there already.
-        url: of the commit or the pull request; empty when nothing was sent.
-        pull_request: whether it waits for the owner.
+        target: The repository.
+        changes: Path -> its change as text; empty when everything was there already.
+        url: URL of the commit or the pull request; empty when nothing was sent.
+        pull_request: Whether it waits for the owner.
     """
 
     target: Target
@@ -146,19 +147,19 @@ def write(
     on_diff: Callable[[str], None] = lambda text: None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> CommitResult:
-    """Bring files of a repository to what they should be, in one commit; no commit when they are so already.
+    """Update files of a repository in one commit; make no commit when nothing changes.
 
     Args:
-        api: the client.
-        target: where to.
-        plan_changes: what the files should be, from what they are.
-        message: first line of the commit; the title of a pull request, by which the same user's open one is found again.
-        dry_run: only show what would change.
-        user: who writes.
-        create: how to make a repository that is not there; None = it has to be there.
-        as_pull_request: ask the owner instead of writing to the branch.
-        on_diff: is called with what changes, before anything is sent.
-        sleep: waits between tries.
+        api: The client.
+        target: Repository and branch to write to.
+        plan_changes: Function from the present files to the desired ones.
+        message: First line of the commit; the title of a pull request, by which the same user's open one is found again.
+        dry_run: Whether to only show the changes.
+        user: Account that writes.
+        create: Settings for creating a missing repository; None requires it to exist.
+        as_pull_request: Ask the owner instead of writing to the branch.
+        on_diff: Is called with what changes, before anything is sent.
+        sleep: Waits between tries.
 
     Raises:
         HubError: refused, or not reached after several tries. Nothing is half written: a commit is there or it is not.
@@ -176,7 +177,7 @@ def write(
         changes = {path: describe(_old(snapshot, path), new, path) for path, new in wanted.items()}
         if ask and not base.pull_request and wanted and not dry_run:
             _open_pull_request(api, target, message, user)
-            return attempt()  # with links into the pull request
+            return attempt()  # Includes links into the pull request.
         if create and create.gated and not snapshot.gated:
             changes = {ACCESS: "+ access: asked for on the page, granted by hand", **changes}
         if changes and changes not in shown:
@@ -289,7 +290,7 @@ def _commit(
         )
     except client_errors():
         raise
-    except ValueError as error:  # how the client says that the Hub's check of a card failed
+    except ValueError as error:  # Prefix with which the client reports that the Hub's check of a card failed.
         raise HubError(f"{target}: the Hub does not accept README.md: {first_line(error)}") from None
     request = target.pull_request
     if not request:
@@ -322,9 +323,9 @@ def describe(old: bytes | None, new: bytes | Path | None, path: str) -> str:
     """Describe the change of one file: a unified diff of text, the size of anything else.
 
     Args:
-        old: content before; None where there was no file.
-        new: content after, a path for what is too large to be compared; None where the file is deleted.
-        path: in the repository.
+        old: Content before; None where there was no file.
+        new: Content after, a path for what is too large to be compared; None where the file is deleted.
+        path: Path in the repository.
     """
     if new is None:
         return f"- {path}: deleted"
@@ -349,7 +350,7 @@ def _printable(text: str) -> str:
 
 
 def _text(content: bytes | None) -> str | None:
-    """Return content as text; empty for no file, None for what is not text."""
+    """Return content as text; empty for no file, None for binary content."""
     try:
         text = (content or b"").decode("utf-8")
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""The front matter of a published dataset's card: what its files hold, and the questions of a page with access requests."""
+"""Front matter of a published dataset's card: facts of its files, and the questions of an access request."""
 
 import io
 from collections.abc import Mapping
@@ -23,8 +23,8 @@ def with_file_facts(card: str, files: Mapping[str, Content]) -> str:
     """Return the card with `size_categories` and `dataset_info`: features, rows and bytes of the Parquet files it names.
 
     Args:
-        card: text of the card; its `configs` say which files are of which split.
-        files: path in the repository -> content, or the file on this machine; only the footers of Parquet files are read.
+        card: Text of the card; its `configs` say which files are of which split.
+        files: Path in the repository -> content, or the file on this machine; only the footers of Parquet files are read.
     """
     from datasets.info import DatasetInfosDict
 
@@ -72,7 +72,7 @@ def _info(data_files: list[dict[str, Any]], files: Mapping[str, Content]) -> "da
 
 
 def with_gate(card: str, spec: DatasetSpec) -> str:
-    """Return the card with what the Hub asks of those who want to see the files."""
+    """Return the card with the form for access requests."""
     agreement = f"I have an agreement of my own for {spec.title}"
     content = {
         f"{GATE}heading": f"Access to {spec.title} is granted by hand",

@@ -106,7 +106,7 @@ def merge(content: bytes | None, new: Sequence[dict[str, Any]], source: str) -> 
 
 
 def _key(entry: Any) -> tuple | None:
-    """Return what identifies a measurement: dataset, task, and the user whose run of this benchmark it is."""
+    """Return the identity of a measurement: dataset, task, and the user who ran this benchmark."""
     if not isinstance(entry, dict) or not isinstance(entry.get("dataset"), dict):
         return None
     source = entry.get("source") or {}

@@ -17,10 +17,10 @@ def entry(result: ScoreResult, user: str, url: str, revision: str | None) -> dic
     """Return one result with all its metrics.
 
     Args:
-        result: of one task under one protocol.
-        user: who ran it.
-        url: of the result file, which has everything.
-        revision: commit of the dataset on the Hub; None where it is not there in this version.
+        result: Result of one task under one protocol.
+        user: User who ran it.
+        url: URL of the complete result file.
+        revision: Commit of the dataset on the Hub; None where it is not there in this version.
     """
     task = catalog.task(result.task)
     spec = catalog.spec(task.dataset)
@@ -47,7 +47,7 @@ def task_type(task: Task, modality: str) -> str:
 
 
 def metric(result: ScoreResult, name: str, user: str) -> dict[str, Any]:
-    """Return one metric; `args` tells what belongs to the number, and whose it is."""
+    """Return one metric; `args` states the context of the number and its author."""
     estimate = result.overall[name]
     args: dict[str, Any] = {
         "benchmark": BENCHMARK,

@@ -56,7 +56,7 @@ def higher_is_better(result: ScoreResult, metric: str) -> bool:
 
 
 def notes(result: ScoreResult, metric: str) -> str:
-    """Return protocol, interval, number of patients, floor, flags: what has to be read with the number."""
+    """Return the context of a number: protocol, interval, number of patients, floor, flags."""
     estimate, floor = result.overall[metric], result.floor
     parts = [f"protocol {result.label}"]
     if not higher_is_better(result, metric):

@@ -39,9 +39,9 @@ def public_result(result: ScoreResult, name: str = "", ids: Collection[str] = ()
     """Return a result as it may be shown to everybody.
 
     Args:
-        result: as it was saved.
-        name: of the model's repository; empty for the name under which it was evaluated.
-        ids: of test units and patients, which no text of it may repeat.
+        result: Result as saved.
+        name: Name of the model's repository; empty for the name under which it was evaluated.
+        ids: Ids of test units and patients, which must not occur in any text.
 
     Returns:
         The same result where there is nothing to hide, else one with a checksum of its own, whose stamp names the
@@ -113,7 +113,7 @@ def ids_below(folder: Path) -> set[str]:
         try:
             frame = read_table(file)[["id", "patient_id"]]
         except (CardioBenchError, KeyError):
-            continue  # of damaged predictions no id went into a result
+            continue  # Ids of damaged predictions never entered a result.
         ids |= set(frame["id"].astype(str)) | set(frame["patient_id"].astype(str))
     return ids
 
@@ -122,8 +122,8 @@ def check_outgoing(path: str, content: Content | None) -> None:
     """Refuse a file that holds a token, or the place of the user's files on this machine.
 
     Args:
-        path: in the repository.
-        content: bytes are searched; of a large file only its name.
+        path: Path in the repository.
+        content: Bytes are searched; of a large file only its name.
 
     Raises:
         LicenceError: it must not leave this machine.

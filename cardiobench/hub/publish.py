@@ -1,4 +1,4 @@
-"""Bringing the project's own repositories on the Hub to what they should be, one commit each."""
+"""Update the project's own repositories on the Hub, one commit each."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,11 +17,11 @@ class Publication:
     """One branch of one repository, as it should be.
 
     Attributes:
-        target: the branch.
-        plan_changes: what its files should be.
-        create: how the repository is made where it is not there.
-        message: of the commit.
-        tag: set on the commit, where there is no such tag yet; empty for none.
+        target: The branch.
+        plan_changes: Function that returns the desired files.
+        create: Settings for creating a missing repository.
+        message: Commit message.
+        tag: Set on the commit, where there is no such tag yet; empty for none.
     """
 
     target: Target
@@ -34,12 +34,12 @@ class Publication:
 def publish(
     publications: Sequence[Publication], *, dry_run: bool, on_diff: Callable[[str], None]
 ) -> tuple[list[CommitResult], list[HubError]]:
-    """Write each; what one repository refuses does not keep the others from being written.
+    """Write each publication; a refusal by one repository does not stop the others.
 
     Args:
-        publications: in this order.
-        dry_run: only show what would be written.
-        on_diff: is called with what changes, and what is unchanged.
+        publications: Publications in writing order.
+        dry_run: Whether to only show the changes.
+        on_diff: Is called with what changes, and what is unchanged.
 
     Returns:
         The results of the commits that succeeded, and the errors of the others.

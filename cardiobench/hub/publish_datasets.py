@@ -49,12 +49,12 @@ def publications(
     """Return the two branches of a dataset's repository: `main`, and `script` with the builder as a loading script.
 
     Args:
-        name: of the dataset.
-        namespace: user or organisation.
-        private: make the repository private.
-        gated: let its owners grant access to its files by hand; the card asks for name, institution and agreement.
-        i_have_the_right: the user has the right to pass the recordings on to those who will see the files.
-        prepared: folder of `cardiobench prepare`, whose recordings go too; None leaves recordings that are there alone.
+        name: Name of the dataset.
+        namespace: User or organisation.
+        private: Make the repository private.
+        gated: Let its owners grant access to its files by hand; the card asks for name, institution and agreement.
+        i_have_the_right: The user has the right to pass the recordings on to those who will see the files.
+        prepared: Folder of `cardiobench prepare`, whose recordings go too; None leaves recordings that are there alone.
 
     Raises:
         LicenceError: the licence lets the recordings go nowhere, or not there.
@@ -118,10 +118,10 @@ def plan_main(name: str, folder: Path | None, restricted: bool, gated: bool = Fa
     """Return files of the main branch.
 
     Args:
-        name: of the dataset.
-        folder: prepared folder with the recordings, where one is given.
-        restricted: the recordings go to a private or gated repository only.
-        gated: the repository will be gated before anything is written.
+        name: Name of the dataset.
+        folder: Prepared folder with the recordings, where one is given.
+        restricted: The recordings go to a private or gated repository only.
+        gated: The repository will be gated before anything is written.
     """
     card = companion_files(name)["README.md"].decode()
     files: dict[str, Content] = dict(companion_files(name))
@@ -161,7 +161,7 @@ def plan_main(name: str, folder: Path | None, restricted: bool, gated: bool = Fa
 
 
 def _absent(folder: Path, note: Preparation) -> dict[str, int]:
-    """Return split -> rows of the release that a copy without `LEFT_OUT` lacks: what it leaves out stays unnamed, and counted."""
+    """Return split -> number of release rows that a copy without `LEFT_OUT` lacks, which stay unnamed but counted."""
     left_out = read_left_out(folder)["split"]
     counts = Counter({split: int(rows) for split, rows in left_out.value_counts().items()})
     return {split: note.absent.get(split, 0) + counts[split] for split in {**note.absent, **counts}}

@@ -22,7 +22,7 @@ def pull(
 
     Args:
         repository: `org/model`.
-        revision: branch, commit, or `refs/pr/<number>` of a pull request.
+        revision: Branch, commit, or `refs/pr/<number>` of a pull request.
         on_problem: Called with a sentence on each file that is no result; anybody may have pushed it.
 
     Returns:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
 TITLE = "CardioBench results"
-UNNAMED = "you"  # stands for the user where a rehearsal has no token
+UNNAMED = "you"  # Placeholder for the user where a rehearsal has no token.
 
 
 def find_results(folder: Path) -> list[ScoreResult]:
@@ -65,8 +65,8 @@ def select_model(results: Sequence[ScoreResult], name: str, repository: str) -> 
     """Return the results of a model, under the name of its repository.
 
     Args:
-        results: of any models.
-        name: by which the model was evaluated.
+        results: Results of any models.
+        name: Name under which the model was evaluated.
         repository: `org/model`.
 
     Raises:
@@ -103,14 +103,14 @@ def push(
     """Write the results of one model into its repository on the Hub.
 
     Args:
-        results: of `select_model`.
+        results: Results chosen by `select_model`.
         repository: `org/model`.
-        dry_run: only show what would be written.
-        on_diff: is called with what is left out and what would change, before anything is sent.
-        as_pull_request: ask even where the user may write; where the user may not, it is always asked.
-        include_rehearsals: write the result files of rehearsals too; to the card they never go.
-        overwrite: let an older or less complete result take the place of another.
-        sleep: waits between tries.
+        dry_run: Whether to only show the changes.
+        on_diff: Is called with what is left out and what would change, before anything is sent.
+        as_pull_request: Ask even where the user may write; where the user may not, it is always asked.
+        include_rehearsals: Write the result files of rehearsals too; to the card they never go.
+        overwrite: Let an older or less complete result take the place of another.
+        sleep: Waits between tries.
 
     Raises:
         HubError: refused or not reached. The results on this machine are kept, and pushing again adds nothing twice.
@@ -182,14 +182,14 @@ class ModelChange:
     """The files of a model's repository as they should be after a push of some results.
 
     Attributes:
-        scores: for the card and the evaluation results.
-        rehearsals: of which only the result files are written.
+        scores: Scores for the card and the evaluation results.
+        rehearsals: Results on generated data, of which only the result files are written.
         repository: `org/model`.
-        user: who pushes.
-        endpoint: of the Hub.
-        revisions: dataset on the Hub -> commit of the version that was used.
-        overwrite: let an older or less complete result take the place of another.
-        kept: sentences on results of the repository that stay, because the new ones are older or less complete.
+        user: User who pushes.
+        endpoint: Endpoint of the Hub.
+        revisions: Dataset on the Hub -> commit of the version that was used.
+        overwrite: Let an older or less complete result take the place of another.
+        kept: Sentences on results of the repository that stay, because the new ones are older or less complete.
     """
 
     scores: Sequence[ScoreResult]

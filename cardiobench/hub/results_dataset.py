@@ -103,15 +103,15 @@ def push_to_dataset(
     """Add the results that are not there yet to a dataset on the Hub, as one new file.
 
     Args:
-        results: of any models.
+        results: Results of any models.
         repository: `org/name`; made where it is not there.
-        private: how it is made.
-        dry_run: only show what would be written.
-        on_diff: is called with what is left out and what would change.
-        include_rehearsals: add results of try-outs, of generated and of incomplete data too; no leaderboard ranks them.
+        private: Whether a new dataset is private.
+        dry_run: Whether to only show the changes.
+        on_diff: Is called with what is left out and what would change.
+        include_rehearsals: Add results of try-outs, of generated and of incomplete data too; no leaderboard ranks them.
         predictions: SHA-256 of a file of predictions -> the file; those of the results are added, so that they can be
             scored again, where the release lets its ids be seen. None adds none.
-        sleep: waits between tries.
+        sleep: Waits between tries.
 
     Raises:
         HubError: refused or not reached; nothing was added, and pushing again adds nothing twice.
@@ -180,10 +180,10 @@ def plan_changes(
     """Return one file with the results that the user's files lack, and, unless for a pull request, card and workflow where there are none.
 
     Args:
-        results: of any models.
-        repository: of the dataset.
-        user: who pushes.
-        predictions: files of predictions that are added.
+        results: Results of any models.
+        repository: Repository of the dataset.
+        user: User who pushes.
+        predictions: Files of predictions that are added.
     """
 
     def files(snapshot: Snapshot) -> dict[str, bytes]:

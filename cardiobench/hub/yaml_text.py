@@ -12,7 +12,7 @@ TextEdit = tuple[int, int, str]
 
 
 def parse(text: str, source: str) -> tuple[Any, yaml.Node | None]:
-    """Return the content, and the tree that knows where in the text each part stands; raises `BadData` on what is not YAML."""
+    """Return the content and the tree with the text position of each part; raise `BadData` for invalid YAML."""
     try:
         return yaml.safe_load(text), yaml.compose(text, Loader=yaml.SafeLoader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
@@ -43,11 +43,11 @@ def change_items(
     """Return the edits that replace, remove and add items of a list.
 
     Args:
-        text: that the node belongs to.
-        node: the list.
-        replaced: position -> new item.
-        removed: positions.
-        added: new items.
+        text: Text that contains the node.
+        node: The list.
+        replaced: Position -> new item.
+        removed: Positions.
+        added: New items.
     """
     edits: list[TextEdit] = []
     if node.flow_style:

@@ -32,8 +32,8 @@ def build(
     """Build the app over results.
 
     Args:
-        views: suite -> results that were loaded; a visitor sees one suite at a time.
-        reload: loads them again when a visitor asks for it; None for results that do not change.
+        views: Suite -> results that were loaded; a visitor sees one suite at a time.
+        reload: Loads them again when a visitor asks for it; None for results that do not change.
 
     Raises:
         MissingExtra: gradio is not installed.
@@ -42,7 +42,7 @@ def build(
         import gradio as gr
     except ImportError:
         raise MissingExtra("the leaderboard", "leaderboard", "gradio") from None
-    current = views  # what the page shows; a reload puts others in their place
+    current = views  # Displayed content, replaced by a reload.
     first = next(iter(current))
     view = current[first]
     kinds, tasks = table.kinds(view), table.tasks_of(view.entries)
@@ -155,10 +155,10 @@ def launch(
     """Load and serve on this machine; nothing is sent anywhere.
 
     Args:
-        sources: folders of results, or one dataset on the Hub.
-        revision: of the dataset.
-        port: to listen on; a free one when None.
-        block: wait until the server is stopped.
+        sources: Folders of results, or one dataset on the Hub.
+        revision: Revision of the dataset.
+        port: Port to listen on; None for a free one.
+        block: Wait until the server is stopped.
     """
     app = build(load(sources, revision), lambda: load(sources, revision))
     app.launch(server_port=port, share=False, prevent_thread_lock=not block, theme=theme(), quiet=not block)
@@ -169,5 +169,5 @@ def theme() -> Any:
     """Return a theme with the fonts of the machine: none is fetched."""
     import gradio as gr
 
-    fonts = ["system-ui", "sans-serif"]  # of tables too, which are in the one that is called monospace
+    fonts = ["system-ui", "sans-serif"]  # Also used by tables, whose font is called monospace.
     return gr.themes.Default(font=fonts, font_mono=fonts)

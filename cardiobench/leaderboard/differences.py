@@ -60,7 +60,7 @@ def trusted(path: Leaf, options: Mapping[str, Any]) -> str:
 
 
 def on_trust() -> dict[str, str]:
-    """Return what is taken on trust, as a reader is told: field -> why."""
+    """Return the fields taken on trust with the reason: field -> reason."""
     fields: dict[str, list[str]] = {}
     for path, why in TRUSTED.items():
         fields.setdefault(why, []).append(" ".join(map(str, path)))
@@ -80,7 +80,7 @@ def differences(
     compared: Callable[[Leaf], bool] = lambda path: True,
     clean: Callable[[str], str] = str,
 ) -> Iterator[str]:
-    """Yield what two results say differently, leaf by leaf, keys that one of them lacks included.
+    """Yield the differences of two results leaf by leaf, including keys that one of them lacks.
 
     Args:
         claimed: JSON of the submitted result.
@@ -114,7 +114,7 @@ def missing_sentences(claimed: Sequence[str], again: Sequence[str], clean: Calla
     """Yield the warnings that follow from data and answers and that a result leaves out or changes."""
     told = iter(clean(sentence) for sentence in claimed)
     for sentence in again:
-        if clean(sentence) not in told:  # in this order; `in` goes on where the last one was found
+        if clean(sentence) not in told:  # Checks the order as well: `in` continues after the last match.
             yield f"warnings: '{sentence}' is left out or changed"
             return
 

@@ -1,4 +1,4 @@
-"""Files of a submission: what a pull request may add, and everything else in it by name."""
+"""Files of a submission: those a pull request may add, and all others by name."""
 
 import re
 from collections.abc import Iterator, Mapping

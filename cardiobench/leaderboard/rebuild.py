@@ -1,4 +1,4 @@
-"""Build the result of a submission anew, from its predictions, the references and what is registered here."""
+"""Rebuild the result of a submission from its predictions, the references and the registries."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -156,7 +156,7 @@ def rebuild(rules: Rules, answers: pd.DataFrame, data_dir: Path | None = None) -
 
     Args:
         rules: Rules for the submitted result.
-        answers: id with `y_pred`, `p_<class>` or both.
+        answers: Id with `y_pred`, `p_<class>` or both.
         data_dir: Raw or prepared data.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Rows of a file of a dataset of results: each column has to repeat what the result in it says."""
+"""Rows of a file in a dataset of results: each column has to repeat a value of the result in the row."""
 
 import io
 from collections import Counter

@@ -40,8 +40,8 @@ def load(sources: Sequence[str], revision: str = "main") -> dict[str, Collection
     """Load results of folders, or of one dataset on the Hub where the first source is no folder; one collection per suite.
 
     Args:
-        sources: folders, or `org/name`.
-        revision: of the dataset.
+        sources: Folders, or `org/name`.
+        revision: Revision of the dataset.
 
     Raises:
         MissingData: no results there.
@@ -82,7 +82,7 @@ def from_dataset(repository: str, revision: str = "main") -> dict[str, Collectio
 
 
 def from_files(files: Mapping[str, bytes]) -> dict[str, Collection]:
-    """Return what the Parquet files of a dataset hold, by suite; what is wrong in one of them costs itself only."""
+    """Return the content of a dataset's Parquet files by suite; an error in one file costs that file only."""
     entries, problems = read_entries(files)
     return assemble_by_suite(corrected(_by_person(entries)), problems=problems)
 
@@ -90,10 +90,10 @@ def from_files(files: Mapping[str, bytes]) -> dict[str, Collection]:
 def read_entries(
     files: Mapping[str, bytes], read: Callable[[str], ScoreResult] = read_result
 ) -> tuple[list[Entry], list[Problem]]:
-    """Return the results that Parquet files of a dataset hold, each once, and what cannot be read in them.
+    """Return the distinct results in Parquet files of a dataset, and the files that cannot be read.
 
     Args:
-        files: path -> content.
+        files: Path -> content.
         read: Reader of one result's JSON; by default one that refuses a result that contradicts itself.
     """
     entries: dict[tuple[str, str], Entry] = {}
@@ -104,7 +104,7 @@ def read_entries(
                 entry = _entry(path, row, read)
             except BadData as error:
                 problems.append(Problem(f"{path}: {row.result_id}", problem_kind(error), str(error)))
-            else:  # every metric of a result has a row, and each row holds the whole result
+            else:  # Every metric of a result has a row, and each row holds the whole result.
                 entries.setdefault((entry.pushed_by, checksum(entry.result.to_json())), entry)
     return list(entries.values()), problems
 
@@ -114,9 +114,9 @@ class Row(Part):
     """The columns that a row must have to be read; all others repeat its result.
 
     Attributes:
-        result_id: name of the result; nothing depends on it.
-        pushed_by: user.
-        result: the whole result as JSON.
+        result_id: Name of the result; nothing depends on it.
+        pushed_by: User.
+        result: The whole result as JSON.
     """
 
     result_id: Name
@@ -137,10 +137,10 @@ def _rows(path: str, content: bytes, problems: list[Problem]) -> list[Row]:
         # Dictionaries stay encoded: a text that every row repeats is decoded once.
         for record in _records(pq.ParquetFile(pa.BufferReader(content), read_dictionary=columns), columns):
             try:
-                rows[type_adapter(Row).validate_python(record, strict=False)] = None  # a mapping may become a row
+                rows[type_adapter(Row).validate_python(record, strict=False)] = None  # A mapping may become a row.
             except ValidationError:
                 wrong += 1
-    except KeyError:  # no such column, or one of lists
+    except KeyError:  # The column is missing, or holds lists.
         problems.append(Problem(path, "unreadable", f"no file of results: it lacks the texts {', '.join(columns)}"))
         return []
     except (pa.ArrowException, OSError, ValueError) as error:
@@ -173,7 +173,7 @@ def _value(cell: Any) -> Any:
     """Return a cell's value; None for a damaged text, which costs its row only."""
     try:
         return cell.as_py()
-    except ValueError:  # bytes that are no UTF-8
+    except ValueError:  # Bytes that are not UTF-8.
         return None
 
 

@@ -1,4 +1,4 @@
-"""How many submissions one owner made for a task: a dataset of results keeps them all, since a submission may only add files."""
+"""Number of submissions of one owner for a task, counted in a dataset of results that only grows."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace

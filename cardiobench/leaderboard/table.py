@@ -1,4 +1,4 @@
-"""The leaderboard's tables: the overview, every score, and what is not ranked; text, as the report writes it."""
+"""Leaderboard tables as text: the overview, every score, and the unranked results."""
 
 import math
 import re
@@ -63,9 +63,9 @@ class Choice:
     """A visitor's selection.
 
     Attributes:
-        model: part of a name, any letter case; empty for all.
-        protocol: whole name; empty for all.
-        above: only scores above the floor.
+        model: Part of a name, any letter case; empty for all.
+        protocol: Whole name; empty for all.
+        above: Whether to show only scores above the floor.
     """
 
     model: str = ""
@@ -115,7 +115,7 @@ def scores(collection: Collection, task: str, choice: Choice = Choice()) -> pd.D
 
 
 def _apart(entry: Entry) -> tuple[str, bool]:
-    """Return what is ranked apart: conditions of predictions from elsewhere, and intervals that predictions do not show."""
+    """Return the groups that are ranked apart: conditions of predictions from elsewhere, and intervals that predictions cannot reproduce."""
     return contest_of(entry.result)[1] if entry.result.external else "", not_verifiable(entry)
 
 
@@ -153,7 +153,7 @@ def _places_of(entries: Sequence[Entry]) -> list[tuple[str, Entry]]:
 
 
 def _marks(entry: Entry) -> list[str]:
-    """Return what is shown beside a score: its marks, and what a submission says that nobody can check."""
+    """Return the remarks beside a score: its marks, and unverifiable statements of a submission."""
     result, found = entry.result, list(marks(entry.result)[1:])
     if not_verifiable(entry):
         found.append("interval not verifiable")
@@ -226,7 +226,7 @@ def about(collection: Collection, task: str) -> str:
 
 
 def problems(collection: Collection) -> pd.DataFrame:
-    """Return the table of what is not ranked, and why."""
+    """Return the table of unranked results with reasons."""
     rows = [(shorten(p.file, 200), p.kind, p.message, shorten(p.subject, LONG)) for p in collection.problems]
     return pd.DataFrame(rows, columns=list(PROBLEMS))
 

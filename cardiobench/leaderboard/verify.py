@@ -56,10 +56,10 @@ class Check:
     """The outcome of one result of a submission, or of one file that may not be in it.
 
     Attributes:
-        name: who pushed it, of which model, task and protocol; or the file.
+        name: Submitter, model, task and protocol; or the file.
         problems: Differences from what was claimed; empty where everything that can be compared came out as claimed.
         not_verifiable: Facts that its predictions do not show, with the reason; empty where they show everything.
-        older_rules: whether it was scored by older rules, so that only its values were compared.
+        older_rules: Whether it was scored by older rules, so that only its values were compared.
         on_trust: Facts taken on trust for this result beside the fields of `differences.TRUSTED`.
         submissions: Revisions that its owner submitted for the task, this one included; the board corrects for them.
     """
@@ -101,9 +101,9 @@ def verify_submission(repository: str, revision: str, data_dir: Path | None = No
     """Score the predictions of every result again that a revision of a dataset adds to its main branch.
 
     Args:
-        repository: dataset of results.
-        revision: such as `refs/pr/3`; of the main branch, all results are checked.
-        data_dir: raw or prepared data; by default those on this machine, else those published on the Hub.
+        repository: Dataset of results.
+        revision: Such as `refs/pr/3`; of the main branch, all results are checked.
+        data_dir: Raw or prepared data; by default those on this machine, else those published on the Hub.
 
     Raises:
         HubError: no such dataset or revision, or the Hub is out of reach.
@@ -138,10 +138,10 @@ class Submission:
     """Files of a submission.
 
     Attributes:
-        refused: path -> reason of the files that it may not touch.
-        data: path -> content of the files of results that it adds.
-        answers: path -> content of the files of predictions that it adds.
-        earlier: path -> content of the files of results that were there before.
+        refused: Path -> reason of the files that it may not touch.
+        data: Path -> content of the files of results that it adds.
+        answers: Path -> content of the files of predictions that it adds.
+        earlier: Path -> content of the files of results that were there before.
     """
 
     refused: Mapping[str, str]
@@ -151,7 +151,7 @@ class Submission:
 
 
 def _read_submission(repository: str, revision: str) -> Submission:
-    """Read what a revision adds to the main branch; of the main branch itself, everything that it holds."""
+    """Read the additions of a revision relative to the main branch; for the main branch itself, read everything."""
     api = connect()
     user, target = whoami(api), Target("dataset", repository, revision)
 
@@ -169,7 +169,7 @@ def _read_submission(repository: str, revision: str) -> Submission:
 
 
 def _compare_with_main(new: Snapshot, user: Account) -> tuple[dict[str, str], set[str]]:
-    """Return path -> reason of what a revision may not touch, and the paths that were there when it left the main branch."""
+    """Return path -> reason for forbidden changes of a revision, and the paths present when it left the main branch."""
     api, target = new.api, new.target
     base = read_base(api, target, user)
     main = read_snapshot(api, Target(target.kind, target.id), user, None)
@@ -185,7 +185,7 @@ def check(entry: Entry, answers: Mapping[str, bytes], data_dir: Path | None = No
 
     Args:
         entry: The result, and who pushed it.
-        answers: path -> content of the files of predictions of the submission.
+        answers: Path -> content of the files of predictions of the submission.
         data_dir: Raw or prepared data.
     """
     result, path = entry.result, predictions_path(entry.result, entry.pushed_by)
@@ -233,7 +233,7 @@ def _wrong_name(name: str) -> list[str]:
 
 
 def _differences(rules: Rules, answers: pd.DataFrame, data_dir: Path | None) -> Iterator[str]:
-    """Yield what a result says that its predictions do not."""
+    """Yield statements of a result that its predictions contradict."""
     again, clean = rebuild(rules, answers, data_dir)
     yield from differences(
         rules.claimed.to_json(),
@@ -247,7 +247,7 @@ def _differences(rules: Rules, answers: pd.DataFrame, data_dir: Path | None) -> 
 
 
 def _differing_facts(rules: Rules) -> Iterator[str]:
-    """Yield what a result says against the suite, the protocol and the registry, for which no predictions are needed."""
+    """Yield contradictions between a result and the suite, the protocol or the registry, which need no predictions."""
     facts = _with_stated_options(rules, rules.facts())
     known = leaves(facts)
     yield from differences(
@@ -271,7 +271,7 @@ def _on_trust(rules: Rules, path: Leaf) -> str:
 
 
 def _compared(claimed: ScoreResult, path: Leaf) -> bool:
-    """Return whether a leaf can be compared: of older rules the values alone, of an older schema what it had."""
+    """Return whether a leaf can be compared: values alone under older rules, existing fields alone under an older schema."""
     if claimed.outdated:
         return path[0] in SHARED or (path[0] in ("overall", "per_class") and path[-1] in VALUES)
     return not (claimed.out_of_fold is None and not claimed.numbers and path[0] in ADDED)

@@ -78,10 +78,10 @@ def protocol(name: str, config: "RunConfig | None" = None, **options: Any) -> "B
     """Build a protocol.
 
     Args:
-        name: one of `list_protocols()`.
-        config: settings of a run; a protocol takes from them what its `settings` names, what their profile sets and what
+        name: One of `list_protocols()`.
+        config: Settings of a run; a protocol takes from them what its `settings` names, what their profile sets and what
             `config.options` sets.
-        options: fields of the protocol's dataclass; they win over the settings.
+        options: Fields of the protocol's dataclass; they win over the settings.
 
     Raises:
         UnknownName: there is no such protocol, or it has no such option.

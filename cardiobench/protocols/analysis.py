@@ -22,7 +22,7 @@ from cardiobench.protocols.base import BaseProtocol, ProtocolOutput, TaskData
 from cardiobench.protocols.features import row_blocks
 from cardiobench.results.score_result import Estimate
 
-ROUNDING = 1e-6  # of the largest component: what rounding leaves between equal vectors
+ROUNDING = 1e-6  # Relative to the largest component: rounding differences between equal vectors.
 
 
 @dataclass(frozen=True)
@@ -30,11 +30,11 @@ class Perturbation:
     """A disturbance of recordings, applied to each before the model sees it.
 
     Attributes:
-        name: such as shuffle or speckle.
+        name: Such as shuffle or speckle.
         severity: 0 leaves a recording unchanged.
         apply: (recording, severity, generator) -> changed recording; the generator is seeded by the recording's id.
-        version: bumped whenever `apply` would give something else; part of the embedding key.
-        patients: of the test split whose recordings are disturbed; None for all of them.
+        version: Bumped whenever `apply` would give something else; part of the embedding key.
+        patients: Number of test-split patients whose recordings are perturbed; None for all of them.
         order: (number of frames, severity, generator) -> indices of the frames shown, where `apply` does nothing else.
     """
 
@@ -70,9 +70,9 @@ class ScoredPredictions:
     """Predictions of an analysis that are scored like those of a `PredictionProtocol`, as a result of their own.
 
     Attributes:
-        task: whose recordings are predicted.
-        variant: of the protocol; unique for the task.
-        output: positions in `Analysis.data(task)`, predictions, and what is stamped into the result.
+        task: Task whose recordings are predicted.
+        variant: Variant of the protocol; unique for the task.
+        output: Positions in `Analysis.data(task)`, predictions, and what is stamped into the result.
     """
 
     task: Task
@@ -85,7 +85,7 @@ class AnalysisOutput:
     """Values, tables and warnings of an analysis; see `cardiobench.results.analysis_result.AnalysisResult` for the fields.
 
     Attributes:
-        predictions: that are scored beside the analysis.
+        predictions: Predictions scored beside the analysis.
     """
 
     values: Mapping[str, Estimate]
@@ -100,13 +100,13 @@ class Analysis:
     """One model's embeddings of the tasks of one subject, loaded on demand.
 
     Attributes:
-        subject: a task's name, a dataset's name, or a label across datasets.
-        tasks: that take part.
-        model: name, revision, pooling, preprocessing.
-        seed: of every draw.
-        resamples: of every bootstrap.
+        subject: A task's name, a dataset's name, or a label across datasets.
+        tasks: Tasks that take part.
+        model: Name, revision, pooling, preprocessing.
+        seed: Seed of every draw.
+        resamples: Number of resamples of every bootstrap.
         load: (task, perturbation) -> recordings, labels and embeddings; a perturbed task holds its test rows only.
-        references: task -> references (id, patient_id, split, y_true, groups) of all splits.
+        references: Task -> references (id, patient_id, split, y_true, groups) of all splits.
     """
 
     subject: str
@@ -133,7 +133,7 @@ class AnalysisProtocol(BaseProtocol):
     """A protocol that describes one model's embeddings of a subject: a task, a dataset or a label across datasets."""
 
     def subjects(self, tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
-        """Return what can be analyzed among these tasks: subject -> its tasks. By default each task alone."""
+        """Return the subjects of the analysis among these tasks: subject -> its tasks. By default each task alone."""
         return {task.name: (task,) for task in tasks}
 
     def perturbations(self, tasks: Sequence[Task]) -> tuple[Perturbation, ...]:

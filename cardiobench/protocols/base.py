@@ -27,11 +27,11 @@ class TaskData:
     """Recordings of a task with their labels and embeddings, row by row.
 
     Attributes:
-        task: what is asked.
-        rows: id, patient_id, split and the columns of the dataset; one row per recording.
-        embeddings: in the order of `rows`.
-        pooling: of the encoder (`Encoder.pooling`).
-        prompts: another prompt set than the dataset's own.
+        task: Task to predict.
+        rows: Id, patient_id, split and the columns of the dataset; one row per recording.
+        embeddings: Embeddings in the order of `rows`.
+        pooling: Pooling of the encoder (`Encoder.pooling`).
+        prompts: Another prompt set than the dataset's own.
     """
 
     task: Task
@@ -83,14 +83,14 @@ class ProtocolOutput:
     """Predictions of a protocol.
 
     Attributes:
-        indices: positions in `TaskData.rows`.
-        values: predicted numbers (n,), or class probabilities (n, classes), which add up to 1 unless a recording can have
+        indices: Positions in `TaskData.rows`.
+        values: Predicted numbers (n,), or class probabilities (n, classes), which add up to 1 unless a recording can have
             several classes.
-        details: what was chosen on the way (regularisation, k, prompt set); stamped into the result.
+        details: Choices made during fitting (regularisation, k, prompt set); stamped into the result.
         out_of_fold: Must agree with `BaseProtocol.out_of_fold`, which declares it; protocols need not repeat it here.
-        refits: values by the same model fitted on other draws of the training patients (`refits.py`); the spread of their
+        refits: Values by the same model fitted on other draws of the training patients (`refits.py`); the spread of their
             scores is added to the interval.
-        repeats: values of each of several trainings by other seeds, whose mean `values` is; their scores are in the result.
+        repeats: Values of each of several trainings by other seeds, whose mean `values` is; their scores are in the result.
         validation: Predictions of the validation recordings of a protocol that trains, for what is chosen on them later; None
             where there are none. They take no part in the score; classes are cut by them (`cut.py`).
         inner: Predictions of train and validation recordings by folds of their patients, for a cut where validation
@@ -118,7 +118,7 @@ class FrameOutput:
         scorer: Measured predictions of the labelled test frames.
         floors: Name -> the same of answers that need no model and of the best possible ones; `best_uninformed` is the floor.
         answers: Predictions in the order of the scorer's rows: masks as PNG, or x and y of each point in turn.
-        details: What was chosen on the way; stamped into the result.
+        details: Choices made during fitting; stamped into the result.
     """
 
     scorer: "DenseScorer"
@@ -131,7 +131,7 @@ class BaseProtocol(ABC):
     """A named rule, subclassed as a frozen dataclass whose fields are its options.
 
     Attributes:
-        name: unique among all protocols.
+        name: Unique among all protocols.
         out_of_fold: Whether it predicts the units of all splits (those of `select_rows`), each by a model that never saw
             its patient, instead of the test split.
         forms: Forms of answer that it gives (`TaskKind.answer`); tasks that ask for others are not applicable.
@@ -168,7 +168,7 @@ class BaseProtocol(ABC):
         return asdict(self)  # type: ignore[call-overload]  # subclasses are dataclasses
 
     def params_for(self, task: Task) -> dict[str, Any]:
-        """Return the options as a result of a task states them: all of `get_params`, with what the task rules out."""
+        """Return the options as stated in a result of a task: those of `get_params`, restricted to the applicable ones."""
         return self.get_params()
 
     def check(self, task: Task) -> None:
@@ -215,7 +215,7 @@ class PredictionProtocol(BaseProtocol):
     """A protocol that predicts the test recordings of a task; `scoring/` turns its predictions into scores.
 
     Attributes:
-        runs_in_parallel: each variant is enough work to be sent to a worker process of its own.
+        runs_in_parallel: Each variant is enough work to be sent to a worker process of its own.
     """
 
     runs_in_parallel: ClassVar[bool] = False
@@ -245,7 +245,7 @@ class PredictionProtocol(BaseProtocol):
         return rows
 
     def plan_lines(self) -> list[str]:
-        """Return what is searched, line by line, for the printed plan."""
+        """Return the search space, line by line, for the printed plan."""
         return []
 
     @abstractmethod
@@ -262,8 +262,8 @@ class Units:
     """Units of scoring of some recordings: the recordings themselves, studies or patients.
 
     Attributes:
-        ids: of the units, in the order of their first recording, (m,).
-        of_recording: position of each recording's unit in `ids`, (n,).
+        ids: Ids of the units, in the order of their first recording, shape (m,).
+        of_recording: Position of each recording's unit in `ids`, (n,).
     """
 
     ids: np.ndarray
@@ -308,7 +308,7 @@ class EnsembleProtocol(PredictionProtocol):
 
     @abstractmethod
     def prepare(self, data: TaskData) -> Any:
-        """Return what all members are trained with.
+        """Return the shared training data of all members.
 
         Raises:
             NotApplicable: the model cannot take part.

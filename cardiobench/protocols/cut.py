@@ -23,7 +23,7 @@ def rate_cut(probabilities: np.ndarray, labels: np.ndarray) -> np.ndarray:
     rounds. A class that no label has keeps its weight.
 
     Args:
-        probabilities: Of held-out units, (n, K).
+        probabilities: Probabilities of held-out units, shape (n, K).
         labels: Class codes of these units, (n,).
     """
     counts = np.bincount(labels, minlength=probabilities.shape[1])
@@ -51,7 +51,7 @@ def _threshold(scores: np.ndarray, positives: int) -> float:
 
 
 def cut_by_validation(data: TaskData, output: ProtocolOutput) -> ProtocolOutput:
-    """Return an output with the cut that held-out answers give, and with what the result says of it.
+    """Return an output with the cut chosen on held-out answers, and with its details for the result.
 
     They are those of the validation patients, and where these are too few those of inner folds. A protocol that has set its
     own cut keeps it; one that has neither answers the most probable class.
@@ -76,7 +76,7 @@ def cut_by_validation(data: TaskData, output: ProtocolOutput) -> ProtocolOutput:
 
 
 def cut_facts(weights: np.ndarray, task: Task) -> dict[str, Any]:
-    """Return what a result says of a cut: the threshold of the positive class of two, or the weight of each class."""
+    """Return the details of a cut: the threshold of the positive class of two, or the weight of each class."""
     if task.rules.two_classes:
         return {f"p_{task.classes[1]} from": float(weights[0])}
     return {f"p_{name} times": float(weight) for name, weight in zip(task.classes, weights, strict=True)}

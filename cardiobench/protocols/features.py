@@ -17,8 +17,8 @@ def row_blocks(
 
     Args:
         features: (n, d), any float type; may be memory-mapped.
-        indices: of the rows, (m,); all rows when None.
-        dtype: of the blocks.
+        indices: Row indices, shape (m,); None for all rows.
+        dtype: Data type of the blocks.
 
     Yields:
         The block's slice of `indices`, and its rows as a copy in `dtype`.
@@ -38,7 +38,7 @@ def mean_and_std(features: np.ndarray, indices: np.ndarray | None = None) -> tup
 
     Args:
         features: (n, d).
-        indices: of the rows that count; all rows when None.
+        indices: Indices of the rows that count; None for all rows.
 
     Returns:
         Two arrays (d,). A column that never varies gets the deviation 1, so that it stays zero once it is centred.
@@ -61,8 +61,8 @@ class UnitRows:
 
     Attributes:
         features: (n, d).
-        indices: of the rows, (m,).
-        scale: mean and standard deviation (d,) that the rows are standardised by first; None leaves them as they are.
+        indices: Row indices, shape (m,).
+        scale: Mean and standard deviation (d,) that the rows are standardised by first; None leaves them as they are.
     """
 
     features: np.ndarray

@@ -38,14 +38,14 @@ class NearestNeighbours(PredictionProtocol):
     the result says so.
 
     Attributes:
-        neighbours: values of k to choose from.
-        folds: of the choice.
-        max_queries: recordings that k is chosen on, at most.
-        max_train: recordings of train and validation that neighbours come from, at most.
-        refits: predictions from other draws of the training patients; the interval of the score then covers test and
+        neighbours: Values of k to choose from.
+        folds: Number of folds for the choice.
+        max_queries: Recordings that k is chosen on, at most.
+        max_train: Recordings of train and validation that neighbours come from, at most.
+        refits: Predictions from other draws of the training patients; the interval of the score then covers test and
             training patients. 0 for none.
-        seed: of the draws of patients.
-        profile: recipe; that of a profile is a class of its extension (`cardiobench.protocols.profile`).
+        seed: Seed of the patient draws.
+        profile: Recipe; that of a profile is a class of its extension (`cardiobench.protocols.profile`).
     """
 
     neighbours: tuple[PositiveInt, ...] = (1, 3, 5, 7, 9, 11, 15, 21)
@@ -144,8 +144,8 @@ def _shares_of_measured(labels: np.ndarray, neighbours: np.ndarray) -> np.ndarra
     """Return the share of each class among the neighbours in which it was measured, (n, K); 0 where it was in none.
 
     Args:
-        labels: of all rows, 0, 1 and NaN, (N, K).
-        neighbours: rows, (n, k); taken one after the other, since n x k x K numbers would not fit.
+        labels: Labels of all rows, 0, 1 and NaN, shape (N, K).
+        neighbours: Rows, (n, k); taken one after the other, since n x k x K numbers would not fit.
     """
     found = np.zeros((len(neighbours), labels.shape[1]))
     measured = np.zeros_like(found)
@@ -160,9 +160,9 @@ def whole_patients(patients: np.ndarray, most: int, seed: int) -> np.ndarray:
     """Return positions of the recordings of randomly drawn patients, all of each, `most` at most.
 
     Args:
-        patients: of each recording, (n,).
-        most: recordings; where there are no more than that, all are returned.
-        seed: of the draw.
+        patients: Patient of each recording, shape (n,).
+        most: Recordings; where there are no more than that, all are returned.
+        seed: Seed of the draw.
     """
     if len(patients) <= most:
         return np.arange(len(patients))

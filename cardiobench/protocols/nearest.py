@@ -14,29 +14,33 @@ from threadpoolctl import threadpool_limits
 from cardiobench.protocols.features import UnitRows
 
 QUERY_ROWS, TRAIN_ROWS = 2048, 4096
-FIRST_ROWS = 1024  # of the first block: the bar is low while few vectors have been seen, and many would pass it
+FIRST_ROWS = 1024  # Rows of the first block: while few vectors have been seen, the bar is low and many would pass it.
 GRID = 2.0**-20
 TURN = 2**21
 """Similarities, from -2**20 to 2**20 in units of GRID, are subtracted from it: less is nearer, and none is below 0."""
 POSITION_BITS = 31
 POSITIONS = 2**POSITION_BITS - 1
-ROW_SHIFT = 53  # a key's bits above the 22 of its similarity and the 31 of its position; QUERY_ROWS needs the other 11
+ROW_SHIFT = (
+    53  # Bits of a key above the 22 of its similarity and the 31 of its position; QUERY_ROWS needs the other 11.
+)
 SPARE = 8
 HELD = (
     2**23
-)  # numbers of training vectors that are held in float64 to settle orders: 64 MB; of more, each candidate is made anew
-SETTLED = 2**20  # numbers of candidates whose order is settled at once: 8 MB
-DECIMALS = 12  # of float64 similarities; equal vectors may differ in the last places
-GPU_WORK = 10**11  # multiplications below which the vectors travel to a GPU for longer than the CPU needs
+)  # Numbers of training vectors held in float64 to settle orders: 64 MB; beyond that, each candidate is converted anew.
+SETTLED = 2**20  # Numbers of candidates whose order is settled at once: 8 MB.
+DECIMALS = 12  # Tolerance of float64 similarities; equal vectors may differ in the last digits.
+GPU_WORK = (
+    10**11
+)  # Multiplications below which transferring the vectors to a GPU takes longer than computing on the CPU.
 
 
 def nearest(train: UnitRows, query: UnitRows, count: int, *, device: str | None = None) -> np.ndarray:
     """Return positions of the nearest training vectors of each query vector, nearest first; ties by position.
 
     Args:
-        train: unit vectors, m rows.
-        query: unit vectors, n rows.
-        count: neighbours of each, at most m.
+        train: Unit vectors, m rows.
+        query: Unit vectors, n rows.
+        count: Neighbours of each, at most m.
         device: "cpu" or "cuda"; by default a GPU where there is one and the work is worth the way.
 
     Returns:
@@ -74,7 +78,7 @@ def _on_cpu(train: UnitRows, query: np.ndarray, count: int) -> np.ndarray:
         block = buffer[: len(query) * (stop - start)].reshape(len(query), stop - start)
         np.matmul(query, train.take(slice(start, stop), np.float32).T, out=block)
         np.rint(block, out=block)
-        if start:  # later positions have to be nearer than the last one kept, not as near: so ties go by position
+        if start:  # Later positions have to be strictly nearer than the last one kept, so that ties go by position.
             bar = TURN - (best[:, -1] >> POSITION_BITS).astype(np.float32)
         else:
             bar = np.partition(block, stop - count, axis=1)[:, stop - count] - 1
@@ -113,7 +117,7 @@ def _on_gpu(train: UnitRows, query: np.ndarray, count: int, device: str) -> np.n
 
 
 def _exact(train: UnitRows) -> Callable[[np.ndarray], np.ndarray]:
-    """Return what gives the vectors at some positions in float64; so few that they can be held are made once."""
+    """Return a function that gives the vectors at some positions in float64; small sets are converted once."""
     shape = len(train), train.features.shape[1]
     if shape[0] * shape[1] > HELD:
         return train.take

@@ -14,7 +14,7 @@ def per_frame_median(similarities: np.ndarray, numbers: np.ndarray, top_fraction
     Args:
         similarities: (P, prompts), cosine of each part to each prompt.
         numbers: (prompts,), the number in each prompt.
-        top_fraction: share of the prompts that count; their number is rounded down.
+        top_fraction: Share of the prompts that count; their number is rounded down.
 
     Returns:
         A number in the unit of the grid. The median of an even count is the lower of the middle two.

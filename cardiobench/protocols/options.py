@@ -40,7 +40,7 @@ def option_types(cls: type) -> dict[str, Any]:
 
 
 def in_file(cls: type, option: str) -> bool:
-    """Return whether a settings file may set an option: numbers, booleans and choices, and what is marked `InFile`.
+    """Return whether a settings file may set an option: numbers, booleans, choices, and options marked `InFile`.
 
     Raises:
         UnknownName: There is no such option.

@@ -9,7 +9,7 @@ class PatientPool:
     """The recordings that patients are drawn from, sorted by class once for all draws.
 
     Attributes:
-        size: patients of the rarest class, of a multilabel task of the most frequent one; of a regression all.
+        size: Patients of the rarest class, of a multilabel task of the most frequent one; of a regression all.
     """
 
     def __init__(self, data: TaskData, rows: np.ndarray):

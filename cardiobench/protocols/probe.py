@@ -47,15 +47,15 @@ class LinearProbe(PredictionProtocol):
     together. Test recordings are never looked at.
 
     Attributes:
-        penalties: of ridge, and the inverse of logistic regression's C.
+        penalties: Penalties of ridge, and inverses of logistic regression's C.
         class_weight: "balanced" makes up for rare classes, which macro F1 counts like common ones; None does not. A
             multilabel task is ranked, and has no weights.
-        min_samples: recordings of train and validation below which the choice rests on `resamples`.
-        resamples: partitions of the patients, a fifth of them held out in each.
-        refits: of the chosen probe on other draws of the training patients; the interval of the score then covers test
-            and training patients. 0 for none.
-        seed: of the partitions and draws.
-        profile: recipe; that of a profile is a class of its extension (`cardiobench.protocols.profile`).
+        min_samples: Recordings of train and validation below which the choice rests on `resamples`.
+        resamples: Partitions of the patients, a fifth of them held out in each.
+        refits: Number of refits of the chosen probe on other draws of the training patients; the interval of the
+            score then covers test and training patients. 0 for none.
+        seed: Seed of the partitions and draws.
+        profile: Recipe; that of a profile is a class of its extension (`cardiobench.protocols.profile`).
     """
 
     penalties: tuple[Penalty, ...] = tuple(10.0**power for power in range(-3, 7))
@@ -107,7 +107,7 @@ class LinearProbe(PredictionProtocol):
         """Fit as `fit` does, and predict the validation recordings by the model of the same penalty fitted on train alone."""
         check_learnable(data)
         both = data.indices("train", "validation")
-        with threadpool_limits(1):  # blocks are small: threads that wait for each other cost more than they do
+        with threadpool_limits(1):  # Blocks are small, so threads waiting for each other cost more than they save.
             folds = self._folds(data)
             if data.task.rules.answer == "labels":
                 losses, held_out = self._multilabel_losses(data, folds)
@@ -159,7 +159,7 @@ class LinearProbe(PredictionProtocol):
         return HeldOut(both, values)
 
     def _multilabel_details(self, data: TaskData, losses: np.ndarray) -> dict[str, Any]:
-        """Return what differs for a multilabel task: no weights, and perhaps penalties that were never tried."""
+        """Return the differing details of a multilabel task: no weights, and perhaps untried penalties."""
         if data.task.rules.answer != "labels":
             return {}
         tried = np.isfinite(losses[0])
@@ -193,7 +193,7 @@ class LinearProbe(PredictionProtocol):
             raise NotApplicable(f"{data.task.name} has 1 patient to learn from here, and a probe needs 2 or more")
         splitter = GroupShuffleSplit(self.resamples, test_size=0.2, random_state=self.seed)
         folds = [(both[fit], both[held]) for fit, held in splitter.split(both, groups=groups)]
-        if data.task.classes:  # a partition that leaves one class only to learn from says nothing about penalties
+        if data.task.classes:  # A partition with a single class in its training part says nothing about penalties.
             sides = (0, 1) if data.task.rules.answer == "labels" else (0,)
             folds = [fold for fold in folds if all(two_answers(data.labels[fold[side]]) for side in sides)]
         if not folds:

@@ -19,7 +19,7 @@ ModelChoice = tuple[str | None, str | None, Sequence[BaseProtocol]]
 
 
 class RunProfile:
-    """What holds where the user left it open: here the benchmark's own choices. A profile overrides what it changes.
+    """Default choices of the benchmark for open settings. A profile overrides some of them.
 
     Attributes:
         options: Protocol -> option -> value; what the user sets wins.

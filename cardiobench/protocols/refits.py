@@ -18,10 +18,10 @@ def redrawn_rows(data: TaskData, indices: np.ndarray, refits: int, seed: int) ->
     without two classes, from which nothing can be learned, is made again.
 
     Args:
-        data: of the task.
-        indices: of the rows to learn from, (n,).
-        refits: number of draws.
-        seed: of the draws.
+        data: Data of the task.
+        indices: Indices of the training rows, shape (n,).
+        refits: Number of draws.
+        seed: Seed of the draws.
 
     Yields:
         Indices of the drawn rows.

@@ -10,7 +10,7 @@ from cardiobench.protocols.analysis import Analysis
 from cardiobench.protocols.base import TaskData
 from cardiobench.protocols.subjects import class_names, classes_of
 
-MIN_PER_CLASS = 15  # records of a class in a dataset; the folds of a cross-validation need no fewer
+MIN_PER_CLASS = 15  # Records of a class in a dataset; the folds of a cross-validation need as many.
 
 
 @dataclass(frozen=True)
@@ -18,11 +18,11 @@ class DatasetSample:
     """Records of one dataset, the same number of each class.
 
     Attributes:
-        name: of the dataset.
+        name: Name of the dataset.
         features: (n, d), float64.
-        labels: codes of `BalancedSample.classes`, (n,).
-        patients: of each row, (n,).
-        ids: of the recordings, (n,).
+        labels: Codes of `BalancedSample.classes`, (n,).
+        patients: Patient of each row, shape (n,).
+        ids: Ids of the recordings, shape (n,).
     """
 
     name: str
@@ -46,9 +46,9 @@ class BalancedSample:
     """Samples of several datasets.
 
     Attributes:
-        classes: that all of them have.
-        parts: one per dataset.
-        left_out: sentences about datasets and classes that could not be used.
+        classes: Classes shared by all datasets.
+        parts: One per dataset.
+        left_out: Sentences about datasets and classes that could not be used.
     """
 
     classes: tuple[str, ...]
@@ -105,7 +105,7 @@ def draw(analysis: Analysis, max_records: int) -> BalancedSample:
         else:
             usable[task.dataset] = data, rows, classes
     common = _common([classes for _, _, classes in usable.values()])
-    while usable and len(common) < 2:  # the dataset with the fewest classes in common with the others goes
+    while usable and len(common) < 2:  # Drop the dataset that shares the fewest classes with the others.
         odd = min(usable, key=lambda name: sum(len({*usable[name][2]} & {*other}) for _, _, other in usable.values()))
         left_out.append(f"{odd} shares fewer than two classes with the others ({', '.join(usable.pop(odd)[2])})")
         common = _common([classes for _, _, classes in usable.values()])

@@ -27,9 +27,9 @@ class ScoreDraws:
     """A score, and the same score in every resample of the patients.
 
     Attributes:
-        value: on the test units.
+        value: Score on the test units.
         draws: (B,); scores of one analysis and seed share their resamples, so they can be compared one by one.
-        patients: of each scored unit.
+        patients: Patient of each scored unit.
     """
 
     value: float
@@ -42,10 +42,10 @@ class TaskScorer:
     """Score predictions by the metric that ranks models on a task, on its test units.
 
     Attributes:
-        task: the question.
-        references: of all splits.
-        resamples: of the patients.
-        seed: of the draws.
+        task: The question.
+        references: References of all splits.
+        resamples: Number of resamples of the patients.
+        seed: Seed of the draws.
     """
 
     task: Task
@@ -69,7 +69,7 @@ class TaskScorer:
         return self.metric.primary.value_unit(self.task.unit)
 
     def of(self, data: TaskData, indices: np.ndarray) -> "RecordingsScorer":
-        """Return what scores any number of predictions of the same recordings."""
+        """Return a scorer for any number of predictions of the same recordings."""
         return RecordingsScorer(self, data, indices)
 
     def floor(self) -> float:
@@ -81,15 +81,15 @@ class TaskScorer:
 
 
 class RecordingsScorer:
-    """Score predictions of some recordings; what does not depend on the predictions is done once for all of them."""
+    """Score predictions of some recordings; work independent of the predictions is done once for all of them."""
 
     def __init__(self, scorer: TaskScorer, data: TaskData, indices: np.ndarray):
         """Set the units of the recordings against their references.
 
         Args:
-            scorer: of the task.
-            data: recordings of the task.
-            indices: of those that are predicted.
+            scorer: Scorer of the task.
+            data: Recordings of the task.
+            indices: Indices of the predicted recordings.
 
         Raises:
             BadPredictions: a recording is of no unit of the test split.
@@ -139,7 +139,7 @@ class RecordingsScorer:
         return Estimate(float(value), found.low, found.high, len(first), clusters.count, FEW if few else "")
 
     def _sample(self, values: np.ndarray) -> ScoringInput:
-        """Return the rows that are scored with what they were answered."""
+        """Return the scored rows with their answers."""
         means = self._units.mean(values)[self._rows].astype(np.float64)
         return self._task.rules.scoring_input(self._truth, means)
 

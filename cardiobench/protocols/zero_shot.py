@@ -23,7 +23,7 @@ VERSION = 1
 PLACEHOLDER = "<#>"
 THRESHOLD = "threshold"
 MEAN_COSINE = "mean_cosine"
-MAX_CANDIDATES = 200  # thresholds that are tried
+MAX_CANDIDATES = 200  # Number of tried thresholds.
 
 
 def text_encoder(encoder: Encoder) -> TextEncoder:
@@ -53,7 +53,7 @@ class ZeroShot(PredictionProtocol):
     (Christensen et al., Nature Medicine 2024).
 
     Attributes:
-        share: of the numeric prompts that count, the most similar ones.
+        share: Fraction of the numeric prompts that count, the most similar ones.
         binary_rule: "contrast" of the two classes' prompts, or also "mean_cosine".
     """
 

@@ -30,9 +30,9 @@ def write_markdown(collection: Collection, out: Path, *, figures: ReportFigures 
     """Write the page; without matplotlib it has no figures and says how to get them.
 
     Args:
-        collection: results and problems.
-        out: folder.
-        figures: as `draw_report` returns them; when None those of the tasks are drawn here.
+        collection: Results and problems.
+        out: Folder.
+        figures: Figures returned by `draw_report`; None to draw those of the tasks here.
 
     Returns:
         The page, then the figures that were drawn here.
@@ -63,7 +63,7 @@ def write_markdown(collection: Collection, out: Path, *, figures: ReportFigures 
 
 
 def problem_list(problems: Sequence[Problem]) -> str:
-    """Return what is not ranked and why; empty where there is nothing of the kind."""
+    """Return the unranked results with reasons; empty if there are none."""
     if not problems:
         return ""
     rows = [(problem.file, problem.kind, problem.message, problem.subject or "–") for problem in problems]

@@ -37,9 +37,9 @@ class ScoreCell:
     """One result in the overview.
 
     Attributes:
-        entry: the result.
-        skill: share of the way from the floor to a perfect score; negative below the floor, NaN where undefined.
-        marks: names in `MARKS`.
+        entry: The result.
+        skill: Share of the way from the floor to a perfect score; negative below the floor, NaN where undefined.
+        marks: Names in `MARKS`.
     """
 
     entry: Entry
@@ -76,10 +76,10 @@ class ModelRow:
     """A model under a protocol.
 
     Attributes:
-        model: its name.
-        protocol: with variant.
-        setting: revision, pooling or another choice, where one model was run in several.
-        cells: one a task: a cell, or why there is none.
+        model: Model name.
+        protocol: Protocol with its variant.
+        setting: Revision, pooling or another choice, where one model was run in several.
+        cells: One a task: a cell, or why there is none.
     """
 
     model: str
@@ -98,9 +98,9 @@ class OverviewTable:
     """A table of the overview: tasks of one kind.
 
     Attributes:
-        name: such as `Echo: measurements`.
-        tasks: in the columns.
-        rows: models under protocols.
+        name: Such as `Echo: measurements`.
+        tasks: Tasks in the columns.
+        rows: Models under protocols.
     """
 
     name: str
@@ -123,7 +123,7 @@ def skill(result: ScoreResult) -> float:
 
 
 def marks(result: ScoreResult) -> tuple[str, ...]:
-    """Return what a reader must see beside the number, as names in `MARKS`."""
+    """Return the marks that must accompany the number, as names in `MARKS`."""
     plain = [flag for flag in tables.flags(result) if flag in MARKS]
     part = ["part of the data"] if result.dataset.get("limit") else []
     return (result.verdict.word, *plain, *part)
@@ -174,7 +174,7 @@ def _overview_table(name: str, entries: Sequence[Entry]) -> OverviewTable:
         result = entry.result
         model = result.model["name"]
         setting = _setting(result) if len(settings[model]) > 1 else ""
-        if result.task in rows.get((model, result.label, setting), {}):  # the same twice, such as two seeds
+        if result.task in rows.get((model, result.label, setting), {}):  # Duplicates, such as two seeds.
             setting = f"{setting} seed {result.stamp.get('seed')}".strip()
         rows.setdefault((model, result.label, setting), {})[result.task] = entry
     scored = [

@@ -50,7 +50,7 @@ def _cell(result: ScoreResult) -> str:
 
 
 def _row_key(result: ScoreResult) -> tuple[str, ...]:
-    """Return what results of one row have in common."""
+    """Return the shared key of results in one row."""
     model = result.model
     preprocessing = {key: value for key, value in dict(model.get("preprocessing") or {}).items() if key not in READOUT}
     facts = (

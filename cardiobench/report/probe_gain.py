@@ -39,5 +39,5 @@ def markdown(results: list[ScoreResult]) -> str:
 
 
 def _model_key(result: ScoreResult) -> tuple[str, str, str]:
-    """Return what tells models as they were loaded apart, on each task."""
+    """Return the identity of models as loaded, on each task."""
     return result.task, result.model["name"], str(result.model.get("preprocessing"))

@@ -22,7 +22,7 @@ PLACES = (
 )
 REFERENCE = "reference"
 """Shown in place of the rank of predictions from elsewhere beside models."""
-MAX_PAIRS = 60  # that a page waits for
+MAX_PAIRS = 60  # Number of resamples, small enough for a page to wait for.
 
 
 def primary_family(contest: Contest) -> Family | None:
@@ -84,7 +84,7 @@ def rank_notes(rankings: Sequence[Ranking]) -> list[str]:
 
 
 def outcome(pair: Pair) -> str:
-    """Return which model is better, or within which margin they are equivalent, or what could have been seen."""
+    """Return the better model, or the margin within which they are equivalent, or the detectable difference."""
     comparison = pair.comparison
     texts = {
         "a": f"{pair.a} is better",

@@ -1,4 +1,4 @@
-"""Means over the tasks of a suite, beside their floor and what was published."""
+"""Means over the tasks of a suite, beside their floor and the published means."""
 
 import math
 from collections.abc import Sequence

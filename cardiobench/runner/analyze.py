@@ -37,11 +37,11 @@ def analyze_model(
     """Run all analyses of one model, a subject at a time; perturbed recordings are encoded first.
 
     Args:
-        model: loaded.
-        protocols: analyses.
-        plans: dataset -> where the model's embeddings of it are.
-        unreadable: dataset -> ids of recordings that could not be read or encoded.
-        context: of the run.
+        model: Loaded.
+        protocols: Analyses.
+        plans: Dataset -> where the model's embeddings of it are.
+        unreadable: Dataset -> ids of recordings that could not be read or encoded.
+        context: Run context.
 
     Returns:
         The cells that the model took part in, for comparisons between models; empty on all processes but the main one.
@@ -91,7 +91,7 @@ def plan_subjects(
         described = ([task for task in tasks if task.rules.answer in protocol.forms] for tasks in (real, generated))
         for subject, members in subjects_apart(protocol, *described).items():
             if context.config.shard and "/" not in subject and subject not in plans:
-                continue  # a label across datasets, of which other shares hold some
+                continue  # A label across datasets, some of which belong to other shards.
             names = dict.fromkeys(task.dataset for task in members)
             perturbed = {name: _plan_perturbed(model, protocol, plans[name], members, context) for name in names}
             yield protocol, subject, members, {name: jobs for name, jobs in perturbed.items() if jobs}
@@ -156,7 +156,7 @@ def run_analysis(cell: AnalysisCell) -> tuple[AnalysisResult, list[Path]]:
 
 
 def save_comparison(output: AnalysisOutput, cells: Sequence[AnalysisCell]) -> tuple[AnalysisResult, list[Path]]:
-    """Save what an analysis found between models, beside the models' own folders.
+    """Save the findings of an analysis across models, beside the models' own folders.
 
     Returns:
         The result, and the files that were written.
@@ -169,7 +169,7 @@ def save_comparison(output: AnalysisOutput, cells: Sequence[AnalysisCell]) -> tu
 
 
 def open_analysis(cell: AnalysisCell) -> Analysis:
-    """Return what a protocol sees of a cell: embeddings, labels and references, read when they are asked for."""
+    """Return the protocol's view of a cell: embeddings, labels and references, read on demand."""
 
     def open_task(task: Task, perturbation: Perturbation | None) -> TaskData:
         plan = cell.plan(task, perturbation)
@@ -215,7 +215,7 @@ def _save(
 
 
 def _libraries(cells: Sequence[AnalysisCell]) -> dict[str, tuple[str, ...]]:
-    """Return the libraries that computed what the cells read, the perturbed recordings too."""
+    """Return the libraries that computed the inputs of the cells, perturbed recordings included."""
     plans = [plan for cell in cells for plan in (*cell.plans.values(), *cell.perturbed.values())]
     return merged(one for plan in plans for one in plan.store.library_sets)
 

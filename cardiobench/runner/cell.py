@@ -49,11 +49,11 @@ class BaseCell(ABC, Generic[Result]):
     """One model under one protocol.
 
     Attributes:
-        model: loaded.
-        protocol: with its options.
-        config: of the run.
-        subject: a task, a dataset, or a label across datasets.
-        tasks: whose recordings take part.
+        model: Loaded.
+        protocol: Protocol with its options.
+        config: Run configuration.
+        subject: A task, a dataset, or a label across datasets.
+        tasks: Tasks whose recordings take part.
     """
 
     model: LoadedModel
@@ -69,7 +69,7 @@ class BaseCell(ABC, Generic[Result]):
 
     @abstractmethod
     def inputs(self) -> Mapping[str, Any]:
-        """Return what the record is made from beside the code, the tasks and the settings that all cells share."""
+        """Return the inputs of the record besides the code, the tasks and the settings shared by all cells."""
 
     @abstractmethod
     def load_cached(self) -> Result | None:
@@ -92,7 +92,7 @@ class BaseCell(ABC, Generic[Result]):
 
     @cached_property
     def code(self) -> dict[str, str]:
-        """Component -> version of what makes the record: protocol, scoring and metrics."""
+        """Map each component to the version that makes the record: protocol, scoring and metrics."""
         names = {name for task in self.tasks for name in metrics_of(task)}
         return {
             "protocol": component_version(type(self.protocol)),
@@ -101,7 +101,7 @@ class BaseCell(ABC, Generic[Result]):
         }
 
     def provenance(self) -> dict[str, Any]:
-        """Return what the stamp of the record says of the cell: key and versions of the components."""
+        """Return the cell's part of the stamp: key and versions of the components."""
         return {"key": self.key, "code": self.code}
 
     @cached_property
@@ -128,8 +128,8 @@ class TaskCell(BaseCell[ScoreResult]):
     """One model, task and protocol variant; its record is a score.
 
     Attributes:
-        plan: the dataset, and where the model's embeddings of it are.
-        variant: of the protocol.
+        plan: The dataset, and where the model's embeddings of it are.
+        variant: Variant of the protocol.
     """
 
     plan: TaskPlan
@@ -172,7 +172,7 @@ class TaskCell(BaseCell[ScoreResult]):
         """Return the context of the cell's score.
 
         Args:
-            details: What the protocol found out, beside its options.
+            details: Findings of the protocol, beside its options.
         """
         config, model, dataset = self.config, self.model, self.dataset
         return ResultContext(
@@ -196,7 +196,7 @@ class Cell(TaskCell):
     """The cell of a protocol that predicts from embeddings of recordings.
 
     Attributes:
-        unreadable: ids of recordings that could not be read or encoded.
+        unreadable: Ids of recordings that could not be read or encoded.
     """
 
     protocol: PredictionProtocol
@@ -218,7 +218,7 @@ class Cell(TaskCell):
         return references.first_patients(self.dataset.task_rows(self.task), self.config.limit)
 
     def inputs(self) -> Mapping[str, Any]:
-        """Return dataset, embeddings, variant, what could not be read, and the versions of the conditions."""
+        """Return dataset, embeddings, variant, unreadable recordings, and the versions of the conditions."""
         return {
             **super().inputs(),
             "unreadable": sorted(self.unreadable & set(self.rows["id"])),
@@ -239,9 +239,9 @@ class AnalysisCell(BaseCell[AnalysisResult]):
     """One model, analysis protocol and subject; its record is an analysis.
 
     Attributes:
-        plans: dataset -> where the model's embeddings of it are.
+        plans: Dataset -> where the model's embeddings of it are.
         perturbed: (dataset, key of the perturbation) -> where the embeddings of its perturbed test recordings are.
-        unreadable: dataset -> ids of recordings that could not be read or encoded.
+        unreadable: Dataset -> ids of recordings that could not be read or encoded.
     """
 
     protocol: AnalysisProtocol
@@ -259,7 +259,7 @@ class AnalysisCell(BaseCell[AnalysisResult]):
         return self.perturbed[task.dataset, perturbation.key] if perturbation else self.plans[task.dataset]
 
     def inputs(self) -> Mapping[str, Any]:
-        """Return datasets, embeddings, perturbations and what could not be read."""
+        """Return datasets, embeddings, perturbations and unreadable recordings."""
         plans = [self.plans[task.dataset] for task in self.tasks]
         return {
             "datasets": [plan.dataset.table.digest for plan in plans],
@@ -291,7 +291,7 @@ class AnalysisScoreCell(TaskCell):
     """The score of predictions of an analysis.
 
     Attributes:
-        analysis: that the predictions are of.
+        analysis: Analysis that made the predictions.
     """
 
     analysis: AnalysisCell
@@ -307,9 +307,9 @@ def load_or_compute(
     """Return the saved record of a cell if its key matches, else compute it; the summary gets it either way.
 
     Args:
-        cell: of the record.
-        compute: makes and saves the record; returns it with its files.
-        context: of the run.
+        cell: Cell of the record.
+        compute: Makes and saves the record; returns it with its files.
+        context: Run context.
 
     Returns:
         The record; None, with the reason in the summary, where the protocol does not apply.

@@ -23,14 +23,14 @@ class RunSummary:
     """The outcome of a run.
 
     Attributes:
-        results: scores, new and cached.
-        analyses: analysis results, new and cached.
+        results: Scores, new and cached.
+        analyses: Analysis results, new and cached.
         not_applicable: (model, task, protocol, reason).
         failures: (model, dataset, recording, target of a dense task or "model", reason).
-        files: written by this run.
+        files: Written by this run.
         config_file: YAML that repeats the run.
-        is_main_process: whether this process is the one that reports.
-        earlier: Those of the results and analyses that were taken from an earlier run.
+        is_main_process: Whether this process is the one that reports.
+        earlier: Paths of results and analyses that were taken from an earlier run.
     """
 
     results: list[ScoreResult] = field(default_factory=list)
@@ -81,11 +81,11 @@ class RunContext:
     """Settings and services of a run.
 
     Attributes:
-        config: the settings.
-        accelerator: of this process.
-        summary: filled by the steps of the run.
-        console: silent on all processes but the main one.
-        encoders: name -> what gives a model of the user's own.
+        config: The settings.
+        accelerator: Accelerator of this process.
+        summary: Filled by the steps of the run.
+        console: Silent on all processes but the main one.
+        encoders: Name -> what gives a model of the user's own.
         shared: Values that are the same for all models of the run, by a key of whoever keeps them.
     """
 

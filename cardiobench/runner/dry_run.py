@@ -1,4 +1,4 @@
-"""Dry run: the plan, the time and disk that encoding takes, and what is missing; nothing is written."""
+"""Dry run: the plan, the time and disk space for encoding, and missing data; nothing is written."""
 
 import shutil
 import time
@@ -29,7 +29,7 @@ from cardiobench.runner.planned import planned_cells
 from cardiobench.runner.processes import start_processes
 from cardiobench.runner.run import load_models, print_data, resolve
 
-MORE = 8  # recordings that are added to a shard to see how it grows
+MORE = 8  # Recordings added to a shard to measure its growth.
 
 
 @dataclass
@@ -37,11 +37,11 @@ class DryRun:
     """The outcome of a dry run.
 
     Attributes:
-        rows: for each model and dataset: recordings to encode (labelled frames and perturbed recordings count as such)
-            with the seconds and bytes that they will take, cells of predictions and those of them that are cached.
-        free_bytes: on the disk of the embeddings.
-        absent: dataset -> why its data is not here.
-        problems: why the run would not do all of it.
+        rows: Estimates per model and dataset: recordings to encode (labelled frames and perturbed recordings count as
+            such) with seconds and bytes, cells of predictions, and how many of them are cached.
+        free_bytes: Free bytes on the disk of the embeddings.
+        absent: Dataset -> why its data is not here.
+        problems: Reasons why the run would be incomplete.
     """
 
     rows: list[dict[str, Any]] = field(default_factory=list)
@@ -56,7 +56,7 @@ class DryRun:
 
 
 def dry_run(config: RunConfig, console: Console) -> DryRun:
-    """Plan a run and price it: one recording of each input is encoded to see what it takes.
+    """Plan a run and price it by encoding one recording of each input.
 
     Raises:
         CardioBenchError: the request is wrong as a whole.
@@ -117,7 +117,7 @@ def model_inputs(
 
 
 def price(wanted: EncodeInput, priced: set[str], device: torch.device) -> dict[str, float]:
-    """Return what the missing vectors of an input take, by the first of its recordings that can be read.
+    """Return the cost of the missing vectors of an input, measured on its first readable recording.
 
     Args:
         wanted: Input of the run.
@@ -136,7 +136,7 @@ def price(wanted: EncodeInput, priced: set[str], device: torch.device) -> dict[s
     for number in missing:
         try:
             with run_code_of(wanted.model):
-                for _ in range(2):  # the first time warms up
+                for _ in range(2):  # The first call warms up.
                     started = time.perf_counter()
                     vectors = encode(prepare(encoder, wanted.source, number)).flatten(0, -2)
         except BadMedia:

@@ -56,7 +56,7 @@ class FrameInput(Protocol):
 
 
 class FrameTaskPlan(TaskPlan, Protocol):
-    """Where the labelled frames of a cell are."""
+    """Location of the labelled frames of a cell."""
 
     @property
     def plans(self) -> Mapping[str, FrameInput]:
@@ -74,7 +74,7 @@ def dataset_inputs(
     seed: int,
     clean: DatasetPlan | None = None,
 ) -> list[EncodeInput]:
-    """Return what a model encodes of one dataset: its recordings as they are, or under perturbations.
+    """Return the inputs a model encodes for one dataset: unchanged recordings, or perturbed ones.
 
     Args:
         model: Loaded model.
@@ -101,16 +101,16 @@ def encode_missing(
     context: RunContext,
     clean: DatasetPlan | None = None,
 ) -> frozenset[str]:
-    """Encode what the stores of one dataset lack, a stride of it on each process.
+    """Encode the vectors missing in the stores of one dataset, a stride on each process.
 
     A recording that is perturbed in several ways is decoded once for all of them. Where a perturbation only changes the
     order of the frames and the model encodes each frame by itself, the stored vectors are put in that order instead.
 
     Args:
-        model: loaded, on the device.
-        plans: perturbation -> what is needed under it; None for the recordings as they are.
-        context: of the run; its summary gets what could not be encoded.
-        clean: where the vectors of the unperturbed recordings are.
+        model: Loaded, on the device.
+        plans: Perturbation -> what is needed under it; None for the recordings as they are.
+        context: Run context; its summary receives the unreadable recordings.
+        clean: Location of the vectors of the unperturbed recordings.
 
     Returns:
         Ids of the recordings that could not be encoded, the same on every process.
@@ -122,7 +122,7 @@ def encode_missing(
 
 
 def encode_inputs(inputs: Sequence[EncodeInput], dataset: str, context: RunContext, note: str = "") -> frozenset[str]:
-    """Encode what the stores of these inputs lack, a stride of it on each process.
+    """Encode the vectors missing in the stores of these inputs, a stride on each process.
 
     Args:
         inputs: Inputs of one model on one dataset.
@@ -157,11 +157,11 @@ def encode_jobs(
     """Encode the jobs of this process.
 
     Args:
-        model: loaded, on the device.
-        jobs: of this process.
-        dataset: its name.
-        context: of the run; its summary gets what could not be encoded.
-        note: what is special, for the progress bar.
+        model: Loaded, on the device.
+        jobs: Jobs of this process.
+        dataset: Name of the dataset.
+        context: Run context; its summary receives the unreadable recordings.
+        note: Remark shown at the progress bar.
 
     Returns:
         Ids of what could not be encoded, the same on every process.
@@ -232,10 +232,10 @@ class PerturbedDataset:
     """A dataset of which every recording is perturbed before a model sees it.
 
     Attributes:
-        dataset: the recordings as they are.
-        perturbation: applied to each.
-        seed: of its draws, together with the recording's id.
-        cut: how the model cuts a recording into the clips that it sees; None where it does not.
+        dataset: The recordings as they are.
+        perturbation: Applied to each.
+        seed: Seed of the draws, combined with the recording's id.
+        cut: Function that cuts a recording into the clips seen by the model; None without cutting.
     """
 
     dataset: CachedDataset
@@ -268,11 +268,11 @@ def reorder(
     """Store the vectors of recordings whose frames are shown in another order, without encoding them.
 
     Args:
-        perturbed: the dataset under a perturbation with an `order`.
-        indices: of its rows.
+        perturbed: The dataset under a perturbation with an `order`.
+        indices: Row indices in the dataset.
         clean: Store of the frames' vectors in their own order.
         store: Store of those in the new order.
-        rank: of this process.
+        rank: Rank of this process.
 
     Returns:
         Those of the indices that still have to be encoded.

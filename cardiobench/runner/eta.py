@@ -1,4 +1,4 @@
-"""Estimate how long cells that are evaluated in parallel will take, from those that are done and what their protocol says of their work."""
+"""Estimate the remaining time of cells evaluated in parallel from finished ones and the declared workload."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ class FinishedCell:
     Attributes:
         variant: Variant of the result.
         model: Name of the model.
-        work: What its protocol says of its work.
+        work: Workload declared by its protocol.
         seconds: Time that it took.
     """
 
@@ -69,7 +69,7 @@ class DurationEstimator:
         return bool(self.finished)
 
     def update(self, result: ScoreResult) -> None:
-        """Add the duration of a finished cell; what was put together from cells is none."""
+        """Add the duration of a finished cell; results derived from other cells do not count."""
         if work := self.protocol.workload(result.variant, result.options.get("records")):
             model = str(result.model.get("name"))
             self.finished.append(FinishedCell(result.variant, model, work, result.stamp["seconds"]))

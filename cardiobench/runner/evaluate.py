@@ -78,9 +78,9 @@ def evaluate_cell(
     """Predict, score and save one cell.
 
     Args:
-        cell: of the result.
-        recent: recordings of the cell before it, of the same model and dataset.
-        members: of an ensemble; None to train them here.
+        cell: Cell of the result.
+        recent: Recordings of the cell before it, of the same model and dataset.
+        members: Members of an ensemble; None to train them here.
 
     Returns:
         The result, and the files that were written.
@@ -157,10 +157,10 @@ def ranking_scores(
     """Return the ranking metric of other values for the scored units; none for one class, where another metric stands in.
 
     Args:
-        predictions: of the model itself.
-        data: recordings of the task.
-        output: of the protocol.
-        values: in place of those of `output`.
+        predictions: Predictions of the model itself.
+        data: Recordings of the task.
+        output: Output of the protocol.
+        values: Values that replace those of `output`.
     """
     metric = load_metric(data.task.metrics[0])
     if data.task.classes and predictions.frame["y_true"].nunique() < 2:

@@ -1,4 +1,4 @@
-"""Predictions from elsewhere: the truth to give to others, and the scoring of what comes back."""
+"""Predictions from elsewhere: exporting references, and scoring returned predictions."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -114,7 +114,7 @@ def read_files(
 
 
 def _references(task: Task, references: Path | None, data_dir: Path | None) -> tuple[References, dict[str, Any]]:
-    """Return the references of a file, or those of the data, and what a result says of its dataset."""
+    """Return the references from a file or from the data, and the dataset facts for the result."""
     if references is not None:
         read = read_references(references, task)
         named = {} if read.release else {"references": references.name}
@@ -129,9 +129,9 @@ def free_path(config: ScoreConfig, task: Task, origin: str) -> Path:
     """Return where a file's result goes: under its name, with its origin where a file of that name from elsewhere has a result.
 
     Args:
-        config: of the scoring.
-        task: that was predicted.
-        origin: digest of the file's path.
+        config: Configuration of the scoring.
+        task: Predicted task.
+        origin: Digest of the file's path.
     """
     name = config.predictions.stem.strip(".") or "predictions"
     if config.protocol_name:
@@ -140,5 +140,5 @@ def free_path(config: ScoreConfig, task: Task, origin: str) -> Path:
     try:
         other = path.is_file() and ScoreResult.load(path).stamp.get("origin", origin) != origin
     except BadData:
-        other = False  # half-finished or damaged: written anew
+        other = False  # Half-finished or damaged, so it is written again.
     return result_path(config.output_dir / "predictions", f"{name}-{origin}", task.name) if other else path

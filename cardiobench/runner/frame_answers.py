@@ -35,7 +35,7 @@ def answer_frames(cell: FrameCell, output: FrameOutput) -> Answered:
 
 
 def predictions_table(output: FrameOutput, ef: pd.Series | None) -> pd.DataFrame:
-    """Return what is saved beside a result: one row per frame with its numbers and its answer.
+    """Return the table saved beside a result: one row per frame with its numbers and its answer.
 
     Args:
         output: Predictions of the labelled test frames.

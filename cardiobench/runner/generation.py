@@ -20,7 +20,7 @@ OF_CUSTOM, OF_UNGUARDED = 2, 1
 
 
 class StorePlan(Protocol):
-    """A plan of what is read from a store."""
+    """A plan of inputs read from a store."""
 
     @property
     def store(self) -> EmbeddingStore:
@@ -42,7 +42,7 @@ def current_plan(
     plan_of: Callable[[int], Plan],
     context: RunContext,
 ) -> Plan:
-    """Return the plan of the first generation of a store that holds what the model gives now, or that holds nothing yet.
+    """Return the plan for the first generation of a store whose vectors the model reproduces, or that is empty.
 
     Parameters, buffers and code of a user's own model are in its key; two stored recordings are encoded again for what they
     cannot show, such as weights that are loaded late. Another model without golden vectors is asked for one recording where

@@ -20,15 +20,15 @@ class Members:
     """The trained members of a cell.
 
     Attributes:
-        answers: of each, in their order; the `NotApplicable` of those that have none.
-        seconds: that all of them took together.
+        answers: Answers in the order of the members; the `NotApplicable` of those without answers.
+        seconds: Total seconds of all of them.
     """
 
     answers: Sequence[Any]
     seconds: float
 
 
-Trained = Mapping[str, Members]  # key of a cell -> its members
+Trained = Mapping[str, Members]  # Members by the key of their cell.
 NOTHING: Trained = MappingProxyType({})
 
 
@@ -36,8 +36,8 @@ def train_members(cells: Sequence[Cell], context: RunContext) -> Trained:
     """Train the members of all cells that are not cached, a stride of them on each process.
 
     Args:
-        cells: of one model and dataset, the same on every process.
-        context: of the run.
+        cells: Cells of one model and dataset, equal on every process.
+        context: Run context.
 
     Returns:
         The members of each cell, the same on every process. Nothing on one process, which trains them when it evaluates

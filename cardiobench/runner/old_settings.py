@@ -18,7 +18,7 @@ Spelled = Callable[[Any], dict[str, Any]]
 
 
 def _options(*names: str) -> Spelled:
-    """Return what gives a value to these options of protocols."""
+    """Return the source of values for these options of protocols."""
     return lambda value: {"options": parse_options([f"{name}={json.dumps(value)}" for name in names])}
 
 

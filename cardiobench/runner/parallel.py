@@ -38,9 +38,9 @@ def run_parallel(cells: Sequence[Cell], evaluate: Evaluate, context: RunContext)
     Finished cells are kept, so a run that was interrupted goes on with those that are missing.
 
     Args:
-        cells: of one protocol and dataset.
-        evaluate: makes and saves the result of one cell.
-        context: of the run.
+        cells: Cells of one protocol and dataset.
+        evaluate: Makes and saves the result of one cell.
+        context: Run context.
     """
     cells = applicable(cells, context)
     if not cells:
@@ -125,10 +125,10 @@ class CellOutcome:
     """The outcome of one cell.
 
     Attributes:
-        index: of the cell among those dispatched.
+        index: Index of the cell among those dispatched.
         result: None where the protocol does not apply.
-        files: written.
-        reason: why it does not apply; empty otherwise.
+        files: Written.
+        reason: Reason why it does not apply; empty otherwise.
     """
 
     index: int
@@ -195,9 +195,9 @@ def backend(name: str, jobs: int, cells: int) -> AbstractContextManager[int]:
     """Return a context in which joblib works on `loky`, `dask` (a cluster on this machine), `dask=tcp://HOST:PORT` or `ray`.
 
     Args:
-        name: of the backend.
-        jobs: cells at a time on this machine.
-        cells: to do; no more workers than these are started.
+        name: Name of the backend.
+        jobs: Cells at a time on this machine.
+        cells: Cells to evaluate; no more workers than these are started.
 
     Returns:
         The context of the number of cells at a time: the cores of a cluster that runs already, else `jobs`.
@@ -242,7 +242,7 @@ def dask(address: str, jobs: int, cells: int) -> Iterator[int]:
     try:
         with joblib.parallel_config(backend=_dask_backend(client)):
             yield joblib.effective_n_jobs() if address else jobs
-    except KilledWorker as error:  # what joblib's own processes raise
+    except KilledWorker as error:  # Raised by joblib's own processes.
         raise BrokenExecutor(str(error)) from error
     finally:
         client.close()

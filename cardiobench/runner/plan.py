@@ -1,4 +1,4 @@
-"""Plan a run: which tasks, which recordings of them, and what is encoded already."""
+"""Plan a run: its tasks, their recordings, and the vectors that exist already."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ from cardiobench.runner.references import first_patients
 
 
 class TaskPlan(Protocol):
-    """Where the inputs of a cell are: embeddings of recordings, or tokens of labelled frames."""
+    """Location of a cell's inputs: embeddings of recordings, or tokens of labelled frames."""
 
     @property
     def dataset(self) -> OpenDataset:
@@ -45,11 +45,11 @@ class DatasetPlan:
     """One dataset for one model.
 
     Attributes:
-        dataset: opened.
-        tasks: of it that take part.
-        indices: rows of `dataset.frame` that any of the tasks needs.
-        store: embeddings of the model on it.
-        to_encode: those of `indices` that the store lacks.
+        dataset: Opened.
+        tasks: Tasks of the dataset that take part.
+        indices: Rows of `dataset.frame` that any of the tasks needs.
+        store: Embeddings of the model on it.
+        to_encode: Subset of `indices` missing in the store.
     """
 
     dataset: OpenDataset
@@ -133,9 +133,9 @@ def real_or_quick(
     place of a modality of which no real data is here.
 
     Args:
-        datasets: those that are here.
-        modalities: those that the models take.
-        config: of the run.
+        datasets: Datasets with local data.
+        modalities: Modalities accepted by the models.
+        config: Run configuration.
 
     Returns:
         The datasets that take part, and a line for each modality that phantoms stand in for.
@@ -172,7 +172,7 @@ def plan_dataset(
     perturbation: Perturbation | None = None,
     generation: int = 0,
 ) -> DatasetPlan:
-    """Return what a model still has to encode of a dataset for these tasks; under a perturbation, of its test rows only."""
+    """Return the recordings of a dataset that a model must encode for these tasks; under a perturbation, its test rows only."""
     rows = [first_patients(dataset.task_rows(task), config.limit) for task in tasks if not task.dense]
     wanted = [(part if perturbation is None else perturbation.rows(part)).index for part in rows]
     needed = np.zeros(len(dataset.frame), dtype=bool)
@@ -261,7 +261,7 @@ def _cached(number: int) -> str:
 
 
 def plan_rows(plans: Sequence[DatasetPlan]) -> list[tuple[str, ...]]:
-    """Return the cells of `PLAN_COLUMNS`: what is left to encode for each task."""
+    """Return the cells of `PLAN_COLUMNS`: the number of recordings to encode for each task."""
     return [
         (
             task.name,

@@ -21,23 +21,25 @@ if TYPE_CHECKING:
     import torch
     from accelerate import Accelerator
 
-START_SECONDS = (
-    300  # that a process waits for the others before it gives up: a cold disk takes minutes to import PyTorch
-)
+START_SECONDS = 300  # Seconds a process waits for the others: a cold disk takes minutes to import PyTorch.
 # One process scores for hours while the others wait for it: what ends a wait is a lost process, not a clock.
 WAIT = timedelta(days=30)
-BEAT_SECONDS = 1.0  # between the signs of life that processes send each other
+BEAT_SECONDS = 1.0  # Seconds between heartbeats of a process.
 SILENT_BEATS = (
-    40  # after which a process counts as lost: it is stopped, or its machine is gone; a killed one is known at once
+    40  # Seconds after which a silent process counts as lost, for example stopped; a killed one is noticed at once.
 )
 LAUNCH = "accelerate launch --multi_gpu --num_processes N -m cardiobench.eval ..."
-MPI_SIZES = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE", "MV2_COMM_WORLD_SIZE")  # by which accelerate sees processes, too
+MPI_SIZES = (
+    "PMI_SIZE",
+    "OMPI_COMM_WORLD_SIZE",
+    "MV2_COMM_WORLD_SIZE",
+)  # Environment variables by which accelerate detects processes.
 NEEDED = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
-BEAT, DONE, FAILED = b".", b"!", b"?"  # the last one before the error that a process ends with
+BEAT, DONE, FAILED = b".", b"!", b"?"  # Last error of a failing process.
 
 
 class SingleProcess:
-    """The process of a run that has one: what a run needs of an `Accelerator`, which imports PyTorch.
+    """Stand-in for an `Accelerator` in a run with one process, so that PyTorch need not be imported.
 
     Evaluating stored embeddings needs neither, and both take half a gigabyte.
     """
@@ -54,7 +56,7 @@ class SingleProcess:
 
 
 def start_processes() -> "Accelerator | SingleProcess":
-    """Return the accelerator of this process, once all processes have arrived; of one alone, what stands for it.
+    """Return the accelerator of this process after all processes have arrived, or the stand-in for a single process.
 
     Raises:
         CardioBenchError: it would work alone although it was started as one of several.
@@ -115,7 +117,7 @@ def processes_here(accelerator: "Accelerator | SingleProcess") -> int:
 
 
 def check_shared(folder: Path, accelerator: "Accelerator | SingleProcess") -> None:
-    """Check that all processes see one folder, before any of them encodes for hours what the main one would not find.
+    """Check that all processes share one folder, before any of them encodes for hours.
 
     Raises:
         CardioBenchError: some do not, as on machines without a common disk.
@@ -165,10 +167,10 @@ def watch(accelerator: "Accelerator | SingleProcess") -> Iterator[None]:
     finally:
         stop.set()
         for peer in peers:
-            with suppress(OSError):  # the other end may be through
+            with suppress(OSError):  # The other end may have finished.
                 peer.sendall(last)
             peer.close()
-        if last:  # else this process may have been stopped within an exchange that never ends
+        if last:  # Otherwise this process may have been stopped within an exchange that never ends.
             accelerator.end_training()
 
 
@@ -203,7 +205,7 @@ def _guard(peers: dict[socket.socket, int], stop: threading.Event, processes: in
     while silent and not stop.wait(BEAT_SECONDS):
         try:
             ready = select.select(list(silent), [], [], 0)[0]
-        except (OSError, ValueError):  # this process has closed its connections, being done
+        except (OSError, ValueError):  # This process has closed its connections because it is done.
             return
         for peer in list(silent):
             silent[peer] += 1
@@ -212,7 +214,7 @@ def _guard(peers: dict[socket.socket, int], stop: threading.Event, processes: in
                 received = _receive(peer)
                 if FAILED in received:
                     reason = received.partition(FAILED)[2].decode(errors="replace").rstrip(".")
-                    if not stop.wait(1):  # else this process fails the same way, and says so itself
+                    if not stop.wait(1):  # Otherwise this process fails the same way and reports it itself.
                         _end(f"process {peers[peer]} of {processes} ended with {reason}" if peers[peer] else "")
                 if DONE in received:
                     del silent[peer]
@@ -224,12 +226,12 @@ def _guard(peers: dict[socket.socket, int], stop: threading.Event, processes: in
                     f"process {peers[peer]} of {processes} has been silent for {SILENT_BEATS * BEAT_SECONDS:.0f} s "
                     "(stopped, or its machine does not answer)"
                 )
-            with suppress(OSError):  # a broken connection is seen when it is read
+            with suppress(OSError):  # A broken connection is noticed when it is read.
                 peer.send(BEAT)
 
 
 def _receive(peer: socket.socket) -> bytes:
-    """Return what has come over a connection; nothing where it is broken."""
+    """Return the bytes received over a connection; empty where it is broken."""
     try:
         return peer.recv(4096)
     except OSError:

@@ -48,7 +48,7 @@ def join_references(
         references = references[references["id"].isin(predictions["id"])].assign(split="test")
     joined = Predictions.join(references, predictions, task, source=model, allow_missing=True)
     expected = expected_units(dataset, task, references, limit)
-    if out_of_fold and not limit:  # drawn from all splits: nothing is complete where any of them lacks something
+    if out_of_fold and not limit:  # Drawn from all splits, so any incomplete split makes the references incomplete.
         expected = len(references) + dataset.absent_units(task) + dataset.unread_units(task)
     return replace(joined, expected=expected, out_of_fold=out_of_fold), references
 
@@ -59,7 +59,7 @@ def expected_units(dataset: OpenDataset, task: Task, references: pd.DataFrame, l
 
 
 def data_warnings(dataset: OpenDataset, limit: int | None) -> list[str]:
-    """Return what a reader has to know of the data itself."""
+    """Return the remarks on the data itself."""
     table = dataset.table
     warnings = []
     if table.missing:

@@ -57,12 +57,12 @@ if TYPE_CHECKING:
 
 
 def run(config: RunConfig, console: Console | None = None, encoders: Sequence[Encoder] = ()) -> RunSummary:
-    """Evaluate models on tasks; running the same configuration again finishes what is missing.
+    """Evaluate models on tasks; repeating the same configuration completes an unfinished run.
 
     Args:
-        config: the settings.
-        console: where plan and progress are printed; silent when None.
-        encoders: models of the user's own, evaluated beside those that the settings name.
+        config: The settings.
+        console: Console for plan and progress; None for silence.
+        encoders: Models of the user's own, evaluated beside those that the settings name.
 
     Returns:
         Results, failures and files, on the main process.
@@ -147,12 +147,12 @@ class Request:
     """The resolved and checked request of a run.
 
     Attributes:
-        config: the settings, with what profile and suite add.
-        protocols: with their options.
-        tasks: all that were asked for.
-        datasets: name -> dataset whose data is here.
-        absent: name -> why the data of a dataset is not here.
-        notes: lines for the user about what stands in for what.
+        config: The settings, with what profile and suite add.
+        protocols: Protocols with their options.
+        tasks: All that were asked for.
+        datasets: Name -> dataset whose data is here.
+        absent: Name -> why the data of a dataset is not here.
+        notes: Lines for the user about what stands in for what.
         modalities: Name -> modalities of each model.
     """
 
@@ -395,6 +395,6 @@ def check_writable(folder: Path) -> None:
         raise UnwritableOutput(f"{str(folder)!r} is not UTF-8. Choose another folder with --output-dir.") from None
     try:
         mark = write_atomic(folder / ".write-test", lambda path: path.write_bytes(b"test"))
-        mark.unlink(missing_ok=True)  # another process of this run, or another run, checks at the same time
+        mark.unlink(missing_ok=True)  # Another process of this run, or another run, checks at the same time.
     except UnwritableOutput as error:
         raise type(error)(f"{error}. Choose another folder with --output-dir.") from None

@@ -1,4 +1,4 @@
-"""Summarize a run: the list of failures, the report, the push to the Hub, and what extensions do with the results."""
+"""Summarize a run: list of failures, report, push to the Hub, and functions of extensions."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -50,7 +50,7 @@ def finalize(context: RunContext) -> None:
     if context.config.push_to_hub:
         from cardiobench.hub.after_run import push_all
 
-        known = [result for result in summary.results if result.task in catalog.list_tasks()]  # no pooled ones
+        known = [result for result in summary.results if result.task in catalog.list_tasks()]  # No pooled tasks.
         failed = push_all(known, folder, context.console)
         summary.failures += [(model, "", "push", reason) for model, reason in failed]
 

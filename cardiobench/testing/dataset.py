@@ -1,4 +1,4 @@
-"""Checks of a dataset: its spec, its card, its prompts, what is shipped beside it, and its rows."""
+"""Checks of a dataset: its spec, card, prompts, shipped files and rows."""
 
 import os
 import tempfile
@@ -31,10 +31,10 @@ def check_dataset(
     """Check a dataset that is installed, or lies in a folder.
 
     Args:
-        name: of the dataset.
-        data_dir: its raw folder, or a small copy of one in the same layout; without it, and unless the data is generated
-            or bundled, rows and recordings are not read.
-        datasets_dir: folder with `NAME/builder.py`.
+        name: Name of the dataset.
+        data_dir: Raw folder of the dataset, or a small copy in the same layout; without it, and unless the data is
+            generated or bundled, rows and recordings are not read.
+        datasets_dir: Folder with `NAME/builder.py`.
 
     Raises:
         AssertionError: a check fails; says which, and the two values.
@@ -96,7 +96,7 @@ def check_spec(name: str) -> None:
 
 
 def check_card(name: str) -> None:
-    """Check that the card has what `load_dataset` and a reader need: splits, licence, access, every task."""
+    """Check that the card has the parts required by `load_dataset` and readers: splits, licence, access, every task."""
     spec, (front, body) = catalog.spec(name), card_of(name)
     for key in ("pretty_name", "license", "configs"):
         require(front.get(key), f"the card of {name} has no '{key}' in its front matter")
@@ -216,7 +216,7 @@ def _class_sets(frame: pd.DataFrame, name: str, classes: Sequence[str]) -> list[
 
 
 def check_loaded(name: str, loaded: Any, data_dir: str | os.PathLike | None = None) -> pd.DataFrame:
-    """Check that a `datasets.DatasetDict` holds what the raw folder says; return its rows without the recordings."""
+    """Check that a `datasets.DatasetDict` agrees with the raw folder; return its rows without the recordings."""
     spec, rows = catalog.spec(name), rows_of(loaded)
     expected = catalog.builder(name).table(data_dir).frame
     require((rows["loaded_as"] == rows["split"]).all(), f"{name}: rows in a split that is not theirs")

@@ -29,8 +29,8 @@ def check_metric(name: str, inputs: Mapping[str, Any]) -> None:
     """Check a metric.
 
     Args:
-        name: of a metric of this package or an installed one.
-        inputs: an ordinary call, such as `{"references": array (n,), "predictions": array (n,)}`; arrays have a row each.
+        name: Name of a metric of this package or an installed one.
+        inputs: An ordinary call, such as `{"references": array (n,), "predictions": array (n,)}`; arrays have a row each.
 
     Raises:
         AssertionError: a check fails; says which, and the two values.
@@ -55,7 +55,7 @@ def check_formula(metric: Metric, inputs: Mapping[str, Any]) -> None:
 
 
 def check_numbers(metric: Metric, inputs: Mapping[str, Any]) -> None:
-    """Check what the metric declares of its numbers: the range against the values, the interval against its functions.
+    """Check the declared facts of a metric's numbers: the range against the values, the interval against its functions.
 
     A value from 0 to 1 without a declared range is warned of: it may be a share, which would be shown in percent.
     """
@@ -115,7 +115,7 @@ def bad_inputs(inputs: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         if rows.ndim == 2:
             changes[f"ragged {key}"] = {key: [rows[0, 1:].tolist(), *rows[1:].tolist()]}
     references = np.asarray(inputs.get("references", 0.5))
-    if np.issubdtype(references.dtype, np.integer):  # classes: names are labels too, but not beside numbers
+    if np.issubdtype(references.dtype, np.integer):  # Classes: names are labels too, but not beside numbers.
         changes["fraction"] = {"references": spoiled(references, 0.7)}
         del changes["text in references"]
         changes["mixed names"] = {"references": ["a", *references.tolist()[1:]]}

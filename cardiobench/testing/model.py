@@ -18,8 +18,8 @@ def check_model(model: "str | Encoder", **options: Any) -> LoadedModel:
     """Check a model.
 
     Args:
-        model: a name that `--model` takes, or an encoder.
-        options: of `cardiobench.models.load.load_model`, such as `weights` or `trust_remote_code`.
+        model: A name that `--model` takes, or an encoder.
+        options: Options of `cardiobench.models.load.load_model`, such as `weights` or `trust_remote_code`.
 
     Returns:
         The model, loaded.
@@ -70,7 +70,7 @@ def recordings(modality: str) -> list[Clip] | list[Ecg]:
 
 
 def check_facts(loaded: LoadedModel) -> None:
-    """Check what is stamped: name, revision, modalities, preprocessing as JSON, a pooling that there is."""
+    """Check the stamped facts: name, revision, modalities, preprocessing as JSON, and an existing pooling."""
     encoder = loaded.encoder
     require(isinstance(encoder, Encoder), f"{type(encoder).__name__} is no encoder (cardiobench.models.base.Encoder)")
     for key in ("name", "revision"):

@@ -50,7 +50,7 @@ def check_protocol(protocol: str | BaseProtocol) -> None:
     What an analysis finds, and masks and landmarks, are seen in a run only.
 
     Args:
-        protocol: name, or one with its options.
+        protocol: Name, or one with its options.
 
     Raises:
         AssertionError: a check fails; says which, and the two values.
@@ -125,7 +125,7 @@ def check_predictions(protocol: PredictionProtocol, data: TaskData, encoder: Any
 
 
 def _check_learned_nothing(output: ProtocolOutput, again: ProtocolOutput, data: TaskData, where: str) -> None:
-    """Check that `with_other_test_rows` moves no bit of what was learned, nor of the answers to recordings that it left alone."""
+    """Check that `with_other_test_rows` changes no bit of the learned state, nor of the answers to unchanged recordings."""
     kept = np.isin(output.indices, np.setdiff1d(data.indices("test"), _replaced(data)))
 
     def learned(one: ProtocolOutput) -> dict[str, list[Any]]:

@@ -28,7 +28,7 @@ from cardiobench.data.tables import choice, integer, number, read_fields
 VIEW = {"2CH": "A2C", "4CH": "A4C"}
 SPLIT = {"train": "subgroup_training.txt", "validation": "subgroup_validation.txt", "test": "subgroup_testing.txt"}
 PATIENT = re.compile(r"patient\d+")
-QUALITY = ("Poor", "Medium", "Good")  # worst first
+QUALITY = ("Poor", "Medium", "Good")  # Worst first.
 OLD_RELEASE = "training/patient0001"
 
 SPEC = DatasetSpec(
@@ -164,7 +164,7 @@ class Camus(CardioBuilder):
                     "key_frame": 0,
                     "patient_image_quality": worst,
                     "ef": ef,
-                    "lv_seg": float(len(PHASES)),  # as the release has it: a mask that is not here counts as missing
+                    "lv_seg": float(len(PHASES)),  # Follows the release: an absent mask counts as missing.
                 }
 
     @classmethod

@@ -14,7 +14,7 @@ from cardiobench.data.tables import read_columns, text
 from cardiobench.data.twin_manifest import find_manifest
 
 SETS = ("asd", "pah")
-CLASS = {"ASD": "ASD", "Non-ASD": "no_ASD", "PAH": "PAH", "Non-PAH": "no_PAH"}  # directory -> class
+CLASS = {"ASD": "ASD", "Non-ASD": "no_ASD", "PAH": "PAH", "Non-PAH": "no_PAH"}  # Mapping from directory to class.
 EVALUATOR = "cardiacnet_{}_split.csv"
 """File of the published evaluator, by set."""
 ALONE, OWN_KEY = re.compile(r"(?:Non-)?(?:ASD|PAH)_(\d+)"), r"\1_image"
@@ -164,12 +164,12 @@ class CardiacNet(CardioBuilder):
             if key not in splits[cohort].index:
                 continue
             known = splits[cohort].loc[key]
-            # a video that is a file of its own is published under its class and number
+            # A video in a file of its own is published under its class and number.
             name = key.partition("_")[2]
             file = name if name.partition("_image")[2] else f"{directory}_{name.removesuffix('_image')}"
             yield {
                 "id": f"{cohort}_{file}",
-                # the numbers of the two sets are not known to mean the same people
+                # The numbers of the two sets are not known to denote the same people.
                 "patient_id": f"{cohort}_{known['patient_id']}",
                 "split": known["split"],
                 "media": (base.relative_to(raw) / path).as_posix(),

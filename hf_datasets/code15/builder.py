@@ -24,11 +24,11 @@ from cardiobench.data.tables import Column, flag, identifier, number, read_colum
 
 TABLE = "exams.csv"
 DIAGNOSES = ("1dAVb", "RBBB", "LBBB", "SB", "ST", "AF")
-OLDEST = 120  # years
+OLDEST = 120  # Years.
 GROUPS = (SEX_GROUPS, AGE_GROUPS)
 POSITIVES = "1dAVb 5716, RBBB 9672, LBBB 6026, SB 5605, ST 7584, AF 7033"
-NORMAL = 134_657  # records that the release calls normal
-ANY = 37_775  # records with at least one of the six
+NORMAL = 134_657  # Records that the release calls normal.
+ANY = 37_775  # Records with at least one of the six.
 
 
 def _six(target: str, rows: int, description: str) -> Task:

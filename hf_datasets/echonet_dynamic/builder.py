@@ -77,7 +77,7 @@ COLUMNS = {
     "NumberOfFrames": number(0, optional=True),
     "Split": choice(SPLIT),
 }
-SIZE = (112, 112)  # height and width of every video
+SIZE = (112, 112)  # Height and width of every video.
 TRACED = {"FileName": text(), "Frame": integer(-(2**31), 2**31)}
 ENDS = {name: number(optional=True) for name in ("X1", "Y1", "X2", "Y2")}
 LEAST_SOLID = 0.8
@@ -102,7 +102,7 @@ class EchonetDynamic(CardioBuilder):
         videos = (base.relative_to(raw) / "Videos").as_posix()
         traced = cls.tracings(raw, TRACED).groupby("FileName")["Frame"].nunique()
         for row in table.itertuples():
-            # the release writes the name without its ending; copies of it with one exist
+            # The release writes the name without its extension; some copies include it.
             stem = _stem(row.FileName)
             yield {
                 "id": stem,
@@ -116,7 +116,7 @@ class EchonetDynamic(CardioBuilder):
                 "esv": row.ESV,
                 "edv": row.EDV,
                 "ef": row.EF,
-                # as in the release's own loader, a video with one traced frame counts as not traced
+                # Follows the release's own loader: a video with one traced frame counts as not traced.
                 "lv_seg": 2.0 if traced.get(stem, 0) > 1 else None,
             }
 
@@ -144,7 +144,7 @@ class EchonetDynamic(CardioBuilder):
             traced = tracings[row["id"]]
             frames = traced["Frame"].drop_duplicates()
             for phase, frame in (("ES", frames.iloc[0]), ("ED", frames.iloc[-1])):
-                # a chord that is listed twice would turn the inside of the outline out
+                # A chord listed twice would turn the outline inside out.
                 chords = traced[traced["Frame"] == frame].drop_duplicates()
                 source = f"{table}, line {chords.index[0]} ({row['id']}, frame {frame})"
                 read = partial(cls.read_tracing, chords[list(ENDS)].to_numpy(), int(frame), source)

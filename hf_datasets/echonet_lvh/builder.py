@@ -15,7 +15,11 @@ from cardiobench.data.tables import choice, integer, number, read_columns, text
 
 SPLIT = {"train": "train", "val": "validation", "test": "test"}
 DIASTOLE = {"IVSd": "ivsd", "LVIDd": "lvidd", "LVPWd": "lvpwd"}
-HIGHEST_MEDIAN = {"IVSd": 3.0, "LVIDd": 10.0, "LVPWd": 3.0}  # cm; beyond it the whole column is in another unit
+HIGHEST_MEDIAN = {
+    "IVSd": 3.0,
+    "LVIDd": 10.0,
+    "LVPWd": 3.0,
+}  # Unit is cm; larger values mean that the whole column is in another unit.
 THICKNESS, DIAMETER = PromptGrid(0.5, 2.0, 0.1, decimals=1), PromptGrid(2.0, 8.0, 0.1, decimals=1)
 
 
@@ -133,7 +137,7 @@ class EchonetLvh(CardioBuilder):
         return pd.DataFrame(
             {
                 "id": names + "_" + first["Frame"].astype(str),
-                # only the video's hash is public: videos of one patient cannot be told
+                # Only the video's hash is public, so videos of one patient cannot be identified.
                 "patient_id": names,
                 "split": first["split"],
                 "media": names.map(videos).fillna(names + ".avi"),
@@ -210,8 +214,8 @@ def read_calipers(raw: Path, calipers: pd.DataFrame) -> Reading:
     caliper that is higher in the picture is the nearer one to the probe.
 
     Args:
-        raw: raw folder, for messages.
-        calipers: diastolic rows of the table of one frame.
+        raw: Raw folder, for messages.
+        calipers: Diastolic rows of the table of one frame.
 
     Raises:
         BadData: an end without a coordinate or outside the picture, a caliper without length, or calipers of different scales.
@@ -220,7 +224,7 @@ def read_calipers(raw: Path, calipers: pd.DataFrame) -> Reading:
     scales: dict[int, float] = {}
     for line, row in calipers.iterrows():
         segment = row[list(ENDS)].to_numpy(np.float64).reshape(2, 2)
-        if np.isnan(segment).all():  # measured elsewhere
+        if np.isnan(segment).all():  # Measured elsewhere.
             continue
         source = f"{raw / 'MeasurementsList.csv'}, line {line} ({row['HashedFileName']}, {row['Calc']})"
         if np.isnan(segment).any():

@@ -19,7 +19,7 @@ FOLDS = {0: "test", 1: "validation", **dict.fromkeys(range(2, 10), "train")}
 PICTURED = ("A4C", "PSAX")
 CHILD_AGE = Group("age", "age", edges=(1.0, 5.0, 12.0, 18.0), labels=("0-1", "2-5", "6-12", "13-18", ">18"))
 THIRDS = ("lower third", "middle third", "upper third")
-FEWEST = 9  # training videos of an age range, below which it is not cut into thirds
+FEWEST = 9  # Minimum number of training videos for cutting an age range into thirds.
 GROUPS = (SEX_GROUPS, CHILD_AGE, Group("bmi_for_age", "bmi_for_age"))
 
 SPEC = DatasetSpec(
@@ -87,7 +87,7 @@ COLUMNS = {
     "Height": number(0, optional=True),
     "Split": integer(0, 9),
 }
-SIZE = (112, 112)  # height and width of every video
+SIZE = (112, 112)  # Height and width of every video.
 FRAME = re.compile(r"(?P<frame>[0-9]{1,9})(\.0*)?")
 UNTRACED = ("No Systolic", "No Diastolic")
 TRACED = {"FileName": text(), "Frame": text()}
@@ -182,7 +182,7 @@ class EchonetPediatric(CardioBuilder):
         for row in rows.to_dict("records"):
             traced = tracings[row["view"]][row["id"]]
             labels = []
-            # a point that is listed twice would turn the inside of the outline out
+            # A point listed twice would turn the outline inside out.
             for name, corners in traced.drop_duplicates().groupby("Frame", sort=False):
                 source = (
                     f"{raw / row['view'] / 'VolumeTracings.csv'}, line {corners.index[0]} ({row['id']}, frame {name})"

@@ -24,7 +24,7 @@ TABLE = "echonext_metadata_100k.csv"
 SPLITS = {"train": "train", "val": "validation", "test": "test", "no_split": None}
 """Split of the release -> split here; `no_split` holds the earlier ECGs of patients of validation and test."""
 SHAPE = (None, 1, SAMPLES, 12)
-CAPPED = 90  # years; the release writes it for every age from there on
+CAPPED = 90  # Years; the release writes this value for all higher ages.
 TABULAR = ("sex", "age_at_ecg", "ventricular_rate", "atrial_rate", "pr_interval", "qrs_duration", "qt_corrected")
 """Columns of the arrays of tabular features; the release's README names them in another order."""
 
@@ -193,7 +193,7 @@ class EchoNext(CardioBuilder):
 
     @classmethod
     def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:
-        """Yield what was never measured and reads as negative, contradictions of flags and values, and arrays in another order."""
+        """Yield unmeasured flags that read as negative, contradictions of flags and values, and reordered arrays."""
         table = metadata(raw)
         used = table[table["split"] != "no_split"]
         test = used[used["split"] == "test"]
@@ -261,7 +261,7 @@ def waveforms(split: str) -> str:
 
 
 def measured(table: pd.DataFrame) -> pd.DataFrame:
-    """Return whether what decides each flag was measured: (ECGs, flags) bool."""
+    """Return whether the measurement behind each flag exists: (ECGs, flags) bool."""
     return pd.DataFrame({flag: table[list(names)].notna().all(axis=1) for flag, names in MEASUREMENTS.items()})
 
 

@@ -31,7 +31,7 @@ MEASUREMENTS = tuple(
 )
 NAME = re.compile(r"^(?:.*/)?(.+?)(?:\.[^./]+)?$")
 """A path, whose group is the file's name without its suffix."""
-PATIENTS = ("patients.csv.gz", "patients.csv")  # of MIMIC-IV; its sex column is the only one that is read
+PATIENTS = ("patients.csv.gz", "patients.csv")  # Table of MIMIC-IV; only its sex column is read.
 
 # Bounds: what a heart can have. Those of walls, velocities, gradients, area, fraction and TAPSE are those of public readers
 # of this release; the others are wide ones of this package. A fraction below 1 % is a share of 1, or stands for none.
@@ -147,7 +147,7 @@ def _tasks() -> Iterator[Task]:
 
 
 def _selections(doppler: bool) -> Iterator[tuple[str, Mapping[str, tuple[str, ...]], str]]:
-    """Yield ending of the name, rows and a note: all recordings, and for what Doppler decides the 2D cines alone."""
+    """Yield (name suffix, rows, note): all recordings, then 2D cines only for labels that require Doppler."""
     yield "", {}, ""
     if doppler:
         yield "_2d", ONLY_2D, ", from 2D cines alone"
@@ -247,7 +247,7 @@ class MimicIvEcho(CardioBuilder):
 
     @classmethod
     def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:
-        """Yield how many studies have an ejection fraction, where it came from, and what kinds of recordings there are."""
+        """Yield the number of studies with an ejection fraction, its sources, and the kinds of recordings."""
         studies = listed.drop_duplicates("study_id")
         bare = studies.loc[studies["ef"].isna(), "study_id"]
         yield AuditFinding(
@@ -269,7 +269,7 @@ def study_labels(measured: StudyMeasurements, sex: pd.Series) -> pd.DataFrame:
     """Return the labels of all tasks, index measurement_id.
 
     Args:
-        measured: of the studies.
+        measured: Measurements of the studies.
         sex: measurement_id -> "F" or "M" or null.
     """
     fractions = ejection_fractions(measured.numbers)

@@ -167,7 +167,7 @@ def _mask(truth: EchoTruth, frame: int) -> Reading:
 
 def _points(truth: EchoTruth) -> Reading:
     ends = calipers(truth, fps=FPS)
-    points = np.concatenate([ends["septum"], ends["wall"]])  # the diameter lies between them
+    points = np.concatenate([ends["septum"], ends["wall"]])  # The diameter lies between them.
     return {"points": points, "spacing": _spacing(truth)}
 
 

@@ -112,7 +112,7 @@ class PtbXl(CardioBuilder):
     """Rows of `ptbxl_database.csv` with the 100 Hz recordings; the authors' folds 1-8 train, 9 validation, 10 test.
 
     Attributes:
-        FILENAME: column that names the recordings: `filename_lr` at 100 Hz, `filename_hr` at 500 Hz.
+        FILENAME: Column that names the recordings: `filename_lr` at 100 Hz, `filename_hr` at 500 Hz.
     """
 
     SPEC = SPEC

@@ -26,8 +26,8 @@ TABLE = "metadata.csv"
 FS = 500.0
 GROUPS = (SEX_GROUPS, AGE_GROUPS)
 STATEMENT = re.compile(r"(?P<primary>\d+)(\+\d+)*")
-RARE = 10  # records; a statement that fewer carry is not asked for
-IMPOSSIBLE = 100.0  # mV; no heart has so much
+RARE = 10  # Minimum number of records for a statement to become a label.
+IMPOSSIBLE = 100.0  # Unit is mV; no heart reaches this amplitude.
 # Records of the release, as ECGBench (github.com/vlbthambawita/ECGBench, docs/_datasets) counted them in `metadata.csv`; the
 # paper's shares agree: 53.96 % normal, 55.36 % male. Those of the other 42 statements are not known here.
 STATEMENTS = "Normal ECG 13905, Ventricular premature complex(es) 1067"
@@ -152,7 +152,7 @@ def rare_statements(codes: pd.Series) -> list[str]:
     """Return the statements that too few records carry to be asked for.
 
     Args:
-        codes: of each record.
+        codes: Codes of each record.
     """
     counts = codes.explode().map(aha_statements()).value_counts()
     return [name for name in aha_statements().values() if counts.get(name, 0) < RARE]

@@ -10,7 +10,7 @@ from cardiobench.data import VIEWS, CardioBuilder, DatasetSpec, Task, catalog
 from cardiobench.data.tables import choice, read_columns, text
 
 CLASSES = ("no_AS", "AS")
-DIAGNOSIS = {  # any stenosis, mild ones too, is a positive (the echo benchmark's rule)
+DIAGNOSIS = {  # Any stenosis, including mild, is positive (rule of the echo benchmark).
     "no_AS": "no_AS",
     "mild_AS": "AS",
     "mildtomod_AS": "AS",

@@ -7,7 +7,7 @@ import numpy as np
 NUMBERS = {"ari": {"better": "higher", "range": (-0.5, 1)}}
 
 
-# copied: the same in every formula that needs it
+# Copied: identical in every formula that needs it.
 def _labels(values, name):
     """Check labels, one per row, whole numbers or text; raise a ValueError that counts the invalid ones."""
     array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
@@ -25,7 +25,7 @@ def _labels(values, name):
     return array.astype(str if text else np.int64)
 
 
-# copied: the same in every formula that needs it
+# Copied: identical in every formula that needs it.
 def _whole(value):
     return isinstance(value, numbers.Real) and abs(value) <= 2**53 and float(value).is_integer()
 
@@ -42,10 +42,10 @@ def cluster(embeddings, components, covariance="diag", n_init=10, seed=42):
 
     Args:
         embeddings: (n, d), finite.
-        components: number of clusters, at most n.
+        components: Number of clusters, at most n.
         covariance: `full`, `tied`, `diag` or `spherical`.
-        n_init: starts, of which the likeliest is kept.
-        seed: seed of the starts.
+        n_init: Starts, of which the likeliest is kept.
+        seed: Seed of the starts.
 
     Returns:
         Cluster of each row, (n,) int.
@@ -68,9 +68,9 @@ def compute_resamples(references, predictions, weights):
     """Compute the ARI of many weighted versions of the same rows at once; copies of a row are rows of their own.
 
     Args:
-        references: labels, (n,), whole numbers or names.
-        predictions: clusters, (n,).
-        weights: how often each row counts, (B, n), whole numbers.
+        references: Labels, (n,), whole numbers or names.
+        predictions: Clusters, (n,).
+        weights: Multiplicity of each row, shape (B, n), whole numbers.
 
     Returns:
         `ari`, (B,) float64; 1 where both partitions are the same trivial one, NaN with fewer than two rows.
@@ -101,12 +101,12 @@ def compute(references, predictions, components=None, covariance="diag", n_init=
     """Compute the adjusted Rand index of clusters, or of a Gaussian mixture's clusters of embeddings.
 
     Args:
-        references: labels, (n,), whole numbers or names.
-        predictions: clusters, (n,); or embeddings, (n, d) numbers.
-        components: clusters to look for in embeddings; None means the number of distinct labels.
-        covariance: covariance of the mixture, `full`, `tied`, `diag` or `spherical`.
-        n_init: starts of the mixture.
-        seed: seed of the mixture.
+        references: Labels, (n,), whole numbers or names.
+        predictions: Clusters, (n,); or embeddings, (n, d) numbers.
+        components: Clusters to look for in embeddings; None means the number of distinct labels.
+        covariance: Covariance of the mixture, `full`, `tied`, `diag` or `spherical`.
+        n_init: Starts of the mixture.
+        seed: Seed of the mixture.
 
     Returns:
         `ari` in [-0.5, 1]; NaN for a single row, which has no pairs.

@@ -14,7 +14,7 @@ NUMBERS = {
 }
 NO_FLOOR = "too high where few patients have a label: read the mean AUROC"
 NEEDS_PROBABILITIES = True
-_COLUMNS = 128  # resamples at once: the sums of a class stay in the processor's cache
+_COLUMNS = 128  # Resamples per block, so that the sums of a class stay in the processor's cache.
 
 
 def _tables(references, predictions):
@@ -35,7 +35,7 @@ def _tables(references, predictions):
     return truth, scores
 
 
-# copied: the same in every formula that needs it
+# Copied: identical in every formula that needs it.
 def _matrix(values, name):
     try:
         table = np.asarray(values, dtype=np.float64)
@@ -89,7 +89,7 @@ def _per_class(truth, scores, weights):
 
 
 def floor(references, classes):
-    """Return the best expected scores of answers that ignore the recording, and what reaches them."""
+    """Return the best expected scores of answers that ignore the recording, and the strategy that reaches them."""
     return {"auroc_macro": (0.5, "any order"), "auprc_macro": (np.nan, NO_FLOOR)}
 
 
@@ -111,7 +111,8 @@ def compute_resamples(references, predictions, weights, probabilities=None):
     Args:
         references: (n, K): 1 where a recording has the class, 0 where not, NaN where that was not measured.
         predictions: (n, K) scores, higher for the class.
-        weights: how often each row counts, (B, n), not negative; a bootstrap resample is a row of multiplicities.
+        weights: Multiplicity of each row, shape (B, n), not negative; a bootstrap resample is a row of
+            multiplicities.
         probabilities: (n, K) scores that take the place of `predictions`.
 
     Returns:

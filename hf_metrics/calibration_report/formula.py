@@ -1,4 +1,4 @@
-"""Whether the probabilities of a binary classifier mean what they say: slope and intercept of a recalibration."""
+"""Calibration slope and intercept of a binary classifier: agreement of its probabilities with observed frequencies."""
 
 import numbers
 
@@ -12,11 +12,11 @@ NUMBERS = {
     "observed_share": _MEAN,
 }
 VERSION = 2
-SMALLEST = 1e-6  # probabilities nearer to 0 or 1 are moved here, so that their log odds are finite
+SMALLEST = 1e-6  # Probabilities closer to 0 or 1 are clipped to these bounds, so that their log odds are finite.
 STEPS, LARGEST = 50, 1e3  # Newton's steps, and the coefficient beyond which the classes count as separated
 
 
-# copied: the same in every formula that needs it
+# Copied: identical in every formula that needs it.
 def _codes(values, name):
     """Check class codes, one per row, whole numbers from 0; raise a ValueError that counts the invalid ones."""
     array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
@@ -34,12 +34,12 @@ def _codes(values, name):
     return array
 
 
-# copied: the same in every formula that needs it
+# Copied: identical in every formula that needs it.
 def _whole(value):
     return isinstance(value, numbers.Real) and abs(value) <= 2**53 and float(value).is_integer()
 
 
-# copied: the same in every formula that needs it
+# Copied: identical in every formula that needs it.
 def _probabilities(values):
     """Check rows of probabilities (n, K) that sum to 1; raise a ValueError that counts those that do not."""
     try:
@@ -126,8 +126,8 @@ def compute(references, predictions, probabilities=None):
     """Compute calibration slope and intercept of a binary classifier (Cox 1958; Van Calster et al. 2019).
 
     Args:
-        references: true classes, (n,), 0 or 1.
-        predictions: probabilities of both classes, (n, 2); or predicted classes, (n,), beside `probabilities`.
+        references: True classes, (n,), 0 or 1.
+        predictions: Probabilities of both classes, (n, 2); or predicted classes, (n,), beside `probabilities`.
         probabilities: (n, 2).
 
     Returns:

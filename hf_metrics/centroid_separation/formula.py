@@ -1,4 +1,4 @@
-"""How far the groups of an embedding lie apart, in units of their own spread."""
+"""Distance between the groups of an embedding, in units of their own spread."""
 
 import numbers
 
@@ -9,7 +9,7 @@ VARIANTS = ("pooled_radius", "mean_distance", "per_dimension", "unscaled")
 """What the distance of two centroids is divided by; `compute` says how. Papers rarely do."""
 
 
-# copied: the same in every formula that needs it
+# Copied: identical in every formula that needs it.
 def _labels(values, name):
     """Check labels, one per row, whole numbers or text; raise a ValueError that counts the invalid ones."""
     array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
@@ -27,12 +27,12 @@ def _labels(values, name):
     return array.astype(str if text else np.int64)
 
 
-# copied: the same in every formula that needs it
+# Copied: identical in every formula that needs it.
 def _whole(value):
     return isinstance(value, numbers.Real) and abs(value) <= 2**53 and float(value).is_integer()
 
 
-# copied: the same in every formula that needs it
+# Copied: identical in every formula that needs it.
 def _table(values, name):
     """Check vectors, one per row, (n, d) finite float64; raise a ValueError that counts the invalid ones."""
     try:
@@ -53,11 +53,11 @@ def compute(references, predictions, variant="pooled_radius"):
     """Compute the mean distance between centroids of groups over their pooled radius.
 
     Args:
-        references: group of each vector, (n,), whole numbers or names.
-        predictions: embeddings, (n, d), finite; scale the dimensions beforehand where their units differ.
-        variant: what the distance of two centroids is divided by. `pooled_radius`: the root of the mean squared distance of
-            both groups' vectors to their own centroid. `mean_distance`: the mean of that distance. `per_dimension`: the
-            pooled standard deviation of one dimension, which is the radius over the root of d. `unscaled`: 1.
+        references: Group of each vector, (n,), whole numbers or names.
+        predictions: Embeddings, (n, d), finite; scale the dimensions beforehand where their units differ.
+        variant: Divisor of the distance of two centroids. `pooled_radius`: the root of the mean squared distance of
+            both groups' vectors to their own centroid. `mean_distance`: the mean of that distance. `per_dimension`:
+            the pooled standard deviation of one dimension, which is the radius over the root of d. `unscaled`: 1.
 
     Returns:
         `centroid_separation`, [0, inf); NaN with one group or where a pair of groups has no spread.

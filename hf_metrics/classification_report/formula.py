@@ -31,7 +31,7 @@ MEAN = "too high where few patients have a label: read the mean AUROC"
 ALONE = "always yes or always no reaches 1: read it with its partner"
 
 
-# copied: the same in every formula that needs it
+# Copied: identical in every formula that needs it.
 def _codes(values, name):
     """Check class codes, one per row, whole numbers from 0; raise a ValueError that counts the invalid ones."""
     array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
@@ -49,12 +49,12 @@ def _codes(values, name):
     return array
 
 
-# copied: the same in every formula that needs it
+# Copied: identical in every formula that needs it.
 def _whole(value):
     return isinstance(value, numbers.Real) and abs(value) <= 2**53 and float(value).is_integer()
 
 
-# copied: the same in every formula that needs it
+# Copied: identical in every formula that needs it.
 def _probabilities(values):
     """Check rows of probabilities (n, K) that sum to 1; raise a ValueError that counts those that do not."""
     try:
@@ -99,7 +99,7 @@ def _inputs(references, predictions, probabilities):
 def _areas(scores, positive, weights):
     """Compute AUROC and average precision of one class against the rest in each resample, (B,) each; ties count half."""
     order = np.argsort(-scores, kind="stable")
-    last = np.flatnonzero(np.diff(scores[order], append=np.nan) != 0)  # of each run of equal scores
+    last = np.flatnonzero(np.diff(scores[order], append=np.nan) != 0)  # Sums over each run of equal scores.
     rows = weights.take(order, axis=1, mode="clip")
     taken = np.cumsum(rows, axis=1).take(last, axis=1, mode="clip")
     rows *= positive[order]
@@ -136,7 +136,7 @@ def from_tables(tables, present):
 
     Args:
         tables: (..., K, K) counts or weights, true class by predicted class.
-        present: bool (K,), the classes to average over: those of the whole test set, whatever a table itself holds.
+        present: Bool (K,), the classes to average over: those of the whole test set, whatever a table itself holds.
 
     Returns:
         {key: (...) float64}; NaN where undefined, such as the positive predictive value of an answer never given.
@@ -201,7 +201,7 @@ def per_class(references, predictions, probabilities):
 
 
 def floor(references, classes):
-    """Return the best expected scores of answers that ignore the recording, and what reaches them."""
+    """Return the best expected scores of answers that ignore the recording, and the strategy that reaches them."""
     rates = np.bincount(references, minlength=classes) / len(references)
     known = rates[rates > 0]
     positive = rates[1] if classes == 2 else 1 / len(known)  # Mean rate of the classes, each against the rest.
@@ -236,18 +236,22 @@ def _losses(truth, table):
 
 def area_influence(scores, positive):
     """Compute the influence of rows on AUROC and average precision of one class against the rest, (n,) each."""
-    _, place, sizes = np.unique(-scores, return_inverse=True, return_counts=True)  # runs of equal scores, highest first
+    _, place, sizes = np.unique(
+        -scores, return_inverse=True, return_counts=True
+    )  # Runs of equal scores, highest first.
     hits = np.bincount(place, positive, minlength=sizes.size)
     misses, found, taken = sizes - hits, np.cumsum(hits), np.cumsum(sizes)
     total, rest = found[-1], taken[-1] - found[-1]
     with np.errstate(invalid="ignore", divide="ignore"):
-        above_rest = (rest - np.cumsum(misses) + misses / 2) / rest  # share of the rest below a score
-        below_hits = (found - hits / 2) / total  # share of the positives above it
+        above_rest = (rest - np.cumsum(misses) + misses / 2) / rest  # Fraction of the rest below a score.
+        below_hits = (found - hits / 2) / total  # Fraction of the positives above it.
         auroc = (hits * above_rest).sum() / total
         precision = found / taken
         average = (hits * precision).sum() / total
         of_hit, of_miss = hits / taken, hits * found / taken**2
-        after = np.cumsum((of_hit - of_miss)[::-1])[::-1]  # what a positive row adds to the precision of later ones
+        after = np.cumsum((of_hit - of_miss)[::-1])[
+            ::-1
+        ]  # Contribution of a positive row to the precision of later ones.
         loss = np.cumsum(of_miss[::-1])[::-1]
         area = np.where(positive, (above_rest[place] - auroc) / total, (below_hits[place] - auroc) / rest)
         ranked = np.where(positive, precision[place] - average + after[place], -loss[place]) / total
@@ -258,11 +262,12 @@ def compute_resamples(references, predictions, weights, probabilities=None, area
     """Compute the report of many weighted versions of the same rows at once.
 
     Args:
-        references: true classes, (n,), whole numbers from 0.
-        predictions: predicted classes, (n,), or probabilities, (n, K).
-        weights: how often each row counts, (B, n), not negative; a bootstrap resample is a row of multiplicities.
+        references: True classes, (n,), whole numbers from 0.
+        predictions: Predicted classes, (n,), or probabilities, (n, K).
+        weights: Multiplicity of each row, shape (B, n), not negative; a bootstrap resample is a row of
+            multiplicities.
         probabilities: (n, K) of the classes 0 to K-1; None where there are none.
-        areas: whether AUROC and AUPRC are wanted, which cost far more than all the rest; else they are NaN.
+        areas: Whether AUROC and AUPRC are wanted, which cost far more than all the rest; else they are NaN.
 
     Returns:
         The twelve numbers, (B,) float64 each; NaN where undefined.
@@ -294,8 +299,8 @@ def compute(references, predictions, probabilities=None):
     """Compute accuracy, balanced accuracy, MCC, sensitivity, specificity, predictive values, AUROC, AUPRC, Brier, NLL, ECE.
 
     Args:
-        references: true classes, (n,), whole numbers from 0.
-        predictions: predicted classes, (n,); or probabilities, (n, K), of which the first highest is the predicted class.
+        references: True classes, (n,), whole numbers from 0.
+        predictions: Predicted classes, (n,); or probabilities, (n, K), of which the first highest is the predicted class.
         probabilities: (n, K) beside predicted classes, such as those of another threshold; AUROC to ECE use only them.
 
     Returns:

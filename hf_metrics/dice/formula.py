@@ -14,7 +14,7 @@ NUMBERS = {
 }
 
 
-# copied: the same in every formula that needs it
+# Copied: identical in every formula that needs it.
 def _masks(values, name):
     """Check masks, one (H, W) array of labels per frame; raise a ValueError that counts the invalid ones."""
     if isinstance(values, (str, bytes)) or not hasattr(values, "__len__"):
@@ -37,7 +37,7 @@ def _masks(values, name):
     return masks
 
 
-# copied: the same in every formula that needs it
+# Copied: identical in every formula that needs it.
 def _mask_pairs(references, predictions):
     """Check that references and predictions are masks of the same frames."""
     truth, guess = _masks(references, "references"), _masks(predictions, "predictions")
@@ -49,7 +49,7 @@ def _mask_pairs(references, predictions):
     return truth, guess
 
 
-# copied: the same in every formula that needs it
+# Copied: identical in every formula that needs it.
 def _by_structure(per_frame, name):
     """Average columns of structures (n, K) over the frames that have them, then over structures."""
     defined = ~np.isnan(per_frame)
@@ -63,8 +63,8 @@ def dice_of_frame(reference, prediction, structures):
     """Compute the Dice coefficient 2 |A and B| / (|A| + |B|) of each structure in one frame.
 
     Args:
-        reference: labels, uint8 (H, W), 0 background.
-        prediction: the same of the answer.
+        reference: Labels, uint8 (H, W), 0 background.
+        prediction: The same of the answer.
         structures: K, the highest label.
 
     Returns:
@@ -82,8 +82,8 @@ def compute(references, predictions, structures=None):
     """Compute the Dice coefficient of each structure, and their mean.
 
     Args:
-        references: true labels, n masks of shape (H, W): 0 background, 1 to K the structures.
-        predictions: predicted labels of the same frames.
+        references: True labels, n masks of shape (H, W): 0 background, 1 to K the structures.
+        predictions: Predicted labels of the same frames.
         structures: K; by default the highest label of either.
 
     Returns:

@@ -14,7 +14,7 @@ NUMBERS = {
 VERSION = 2
 
 
-# copied: the same in every formula that needs it
+# Copied: identical in every formula that needs it.
 def _numbers(values, name):
     """Check numbers, one finite float64 per row; raise a ValueError that counts the invalid ones."""
     array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
@@ -73,8 +73,8 @@ def compute(references, predictions):
     """Compute sensitivity and specificity of a measured ejection fraction at the thresholds of heart failure.
 
     Args:
-        references: measured ejection fractions in %, (n,), finite.
-        predictions: predicted ejection fractions in %, (n,), finite.
+        references: Measured ejection fractions in %, (n,), finite.
+        predictions: Predicted ejection fractions in %, (n,), finite.
 
     Returns:
         `sensitivity_le_40`: share of those at 40 % or less who are predicted so; `specificity_le_40`: share of the others

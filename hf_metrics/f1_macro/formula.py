@@ -7,7 +7,7 @@ import numpy as np
 NUMBERS = {"f1_macro": {"better": "higher", "range": (0, 1), "unit": "fraction", "interval": "smoothed"}}
 
 
-# copied: the same in every formula that needs it
+# Copied: identical in every formula that needs it.
 def _labels(values, name):
     """Check labels, one per row, whole numbers or text; raise a ValueError that counts the invalid ones."""
     array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
@@ -25,7 +25,7 @@ def _labels(values, name):
     return array.astype(str if text else np.int64)
 
 
-# copied: the same in every formula that needs it
+# Copied: identical in every formula that needs it.
 def _whole(value):
     return isinstance(value, numbers.Real) and abs(value) <= 2**53 and float(value).is_integer()
 
@@ -42,7 +42,7 @@ def _pair(references, predictions):
 
 
 def floor(references, classes):
-    """Return the best expected score of answers that ignore the recording, and what reaches it.
+    """Return the best expected score of answers that ignore the recording, and the strategy that reaches it.
 
     Dealing m_c answers "c" at random over n rows with n_c of class c gives E F1_c = 2 n_c m_c / (n (n_c + m_c)), which is
     concave in m_c; under sum m_c = n its mean over classes is largest at m_c = n_c, where it is 1 / K for any class mix.
@@ -55,7 +55,7 @@ def from_tables(tables, present):
 
     Args:
         tables: (..., K, K) counts or weights, true class by predicted class.
-        present: bool (K,), the classes to average over: those of the whole test set, whatever a table itself holds.
+        present: Bool (K,), the classes to average over: those of the whole test set, whatever a table itself holds.
 
     Returns:
         `f1_macro`, (...) float64.
@@ -70,9 +70,10 @@ def compute_resamples(references, predictions, weights):
     """Compute macro F1 of many weighted versions of the same rows at once.
 
     Args:
-        references: true classes, (n,), whole numbers or names.
-        predictions: predicted classes, (n,).
-        weights: how often each row counts, (B, n), not negative; a bootstrap resample is a row of multiplicities.
+        references: True classes, (n,), whole numbers or names.
+        predictions: Predicted classes, (n,).
+        weights: Multiplicity of each row, shape (B, n), not negative; a bootstrap resample is a row of
+            multiplicities.
 
     Returns:
         `f1_macro`, (B,) float64: averaged over the classes present in the references of that resample; NaN where a
@@ -93,8 +94,8 @@ def compute(references, predictions):
     """Compute macro F1 over the classes that occur in the references.
 
     Args:
-        references: true classes, (n,), whole numbers or names.
-        predictions: predicted classes, (n,), written in the same way.
+        references: True classes, (n,), whole numbers or names.
+        predictions: Predicted classes, (n,), written in the same way.
 
     Returns:
         `f1_macro`, a fraction in [0, 1].

@@ -16,7 +16,7 @@ NUMBERS = {
 PERCENTILE = 95
 
 
-# copied: the same in every formula that needs it
+# Copied: identical in every formula that needs it.
 def _masks(values, name):
     """Check masks, one (H, W) array of labels per frame; raise a ValueError that counts the invalid ones."""
     if isinstance(values, (str, bytes)) or not hasattr(values, "__len__"):
@@ -39,7 +39,7 @@ def _masks(values, name):
     return masks
 
 
-# copied: the same in every formula that needs it
+# Copied: identical in every formula that needs it.
 def _mask_pairs(references, predictions):
     """Check that references and predictions are masks of the same frames."""
     truth, guess = _masks(references, "references"), _masks(predictions, "predictions")
@@ -51,7 +51,7 @@ def _mask_pairs(references, predictions):
     return truth, guess
 
 
-# copied: the same in every formula that needs it
+# Copied: identical in every formula that needs it.
 def _by_structure(per_frame, name):
     """Average columns of structures (n, K) over the frames that have them, then over structures."""
     defined = ~np.isnan(per_frame)
@@ -61,7 +61,7 @@ def _by_structure(per_frame, name):
     return {name: overall} | {f"{name}_{label}": float(value) for label, value in enumerate(means, 1)}
 
 
-# copied: the same in every formula that needs it
+# Copied: identical in every formula that needs it.
 def _spacing(values, frames):
     """Check the sides of a pixel (height, width), one pair for all frames or one per frame; return (n, 2) float64."""
     try:
@@ -83,10 +83,10 @@ def hausdorff95_of_frame(reference, prediction, structures, spacing):
     """Compute the larger of the two directed 95th percentiles of the distance between outlines, for each structure.
 
     Args:
-        reference: labels, uint8 (H, W), 0 background.
-        prediction: the same of the answer.
+        reference: Labels, uint8 (H, W), 0 background.
+        prediction: The same of the answer.
         structures: K, the highest label.
-        spacing: height and width of a pixel, mm.
+        spacing: Height and width of a pixel, mm.
 
     Returns:
         (K,) float64, mm; NaN for a structure that neither has, the diagonal of the picture for one that only one has.
@@ -99,7 +99,7 @@ def hausdorff95_of_frame(reference, prediction, structures, spacing):
         if not one.any() or not other.any():
             distances[label - 1] = np.hypot(*(np.asarray(one.shape) * spacing))
             continue
-        rows, columns = np.nonzero(one | other)  # distances are needed on the outlines alone
+        rows, columns = np.nonzero(one | other)  # Only distances on the outlines are needed.
         window = np.s_[rows.min() : rows.max() + 1, columns.min() : columns.max() + 1]
         edges = [outline(mask)[window] for mask in (one, other)]
         to_edge = [ndimage.distance_transform_edt(~edge, sampling=spacing) for edge in edges]
@@ -112,9 +112,9 @@ def compute(references, predictions, spacing=1.0, structures=None):
     """Compute the 95 % Hausdorff distance of each structure, and their mean.
 
     Args:
-        references: true labels, n masks of shape (H, W): 0 background, 1 to K the structures.
-        predictions: predicted labels of the same frames.
-        spacing: height and width of a pixel in mm, one pair or one per frame (n, 2); 1 gives pixels.
+        references: True labels, n masks of shape (H, W): 0 background, 1 to K the structures.
+        predictions: Predicted labels of the same frames.
+        spacing: Height and width of a pixel in mm, one pair or one per frame (n, 2); 1 gives pixels.
         structures: K; by default the highest label of either.
 
     Returns:

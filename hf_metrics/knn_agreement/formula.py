@@ -8,10 +8,10 @@ NUMBERS = {
     "knn_agreement": {"better": "higher", "range": (0, 1), "unit": "fraction"},
     "chance": {"better": None, "range": (0, 1), "unit": "fraction"},
 }
-_BLOCK = 512  # rows of the distance matrix that are held at once
+_BLOCK = 512  # Rows of the distance matrix held at once.
 
 
-# copied: the same in every formula that needs it
+# Copied: identical in every formula that needs it.
 def _labels(values, name):
     """Check labels, one per row, whole numbers or text; raise a ValueError that counts the invalid ones."""
     array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
@@ -29,12 +29,12 @@ def _labels(values, name):
     return array.astype(str if text else np.int64)
 
 
-# copied: the same in every formula that needs it
+# Copied: identical in every formula that needs it.
 def _whole(value):
     return isinstance(value, numbers.Real) and abs(value) <= 2**53 and float(value).is_integer()
 
 
-# copied: the same in every formula that needs it
+# Copied: identical in every formula that needs it.
 def _table(values, name):
     """Check vectors, one per row, (n, d) finite float64; raise a ValueError that counts the invalid ones."""
     try:
@@ -55,9 +55,9 @@ def compute(references, predictions, k=10, metric="euclidean"):
     """Compute the agreement of labels among nearest neighbours.
 
     Args:
-        references: labels, (n,), whole numbers or names.
-        predictions: embeddings, (n, d), finite.
-        k: neighbours looked at, 1 to n - 1.
+        references: Labels, (n,), whole numbers or names.
+        predictions: Embeddings, (n, d), finite.
+        k: Neighbours looked at, 1 to n - 1.
         metric: `euclidean` or `cosine`.
 
     Returns:
@@ -83,7 +83,7 @@ def compute(references, predictions, k=10, metric="euclidean"):
         distance = squares[rows, None] + squares - 2 * vectors[rows] @ vectors.T
         distance[np.arange(len(rows)), rows] = np.inf
         edge = np.partition(distance, k - 1, axis=1)[:, k - 1 : k]
-        slack = 1e-12 * (squares[rows, None] + squares.max())  # rounding of the matrix product
+        slack = 1e-12 * (squares[rows, None] + squares.max())  # Absorbs rounding of the matrix product.
         nearer = distance < edge - slack
         tied = (distance <= edge + slack) & ~nearer
         same = label[rows, None] == label
@@ -93,7 +93,7 @@ def compute(references, predictions, k=10, metric="euclidean"):
     return {"knn_agreement": float(agreement / (n * k)), "chance": float((sizes * (sizes - 1)).sum() / (n * (n - 1)))}
 
 
-# copied: the same in every formula that needs it
+# Copied: identical in every formula that needs it.
 def _unit(vectors, name):
     length = np.linalg.norm(vectors, axis=1, keepdims=True)
     empty = int((length == 0).sum())

@@ -29,7 +29,7 @@ def _points(values, name):
     return points
 
 
-# copied: the same in every formula that needs it
+# Copied: identical in every formula that needs it.
 def _spacing(values, frames):
     """Check the sides of a pixel (height, width), one pair for all frames or one per frame; return (n, 2) float64."""
     try:
@@ -46,14 +46,14 @@ def radial_errors(references, predictions, spacing):
     """Compute the distance of each point from its truth.
 
     Args:
-        references: x and y in pixels, (..., k, 2); NaN for a point that is not labelled.
-        predictions: the same of the answer.
-        spacing: height and width of a pixel in mm, (..., 2).
+        references: X and y in pixels, (..., k, 2); NaN for a point that is not labelled.
+        predictions: The same of the answer.
+        spacing: Height and width of a pixel in mm, (..., 2).
 
     Returns:
         (..., k) float64, mm; NaN where the point is not labelled.
     """
-    sides = np.asarray(spacing, dtype=np.float64)[..., None, ::-1]  # x goes along the width
+    sides = np.asarray(spacing, dtype=np.float64)[..., None, ::-1]  # The x axis runs along the width.
     return np.sqrt((((predictions - references) * sides) ** 2).sum(axis=-1))
 
 
@@ -61,9 +61,9 @@ def compute(references, predictions, spacing=1.0):
     """Compute the mean radial error, and the share of landmarks found within 2, 5 and 10 mm.
 
     Args:
-        references: true x and y in pixels, (n, k, 2); NaN for a point that is not labelled.
-        predictions: predicted x and y of the same points, finite.
-        spacing: height and width of a pixel in mm, one pair or one per frame (n, 2); 1 gives pixels.
+        references: True x and y in pixels, (n, k, 2); NaN for a point that is not labelled.
+        predictions: Predicted x and y of the same points, finite.
+        spacing: Height and width of a pixel in mm, one pair or one per frame (n, 2); 1 gives pixels.
 
     Returns:
         `landmark_error` in mm, in [0, inf), and `within_2`, `within_5`, `within_10` in [0, 1], over all labelled points.

@@ -5,7 +5,7 @@ import numpy as np
 NUMBERS = {"linear_cka": {"better": None, "range": (0, 1)}}
 
 
-# copied: the same in every formula that needs it
+# Copied: identical in every formula that needs it.
 def _table(values, name):
     """Check vectors, one per row, (n, d) finite float64; raise a ValueError that counts the invalid ones."""
     try:
@@ -26,8 +26,8 @@ def compute(references, predictions):
     """Compute the linear CKA of two representations.
 
     Args:
-        references: embeddings by one model, (n, d1), finite.
-        predictions: embeddings of the same rows by another model, (n, d2), finite.
+        references: Embeddings by one model, (n, d1), finite.
+        predictions: Embeddings of the same rows by another model, (n, d2), finite.
 
     Returns:
         `linear_cka`, [0, 1]; NaN where a table does not vary.
@@ -41,7 +41,7 @@ def compute(references, predictions):
     x, y = _centred(x), _centred(y)
     if x is None or y is None:
         return {"linear_cka": float("nan")}
-    if len(x) < max(x.shape[1], y.shape[1]):  # the n x n products are smaller
+    if len(x) < max(x.shape[1], y.shape[1]):  # The n x n products are smaller.
         x, y = x @ x.T, y @ y.T
         shared = (x * y).sum()
     else:

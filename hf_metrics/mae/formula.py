@@ -16,7 +16,7 @@ NUMBERS = {
 }
 
 
-# copied: the same in every formula that needs it
+# Copied: identical in every formula that needs it.
 def _numbers(values, name):
     """Check numbers, one finite float64 per row; raise a ValueError that counts the invalid ones."""
     array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
@@ -46,7 +46,7 @@ def _pair(references, predictions):
 
 
 def floor(references, classes=0):
-    """Return the best expected score of answers that ignore the recording, and what reaches it."""
+    """Return the best expected score of answers that ignore the recording, and the strategy that reaches it."""
     if classes:
         return {}
     return {"mae": (np.abs(references - np.median(references)).mean(), "the median of the test values")}
@@ -74,9 +74,10 @@ def compute_resamples(references, predictions, weights):
     """Compute the MAE of many weighted versions of the same rows at once.
 
     Args:
-        references: measured values, (n,).
-        predictions: predicted values in the same unit, (n,).
-        weights: how often each row counts, (B, n), not negative; a bootstrap resample is a row of multiplicities.
+        references: Measured values, (n,).
+        predictions: Predicted values in the same unit, (n,).
+        weights: Multiplicity of each row, shape (B, n), not negative; a bootstrap resample is a row of
+            multiplicities.
 
     Returns:
         `mae`, (B,) float64; NaN where a row of weights is all zero.
@@ -91,8 +92,8 @@ def compute(references, predictions):
     """Compute the mean absolute error.
 
     Args:
-        references: measured values, (n,), finite.
-        predictions: predicted values in the same unit, (n,), finite.
+        references: Measured values, (n,), finite.
+        predictions: Predicted values in the same unit, (n,), finite.
 
     Returns:
         `mae` in the unit of the values, in [0, inf).

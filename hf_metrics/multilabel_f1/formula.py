@@ -33,7 +33,7 @@ def _tables(references, predictions):
     return truth, answer
 
 
-# copied: the same in every formula that needs it
+# Copied: identical in every formula that needs it.
 def _matrix(values, name):
     try:
         table = np.asarray(values, dtype=np.float64)
@@ -63,7 +63,7 @@ def shares(references, predictions):
 
 
 def floor(references, classes):
-    """Return the best expected scores of answers that ignore the recording, and what reaches them.
+    """Return the best expected scores of answers that ignore the recording, and the strategy that reaches them.
 
     Giving a class of share p to m of n recordings at random has the expected F1 2 m p / (m + n p), which grows with m: it is
     largest, 2 p / (1 + p), where every recording gets the class. Answers at the class rates reach p.
@@ -105,7 +105,8 @@ def compute_resamples(references, predictions, weights):
     Args:
         references: (n, K): 1 where a recording has the class, 0 where not, NaN where that was not measured.
         predictions: (n, K): 1 where the class was given, 0 where not.
-        weights: how often each row counts, (B, n), not negative; a bootstrap resample is a row of multiplicities.
+        weights: Multiplicity of each row, shape (B, n), not negative; a bootstrap resample is a row of
+            multiplicities.
 
     Returns:
         The four means, (B,) float64: of each resample over the classes of which it has recordings with and without; NaN where

@@ -20,10 +20,10 @@ NUMBERS = {
     "agreement_high": _LIMIT,
 }
 NO_DIRECTION = "it has no direction"
-LIMITS = 1.96  # standard deviations of the difference on either side of the bias (Bland and Altman 1986)
+LIMITS = 1.96  # Standard deviations of the difference on either side of the bias (Bland and Altman 1986).
 
 
-# copied: the same in every formula that needs it
+# Copied: identical in every formula that needs it.
 def _numbers(values, name):
     """Check numbers, one finite float64 per row; raise a ValueError that counts the invalid ones."""
     array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
@@ -71,8 +71,8 @@ def _ranks(members, weights):
     """Rank distinct values among the rows that count, ties at their average, as 2 rank - 1.
 
     Args:
-        members: which rows have each distinct value, (u, n).
-        weights: of the rows, (n, B).
+        members: Mask of the rows with each distinct value, shape (u, n).
+        weights: Weights of the rows, shape (n, B).
 
     Returns:
         The rank of each distinct value in each resample, (u, B), with mean N over the N rows that count; the sum of
@@ -89,10 +89,11 @@ def compute_resamples(references, predictions, weights, value_range=None):
     """Compute the report of many weighted versions of the same rows at once.
 
     Args:
-        references: measured values, (n,).
-        predictions: predicted values in the same unit, (n,).
-        weights: how often each row counts, (B, n), not negative; a bootstrap resample is a row of multiplicities.
-        value_range: range that NMAE divides by; None means that of all references, the same for every resample.
+        references: Measured values, (n,).
+        predictions: Predicted values in the same unit, (n,).
+        weights: Multiplicity of each row, shape (B, n), not negative; a bootstrap resample is a row of
+            multiplicities.
+        value_range: Range that NMAE divides by; None means that of all references, the same for every resample.
 
     Returns:
         `rmse`, `nmae`, `r2`, `pearson`, `spearman`, `concordance`, `bias`, `agreement_low`, `agreement_high`, (B,)
@@ -104,7 +105,7 @@ def compute_resamples(references, predictions, weights, value_range=None):
     with np.errstate(over="ignore", invalid="ignore"):
         columns = np.column_stack([np.ones(truth.size), error, np.abs(error), error**2, x, y, x * x, y * y, x * y])
         n, signed, absolute, squared, x, y, xx, yy, xy = (weights @ columns).T
-    weights = np.ascontiguousarray(weights.T)  # so that a sum over rows runs along the resamples
+    weights = np.ascontiguousarray(weights.T)  # Transposed so that a sum over rows runs along the resamples.
     (place, same_truth), (_, same_guess) = _runs(truth), _runs(guess)
     x_rank, x_squares, x_constant = _ranks(same_truth, weights)
     y_rank, y_squares, y_constant = _ranks(same_guess, weights)
@@ -112,7 +113,7 @@ def compute_resamples(references, predictions, weights, value_range=None):
     rank_products = np.einsum("ub,ub->b", same_guess @ ranked, y_rank)
     limit = _range(truth, value_range)
     with np.errstate(invalid="ignore", divide="ignore"):
-        shift = n**3  # n rows, ranks around their mean n
+        shift = n**3  # There are n rows with ranks around their mean n.
         variation = xx - x * x / n
         pearson = (xy - x * y / n) / np.sqrt(variation * (yy - y * y / n))
         spearman = (rank_products - shift) / np.sqrt((x_squares - shift) * (y_squares - shift))
@@ -137,7 +138,7 @@ def compute_resamples(references, predictions, weights, value_range=None):
 
 
 def floor(references, classes=0):
-    """Return the best expected scores of answers that ignore the recording, and what reaches them."""
+    """Return the best expected scores of answers that ignore the recording, and the strategy that reaches them."""
     if classes:
         return {}
     error, width = np.abs(references - np.median(references)).mean(), np.ptp(references)
@@ -158,9 +159,9 @@ def influence(references, predictions, value_range=None):
     """Compute the derivative of each metric by the weight of each row, for its standard error.
 
     Args:
-        references: measured values, (n,).
-        predictions: predicted values in the same unit, (n,).
-        value_range: as in `compute`.
+        references: Measured values, (n,).
+        predictions: Predicted values in the same unit, (n,).
+        value_range: Range of the values, as in `compute`.
 
     Returns:
         {key: (n,)}; NaN where the number is undefined.
@@ -221,9 +222,9 @@ def compute(references, predictions, value_range=None):
     """Compute RMSE, NMAE, R2, Pearson, Spearman and concordance correlation, bias and limits of agreement.
 
     Args:
-        references: measured values, (n,), finite.
-        predictions: predicted values in the same unit, (n,), finite.
-        value_range: range that NMAE divides by; None means that of the references.
+        references: Measured values, (n,), finite.
+        predictions: Predicted values in the same unit, (n,), finite.
+        value_range: Range that NMAE divides by; None means that of the references.
 
     Returns:
         `rmse`, `nmae`, `r2`, `pearson`, `spearman`, `concordance` (Lin 1989), `bias` (mean of prediction minus

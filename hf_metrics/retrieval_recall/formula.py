@@ -7,11 +7,11 @@ NUMBERS = {
     **{f"recall_at_{k}": {"better": "higher", "range": (0, 1), "unit": "fraction"} for k in KS},
     "median_rank": {"better": "lower", "range": (1, np.inf)},
 }
-_BLOCK = 1024  # queries whose similarities are held at once
-_SAME = 1e-12  # cosines that differ less are ties: what rounding leaves
+_BLOCK = 1024  # Queries whose similarities are held at once.
+_SAME = 1e-12  # Cosines that differ less are ties caused by rounding.
 
 
-# copied: the same in every formula that needs it
+# Copied: identical in every formula that needs it.
 def _table(values, name):
     """Check vectors, one per row, (n, d) finite float64; raise a ValueError that counts the invalid ones."""
     try:
@@ -32,8 +32,8 @@ def compute(references, predictions):
     """Compute recall at 1, 5 and 10 and the median rank of a search by cosine.
 
     Args:
-        references: embeddings of the targets, (n, d), finite, not zero.
-        predictions: embeddings of the queries, (n, d); row i belongs to target i.
+        references: Embeddings of the targets, (n, d), finite, not zero.
+        predictions: Embeddings of the queries, (n, d); row i belongs to target i.
 
     Returns:
         `recall_at_1`, `recall_at_5`, `recall_at_10`, shares in [0, 1], and `median_rank`, [1, n].
@@ -61,14 +61,14 @@ def ranks(similar, partners):
     """Compute the rank of each query's best partner: 1 plus the other targets at least as similar; (n,).
 
     Args:
-        similar: of each query to each target, (n, m).
-        partners: bool, (n, m); every query has one or more.
+        similar: Similarity of each query to each target, shape (n, m).
+        partners: Bool, (n, m); every query has one or more.
     """
     best = np.where(partners, similar, -np.inf).max(axis=1)
     return 1 + ((similar >= best[:, None] - _SAME) & ~partners).sum(axis=1)
 
 
-# copied: the same in every formula that needs it
+# Copied: identical in every formula that needs it.
 def _unit(vectors, name):
     length = np.linalg.norm(vectors, axis=1, keepdims=True)
     empty = int((length == 0).sum())

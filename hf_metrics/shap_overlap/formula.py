@@ -13,10 +13,10 @@ NUMBERS = {
     **{f"chance_at_{k}": {**_SHARE, "better": None} for k in KS},
     **{f"p_value_at_{k}": {"better": None, "range": (0, 1)} for k in KS},
 }
-_BLOCK = 50  # permutations drawn at once
+_BLOCK = 50  # Permutations drawn at once.
 
 
-# copied: the same in every formula that needs it
+# Copied: identical in every formula that needs it.
 def _table(values, name):
     """Check vectors, one per row, (n, d) finite float64; raise a ValueError that counts the invalid ones."""
     try:
@@ -58,7 +58,7 @@ def _places(importances, rankings):
 def _shared(places, k):
     """Compute the mean share of pairs |A n B| / k for ranks (..., m, q)."""
     m = places.shape[-2]
-    times = (places < k).sum(axis=-2)  # datasets that have the feature among their first k
+    times = (places < k).sum(axis=-2)  # Number of datasets that have the feature among their first k.
     return (times * (times - 1)).sum(axis=-1) / (m * (m - 1) * k)
 
 
@@ -66,10 +66,10 @@ def compute(importances, rankings=False, permutations=1000, seed=0):
     """Compute the overlap of the most important features between datasets.
 
     Args:
-        importances: importance of q features in m datasets, (m, q), not negative; or rankings of the features.
-        rankings: whether the rows name the features 0 to q-1 from most to least important.
-        permutations: draws of the permutation test.
-        seed: of the draws.
+        importances: Importance of q features in m datasets, (m, q), not negative; or rankings of the features.
+        rankings: Whether the rows name the features 0 to q-1 from most to least important.
+        permutations: Draws of the permutation test.
+        seed: Seed of the draws.
 
     Returns:
         `shap_overlap` and, for each k of `KS`, `overlap_at_k`, `common_at_k`, `jaccard_at_k`, `chance_at_k`,

@@ -7,7 +7,7 @@ import numpy as np
 NUMBERS = {"silhouette": {"better": "higher", "range": (-1, 1)}}
 
 
-# copied: the same in every formula that needs it
+# Copied: identical in every formula that needs it.
 def _labels(values, name):
     """Check labels, one per row, whole numbers or text; raise a ValueError that counts the invalid ones."""
     array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
@@ -25,12 +25,12 @@ def _labels(values, name):
     return array.astype(str if text else np.int64)
 
 
-# copied: the same in every formula that needs it
+# Copied: identical in every formula that needs it.
 def _whole(value):
     return isinstance(value, numbers.Real) and abs(value) <= 2**53 and float(value).is_integer()
 
 
-# copied: the same in every formula that needs it
+# Copied: identical in every formula that needs it.
 def _table(values, name):
     """Check vectors, one per row, (n, d) finite float64; raise a ValueError that counts the invalid ones."""
     try:
@@ -51,8 +51,8 @@ def compute(references, predictions, metric="euclidean"):
     """Compute the mean silhouette of vectors in known groups.
 
     Args:
-        references: group of each vector, (n,), whole numbers or names.
-        predictions: embeddings, (n, d), finite.
+        references: Group of each vector, (n,), whole numbers or names.
+        predictions: Embeddings, (n, d), finite.
         metric: `euclidean` or `cosine`.
 
     Returns:

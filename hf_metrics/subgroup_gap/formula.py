@@ -34,7 +34,7 @@ def _f1_macro(truth, guess):
     return np.mean([2 * (is_true & is_guess).sum() / (is_true.sum() + is_guess.sum()) for is_true, is_guess in pairs])
 
 
-METRICS = {  # name -> formula, whether more is better, whether the values are classes
+METRICS = {  # Mapping from name to formula, direction, and whether the values are classes.
     "mae": (_mae, False, False),
     "rmse": (_rmse, False, False),
     "r2": (_r2, True, False),
@@ -46,7 +46,7 @@ METRICS = {  # name -> formula, whether more is better, whether the values are c
 OF_EVERY_CLASS = ("balanced_accuracy", "f1_macro")
 
 
-# copied: the same in every formula that needs it
+# Copied: identical in every formula that needs it.
 def _numbers(values, name):
     """Check numbers, one finite float64 per row; raise a ValueError that counts the invalid ones."""
     array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
@@ -92,12 +92,12 @@ def compute(references, predictions, groups, metric="mae", patients=None, min_pa
     """Compute the gap of a metric between groups.
 
     Args:
-        references: measured values or true class codes, (n,).
-        predictions: predicted values or class codes, (n,).
-        groups: group of each row, (n,).
-        metric: name in `METRICS`.
-        patients: patient of each row, (n,); None means that every row is a patient.
-        min_patients: patients that a group needs to be scored.
+        references: Measured values or true class codes, (n,).
+        predictions: Predicted values or class codes, (n,).
+        groups: Group of each row, (n,).
+        metric: Name in `METRICS`.
+        patients: Patient of each row, (n,); None means that every row is a patient.
+        min_patients: Patients that a group needs to be scored.
 
     Returns:
         `subgroup_gap` (NaN with fewer than two scored groups), `worst_group`, `values`, `rows`, `patients` by group, and

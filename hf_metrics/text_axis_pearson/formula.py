@@ -13,7 +13,7 @@ NUMBERS = {
 }
 
 
-# copied: the same in every formula that needs it
+# Copied: identical in every formula that needs it.
 def _table(values, name):
     """Check vectors, one per row, (n, d) finite float64; raise a ValueError that counts the invalid ones."""
     try:
@@ -30,7 +30,7 @@ def _table(values, name):
     return table.astype(np.float64)
 
 
-# copied: the same in every formula that needs it
+# Copied: identical in every formula that needs it.
 def _numbers(values, name):
     """Check numbers, one finite float64 per row; raise a ValueError that counts the invalid ones."""
     array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
@@ -50,7 +50,7 @@ def _numbers(values, name):
     return array
 
 
-# copied: the same in every formula that needs it
+# Copied: identical in every formula that needs it.
 def _unit(vectors, name):
     length = np.linalg.norm(vectors, axis=1, keepdims=True)
     empty = int((length == 0).sum())
@@ -64,7 +64,7 @@ def text_axis(text_embeddings, text_values=None):
 
     Args:
         text_embeddings: (p, d), finite, not zero.
-        text_values: numbers of the texts, (p,); None means 0 to p - 1.
+        text_values: Numbers of the texts, (p,); None means 0 to p - 1.
 
     Returns:
         Unit vector (d,), or None where the texts do not differ, and the share of their variance along it.
@@ -110,13 +110,13 @@ def compute(references, predictions, text_embeddings, text_values=None, permutat
     """Correlate measured values with the position of recordings on the text axis.
 
     Args:
-        references: measured values, (n,), finite.
-        predictions: embeddings of recordings, (n, d), finite, not zero.
-        text_embeddings: embeddings of texts that differ in a number only, (p, d).
-        text_values: numbers of the texts, (p,); None means 0 to p - 1.
-        permutations: draws of the permutation test.
-        seed: of the draws.
-        patients: patient of each row, (n,); the values of whole patients are dealt to other patients. None means that every
+        references: Measured values, (n,), finite.
+        predictions: Embeddings of recordings, (n, d), finite, not zero.
+        text_embeddings: Embeddings of texts that differ in a number only, (p, d).
+        text_values: Numbers of the texts, (p,); None means 0 to p - 1.
+        permutations: Draws of the permutation test.
+        seed: Seed of the draws.
+        patients: Patient of each row, (n,); the values of whole patients are dealt to other patients. None means that every
             row is a patient.
 
     Returns:

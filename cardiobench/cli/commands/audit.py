@@ -15,7 +15,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Print the findings, one per line, with the first names of what was found; returns the exit code."""
+    """Print the findings, one per line, with some names; return the exit code."""
     from cardiobench.core.console import Console
     from cardiobench.core.errors import first_n
     from cardiobench.data.audit import audit_folder

@@ -43,7 +43,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Print what extensions show, run the line that a user would type, then write the report; returns the exit code."""
+    """Print the examples of extensions, run the user's command line, then write the report; return the exit code."""
     from cardiobench.core.console import Console
     from cardiobench.core.extensions import hooks
     from cardiobench.results import formatting
@@ -76,9 +76,9 @@ def run_quietly(command: Sequence[str], folder: Path, console: "Console") -> int
     """Run a command with one line per model on the screen, and all that it prints in a log.
 
     Args:
-        command: that prints `model NAME @ ...` when it begins with a model.
-        folder: of the log.
-        console: for the screen; after a failure the end of the log is printed too.
+        command: Command that prints `model NAME @ ...` when it begins with a model.
+        folder: Folder of the log.
+        console: Console for the screen; after a failure the end of the log is printed too.
 
     Returns:
         The exit code.

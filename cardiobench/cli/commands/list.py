@@ -1,4 +1,4 @@
-"""`cardiobench list`: datasets and their tasks, models, protocols, and what data is on this machine."""
+"""`cardiobench list`: datasets and their tasks, models, protocols, and the data on this machine."""
 
 import argparse
 from collections.abc import Sequence
@@ -61,7 +61,7 @@ def print_list(
 
 
 def dataset_records(data_dir: Path | None) -> list[dict[str, Any]]:
-    """Return what is known of every dataset, and how many of its recordings are here by split (None: none)."""
+    """Return the facts of every dataset, and its number of local recordings by split (None: none)."""
     from cardiobench.core.errors import CardioBenchError, MissingData
     from cardiobench.data import catalog
     from cardiobench.data.open import open_dataset
@@ -91,7 +91,7 @@ def dataset_records(data_dir: Path | None) -> list[dict[str, Any]]:
 
 
 def model_records() -> list[dict[str, Any]]:
-    """Return what the cards say of every model."""
+    """Return the card facts of every model."""
     from cardiobench.models.cards import card, list_models
 
     return [

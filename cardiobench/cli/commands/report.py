@@ -32,7 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Write the report or the tables and print what was written; returns the exit code."""
+    """Write the report or the tables and print the paths; return the exit code."""
     from cardiobench.cli.output import print_files, print_problems, print_results
     from cardiobench.core.console import Console
     from cardiobench.results.collect import collect

@@ -27,7 +27,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Print what differs; returns the exit code."""
+    """Print the differences; return the exit code."""
     from cardiobench.core.console import Console
     from cardiobench.leaderboard.differences import on_trust
     from cardiobench.leaderboard.verify import open_pull_requests, verify_submission

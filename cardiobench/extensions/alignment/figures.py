@@ -1,4 +1,4 @@
-"""The text axis in two dimensions, and recordings projected onto it against what was measured."""
+"""The text axis in two dimensions, with recordings projected onto it against the measured values."""
 
 import numpy as np
 import pandas as pd

@@ -22,7 +22,7 @@ VERSION = 2
 
 @dataclass(frozen=True)
 class AttentionProbe(AttentionRecipe, EnsembleProtocol):
-    """Attention over the stored vectors of a recording, and one linear layer on what it gathers.
+    """Attention over the stored vectors of a recording, with one linear layer on its output.
 
     The recipe is that of the frozen mode of arXiv:2509.25095: learned queries over the tokens of a frozen encoder, output
     straight to the classes, AdamW, the epoch of the least validation loss; with smaller batches where recordings are few.
@@ -48,7 +48,7 @@ class AttentionProbe(AttentionRecipe, EnsembleProtocol):
         return self.seeds
 
     def prepare(self, data: TaskData) -> "AttentionTraining":
-        """Return what all trainings share: the tokens' scale, and the rows to fit on and to stop by.
+        """Return the shared data of all trainings: token scale, rows for fitting and rows for stopping.
 
         Raises:
             NotApplicable: no recording has more than one vector, or there is nothing to learn from.
@@ -65,7 +65,7 @@ class AttentionProbe(AttentionRecipe, EnsembleProtocol):
         return AttentionTraining(data, *self._split(data), self)
 
     def train(self, prepared: "AttentionTraining", member: int) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
-        """Return the answers to test and validation recordings by the probe of one seed, and what its training came to.
+        """Return the answers of one seed's probe for test and validation recordings, and the summary of its training.
 
         Raises:
             NotApplicable: the validation loss was never finite.

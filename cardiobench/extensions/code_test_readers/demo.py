@@ -1,4 +1,4 @@
-"""What `cardiobench demo` prints of the readers of CODE-test: mean F1, differences from the network, F1 of each diagnosis."""
+"""Output of `cardiobench demo` on the readers of CODE-test: mean F1, differences from the network, F1 per diagnosis."""
 
 from collections.abc import Iterator
 from dataclasses import replace

@@ -38,10 +38,10 @@ class SiteRecords:
     """Records of two classes from several sites: datasets, or hospitals.
 
     Attributes:
-        sites: names.
+        sites: Names.
         features: (n, d).
         labels: 0 or 1, (n,).
-        site: code of `sites`, (n,).
+        site: Code of `sites`, (n,).
         patients: (n,); a patient has one site.
     """
 
@@ -76,10 +76,10 @@ class Confound(AnalysisProtocol):
     dataset as they are mixed in it, half of all records positive.
 
     Attributes:
-        grids: of the classifiers; that of logistic regression is searched.
-        folds: patient-grouped, balanced.
-        inner: folds of the search.
-        most: records of a dataset, or of a dataset's hospitals together.
+        grids: Grids of the classifiers; that of logistic regression is searched.
+        folds: Patient-grouped, balanced.
+        inner: Folds of the search.
+        most: Records of a dataset, or of a dataset's hospitals together.
     """
 
     grids: Grids = field(default_factory=lambda: GRIDS)
@@ -179,7 +179,7 @@ class OutOfFold:
 
     Attributes:
         probabilities: (n, codes).
-        fold: in which each row was held out, (n,).
+        fold: Fold in which each row was held out, shape (n,).
     """
 
     probabilities: np.ndarray = field(repr=False)
@@ -193,7 +193,7 @@ class OutOfFold:
 
         Args:
             labels: 0 or 1 of all rows.
-            rows: to score; all when None.
+            rows: Rows to score; None for all.
         """
         rows = np.arange(len(labels)) if rows is None else rows
         total, pairs = 0.0, 0

@@ -74,7 +74,7 @@ def choose_by_inner_folds(options: Mapping[str, Mapping[str, Any]]) -> tuple[np.
     """Choose the classifier of each fold by its mean F1 in the inner folds; of equal ones the first.
 
     Args:
-        options: classifier -> details of its result, with the scores of each fold.
+        options: Classifier -> details of its result, with the scores of each fold.
 
     Returns:
         Number of the classifier that each fold takes, (folds,), and the details of the result that stands for all.
@@ -110,9 +110,9 @@ def take_folds(frames: list[pd.DataFrame], fold: pd.Series, chosen: np.ndarray) 
     """Return the answers of each fold from the frame that was chosen for it.
 
     Args:
-        frames: predictions of each candidate, of the same units.
-        fold: of each unit, indexed by id.
-        chosen: number of the frame that each fold takes, (folds,).
+        frames: Predictions of each candidate, of the same units.
+        fold: Fold of each unit, indexed by id.
+        chosen: Number of the frame that each fold takes, (folds,).
 
     Returns:
         id, y_pred and the probabilities of each unit.

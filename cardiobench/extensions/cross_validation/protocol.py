@@ -41,14 +41,14 @@ class CrossValidation(PredictionProtocol):
 
     Attributes:
         sizes: XS, S, M, L.
-        classifiers: of `CLASSIFIERS`.
-        grids: classifier -> parameter -> values.
-        folds: whose held-out records are predicted.
-        inner: folds of the grid search inside each.
+        classifiers: Names of classifiers in `CLASSIFIERS`.
+        grids: Classifier -> parameter -> values.
+        folds: Number of folds whose held-out records are predicted.
+        inner: Folds of the grid search inside each.
         search: "nested" inside each fold, or "flat": the parameters that are best on the very folds that are reported.
-        grouped: keep all records of a patient in one fold.
-        one_a_patient: draw one record per patient at most.
-        seed: of the draw, the folds and the classifiers.
+        grouped: Keep all records of a patient in one fold.
+        one_a_patient: Draw one record per patient at most.
+        seed: Seed of the draw, the folds and the classifiers.
     """
 
     sizes: tuple[SizeName, ...] = tuple(SIZES)
@@ -65,7 +65,7 @@ class CrossValidation(PredictionProtocol):
     out_of_fold = True
     headline_rank = 2
     selecting_options = frozenset({"sizes", "classifiers"})
-    runs_in_parallel = True  # each variant is work of its own, to be shipped to where there are cores
+    runs_in_parallel = True  # Each variant is a separate job that can be sent to another machine.
 
     @classmethod
     def settings(cls, config: RunConfig) -> dict[str, Any]:
@@ -115,7 +115,7 @@ class CrossValidation(PredictionProtocol):
         size, _, name = variant.partition(".")
         rows = self.select_rows(data.rows, data.task, variant)
         indices = np.flatnonzero(data.rows["id"].isin(rows["id"]))
-        with threadpool_limits(1):  # one core per cell, and so the same sums everywhere
+        with threadpool_limits(1):  # One core per cell, so that sums are equal everywhere.
             features = data.features[indices].astype(np.float64)
             scores = self.cross_validate(name, features, data.labels[indices], data.patients[indices])
         details = {"size": size, "classifier": name, "records": len(indices), **summary(scores)}
@@ -137,10 +137,10 @@ class CrossValidation(PredictionProtocol):
         """Search and predict with one classifier in all folds.
 
         Args:
-            name: of the classifier.
+            name: Name of the classifier.
             features: (n, d).
-            labels: class codes, (n,).
-            patients: of each row, (n,).
+            labels: Class codes, (n,).
+            patients: Patient of each row, shape (n,).
         """
         outer = self.outer_folds(labels, patients)
         params = param_grid(self.grids[name])

@@ -50,7 +50,7 @@ def answer_test(data: DenseData, fitted: FittedReadOut) -> FrameOutput:
     s, structures = cells_per_token(data.grid), len(data.task.structures)
     mean = fitted.mean if isinstance(fitted.mean, MeanMask) else None
     oracles = {"cell_grid_oracle": GridOracle(s * data.grid[0], s * data.grid[1], structures, mean)}
-    if mean is not None:  # one point per token would say nothing: a map is wider than that
+    if mean is not None:  # A single token per point would say nothing: a map is wider than that.
         oracles["token_grid_oracle"] = GridOracle(*data.grid, structures, mean)
     scorer = DenseScorer(data.task)
     floors = {name: DenseScorer(data.task, with_volumes=False) for name in ("best_uninformed", *oracles)}

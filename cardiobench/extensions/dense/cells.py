@@ -13,10 +13,10 @@ class CellGrid:
     """Rows x columns cells that divide a window of a frame evenly.
 
     Attributes:
-        box: of the frame.
-        window: in shares of the letterboxed square.
-        rows: of cells.
-        columns: of cells.
+        box: Box of the frame.
+        window: Window in fractions of the letterboxed square.
+        rows: Rows of cells.
+        columns: Columns of cells.
     """
 
     box: Letterbox
@@ -28,8 +28,8 @@ class CellGrid:
         """Return the share of each cell that each class covers.
 
         Args:
-            mask: uint8 (H, W), 0 = background, 1 to `structures`; what lies beside the frame is background.
-            structures: classes beside the background.
+            mask: Uint8 (H, W), 0 = background, 1 to `structures`; what lies beside the frame is background.
+            structures: Classes beside the background.
 
         Returns:
             float32 (rows, columns, 1 + structures), summing to 1.

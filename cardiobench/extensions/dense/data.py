@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from cardiobench.embeddings.frame_tokens import Letterbox
     from cardiobench.extensions.dense.geometry import Window
 
-READ_AHEAD = 64  # labels whose tokens are read together
+READ_AHEAD = 64  # Labels whose tokens are read together.
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,9 @@ class FrameKey:
     """A labelled frame without its label.
 
     Attributes:
-        id: of its tokens in the store.
-        patient: whose heart it shows.
-        split: of the patient.
+        id: Id of the tokens in the store.
+        patient: Patient in the picture.
+        split: Split of the patient.
     """
 
     id: str
@@ -43,8 +43,8 @@ def first_by_hash(patients: Sequence[str], most: int | None = None) -> list[str]
     """Sort patients by a digest of their ids: the order of a release's files often says something about them.
 
     Args:
-        patients: of each frame.
-        most: frames; the first patients with no more of them together are returned, one patient at least.
+        patients: Patient of each frame.
+        most: Frames; the first patients with no more of them together are returned, one patient at least.
     """
     counts = Counter(patients)
     order = sorted(counts, key=lambda name: hashlib.sha256(name.encode()).digest())
@@ -59,13 +59,13 @@ class DenseData:
     """Labels and tokens of a dense task, as a protocol reads them.
 
     Attributes:
-        task: segmentation or landmarks.
-        keys: the frames whose tokens can be had.
-        labels: split -> labels of its frames, one at a time, in a fixed order.
-        tokens: ids -> tokens (n, rows, columns, width), half precision.
-        box: label -> the square around its frame.
-        window: side of a letterboxed frame -> the part of it that the tokens divide evenly.
-        grid: rows and columns of tokens.
+        task: Segmentation or landmarks.
+        keys: The frames whose tokens can be had.
+        labels: Split -> labels of its frames, one at a time, in a fixed order.
+        tokens: Ids -> tokens (n, rows, columns, width), half precision.
+        box: Label -> the square around its frame.
+        window: Side of a letterboxed frame -> the part of it that the tokens divide evenly.
+        grid: Rows and columns of tokens.
     """
 
     task: Task
@@ -86,7 +86,7 @@ class DenseData:
     def with_tokens(
         self, split: str, patients: set[str] | None = None
     ) -> "Iterator[tuple[DenseLabel, Letterbox, Window, np.ndarray]]":
-        """Yield labels, the squares around their frames, what is seen of them, and their tokens (rows, columns, width)."""
+        """Yield labels, the squares around their frames, the visible part, and their tokens (rows, columns, width)."""
         labels = self.select(split, patients)
         while batch := list(islice(labels, READ_AHEAD)):
             for label, tokens in zip(batch, self.tokens([frame_id(label) for label in batch]), strict=True):

@@ -17,7 +17,7 @@ from cardiobench.report.page.examples import Example
 from cardiobench.report.plots.style import figure_style, subplots
 from cardiobench.tasks.dense_label import DenseLabel
 
-SHOWN = 4  # frames of each kind
+SHOWN = 4  # Number of frames of each kind.
 TRUE, PREDICTED = "#ffd23f", "#3fd0ff"
 DESCRIPTION = "true in yellow, predicted in blue"
 
@@ -26,9 +26,9 @@ def frame_examples(dataset: OpenDataset, task: Task, frame: pd.DataFrame) -> Ite
     """Yield the worst, the middle and the best frames.
 
     Args:
-        dataset: with recordings and labels.
-        task: segmentation or landmarks.
-        frame: predictions, one row per frame: id, recording, frame, answer and the numbers of each structure.
+        dataset: Dataset with recordings and labels.
+        task: Segmentation or landmarks.
+        frame: Predictions, one row per frame: id, recording, frame, answer and the numbers of each structure.
 
     Yields:
         Examples: the frame in place of a label, its score in place of a prediction, and its place in the order.
@@ -87,7 +87,7 @@ def picture_of(dataset: OpenDataset, label: DenseLabel, answer: bytes | np.ndarr
             (x, y), (dx, dy) = label.points[labelled].T, (ends - label.points)[labelled].T
             axes.plot(x, y, "+", color=TRUE, markersize=7)
             axes.quiver(x, y, dx, dy, angles="xy", scale_units="xy", scale=1, color=PREDICTED, width=0.008)
-            axes.plot(x + dx, y + dy, "o", color=PREDICTED, markersize=2.5)  # a short arrow is hidden by its cross
+            axes.plot(x + dx, y + dy, "o", color=PREDICTED, markersize=2.5)  # A short arrow is hidden by its cross.
         content = BytesIO()
         figure.savefig(content, format="jpeg", bbox_inches="tight", pad_inches=0)
     code = b64encode(content.getvalue()).decode("ascii")

@@ -8,7 +8,7 @@ from cardiobench.core.errors import NotApplicable
 from cardiobench.embeddings.frame_tokens import Letterbox, prepare_still
 from cardiobench.models.base import Encoder
 
-TOLERANCE = 1.0  # pixels: of the frame, or of the network's input where its pixels are larger
+TOLERANCE = 1.0  # Pixels of the frame, or of the network's input where its pixels are larger.
 
 
 @dataclass(frozen=True)
@@ -16,11 +16,11 @@ class Window:
     """A rectangle of the letterboxed square, in shares of its side; x and y are 0 at its left and upper edge.
 
     Attributes:
-        left: edge.
-        top: edge.
-        width: extent.
-        height: extent.
-        residual: largest distance between the rectangle's even division and the measured places, pixels of the frame.
+        left: Edge.
+        top: Edge.
+        width: Extent.
+        height: Extent.
+        residual: Largest distance between the rectangle's even division and the measured places, pixels of the frame.
     """
 
     left: float = 0.0
@@ -53,15 +53,15 @@ def inside(start: float, extent: float, pixels: int) -> np.ndarray:
 
 
 def measure(encoder: Encoder, side: int, grid: tuple[int, int]) -> Window:
-    """Measure what an encoder sees of a square picture.
+    """Measure the part of a square picture visible to an encoder.
 
     A black and a white picture tell what its transform makes of the grey levels; two ramps then give the x and the y of
     every number of its input. Nothing has to be known of the layout.
 
     Args:
-        encoder: with its transform.
-        side: of the square, pixels.
-        grid: rows and columns of its tokens, for a transform that gives patches in one line.
+        encoder: Encoder with its transform.
+        side: Side of the square in pixels.
+        grid: Rows and columns of its tokens, for a transform that gives patches in one line.
 
     Returns:
         The rectangle that its input divides evenly.
@@ -71,7 +71,7 @@ def measure(encoder: Encoder, side: int, grid: tuple[int, int]) -> Window:
     """
     x, y = _coordinates(encoder, side)
     columns, rows = _axis(x), _axis(y)
-    if columns == rows:  # patches in one line, row by row
+    if columns == rows:  # Patches in one line, row by row.
         along_x, along_y = _line(x, columns, grid).mean(axis=0), _line(y, rows, grid).mean(axis=1)
         deviation = 0.0
     else:
@@ -80,7 +80,7 @@ def measure(encoder: Encoder, side: int, grid: tuple[int, int]) -> Window:
     (left, width, off_x), (top, height, off_y) = _fit(along_x), _fit(along_y)
     residual = side * max(off_x, off_y, deviation)
     coarse = side * max(width / len(along_x), height / len(along_y), 1 / side)
-    if not residual <= TOLERANCE * coarse + side / 255:  # a ramp has 256 levels
+    if not residual <= TOLERANCE * coarse + side / 255:  # A ramp has 256 levels.
         raise NotApplicable(
             f"{encoder.name}: its preprocessing is no crop and scaling: places are up to {residual:.1f} pixels of {side} off"
         )

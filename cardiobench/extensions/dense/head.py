@@ -9,8 +9,8 @@ import torch
 
 CELLS = 56
 """Rows or columns of cells at least; finer cells change the best reachable Dice by less than 0.01."""
-SMALLEST = 1e-3  # probability that the mean of the places is clamped to
-BLOCK = 2**22  # numbers of float32 that a block of frames may take at once
+SMALLEST = 1e-3  # Bounds to which the mean probability of the places is clamped.
+BLOCK = 2**22  # Float32 numbers that a block of frames may take at once.
 
 Over = Literal["classes", "places"]
 """The axis on which probabilities sum to one: the classes of a cell, or the cells of a frame for each point."""
@@ -26,12 +26,12 @@ class SubcellHead:
     """Logits of all cells of a frame: `prior + (token - centre) / scale @ weights`.
 
     Attributes:
-        prior: logarithm of the mean target of the training frames, float32 (L, s * s, K) for L = rows * columns tokens.
-        centre: mean token of each place, float32 (L, d).
-        scale: standard deviation of each dimension around it, float32 (d,).
-        weights: float32 (d, s * s * K).
-        grid: rows and columns of tokens.
-        over: axis of the softmax.
+        prior: Logarithm of the mean target of the training frames, float32 (L, s * s, K) for L = rows * columns tokens.
+        centre: Mean token of each place, float32 (L, d).
+        scale: Standard deviation of each dimension around it, float32 (d,).
+        weights: Float32 (d, s * s * K).
+        grid: Rows and columns of tokens.
+        over: Axis of the softmax.
     """
 
     prior: np.ndarray
@@ -58,7 +58,7 @@ class SubcellHead:
         return torch.exp(log_softmax(self.logits(block), self.over))
 
     def logits(self, block: torch.Tensor) -> torch.Tensor:
-        """Return what the probabilities are the softmax of, (b, L, s * s, K)."""
+        """Return the logits of the probabilities, shape (b, L, s * s, K)."""
         slope = torch.from_numpy(self.weights / self.scale[:, None])
         offset = torch.from_numpy(self.prior).flatten(1) - torch.from_numpy(self.centre) @ slope
         return (block @ slope + offset).unflatten(2, self.prior.shape[1:])
@@ -83,16 +83,16 @@ def prior_head(tokens: np.ndarray, targets: np.ndarray, grid: tuple[int, int], o
     """Return the head that answers every frame with the mean of the training targets.
 
     Args:
-        tokens: of the training frames, (n, rows, columns, d); they give centre and scale.
-        targets: of their cells, (n, L, s * s, K).
-        grid: rows and columns of tokens.
-        over: axis of the softmax.
+        tokens: Tokens of the training frames, shape (n, rows, columns, d), from which centre and scale are computed.
+        targets: Targets of their cells, shape (n, L, s * s, K).
+        grid: Rows and columns of tokens.
+        over: Axis of the softmax.
     """
     centre, scale = _mean_and_scale(tokens)
     mean = targets.mean(axis=0, dtype=np.float64)
     if over == "classes":
         prior = np.log(np.maximum(mean, SMALLEST))
-    else:  # a share of the frame's cells each
+    else:  # Fractions of the frame's cells.
         prior = np.log(np.maximum(mean, SMALLEST / (mean.shape[0] * mean.shape[1])))
     weights = np.zeros((tokens.shape[-1], prior.shape[1] * prior.shape[2]), dtype=np.float32)
     return SubcellHead(prior.astype(np.float32), centre, scale, weights, grid, over)
@@ -109,7 +109,7 @@ def blocks(tokens: np.ndarray, prior: np.ndarray) -> Iterator[tuple[int, torch.T
     """Yield the number of the first frame and the tokens (b, L, d), float32, of a few frames at a time."""
     step = max(1, BLOCK // max(tokens[0].size, prior.size))
     for first in range(0, len(tokens), step):
-        block = np.array(tokens[first : first + step])  # a copy: what is stored must not be written to
+        block = np.array(tokens[first : first + step])  # A copy, since stored data must not be written to.
         yield first, torch.from_numpy(block).flatten(1, 2).float()
 
 

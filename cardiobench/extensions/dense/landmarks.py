@@ -7,8 +7,8 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-SIGMA = 2.0  # cells: standard deviation of the target around a point
-WINDOW = 5  # cells on a side, around the most probable one, whose mean is the point
+SIGMA = 2.0  # Standard deviation, in cells, of the target around a point.
+WINDOW = 5  # Side, in cells, of the window around the most probable one whose mean is the point.
 
 
 def heatmaps(points: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
@@ -16,7 +16,7 @@ def heatmaps(points: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
 
     Args:
         points: (k, 2), x and y in cells; NaN, or outside the cells, for a point that the network cannot see.
-        shape: rows and columns of cells.
+        shape: Rows and columns of cells.
 
     Returns:
         float32 (rows, columns, k); zero for a point that cannot be seen.
@@ -54,9 +54,9 @@ def fit_global(tokens: np.ndarray, points: np.ndarray, penalties: Sequence[float
     """Fit ridge regression from the mean token of a frame to all coordinates, the largest penalty first.
 
     Args:
-        tokens: mean tokens of the training frames, (n, d).
-        points: as shares of the square's side, (n, k, 2), finite.
-        penalties: on the squared coefficients of standardised features, per frame.
+        tokens: Mean tokens of the training frames, (n, d).
+        points: Points as fractions of the square's side, shape (n, k, 2), finite.
+        penalties: Penalties on the squared coefficients of standardised features, per frame.
 
     Yields:
         Penalty and fitted regression, which predicts (m, 2 k).

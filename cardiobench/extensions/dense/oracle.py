@@ -14,13 +14,13 @@ from cardiobench.tasks.dense_label import DenseLabel
 
 @dataclass(frozen=True)
 class GridOracle:
-    """The answer of a head that knows the truth of every cell: what a grid costs, whatever the tokens say.
+    """Answer of a head that knows the true content of every cell: the error of the grid itself.
 
     Attributes:
-        rows: of the cells.
-        columns: of the cells.
+        rows: Rows of the cells.
+        columns: Columns of the cells.
         structures: K.
-        mean: of the training masks, for pixels that the model cannot see; None for points.
+        mean: Mean of the training masks, for pixels that the model cannot see; None for points.
     """
 
     rows: int

@@ -14,7 +14,7 @@ from cardiobench.runner.cell import FrameCell
 from cardiobench.runner.context import RunContext
 
 RANDOM_VIT = "cardiobench/random-vit"
-NAMED = 5  # labels that cannot be used, of which a run prints the reason
+NAMED = 5  # Number of unusable labels whose reasons are printed.
 
 
 def plan_read_outs(
@@ -67,10 +67,10 @@ def _plan_task(
         protocol.check(task)
         frames = labelled_frames(datasets[task.dataset], task, protocol.select, context.config.limit)
         plans = {"": plan_tokens(model, frames, protocol.full, context)}
-    except (NotApplicable, MissingData) as error:  # prepared before masks were kept
+    except (NotApplicable, MissingData) as error:  # Prepared before masks were kept.
         context.summary.not_applicable.append((model.name, task.name, protocol.name, str(error)))
         return {}
-    except BadData as error:  # a table of labels as a whole; other tasks go on
+    except BadData as error:  # The whole table of labels is unreadable; other tasks continue.
         context.summary.failures.append((model.name, task.dataset, task.target, str(error)))
         context.console.failure(task.name, str(error))
         return {}
@@ -82,7 +82,7 @@ def _plan_task(
 
 
 def rejection_lines(frames: LabelledFrames) -> list[str]:
-    """Return what is said of the labels that cannot be used: how many, and of the first few the file and the reason."""
+    """Return the message on unusable labels: their number, and file and reason of the first few."""
     if not frames.rejected:
         return []
     head = f"! {frames.task.name}: {len(frames.rejected)} labelled frames cannot be used"
@@ -92,6 +92,6 @@ def rejection_lines(frames: LabelledFrames) -> list[str]:
 
 
 def floor_models(model: LoadedModel, context: RunContext) -> list[LoadedModel]:
-    """Return what a model is compared with: raw pixels, and a network that was never trained unless it is that one."""
+    """Return the baselines of a model: raw pixels, and an untrained network unless the model is that one."""
     untrained = [] if model.name == RANDOM_VIT else [load_model(RANDOM_VIT, device=context.accelerator.device)]
     return [pixel_patches(), *untrained]

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 COMPONENT = "protocol dense"
 VERSION = 1
 
-PATIENCE = 2  # penalties in a row
-HELD_OUT = 0.15  # share of the training patients that stand in for validation patients where a release has none
+PATIENCE = 2  # Number of consecutive penalties.
+HELD_OUT = 0.15  # Fraction of the training patients used for validation where a release has no validation split.
 
 
 @dataclass(frozen=True)
@@ -43,13 +43,13 @@ class DensePrediction(FrameProtocol):
     training patients by the same hash.
 
     Attributes:
-        penalties: on the squared weights of standardised tokens, to choose from.
-        ridge_penalties: the same of `ridge`, whose weights are small.
-        train_frames: labelled frames to learn from at most, of the first patients by a hash of their ids.
-        validation_frames: those that the penalty is chosen on, likewise.
-        full: keep grids of more than 16 rows or columns as they are.
-        further: variants that are scored too.
-        patients: numbers of training patients that are scored too, such as 5, 20 and 100.
+        penalties: Candidate penalties on the squared weights of standardised tokens.
+        ridge_penalties: The same of `ridge`, whose weights are small.
+        train_frames: Labelled frames to learn from at most, of the first patients by a hash of their ids.
+        validation_frames: Number of validation frames on which the penalty is chosen; None for all.
+        full: Keep grids of more than 16 rows or columns as they are.
+        further: Variants that are scored too.
+        patients: Numbers of training patients that are scored too, such as 5, 20 and 100.
     """
 
     penalties: tuple[Penalty, ...] = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
@@ -63,7 +63,7 @@ class DensePrediction(FrameProtocol):
     name = "dense"
 
     def read_outs(self, task: Task) -> tuple[DenseVariant, ...]:
-        """Return the read-outs of a task; ridge regression of the mean token is what `global` is already."""
+        """Return the read-outs of a task; ridge regression of the mean token equals `global`."""
         kinds = ("heatmap", "global") if task.rules.frame_label == "points" else ("",)
         usual = [DenseVariant(kind) for kind in kinds]
         others = [
@@ -93,8 +93,8 @@ class DensePrediction(FrameProtocol):
         """Return the patients to learn from, those to choose the penalty on, and the split of the latter.
 
         Args:
-            data: of the task.
-            most: training patients, of whom those that stand in for validation patients are no part; None for all.
+            data: Data of the task.
+            most: Training patients, of whom those that stand in for validation patients are no part; None for all.
 
         Raises:
             NotApplicable: there are fewer.

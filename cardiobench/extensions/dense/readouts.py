@@ -1,4 +1,4 @@
-"""Read-outs: what answers a frame with a mask or with points, fitted on the tokens of training frames."""
+"""Read-outs that answer a frame with a mask or points, fitted on the tokens of training frames."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,8 +33,8 @@ class ReadOut(Protocol):
         """Answer one frame.
 
         Args:
-            box: of the frame.
-            window: the part of the square that the tokens divide.
+            box: Box of the frame.
+            window: The part of the square that the tokens divide.
             tokens: (rows, columns, width).
 
         Returns:
@@ -48,7 +48,7 @@ class MeanMask:
     """The mean of the training masks over the letterboxed square.
 
     Attributes:
-        shares: of each class, float32 (cells, cells, K).
+        shares: Share of each class, float32 (cells, cells, K).
     """
 
     shares: np.ndarray
@@ -67,8 +67,8 @@ class MaskReadOut:
     """The sub-cell head; pixels that the model cannot see get the mean of the training masks.
 
     Attributes:
-        head: of the cells in the window.
-        mean: of the training masks.
+        head: Head of the cells in the window.
+        mean: Mean of the training masks.
     """
 
     head: SubcellHead
@@ -103,9 +103,9 @@ class FittedReadOut:
     """A read-out with the penalty that did best on validation patients.
 
     Attributes:
-        read_out: that answers.
-        mean: of the training masks or points: the floor.
-        details: what was chosen; stamped into the result.
+        read_out: Read-out that answers.
+        mean: Mean of the training masks or points: the floor.
+        details: Choices made during fitting; stamped into the result.
     """
 
     read_out: ReadOut
@@ -148,10 +148,10 @@ def shares_of_square(points: np.ndarray, box: Letterbox) -> np.ndarray:
 
 
 class TargetReader:
-    """Turns labels of training frames into targets of cells, and keeps what the mean mask or mean points need.
+    """Turns labels of training frames into targets of cells, and accumulates the mean mask or mean points.
 
     Args:
-        data: of the task.
+        data: Data of the task.
     """
 
     def __init__(self, data: DenseData):
@@ -198,13 +198,13 @@ class TargetReader:
 
 @dataclass(frozen=True)
 class Candidates:
-    """Read-outs of all penalties, and what they learn from.
+    """Read-outs of all penalties with their shared training data.
 
     Attributes:
-        path: penalties, the largest first, with their read-outs; each is fitted when it is asked for.
-        mean: read-out of the mean mask or points.
-        frames: training frames.
-        width: numbers per token.
+        path: Penalties, the largest first, with their read-outs; each is fitted when it is asked for.
+        mean: Read-out of the mean mask or points.
+        frames: Training frames.
+        width: Numbers per token.
     """
 
     path: Iterator[tuple[float, ReadOut]]

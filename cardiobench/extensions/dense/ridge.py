@@ -1,4 +1,4 @@
-"""Ridge regression from tokens to cells in constant memory: what it needs are sums over the training frames."""
+"""Ridge regression from tokens to cells in constant memory, from sums over the training frames."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ class LinearCells(SubcellHead):
 
     def probabilities(self, block: torch.Tensor) -> torch.Tensor:
         """Return the answers of a block of frames, never below 0, (b, L, s * s, K)."""
-        return self.logits(block).clamp_(min=1e-12)  # a peak is a mean, whose weights must not all be 0
+        return self.logits(block).clamp_(min=1e-12)  # A peak is a mean, whose weights must not all be 0.
 
 
 @dataclass
@@ -22,12 +22,12 @@ class RidgeSums:
     """Sums over frames of tokens x at the places l and of their targets y, float64.
 
     Attributes:
-        grid: rows and columns of tokens.
-        frames: count.
-        x: sum of the tokens of each place, (L, d).
-        y: sum of the targets of each place, (L, s * s, K).
-        xx: sum of the products of tokens, (d, d).
-        xy: sum of the products of tokens and targets, (d, s * s * K).
+        grid: Rows and columns of tokens.
+        frames: Count.
+        x: Sum of the tokens of each place, (L, d).
+        y: Sum of the targets of each place, (L, s * s, K).
+        xx: Sum of the products of tokens, (d, d).
+        xy: Sum of the products of tokens and targets, (d, s * s * K).
     """
 
     grid: tuple[int, int]
@@ -42,7 +42,7 @@ class RidgeSums:
 
         Args:
             tokens: (rows, columns, d).
-            targets: of its cells, (L, s * s, K).
+            targets: Targets of its cells, shape (L, s * s, K).
         """
         x = tokens.reshape(-1, tokens.shape[-1]).astype(np.float64)
         y = targets.reshape(len(x), -1)

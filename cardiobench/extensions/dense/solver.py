@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 from cardiobench.extensions.dense.head import SubcellHead, blocks, log_softmax
 
 ITERATIONS = 200
-GRADIENT = 1e-3  # of its largest component at zero weights; from here on Dice changes by less than 0.0002
+GRADIENT = 1e-3  # Relative to its largest component at zero weights; below it Dice changes by less than 0.0002.
 
 
 def fit_path(
@@ -22,10 +22,10 @@ def fit_path(
     It is convex: the result depends on no seed.
 
     Args:
-        head: of the mean, from `prior_head` on the same frames.
-        tokens: of the training frames, (n, rows, columns, d), of any precision; no copy of them is made.
-        targets: soft labels of their cells, float32 (n, L, s * s, K).
-        penalties: on the squared weights of standardised tokens, above 0.
+        head: Head of the mean, from `prior_head` on the same frames.
+        tokens: Tokens of the training frames, shape (n, rows, columns, d), of any precision; they are not copied.
+        targets: Soft labels of their cells, float32 (n, L, s * s, K).
+        penalties: Penalties on the squared weights of standardised tokens, above 0.
 
     Yields:
         Penalty and head.
@@ -56,9 +56,9 @@ def _curvature(head: SubcellHead, tokens: np.ndarray, count: int) -> tuple[np.nd
     need hundreds of evaluations where a penalty is small; divided by the root of the curvature, they need about fifteen.
 
     Args:
-        head: of the mean.
-        tokens: of the training frames.
-        count: that the loss is divided by.
+        head: Head of the mean.
+        tokens: Tokens of the training frames.
+        count: Divisor of the loss.
 
     Returns:
         Directions (d, d), one per column; the curvature of each weight along them, the tokens of all places taken
@@ -78,7 +78,7 @@ class Objective:
     """The penalised loss and its gradient, a block of frames at a time.
 
     Attributes:
-        count: cells (or points) of all frames, whose mean the loss is.
+        count: Cells (or points) of all frames, whose mean the loss is.
     """
 
     def __init__(self, head: SubcellHead, tokens: np.ndarray, targets: np.ndarray):

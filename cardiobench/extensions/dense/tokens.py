@@ -33,10 +33,10 @@ class LabelledFrames:
     """The labelled frames of a task, as a dataset of single frames.
 
     Attributes:
-        dataset: they are frames of.
-        task: whose labels they have.
-        labels: of the frames that take part, without masks.
-        rejected: those that cannot be used, each with its reason.
+        dataset: They are frames of.
+        task: Task of the labels.
+        labels: Labels of the frames that take part, without masks.
+        rejected: Unusable labels, each with its reason.
     """
 
     dataset: OpenDataset
@@ -108,9 +108,9 @@ class TokenPlan:
     """Store of the tokens of the labelled frames.
 
     Attributes:
-        model: whose encoder gives tokens.
-        frames: of the task.
-        store: of the tokens.
+        model: Model whose encoder returns tokens.
+        frames: Frames of the task.
+        store: Store of the tokens.
     """
 
     model: LoadedModel
@@ -137,7 +137,7 @@ class TokenPlan:
         """Return labels and tokens as the protocol sees them.
 
         Args:
-            unreadable: ids of frames without tokens.
+            unreadable: Ids of frames without tokens.
         """
         grid, width, source = self.encoder.grid, self.encoder.width, self.encoder.encoder
         marks = dict(zip(self.frames.frame["id"], self.frames.frame["fingerprint"], strict=True))

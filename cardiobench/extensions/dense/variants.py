@@ -12,9 +12,9 @@ class DenseVariant:
     """A way to read out.
 
     Attributes:
-        points: read-out of landmarks, `heatmap` or `global`; empty for masks.
-        further: what differs from the usual read-out; empty for that one.
-        patients: training patients; None for as many as fit.
+        points: Read-out of landmarks, `heatmap` or `global`; empty for masks.
+        further: Difference from the usual read-out; empty for that one.
+        patients: Training patients; None for as many as fit.
     """
 
     points: str = ""

@@ -37,9 +37,9 @@ class FewShot(AnalysisProtocol):
     features is learned from all recordings of train and validation, without their labels.
 
     Attributes:
-        sizes: patients per class.
-        draws: of each size.
-        penalty: on the squared coefficients of the standardised features, times their number.
+        sizes: Patients per class.
+        draws: Number of draws of each size.
+        penalty: Penalty on the squared coefficients of the standardised features, times their number.
     """
 
     sizes: tuple[PositiveInt, ...] = (1, 2, 4, 8, 16, 32)

@@ -11,7 +11,7 @@ from matplotlib.ticker import MaxNLocator
 from cardiobench.report.plots.style import FLOOR, FLOOR_LINE, MODEL, shorten, subplots
 from cardiobench.results.analysis_result import AnalysisResult
 
-COLUMNS = 4  # of matrices side by side
+COLUMNS = 4  # Maximum number of matrices side by side.
 
 
 def draw(record: AnalysisResult) -> dict[str, Figure]:

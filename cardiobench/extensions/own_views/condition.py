@@ -48,7 +48,7 @@ def apply(cell: "Cell", data: TaskData, output: ProtocolOutput, value: str) -> P
         cell: Cell of the task.
         data: Recordings of the task.
         output: Answers to them.
-        value: Not used; the condition has no value.
+        value: Unused; the condition has no value.
 
     Raises:
         NotApplicable: The protocol cannot answer views.

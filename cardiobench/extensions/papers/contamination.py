@@ -17,9 +17,9 @@ def contamination(cells: pd.DataFrame, group: Sequence[str], score: str = "f1_me
     it is unknown are left out.
 
     Args:
-        cells: model, dataset, seen (True, False or None), the score and the columns of `group`.
-        group: columns that, with the dataset, make a task.
-        score: column.
+        cells: Model, dataset, seen (True, False or None), the score and the columns of `group`.
+        group: Columns that, with the dataset, make a task.
+        score: Column.
 
     Returns:
         The columns of `group`, then `COLUMNS`; NaN where there is no model of a kind.
@@ -39,12 +39,12 @@ def contamination(cells: pd.DataFrame, group: Sequence[str], score: str = "f1_me
 
 
 def seen_effect(cells: pd.DataFrame, task: Sequence[str], score: str) -> float:
-    """Estimate what having seen the dataset adds to a score, with a level per model and per task; NaN where it is not identified.
+    """Estimate the gain from having seen the dataset, with a level per model and per task; NaN where it is not identified.
 
     Args:
-        cells: model, seen, the score and the columns of `task`.
-        task: columns that make a task.
-        score: column.
+        cells: Model, seen, the score and the columns of `task`.
+        task: Columns that make a task.
+        score: Column.
     """
     levels = pd.get_dummies(cells["model"]), pd.get_dummies(cells.groupby(list(task), sort=False).ngroup())
     design = np.column_stack([cells["seen"].astype(float), *(table.to_numpy(float) for table in levels)])

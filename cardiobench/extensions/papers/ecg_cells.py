@@ -31,8 +31,8 @@ def all_cells(results: Sequence[ScoreResult], *, best: bool = False) -> pd.DataF
     """Return one row per result of the cross-validation of patients' recordings by one classifier.
 
     Args:
-        results: of any protocol.
-        best: return those that took the best classifier of each fold instead.
+        results: Results of any protocol.
+        best: Return those that took the best classifier of each fold instead.
 
     Returns:
         The index is the position in `results`. Columns: model, dataset, label, size, pooling (of the network's tokens), classifier, seed, records; f1_median, f1_iqr,
@@ -97,9 +97,9 @@ def _best(part: pd.DataFrame, options: Sequence[dict[str, Any]], best: pd.DataFr
     """Return the row that stands for the candidates of one cell.
 
     Args:
-        part: rows of `all_cells`.
-        options: of their results, in the same order.
-        best: rows of the results that took the best classifier of each fold.
+        part: Rows of `all_cells`.
+        options: Options of their results, in the same order.
+        best: Rows of the results that took the best classifier of each fold.
     """
     one_set_of_folds = len({tuple(option.get(name) for name in SAME_FOLDS) for option in options}) == 1
     if len(part) == 1 or not one_set_of_folds or not all("f1_inner_folds" in option for option in options):

@@ -22,8 +22,8 @@ def shared_dimensions(records: Sequence[AnalysisResult], k: int = 50) -> pd.Data
     """Return the numbers behind the figure, one row per model and label that has an overlap.
 
     Args:
-        records: of `representation`, of one model each.
-        k: most important dimensions of each dataset.
+        records: Records of `representation`, of one model each.
+        k: Most important dimensions of each dataset.
 
     Returns:
         model, label, overlap with its 95 % interval low to high, shuffled (the same classifier on shuffled labels), chance;
@@ -50,11 +50,13 @@ def ecg_figure(overlap: pd.DataFrame, k: int = 50) -> "Figure":
     """Draw one bar per model and label with its interval; the floor of shuffled labels and chance as lines across it.
 
     Args:
-        overlap: as `shared_dimensions` returns it, not empty.
-        k: most important dimensions of each dataset.
+        overlap: Overlap as returned by `shared_dimensions`, not empty.
+        k: Most important dimensions of each dataset.
     """
     names = list(overlap["model"].unique())
-    figure, axes = subplots(figsize=(max(6.6, 2.6 + 1.3 * len(names)), 3.8))  # three columns of the legend are 6.2 wide
+    figure, axes = subplots(
+        figsize=(max(6.6, 2.6 + 1.3 * len(names)), 3.8)
+    )  # Three columns of the legend are 6.2 wide.
     labels = [label for label in LABELS if label in set(overlap["label"])]
     width = 0.8 / len(labels)
     for number, label in enumerate(labels):

@@ -46,14 +46,14 @@ def ecg_grids(best: pd.DataFrame, records: Sequence[AnalysisResult]) -> list[Gri
     """Return Tables 3 and 4, as far as there are results of ours for them.
 
     Args:
-        best: cells as `best_cells` returns them.
-        records: of `representation`.
+        best: Cells as `best_cells` returns them.
+        records: Records of `representation`.
     """
     return [grid for grid in (table_3(best), table_4(records)) if grid is not None]
 
 
 def ecg_numbers(results: Sequence[ScoreResult], records: Sequence[AnalysisResult]) -> dict[str, pd.DataFrame]:
-    """Return the numbers behind the tables, and what the paper leaves out; a table without a row is left out.
+    """Return the numbers behind the tables, and the omitted ones; a table without a row is left out.
 
     Returns:
         `ecg_table_3_cells`: the best cells with the published number; `ecg_contamination`: scores by whether the model
@@ -210,7 +210,7 @@ def _published(task: str, model: str, metric: str, condition: str = "") -> float
 
 
 def _two(value: float) -> str:
-    """Return two decimals; what rounds to zero has no sign."""
+    """Return two decimals, without a sign where the value rounds to zero."""
     return f"{round(value, 2) + 0.0:.2f}"
 
 

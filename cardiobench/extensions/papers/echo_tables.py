@@ -55,10 +55,10 @@ class Layout:
     """A table of the paper.
 
     Attributes:
-        number: in the paper.
-        title: of ours.
-        tasks: columns.
-        protocols: whose results are rows.
+        number: Table number in the paper.
+        title: Title of our table.
+        tasks: Columns.
+        protocols: Protocols whose results are rows.
     """
 
     number: int
@@ -78,8 +78,8 @@ def echo_grids(results: Sequence[ScoreResult], floor: Callable[[str], float] | N
     """Return the three tables; generated recordings are in none of them.
 
     Args:
-        results: of any models; only those of the tables' tasks and protocols are in them.
-        floor: task -> best score without looking at the recording, NaN where it is unknown; by default from the results,
+        results: Results of any models; only those of the tables' tasks and protocols are shown.
+        floor: Task -> best score without looking at the recording, NaN where it is unknown; by default from the results,
             else from the splits that come with the package.
     """
     return [echo_grid(layout, results, floor or floors_of(results)) for layout in LAYOUTS]
@@ -91,7 +91,7 @@ def echo_grid(layout: Layout, results: Sequence[ScoreResult], floor: Callable[[s
     for result in results:
         if result.protocol in layout.protocols and result.task in layout.tasks and not result.generated:
             label = f"{result.model['name']} ({result.label})"
-            if result.task in ours.get(label, {}):  # the same model run in another way: a row of its own
+            if result.task in ours.get(label, {}):  # The same model run in another way, shown in a row of its own.
                 label += f" {result.model.get('revision')} {result.model.get('token_pooling', '')} seed {result.stamp.get('seed')}"
             ours.setdefault(label, {})[result.task] = result
     theirs: dict[str, dict[str, PublishedScore]] = {}

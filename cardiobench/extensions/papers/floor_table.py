@@ -29,14 +29,14 @@ class TaskFloors:
     """The floors of one metric of a task.
 
     Attributes:
-        task: the question.
-        metric: key that ranks models.
-        higher_is_better: its direction.
-        n: test units, of which `classes` counts those of each class.
-        classes: class -> test units; empty for a regression.
+        task: The question.
+        metric: Key that ranks models.
+        higher_is_better: Whether higher values are better.
+        n: Test units, of which `classes` counts those of each class.
+        classes: Class -> test units; empty for a regression.
         floors: `best_uninformed`, `best_constant`, `train_constant`, `chance`.
-        constants: answer -> score of that answer to everything.
-        labels: where the labels come from.
+        constants: Answer -> score of that answer to everything.
+        labels: Source of the labels.
     """
 
     task: Task
@@ -147,9 +147,9 @@ def floor_table(tasks: Sequence[Task], data_dir: Path | None = None, others: boo
     """Tabulate the floors: one row per published number, and one per task without any; nothing is rounded.
 
     Args:
-        tasks: in the order of the table.
-        data_dir: where raw data may be found.
-        others: published numbers of no single task too, such as those of a label across datasets.
+        tasks: Tasks in the order of the table.
+        data_dir: Folder that may hold raw data.
+        others: Published numbers of no single task too, such as those of a label across datasets.
 
     Returns:
         task, metric, unit, n, best_uninformed, best_constant, best_constant_answer, train_constant, chance, labels (where they come from,

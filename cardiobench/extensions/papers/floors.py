@@ -40,11 +40,11 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def print_floors(table: "pd.DataFrame", console: "Console") -> None:
-    """Print the floors, what is missing for the others, the published numbers, and how many of them show nothing.
+    """Print the floors, the missing data of the others, the published numbers, and how many of them show nothing.
 
     Args:
-        table: as `cardiobench.extensions.papers.floor_table.floor_table` makes it.
-        console: where to.
+        table: Table made by `cardiobench.extensions.papers.floor_table.floor_table`.
+        console: Console to print on.
     """
     from cardiobench.extensions.papers.floor_table import counts_by_table
     from cardiobench.results.formatting import FLOOR_MEANING

@@ -18,8 +18,8 @@ class GridCell:
     """A cell.
 
     Attributes:
-        text: as it is printed, rounded.
-        value: what is compared; NaN for a cell that takes no part.
+        text: Printed text, rounded.
+        value: Compared value; NaN for a cell that takes no part.
         place: 1 the best, 2 the second; 0 the others.
     """
 
@@ -33,11 +33,11 @@ class Grid:
     """A table.
 
     Attributes:
-        name: of the files.
-        title: one line above it.
-        head: column titles, the first one of the labels.
-        blocks: of rows.
-        note: how to read it.
+        name: Name of the files.
+        title: One line above it.
+        head: Column titles, the first one of the labels.
+        blocks: Blocks of rows.
+        note: Reading instructions.
     """
 
     name: str

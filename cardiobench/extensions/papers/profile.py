@@ -1,4 +1,4 @@
-"""The profile `paper`: what the two papers fix; `docs/papers.md` lists every published setting."""
+"""The profile `paper`: settings fixed by the two papers; `docs/papers.md` lists every published setting."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

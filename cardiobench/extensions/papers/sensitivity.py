@@ -46,8 +46,8 @@ def count_order_changes(one: np.ndarray, other: np.ndarray) -> tuple[int, float,
     """Return the number of pairs, those in another order, and whether another is first; higher is better.
 
     Args:
-        one: score of each model under one setting, (n,).
-        other: under another, (n,).
+        one: Score of each model under one setting, (n,).
+        other: Scores under the other setting, shape (n,).
     """
     first, second = np.triu_indices(len(one), 1)
     a, b = np.sign(one[first] - one[second]), np.sign(other[first] - other[second])

@@ -17,7 +17,7 @@ _ECG_LABELS = {
     "ptb_xl": {"cd": "cd_paper"},
     "georgia": {"cd": "cd_paper", "af": "af_paper"},
     "chapman_ningbo": {"cd": "cd_paper", "af": "af_paper"},
-    "code15": {"cd": "cd", "af": "af"},  # the release knows these classes only: both definitions are the same
+    "code15": {"cd": "cd", "af": "af"},  # The release has these classes only, so both definitions agree.
 }
 _ECG_LABELS |= {name: _ECG_LABELS["ptb_xl"] for name in ("ptb_xl_500", "ptb_xl_sample")}
 # The paper's 10,247 records of CHN are those of the first hospital.

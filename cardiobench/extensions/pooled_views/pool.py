@@ -88,9 +88,9 @@ def pool(frames: Mapping[str, pd.DataFrame], missing: Mapping[str, pd.DataFrame]
     """Put the predictions of several datasets together; ids and patients carry the name of their dataset.
 
     Args:
-        frames: dataset -> id, patient_id, y_true, y_pred and probabilities.
-        missing: dataset -> id, patient_id and y_true of the units without an answer.
-        expected: units of the datasets together.
+        frames: Dataset -> id, patient_id, y_true, y_pred and probabilities.
+        missing: Dataset -> id, patient_id and y_true of the units without an answer.
+        expected: Units of the datasets together.
     """
     truth = ["id", "patient_id", "y_true"]
     pooled = _concat(frames, [*truth, "y_pred", *(f"p_{name}" for name in POOLED.classes)]).dropna(axis="columns")

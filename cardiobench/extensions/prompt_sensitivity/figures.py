@@ -6,7 +6,7 @@ from matplotlib.figure import Figure
 from cardiobench.report.plots.style import FLOOR_LINE, MODEL, shorten, subplots
 from cardiobench.results.analysis_result import AnalysisResult
 
-LONGEST = 58  # characters of a wording that are shown
+LONGEST = 58  # Characters shown of a wording.
 
 
 def draw(record: AnalysisResult) -> dict[str, Figure]:

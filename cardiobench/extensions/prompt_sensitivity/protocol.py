@@ -78,10 +78,10 @@ class Wording:
     """One way to word the prompts of a task.
 
     Attributes:
-        kind: of the change, such as "spelling".
-        name: of the wording within its kind.
-        prompts: class, or "templates" -> sentences.
-        share: of the numeric prompts that count.
+        kind: Kind of the change, such as "spelling".
+        name: Name of the wording within its kind.
+        prompts: Class, or "templates" -> sentences.
+        share: Fraction of the numeric prompts that count.
     """
 
     kind: str

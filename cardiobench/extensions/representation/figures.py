@@ -18,7 +18,7 @@ from cardiobench.report.plots.style import (
 )
 from cardiobench.results.analysis_result import AnalysisResult
 
-PAIRS_K = 50  # k of the pairs of datasets, as in the paper's Figure 1
+PAIRS_K = 50  # Value of k for the pairs of datasets, as in the paper's Figure 1.
 MEASURES = {
     "knn_agreement": "agreement of 10 neighbours",
     "centroid_separation": "centroid separation",
@@ -33,7 +33,7 @@ FLOORS = {
 
 
 def draw(record: AnalysisResult) -> dict[str, Figure]:
-    """Draw what the record has tables for; a record of several models has their similarity only."""
+    """Draw the tables of the record; a record of several models has their similarity only."""
     if "cka" in record.tables:
         return {"cka": _similarity(record)}
     figures = {"geometry": _geometry(record), "maps": _maps(record)}

@@ -24,7 +24,7 @@ def geometry(vectors: np.ndarray, groups: np.ndarray) -> dict[str, float]:
 
     Args:
         vectors: (n, d), at a common scale.
-        groups: code of each vector, (n,).
+        groups: Code of each vector, (n,).
     """
     scores = load_metric("knn_agreement").compute(groups, vectors, k=min(NEIGHBOURS, len(groups) - 1))
     return {

@@ -37,12 +37,12 @@ def umap_maps(
     Args:
         vectors: (n, d), at a common scale.
         settings: (n_neighbors, min_dist).
-        seed: of every layout.
-        metric: distance between vectors.
+        seed: Seed of every layout.
+        metric: Distance between vectors.
     """
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of TensorFlow, which is not needed
+            warnings.simplefilter("ignore")  # Warnings of TensorFlow, which is not needed.
             import umap
     except ImportError:
         raise MissingExtra("UMAP", "analysis", "umap-learn") from None

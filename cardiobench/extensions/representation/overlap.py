@@ -23,11 +23,11 @@ class SearchResult:
     """Search of one classifier on one dataset.
 
     Attributes:
-        dataset: name.
-        classifier: name.
+        dataset: Name.
+        classifier: Name.
         median: F1 over the folds.
-        iqr: of it.
-        params: of the grid, those with the best mean F1.
+        iqr: Interquartile range of the overlap.
+        params: Grid parameters with the best mean F1.
     """
 
     dataset: str
@@ -70,12 +70,12 @@ def explain(
     """Return |SHAP| of every dataset's first records, (rows, d) each.
 
     Args:
-        sample: the datasets.
+        sample: The datasets.
         chosen: C*, the classifier and the dataset that trains it.
-        results: of the search, for the parameters of a refit.
-        refit: train the chosen kind of classifier on each dataset anew, with its own best parameters.
-        rows: number of records explained per dataset.
-        seed: of the training.
+        results: Results of the search, for the parameters of a refit.
+        refit: Train the chosen kind of classifier on each dataset anew, with its own best parameters.
+        rows: Number of records explained per dataset.
+        seed: Seed of the training.
     """
     kind = classifier(chosen.classifier)
     parts = {part.name: part for part in sample.parts}

@@ -43,14 +43,14 @@ class Representation(AnalysisProtocol):
     standardised vectors in all dimensions. Maps: UMAP of C*'s 50 most important dimensions, for the eye only.
 
     Attributes:
-        classifiers: to choose C* from.
-        grids: of them.
-        folds: of the choice, class-balanced and patient-grouped.
-        most: records per dataset that C* may be trained on (the largest of size S).
-        shown: records per dataset that SHAP explains.
-        records: records per dataset in geometry and maps.
-        refit: train C*'s kind of classifier on each dataset instead of transferring C*.
-        map_dimensions: most important features that the maps are made of.
+        classifiers: Candidate classifiers for C*.
+        grids: Grids of the classifiers.
+        folds: Number of folds of the choice, class-balanced and patient-grouped.
+        most: Records per dataset that C* may be trained on (the largest of size S).
+        shown: Records per dataset that SHAP explains.
+        records: Records per dataset in geometry and maps.
+        refit: Train C*'s kind of classifier on each dataset instead of transferring C*.
+        map_dimensions: Most important features that the maps are made of.
         geometry_in: "all" dimensions, or "top": those of the maps.
         map_settings: (n_neighbors, min_dist) of each map.
         profile: "paper" draws the maps of echo recordings as the scripts of arXiv:2510.00520 do, by cosine distance.
@@ -102,7 +102,7 @@ class Representation(AnalysisProtocol):
         table = similarity.similarity(list(zip(names, samples, strict=True)))
         values = {}
         for (one, other), part in table.groupby(["model", "other"], sort=False):
-            last = part.iloc[-1]  # over all records, or of the only dataset
+            last = part.iloc[-1]  # Over all records, or those of the only dataset.
             values[f"linear_cka of {one} and {other}"] = point_estimate(last["linear_cka"], n=int(last["records"]))
         warnings = tuple(dict.fromkeys(sentence for sample in samples for sentence in sample.left_out))
         return AnalysisOutput(values, {"cka": table}, {"names": names}, warnings)
@@ -162,7 +162,7 @@ class Representation(AnalysisProtocol):
 
 
 def _reading(values: Mapping[str, Estimate]) -> list[str]:
-    """Return what the overlap says beside that of classifiers that have learned nothing."""
+    """Return the remark that compares the overlap with that of classifiers without information."""
     known = [k for k in KS if f"shuffled_at_{k}" in values and not np.isnan(values[f"shuffled_at_{k}"].value)]
     if not known:
         return []

@@ -20,16 +20,16 @@ from cardiobench.protocols.grid_search.classifiers.mlp import Network
 from cardiobench.protocols.grid_search.classifiers.tree import Tree
 from cardiobench.protocols.grid_search.classifiers.xgboost import Boosted
 
-BACKGROUND = 100  # records that stand for "feature absent" in the MLP's explanation
+BACKGROUND = 100  # Records that represent "feature absent" in the explanation of the MLP.
 
 
 def importance(model: Any, features: np.ndarray, background: np.ndarray) -> np.ndarray:
     """Return |SHAP| of each feature for each record, the mean over the model's outputs, (n, d).
 
     Args:
-        model: a trained classifier (`cross_validation.classifiers`).
-        features: records to explain, (n, d).
-        background: records that the model was trained on, (m, d).
+        model: A trained classifier (`cross_validation.classifiers`).
+        features: Records to explain, (n, d).
+        background: Records that the model was trained on, (m, d).
     """
     return np.abs(shap_values(model, features, background)).mean(axis=2)
 
@@ -45,7 +45,7 @@ def _(model: Boosted, features: np.ndarray, background: np.ndarray) -> np.ndarra
     import xgboost
 
     data = xgboost.DMatrix(features[:, model.selected].astype(np.float32), nthread=1)
-    given = model.booster.predict(data, pred_contribs=True, strict_shape=True)[:, :, :-1]  # the last one is the offset
+    given = model.booster.predict(data, pred_contribs=True, strict_shape=True)[:, :, :-1]  # The last one is the offset.
     values = np.zeros((len(features), model.n_features, given.shape[1]))
     values[:, model.selected] = given.transpose(0, 2, 1)
     return values

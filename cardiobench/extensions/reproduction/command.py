@@ -39,7 +39,7 @@ def execute(arguments: argparse.Namespace) -> int:
     for name, tables in made.items():
         for note in tables.notes:
             notes.setdefault(note, []).append(name)
-    for (file, sentence), profiles in notes.items():  # said once where it holds for both
+    for (file, sentence), profiles in notes.items():  # Printed once where it holds for both.
         only = "" if len(profiles) == len(made) else f" ({profiles[0]} only)"
         console.print(f"! {file}{only}: {sentence}")
     for name, tables in made.items():

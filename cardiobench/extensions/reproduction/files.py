@@ -13,8 +13,8 @@ def read_table(path: Path, needed: Sequence[str]) -> pd.DataFrame:
     """Read a CSV of a release as a data frame.
 
     Args:
-        path: the file.
-        needed: columns that must be there.
+        path: The file.
+        needed: Columns that must be there.
 
     Raises:
         MissingData: there is no such file.

@@ -21,12 +21,12 @@ class Joined:
     """The rows of one prediction file that are scored.
 
     Attributes:
-        sample: true and answered values, or codes of classes and views.
-        patients: patient of each row, (n,).
-        groups: label of each row in every breakdown.
-        counted: label that is counted as the predicted view, a row; empty for other tables.
-        expected: rows of the truth.
-        notes: what the reader of the table should know of the join.
+        sample: True and answered values, or codes of classes and views.
+        patients: Patient of each row, (n,).
+        groups: Label of each row in every breakdown.
+        counted: Label that is counted as the predicted view, a row; empty for other tables.
+        expected: Rows of the truth.
+        notes: Remarks on the join for readers of the table.
     """
 
     sample: ScoringInput
@@ -37,7 +37,7 @@ class Joined:
     notes: tuple[str, ...]
 
 
-# sample, chosen rows, counted labels, notes
+# Sample, chosen rows, counted labels, notes.
 _Scored = tuple[ScoringInput, np.ndarray, Sequence[str], list[str]]
 
 
@@ -63,7 +63,7 @@ def read_truth(spec: TableSpec, splits: Path, profile: Profile) -> pd.DataFrame:
     chosen = np.ones(len(frame), dtype=bool)
     for column, value in truth.where.items():
         chosen &= frame[column].isin([name for name in frame[column].unique() if str(name).upper() == value]).to_numpy()
-    if truth.once and len(truth.files) > 1:  # one id in two files counts as the first of them, whatever its split
+    if truth.once and len(truth.files) > 1:  # An id in two files belongs to the first of them, whatever its split.
         chosen &= ~frame[truth.key].duplicated().to_numpy()
     if not (truth.all_splits and profile.as_published):
         chosen &= _in_split(frame, truth, profile)
@@ -97,7 +97,7 @@ def _in_split(frame: pd.DataFrame, truth: Truth, profile: Profile) -> np.ndarray
     if isinstance(value, int):
         return (pd.to_numeric(frame[column], errors="coerce") == value).to_numpy()
     spelled = [name for name in frame[column].unique() if str(name).strip() == value]
-    if not spelled and not profile.as_published:  # the official list of EchoNet-Dynamic writes TEST
+    if not spelled and not profile.as_published:  # The official list of EchoNet-Dynamic writes TEST.
         spelled = [name for name in frame[column].unique() if str(name).strip().lower() == value]
     return frame[column].isin(spelled).to_numpy()
 
@@ -172,7 +172,9 @@ def _read_predictions(path: Path, columns: Sequence[str], key_from: str) -> pd.D
     predictions = read_table(path, columns[1:])
     if columns[0] not in predictions and key_from in predictions:
         predictions[columns[0]] = predictions[key_from].astype(str).str.partition("_")[0]
-    return predictions if columns[0] in predictions else read_table(path, columns)  # which says that the key lacks
+    return (
+        predictions if columns[0] in predictions else read_table(path, columns)
+    )  # The message says that the key is missing.
 
 
 def _coverage(wanted: pd.Series, given: pd.Series, spec: TableSpec) -> list[str]:

@@ -23,12 +23,12 @@ SPLITS, PREDICTIONS = "splits", "example_predictions"
 
 @dataclass
 class Tables:
-    """Tables of a folder, and what could not be had.
+    """Tables of a folder, and the unavailable ones.
 
     Attributes:
-        frames: file below the output folder -> its table.
+        frames: File below the output folder -> its table.
         notes: (dataset and prediction file, sentence) for the reader of the numbers.
-        absent: predictions or truths that are not in the folder, one line per table.
+        absent: Predictions or truths that are not in the folder, one line per table.
         failures: (prediction file, reason) of what could not be scored.
     """
 
@@ -48,10 +48,10 @@ def reproduce(
     """Reproduce every table that a folder has predictions and truth for.
 
     Args:
-        inputs: holds `splits/` and `example_predictions/`, laid out as the published evaluator's.
-        profile: as published, or by patient.
+        inputs: Holds `splits/` and `example_predictions/`, laid out as the published evaluator's.
+        profile: Profile: as published, or by patient.
         resamples: B; the published evaluator takes 1000.
-        specs: which tables; all of them by default.
+        specs: Specs of the wanted tables; all by default.
 
     Raises:
         MissingData: it holds none of them.
@@ -77,7 +77,7 @@ def reproduce(
 def _rows(
     spec: TableSpec, inputs: Path, profile: Profile, tables: Tables, resamples: int
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield each row with the file it belongs to; what cannot be had is noted."""
+    """Yield each row with its file; unavailable rows are noted."""
     paths = sorted((inputs / PREDICTIONS / spec.predictions).glob("*.csv"))
     lacking = [file for file in spec.truth.files if not (inputs / SPLITS / file).is_file()]
     if not paths or lacking:
@@ -138,7 +138,7 @@ def per_class_accuracy(joined: Joined, profile: Profile) -> dict[str, float]:
     return columns
 
 
-EMPTY = ("R2", "Pearson_r", "Spearman_rho")  # columns that the published table has and never fills
+EMPTY = ("R2", "Pearson_r", "Spearman_rho")  # Columns that the published table has but never fills.
 
 
 def breakdown(grouping: Grouping, model: str, joined: Joined, profile: Profile) -> list[dict]:

@@ -15,17 +15,17 @@ class Truth:
     """The location of the truth and the rows of it that count.
 
     Attributes:
-        files: below the folder of splits, read one after the other.
-        key: column of the ids.
-        label: column of the labels, or one of `VIEWS` where all rows are of that view.
-        patient: column that names the patient, and the part of it that does (first group of a pattern).
-        split: column and value of the test rows.
-        where: column -> value of the rows that count.
-        having: column -> value: only keys that have such a row.
-        view: the view that a label in capitals stands for.
-        once: a key that stands more often counts with its first row.
-        sort: rows are put in the order of their keys before.
-        all_splits: the published evaluator forgets the split here.
+        files: Files below the folder of splits, read one after the other.
+        key: Column of the ids.
+        label: Column of the labels, or one of `VIEWS` where all rows are of that view.
+        patient: Column that names the patient, and the part of it that does (first group of a pattern).
+        split: Column and value of the test rows.
+        where: Column -> value of the rows that count.
+        having: Column -> value: only keys that have such a row.
+        view: The view that a label in capitals stands for.
+        once: A key that stands more often counts with its first row.
+        sort: Rows are put in the order of their keys before.
+        all_splits: The published evaluator forgets the split here.
     """
 
     files: tuple[str, ...]
@@ -46,10 +46,10 @@ class Grouping:
     """A breakdown of a regression.
 
     Attributes:
-        group: column to cut, edges and labels; its name is the one in the table.
-        value: the column's values, computed from the rows of the truth.
-        reported: labels in the order of the table.
-        lost: labels that the published evaluator never reports, with the reason.
+        group: Column to cut, edges and labels; its name is the one in the table.
+        value: The column's values, computed from the rows of the truth.
+        reported: Labels in the order of the table.
+        lost: Labels that the published evaluator never reports, with the reason.
     """
 
     group: Group
@@ -63,17 +63,17 @@ class TableSpec:
     """One table of one kind: all prediction files of a folder against one truth.
 
     Attributes:
-        kind: measurement, classification or view.
-        predictions: folder below that of the predictions; one CSV a model.
-        column: of the predictions; of views the label that is counted beside the probabilities.
-        truth: what they are set against.
-        file: of the scores; of views also `counted` and `per_class`.
-        target: value of the column `target`, for tables that have one.
-        groups: breakdowns, written to `groups_file`.
-        by_name: what the name of a prediction file changes; None = the file is left out, with a reason.
-        keeps_gaps: the published evaluator stops with an IndexError at a probability that is no number.
-        key_from: column whose part before `_` names the key where the key has no column of its own.
-        repeats: the published evaluator joins without a check, so that a repeated id is counted twice.
+        kind: Measurement, classification or view.
+        predictions: Folder below that of the predictions; one CSV a model.
+        column: Column of the predictions; for views the label that is counted beside the probabilities.
+        truth: Column of the true values.
+        file: File of the scores; for views also `counted` and `per_class`.
+        target: Value of the column `target`, for tables that have one.
+        groups: Breakdowns, written to `groups_file`.
+        by_name: Changes by the name of a prediction file; None leaves the file out with a reason.
+        keeps_gaps: The published evaluator stops with an IndexError at a probability that is no number.
+        key_from: Column whose part before `_` names the key where the key has no column of its own.
+        repeats: The published evaluator joins without a check, so that a repeated id is counted twice.
     """
 
     kind: str

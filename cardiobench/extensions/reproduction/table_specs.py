@@ -46,7 +46,7 @@ def _age(frame: pd.DataFrame) -> pd.Series:
 
 def _bmi(frame: pd.DataFrame) -> pd.Series:
     weight, height = (pd.to_numeric(frame[column], errors="coerce") for column in ("Weight", "Height"))
-    return weight / (height / 100) ** 2  # kg / m^2
+    return weight / (height / 100) ** 2  # Unit is kg / m^2.
 
 
 SEX = Grouping(Group("Sex", "Sex"), _sex, ("F", "M"))
@@ -72,7 +72,7 @@ PEDIATRIC_GROUPS = (
         ("0–1", "1–5", "6–12", "13–18", ">18"),
         lost={">18": "its age groups end at 18 years"},
     ),
-    Grouping(  # the cut-offs of adults, as published
+    Grouping(  # Published cut-offs of adults.
         Group("BMI_bin", "BMI", edges=(18.5, 25), labels=("Low", "Healthy", "High"), right=False),
         _bmi,
         ("Low", "Healthy", "High"),

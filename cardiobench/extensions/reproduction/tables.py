@@ -15,10 +15,10 @@ def numbers(kind: str, sample: ScoringInput, weights: np.ndarray, profile: Profi
     """Compute every number of a table in each resample, in its column's unit (percent where the name says so).
 
     Args:
-        kind: measurement, classification or view.
-        sample: the joined rows, (n,).
-        weights: how often each row was drawn, (b, n).
-        profile: the published one rounds here, before any mean or quantile.
+        kind: Measurement, classification or view.
+        sample: The joined rows, (n,).
+        weights: Multiplicity of each row, shape (b, n).
+        profile: The published one rounds here, before any mean or quantile.
 
     Returns:
         {column: (b,)}, in the order of the table.
@@ -98,10 +98,10 @@ def summary(
     """Compute each number with the mean and the 95 % interval of its resamples, as the columns of a table.
 
     Args:
-        kind: measurement, classification or view.
-        sample: the joined rows, (n,).
-        patients: patient of each row, (n,); the published profile draws rows instead.
-        profile: which one.
+        kind: Measurement, classification or view.
+        sample: The joined rows, (n,).
+        patients: Patient of each row, (n,); the published profile draws rows instead.
+        profile: Profile to use.
         resamples: B.
     """
     units = [f"{row:09d}" for row in range(len(sample))] if profile.as_published else list(patients)
@@ -116,7 +116,7 @@ def summary(
 
 
 def _mean_and_interval(values: np.ndarray, profile: Profile, units: int) -> tuple[float, float, float]:
-    if profile.as_published:  # an undefined resample makes all three undefined
+    if profile.as_published:  # An undefined resample makes all three undefined.
         return float(np.mean(values)), float(np.quantile(values, 0.025)), float(np.quantile(values, 0.975))
     defined = values[~np.isnan(values)]
     if units < 2 or not len(defined):

@@ -19,7 +19,7 @@ VIEWS = {
     "PSAX": "Parasternal short-axis view",
     "PLAX": "Parasternal long-axis view",
 }
-# column -> words around its number, decimals
+# Mapping from column to the words around its number, and decimals.
 MEASUREMENTS = {
     "ef": ("ejection fraction {}%", 0),
     "lvidd": ("LVIDd {} cm", 1),
@@ -34,7 +34,7 @@ MEASUREMENTS = {
     "tr_velocity": ("TR {} m/s", 1),
     "av_pk_vel": ("aortic valve {} m/s", 1),
 }
-# target of a binary task -> the finding of its positive class
+# Mapping from the target of a binary task to the finding of its positive class.
 LABELS = {
     "as": "aortic stenosis",
     "asd": "atrial septal defect",
@@ -51,11 +51,11 @@ class FindingLimit:
     """A finding that is present beyond a limit, which may differ between women and men.
 
     Attributes:
-        words: for the finding.
-        column: of the measurement.
-        female: the limit.
-        male: the limit.
-        above: present when the number is greater; otherwise when it is smaller.
+        words: Words for the finding.
+        column: Column of the measurement.
+        female: The limit.
+        male: The limit.
+        above: Present when the number is greater; otherwise when it is smaller.
     """
 
     words: str
@@ -89,7 +89,7 @@ LIMITS = (
 # Heart failure guideline (McDonagh et al., Eur. Heart J. 42 (2021)): reduced up to 40 %, mildly reduced 41 to 49 %.
 REDUCED, PRESERVED = 40.0, 50.0
 MILD = "mildly reduced ejection fraction"
-ADULT = 18  # years; none of these limits is one of children
+ADULT = 18  # Years; these limits exclude children.
 PAEDIATRIC = ("echonet_pediatric",)
 
 
@@ -113,10 +113,10 @@ class Caption:
     """The facts that a caption states of a recording.
 
     Attributes:
-        view: sentence of the view; empty where it is unknown.
-        findings: words of a finding -> whether it is present.
-        measured: sentence of the measurements; empty without any.
-        unsaid: words of further findings that are known, and follow from what the caption says.
+        view: Sentence of the view; empty where it is unknown.
+        findings: Words of a finding -> whether it is present.
+        measured: Sentence of the measurements; empty without any.
+        unsaid: Words of further findings that are known, and follow from what the caption says.
     """
 
     view: str

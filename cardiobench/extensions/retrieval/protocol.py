@@ -23,7 +23,7 @@ COMPONENT = "protocol retrieval"
 VERSION = 1
 
 KS = (1, 5, 10)
-COSINES = 1 << 22  # held at once: 32 MB
+COSINES = 1 << 22  # Numbers held at once: 32 MB.
 TO_TEXT, TO_IMAGE = "image to text", "text to image"
 ACROSS, WITHIN, NEGATED = "across views", "within a view", "across views, negated captions too"
 
@@ -33,11 +33,11 @@ class CaptionedRecordings:
     """Test recordings with their captions.
 
     Attributes:
-        ids: of the recordings, (n,).
-        patients: of each, (n,).
-        views: of each, (n,); empty where unknown.
-        vectors: unit vectors, (n, dim).
-        captions: of each, (n,).
+        ids: Ids of the recordings, shape (n,).
+        patients: Patient of each recording, shape (n,).
+        views: View of each recording, shape (n,); empty where unknown.
+        vectors: Unit vectors, (n, dim).
+        captions: Caption of each recording, shape (n,).
     """
 
     ids: np.ndarray
@@ -54,9 +54,9 @@ class Search:
     Attributes:
         gallery: `ACROSS`, `WITHIN` or `NEGATED`.
         direction: `TO_TEXT` or `TO_IMAGE`.
-        rows: recordings of the queries, (n,).
-        ranks: of each query's first right target, from 1, (n,).
-        chance: measure -> its expected value for targets in random order.
+        rows: Recordings of the queries, (n,).
+        ranks: Rank of each query's first right target, from 1, shape (n,).
+        chance: Measure -> its expected value for targets in random order.
     """
 
     gallery: str
@@ -197,11 +197,11 @@ def rank(
     """Rank the targets of these queries by cosine.
 
     Args:
-        recordings: all of them.
-        rows: recordings that take part.
-        embed: text -> vector.
+        recordings: All of them.
+        rows: Recordings that take part.
+        embed: Text -> vector.
         direction: `TO_TEXT` searches the distinct captions, `TO_IMAGE` the recordings.
-        distractors: further captions in the gallery of `TO_TEXT`.
+        distractors: Further captions in the gallery of `TO_TEXT`.
 
     Returns:
         The rank of each query's first right target, the chance level of each query, and the number of targets.
@@ -214,7 +214,7 @@ def rank(
     if direction == TO_TEXT:
         ranks = _ranks(vectors, codes, embed(distinct), np.arange(len(distinct)))
         return ranks, chance_level(np.ones(len(rows), dtype=np.int64), len(distinct)), len(distinct)
-    asked = np.unique(codes)  # equal captions rank alike
+    asked = np.unique(codes)  # Equal captions have equal ranks.
     ranks = _ranks(embed([distinct[code] for code in asked]), asked, vectors, codes)
     n_right = np.bincount(codes, minlength=len(distinct))[codes]
     return ranks[np.searchsorted(asked, codes)], chance_level(n_right, len(rows)), len(rows)
@@ -237,8 +237,8 @@ def chance_level(n_right: np.ndarray, n_targets: int) -> dict[str, np.ndarray]:
     """Return recall at k and mean rank of each query for targets in random order, (n,) each.
 
     Args:
-        n_right: right targets of each query, (n,).
-        n_targets: in the gallery.
+        n_right: Right targets of each query, (n,).
+        n_targets: Number of targets in the gallery.
     """
 
     def none_of(k: int) -> np.ndarray:

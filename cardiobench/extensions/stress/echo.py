@@ -9,7 +9,7 @@ from scipy import ndimage
 
 from cardiobench.data.media.types import Clip
 
-LEVELS = np.arange(256.0)  # of grey
+LEVELS = np.arange(256.0)  # Grey levels.
 
 
 def shuffle(count: int, share: float, rng: np.random.Generator) -> np.ndarray:

@@ -42,8 +42,8 @@ class Stress(AnalysisProtocol):
     and the undisturbed score beside it is theirs.
 
     Attributes:
-        kinds: names of disturbances; empty = all of the modality.
-        patients: of the test split; None = all.
+        kinds: Names of disturbances; empty = all of the modality.
+        patients: Number of test-split patients; None for all.
     """
 
     kinds: Annotated[tuple[str, ...], InFile] = ()

@@ -82,7 +82,7 @@ class Transfer(AnalysisProtocol):
         return AnalysisOutput(values, {"matrix": table}, {}, tuple(warnings), tuple(predictions))
 
     def _fit(self, analysis: Analysis) -> tuple[dict[str, tuple[LinearModel, dict[str, Any]]], list[str]]:
-        """Return dataset -> its probe and what was chosen for it, and why a dataset has none."""
+        """Return dataset -> probe with its choices, and the reason why a dataset has none."""
         probes, warnings = {}, []
         for task in analysis.tasks:
             try:

@@ -1,4 +1,4 @@
-"""Settings of a training of attention, apart from what trains it: they are read without importing PyTorch."""
+"""Settings of an attention training, kept apart from the training so that reading them does not import PyTorch."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -11,18 +11,19 @@ class AttentionRecipe:
     """Options of a protocol that trains attention.
 
     Attributes:
-        heads: queries.
-        learning_rate: of AdamW, constant.
-        weight_decay: of AdamW, for the layer on what the queries gather. With a hundred recordings 10 finds more.
-        batch_size: recordings per step; fewer where an epoch would have less than ten steps.
-        epochs: at most.
-        patience: epochs without a smaller validation loss after which training stops; as many as there are, as in the
+        heads: Queries.
+        learning_rate: Constant learning rate of AdamW.
+        weight_decay: Weight decay of AdamW for the layer on the queries' output. With a hundred recordings 10 finds
+            more.
+        batch_size: Recordings per step; fewer where an epoch would have less than ten steps.
+        epochs: Maximum number of epochs.
+        patience: Epochs without a smaller validation loss after which training stops; as many as there are, as in the
             recipe, never stop it: queries are slow to find what is small.
         class_weight: "balanced" makes up for rare classes, as in `probe`; a multilabel task has no weights.
-        seeds: trainings, each with first weights and an order of its own.
-        seed: of the first of them.
-        device: of the training; "auto" is a GPU where there is one. On a CPU one thread computes each training, so that
-            its bits do not depend on how many processes share the machine.
+        seeds: Trainings, each with first weights and an order of its own.
+        seed: Seed of the first member.
+        device: Device of the training; "auto" is a GPU where there is one. On a CPU one thread computes each
+            training, so that its bits do not depend on how many processes share the machine.
     """
 
     name: ClassVar[str]

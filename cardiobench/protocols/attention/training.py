@@ -20,7 +20,7 @@ STEPS = 10
 
 
 class AttentionPooling(torch.nn.Module):
-    """Learned queries over tokens, and a linear layer on what each of them gathers.
+    """Learned queries over tokens, with a linear layer on their output.
 
     The output of a head is the mean of the tokens, weighted by the softmax of their products with its query; all heads
     together go straight to the outputs. Projections of keys and values would only be further factors of `query` and
@@ -31,10 +31,10 @@ class AttentionPooling(torch.nn.Module):
         """Draw the first weights: with these queries the scores of standardised tokens have a standard deviation of 1.
 
         Args:
-            heads: queries.
-            outputs: numbers per recording.
-            mean: of each component of the tokens, (dim,); they are standardised by it.
-            deviation: likewise.
+            heads: Queries.
+            outputs: Numbers per recording.
+            mean: Mean of each token component, shape (dim,), used for standardisation.
+            deviation: Likewise.
         """
         super().__init__()
         dim = len(mean)
@@ -63,10 +63,10 @@ class AttentionTraining:
     the probe standardises them by those of the rows to fit.
 
     Args:
-        data: of the task.
-        fit: indices of the rows to learn from.
-        held: indices of the rows that stop the training.
-        recipe: of the training.
+        data: Data of the task.
+        fit: Indices of the rows to learn from.
+        held: Indices of the rows that stop the training.
+        recipe: Recipe of the training.
 
     Raises:
         CardioBenchError: there is no such device.
@@ -94,7 +94,7 @@ class AttentionTraining:
         """Train a probe.
 
         Args:
-            seed: of its first weights and of the order of the recordings.
+            seed: Seed of the first weights and of the order of the recordings.
 
         Returns:
             The probe at the epoch of the least validation loss, and that epoch and loss with the device.

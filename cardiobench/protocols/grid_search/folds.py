@@ -15,11 +15,11 @@ def balanced_folds(
     """Return class-stratified folds.
 
     Args:
-        labels: class codes, (n,).
-        patients: of each row, (n,).
-        n_folds: number of folds.
-        seed: of the shuffle.
-        grouped: keep all rows of a patient in one fold; otherwise a patient's other records give the label away.
+        labels: Class codes, (n,).
+        patients: Patient of each row, shape (n,).
+        n_folds: Number of folds.
+        seed: Seed of the shuffle.
+        grouped: Keep all rows of a patient in one fold; otherwise a patient's other records give the label away.
 
     Raises:
         NotApplicable: a class has too few rows, or too few patients, for every fold to hold it.

@@ -27,7 +27,7 @@ GRIDS: dict[str, Grid] = {
     "mlp": {"alpha": (1.0, 1e-2, 1e-4), "learning_rate": (1e-3, 1e-2)},
 }
 
-MAX_FEATURES = 1024  # given to a tree or booster (classifiers/selection.py)
+MAX_FEATURES = 1024  # Given to a tree or booster (classifiers/selection.py).
 
 FIXED: dict[str, dict[str, Any]] = {
     "xgboost": {"learning_rate": 0.1, "max_bin": 64, "most_features": MAX_FEATURES},
@@ -74,7 +74,7 @@ def _read_file(given: Any) -> Any:
         return given
     try:
         content = Path(given).read_bytes()
-        TypeAdapter(_CompleteGrids).validate_json(content)  # names the file in what is wrong with it
+        TypeAdapter(_CompleteGrids).validate_json(content)  # The message names the file.
     except OSError as error:
         raise BadData(f"{given} cannot be read: {error}") from None
     except ValidationError as error:
@@ -89,7 +89,7 @@ Grids = Annotated[_CompleteGrids, BeforeValidator(_read_file), InFile]
 
 
 def grid_lines(grids: Mapping[str, Grid]) -> list[str]:
-    """Return a line for each classifier: the number of combinations, its grid and what is fixed."""
+    """Return a line for each classifier: number of combinations, grid and fixed parameters."""
     return [
         f"{name}: {len(param_grid(grid))} points, "
         + " x ".join(f"{key} {list(values)}" for key, values in grid.items())

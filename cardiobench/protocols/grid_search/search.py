@@ -18,11 +18,11 @@ class FoldScores:
 
     Attributes:
         probabilities: (n, classes), each row by the model that did not see its fold.
-        best_params: parameters that each fold was predicted with, (folds,).
+        best_params: Parameters that each fold was predicted with, (folds,).
         f1: F1 of the positive class; macro where there are more than two classes, (folds,).
         f1_macro: (folds,).
         auroc: (folds,); macro, one class against the rest, where there are more than two.
-        f1_inner: mean F1 in the inner folds of the parameters that each fold was predicted with, (folds,), by which
+        f1_inner: Mean F1 in the inner folds of the parameters that each fold was predicted with, (folds,), by which
             classifiers may be chosen without a look at the fold; None where parameters were chosen on the folds themselves.
         cuts: Cut of each fold by the answers in its inner folds (`rate_cut`), (folds, classes); None as above.
     """
@@ -40,7 +40,7 @@ def f1(labels: np.ndarray, probabilities: np.ndarray) -> float:
     """Return F1 of the most probable class: of the positive one of two, else macro.
 
     Args:
-        labels: class codes, (n,).
+        labels: Class codes, (n,).
         probabilities: (n, classes).
     """
     scores = f1_per_class(labels, probabilities)
@@ -94,15 +94,15 @@ def nested_search(
     """Choose parameters in inner folds of each outer fold's training rows, fit them there and predict its held-out rows.
 
     Args:
-        classifier: a module of `classifiers`.
+        classifier: A module of `classifiers`.
         features: (n, d).
-        labels: class codes, (n,).
-        patients: of each row, (n,).
-        outer: folds whose held-out parts are predicted; together they hold every row once.
-        params: the grid, the simplest first.
-        inner: number of inner folds.
-        seed: of the inner folds and of the classifier.
-        grouped: keep a patient's rows together in the inner folds too.
+        labels: Class codes, (n,).
+        patients: Patient of each row, shape (n,).
+        outer: Folds whose held-out parts are predicted; together they hold every row once.
+        params: The grid, the simplest first.
+        inner: Number of inner folds.
+        seed: Seed of the inner folds and of the classifier.
+        grouped: Keep a patient's rows together in the inner folds too.
     """
     splits = [
         (train[fit], train[valid])

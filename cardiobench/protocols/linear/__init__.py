@@ -1,4 +1,4 @@
-"""Linear layers on frozen features for many penalties, each what scikit-learn gives: one interface, four solvers.
+"""Linear layers on frozen features for many penalties, equal to scikit-learn's: one interface, four solvers.
 
 A solver takes features (N, d) of any float type, the indices of the rows to learn from, their labels and the penalties on
 the squared coefficients of standardised features. It yields each penalty with its layer (`path.Path`), from the stiffest

@@ -4,8 +4,8 @@ from typing import Protocol
 
 import numpy as np
 
-CLOSE = 0.1  # of the first slope is far enough: methods that conjugate their directions forgive the rest
-TRIALS = 20  # lengths, at most
+CLOSE = 0.1  # Fraction of the first slope that is accurate enough, since conjugate directions forgive the rest.
+TRIALS = 20  # Maximum number of step lengths.
 
 
 class Lines(Protocol):

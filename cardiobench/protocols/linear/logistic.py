@@ -1,4 +1,4 @@
-"""Logistic regression on many folds and for many penalties at once: what scikit-learn gives, in a fraction of the time.
+"""Logistic regression on many folds and penalties at once, equal to scikit-learn's in a fraction of the time.
 
 For a grid over folds, where rows are few and fits are many. The probe reads many rows in blocks instead (`streamed.py`).
 
@@ -17,9 +17,9 @@ from cardiobench.protocols.features import mean_and_std
 from cardiobench.protocols.linear.line_search import line_search
 from cardiobench.protocols.linear.path import TOLERANCE
 
-STEPS = 12  # of conjugate gradients before the curvature is taken anew
-ROUNDS = 40  # of that, at most
-SHARED_ROUNDS = 2  # with the curvature of the folds' mean; then each fold that is not done gets its own
+STEPS = 12  # Steps of conjugate gradients before the curvature is recomputed.
+ROUNDS = 40  # Maximum of such rounds.
+SHARED_ROUNDS = 2  # First uses the curvature of the folds' mean, then each unfinished fold uses its own.
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class LogisticPath:
         coefficients: (folds, penalties, outputs, d); one output for two classes (the logit of the second), one for
             each class otherwise.
         intercepts: (folds, penalties, outputs); minus infinity for a class that the fold does not have.
-        classes: how many there are.
+        classes: Number of classes.
     """
 
     coefficients: np.ndarray
@@ -71,14 +71,14 @@ def fold_logistic_path(
 
     Args:
         features: (n, d), any scale.
-        labels: class indices (n,).
+        labels: Class indices (n,).
         penalties: (k,), positive: the inverse of scikit-learn's C.
         folds: (f, n), how often each fold learns from each row, 0 for held-out rows; None means one fold of all.
         class_weight: "balanced" gives the classes of a fold equal weight in sum; None leaves rows as they are.
-        classes: number of classes; by default the largest label plus one.
-        standardise: bring the features to mean 0 and deviation 1 over the rows that a fold learns from; False
+        classes: Number of classes; by default the largest label plus one.
+        standardise: Bring the features to mean 0 and deviation 1 over the rows that a fold learns from; False
             penalises the coefficients of the features as they are.
-        tolerance: how far above its minimum the mean loss of the rows may stay.
+        tolerance: Maximum distance of the mean loss from its minimum.
 
     Returns:
         Coefficients and intercepts; `probabilities(features)` gives the held-out predictions of every fold at once.
@@ -103,7 +103,9 @@ def fold_logistic_path(
     )
     fitted = np.empty((len(penalties), *problem.shape))
     before, state = None, np.zeros(problem.shape)
-    for place in np.argsort(-penalties):  # from the stiffest on: what two of them changed is a good guess of the next
+    for place in np.argsort(
+        -penalties
+    ):  # Start with the largest penalty: the change between two solutions predicts the next one.
         start = state if before is None else 2 * state - before
         before, state = state, _solve(problem, start, penalties[place], tolerance)
         fitted[place] = state
@@ -210,7 +212,9 @@ class _FoldProblems:
 
     def gradient(self, residual: np.ndarray) -> np.ndarray:
         """Return the gradient of the loss as a state, from weights x (probability - target)."""
-        flat = (residual.reshape(len(residual), -1).T @ self.design).T  # a third of the time of design.T @ residual
+        flat = (
+            residual.reshape(len(residual), -1).T @ self.design
+        ).T  # Takes a third of the time of design.T @ residual.
         flat = flat.reshape(-1, *residual.shape[1:])
         return np.concatenate([(flat[:-1] - self.mean * flat[-1:]) / self.deviation, flat[-1:]])
 
@@ -335,7 +339,7 @@ def _preconditioner(
 
 
 def _inverse(problem: _FoldProblems, curvature: np.ndarray, penalty: float) -> Callable[[np.ndarray], np.ndarray]:
-    """Return what solves (X' D X + penalty) for columns, in as many dimensions as there are features or rows, the fewer."""
+    """Return a solver of (X' D X + penalty) for columns, in the smaller of the numbers of features and rows."""
     # Rows without curvature say nothing here; far from the boundary between the classes most are such.
     kept = curvature > 1e-4 * curvature.max()
     # The intercept has no penalty; a little keeps the matrix invertible where a class has almost no curvature left.

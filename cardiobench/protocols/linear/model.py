@@ -1,4 +1,4 @@
-"""A fitted linear layer on frozen features: what a probe has learned, to be asked of any recordings."""
+"""A fitted linear layer on frozen features, applicable to any recordings."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class LinearModel:
         coefficients: (d, outputs); one output for numbers and for two classes.
         intercepts: (outputs,).
         classes: 0 for numbers.
-        multilabel: whether a recording can have several of the classes; then one output a class.
+        multilabel: Whether a recording can have several of the classes; then one output a class.
     """
 
     coefficients: np.ndarray
@@ -35,7 +35,7 @@ class LinearModel:
 
         Args:
             features: (N, d), any float type; read in blocks.
-            indices: of the rows to predict, (n,); all when None.
+            indices: Indices of the rows to predict, shape (n,); None for all.
         """
         return predict_all([self], features, indices)[0]
 
@@ -53,7 +53,7 @@ class LinearModel:
 def predict_all(
     models: Sequence[LinearModel], features: np.ndarray, indices: np.ndarray | None = None
 ) -> list[np.ndarray]:
-    """Return what each of several models predicts (`LinearModel.predict`); the features are read once for all of them."""
+    """Return the predictions of several models (`LinearModel.predict`); the features are read once for all of them."""
     count = len(features) if indices is None else len(indices)
     outputs = [np.empty((count, model.coefficients.shape[1])) for model in models]
     for rows, block in row_blocks(features, indices):

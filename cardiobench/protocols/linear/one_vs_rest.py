@@ -15,9 +15,11 @@ from cardiobench.protocols.linear.line_search import line_search
 from cardiobench.protocols.linear.path import SEARCH_TOLERANCE, TOLERANCE, Path
 from cardiobench.protocols.linear.rows import PrincipalRows
 
-STEPS = 1000  # at most
-MEMORY = 10  # steps that are remembered
-FLATTER = 10  # times as flat as its mean curvature the loss may be along a direction, where the rows are separable
+STEPS = 1000  # Maximum number of steps.
+MEMORY = 10  # Number of remembered steps.
+FLATTER = (
+    10  # Minimum ratio of the curvature along a direction to the mean curvature; smaller where rows are separable.
+)
 
 
 def one_vs_rest_path(
@@ -29,17 +31,18 @@ def one_vs_rest_path(
     scale: tuple[np.ndarray, np.ndarray] | None = None,
     tolerance: float = TOLERANCE,
 ) -> Path:
-    """Fit what scikit-learn's StandardScaler and LogisticRegression(C=1/penalty) give for each class by itself.
+    """Fit scikit-learn's StandardScaler and LogisticRegression(C=1/penalty) for each class by itself.
 
     A penalty is fitted when it is asked for, so that a search can end early: the least ones take most of the time.
 
     Args:
         features: (N, d), any float type.
-        indices: of the rows to learn from, (n,).
-        labels: of these rows: 1 with the class, 0 without, NaN for unmeasured, which is left out, (n, K).
-        penalties: positive.
-        scale: mean and deviation (d,) of each feature; by default those of these rows.
-        tolerance: how far above its minimum the mean loss of a class may stay; from `SEARCH_TOLERANCE` on, the rows are
+        indices: Indices of the training rows, shape (n,).
+        labels: Labels of these rows, shape (n, K): 1 with the class, 0 without, NaN for unmeasured ones, which are
+            left out.
+        penalties: Positive.
+        scale: Mean and deviation (d,) of each feature; by default those of these rows.
+        tolerance: Maximum distance of a class's mean loss from its minimum; from `SEARCH_TOLERANCE` on, the rows are
             multiplied in float32, whose rounding error is far smaller.
 
     Yields:
@@ -58,7 +61,7 @@ def one_vs_rest_path(
     coefficients, intercepts = np.zeros((features.shape[1], len(fitted))), np.zeros(len(fitted))
     intercepts[(positive == 0) & (measured > 0)] = -np.inf
     intercepts[(positive == measured) & (measured > 0)] = np.inf
-    for penalty in sorted(penalties, reverse=True):  # each is a good start for the next
+    for penalty in sorted(penalties, reverse=True):  # Each solution is a good start for the next.
         state = _minimize(rows, targets, known, state, penalty, tolerance)
         coefficients[:, fitted], intercepts[fitted] = rows.in_feature_units(state)
         yield penalty, (coefficients.copy(), intercepts.copy())
@@ -69,13 +72,13 @@ class _Classes:
     """Hold the state of the classes that are not done; the last axis of all arrays is the class.
 
     Attributes:
-        number: of each class, (k,).
+        number: Number of rows of each class, shape (k,).
         targets: (n, k).
         known: 1 where the class was measured, (n, k).
-        state: coefficients of the coordinates, then the intercept, (r + 1, k).
-        outputs: of the rows at the state, (n, k).
-        steps: changes of the state, the oldest first, (m, r + 1, k).
-        bends: changes of the gradient that came with them, (m, r + 1, k).
+        state: Coefficients of the coordinates, then the intercept, (r + 1, k).
+        outputs: Outputs of the rows at the state, shape (n, k).
+        steps: Changes of the state, the oldest first, (m, r + 1, k).
+        bends: Changes of the gradient that came with them, (m, r + 1, k).
     """
 
     number: np.ndarray
@@ -95,7 +98,7 @@ class _Classes:
         """Return the inverse curvature times the gradient, downhill, (r + 1, k): the two loops of L-BFGS.
 
         Args:
-            inverse: of the curvature where no step has been taken, (r + 1, k).
+            inverse: Inverse of the curvature before any step, shape (r + 1, k).
         """
         ahead, shares = self.gradient.copy(), []
         products = np.einsum("mdk,mdk->mk", self.steps, self.bends)

@@ -1,4 +1,4 @@
-"""What every solver of a linear layer gives, and how near to the minimum it comes."""
+"""Common result of the linear solvers, and its distance from the minimum."""
 
 from collections.abc import Iterator
 
@@ -11,4 +11,4 @@ Path = Iterator[tuple[float, Layer]]
 
 TOLERANCE = 1e-8
 """Excess of the mean log loss over its minimum."""
-SEARCH_TOLERANCE = 1e-6  # enough to choose a penalty by; scikit-learn's own default stops farther from the minimum
+SEARCH_TOLERANCE = 1e-6  # Sufficient for choosing a penalty; scikit-learn's default stops farther from the minimum.

@@ -20,10 +20,10 @@ def ridge_path(
 
     Args:
         features: (N, d).
-        indices: of the rows to learn from, (n,).
-        targets: numbers of these rows, (n,).
-        penalties: on the squared coefficients, positive.
-        scale: mean and deviation (d,) of each feature; by default those of these rows.
+        indices: Indices of the training rows, shape (n,).
+        targets: Numbers of these rows, (n,).
+        penalties: Penalties on the squared coefficients, positive.
+        scale: Mean and deviation (d,) of each feature; by default those of these rows.
 
     Yields:
         Each penalty from the stiffest on, with coefficients (d, 1) and intercepts (1,) in the units of the features.

@@ -8,8 +8,8 @@ from numpy.typing import DTypeLike
 
 from cardiobench.protocols.features import mean_and_std, row_blocks
 
-KEPT_NUMBERS = 2**23  # of rows that stay in memory, 64 MB; more are read anew in every pass
-RANK_TOLERANCE = 1e-12  # of the largest squared singular value; what is below is rounding error
+KEPT_NUMBERS = 2**23  # Size of the rows kept in memory, 64 MB; larger data are reread in every pass.
+RANK_TOLERANCE = 1e-12  # Relative to the largest squared singular value; smaller ones are rounding error.
 
 
 class PrincipalRows:
@@ -20,8 +20,8 @@ class PrincipalRows:
     many, each block is read anew in every pass, and the coefficients are rotated instead.
 
     Attributes:
-        count: number of rows, n.
-        values: eigenvalues of X' diag(weights) X, X centred at its weighted mean, (r,), not negative; r is at most n and d.
+        count: Number of rows, n.
+        values: Eigenvalues of X' diag(weights) X, X centred at its weighted mean, (r,), not negative; r is at most n and d.
     """
 
     def __init__(
@@ -38,10 +38,10 @@ class PrincipalRows:
 
         Args:
             features: (N, d), any float type; never copied as a whole.
-            indices: of the rows, (n,).
-            weights: of the rows, (n,), positive.
-            scale: mean and deviation (d,) of each feature; by default those of these rows.
-            dtype: in which `outputs` multiplies.
+            indices: Row indices, shape (n,).
+            weights: Weights of the rows, shape (n,), positive.
+            scale: Mean and deviation (d,) of each feature; by default those of these rows.
+            dtype: Data type of the products in `outputs`.
             exact_axes: False finds the axes of rows that are not kept in float32, in half the time. They are orthonormal
                 all the same, but along them the rows vary independently up to rounding only.
         """
@@ -70,7 +70,7 @@ class PrincipalRows:
             products += block.T @ block
         if exact:
             return _eigh(products)
-        values, vectors = np.linalg.eigh(products)  # rounding hides along which directions no row varies: all are kept
+        values, vectors = np.linalg.eigh(products)  # Rounding hides the directions without variation, so all are kept.
         return np.maximum(values, 0), vectors
 
     def _standardized(self, dtype: DTypeLike = np.float64) -> Iterator[tuple[slice, np.ndarray]]:
@@ -90,7 +90,7 @@ class PrincipalRows:
         """Return coefficients (c, k) and intercepts (k,) of the columns of a block.
 
         Args:
-            state: coefficients of the coordinates, then the intercepts, (r + 1, k).
+            state: Coefficients of the coordinates, then the intercepts, (r + 1, k).
         """
         # Features that are read anew are not scaled: that is put into the coefficients, which are fewer.
         coefficients = state[:-1] if self._rotated is not None else self.in_feature_units(state)[0]
@@ -101,7 +101,7 @@ class PrincipalRows:
         if self._rotated is not None:
             yield from self._rotated
             return
-        centre = self._centre.astype(self.dtype)  # or float32 would cancel
+        centre = self._centre.astype(self.dtype)  # Otherwise float32 would suffer cancellation.
         for rows, block in row_blocks(self._features, self._indices, self.dtype):
             block -= centre
             yield rows, block
@@ -123,7 +123,7 @@ class PrincipalRows:
         """Return the gradient of a state from sums over `blocks`.
 
         Args:
-            sums: of block' residual, and of the residuals in the last row, (c + 1, k).
+            sums: Sums of block' residual, with those of the residuals in the last row, shape (c + 1, k).
         """
         if self._rotated is not None:
             return sums

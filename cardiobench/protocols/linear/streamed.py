@@ -14,10 +14,10 @@ from scipy.special import expit, logsumexp, softmax
 from cardiobench.protocols.linear.path import SEARCH_TOLERANCE, TOLERANCE, Path
 from cardiobench.protocols.linear.rows import PrincipalRows, are_kept, sum_of_products
 
-STEPS = 1000  # of L-BFGS, at most
-MEMORY = 20  # steps that L-BFGS remembers
-FLATTER = 0.7  # share of the curvature that was expected; below it, the steps were measured with the wrong scale
-ROUNDS = 20  # of steps with the scale set anew, at most
+STEPS = 1000  # Maximum number of L-BFGS steps.
+MEMORY = 20  # Number of steps remembered by L-BFGS.
+FLATTER = 0.7  # Fraction of the expected curvature below which the steps were measured with the wrong scale.
+ROUNDS = 20  # Maximum number of rounds with a renewed scale.
 
 
 def logistic_path(
@@ -31,21 +31,21 @@ def logistic_path(
     scale: tuple[np.ndarray, np.ndarray] | None = None,
     tolerance: float = TOLERANCE,
 ) -> Path:
-    """Fit what scikit-learn's StandardScaler and LogisticRegression(C=1/penalty) give, for many penalties.
+    """Fit scikit-learn's StandardScaler and LogisticRegression(C=1/penalty) for many penalties.
 
     Minimises the sum of weight x log loss plus penalty / 2 x squared coefficients; intercepts carry no penalty.
     Multinomial for three classes or more.
 
     Args:
         features: (N, d), any float type.
-        indices: of the rows to learn from, (n,).
-        labels: class indices of these rows, (n,).
-        penalties: positive.
-        classes: number of classes.
+        indices: Indices of the training rows, shape (n,).
+        labels: Class indices of these rows, (n,).
+        penalties: Positive.
+        classes: Number of classes.
         class_weight: "balanced" gives the classes equal weight in sum; None leaves rows as they are.
-        scale: mean and deviation (d,) of each feature; by default those of these rows.
-        tolerance: how far above its minimum the mean loss may stay; down to `SEARCH_TOLERANCE`, rows that are read anew in
-            every pass are multiplied in float32, whose rounding error is far smaller.
+        scale: Mean and deviation (d,) of each feature; by default those of these rows.
+        tolerance: Maximum distance of the mean loss from its minimum; down to `SEARCH_TOLERANCE`, rows that are
+            reread in every pass are multiplied in float32, whose rounding error is far smaller.
 
     Yields:
         Each penalty from the stiffest on, with coefficients (d, outputs) and intercepts (outputs,) in the units of the
@@ -66,10 +66,12 @@ def logistic_path(
     rows = PrincipalRows(features, indices, weights, scale, np.float64 if kept else np.float32, exact_axes=False)
     outputs = np.array([1]) if classes == 2 else present
     losses = [_LogLoss(rows, np.searchsorted(present, labels), weights, len(outputs))]
-    if not kept and tolerance < SEARCH_TOLERANCE:  # most of the way in float32, in half the time
+    if not kept and tolerance < SEARCH_TOLERANCE:  # Most of the way in float32, in half the time.
         losses.append(_LogLoss(rows.in_precision(np.float64), losses[0].codes, weights, len(outputs)))
     state = np.zeros((len(rows.values) + 1, len(outputs)))
-    for penalty in sorted(penalties, reverse=True):  # from the stiffest on: each is a good start for the next
+    for penalty in sorted(
+        penalties, reverse=True
+    ):  # Start with the largest penalty: each solution is a good start for the next.
         for loss in losses:
             loss.curvature = losses[0].curvature
             state = _minimize(loss, state, penalty, tolerance if loss is losses[-1] else SEARCH_TOLERANCE)
@@ -85,8 +87,8 @@ class _LogLoss:
     """The weighted log loss of all rows as a function of a state.
 
     Attributes:
-        total: sum of the weights, (1,).
-        curvature: weighted mean of p (1 - p) at the last state, a class; at first that of zero, (1,).
+        total: Sum of the weights, (1,).
+        curvature: Weighted mean of p (1 - p) at the last state, a class; at first that of zero, (1,).
     """
 
     def __init__(self, rows: PrincipalRows, codes: np.ndarray, weights: np.ndarray, outputs: int):

@@ -25,9 +25,9 @@ def page_content(
     """Return everything that the page says, as the template reads it.
 
     Args:
-        collection: results, analyses and problems.
-        figures: of the report.
-        examples: task -> (title, link) of pages with the worst items.
+        collection: Results, analyses and problems.
+        figures: Figures of the report.
+        examples: Task -> (title, link) of pages with the worst items.
     """
     by_task: dict[str, list[Entry]] = {}
     by_model: dict[str, list[Entry]] = {}
@@ -199,7 +199,7 @@ def card_rows(card: ModelCard) -> list[tuple[str, str]]:
 
 
 def analysis_part(records: Sequence[AnalysisResult], figures: Sequence[SavedFigure]) -> dict[str, Any]:
-    """Return what an analysis measured, of one model or of several side by side."""
+    """Return the measurements of an analysis, of one model or of several side by side."""
     several = len(records) > 1
 
     def of_model(record: AnalysisResult, text: str) -> str:

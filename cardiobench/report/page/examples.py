@@ -27,7 +27,7 @@ from cardiobench.report.plots.svg import inline_svg
 from cardiobench.results.collect import Collection, Entry, Problem
 
 WORST = 12
-FRAMES, HEIGHT = 6, 112  # of a strip, in pixels
+FRAMES, HEIGHT = 6, 112  # Height of a strip in pixels.
 SHOWN_LEADS = ("II", "V1", "V5")
 FOLDER = "examples"
 Links = dict[str, list[tuple[str, str]]]
@@ -38,12 +38,12 @@ class Example:
     """A test unit that a model got wrong.
 
     Attributes:
-        id: of the unit.
-        truth: label, with its unit.
-        prediction: of the model, with the unit.
-        error: how wrong, in words.
-        image: strip of frames or ECG trace, or why there is none.
-        description: of the image.
+        id: Unit id.
+        truth: Label, with its unit.
+        prediction: Prediction of the model, with the unit.
+        error: Size of the error in words.
+        image: Strip of frames or ECG trace, or why there is none.
+        description: Description of the image.
     """
 
     id: str
@@ -58,9 +58,9 @@ def worst_predictions(frame: pd.DataFrame, task: Task, count: int = WORST) -> pd
     """Return the units with the largest error, largest first.
 
     Args:
-        frame: predictions: id, y_true, y_pred and p_<class> where known.
-        task: with the classes.
-        count: at most so many; of classes only wrong answers.
+        frame: Predictions: id, y_true, y_pred and p_<class> where known.
+        task: Task with the classes.
+        count: Maximum number of examples; of classes only wrong answers.
 
     Returns:
         The rows with `error` (`TaskKind.errors`).
@@ -75,10 +75,10 @@ def write_examples(
     """Write one page per task and model below `out/examples`, which no commit and no push takes along.
 
     Args:
-        collection: results with their predictions.
-        out: folder of the report.
-        tasks: names; every task with data here when empty.
-        data_dir: raw data.
+        collection: Results with their predictions.
+        out: Folder of the report.
+        tasks: Names; every task with data here when empty.
+        data_dir: Raw data.
 
     Returns:
         Task -> (title, address from the report) of its pages, and what could not be shown.
@@ -117,9 +117,9 @@ def examples(dataset: OpenDataset, task: Task, frame: pd.DataFrame) -> list[Exam
     """Return the worst units of a model with their recordings.
 
     Args:
-        dataset: with the recordings.
-        task: of the predictions.
-        frame: predictions: id, y_true, y_pred and p_<class> where known.
+        dataset: Dataset with the recordings.
+        task: Task of the predictions.
+        frame: Predictions: id, y_true, y_pred and p_<class> where known.
     """
     if drawing := extensions.contributions("examples").get(task.rules.answer):
         return list(extensions.resolve(drawing)(dataset, task, frame))
@@ -184,7 +184,7 @@ def ecg_trace(ecg: Ecg) -> Markup:
     """Return three leads above each other, in mV against seconds, as SVG."""
     leads = np.nan_to_num(ecg.signal[:, [LEADS.index(lead) for lead in SHOWN_LEADS]].astype(np.float64))
     offsets = -np.arange(leads.shape[1]) * max(1.0, float(np.ptp(leads, axis=0).max()))
-    step = max(1, len(leads) // 1200)  # samples between two drawn points
+    step = max(1, len(leads) // 1200)  # Samples between two drawn points.
     with figure_style():
         figure, axes = subplots(figsize=(7.2, 1.9))
         axes.plot(np.arange(0, len(leads), step) / ecg.fs, leads[::step] + offsets, color=INK, linewidth=0.7)

@@ -17,7 +17,7 @@ COVERS = {"test and training patients": " (test and training patients)"}
 """What an interval varies -> what is said of it; the usual one is said once on the page."""
 CEILING_COLUMNS = ("metric", "people", "n", "setting", "source")
 GAP_COLUMNS = {"gap": "value", "expected": "expected", "excess": "excess"}
-LONG = 60  # characters of a name that are shown; the whole one is in the model's part
+LONG = 60  # Characters shown of a name; the model's section has the whole one.
 
 
 def anchor(kind: str, name: str) -> str:

@@ -17,7 +17,7 @@ from cardiobench.report.plots.style import shorten
 from cardiobench.results.collect import Collection
 
 PAGE = "report.html"
-MAX_BYTES = 4_900_000  # of the page; figures that would make it larger are files that it links to
+MAX_BYTES = 4_900_000  # Size limit of the page; further figures become files that it links to.
 IN_A_FILE = Markup('<p class="quiet">To keep this page small the figure is a file beside it.</p>')
 
 
@@ -31,10 +31,10 @@ def write_html(
     """Write the page of a collection; returns its path.
 
     Args:
-        collection: results, analyses and problems.
-        out: folder.
-        figures: as `draw_report` returns them; drawn anew when None.
-        examples: task -> (title, link) of the pages with the worst items.
+        collection: Results, analyses and problems.
+        out: Folder.
+        figures: Figures returned by `draw_report`; None to draw them anew.
+        examples: Task -> (title, link) of the pages with the worst items.
 
     Raises:
         UnwritableOutput: the folder cannot be written to.
@@ -69,7 +69,7 @@ def page_environment(out: Path) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["digits"] = "{:.6g}".format  # as many as a column is sorted by
+    environment.filters["digits"] = "{:.6g}".format  # As many digits as a column is sorted by.
     environment.filters["skill_text"] = naming.skill_text
     environment.filters["shorten"] = partial(shorten, longest=naming.LONG)
     environment.globals.update(anchor=naming.anchor, tooltip=naming.tooltip, link=partial(link, out), asset=asset)

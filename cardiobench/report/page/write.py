@@ -23,13 +23,13 @@ def write_report(
     """Write the page, its Markdown twin and the figures.
 
     Args:
-        folders: of results.
-        out: folder of the report.
-        png: figures as PNG too.
-        examples: tasks whose worst test items are shown with their recordings; all that have data here when empty, none
+        folders: Folders of results.
+        out: Folder of the report.
+        png: Figures as PNG too.
+        examples: Tasks whose worst test items are shown with their recordings; all that have data here when empty, none
             when None. They stay on this machine.
-        data_dir: raw data of those recordings.
-        suite: rank the results of that suite only.
+        data_dir: Raw data of those recordings.
+        suite: Rank the results of that suite only.
 
     Returns:
         What the folders hold, and the files: page, Markdown page, and the rest.

@@ -39,8 +39,8 @@ def classes_figure(results: Sequence[ScoreResult], best: ScoreResult) -> ReportF
     """Draw the AUROC of each class of one result, the most frequent class first.
 
     Args:
-        results: of the task; all of them are in the table.
-        best: the result that is drawn.
+        results: Results of the task; all of them are in the table.
+        best: The result that is drawn.
     """
     full = class_table(results)
     drawn = full[(full["model"] == best.model["name"]) & (full["protocol"] == best.label)]

@@ -1,4 +1,4 @@
-"""Every figure of a report: of tasks, models and analyses, drawn in parallel, and what could not be drawn."""
+"""Every figure of a report: of tasks, models and analyses, drawn in parallel, and the failed ones."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -30,10 +30,10 @@ class FigureJob:
     """The figures of one part of a report.
 
     Attributes:
-        kind: task, model, analysis or side_by_side.
-        name: of the task or model, path of the analysis, or what several analyses have in common.
-        entries: results of the task or model.
-        records: the analysis, or one of each model side by side.
+        kind: Task, model, analysis or side_by_side.
+        name: Name of the task or model, path of the analysis, or shared key of several analyses.
+        entries: Results of the task or model.
+        records: The analysis, or one of each model side by side.
     """
 
     kind: str
@@ -47,9 +47,9 @@ class ReportFigures:
     """The figures of a report.
 
     Attributes:
-        figures: kind and name of the job -> its figures.
-        problems: what could not be drawn.
-        note: why there are none at all.
+        figures: Kind and name of the job -> its figures.
+        problems: Figures that failed, with reasons.
+        note: Reason why there are none at all.
     """
 
     figures: dict[tuple[str, str], tuple[SavedFigure, ...]] = field(default_factory=dict)
@@ -72,11 +72,11 @@ def draw_report(
     """Draw the figures of a collection and save them below `out/figures`.
 
     Args:
-        collection: results and analyses.
-        out: folder of the report.
+        collection: Results and analyses.
+        out: Folder of the report.
         png: PNG files too.
-        processes: that draw at once; as many as this process may use cores when None.
-        kinds: of jobs; all when empty.
+        processes: Number of drawing processes; None for as many as this process may use cores.
+        kinds: Kinds of jobs; all when empty.
 
     Returns:
         The figures; without matplotlib none, and a note that says how to get it.
@@ -117,7 +117,7 @@ def figure_jobs(collection: Collection) -> list[FigureJob]:
 
 
 def side_by_side(collection: Collection) -> dict[str, tuple[AnalysisResult, ...]]:
-    """Return the records of one analysis, subject and version of the data of two models or more, by what they share."""
+    """Return the records of one analysis, subject and data version shared by two models or more."""
     groups: dict[str, list[AnalysisResult]] = {}
     for _, record in collection.analyses:
         if is_side_by_side(record.protocol) and len(record.models) == 1:
@@ -129,7 +129,7 @@ def side_by_side(collection: Collection) -> dict[str, tuple[AnalysisResult, ...]
 
 
 def draw_job(job: FigureJob, folder: Path, png: bool) -> tuple[tuple[SavedFigure, ...], tuple[Problem, ...]]:
-    """Draw and save the figures of one job; returns them and what could not be drawn."""
+    """Draw and save the figures of one job; return them and the failures."""
     entries = best_of_each_model(job.entries) if job.kind == "task" else view_entries(job.entries)
     predictions, problems = read_predictions(entries)
     stem, saved = anchor(job.kind, job.name), []
@@ -193,7 +193,7 @@ def classes_of_unknown_task(frames: Sequence[pd.DataFrame]) -> list[str]:
     Without any probabilities no curve has a positive class, and the labels stand in the order in which they occur.
 
     Args:
-        frames: predictions of the task: y_true, y_pred and p_<class> where known.
+        frames: Predictions of the task: y_true, y_pred and p_<class> where known.
     """
     for frame in frames:
         if classes := [name.removeprefix("p_") for name in frame.columns if name.startswith("p_")]:

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ReportFigure:
-    """A drawn figure and what belongs to it.
+    """A drawn figure with its name and caption.
 
     Attributes:
-        name: part of the file names.
-        caption: one or two sentences with n.
-        figure: of matplotlib.
-        tables: name -> the numbers behind it.
+        name: Part of the file names.
+        caption: One or two sentences with n.
+        figure: Figure of matplotlib.
+        tables: Name -> the numbers behind it.
     """
 
     name: str
@@ -37,9 +37,9 @@ class SavedFigure:
     """A figure on disk and for the page.
 
     Attributes:
-        name: of the figure.
-        caption: of the figure.
-        svg: element for HTML, in the colours of the page.
+        name: Name of the figure.
+        caption: Caption of the figure.
+        svg: Element for HTML, in the colours of the page.
         files: SVG, PNG where it was asked for, CSV of each table.
     """
 

@@ -47,9 +47,9 @@ def error_quantiles(task: Task, result: ScoreResult, frame: pd.DataFrame) -> pd.
     """Return mean and quantiles of the absolute errors of each group of a measurement, in the label's unit.
 
     Args:
-        task: with the groups.
-        result: with the breakdowns.
-        frame: predictions of the result, with the columns of the groups.
+        task: Task with the groups.
+        result: Result with the breakdowns.
+        frame: Predictions of the result, with the columns of the groups.
 
     Returns:
         breakdown, group, mean, and the keys of `QUANTILES`, one row per scored group.
@@ -80,10 +80,10 @@ def groups_figure(
     """Draw one row per group of one result; the worst group of a breakdown is hollow.
 
     Args:
-        results: of the task, with groups; all of them are in the table.
-        best: the result that is drawn.
-        task: of the results; None for one that this version does not know.
-        frame: predictions of the drawn result.
+        results: Results of the task, with groups; all of them are in the table.
+        best: The result that is drawn.
+        task: Task of the results; None if unknown to this version.
+        frame: Predictions of the drawn result.
     """
     full = group_table(results)
     drawn = full[(full["model"] == best.model["name"]) & (full["protocol"] == best.label)]

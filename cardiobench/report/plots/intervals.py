@@ -6,15 +6,15 @@ from matplotlib.axes import Axes
 
 from cardiobench.report.plots.style import MODEL, PAPER, PUBLISHED
 
-ROW_HEIGHT = 0.23  # inches
+ROW_HEIGHT = 0.23  # Inches.
 
 
 def draw_intervals(axes: Axes, rows: pd.DataFrame) -> None:
     """Draw one row per value from the top down, with its label at the left and the number at the right.
 
     Args:
-        axes: to draw in.
-        rows: label, value, low, high (NaN where there is none), hollow (bool) and published (bool; a diamond).
+        axes: Axes to draw in.
+        rows: Label, value, low, high (NaN where there is none), hollow (bool) and published (bool; a diamond).
     """
     height = np.arange(len(rows) - 1, -1, -1)
     axes.hlines(height, rows["low"], rows["high"], color=MODEL, linewidth=2)

@@ -26,19 +26,19 @@ from cardiobench.report.plots.style import (
 )
 from cardiobench.results.score_result import ScoreResult
 
-MAX_MODELS = len(LINES)  # in one panel
-MAX_POINTS = 40  # of a curve
-THRESHOLDS = np.linspace(0.01, 0.99, 99)  # of a decision curve
+MAX_MODELS = len(LINES)  # Maximum number of models in one panel.
+MAX_POINTS = 40  # Points of a curve.
+THRESHOLDS = np.linspace(0.01, 0.99, 99)  # Points of a decision curve.
 Curve = tuple[np.ndarray, np.ndarray]
-NO_CURVE: Curve = (np.empty(0), np.empty(0))  # of recordings that are all of one class
+NO_CURVE: Curve = (np.empty(0), np.empty(0))  # Predictions of recordings that are all of one class.
 
 
 def agreement_figure(result: ScoreResult, frame: pd.DataFrame) -> ReportFigure:
     """Draw predicted against measured values, and Bland and Altman's differences against means, in the label's unit.
 
     Args:
-        result: of the model.
-        frame: its predictions: id, patient_id, y_true, y_pred.
+        result: Result of the model.
+        frame: Predictions: id, patient_id, y_true, y_pred.
     """
     measured, predicted = (frame[name].to_numpy(np.float64) for name in ("y_true", "y_pred"))
     means, differences = (measured + predicted) / 2, predicted - measured
@@ -76,10 +76,10 @@ def classification_figure(
     decision curve.
 
     Args:
-        predictions: model -> y_true, y_pred and p_<class>; the first `MAX_MODELS` with probabilities are drawn.
-        best: the model whose confusion is shown.
-        task: name.
-        classes: class names in the task's order; of two, the second is the positive class.
+        predictions: Model -> y_true, y_pred and p_<class>; the first `MAX_MODELS` with probabilities are drawn.
+        best: The model whose confusion is shown.
+        task: Name.
+        classes: Class names in the task's order; of two, the second is the positive class.
     """
     frame = predictions[best]
     binary = len(classes) == 2
@@ -159,8 +159,8 @@ def decision_curve(truth: np.ndarray, probability: np.ndarray) -> Curve:
     Elkin, Med. Decis. Making 26:565, 2006).
 
     Args:
-        truth: bool, (n,).
-        probability: of true, (n,).
+        truth: Bool, (n,).
+        probability: Probability of the positive class, shape (n,).
     """
     called = probability[:, None] >= THRESHOLDS
     true, false = (called & truth[:, None]).mean(axis=0), (called & ~truth[:, None]).mean(axis=0)

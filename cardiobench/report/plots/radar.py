@@ -17,7 +17,7 @@ def view_scores(frame: pd.DataFrame, views: Sequence[str]) -> pd.DataFrame:
 
     Args:
         frame: y_true and y_pred, names of views.
-        views: names in the order of the table.
+        views: Names in the order of the table.
 
     Returns:
         view, f1 (0 to 1), n (recordings of that view).
@@ -32,16 +32,16 @@ def radar_figure(model: str, predictions: Mapping[str, pd.DataFrame], views: Seq
     """Draw one line per task and protocol; None where fewer than three views occur.
 
     Args:
-        model: name.
+        model: Name.
         predictions: `<dataset>/view, <protocol>` -> predictions.
-        views: names in the order of the spokes; those that no recording has are left out.
+        views: Names in the order of the spokes; those that no recording has are left out.
     """
     scores = {name: view_scores(frame, views) for name, frame in predictions.items()}
     views = [view for view in views if any(view in set(table["view"]) for table in scores.values())]
     if len(views) < 3:
         return None
     figure = Figure(figsize=(7.2, 3.6), layout="constrained")
-    axes = figure.add_subplot(projection="polar", theta_offset=np.pi / 2)  # the first view points up
+    axes = figure.add_subplot(projection="polar", theta_offset=np.pi / 2)  # The first view points up.
     angle = dict(zip(views, np.linspace(0, 2 * np.pi, len(views), endpoint=False), strict=True))
     for number, (name, table) in enumerate(list(scores.items())[: len(LINES)]):
         angles, f1 = [angle[view] for view in table["view"]], table["f1"].tolist()

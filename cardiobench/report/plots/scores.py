@@ -15,7 +15,7 @@ from cardiobench.results.score_result import ScoreResult
 PEOPLE, ELSEWHERE = LINES[2], LINES[4]
 MAX_LINES = 4
 """Above this count, predictions from elsewhere have rows and no lines."""
-MAX_ROWS = 40  # of more results each model's best one is drawn
+MAX_ROWS = 40  # Above this count, draw only each model's best result.
 
 
 def score_table(results: Sequence[ScoreResult], published: Sequence[PublishedScore]) -> pd.DataFrame:
@@ -77,7 +77,7 @@ def scores_figure(results: Sequence[ScoreResult]) -> ReportFigure:
         text = " ".join((shorten(str(result.model["name"]), 32), tables.number(result.score.value, result)))
         axes.axvline(factor * result.score.value, color=ELSEWHERE, linestyle="-.", label=text, zorder=1)
     axes.set_xlabel(f"{tables.metric_name(first)} ({'higher' if first.higher_is_better else 'lower'} is better)")
-    if axes.get_legend_handles_labels()[0]:  # undefined floors have no line
+    if axes.get_legend_handles_labels()[0]:  # Undefined floors have no line.
         axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, borderaxespad=0)
     caption = (
         f"Scores on {first.task} with 95 % intervals over patients, n = {_range(full['n'])} "

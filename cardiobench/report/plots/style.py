@@ -22,10 +22,10 @@ LINES = (MODEL, FLOOR, "#2f7d4f", PUBLISHED, "#8a6d00", "#a8326b", "#3a4a5c", "#
 DASHES = ("-", "--", "-.", ":")
 FLOOR_LINE: dict[str, Any] = {"color": FLOOR, "linestyle": "--", "linewidth": 1.3}
 DPI = 120
-LONGEST_LABEL = 32  # characters of a row or column of a heatmap
-RASTERIZE_ABOVE = 150  # points; more of them become one image inside the SVG
+LONGEST_LABEL = 32  # Characters of a row or column label of a heatmap.
+RASTERIZE_ABOVE = 150  # Number of points above which they become one image inside the SVG.
 STYLE = {
-    "text.parse_math": False,  # a dollar in a model's name is a dollar
+    "text.parse_math": False,  # A dollar sign in a model's name is literal.
     "svg.fonttype": "none",
     "font.sans-serif": ["DejaVu Sans"],
     "font.size": 8,
@@ -72,11 +72,11 @@ def subplots(rows: int = 1, columns: int = 1, *, figsize: tuple[float, float], t
     """Return a figure with constrained layout and its axes, as `matplotlib.pyplot.subplots` does.
 
     Args:
-        rows: of axes.
-        columns: of axes.
-        figsize: width and height in inches.
-        title: of the whole figure, at its left.
-        more: for `Figure.subplots`.
+        rows: Rows of axes.
+        columns: Columns of axes.
+        figsize: Width and height in inches.
+        title: Title of the whole figure, at its left.
+        more: Further arguments of `Figure.subplots`.
     """
     from matplotlib.figure import Figure
 
@@ -90,10 +90,10 @@ def heatmap(axes: "Axes", values: "ArrayLike", rows: Sequence[str], columns: Seq
     """Draw a matrix as shaded squares with a text in each; squares that are NaN stay empty.
 
     Args:
-        axes: to draw in.
-        values: numbers, (rows, columns).
-        rows: labels from top to bottom, shortened: a path as a name leaves no room for the squares.
-        columns: labels from left to right, shortened.
+        axes: Axes to draw in.
+        values: Numbers, (rows, columns).
+        rows: Labels from top to bottom, shortened: a path as a name leaves no room for the squares.
+        columns: Labels from left to right, shortened.
         more: `low` and `high`, the numbers of the lightest and the darkest shade (0 and 1); `texts`, (rows, columns), by
             default the numbers with two decimals; `rotation` of the column labels in degrees (0).
     """
@@ -120,9 +120,9 @@ def save_figure(figure: "Figure", path: Path, *, png: bool = True) -> str:
     """Write a figure as SVG, and PNG where asked for, the same bytes every time.
 
     Args:
-        figure: drawn under `figure_style`.
-        path: of the files; the suffix is replaced.
-        png: whether to write the PNG too.
+        figure: Drawn under `figure_style`.
+        path: Path of the files; the suffix is replaced.
+        png: Whether to write the PNG too.
 
     Returns:
         The SVG.
@@ -133,11 +133,11 @@ def save_figure(figure: "Figure", path: Path, *, png: bool = True) -> str:
     text = StringIO()
     if (layout := figure.get_layout_engine()) is not None:
         FigureCanvasSVG(figure)
-        figure.set_dpi(72)  # as in an SVG
+        figure.set_dpi(72)  # As in an SVG.
         layout.execute(figure)
-        # else matplotlib draws everything once more, and throws it away, before each file
+        # Otherwise matplotlib draws everything an extra time before each file.
         figure.set_layout_engine(None)
-    with matplotlib.rc_context({"svg.hashsalt": path.stem}):  # ids that no other figure of a page has
+    with matplotlib.rc_context({"svg.hashsalt": path.stem}):  # Ids that no other figure of a page has.
         figure.savefig(text, format="svg", dpi=DPI, metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
     write_text(text.getvalue(), path.with_suffix(".svg"))
     if png:

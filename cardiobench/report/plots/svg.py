@@ -15,7 +15,9 @@ _CSS_COLOURS = {
     PAPER: "var(--paper)",
 }
 _TAG = re.compile(r"<[^>]*>")
-_PLAIN_ID = re.compile(r' id="(?![mpC][0-9a-f_]*[0-9a-f]{10}")[^"]*"')  # all but the salted ones that are referred to
+_PLAIN_ID = re.compile(
+    r' id="(?![mpC][0-9a-f_]*[0-9a-f]{10}")[^"]*"'
+)  # All ids but the salted ones that are referred to.
 _COLOUR_OR_NUMBER = re.compile(r"#[0-9a-f]{6}\b|-?\d+\.\d{2,}")
 
 
@@ -28,7 +30,7 @@ def inline_svg(svg: str) -> str:
     body = re.sub(r"<!--.*?-->", "", svg[head.end() :], flags=re.DOTALL)
     body = _TAG.sub(lambda tag: _COLOUR_OR_NUMBER.sub(_shorter, _PLAIN_ID.sub("", tag[0])), body)
     body = re.sub(r"\s*\n\s*", " ", body)
-    pixels = round(float(width) * 4 / 3)  # of points
+    pixels = round(float(width) * 4 / 3)  # Decimals of points.
     return f'<svg viewBox="0 0 {width} {height}" width="{pixels}" aria-hidden="true">{body}'
 
 

@@ -10,7 +10,7 @@ from cardiobench.protocols.grid_search.grids import Params
 from cardiobench.protocols.linear.logistic import LogisticPath, fold_logistic_path
 from cardiobench.protocols.linear.path import SEARCH_TOLERANCE, TOLERANCE
 
-BLOCK = 20_000_000  # numbers in the states of the splits that are fitted together
+BLOCK = 20_000_000  # Numbers in the states of the splits that are fitted together.
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Logistic:
     """A trained model.
 
     Attributes:
-        path: of one fold and one penalty.
+        path: Path of one fold and one penalty.
     """
 
     path: LogisticPath

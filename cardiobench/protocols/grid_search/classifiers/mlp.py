@@ -20,9 +20,9 @@ class Network:
     """A trained network.
 
     Attributes:
-        model: of the standardised features.
-        mean: of each feature, (d,).
-        std: of each feature, (d,).
+        model: Model of the standardised features.
+        mean: Mean of each feature, shape (d,).
+        std: Standard deviation of each feature, shape (d,).
     """
 
     model: MLPClassifier
@@ -63,6 +63,6 @@ def fit(features: np.ndarray, labels: np.ndarray, params: Params, seed: int) -> 
     )
     network = Network(model, mean, std)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the number of epochs is a parameter of the protocol
+        warnings.simplefilter("ignore", ConvergenceWarning)  # The number of epochs is a parameter of the protocol.
         model.fit(network.standardise(features), labels)
     return network

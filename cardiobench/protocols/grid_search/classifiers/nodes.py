@@ -18,9 +18,9 @@ def predict_at_depths(trees: Sequence[Any], features: np.ndarray, depths: Sequen
     its random choices between equally good splits, or of features, come in another order.
 
     Args:
-        trees: scikit-learn's `tree_` objects.
-        features: float32, (n, d), as the trees were trained on.
-        depths: where the trees are cut; None = grown to the end.
+        trees: Scikit-learn's `tree_` objects.
+        features: Float32, (n, d), as the trees were trained on.
+        depths: Depths at which the trees are cut; None for fully grown trees.
     """
     starts = np.r_[0, np.cumsum([tree.node_count for tree in trees])]
     left, right = (

@@ -15,9 +15,9 @@ def select_features(features: np.ndarray, labels: np.ndarray, max_features: int 
     1,024 dimensions, so this only concerns training-free features of ten thousand.
 
     Args:
-        features: training rows, (n, d).
-        labels: class codes, (n,).
-        max_features: number of features to keep.
+        features: Training rows, (n, d).
+        labels: Class codes, (n,).
+        max_features: Number of features to keep.
     """
     if features.shape[1] <= max_features:
         return np.arange(features.shape[1])

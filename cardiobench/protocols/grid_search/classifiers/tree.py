@@ -17,9 +17,9 @@ class Tree:
     """A trained tree.
 
     Attributes:
-        model: of the selected features.
-        selected: indices of the features that it was given (`selection`).
-        n_features: number of features before the selection.
+        model: Model of the selected features.
+        selected: Indices of the features that it was given (`selection`).
+        n_features: Number of features before the selection.
     """
 
     model: DecisionTreeClassifier

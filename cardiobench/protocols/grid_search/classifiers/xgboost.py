@@ -23,10 +23,10 @@ class Boosted:
     """A trained booster.
 
     Attributes:
-        booster: of the selected features.
-        selected: indices of the features that it was given (`selection`).
-        n_features: number of features before the selection.
-        n_classes: number of classes.
+        booster: Booster of the selected features.
+        selected: Indices of the features that it was given (`selection`).
+        n_features: Number of features before the selection.
+        n_classes: Number of classes.
     """
 
     booster: "xgboost.Booster"
