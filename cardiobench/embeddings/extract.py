@@ -1,10 +1,12 @@
 """The encoding loop: recordings are decoded in workers, encoded in batches, stored as they come, on any number of processes."""
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from itertools import islice
-from typing import Protocol, TypeVar
+from multiprocessing.sharedctypes import RawArray
+from typing import NamedTuple, Protocol, TypeVar
 
 import joblib
 import pandas as pd
@@ -12,6 +14,7 @@ import torch
 
 from cardiobench.core.errors import BadMedia
 from cardiobench.data.media.types import Clip, Ecg, FrameSampling
+from cardiobench.embeddings.cost import CostMeter
 from cardiobench.embeddings.decode import Decoded, decode
 from cardiobench.embeddings.store import EmbeddingStore
 from cardiobench.models.base import Encoder, LoadedModel, sampling_rate
@@ -71,6 +74,24 @@ class EncodeJob:
         return self.source.frame["fingerprint"].iloc[self.number]
 
 
+class _Encoded(NamedTuple):
+    """A recording that was encoded and is not stored yet.
+
+    Attributes:
+        job: Recording.
+        vectors: Vectors of its parts.
+        parts: Number of its parts.
+        seconds: Seconds from the parts to the vectors.
+        decoding: Seconds until it was read and prepared as parts.
+    """
+
+    job: EncodeJob
+    vectors: torch.Tensor
+    parts: int
+    seconds: float
+    decoding: float
+
+
 def prepare(encoder: Encoder, source: RecordingSource, number: int) -> torch.Tensor:
     """Read the recording of a line of `source.frame` and return its parts; raises `BadMedia` naming it."""
     recording = source.recording(number, encoder.sampling)
@@ -89,18 +110,21 @@ class _Recordings(Sequence[Decoded]):
 
     def __init__(self, model: LoadedModel, jobs: Sequence[EncodeJob]):
         self.encoder, self.jobs = model.encoder, jobs
+        self.seconds = RawArray("d", len(jobs))  # Of each, written by whichever process decodes it.
 
     def __len__(self) -> int:
         return len(self.jobs)
 
     def __getitem__(self, position: int) -> Decoded:  # type: ignore[override]  # no slices
-        job = self.jobs[position]
+        job, started = self.jobs[position], time.perf_counter()
         try:
             return prepare(self.encoder, job.source, job.number)
         except BadMedia as error:
             return str(error)
         except MemoryError:
             return "it does not fit into this machine's memory"
+        finally:
+            self.seconds[position] = time.perf_counter() - started
 
 
 class PartEncoder:
@@ -176,15 +200,23 @@ def extract(
     Raises:
         UnwritableOutput: the disk is full or read-only; what was stored stays.
     """
-    encode_parts = PartEncoder(model, device)
-    decoded = decode(_Recordings(model, jobs), workers=workers, timeout=recording_timeout, pin=device.type == "cuda")
+    encode_parts, meter = PartEncoder(model, device), CostMeter(model, device)
+    recordings = _Recordings(model, jobs)
+    decoded = decode(recordings, workers=workers, timeout=recording_timeout, pin=device.type == "cuda")
     failures: list[Failure] = []
-    waiting: dict[EmbeddingStore, list[tuple[EncodeJob, torch.Tensor]]] = {}
+    waiting: dict[EmbeddingStore, list[_Encoded]] = {}
 
     def flush(store: EmbeddingStore) -> None:
         shard = waiting.pop(store)
-        ids, fingerprints = [job.id for job, _ in shard], [job.fingerprint for job, _ in shard]
-        store.append(ids, fingerprints, [vectors.numpy() for _, vectors in shard], rank=rank, device=name_of(device))
+        ids, fingerprints = [one.job.id for one in shard], [one.job.fingerprint for one in shard]
+        cost = meter.facts(
+            seconds=sum(one.seconds for one in shard),
+            decoding=sum(one.decoding for one in shard),
+            recordings=len(shard),
+            parts=sum(one.parts for one in shard),
+        )
+        vectors = [one.vectors.numpy() for one in shard]
+        store.append(ids, fingerprints, vectors, rank=rank, device=name_of(device), cost=cost)
 
     def finish() -> None:
         decoded.close()
@@ -195,21 +227,25 @@ def extract(
         stack.enter_context(run_code_of(model))
         stack.callback(finish)  # An interrupted or failing run keeps the finished vectors.
         for batch in batched(enumerate(decoded), batch_size):
-            readable = [(jobs[position], parts) for position, parts in batch if isinstance(parts, torch.Tensor)]
+            readable = [(position, parts) for position, parts in batch if isinstance(parts, torch.Tensor)]
             failures += [Failure(jobs[position].id, reason) for position, reason in batch if isinstance(reason, str)]
             if readable:
+                meter.count(readable[0][1].to(device))
+                started = time.perf_counter()
                 # Joined on the device: from pinned memory each part travels while the next is prepared.
                 on_device = [parts.to(device, non_blocking=True) for _, parts in readable]
                 encoded = encode_parts(join_parts(on_device, model.encoder))
+                each = (time.perf_counter() - started) / len(encoded)
                 per_recording = [
                     vectors.flatten(0, -2) for vectors in encoded.split([len(parts) for _, parts in readable])
                 ]
-                for (job, _), vectors in zip(readable, per_recording, strict=True):
+                for (position, parts), vectors in zip(readable, per_recording, strict=True):
+                    job = jobs[position]
                     if not vectors.isfinite().all():
                         failures.append(Failure(job.id, f"{model.name} gave a vector that is not finite"))
                         continue
                     shard = waiting.setdefault(job.store, [])
-                    shard.append((job, vectors))
+                    shard.append(_Encoded(job, vectors, len(parts), each * len(parts), recordings.seconds[position]))
                     if len(shard) >= SHARD:
                         flush(job.store)
             advance(len(batch))

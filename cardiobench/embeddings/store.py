@@ -31,6 +31,7 @@ from cardiobench.core.errors import BadData, DiskFull, UnwritableOutput, first_n
 from cardiobench.core.io import write_atomic
 from cardiobench.core.libraries import library_versions, merged
 from cardiobench.core.memory import memory_limit, release_freed_memory
+from cardiobench.results.cost import Cost, cost_of
 from cardiobench.results.paths import folder_name
 
 MEMORY_SHARE = 0.5  # Fraction of available memory above which embeddings are mapped from a file.
@@ -49,12 +50,20 @@ class Embeddings:
         offsets: (n + 1,); the parts of recording i are `vectors[offsets[i]:offsets[i + 1]]`.
         devices: Devices on which the vectors were computed, as far as known.
         libraries: Library -> its versions, of those that computed the vectors.
+        costs: Cost that each shard states which they were read from; empty where it states none.
     """
 
     vectors: np.ndarray
     offsets: np.ndarray
     devices: tuple[str, ...] = ()
     libraries: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    costs: tuple[Mapping[str, Any], ...] = ()
+
+    @property
+    def cost(self) -> Cost:
+        """The cost of encoding these recordings, as the shards that they were read from state it."""
+        count = max(len(self.offsets) - 1, 1)
+        return cost_of(self.costs, self.vectors.shape[1], self.vectors.nbytes / count)
 
     def parts(self, number: int) -> np.ndarray:
         """Return the vectors (P, dim) of one recording."""
@@ -116,6 +125,7 @@ class EmbeddingStore:
         generation: Number of stores of this key that were given up, since the model no longer gives what they hold.
         damaged: Shards that were set aside.
         library_sets: Versions of the libraries that computed what was loaded so far.
+        costs: Shard that was read so far -> the cost that it states; empty where it states none.
     """
 
     def __init__(
@@ -138,6 +148,8 @@ class EmbeddingStore:
         self.generation, self.media = generation, media
         self.damaged: list[Path] = []
         self.library_sets: list[dict[str, str]] = []
+        self.costs: dict[Path, Mapping[str, Any]] = {}
+        self._loaded = (0, 0)  # recordings and their bytes
         self._of = f"{model} on {dataset}"
         self._first: tuple[Path, int] | None = None  # A shard with the width of its vectors.
         self.dtype = np.dtype(key.get("dtype", "float32"))
@@ -164,6 +176,7 @@ class EmbeddingStore:
         rank: int = 0,
         device: str = "",
         libraries: Mapping[str, str] | None = None,
+        cost: Mapping[str, Any] | None = None,
     ) -> Path:
         """Write one shard.
 
@@ -174,6 +187,7 @@ class EmbeddingStore:
             rank: Rank of this process, used in the shard's name.
             device: Device on which the vectors were computed.
             libraries: Library -> version, of those that computed the vectors; those of this process unless given.
+            cost: Cost of encoding these recordings (`CostMeter.facts`); None where it was not measured.
 
         Returns:
             The shard's file.
@@ -181,7 +195,7 @@ class EmbeddingStore:
         Raises:
             UnwritableOutput: the disk is full or read-only; what was written before is kept.
         """
-        content = self.shard(ids, fingerprints, parts, device=device, libraries=libraries)
+        content = self.shard(ids, fingerprints, parts, device=device, libraries=libraries, cost=cost)
         name = f"{time.time_ns():020d}-rank{rank}-{os.getpid()}-{xxhash.xxh3_128_hexdigest(content)}.arrow"
         try:
             if not (self.folder / "key.json").is_file():
@@ -201,6 +215,7 @@ class EmbeddingStore:
         *,
         device: str = "",
         libraries: Mapping[str, str] | None = None,
+        cost: Mapping[str, Any] | None = None,
     ) -> bytes:
         """Return the content of a shard; nothing is written. The arguments are those of `append`."""
         lengths = [len(vectors) for vectors in parts]
@@ -219,6 +234,7 @@ class EmbeddingStore:
                 "width": str(flat.shape[1]),
                 "device": device,
                 "libraries": json.dumps(library_versions(self.media) if libraries is None else libraries),
+                "cost": json.dumps(dict(cost or {})),
             }
         )
         return _to_bytes(table)
@@ -248,6 +264,7 @@ class EmbeddingStore:
         vectors = np.empty((0, 0), dtype=self.dtype)
         devices: set[str] = set()
         libraries: list[dict[str, str]] = []
+        costs: dict[Path, Mapping[str, Any]] = {}
         for match in matches:
             table = self._open(match.shard)
             if table is None:
@@ -255,6 +272,7 @@ class EmbeddingStore:
             stated = _metadata(table)
             devices.add(stated["device"])
             libraries.append(json.loads(stated["libraries"]))
+            costs[match.shard] = json.loads(stated.get("cost", "{}"))  # Shards of older versions state none.
             column = table["vector"].combine_chunks()
             stored = column.flatten().to_numpy().reshape(len(column), -1)
             if not vectors.size:
@@ -264,8 +282,16 @@ class EmbeddingStore:
             target = np.repeat(offsets[match.positions], match.lengths) + step
             vectors[_as_slice(target)] = stored[_as_slice(source)]
         vectors.flags.writeable = False
+        self.costs |= costs
+        self._loaded = (self._loaded[0] + len(ids), self._loaded[1] + vectors.nbytes)
         self.library_sets += [one for one in libraries if one not in self.library_sets]
-        return Embeddings(vectors, offsets, tuple(sorted(devices - {""})), merged(libraries))
+        return Embeddings(vectors, offsets, tuple(sorted(devices - {""})), merged(libraries), tuple(costs.values()))
+
+    @property
+    def cost(self) -> Cost | None:
+        """The cost of encoding what was loaded so far; None where nothing was."""
+        count, size = self._loaded
+        return cost_of(tuple(self.costs.values()), self._first[1], size / count) if count and self._first else None
 
     def agrees_with(self, libraries: Mapping[str, str]) -> bool:
         """Return whether some shard was computed with these versions, as far as it states the same libraries."""

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from cardiobench.core.io import to_plain
 from cardiobench.data import catalog
 from cardiobench.data.spec import Task
 from cardiobench.hub import naming
@@ -65,6 +66,7 @@ def metric(result: ScoreResult, name: str, user: str) -> dict[str, Any]:
     if name == result.metric:
         floor = {"floor": result.floor.value} if math.isfinite(result.floor.value) else {}
         args |= {**floor, "verdict": verdict(result), "generated": result.generated}
+        args |= {"cost": to_plain(result.cost)} if result.cost else {}
     # What is no score of patients says so in the name too: pages that list results show little else.
     marks = {"synthetic_twin": result.dataset.get("twin"), "first_patients": result.dataset.get("limit")}
     args |= {key: mark for key, mark in marks.items() if mark}

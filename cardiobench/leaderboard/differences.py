@@ -13,6 +13,7 @@ RELATIVE, ABSOLUTE = 1e-6, 1e-9
 """Largest difference between two computations of a number; rounding by another processor is far smaller."""
 ABSENT = "nothing"
 HOST = "fact about the machine or the run of the submitter"
+COST = "declared by the submitter: answers do not show what made them; width and parameters are compared with the model's card"
 LIBRARIES = ("cardiobench", "numpy", "scipy", "scikit-learn", "pandas", "torch", "libraries", "python", "commit")
 TRUSTED: Mapping[Leaf, str] = {
     ("model",): "answers do not show which model gave them",
@@ -25,6 +26,8 @@ TRUSTED: Mapping[Leaf, str] = {
     ("stamp", "date"): "when the submitter scored; not in the future",
     **{("stamp", name): HOST for name in (*LIBRARIES, "key", "code", "components", "embeddings", "device", "seconds")},
     ("stamp", "source_checksum"): "checksum of the file on the submitter's machine",
+    ("cost",): COST,
+    ("cost", "timings"): HOST,
 }
 """First one or two names of a path -> why what is there cannot be compared."""
 SAYS: Mapping[Leaf, str] = {
@@ -56,7 +59,7 @@ def trusted(path: Leaf, options: Mapping[str, Any]) -> str:
     """
     if path[0] == "options" and len(path) > 1 and path[1] not in options:
         return FITTED
-    return TRUSTED.get(path[:1]) or TRUSTED.get(path[:2], "")
+    return TRUSTED.get(path[:2]) or TRUSTED.get(path[:1], "")
 
 
 def on_trust() -> dict[str, str]:

@@ -18,6 +18,7 @@ from cardiobench.report.page.naming import score_row, skill_text
 from cardiobench.report.plots.style import shorten
 from cardiobench.results import formatting as tables
 from cardiobench.results.collect import Collection, Entry
+from cardiobench.results.cost import Cost, timing_text
 from cardiobench.results.verdict import Rank
 from cardiobench.scoring.places import find_places
 from cardiobench.stats.variability import BOTH
@@ -26,6 +27,8 @@ LONG = 80
 MODEL = "model and protocol"
 SEEN = "seen in pretraining"
 NO_SUITE = "no suite"
+HARDWARE_FREE = ("M parameters", "GFLOPs", "width")
+"""Columns that no device changes, FLOPs per recording."""
 SCORES = {
     "place": "str",
     "model": "markdown",
@@ -39,6 +42,9 @@ SCORES = {
     "patients": "number",
     "coverage": "str",
     "marks": "str",
+    **dict.fromkeys(HARDWARE_FREE, "number"),
+    "bytes": "number",
+    "time on its device": "str",
 }
 """Columns of the scores of a task, and what each holds."""
 WIDTHS = {
@@ -51,6 +57,7 @@ WIDTHS = {
     "floor to perfect, %": 120,
     "floor": 80,
 }
+WIDTHS |= {"time on its device": 300, **dict.fromkeys((*HARDWARE_FREE, "bytes"), 110)}
 WIDTHS |= {"verdict": 250, "n": 70, "patients": 100, "coverage": 110, "kind": 140}
 """Pixels of a column: a telephone of 390 shows the model and its first score, and scrolls sideways for the rest."""
 TASK_WIDTH = 150
@@ -181,8 +188,19 @@ def _row(place: str, entry: Entry) -> dict[str, Any]:
         result.score.n_patients,
         row["coverage"],
         ", ".join(_marks(entry)),
+        *_cost(result.cost),
     )
     return dict(zip(SCORES, cells, strict=True))
+
+
+def _cost(cost: Cost | None) -> tuple[Any, ...]:
+    """Return parameters in millions, FLOPs in units of 10⁹, width, stored bytes, and the times with their device."""
+    if cost is None:
+        return (None,) * 4 + ("–",)
+    parameters = None if cost.parameters is None else round(cost.parameters / 1e6, 3)
+    flops = None if math.isnan(cost.flops) else round(cost.flops / 1e9, 3)
+    timing = f"{cost.reason}; {timing_text(cost)}" if cost.reason else timing_text(cost)
+    return parameters, flops, cost.width, round(cost.bytes), timing
 
 
 def model_cell(name: str) -> str:

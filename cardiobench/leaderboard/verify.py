@@ -198,6 +198,7 @@ def check(entry: Entry, answers: Mapping[str, bytes], data_dir: Path | None = No
         problems += _wrong_name(result.model["name"])
         problems += [why for why in not_a_benchmark_score(result) if why != OLDER_RULES]
         rules = Rules(result)
+        problems += _other_cost(rules)
         on_trust = rules.card is None
         if path in answers:
             problems += _differences(rules, _answers(answers[path], rules.task), data_dir)
@@ -213,6 +214,22 @@ def check(entry: Entry, answers: Mapping[str, bytes], data_dir: Path | None = No
         problems = [f"{path} holds no predictions: {error}"]
     declared = (f"seen_in_pretraining: {DECLARED}",) if on_trust else ()
     return Check(name, tuple(problems), reason, result.outdated, declared)
+
+
+def _other_cost(rules: Rules) -> Iterator[str]:
+    """Yield how the cost of a result differs from what the model's card says of width and parameters, read by its defaults."""
+    cost, card, model = rules.claimed.cost, rules.card, rules.claimed.model
+    chosen = model.get("token_pooling") or "", (model.get("preprocessing") or {}).get("variant") or ""
+    if (
+        cost is None
+        or card is None
+        or chosen not in {(p, v) for p in ("", *card.poolings[:1]) for v in ("", *card.variants[:1])}
+    ):
+        return
+    known = {"width": (cost.width, card.embedding.get("dim")), "parameters": (cost.parameters, card.parameters)}
+    for name, (claimed, stated) in known.items():
+        if isinstance(stated, int) and claimed is not None and claimed != stated:
+            yield f"cost {name}: {claimed:,} claimed, and the card of {card.id} says {stated:,}"
 
 
 def _answers(content: bytes, task: Task) -> pd.DataFrame:

@@ -26,6 +26,7 @@ OPTIONAL = (
     "hub",
     "aliases",
     "seen_unknown",
+    "parameters",
 )
 FAST_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # Ten times as fast, where PyYAML has it.
 MOST_MARKS = 1000
@@ -60,6 +61,8 @@ class ModelCard:
         public_weights: False where nobody can download them; the body says what would be needed.
         aliases: Other ids on the Hub under which the authors keep or kept the same model.
         seen_unknown: Datasets of this benchmark of which nobody outside knows whether they were in the pretraining data.
+        parameters: Number of trained parameters that encoding a recording uses, read by the defaults; None where it is not
+            stated.
         hub: False for an id that is no repository of the Hub: its files are given with `--weights`.
         body: The card itself, Markdown.
     """
@@ -83,6 +86,7 @@ class ModelCard:
     hub: bool = True
     aliases: tuple[str, ...] = ()
     seen_unknown: tuple[str, ...] = ()
+    parameters: int | None = None
     body: str = ""
 
     def saw(self, dataset: str) -> bool | None:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cardiobench.core.io import write_text
-from cardiobench.report import poolings, probe_gain, ranks, task_means
+from cardiobench.report import costs, poolings, probe_gain, ranks, task_means
 from cardiobench.report.overview import find_task
 from cardiobench.report.page import naming
 from cardiobench.report.plots.draw import ReportFigures, draw_report
@@ -55,6 +55,7 @@ def write_markdown(collection: Collection, out: Path, *, figures: ReportFigures 
         ranks.markdown(collection.entries),
         probe_gain.markdown(collection.results),
         poolings.markdown(collection.results),
+        costs.markdown(collection.results),
         *(_task_section(task, by_task[task], figures.of("task", task), out) for task in sorted(by_task)),
         problem_list([*collection.problems, *figures.problems]),
     ]

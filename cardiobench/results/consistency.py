@@ -8,6 +8,7 @@ from typing import Any
 
 from cardiobench.metrics.load import find_numbers
 from cardiobench.metrics.number import TOLERANCE, Number
+from cardiobench.results.cost import Cost
 from cardiobench.results.score_result import (
     OLDER_RULES,
     Bounds,
@@ -139,6 +140,15 @@ def _of_p_values(p: float, adjusted: float) -> Iterator[str]:
         yield f"p = {p:g}, adjusted {adjusted:g}"
 
 
+def _of_cost(cost: Cost) -> Iterator[str]:
+    numbers = [cost.bytes, cost.flops, cost.text_flops]
+    numbers += [number for one in cost.timings for number in (one.seconds, one.decoding)]
+    if any(number < 0 or math.isinf(number) for number in numbers):
+        yield f"a negative or infinite number among {', '.join(f'{number:g}' for number in numbers)}"
+    if (cost.parameters is None) != math.isnan(cost.flops) or (cost.parameters is None) != bool(cost.reason):
+        yield f"{cost.parameters} parameters and {cost.flops:g} operations, reason '{cost.reason}'"
+
+
 FIRST_RULES = 2
 """Rules from which on a result has a verdict."""
 CHECKS: Mapping[type, Callable[[Any], Iterator[str]]] = {
@@ -147,6 +157,7 @@ CHECKS: Mapping[type, Callable[[Any], Iterator[str]]] = {
     Gap: _of_gap,
     Breakdown: _of_breakdown,
     ClassScore: _of_class,
+    Cost: _of_cost,
 }
 NEEDS: Mapping[Verdict, Callable[[Judgement], bool]] = {
     Verdict.ABOVE: lambda verdict: verdict.low > 0 and verdict.p_adjusted < LEVEL,

@@ -6,6 +6,7 @@ from typing import Any
 
 from cardiobench.core.config import RESAMPLES
 from cardiobench.core.setting import check_draws
+from cardiobench.results.cost import Cost
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class ResultContext:
         warnings: Sentences on the model and the data for the reader of the score.
         refit_scores: Ranking metric of probes refitted on reweighted training patients (`training_weights`), on the same
             test rows; with two or more, the interval covers test and training patients.
+        cost: Cost of the embeddings that the answers were made from; None where there are none.
     """
 
     dataset: Mapping[str, Any] = field(default_factory=dict)
@@ -45,6 +47,7 @@ class ResultContext:
     seed: int = 0
     warnings: Sequence[str] = ()
     refit_scores: Sequence[float] = ()
+    cost: Cost | None = None
 
     def __post_init__(self):
         """Refuse draws that cannot be made."""

@@ -10,6 +10,7 @@ from cardiobench.core.extensions import resolve
 from cardiobench.metrics.load import find_numbers
 from cardiobench.metrics.number import BETTER, Better
 from cardiobench.metrics.number import Number as MetricNumber
+from cardiobench.results.cost import Cost
 from cardiobench.results.record import (
     Count,
     Coverage,
@@ -267,10 +268,12 @@ class ScoreResult(Record):
         warnings: Sentences for the reader of the number.
         predictions_sha256: SHA-256 of the predictions file beside the result; empty where none was saved.
         stamp: Versions, seed and time.
+        cost: Cost of the embeddings that the answers were made from; None for predictions from elsewhere and in a result of
+            schema 5 or older, which did not record it.
     """
 
-    schema: ClassVar[int] = 5
-    older: ClassVar[tuple[int, ...]] = (1, 2, 3, 4)
+    schema: ClassVar[int] = 6
+    older: ClassVar[tuple[int, ...]] = (1, 2, 3, 4, 5)
     task: Name
     metric: Name
     higher_is_better: bool
@@ -298,6 +301,7 @@ class ScoreResult(Record):
     stamp: Stamp = field(default_factory=dict)
     numbers: Mapping[str, NumberFacts] = field(default_factory=dict)
     further: Mapping[str, Number] = field(default_factory=dict)
+    cost: Cost | None = None
 
     def __str__(self) -> str:
         # By reference, since `printing` builds on this module.
@@ -363,8 +367,11 @@ class ScoreResult(Record):
         """Return a result of an older schema.
 
         Schemas 2 and 3 recorded neither `out_of_fold` nor `numbers`, and schema 2 had no multilabel task. All keep their scores, and
-        say that they have to be scored again, since their verdicts are by older rules; schema 1 had none.
+        say that they have to be scored again, since their verdicts are by older rules; schema 1 had none. A result of schema 5
+        is by the present rules and lacks its cost alone.
         """
+        if record["schema"] == 5:
+            return dict(record)
         record = {**record, **({"out_of_fold": None} if record["schema"] < 4 else {})}
         try:
             if record["schema"] > 1:

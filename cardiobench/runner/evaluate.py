@@ -134,7 +134,7 @@ def answer_recordings(cell: TaskCell, data: TaskData, output: ProtocolOutput) ->
         "device": ", ".join(data.embeddings.devices) or "unknown",
         "libraries": as_text(data.embeddings.libraries),
     }
-    context = replace(context, refit_scores=refits, warnings=warnings)
+    context = replace(context, refit_scores=refits, warnings=warnings, cost=data.embeddings.cost)
     validation = validation_frame(cell, data, output, references)
     return Answered(predictions, references, context, predictions.frame, stamp, validation)
 

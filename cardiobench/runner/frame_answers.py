@@ -29,7 +29,7 @@ def answer_frames(cell: FrameCell, output: FrameOutput) -> Answered:
     ef = listed_fractions(dataset, task)
     libraries = merged(cell.plan.store.library_sets)
     context = cell.context(output.details)
-    context = replace(context, warnings=(*context.warnings, *library_warnings(libraries)))
+    context = replace(context, warnings=(*context.warnings, *library_warnings(libraries)), cost=cell.plan.store.cost)
     answers = FrameAnswers(output.scorer, output.floors, expected, ef)
     return Answered(answers, references, context, predictions_table(output, ef), {"libraries": as_text(libraries)})
 

@@ -61,6 +61,7 @@ def score(
         skipped_groups=skipped,
         bounds=evidence.bounds,
         per_class=scored.per_class(),
+        cost=context.cost,
         generated=context.generated,
         out_of_fold=answers.out_of_fold,
         seen_in_pretraining=context.seen_in_pretraining,

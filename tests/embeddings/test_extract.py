@@ -82,7 +82,7 @@ def test_batches_are_formed_across_recordings(tmp_path):
     encoder = Doubler()
     store = EmbeddingStore(tmp_path, "doubler", "toy", {})
     extract(loaded(encoder), pieces((0, 1, 4), store), device=CPU, batch_size=3, workers=0)
-    assert encoder.batches == [6], "three recordings of two parts"
+    assert encoder.batches == [1, 6], "one part to count its work, then three recordings of two parts"
 
 
 class Recordings:

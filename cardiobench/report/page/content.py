@@ -7,7 +7,7 @@ from typing import Any
 
 from cardiobench.data import catalog
 from cardiobench.models.cards import ModelCard, find_card
-from cardiobench.report import task_means
+from cardiobench.report import costs, task_means
 from cardiobench.report.overview import MARKS, find_task, overview_tables
 from cardiobench.report.page import naming
 from cardiobench.report.plots.draw import ReportFigures, side_by_side
@@ -178,6 +178,8 @@ def model_part(name: str, entries: Sequence[Entry], figures: Sequence[SavedFigur
         "figures": figures,
         "gaps": [row for row in naming.group_rows(results) if row["sure"]],
         "stamp": naming.stamp_rows(results),
+        "costs": costs.cost_rows(results),
+        "cost_columns": costs.COLUMNS[1:],
         "covered": len({result.task for result in results}),
         "rows": [naming.score_row(entry) | {"task": entry.result.task} for entry in entries],
     }

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any
 
+from cardiobench.report import costs
 from cardiobench.report.overview import MARKS, ScoreCell, marks
 from cardiobench.results import formatting as tables
 from cardiobench.results.anchors import PublishedScore
 from cardiobench.results.collect import Entry
+from cardiobench.results.cost import short, timing_text
 from cardiobench.results.score_result import Breakdown, Estimate, ScoreResult
 
 COVERS = {"test and training patients": " (test and training patients)"}
@@ -80,6 +82,9 @@ def score_row(entry: Entry) -> dict[str, Any]:
         "coverage": tables.coverage(result),
         "bounds": tables.bounds(result),
         "marks": [(MARKS[mark][0], mark) for mark in marks(result)[1:]],
+        "cost": costs.page_cells(result),
+        "bytes": short(result.cost.bytes, "B") if result.cost else "–",
+        "timing": timing_text(result.cost) if result.cost else "–",
     }
 
 

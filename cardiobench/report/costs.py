@@ -1,0 +1,43 @@
+"""Cost of encoding as a table: one row per model, revision and dataset."""
+
+import math
+from collections.abc import Sequence
+
+from cardiobench.results import cost as costs
+from cardiobench.results import formatting as tables
+from cardiobench.results.score_result import ScoreResult
+
+COLUMNS = ("model", "recordings of", *costs.COLUMNS, "text tower")
+NOTE = (
+    "FLOPs, bytes and times are per recording. Parameters, FLOPs and width are the same on every device; a time stands with its "
+    "device and says nothing about another one."
+)
+
+
+def cost_rows(results: Sequence[ScoreResult]) -> list[tuple[str, ...]]:
+    """Return the cells of `COLUMNS` of results that state a cost, the cheapest first: each model and dataset once."""
+    found: dict[tuple[str, ...], costs.Cost] = {}
+    for result in results:
+        if result.cost is not None:
+            key = (str(result.model["name"]), str(result.dataset.get("name")), str(result.model.get("token_pooling")))
+            found.setdefault((*key, repr((result.cost.parameters, result.cost.flops, result.cost.width))), result.cost)
+    ordered = sorted(found.items(), key=lambda item: (item[0][1], item[1].sort_key, item[0]))
+    return [(key[0], key[1], *costs.cells(cost), costs.text_tower(cost) or "–") for key, cost in ordered]
+
+
+def markdown(results: Sequence[ScoreResult]) -> str:
+    """Return the table with its heading; empty where no result states a cost."""
+    rows = cost_rows(results)
+    return f"## Cost\n\n{NOTE}\n\n{tables.markdown_table(COLUMNS, rows)}" if rows else ""
+
+
+def page_cells(result: ScoreResult) -> list[tuple[str, float]]:
+    """Return (text, number to sort by) of parameters, FLOPs and width; NaN for what is absent."""
+    cost = result.cost
+    if cost is None:
+        return [("–", math.nan)] * 3
+    numbers = (cost.parameters, cost.flops, cost.width)
+    return [
+        (text, math.nan if number is None else float(number))
+        for text, number in zip(costs.cells(cost), numbers, strict=False)
+    ]

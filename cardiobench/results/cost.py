@@ -1,0 +1,148 @@
+"""Cost of encoding: what a model is, which no device changes, and what was measured on a device, which stands with its name."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cardiobench.results.record import Count, Name, Number, Part
+
+NOT_MEASURED = "not measured: these embeddings state no cost, as those of older versions; encode them again"
+NO_NETWORK = "not applicable: no network"
+PREFIXES = ("", "k", "M", "G", "T", "P")
+"""Decimal prefixes of large numbers."""
+
+
+@dataclass(frozen=True)
+class Timing(Part):
+    """Encoding as it was measured on one device.
+
+    Attributes:
+        device: Name of the device.
+        seconds: Mean seconds per recording from its prepared parts to its vectors, on one process.
+        decoding: Mean seconds per recording to read it, decode it and prepare it as parts, in one process beside the encoding.
+        recordings: Number of recordings that were encoded there.
+        peak_memory: Most bytes held while encoding: those allocated on a GPU, on a CPU those of the whole process; None where
+            the system does not tell.
+    """
+
+    device: Name
+    seconds: Number
+    decoding: Number
+    recordings: Count
+    peak_memory: Count | None = None
+
+
+@dataclass(frozen=True)
+class Cost(Part):
+    """Cost of the embeddings that a result was made from. All but `timings` is the same on every device.
+
+    Attributes:
+        width: Numbers in a vector.
+        bytes: Mean bytes of the stored vectors of a recording.
+        precision: Arithmetic of the network: "fp32" or "bf16".
+        parameters: Trained parameters that encoding a recording uses; None where there are none, or none were counted.
+        flops: Mean floating-point operations per recording, a multiplication and an addition being two, by
+            `torch.utils.flop_counter`: matrix products, convolutions, attention and recurrent layers; NaN as of `parameters`.
+        text_parameters: Parameters that encoding a prompt uses and encoding a recording does not; None without a text tower.
+        text_flops: Floating-point operations per prompt; NaN without a text tower.
+        reason: Reason for parameters and operations that are absent; empty otherwise.
+        timings: Measurements, one per device.
+    """
+
+    width: Count
+    bytes: Number
+    precision: str = ""
+    parameters: Count | None = None
+    flops: Number = math.nan
+    text_parameters: Count | None = None
+    text_flops: Number = math.nan
+    reason: str = ""
+    timings: tuple[Timing, ...] = ()
+
+    @property
+    def sort_key(self) -> tuple[float, float, int]:
+        """Operations, parameters and width: a model without a network is the cheapest, one of unknown cost the dearest."""
+        if self.reason == NO_NETWORK:
+            return 0.0, 0.0, self.width
+        return _known(self.flops), _known(self.parameters), self.width
+
+
+def cost_of(shards: Sequence[Mapping[str, Any]], width: int, size: float) -> Cost:
+    """Return the cost that shards state together.
+
+    Args:
+        shards: What each shard states (`cardiobench.embeddings.cost`); empty mappings of those that state nothing.
+        width: Numbers in a vector.
+        size: Mean bytes of the stored vectors of a recording.
+    """
+    told = [one for one in shards if one.get("recordings")]
+    if not told:
+        return Cost(width, size, reason=NOT_MEASURED)
+    by_device: dict[str, list[Mapping[str, Any]]] = {}
+    for one in told:
+        by_device.setdefault(one["device"], []).append(one)
+    timings = tuple(_timing(device, ones) for device, ones in sorted(by_device.items()))
+    # Shards that were made when the network could not be looked into do not hide those of a run that could.
+    first = next((one for one in told if "flops" in one), told[0])
+    known: dict[str, Any] = {"precision": first["precision"], "timings": timings}
+    if not first.get("parameters"):
+        return Cost(width, size, reason=first.get("reason", NO_NETWORK), **known)
+    each = sum(one["parts"] for one in told) / sum(one["recordings"] for one in told)
+    text = {name: first[name] for name in ("text_parameters", "text_flops") if name in first}
+    return Cost(width, size, parameters=first["parameters"], flops=first["flops"] * each, **text, **known)
+
+
+def _timing(device: str, shards: Sequence[Mapping[str, Any]]) -> Timing:
+    count = sum(one["recordings"] for one in shards)
+    seconds, decoding = (sum(one[name] for one in shards) / count for name in ("seconds", "decoding"))
+    memory = [one["peak_memory"] for one in shards if one["peak_memory"] is not None]
+    return Timing(device, seconds, decoding, count, max(memory, default=None))
+
+
+def _known(value: float | None) -> float:
+    return math.inf if value is None or math.isnan(value) else float(value)
+
+
+def short(value: float | None, unit: str = "") -> str:
+    """Format a large number with three digits and a decimal prefix, such as 2.15 M; a dash stands for none."""
+    if value is None or math.isnan(value):
+        return "–"
+    step = min(max(math.floor(math.log10(abs(value)) / 3), 0), len(PREFIXES) - 1) if value else 0
+    if abs(value) >= 999.5 * 1000**step and step < len(PREFIXES) - 1:  # Rounds up to 1000 of this prefix.
+        step += 1
+    scaled = value / 1000**step
+    text = f"{scaled:.0f}" if scaled >= 99.95 or (step == 0 and scaled == int(scaled)) else f"{scaled:.3g}"
+    return " ".join(filter(None, (text, f"{PREFIXES[step]}{unit}")))
+
+
+COLUMNS = ("parameters", "FLOPs", "width", "bytes", "time on its device")
+"""Cost of a result in a table: per recording, but for parameters and width."""
+
+
+def cells(cost: Cost | None) -> tuple[str, ...]:
+    """Return the cells of `COLUMNS`; dashes where the result states no cost."""
+    if cost is None:
+        return ("–",) * len(COLUMNS)
+    counted = (short(cost.parameters), short(cost.flops))
+    if cost.reason:
+        counted = (cost.reason.partition(":")[0],) * 2
+    return (*counted, str(cost.width), short(cost.bytes, "B"), timing_text(cost))
+
+
+def timing_text(cost: Cost) -> str:
+    """Return seconds per recording, peak memory and device of each measurement, and the precision; a dash for none."""
+    return "; ".join(_measured(one, cost.precision) for one in cost.timings) or "–"
+
+
+def _measured(one: Timing, precision: str) -> str:
+    memory = "" if one.peak_memory is None else f", peak {short(one.peak_memory, 'B')}"
+    times = f"{1000 * one.seconds:.3g} ms, decoding {1000 * one.decoding:.3g} ms"
+    return f"{times}{memory} ({one.device}, {precision})"
+
+
+def text_tower(cost: Cost) -> str:
+    """Return the cost of the text tower; empty where there is none."""
+    if cost.text_parameters is None:
+        return ""
+    return f"text tower: {short(cost.text_parameters)} parameters, {short(cost.text_flops)} FLOPs per prompt"
