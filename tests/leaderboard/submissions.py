@@ -18,12 +18,14 @@ from cardiobench.hub.results_dataset import predictions_path
 from cardiobench.leaderboard.rebuild import Rules
 from cardiobench.results.collect import Entry
 from cardiobench.results.context import ResultContext
+from cardiobench.results.cost import Cost, Timing
 from cardiobench.results.record import CHECKSUM, checksum
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score
 
 NAME = "toy_hearts"
+COST = Cost(768, 3072.0, "fp32", 20_000_000, 4e9, timings=(Timing("cpu: a processor", 0.5, 0.1, 240, 10**9),))
 BUILDER = """
 import pandas as pd
 
@@ -149,6 +151,7 @@ def submit(
         variant=variant,
         options={**rules.options, **({"penalty": 0.1} if protocol != "predictions" else {})},
         refit_scores=refit_scores,
+        cost=None if protocol == "predictions" else COST,
     )
     expected = dataset.expected(task, references) if not rules.out_of_fold else len(truth)
     result = score(replace(joined, expected=expected, out_of_fold=rules.out_of_fold), references, context)

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from cardiobench.results.consistency import check_consistency
+from cardiobench.results.cost import Cost, Timing
 from cardiobench.results.score_result import Bounds, Gap, ScoreResult
 from tests.hub.results import regression, result
 
@@ -23,7 +24,12 @@ def group(one, **changes):
     return replace(one, groups={"sex": replace(sex, **changes)})
 
 
+COST = Cost(4, 16.0, "fp32", 100, 1e6, timings=(Timing("cpu", 0.1, 0.1, 5),))
 CONTRADICTIONS = {
+    "a negative time": replace(result(), cost=replace(COST, timings=(Timing("cpu", -0.1, 0.1, 5),))),
+    "negative operations": replace(result(), cost=replace(COST, flops=-1.0)),
+    "operations without parameters": replace(result(), cost=replace(COST, parameters=None)),
+    "no parameters and no reason": replace(result(), cost=replace(COST, parameters=None, flops=math.nan)),
     "a score above its interval": score(result(), high=0.7),
     "an error below its interval": score(regression(), low=7.5),
     "another metric outside its interval": replace(

@@ -31,7 +31,18 @@ def test_a_file_of_an_earlier_version_keeps_its_numbers(schema):
     assert result.groups.keys() == written["groups"].keys() and result.floors.keys() >= written["floors"].keys()
 
 
-@pytest.mark.parametrize("schema", sorted(FILES))
+def test_a_result_of_schema_5_is_of_the_present_rules_and_lacks_its_cost():
+    written, result = json.loads(FILES[5].read_text("utf-8")), ScoreResult.load(FILES[5])
+    assert not result.outdated and result.cost is None
+    assert result.to_json() == {
+        **written,
+        "schema": ScoreResult.schema,
+        "cost": None,
+        CHECKSUM: result.to_json()[CHECKSUM],
+    }
+
+
+@pytest.mark.parametrize("schema", sorted(set(FILES) - {5}))
 def test_the_verdict_of_older_rules_is_shown_and_holds_no_longer(schema):
     written, result = json.loads(FILES[schema].read_text("utf-8")), ScoreResult.load(FILES[schema])
     assert result.outdated and result.verdict.sentence == OLDER_RULES

@@ -65,7 +65,7 @@ def _load_or_score(size: str, cells: list[Cell], context: RunContext) -> tuple[S
     )
     template = next(iter(results.values()))
     origin = first.context({"size": size, "records": template.options["records"], **details})
-    result = score(predictions, references, replace(origin, variant=f"{size}.{BEST}"))
+    result = score(predictions, references, replace(origin, variant=f"{size}.{BEST}", cost=template.cost))
     result = replace(result, stamp={**template.stamp, **result.stamp, **first.provenance(), "key": key})
     return save_scored(result, predictions.frame, path)
 

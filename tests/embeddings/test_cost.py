@@ -1,0 +1,251 @@
+"""The cost of encoding: parameters and operations of networks that are counted by hand, of every loader; times with their device."""
+
+import json
+import math
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+from torch import nn
+
+from cardiobench.data.media.types import Clip, FrameSampling
+from cardiobench.embeddings.cost import CostMeter, count_work
+from cardiobench.embeddings.extract import extract
+from cardiobench.embeddings.store import EmbeddingStore
+from cardiobench.models.base import LoadedModel
+from cardiobench.models.custom import BaseEncoder
+from cardiobench.models.load import load_model
+from cardiobench.results.cost import NO_NETWORK, NOT_MEASURED, Timing, cells, cost_of, short
+from tests.embeddings.test_extract import CPU, Doubler, loaded, pieces
+from tests.models.tiny import tiny_open_clip, tiny_siglip, tiny_timm
+
+SIDE, PATCH = 32, 8
+GRID = (SIDE // PATCH) ** 2
+
+
+def block(tokens, width, hidden):
+    """Operations of a transformer's block: projections, scores, weighted sums, output, two layers behind them."""
+    return 2 * tokens * width * (4 * width + 2 * hidden) + 2 * 2 * tokens**2 * width
+
+
+def block_size(width, hidden):
+    """Parameters of such a block with biases and two layer norms."""
+    return 4 * width * (width + 1) + hidden * (width + 1) + width * (hidden + 1) + 4 * width
+
+
+def linear(rows, inputs, outputs):
+    return 2 * rows * inputs * outputs
+
+
+def counted(call, network):
+    sizes, flops = count_work(call)
+    return sum(sizes.values()), flops, sum(one.numel() for one in network.parameters())
+
+
+def patches(width):
+    return linear(GRID, 3 * PATCH**2, width)
+
+
+def measured(name, folder, frames=2):
+    """Return what a meter counts of a model that its loader has loaded, of one of several frames."""
+    model = load_model(name, weights=folder) if folder else load_model(name)
+    clip = Clip(np.zeros((frames, 40, 40, 3), np.uint8), np.arange(frames), frames)
+    meter = CostMeter(model, CPU)
+    meter.count(model.encoder.transform(clip))
+    return model, meter.counted
+
+
+def test_layers_are_counted_as_on_paper():
+    conv = nn.Sequential(nn.Conv1d(12, 8, 5), nn.BatchNorm1d(8), nn.ReLU(), nn.Flatten(), nn.Linear(8 * 96, 3)).eval()
+    size = 12 * 8 * 5 + 8 + 16 + 8 * 96 * 3 + 3
+    assert counted(lambda: conv(torch.randn(1, 12, 100)), conv) == (
+        size, 2 * 8 * 96 * 12 * 5 + 2 * 8 * 96 * 3, size,
+    )  # fmt: skip
+    depthwise = nn.Conv2d(8, 8, 3, groups=8)
+    assert counted(lambda: depthwise(torch.randn(1, 8, 10, 10)), depthwise)[1] == 2 * 8 * 64 * 9
+    lstm = nn.LSTM(7, 11, num_layers=2, bidirectional=True, batch_first=True).eval()
+    assert counted(lambda: lstm(torch.randn(1, 9, 7)), lstm)[1] == 2 * (2 * 9 * 44 * 18 + 2 * 9 * 44 * 33)
+
+
+@pytest.mark.parametrize("fused", [True, False])
+def test_a_fused_layer_counts_as_its_parts(fused):
+    layer = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True).eval()
+    before = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(fused)
+    size, flops, held = counted(lambda: layer(torch.randn(1, 5, 16)), layer)
+    assert torch.backends.mha.get_fastpath_enabled() == fused, "the setting of the process is left as it was"
+    torch.backends.mha.set_fastpath_enabled(before)
+    assert (size, flops) == (held, block(5, 16, 32)) == (block_size(16, 32), 22_080)
+
+
+def test_what_is_not_used_is_not_counted_and_what_is_shared_counts_once():
+    shared, unused = nn.Linear(4, 4), nn.Linear(100, 100)
+    network = nn.ModuleList([shared, shared, unused])
+    assert counted(lambda: shared(shared(torch.ones(1, 4))), network)[:2] == (20, 64)
+
+
+def test_a_timm_model(tmp_path):
+    _, found = measured("org/tiny", tiny_timm(tmp_path / "tiny"))
+    width, tokens = 24, GRID + 1
+    flops = patches(width) + 2 * block(tokens, width, 4 * width)
+    size = width * (3 * PATCH**2 + 1) + width + tokens * width + 2 * block_size(width, 4 * width) + 2 * width
+    assert found == {"parameters": size, "flops": flops}
+
+
+def test_an_open_clip_model_has_its_text_tower_apart(tmp_path):
+    _, found = measured("org/clip", tiny_open_clip(tmp_path / "clip"))
+    width, tokens = 32, GRID + 1
+    flops = patches(width) + 2 * block(tokens, width, 4 * width) + linear(1, width, 16)
+    size = 3 * PATCH**2 * width + width + tokens * width + 4 * width + 2 * block_size(width, 4 * width) + width * 16
+    text = 2 * block(77, 16, 64) + linear(1, 16, 16)
+    text_size = 49408 * 16 + 77 * 16 + 2 * block_size(16, 64) + 2 * 16 + 16 * 16
+    assert found == {"parameters": size, "flops": flops, "text_parameters": text_size, "text_flops": text}
+
+
+def test_a_transformers_model(tmp_path):
+    model, found = measured("org/siglip", tiny_siglip(tmp_path / "siglip"))
+    tower = model.encoder.network.network if hasattr(model.encoder.network, "network") else model.encoder.network
+    held = sum(one.numel() for one in tower.model.vision_model.parameters())
+    text = sum(one.numel() for one in tower.model.text_model.parameters())
+    width, hidden, tokens = 32, 48, GRID
+    # The pooling head: a query of one token, keys and values of all, output, and two layers.
+    head = linear(1, width, width) + linear(tokens, width, 2 * width) + 2 * 2 * tokens * width
+    head += linear(1, width, width) + 2 * linear(1, width, hidden)
+    assert found["parameters"] == held and found["text_parameters"] == text
+    assert found["flops"] == patches(width) + 2 * block(tokens, width, hidden) + head
+
+
+def test_a_torchvision_network_in_an_encoder_of_ones_own():
+    torchvision = pytest.importorskip("torchvision")
+
+    class Own(BaseEncoder):
+        name, sampling = "lab/own", FrameSampling()
+        network = torchvision.models.resnet18().eval()
+
+        def transform(self, recording):
+            return torch.zeros(1, 3, 224, 224)
+
+        def encode(self, parts):
+            return self.network(parts)
+
+    own = Own()
+    meter = CostMeter(loaded(own), CPU)
+    meter.count(torch.zeros(1, 3, 224, 224))
+    # Published with torchvision's weights: 11,689,512 parameters, 1.814 G multiply-adds.
+    assert meter.counted["parameters"] == 11_689_512
+    assert meter.counted["flops"] / 2e9 == pytest.approx(1.814, abs=5e-4)
+
+
+def test_the_built_in_random_vit():
+    model, found = measured("cardiobench/random-vit", None)
+    assert found["parameters"] == sum(one.numel() for one in model.encoder.network.parameters())
+    assert found["flops"] > 0
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_the_precision_changes_no_count(precision):
+    network = nn.Linear(6, 5)
+
+    class Own(Doubler):
+        def encode(self, parts):
+            return network(parts)
+
+    meter = CostMeter(loaded(Own(), precision), CPU)
+    meter.count(torch.ones(7, 6))
+    assert meter.counted == {"parameters": 35, "flops": 60}, "of one part"
+
+
+def test_a_network_that_cannot_be_looked_into_is_encoded_all_the_same(tmp_path):
+    class Closed(Doubler):
+        def encode(self, parts):
+            if len(torch.utils._python_dispatch._get_current_dispatch_mode_stack()):
+                raise RuntimeError("no modes here")
+            return parts * 2
+
+    store, jobs = EmbeddingStore(tmp_path, "closed", "toy", {}), pieces((0, 1), None)
+    jobs = [type(job)(job.source, job.number, store) for job in jobs]
+    assert not extract(loaded(Closed()), jobs, device=CPU, batch_size=2, workers=0)
+    cost = store.load(["r0", "r1"], ["s", "s"]).cost
+    assert cost.reason.startswith("not counted: ") and cost.reason.endswith("no modes here")
+    assert cost.parameters is None and cost.timings[0].recordings == 2
+
+
+class Network(Doubler):
+    """Two parts of three numbers a recording, to five numbers."""
+
+    def __init__(self):
+        super().__init__()
+        self.network = nn.Linear(3, 5)
+
+    def encode(self, parts):
+        return self.network(parts)
+
+
+def encoded(store, numbers, encoder):
+    jobs = [type(job)(job.source, job.number, store) for job in pieces(numbers, None)]
+    extract(loaded(encoder), jobs, device=CPU, batch_size=2, workers=0)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_stored_embeddings_carry_the_cost_of_the_run_that_made_them(tmp_path, workers):
+    store = EmbeddingStore(tmp_path, "network", "toy", {"dtype": "float32"})
+    jobs = pieces((0, 1, 4), store)
+    extract(loaded(Network()), jobs, device=CPU, batch_size=2, workers=workers)
+    again = EmbeddingStore(tmp_path, "network", "toy", {"dtype": "float32"})
+    cost = again.load(["r4", "r0"], ["s", "s"]).cost
+    assert (cost.width, cost.bytes, cost.precision) == (5, 2 * 5 * 4, "fp32")
+    assert (cost.parameters, cost.flops, cost.text_parameters) == (20, 2 * 30, None), "two parts a recording"
+    (timing,) = cost.timings
+    assert timing.recordings == 3 and timing.device.startswith("cpu: ") and 0 < timing.seconds < 1
+    assert 0 < timing.decoding < 1
+    assert timing.peak_memory is None or timing.peak_memory > 1e7
+    assert again.cost == cost
+
+
+def test_each_device_keeps_its_own_time(tmp_path):
+    store = EmbeddingStore(tmp_path, "network", "toy", {})
+    facts = {"parameters": 20, "flops": 30, "precision": "fp32", "decoding": 0.5, "peak_memory": 10}
+    for number, (device, seconds) in enumerate((("cpu: a", 4.0), ("cuda: b", 0.2), ("cpu: a", 2.0))):
+        cost = {**facts, "device": device, "seconds": seconds, "recordings": 2, "parts": 2 * (number + 1)}
+        ids = [f"{number}{one}" for one in "ab"]
+        store.append(ids, ["s"] * 2, [np.zeros((number + 1, 4), np.float32)] * 2, cost=cost)
+    cost = store.load([f"{n}{one}" for n in range(3) for one in "ab"], ["s"] * 6).cost
+    assert cost.timings == (Timing("cpu: a", 1.5, 0.25, 4, 10), Timing("cuda: b", 0.1, 0.25, 2, 10))
+    assert cost.flops == 30 * 2 and cost.bytes == 16 * 2, "means over recordings of one, two and three parts"
+    assert "1.5e+03 ms, decoding 250 ms, peak 10 B (cpu: a, fp32); 100 ms" in cells(cost)[-1]
+
+
+def test_shards_of_older_versions_state_no_cost(tmp_path):
+    store = EmbeddingStore(tmp_path, "old", "toy", {})
+    path = store.append(["a"], ["s"], [np.zeros((1, 4), np.float32)])
+    with pa.memory_map(str(path)) as source:
+        stated = pa.ipc.open_file(source).read_all().schema.metadata
+    assert json.loads(stated[b"cost"]) == {}
+    cost = store.load(["a"], ["s"]).cost
+    assert (cost.width, cost.bytes, cost.reason, cost.timings) == (4, 16.0, NOT_MEASURED, ())
+
+
+def test_what_has_no_network_says_so():
+    facts = {"parameters": 0, "flops": 999, "precision": "fp32", "device": "cpu", "seconds": 1.0, "decoding": 1.0}
+    cost = cost_of([{**facts, "recordings": 1, "parts": 1, "peak_memory": None}], 3, 12.0)
+    assert cost.reason == NO_NETWORK and cost.parameters is None and math.isnan(cost.flops)
+    assert cells(cost)[:3] == ("not applicable", "not applicable", "3")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0, "0"), (999, "999"), (999.6, "1 k"), (2_149_381, "2.15 M"), (1e9, "1 G"), (99_960_000, "100 M"),
+     (12_345, "12.3 k"), (1e21, "1000000 P"), (None, "–"), (math.nan, "–"), (0.5, "0.5")],
+)  # fmt: skip
+def test_large_numbers_are_short(value, text):
+    assert short(value) == text
+
+
+def test_an_encoder_without_a_card_is_still_counted():
+    model = LoadedModel(Network(), "by the test", {})
+    meter = CostMeter(model, CPU)
+    meter.count(torch.ones(2, 3))
+    first = meter.counted
+    meter.count(torch.ones(2, 3))
+    assert meter.counted is first, "counted once"

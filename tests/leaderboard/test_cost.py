@@ -1,0 +1,52 @@
+"""The cost that a submission states: width and parameters are those of the model's card, times are taken on trust."""
+
+from dataclasses import replace
+
+import pytest
+
+from cardiobench.core import plugins
+from cardiobench.leaderboard import verify
+from cardiobench.leaderboard.differences import trusted
+from cardiobench.leaderboard.table import SCORES, scores
+from cardiobench.results.collect import Collection
+from cardiobench.results.cost import Timing
+from tests.leaderboard.submissions import COST, submit, write_dataset
+
+
+@pytest.fixture
+def submission(tmp_path, monkeypatch):
+    monkeypatch.setenv("CARDIOBENCH_DATASETS_DIR", "")
+    plugins.add_folder("hf_datasets", write_dataset(tmp_path))
+    return submit(tmp_path, target="sick", model="CarDS-Yale/PanEcho")
+
+
+def problems(submission, **changes):
+    result = submission.result
+    entry = submission.entry(replace(result, cost=replace(COST, **changes)).to_json())
+    return verify.check(entry, submission.files(entry), submission.data_dir).problems
+
+
+def test_a_width_that_the_card_does_not_know_is_refused(submission):
+    assert not problems(submission)
+    assert problems(submission, width=512) == ("cost width: 512 claimed, and the card of CarDS-Yale/PanEcho says 768",)
+
+
+def test_parameters_are_compared_where_the_card_states_them(submission, monkeypatch):
+    assert not problems(submission, parameters=5)
+    rules = verify.Rules
+    monkeypatch.setattr(rules, "card", replace(rules(submission.result).card, parameters=28))
+    assert "28" in problems(submission, parameters=5)[0] and not problems(submission, parameters=28)
+
+
+def test_times_are_facts_of_the_host(submission):
+    assert not problems(submission, timings=(Timing("cuda: another", 0.001, 0.1, 3),))
+    assert "machine" in trusted(("cost", "timings", 0, "seconds"), {})
+    assert "declared" in trusted(("cost", "flops"), {})
+
+
+def test_the_board_has_the_cost_in_columns(submission):
+    table = scores(Collection((submission.entry(),)), submission.result.task)
+    assert list(table.columns) == list(SCORES)
+    row = table.iloc[0]
+    assert (row["M parameters"], row["GFLOPs"], row["width"], row["bytes"]) == (20.0, 4.0, 768, 3072)
+    assert row["time on its device"] == "500 ms, decoding 100 ms, peak 1 GB (cpu: a processor, fp32)"
