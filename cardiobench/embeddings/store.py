@@ -17,7 +17,6 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +30,7 @@ from cardiobench.core.errors import BadData, DiskFull, UnwritableOutput, first_n
 from cardiobench.core.io import write_atomic
 from cardiobench.core.libraries import library_versions, merged
 from cardiobench.core.memory import memory_limit, release_freed_memory
+from cardiobench.embeddings.shard_file import is_whole, metadata, to_bytes
 from cardiobench.results.cost import Cost, cost_of
 from cardiobench.results.paths import folder_name
 
@@ -237,7 +237,7 @@ class EmbeddingStore:
                 "cost": json.dumps(dict(cost or {})),
             }
         )
-        return _to_bytes(table)
+        return to_bytes(table)
 
     def load(self, ids: Sequence[str], fingerprints: Sequence[str]) -> Embeddings:
         """Read the vectors of some recordings into one read-only array, each shard once.
@@ -269,7 +269,7 @@ class EmbeddingStore:
             table = self._open(match.shard)
             if table is None:
                 raise BadData(f"{match.shard} was damaged while it was read. Run the line again.")
-            stated = _metadata(table)
+            stated = metadata(table)
             devices.add(stated["device"])
             libraries.append(json.loads(stated["libraries"]))
             costs[match.shard] = json.loads(stated.get("cost", "{}"))  # Shards of older versions state none.
@@ -296,14 +296,14 @@ class EmbeddingStore:
     def agrees_with(self, libraries: Mapping[str, str]) -> bool:
         """Return whether some shard was computed with these versions, as far as it states the same libraries."""
         tables = (self._open(shard) for shard in sorted(self.folder.glob("*.arrow")))
-        sets = (json.loads(_metadata(table)["libraries"]) for table in tables if table is not None)
+        sets = (json.loads(metadata(table)["libraries"]) for table in tables if table is not None)
         return any(all(libraries.get(name, found) == found for name, found in one.items()) for one in sets)
 
     def _open(self, shard: Path) -> pa.Table | None:
         """Return a shard's table; None where it was damaged, and is set aside now, or where another process set it aside."""
         try:
             state = shard.stat()
-            if state.st_size and shard.is_file() and _is_whole(shard, (state.st_ino, state.st_size, state.st_mtime_ns)):
+            if state.st_size and shard.is_file() and is_whole(shard, (state.st_ino, state.st_size, state.st_mtime_ns)):
                 with pa.memory_map(str(shard)) as source:
                     table = pa.ipc.open_file(source).read_all()
                 self._check(shard, table)
@@ -319,7 +319,7 @@ class EmbeddingStore:
         Raises:
             BadData: Its key, its type of number or the width of its vectors is another one.
         """
-        stated = _metadata(table)
+        stated = metadata(table)
         remedy = "Move it back to where it came from, or delete it: its recordings are then encoded again."
         if stated.get("key") != self.key:
             found = (
@@ -385,22 +385,3 @@ def _allocate(shape: tuple[int, int], dtype: np.dtype, folder: Path) -> np.ndarr
                     "choose another folder with --cache-dir."
                 ) from error
         return np.memmap(file, dtype=dtype, mode="w+", shape=shape)
-
-
-def _to_bytes(table: pa.Table) -> bytes:
-    """Return a table as an Arrow IPC file."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_file(sink, table.schema) as writer:
-        writer.write_table(table)
-    return sink.getvalue().to_pybytes()
-
-
-@cache
-def _is_whole(shard: Path, state: tuple[int, ...]) -> bool:
-    """Return whether a shard's bytes are those that were written; once per process and state of the file."""
-    with pa.memory_map(str(shard)) as source:
-        return shard.stem.rpartition("-")[2] == xxhash.xxh3_128_hexdigest(source.read_buffer())
-
-
-def _metadata(table: pa.Table) -> dict[str, str]:
-    return {name.decode(): value.decode("utf-8", "replace") for name, value in (table.schema.metadata or {}).items()}

@@ -16,14 +16,15 @@ import xxhash
 from cardiobench.core.errors import BadData, DiskFull, UnwritableOutput
 from cardiobench.core.libraries import library_warnings
 from cardiobench.embeddings.extract import SHARD
-from cardiobench.embeddings.store import Embeddings, EmbeddingStore, _is_whole, _to_bytes, folder_name
+from cardiobench.embeddings.shard_file import is_whole, to_bytes
+from cardiobench.embeddings.store import Embeddings, EmbeddingStore, folder_name
 
 pytestmark = pytest.mark.fault
 
 
 def store(folder, **key):
     """The store as a new process opens it: what this one has checked is forgotten, for two writes may bear one time."""
-    _is_whole.cache_clear()
+    is_whole.cache_clear()
     return EmbeddingStore(folder, "org/name", "camus", {"revision": "abc", **key})
 
 
@@ -160,7 +161,7 @@ def rewritten(shard: Path, metadata: dict | None = None, vectors: np.ndarray | N
     if vectors is not None:
         column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), vectors.shape[1])
         table = table.set_column(3, "vector", column)
-    content = _to_bytes(table.replace_schema_metadata(stated))
+    content = to_bytes(table.replace_schema_metadata(stated))
     shard.unlink()
     path = shard.with_name(f"{shard.stem.rpartition('-')[0]}-{xxhash.xxh3_128_hexdigest(content)}.arrow")
     path.write_bytes(content)
