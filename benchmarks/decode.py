@@ -36,7 +36,7 @@ SIZE, ZOOM = 224, 0.1
 MEAN, STD = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)  # CLIP
 FIRST, UNIFORM = FrameSampling(16), FrameSampling(16, start="uniform")
 
-# name, container, codec, pixel format, height, width, sampling, goal of the last column
+# Name, container, codec, pixel format, height, width, sampling, goal of the last column
 CASES = (
     ("112x112 MJPG, first 16", "avi", "mjpeg", "yuvj420p", 112, 112, FIRST, 5.0),
     ("112x112 MJPG, uniform 16", "avi", "mjpeg", "yuvj420p", 112, 112, UNIFORM, 3.0),

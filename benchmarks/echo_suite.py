@@ -22,7 +22,7 @@ from cardiobench.runner.plan import plan_dataset
 from cardiobench.scoring.suites import load_suite
 
 MODEL, SUITE, PROTOCOLS = "cardiobench/constant", "cardiobench_echo_v1", ("zero_shot", "native", "probe", "knn")
-RECORDINGS = {  # clips or images of the releases
+RECORDINGS = {  # Clips or images of the releases
     "camus": 1000,
     "cardiacnet": 704,
     "echonet_dynamic": 10_030,

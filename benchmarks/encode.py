@@ -42,8 +42,8 @@ from cardiobench.embeddings.store import EmbeddingStore
 from cardiobench.models.load import load_model
 
 FRAMES = 16
-SECONDS = 10  # of the encoder alone on a GPU: so long that the start of the workers hardly counts
-SIMPLE_CLIPS = 32  # at most: the loop of one clip at a time needs no more to be timed
+SECONDS = 10  # Seconds of the encoder alone on a GPU, so long that starting workers hardly counts.
+SIMPLE_CLIPS = 32  # Maximum number of clips timed in the loop of one clip at a time.
 
 
 class Clips:

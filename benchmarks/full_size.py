@@ -32,7 +32,7 @@ DIAGNOSES = {"1dAVb": 0.016, "RBBB": 0.028, "LBBB": 0.017, "SB": 0.016, "ST": 0.
 MODEL, TASK = "cardiobench/constant", "code15/af"
 STAGES = ("open", "load", "probe", "knn", "few_shot", "score", "default run", "frames", "echo")
 CLIPS, FRAMES, FRAME_DIM = 10_030, 16, 768
-GOALS = {  # stage -> CPU seconds, MB; at 345,779 x 384, and at 345,779 x 1,536
+GOALS = {  # Stage -> CPU seconds, MB; at 345,779 x 384, and at 345,779 x 1,536
     384: {
         "default run": (200, 1600),
         "probe": (15, 900),
@@ -126,7 +126,7 @@ def run_stage(name: str, folder: Path) -> None:
 def peak_memory() -> float:
     """Return the most memory that this process has held, in MB."""
     status = Path("/proc/self/status")
-    if status.exists():  # what `resource` says includes the process that started this one
+    if status.exists():  # The figure of `resource` includes the process that started this one.
         return next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith("VmHWM")) / 1e3
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024) / 1e6
 

@@ -25,15 +25,15 @@ def plan(rows: list[dict], cell_seconds: float, cores: int) -> pd.DataFrame:
     """Return one row per model and dataset: unit cost, recordings of the release, hours.
 
     Args:
-        rows: of dry runs: model, dataset, to_encode, seconds, cells.
+        rows: Rows of dry runs: model, dataset, to_encode, seconds, cells.
         cell_seconds: CPU seconds of a cell of the evaluation, measured by `benchmarks/full_size.py`.
-        cores: of the machine of the dry run, which a device-less encoding is shared by.
+        cores: Cores of the dry run's machine, shared by encoding without a device.
     """
     table = pd.DataFrame(rows)
     table = table[table["to_encode"] > 0].copy()
     table["s_per_recording"] = table["seconds"] / table["to_encode"]
     released = [sum(catalog.spec(name).expected.values()) for name in table["dataset"]]
-    table["recordings"] = np.maximum(released, table["to_encode"])  # phantoms have no release
+    table["recordings"] = np.maximum(released, table["to_encode"])  # Phantoms have no release
     encode, evaluate = table["s_per_recording"] * table["recordings"] / 3600, table["cells"] * cell_seconds / 3600
     for count in DEVICES:
         table[f"h_{count}_device"] = encode / count + evaluate

@@ -159,7 +159,7 @@ def shap_part(n: int, d: int, fold_seconds: float | None) -> None:
     print("\nSHAP of 200 records, CPU s" + (f" (one fold's grid: {fold_seconds:.1f} s)" if fold_seconds else ""))
     for name in CLASSIFIERS:
         model = classifier(name).fit(features, labels, param_grid(GRIDS[name])[-1], 0)
-        importance(model, features[:2], features)  # what is imported and compiled once
+        importance(model, features[:2], features)  # Warms up imports and compilation.
         seconds, _ = timed(importance, model, features[:200], features)
         print(f"{name:<22}{seconds:9.2f}", flush=True)
 
@@ -189,7 +189,7 @@ def representation_part(n: int, d: int) -> None:
     """Print the ratio for the geometry of one level and the maps under all settings."""
     features, labels = embeddings(n, d)
     vectors = (features - features.mean(axis=0)) / features.std(axis=0)
-    maps.umap_maps(vectors[:200])  # compiled once
+    maps.umap_maps(vectors[:200])  # Compiled once
     slow, _ = timed(usual_representation, vectors, labels)
     fast, _ = timed(our_representation, vectors, labels)
     print(

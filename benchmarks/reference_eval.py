@@ -67,7 +67,7 @@ def main() -> None:
             inputs = write_inputs(folder / "inputs")
         ours = [sys.executable, "-m", "cardiobench.cli.main", "reproduce-reference", "--inputs", str(inputs.resolve())]
         ours += ["--out", str(folder / "tables"), "--profile", "paper"]
-        cpu_seconds(ours)  # once before, so that neither side pays for compiling its modules
+        cpu_seconds(ours)  # Called once before, so that neither side pays for compiling its modules.
         fast = np.median([cpu_seconds(ours) for _ in range(3)])
         slow = cpu_seconds([sys.executable, "-c", PEER, str(inputs.resolve()), str(folder / "peer.csv")])
         count, wrong = differing(pd.read_csv(folder / "peer.csv"), folder / "tables")

@@ -16,9 +16,9 @@ def write_inputs(folder: Path, sizes: dict[str, int] = FULL, seed: int = 0) -> P
     """Write `splits/` and `example_predictions/`; the answers stand in another order than the truth.
 
     Args:
-        folder: is made.
-        sizes: test rows (of `camus` and `wall` patients) of each dataset; each also has half as many train rows.
-        seed: of everything.
+        folder: Is made.
+        sizes: Test rows (of `camus` and `wall` patients) of each dataset; each also has half as many train rows.
+        seed: Seed of everything.
     """
     rng = np.random.default_rng(seed)
 

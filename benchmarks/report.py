@@ -111,7 +111,7 @@ def main() -> None:
         start, used = time.perf_counter(), cpu_seconds()
         _, (page, twin, *others) = write_report([place / "results"], place / "report")
         seconds = time.perf_counter() - start
-        get_reusable_executor().shutdown(wait=True)  # the time of a process counts once it has ended
+        get_reusable_executor().shutdown(wait=True)  # The time of a process counts once it has ended
         used = cpu_seconds() - used
         print(
             f"{arguments.models} models x {arguments.tasks} tasks, {arguments.units} units each, {os.cpu_count()} processors"

@@ -32,7 +32,7 @@ from cardiobench.scoring.score import score
 from cardiobench.stats.bootstrap import percentile_interval, resample
 
 B = 1000
-GOALS = {("regression", 1277): 40, ("regression", 3602): 20}  # elsewhere 60
+GOALS = {("regression", 1277): 40, ("regression", 3602): 20}  # On other machines 60.
 
 
 def regression_sample(n: int, rng) -> ScoringInput:
@@ -153,11 +153,11 @@ def scaling() -> None:
         print(f"{kind:16}{more_rows / base:6.2f}{more_draws / base:6.2f}")
 
 
-SIZES = {  # rows, patients, breakdowns of three groups, goals in CPU seconds and MB
+SIZES = {  # Rows, patients, breakdowns of three groups, goals in CPU seconds and MB
     "3,602 rows of 577 patients, 12 groups": (3602, 577, 4, 2, 2000),
     "70,000 rows of 36,000 patients, 12 groups": (70_000, 36_000, 4, 20, 2000),
 }
-FOREIGN = (1_000_000, 15, 1200)  # rows, goals in CPU seconds and MB
+FOREIGN = (1_000_000, 15, 1200)  # Rows, goals in CPU seconds and MB
 
 
 def toy_task(kind: str, breakdowns: int) -> Task:

@@ -20,7 +20,7 @@ from cardiobench.protocols.base import TaskData
 from tests.protocols.conftest import BINARY, task_data
 
 BUFFERS = 120  # MB: blocks of rows and of similarities, whatever the number of recordings, and what allocators waste
-TURNS = 12  # of a stage, at most
+TURNS = 12  # Maximum seconds of a stage.
 NOISE = 0.05  # CPU seconds that two runs may differ by; what costs a copy a recording or worse takes more at this size
 
 
@@ -73,10 +73,10 @@ def extra_memory(stage, store, rows):
 
 
 def extra_memory_here(stage, store, rows):
-    stage(store, rows.iloc[::50].reset_index(drop=True))  # what is imported and compiled once
+    stage(store, rows.iloc[::50].reset_index(drop=True))  # Warms up imports and compilation.
     gc.collect()
-    release_freed_memory()  # else the stage would be given it, and what it needs would not be seen
-    Path("/proc/self/clear_refs").write_text("5")  # the peak starts anew
+    release_freed_memory()  # Otherwise the stage would receive it, and its requirements would stay hidden.
+    Path("/proc/self/clear_refs").write_text("5")  # The peak starts anew
     before = status("VmRSS")
     with threadpool_limits(1):
         stage(store, rows)

@@ -15,7 +15,7 @@ MEAN = np.array([[10.0, 20], [30, 40], [15, 60], [50, 50]])
 DRAWS = 199
 SLOTS = 4
 """Views and phases."""
-TEST_SETS = {  # name -> patients, share of views that each lacks, whether the large hearts alone lack them, most recordings
+TEST_SETS = {  # Name -> patients, share of views that each lacks, whether the large hearts alone lack them, most recordings
     "50 patients, all have all four": (50, 0.0, False, 1),
     "50 patients, each lacks 30 %": (50, 0.3, False, 1),
     "50 patients, the large hearts lack 60 %": (50, 0.6, True, 1),

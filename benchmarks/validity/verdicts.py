@@ -46,7 +46,7 @@ def false_alarms(repetitions: int) -> Iterator[Promise]:
         yield f"EF noise {n}", found[2], 5
 
 
-EXPECTED = {  # an independent implementation, 200 repetitions: AUROC -> % above the floor, cut even / at the class rate
+EXPECTED = {  # An independent implementation, 200 repetitions: AUROC -> % above the floor, cut even / at the class rate
     "TMED AS 25/94": {0.7: (41, 68), 0.8: (95, 99)},
     "ASD 27/20": {0.7: (48, 45), 0.8: (87, 90)},
     "STEMI 24/26": {0.7: (48, 55), 0.8: (88, 87)},

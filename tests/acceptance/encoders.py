@@ -80,7 +80,7 @@ class Leads(_Texts, BaseEncoder):
     sampling_rate = None
     preprocessing = {"windows": 4}
     dim = 48
-    findings = 0  # classes of phantom_ecg/findings, set by the runs
+    findings = 0  # Classes of phantom_ecg/findings, set by the runs
 
     def transform(self, recording: Ecg) -> torch.Tensor:
         """Steps and sizes of each lead in four windows, (4, 48)."""

@@ -32,12 +32,12 @@ class Run:
     """One run of the product.
 
     Attributes:
-        model: a name of `ENCODERS`, or of a registered model.
-        settings: fields of `RunConfig`.
-        twins: dataset -> patients of its twin.
-        damage: takes something away from the folder of twins.
-        slow: whether the quick tests leave it out.
-        rtol: relative tolerance on another machine.
+        model: A name of `ENCODERS`, or of a registered model.
+        settings: Fields of `RunConfig`.
+        twins: Dataset -> patients of its twin.
+        damage: Takes something away from the folder of twins.
+        slow: Whether the quick tests leave it out.
+        rtol: Relative tolerance on another machine.
         extension: Name of the extension that the run needs beside its protocols.
     """
 
@@ -72,8 +72,8 @@ class Scoring:
     """The scoring of a file of answers, made from the references by a rule.
 
     Attributes:
-        task: that is answered.
-        settings: fields of `ScoreConfig`.
+        task: Task to answer.
+        settings: Fields of `ScoreConfig`.
     """
 
     task: str

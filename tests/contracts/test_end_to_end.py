@@ -26,10 +26,13 @@ from cardiobench.runner.run import run
 from cardiobench.testing.dataset import check_loaded, check_rows
 
 BASELINE = {"echo": "cardiobench/pixel-motion", "ecg": "cardiobench/ecg-morphology"}
-PATIENTS = {"echo": 14, "ecg": 40}  # of a twin: enough for every task to have training and test rows of both classes
-FIRST = 8  # patients a split that the baseline is run on, where a dataset is not as small as a twin
+PATIENTS = {
+    "echo": 14,
+    "ecg": 40,
+}  # Rows of a twin, enough for every task to have training and test rows of both classes.
+FIRST = 8  # Patients a split that the baseline is run on, where a dataset is not as small as a twin
 RANKING = {
-    "accuracy": accuracy_score,  # of a test set of one class
+    "accuracy": accuracy_score,  # Predictions for a test set of one class.
     "mae": mean_absolute_error,
     "f1_macro": lambda truth, said: f1_score(truth, said, labels=sorted(set(truth)), average="macro"),
 }
@@ -43,7 +46,7 @@ def mean_auroc(truth, said, classes) -> float:
         has = np.array([name in cell.split(";") for cell in truth])[known]
         if 0 < has.sum() < len(has):
             scores.append(roc_auc_score(has, said[f"p_{name}"][known]))
-    return float(np.mean(scores)) if scores else np.nan  # a twin may lack every class in its test split
+    return float(np.mean(scores)) if scores else np.nan  # A twin may lack every class in its test split
 
 
 def check_card(name):
@@ -112,7 +115,7 @@ def test_from_the_raw_folder_to_a_score(name, tmp_path, monkeypatch):
     assert not outcome.failures
     # A task whose answer is the same for every recording of the release (the view, where it has one only) has no probe.
     alike = {task.name for task in spec.tasks if rows[task.target].nunique() == 1}
-    if "train" not in spec.splits:  # a test set alone is for probes of other datasets
+    if "train" not in spec.splits:  # A test set alone is for probes of other datasets
         alike = {task.name for task in spec.tasks}
     reasons = ("a probe needs two classes", "has no training rows here")
     assert {task for _, task, _, reason in outcome.not_applicable if any(words in reason for words in reasons)} == alike

@@ -84,7 +84,7 @@ def test_the_installed_package_runs_by_name(blocks, sources, installed, root, tm
     assert done.returncode == 0, done.stderr
     (path,) = (tmp_path / "results" / "toy__mean-picture").glob("*/nearest_one/toy_echo__ef.json")
     result = json.loads(path.read_text())
-    # brightness is linear in the label: the nearest training clip to each of the four test clips is number 7, of 51 %
+    # Brightness is linear in the label: the nearest training clip to each of the four test clips is number 7, of 51 %
     assert result["overall"]["mae"]["value"] == np.mean([54 - 51, 57 - 51, 60 - 51, 63 - 51])
     assert result["overall"]["within_five"]["value"] == 0.25
     assert result["numbers"]["within_five"] == {"better": "higher", "range": [0, 1], "unit": "fraction"}
@@ -110,7 +110,7 @@ def test_the_installed_package_runs_by_name(blocks, sources, installed, root, tm
 def test_parts_run_from_folders_without_a_package(sources, root, tmp_path):
     parts = shutil.copytree(sources / "cardiobench_toy", tmp_path / "parts")
     builder = parts / "toy_echo" / "builder.py"
-    builder.write_text(builder.read_text().replace(', "within_five"', ","))  # a metric comes with a package only
+    builder.write_text(builder.read_text().replace(', "within_five"', ","))  # A metric comes with a package only
     given = ["--datasets-dir", "parts", "--model", "parts/mean_picture.py:MeanPicture", "--data-dir", sources / "toy"]
     done = call(
         root, tmp_path, tmp_path, "-m", "cardiobench.eval", *given, "--tasks", "toy_echo/ef", "--protocols", "knn"

@@ -74,7 +74,7 @@ def test_leads_in_another_order_are_found_by_the_audit(tmp_path):
     assert {finding.check: finding.count for finding in audit(opened(tmp_path))}[check] == 0
     with h5py.File(tmp_path / "ecg_tracings.hdf5") as file:
         tracings = file["tracings"][:]
-    tracings[0] = tracings[0][:, [0, 1, 2, 5, 3, 4, 6, 7, 8, 9, 10, 11]]  # as in CODE-15%
+    tracings[0] = tracings[0][:, [0, 1, 2, 5, 3, 4, 6, 7, 8, 9, 10, 11]]  # Layout of CODE-15%.
     tracings[1, :, 8] = 0
     (tmp_path / "ecg_tracings.hdf5").unlink()
     with h5py.File(tmp_path / "ecg_tracings.hdf5", "w") as file:

@@ -29,12 +29,12 @@ CFG = "ED: {ed}\nES: 3\nNbFrame: 3\nSex: F\nAge: 60\nImageQuality: Good\nEF: 55\
 
 def write_mask(folder, name, values=(0, 1, 2, 3), shape=(12, 8), spacing=(0.3, 0.15)):
     mask = np.zeros(shape, np.uint8)
-    mask[2:6, 3] = values[1:2] * 4  # x 2 to 5 in row 3
+    mask[2:6, 3] = values[1:2] * 4  # X 2 to 5 in row 3
     mask[0, : len(values)] = values
     image = nibabel.Nifti1Image(mask, np.eye(4))
     image.header["pixdim"][1:3] = spacing
     content = bytearray(image.to_bytes())
-    content[80:88] = np.float32(spacing).tobytes()  # as a damaged header may have it and nibabel writes none
+    content[80:88] = np.float32(spacing).tobytes()  # A damaged header may have it, and nibabel writes none.
     (folder / name).write_bytes(gzip.compress(bytes(content)))
 
 
@@ -334,7 +334,7 @@ def test_names_of_frames_in_echonet_pediatric(tmp_path, frame, reason):
         (tmp_path / view / "FileList.csv").write_text(
             f"FileName,EF,Sex,Age,Weight,Height,Split\n{name},60,F,5,20,110,0\n"
         )
-        corners = [(10, 10), (30, 10), (30, 30), (10, 30)]  # all listed twice
+        corners = [(10, 10), (30, 10), (30, 30), (10, 30)]  # All listed twice
         rows = "".join(f"{name},{x},{y},{frame}\n" for x, y in corners)
         (tmp_path / view / "VolumeTracings.csv").write_text("FileName,X,Y,Frame\n" + rows * 2, encoding="utf-8")
     for label in labels_of("echonet_pediatric/lv_seg", tmp_path)[1]:

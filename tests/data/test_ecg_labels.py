@@ -42,7 +42,7 @@ def test_snomed_conduction(code, name, corrected, paper):
         ({"164889003", "164890007"}, "AF", "AF"),
         ({"164890007"}, None, "no AF"),
         ({"426783006"}, "no AF", "no AF"),
-        ({"164896001"}, "no AF", "no AF"),  # ventricular fibrillation
+        ({"164896001"}, "no AF", "no AF"),  # Ventricular fibrillation
     ],
 )
 def test_snomed_fibrillation(codes, corrected, paper):

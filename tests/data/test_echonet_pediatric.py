@@ -69,7 +69,8 @@ def test_children_are_grouped_as_children(raw):
 
 
 def test_body_mass_is_compared_within_the_age(tmp_path):
-    # two-year-olds of 14.0, 14.5 ... 18.0 kg/m² and teenagers of 20, 21 ... 28, all in training; one of each age in test
+    # Two-year-olds of 14.0, 14.5 ... 18.0 kg/m² and teenagers of 20, 21 ... 28, all in training; one of each age in
+    # test
     young = [f"CRY{i}-V-1.avi,60,F,2,{14 + i / 2},100,{2 + i % 8}" for i in range(9)]
     old = [f"CRO{i}-V-1.avi,60,F,15,{20 + i},100,{2 + i % 8}" for i in range(9)]
     test = ["CRT1-V-1.avi,60,F,2,17.9,100,0", "CRT2-V-1.avi,60,F,15,20.5,100,0", "CRT3-V-1.avi,60,F,0,15,100,0"]

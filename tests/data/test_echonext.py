@@ -113,7 +113,7 @@ def test_findings(raw):
     write(raw, changed)
     for split, part in table.groupby("split"):
         ages = np.zeros((len(part), 7))
-        ages[:, 1] = part["age_at_ecg"] * (1 if split != "train" else -1)  # the order of train is another
+        ages[:, 1] = part["age_at_ecg"] * (1 if split != "train" else -1)  # The order of train is another
         np.save(raw / f"EchoNext_{split}_tabular_features.npy", ages)
     found = {finding.check: finding for finding in audit(opened(raw))}
     assert found["tr_max_gte_32_flag: ECGs without the measurement"].count == 1
@@ -172,7 +172,7 @@ def test_the_twin_gives_back_its_phantoms(tmp_path):
     truths = {f"{700_000 + 7 * number}": record.truth for number, record in enumerate(ecg_patients(6, 2))}
     limits = np.array(
         [0.56, 1.0, 1.1, 0.57, 0.74, 1.19, 1.06, 1.44, 1.78, 2.0, 1.4, 1.0]
-    )  # mV, below each lead's limits
+    )  # MV, below each lead's limits
     for number, row in source.frame.iterrows():
         expected = ecg_signal(truths[row["id"]], fs=250)
         signal = source.recording(number).signal

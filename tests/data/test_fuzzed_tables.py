@@ -35,13 +35,13 @@ class Table:
     """A raw table and what its label cells mean.
 
     Attributes:
-        dataset: its name.
-        path: pattern below the twin's folder; the first match is taken.
-        key: column that names the recording.
-        label: column of its label; None where the label is in another table.
-        target: column of the rows.
-        meaning: cell -> label; None where the cell states none.
-        text: whether the file can be spoilt cell by cell.
+        dataset: Name of the dataset.
+        path: Pattern below the twin's folder; the first match is taken.
+        key: Column that names the recording.
+        label: Column of its label; None where the label is in another table.
+        target: Column of the rows.
+        meaning: Cell -> label; None where the cell states none.
+        text: Whether the file can be spoilt cell by cell.
     """
 
     dataset: str

@@ -45,7 +45,7 @@ def test_the_unmodified_client_reads_it(prepared, tmp_path):
         "row = ds['test'][0]; print(json.dumps([{k: len(v) for k, v in ds.items()}, ds['test'].features['cd'].names,"
         "row['id'], row['cd'], row['ecg'][0], row['fs']]));"
         "s = datasets.load_dataset('cardiobench/ptb_xl_sample', split='test', streaming=True);"
-        "print(json.dumps([row['id'] for row in s]))",  # to the end: test_end_to_end says why
+        "print(json.dumps([row['id'] for row in s]))",  # Runs to the end: test_end_to_end says why.
         tmp_path,
     ).splitlines()
     sizes, names, identity, label, first, rate = json.loads(printed[0])

@@ -64,7 +64,7 @@ def test_prepared_dicom_says_nothing_of_the_patient(studies, tmp_path):
         assert raw.fps == ours.fps
 
 
-@pytest.mark.filterwarnings("error::UserWarning:pydicom")  # of a value that DICOM does not allow
+@pytest.mark.filterwarnings("error::UserWarning:pydicom")  # Warning about a value that DICOM does not allow.
 def test_only_what_decoding_needs_is_kept(studies):
     path = sorted(studies.rglob("*.dcm"))[0]
     file = pydicom.dcmread(pydicom.filebase.DicomBytesIO(deidentified(path)))
@@ -167,7 +167,7 @@ def test_a_release_over_its_twin_is_not_prepared(tmp_path):
     write_twin("echonet_dynamic", tmp_path / "again", patients=3)
     copy = tmp_path / "again" / video.relative_to(raw)
     content = bytearray(copy.read_bytes())
-    content[-1] ^= 255  # of the same size
+    content[-1] ^= 255  # Another file of the same size.
     copy.write_bytes(content)
     with pytest.raises(BadData, match=video.name):
         prepare("echonet_dynamic", tmp_path / "again", tmp_path)

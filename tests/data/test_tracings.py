@@ -14,14 +14,14 @@ def rows_of(mask):
 @pytest.mark.parametrize(
     ("corners", "expected"),
     [
-        # corners and the pixels on the outline belong to it
+        # Corners and the pixels on the outline belong to it
         ([(1, 1), (3, 1), (3, 2), (1, 2)], ["......", ".###..", ".###..", "......", "......"]),
         ([(0, 0), (4, 0), (0, 4)], ["#####.", "####..", "###...", "##....", "#....."]),
-        # half a pixel: only middles inside count
+        # Half a pixel: only middles inside count
         ([(0.5, 0.5), (3.5, 0.5), (3.5, 2.5), (0.5, 2.5)], ["......", ".###..", ".###..", "......", "......"]),
-        # a notch is left out
+        # A notch is left out
         ([(0, 0), (4, 0), (4, 4), (2, 1.5), (0, 4)], ["#####.", "#####.", "##.##.", "#...#.", "#...#."]),
-        # beyond the edges it is cut
+        # Beyond the edges it is cut
         ([(-9, 3), (9, 3), (9, 99), (-9, 99)], ["......", "......", "......", "######", "######"]),
     ],
 )

@@ -23,7 +23,7 @@ def test_the_first_hour_runs_as_it_stands(root, tmp_path):
     done = []
     env = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     for language, code in blocks(root / "docs" / "first_hour.md"):
-        if "make demo" in code:  # its own target, which CI runs
+        if "make demo" in code:  # A make target of its own, which CI runs.
             continue
         code = code.replace("cardiobench ", f"{sys.executable} -m cardiobench.cli ") if language == "bash" else code
         line = ["bash", "-ec", code] if language == "bash" else [sys.executable, "-c", code]

@@ -142,7 +142,7 @@ class Traps(Recordings):
 
 @pytest.mark.parametrize("workers", [1, 3])
 def test_a_worker_that_dies_stops_or_hangs_costs_one_recording_and_is_replaced(tmp_path, workers):
-    others = set(multiprocessing.active_children())  # of another test in this process
+    others = set(multiprocessing.active_children())  # Left by another test in this process.
     store, started = EmbeddingStore(tmp_path, "doubler", "toy", {}), time.monotonic()
     jobs = [EncodeJob(Traps(), number, store) for number in range(5)]
     failures = extract(loaded(Doubler()), jobs, device=CPU, batch_size=2, workers=workers, recording_timeout=1.5)
@@ -201,7 +201,7 @@ def test_a_defect_in_a_worker_is_raised_and_no_worker_is_left():
         def __getitem__(self, position):
             return 1 / 0
 
-    others = set(multiprocessing.active_children())  # of another test in this process
+    others = set(multiprocessing.active_children())  # Left by another test in this process.
     with pytest.raises(ZeroDivisionError):
         list(decode(Broken(range(4)), workers=2, timeout=10))
     assert set(multiprocessing.active_children()) <= others

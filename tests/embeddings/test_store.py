@@ -217,14 +217,14 @@ def test_the_devices_of_the_vectors_that_are_asked_for_are_known(tmp_path):
 def test_pooling_by_hand():
     embeddings = Embeddings(np.array([[3.0, 4.0], [0.0, 2.0], [1.0, 0.0]], np.float32), np.array([0, 2, 3]))
     np.testing.assert_allclose(embeddings.pooled("mean"), [[1.5, 3.0], [1.0, 0.0]])
-    # unit parts (0.6, 0.8) and (0, 1); their mean (0.3, 0.9) to unit length
+    # Unit parts (0.6, 0.8) and (0, 1); their mean (0.3, 0.9) to unit length
     np.testing.assert_allclose(
         embeddings.pooled("mean_l2"), [np.array([0.3, 0.9]) / np.sqrt(0.9), [1.0, 0.0]], rtol=1e-7
     )
 
 
 def test_pooling_in_blocks_is_pooling_at_once(monkeypatch):
-    monkeypatch.setattr("cardiobench.embeddings.store.POOLED_NUMBERS", 30)  # about three recordings
+    monkeypatch.setattr("cardiobench.embeddings.store.POOLED_NUMBERS", 30)  # About three recordings
     rng = np.random.default_rng(0)
     offsets = np.r_[0, np.cumsum(rng.integers(1, 5, size=10))]
     embeddings = Embeddings(rng.normal(size=(offsets[-1], 4)).astype(np.float32), offsets)

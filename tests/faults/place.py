@@ -10,10 +10,10 @@ class Place:
     """A file that the package reads.
 
     Attributes:
-        make: writes a good one, and what belongs to it, into a folder; returns the file.
-        read: reads it through a public function; returns whether it was taken for a good one.
-        form: what the content is: binary, text (with numbers) or a mapping (JSON, which is YAML too).
-        checked: a checksum covers the content, so that no damage to it passes for a good file.
+        make: Writes a good one, and what belongs to it, into a folder; returns the file.
+        read: Reads it through a public function; returns whether it was taken for a good one.
+        form: Form of the content: binary, text (with numbers) or a mapping (JSON, which is YAML too).
+        checked: A checksum covers the content, so that no damage to it passes for a good file.
     """
 
     make: Callable[[Path], Path]

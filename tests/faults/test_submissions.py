@@ -143,11 +143,11 @@ def more_facts(record):
 
 
 def other_dataset(record):
-    record["dataset"]["name"] = "toy_heаrts"  # a Cyrillic a
+    record["dataset"]["name"] = "toy_heаrts"  # A Cyrillic a
 
 
 def other_task(record):
-    record["task"] = "toy_hearts/siсk"  # a Cyrillic c
+    record["task"] = "toy_hearts/siсk"  # A Cyrillic c
 
 
 def name_like_another(record):

@@ -24,7 +24,7 @@ def client(hub, monkeypatch, tmp_path):
 
     monkeypatch.setattr(constants, "ENDPOINT", hub.url)
     monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", hub.url + "/{repo_id}/resolve/{revision}/{filename}")
-    monkeypatch.setattr(hf_api.api, "endpoint", hub.url)  # of the functions that are methods elsewhere
+    monkeypatch.setattr(hf_api.api, "endpoint", hub.url)  # Fields of the functions that are methods elsewhere.
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub-cache"))
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
     monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)

@@ -10,13 +10,13 @@ class Fault:
     """Something that happens to the next requests that fit.
 
     Attributes:
-        pattern: regular expression for "METHOD path".
-        times: how many requests it happens to.
-        status: answer with it, unless 0.
-        headers: of that answer.
-        cut: close the connection: "before" the request is read to its end, "after" it was carried out.
-        stall: seconds without an answer.
-        first: called before the request is handled (to let somebody else commit in between).
+        pattern: Regular expression for "METHOD path".
+        times: Number of affected requests.
+        status: Answer with it, unless 0.
+        headers: Headers of that answer.
+        cut: Close the connection: "before" the request is read to its end, "after" it was carried out.
+        stall: Seconds without an answer.
+        first: Called before the request is handled (to let somebody else commit in between).
     """
 
     pattern: str

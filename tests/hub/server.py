@@ -18,7 +18,7 @@ class Handler(BaseHTTPRequestHandler):
     """One connection; every route is a function of `routes`."""
 
     protocol_version = "HTTP/1.1"
-    wbufsize = -1  # head and body in one packet: in two, the second waits 40 ms for the client's acknowledgement
+    wbufsize = -1  # Head and body in one packet: in two, the second waits 40 ms for the client's acknowledgement
 
     def log_message(self, *arguments):
         pass
@@ -93,17 +93,17 @@ class Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request, client_address):
-        pass  # clients that are cut off
+        pass  # Clients that are cut off
 
 
 class Hub:
     """A running Hub: `with Hub(users) as hub`, clients get `hub.url` as HF_ENDPOINT.
 
     Attributes:
-        store: its repositories.
-        faults: what is to go wrong.
+        store: Store with the repositories.
+        faults: Faults to inject.
         requests: "METHOD path" of all requests so far.
-        sent: every byte of them but the headers that name the client's token.
+        sent: Every byte of them but the headers that name the client's token.
     """
 
     def __init__(self, users: dict[str, User]):

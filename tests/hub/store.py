@@ -31,7 +31,7 @@ class Refusal(Exception):
 class User:
     name: str
     organisations: tuple[str, ...] = ()
-    reads: tuple[str, ...] = ()  # organisations in which the user may only read
+    reads: tuple[str, ...] = ()  # Organisations in which the user may only read.
     token_role: str = "write"
 
     def owns(self, repository: str) -> bool:
@@ -117,9 +117,9 @@ class Store:
     """All repositories and users of one Hub."""
 
     def __init__(self, users: Mapping[str, User]):
-        self.users = dict(users)  # token -> user
+        self.users = dict(users)  # Mapping from token to user.
         self.repositories: dict[tuple[str, str], Repository] = {}
-        self.large: dict[str, bytes] = {}  # sha256 -> content
+        self.large: dict[str, bytes] = {}  # Sha256 -> content
         self.lock = threading.RLock()
 
     def repository(self, kind: str, name: str) -> Repository:

@@ -124,7 +124,7 @@ def test_no_network(model, hub, saved, quick, monkeypatch):
     before = contents(saved)
     with monkeypatch.context() as patch:
         patch.setattr("huggingface_hub.hf_api.api.endpoint", "http://127.0.0.1:9")
-        patch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")  # a port that nobody listens on
+        patch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")  # A port that nobody listens on
         failed = push_all(RESULTS, saved, Console())
     assert "could not be reached" in failed[0][1]
     check_kept_and_pushed_later(model, saved, failed, before)

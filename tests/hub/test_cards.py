@@ -127,7 +127,7 @@ def test_two_users_stand_side_by_side():
 def test_entries_that_another_tool_put_together_are_told_apart():
     both = merge(merge(CARDS["other results"], result()), result(value=0.5), user="bob")
     rewritten = ModelCard(both)
-    text = str(ModelCard(f"---\n{rewritten.data.to_yaml()}\n---\ntext"))  # as metadata_update writes it
+    text = str(ModelCard(f"---\n{rewritten.data.to_yaml()}\n---\ntext"))  # Format of metadata_update.
     index = yaml.safe_load(cards.FRONT.match(text)["yaml"])["model-index"][0]["results"]
     assert [len(entry["metrics"]) for entry in index] == [1, 4], "one entry holds both users' metrics"
     again = merge(text, result(value=0.9))

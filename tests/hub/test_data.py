@@ -88,7 +88,7 @@ def test_a_folder_that_is_given_wins_and_nobody_asks_the_hub_unasked(published, 
         open_dataset("ptb_xl")
     with pytest.raises(MissingData, match="was not found in"):
         open_dataset("ptb_xl", prepared[0] / "nowhere", published=True)
-    with pytest.raises(MissingData):  # its licence lets no recording out, so there is nothing to ask for
+    with pytest.raises(MissingData):  # Its licence lets no recording out, so access cannot be requested.
         open_dataset("tmed2", published=True)
     assert len(hub.requests) == asked
 
@@ -97,7 +97,7 @@ def test_what_is_not_published_says_both_reasons(hub, client):
     with pytest.raises(MissingData, match=r"(?s)PTB-XL was not found.*Nor could cardiobench/ptb_xl be read on the Hub"):
         open_dataset("ptb_xl", published=True)
     publish(publications("ptb_xl", "cardiobench"), dry_run=False, on_diff=lambda text: None)
-    with pytest.raises(MissingData, match="Nor could"):  # the card alone has no tag of recordings
+    with pytest.raises(MissingData, match="Nor could"):  # The card alone has no tag of recordings
         cardiobench.load_dataset("ptb_xl")
 
 

@@ -38,13 +38,13 @@ def test_the_card_of_published_recordings_has_their_features_splits_and_size(hub
     }
     assert info.download_size == sum(map(len, shards.values())) and info.dataset_size > 0
     assert info.features == Features.from_arrow_schema(rows["test"].schema_arrow)
-    send("ptb_xl_sample")  # the card alone: the recordings stay, and so do their facts
+    send("ptb_xl_sample")  # The card alone: the recordings stay, and so do their facts
     again = hub.store.repository("dataset", "org/ptb_xl_sample").files()["README.md"]
     assert DatasetInfosDict.from_dataset_card_data(DatasetCard(again.decode()).data)["default"] == info
     for path, content in {**shards, "README.md": again}.items():
         (tmp_path / path).parent.mkdir(exist_ok=True)
         (tmp_path / path).write_bytes(content)
-    loaded = load_dataset(str(tmp_path), cache_dir=str(tmp_path / "cache"))  # refuses splits of other sizes
+    loaded = load_dataset(str(tmp_path), cache_dir=str(tmp_path / "cache"))  # Refuses splits of other sizes
     assert loaded.num_rows == {name: split.num_examples for name, split in info.splits.items()}
 
 
@@ -98,7 +98,7 @@ def test_a_page_that_lets_everybody_in_is_closed_first(hub, client, prepared, ga
     repository = hub.store.repository("dataset", "org/tmed2")
     repository.gated = gate
     rights = {"prepared": prepared, "i_have_the_right": True}
-    with pytest.raises(LicenceError, match="is public"):  # private was meant for a new one; this one is there
+    with pytest.raises(LicenceError, match="is public"):  # Private was meant for a new one; this one is there
         send("tmed2", private=True, **rights)
     assert not any(path.startswith("data/") for path in repository.files())
     send("tmed2", gated=True, **rights)

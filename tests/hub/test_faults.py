@@ -41,7 +41,7 @@ def pushed(model):
     ],
 )
 def test_a_refusal_is_final_and_says_what_to_do(model, hub, status, words):
-    hub.faults.add(COMMIT, status=status, times=2 if status == 403 else 1)  # the request for the owner is refused too
+    hub.faults.add(COMMIT, status=status, times=2 if status == 403 else 1)  # The request for the owner is refused too
     pauses = []
     with pytest.raises(HubError, match=words) as caught:
         send(pauses)
@@ -133,7 +133,7 @@ def test_a_connection_cut_after_the_commit_was_made_adds_nothing_twice(model, hu
 
 
 def test_a_large_file_cut_in_mid_upload(hub, client, monkeypatch):
-    monkeypatch.setattr("time.sleep", lambda seconds: None)  # the client itself sends large files again
+    monkeypatch.setattr("time.sleep", lambda seconds: None)  # The client itself sends large files again
     hub.faults.add(UPLOAD, cut="before")
     push_to_dataset([result()], "org/results", dry_run=False, on_diff=lambda text: None)
     dataset = hub.store.repository("dataset", "org/results")
@@ -225,7 +225,7 @@ def test_tokens_are_never_printed_nor_kept(model, hub, tmp_path, caplog, capfd):
 @pytest.mark.parametrize(
     "error",
     [
-        RuntimeError("Data processing error: CAS service error"),  # of hf_xet
+        RuntimeError("Data processing error: CAS service error"),  # Raised by hf_xet.
         OSError(28, "No space left on device"),
         FileNotFoundError(2, "No such file or directory", "shard.parquet"),
         ConnectionAbortedError("aborted"),

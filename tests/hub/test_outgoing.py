@@ -123,7 +123,7 @@ def test_a_public_result_names_the_checksum_that_it_was_made_from(marked):
     assert shown.model["name"] == MODEL and shown.stamp["source_checksum"] == json.loads(path.read_text())["seal"]
     assert (
         ScoreResult.from_json(shown.to_json()).to_json() == shown.to_json()
-    )  # as JSON: Python 3.13 finds no NaN equal
+    )  # Compared as JSON: Python 3.13 finds no NaN equal.
     assert public_result(shown, MODEL) is shown, "what is public already keeps its checksum"
     assert public_result(result()).to_json() == result().to_json()
 

@@ -173,7 +173,7 @@ def test_the_hubs_own_merge_and_ours_live_in_one_card(model, monkeypatch):
     """Somebody adds a result with `metadata_update`, which writes the whole front matter anew; ours is found again."""
     monkeypatch.setattr(
         ModelCard, "validate", lambda *arguments, **more: None
-    )  # asks huggingface.co, wherever the Hub is
+    )  # Asks huggingface.co, wherever the Hub is.
     send([result()])
     more = metadata_eval_result(
         model_pretty_name="x", task_pretty_name="t", task_id="other", metrics_pretty_name="m", metrics_id="accuracy",
@@ -334,7 +334,7 @@ def test_a_member_who_may_only_read_asks_the_owner(model, hub, client):
     done, _ = send()
     assert done.pull_request and model.pulls[0].status == "open"
     hub.store.users[BOB] = User("bob", ("org",))
-    hub.faults.add("POST .*/commit/main", status=403)  # a token that may write elsewhere
+    hub.faults.add("POST .*/commit/main", status=403)  # A token that may write elsewhere
     done, said = send([result(value=0.5)])
     assert done.pull_request and len(model.pulls) == 1 and "as a pull request" in said
 

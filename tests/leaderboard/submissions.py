@@ -85,8 +85,8 @@ class Submission:
 
     Attributes:
         result: The result.
-        answers: id and answers.
-        data_dir: Where the data are.
+        answers: Id and answers.
+        data_dir: Folder with the data.
     """
 
     result: ScoreResult

@@ -91,7 +91,7 @@ def test_one_hostile_row_costs_itself_only(hub, client, case):  # noqa: F811
         change = {**change, "result": json.dumps(content.to_json())}
     bad = row(consistent(value=0.98), "bob", **change)
     good = row(consistent(protocol="knn", value=0.6), "bob")
-    single = isinstance(content, list)  # a column has one type
+    single = isinstance(content, list)  # A column has one type
     files = {
         f"data/bob-{n:016}.parquet": parquet(rows)
         for n, rows in enumerate([[bad], [good]] if single else [[bad, good]])

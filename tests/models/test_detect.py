@@ -50,7 +50,7 @@ def keys_of(name):
 
 
 def test_every_network_of_the_benchmark_has_its_keys():
-    assert set(KEYS) == {*DESCRIBED, "facebookresearch/dinotxt-vitl16"}  # the latter: tests/models/echo/test_dinotxt.py
+    assert set(KEYS) == {*DESCRIBED, "facebookresearch/dinotxt-vitl16"}  # The latter: tests/models/echo/test_dinotxt.py
     assert all(card(name).weights for name in KEYS)
 
 

@@ -21,7 +21,7 @@ from cardiobench.results.paths import predictions_path
 from cardiobench.runner.run import run
 from tests.models.checkpoints import CHECKPOINTS, change_card, smaller_networks
 
-QUICK = ("google/siglip2-base-patch16-224", "kweimann/ECG-JEPA")  # the others run with `make test-all`
+QUICK = ("google/siglip2-base-patch16-224", "kweimann/ECG-JEPA")  # The others run with `make test-all`
 
 
 def marked(name):
@@ -122,7 +122,7 @@ def check_answers(folder, wanted, **what):
 @pytest.mark.parametrize("checkpoint", [pytest.param(name, marks=marked(name)) for name in CHECKPOINTS], indirect=True)
 def test_every_task_and_protocol_is_answered(checkpoint, twins, tmp_path, monkeypatch):
     name, weights = checkpoint
-    if name in OTHERS:  # figures of some twenty tasks take longer than the answers
+    if name in OTHERS:  # Figures of some twenty tasks take longer than the answers
         monkeypatch.setattr("cardiobench.report.markdown.write_markdown", lambda *_: [])
     model = card(name)
     tasks = [catalog.task(one) for one in (ECG if "ecg" in model.modalities else ECHO)]

@@ -16,7 +16,7 @@ from cardiobench.models.registry import NO_ADAPTER
 from tests.models.checkpoints import CHECKPOINTS, change_card, smaller_networks
 from tests.models.test_safe_folder import CODE, PAYLOAD, Harmful
 
-pytestmark = pytest.mark.filterwarnings("ignore:Detected pickle protocol")  # the poison is pickled by `pickle` itself
+pytestmark = pytest.mark.filterwarnings("ignore:Detected pickle protocol")  # The poison is pickled by `pickle` itself
 LOADABLE = [name for name in list_models() if card(name).weights and card(name).adapter != NO_ADAPTER]
 CONFIGS = ("config.json", "preprocessor_config.json", "tokenizer_config.json", "processor_config.json")
 MODULES = ("payload.py", "hubconf.py", "modeling.py", "configuration.py", "__init__.py", "sitecustomize.py")
@@ -51,7 +51,7 @@ def test_code_beside_the_weights_is_not_run(made, tmp_path):
             content = json.loads(path.read_text()) if path.is_file() else {}
             if isinstance(content, dict):
                 path.write_text(json.dumps(content | {"auto_map": CODE, "trust_remote_code": True}))
-    problem = examine(name, weights=weights).problem  # which loads it, as a run would
+    problem = examine(name, weights=weights).problem  # Loads it, as a run would.
     assert problem is None or "code" in str(problem)
     assert not mark.exists()
 

@@ -45,7 +45,7 @@ def families():
     square = {"size": {"height": 32, "width": 32}}
     crop = {"size": {"shortest_edge": 36}, "crop_size": {"height": 32, "width": 32}}
     return {
-        # model, configuration, processor, tokens in front of the patches
+        # Model, configuration, processor, tokens in front of the patches
         "dinov2": (t.Dinov2Model, t.Dinov2Config(**image), t.BitImageProcessor(**crop), 1),
         "dinov2_with_registers": (
             t.Dinov2WithRegistersModel, t.Dinov2WithRegistersConfig(**image, num_register_tokens=3),
@@ -114,7 +114,7 @@ def test_timm(tmp_path, clip, architecture, own):
     for how, vectors in expected.items():
         encoder = load_model(str(tmp_path), pooling=how).encoder
         torch.testing.assert_close(encoder.encode(encoder.transform(clip)), vectors, rtol=1e-5, atol=1e-5)
-    if "dinov3" in architecture:  # timm's own default is the mean, which it can be asked for
+    if "dinov3" in architecture:  # Timm's own default is the mean, which it can be asked for
         own_mean = timm.create_model(f"local-dir:{tmp_path}", pretrained=True).eval()
         with torch.no_grad():
             torch.testing.assert_close(expected["mean"], own_mean(pixels), rtol=1e-5, atol=1e-5)

@@ -215,7 +215,7 @@ def test_trusted_code_sees_no_token(originals, tmp_path, monkeypatch):
     try:
         load_model(str(folder), trust_remote_code=True)
     except BadModel:
-        pass  # whether such a class loads is transformers' affair; that its module was run is the point
+        pass  # Whether such a class loads is transformers' affair; that its module was run is the point
     assert mark.read_text() == "no token"
     assert os.environ["HF_TOKEN"] == os.environ["HUGGING_FACE_HUB_TOKEN"] == "hf_secret"
 

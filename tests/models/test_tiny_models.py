@@ -337,7 +337,7 @@ def test_videomae_takes_the_whole_clip_as_one_part(tmp_path, clip):
     config = transformers.VideoMAEConfig(**tower(image_size=32, patch_size=8, num_frames=4, tubelet_size=2))
     processor = transformers.VideoMAEImageProcessor(size={"shortest_edge": 32}, crop_size={"height": 32, "width": 32})
     model = saved(transformers.VideoMAEModel, config, tmp_path, processor)
-    encoder = load_model(str(tmp_path), device="cpu").encoder  # as the runner does
+    encoder = load_model(str(tmp_path), device="cpu").encoder  # As the runner does.
     assert encoder.sampling == FrameSampling(count=4, start="uniform")
     four = clip.frames[[0, 1, 3, 4]]  # 0, 4/3, 8/3, 4 rounded
     pixels = processor(pil(four), return_tensors="pt")["pixel_values"]
@@ -360,7 +360,7 @@ def test_vjepa2_is_read_without_its_predictor(tmp_path, clip, with_processor):
     processor = transformers.VJEPA2VideoProcessor(crop_size=32)
     model = saved(transformers.VJEPA2Model, config, tmp_path, processor if with_processor else None)
     loaded = load_model(str(tmp_path), device="cpu")
-    encoder = loaded.encoder  # as the runner does
+    encoder = loaded.encoder  # As the runner does.
     assert bool(loaded.warnings) != with_processor
     parts = encoder.transform(clip)
     assert parts.shape == (1, 4, 3, 32, 32)

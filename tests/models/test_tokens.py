@@ -104,9 +104,9 @@ def test_families_of_transformers(kind, grid):
     model, parts = transformers_model(kind)
     tokens = grid_tokens(model, parts)
     assert tokens.shape == (1, *grid, 16)
-    if kind == "clip":  # normalised as the class token is
+    if kind == "clip":  # Normalised like the class token.
         torch.testing.assert_close(tokens.mean(dim=-1), torch.zeros(1, *grid), rtol=0, atol=1e-5)
-    if kind == "deit":  # neither class nor distillation token
+    if kind == "deit":  # Neither class nor distillation token
         whole = model(parts).last_hidden_state
         torch.testing.assert_close(tokens.flatten(1, 3), whole[:, 2:])
 

@@ -60,9 +60,9 @@ def tiny_siglip(folder: Path, *, processor: str = "together", tokenizer: bool = 
     """A SigLIP of transformers.
 
     Args:
-        folder: where it is saved.
+        folder: Folder to save it in.
         processor: "together" = in processor_config.json, "apart" = preprocessor_config.json, "none" = not saved.
-        tokenizer: whether one is saved.
+        tokenizer: Whether one is saved.
     """
     import transformers
 
@@ -105,7 +105,7 @@ def tiny_open_clip(folder: Path, *, text: str = "clip", safe: bool | str = True)
     """A CLIP of open_clip.
 
     Args:
-        folder: where it is saved.
+        folder: Folder to save it in.
         text: "clip" = the CLIP vocabulary that open_clip carries, "tokenizer" = an HF tokenizer beside the weights,
             "bert" = an HF text tower (its configuration lies in `<folder>-text`) and an HF tokenizer.
         safe: `safe_serialization` of open_clip: True, False or "both".
@@ -140,7 +140,7 @@ def tiny_open_clip(folder: Path, *, text: str = "clip", safe: bool | str = True)
             model = open_clip.model.CLIP(**built)
     open_clip.model.set_model_preprocess_cfg(model, {"mean": [0.4, 0.5, 0.6], "std": [0.2, 0.3, 0.4], "size": 32})
     save_for_hf(model, tokenizer=words, model_config=config, save_directory=str(folder), safe_serialization=safe)
-    if text == "clip":  # no tokenizer of its own: open_clip falls back to the CLIP vocabulary inside it
+    if text == "clip":  # No tokenizer of its own: open_clip falls back to the CLIP vocabulary inside it
         for file in ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"):
             (folder / file).unlink(missing_ok=True)
     return folder

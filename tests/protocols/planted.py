@@ -7,7 +7,7 @@ from cardiobench.protocols.analysis import Analysis
 from tests.protocols.conftest import task_data
 
 NAMES = ("one", "two", "three")
-APART = 20.0  # in units of a dimension's own spread
+APART = 20.0  # In units of a dimension's own spread.
 
 
 def tasks(names=NAMES, label="cd"):

@@ -63,7 +63,7 @@ def test_a_forest_of_fewer_trees_is_the_start_of_a_larger_one(data):
         expected = model.predict_proba(features[valid])
         if point["max_depth"] is None:
             assert found[number] == pytest.approx(expected, abs=1e-12), point
-        else:  # the law of a forest grown to that depth, with other draws: as good, and near it
+        else:  # The law of a forest grown to that depth, with other draws: as good, and near it
             gap = roc_auc_score(labels[valid], found[number][:, 1]) - roc_auc_score(labels[valid], expected[:, 1])
             assert abs(gap) < 0.06
             assert np.corrcoef(found[number][:, 1], expected[:, 1])[0, 1] > 0.9
@@ -116,5 +116,5 @@ def test_the_features_kept_are_those_with_the_largest_f():
     expected = SelectKBest(f_classif, k=20).fit(np.delete(features, 7, axis=1), labels).get_support(indices=True)
     assert kept.tolist() == [number + (number >= 7) for number in expected]
     assert select_features(features, labels, max_features=200).tolist() == list(range(200))
-    features[:, 3] = labels  # no spread inside the classes at all
+    features[:, 3] = labels  # There is no spread inside the classes.
     assert 3 in select_features(features, labels, max_features=5)

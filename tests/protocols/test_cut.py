@@ -36,11 +36,11 @@ def test_two_classes_are_cut_at_the_quantile_of_their_rate():
 @pytest.mark.parametrize(
     ("scores", "labels", "threshold"),
     [
-        ([0.1, 0.2, 0.6, 0.8], [0, 0, 1, 1], 0.4),  # the middle between the second and the third
+        ([0.1, 0.2, 0.6, 0.8], [0, 0, 1, 1], 0.4),  # The middle between the second and the third
         ([0.1, 0.2, 0.3, 0.8], [1, 0, 1, 1], 0.15),
-        ([0.2, 0.2, 0.2, 0.2], [0, 0, 0, 1], 0.6),  # nobody: one is nearer to none than to all
+        ([0.2, 0.2, 0.2, 0.2], [0, 0, 0, 1], 0.6),  # Nobody: one is nearer to none than to all.
         ([0.0, 0.0, 1.0, 1.0], [0, 1, 0, 1], 0.5),
-        ([0.4, 0.4, 0.4, 0.9], [0, 1, 0, 1], 0.65),  # one answer is nearer to two than four are
+        ([0.4, 0.4, 0.4, 0.9], [0, 1, 0, 1], 0.65),  # One answer is nearer to two than four are
     ],
 )
 def test_equal_probabilities_stay_together(scores, labels, threshold):

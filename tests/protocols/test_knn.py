@@ -61,7 +61,7 @@ def test_equal_vectors_tie_whatever_the_order_of_the_sums(block_sizes, dim):
 def test_neighbours_are_those_of_a_full_sort_in_float64(block_sizes):
     rng = np.random.default_rng(0)
     features = rng.normal(size=(400, 16)).astype(np.float32)
-    features[50:90] = features[10:50]  # equal vectors, among which the earlier ones are nearer
+    features[50:90] = features[10:50]  # Equal vectors, among which the earlier ones are nearer
     train, query = rng.permutation(300), np.arange(300, 400)
     unit = features.astype(np.float64)
     unit /= np.linalg.norm(unit, axis=1, keepdims=True)
@@ -75,7 +75,7 @@ def test_a_gpu_finds_the_same_neighbours():
     torch = pytest.importorskip("torch")
     features = np.random.default_rng(0).normal(size=(9000, 64)).astype(np.float32)
     train, query = rows(features, np.arange(8000)), rows(features, np.arange(8000, 9000))
-    device = "cuda" if torch.cuda.is_available() else "cpu"  # without a GPU the same torch code runs on the CPU
+    device = "cuda" if torch.cuda.is_available() else "cpu"  # Without a GPU the same torch code runs on the CPU
     block = query.take(slice(None), np.float32) * np.float32(1 / blocks.GRID)
     candidates = blocks._on_gpu(train, block, 29, device), blocks._on_cpu(train, block, 29)
     # Sums of float32 differ between kernels, and with them the order of candidates until it is settled in float64.
@@ -103,7 +103,7 @@ def test_a_choice_of_k_on_some_patients_and_neighbours_among_some_are_stamped(bi
     output = NearestNeighbours(max_queries=40).predict(binary, None, "")
     assert output.details["k_chosen_on"] == "40 of 110 recordings, all of 40 patients drawn with seed 0"
     model, asked = peer(KNeighborsClassifier, binary, output.details["k"])
-    np.testing.assert_allclose(output.values, model.predict_proba(asked))  # the neighbours still come from all
+    np.testing.assert_allclose(output.values, model.predict_proba(asked))  # The neighbours still come from all
     details = NearestNeighbours(max_train=60).predict(binary, None, "").details
     assert details["neighbours_among"] == "60 of 110 recordings, all of 60 patients drawn with seed 0"
 

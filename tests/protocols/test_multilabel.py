@@ -45,7 +45,7 @@ def test_every_class_is_scikit_learns_on_the_rows_in_which_it_was_measured(penal
     train, test = data.indices("train"), data.indices("test")
     (model,) = fit_linear_models(data.features, train, data.labels[train], [penalty], classes=3, tolerance=1e-10)
     found = model.predict(data.features, test)
-    features = data.features.astype(np.float64)  # in float32 scikit-learn stops where its rounding errors are
+    features = data.features.astype(np.float64)  # With float32, scikit-learn stops at its rounding errors.
     scaler = StandardScaler().fit(features[train])
     for code in range(3):
         rows = train[~np.isnan(truth[train, code])]
@@ -85,7 +85,7 @@ def test_the_search_ends_early_with_the_choice_of_every_penalty_in_float64():
     noise = np.random.default_rng(1).normal(size=(900, 60))
     data = replace(data, embeddings=replace(data.embeddings, vectors=np.column_stack([data.features, noise])))
     probe, (train, valid, test) = LinearProbe(), (data.indices(split) for split in ("train", "validation", "test"))
-    double = 0.99 * SEARCH_TOLERANCE  # as near the minimum as the search, in float64
+    double = 0.99 * SEARCH_TOLERANCE  # Equally near the minimum as the search, in float64.
     every = fit_linear_models(data.features, train, data.labels[train], probe.penalties, classes=3, tolerance=double)
     losses = np.array([1 - macro_auroc(truth[valid], model.predict(data.features, valid)) for model in every])
     output = probe.predict(data, None, "")

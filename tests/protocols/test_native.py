@@ -47,7 +47,7 @@ def test_a_unit_gets_all_parts_of_all_its_recordings_and_is_answered_once():
     output = NativePrediction().predict(data, heads, "")
     assert heads.seen == [[(4, 2), (2, 2)]], "the train recording is not asked for"
     got = aggregate(data, output)
-    # three parts of 40 and one of 60: 45 as a mean of parts (a mean of recordings would be 50)
+    # Three parts of 40 and one of 60: 45 as a mean of parts (a mean of recordings would be 50)
     assert dict(zip(got["id"], got["y_pred"], strict=True)) == {"a": 45.0, "b": 70.0}
 
 

@@ -27,12 +27,13 @@ def test_the_rules_give_the_published_codes_answers(shared, case):
 
 def test_the_rules_by_hand():
     numbers = np.arange(0.0, 100.0, 10.0)
-    # likest of frame one: 90, 0 (and of frame two: 20, 30); a fifth of ten prompts is two, and the lower is the median
+    # Likest of frame one: 90, 0 (and of frame two: 20, 30); a fifth of ten prompts is two, and the lower is the
+    # median
     similarity = np.zeros((2, 10))
     similarity[0, [9, 0]] = [1.0, 0.9]
     similarity[1, [2, 3]] = [1.0, 0.9]
     assert per_frame_median(similarity, numbers) == (0 + 20) / 2
-    # rank by rank the means are (90 + 20) / 2 = 55 and (0 + 30) / 2 = 15; the lower is 15
+    # Rank by rank the means are (90 + 20) / 2 = 55 and (0 + 30) / 2 = 15; the lower is 15
     assert rank_mean_median(similarity, numbers) == 15
 
 
@@ -84,7 +85,7 @@ def test_classes_are_softmax_of_scaled_mean_cosines(prompt_file):
         task_data(BINARY, [[2.0, 0.0], [0.0, 3.0]], ["yes", "no"], ["test"] * 2, pooling="mean_l2"), prompt_file
     )
     output = ZeroShot().predict(data, Toy(), "")
-    # cosines to (sick, ill | well): (1, .8 | 0) and (0, .6 | 1); means .9 and .3
+    # Cosines to (sick, ill | well): (1, .8 | 0) and (0, .6 | 1); means .9 and .3
     expected = [1 / (1 + np.exp(-10 * (0.9 - 0.0))), 1 / (1 + np.exp(-10 * (0.3 - 1.0)))]
     np.testing.assert_allclose(output.values[:, 1], expected, rtol=1e-6)
     assert output.details["prompt_set"] == "7" and output.details["prompt_file"] == "mine.json"
@@ -160,7 +161,7 @@ def test_the_threshold_is_the_one_that_scikit_learns_f1_finds_on_train_and_valid
     data = with_prompts(task_data(BINARY, frames, labels, splits.tolist(), pooling="mean_l2"), prompt_file)
     ill, well = np.array([Toy.named["sick"], Toy.named["ill"]]), np.array(Toy.named["well"])
     if variant == "threshold":
-        middle = np.stack([np.cos(angle + 0.05), np.sin(angle + 0.05)], axis=1)  # mean of both frames, of length one
+        middle = np.stack([np.cos(angle + 0.05), np.sin(angle + 0.05)], axis=1)  # Mean of both frames, of length one
         odds = 10 * ((middle @ ill.T).mean(axis=1) - middle @ well)
     else:
         odds = 10 * (np.array(frames) @ ill.T).mean(axis=(1, 2))

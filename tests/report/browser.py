@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import pytest
 
-PATIENCE = 120_000  # ms that the browser may take to start and to do what it is told, on a busy machine
+PATIENCE = 120_000  # Ms that the browser may take to start and to do what it is told, on a busy machine
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
@@ -49,7 +49,7 @@ def violations(page) -> list[str]:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed").Axe()
     found = axe.run(page, context={"exclude": [["svg"]]}).response[
         "violations"
-    ]  # drawings are described by their frame
+    ]  # Drawings are described by their frame
     return [
         f"{one['id']}: {one['nodes'][0]['html'][:200]}" for one in found if one["impact"] in ("serious", "critical")
     ]

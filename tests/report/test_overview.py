@@ -23,7 +23,7 @@ def entry(path="r.json", **more):
 
 
 def test_skill_is_the_share_of_the_way_to_perfect():
-    # floor 0.5: half of the way to 1 is 0.75; an error of half the floor is half of the way to 0.
+    # Floor 0.5: half of the way to 1 is 0.75; an error of half the floor is half of the way to 0.
     assert skill(result(0.75)) == pytest.approx(0.5)
     assert skill(result(0.5)) == 0.0
     assert skill(result(1.0)) == 1.0

@@ -92,4 +92,4 @@ def test_a_model_that_cannot_take_part_is_refused_before_its_embeddings_are_read
         config=RunConfig(), protocol=protocol(name), model=model, task=catalog.task("camus/ef"), variant=""
     )
     with pytest.raises(NotApplicable, match=reason):
-        evaluate_cell(refused)  # which has no rows and no store
+        evaluate_cell(refused)  # Dataset without rows and store.

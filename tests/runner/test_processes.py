@@ -82,7 +82,10 @@ def results(folder):
         for path in sorted(folder.glob("results/*/*/*/*__*.json"))
     }
     for content in files.values():
-        del content["seal"], content["predictions_sha256"]  # of all of it, the time and last bits too
+        del (
+            content["seal"],
+            content["predictions_sha256"],
+        )  # Digest of the whole file, including the time and last bits.
         content["stamp"] = {key: value for key, value in content["stamp"].items() if key not in TIMES}
     return files
 

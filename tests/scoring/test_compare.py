@@ -132,7 +132,7 @@ def test_other_units_are_refused():
 
 
 def test_holm_by_hand():
-    # sorted .01 .02 .03 .04 times 4 3 2 1 = .04 .06 .06 .04, never falling
+    # Sorted .01 .02 .03 .04 times 4 3 2 1 = .04 .06 .06 .04, never falling
     assert holm([0.04, 0.01, 0.03, 0.02]).tolist() == pytest.approx([0.06, 0.04, 0.06, 0.06])
     assert holm([0.5, 0.9]).tolist() == [1.0, 1.0]
     assert holm([]).tolist() == []

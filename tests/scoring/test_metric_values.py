@@ -53,7 +53,7 @@ def test_f1_macro_against_scikit_learn(kind):
 
 
 def test_f1_macro_by_hand():
-    # class 0: 2 TP, 1 FP, 1 FN -> 4/6; class 1: 1 TP, 0 FP, 2 FN -> 2/4; class 2 is predicted once, never true
+    # Class 0: 2 TP, 1 FP, 1 FN -> 4/6; class 1: 1 TP, 0 FP, 2 FN -> 2/4; class 2 is predicted once, never true
     assert F1([0, 0, 0, 1, 1, 1], [0, 0, 2, 0, 1, 2])["f1_macro"] == pytest.approx((4 / 6 + 2 / 4) / 2)
 
 
@@ -93,9 +93,9 @@ def test_ari_finds_clusters_in_embeddings():
     rng = np.random.default_rng(0)
     truth = rng.integers(0, 3, 150)
     apart = rng.normal(size=(150, 8)) + 12 * np.eye(8)[truth]
-    apart[:, 7] = 4.0  # a dimension without spread
+    apart[:, 7] = 4.0  # A dimension without spread
     assert ARI(truth, apart) == {"ari": 1.0}
-    assert ARI(truth, apart * 1e6 + 3)["ari"] == 1.0  # z-scored: the scale does not matter
+    assert ARI(truth, apart * 1e6 + 3)["ari"] == 1.0  # Z-scored: the scale does not matter
     assert abs(ARI(truth, rng.normal(size=(150, 8)))["ari"]) < 0.1
     assert ARI(truth, apart, components=2)["ari"] < 1
     with pytest.raises(ValueError, match="1 of 1200 embedding values are not finite"):

@@ -41,7 +41,7 @@ def test_regression_against_scikit_learn_and_scipy(kind):
 
 
 def test_regression_by_hand():
-    # errors 4 0 0 4: RMSE sqrt(8), NMAE 2/50; R2 = 1 - 32/1300
+    # Errors 4 0 0 4: RMSE sqrt(8), NMAE 2/50; R2 = 1 - 32/1300
     found = REGRESSION([30.0, 50, 60, 80], [34.0, 50, 60, 84])
     assert found["rmse"] == pytest.approx(8**0.5) and found["nmae"] == pytest.approx(0.04)
     assert found["r2"] == pytest.approx(1 - 32 / 1300) and found["spearman"] == 1
@@ -197,7 +197,7 @@ cells = st.one_of(
 )
 
 
-@pytest.mark.filterwarnings("ignore:overflow encountered")  # in numbers that no measurement has
+@pytest.mark.filterwarnings("ignore:overflow encountered")  # Values that no measurement has.
 @settings(max_examples=150, deadline=None, derandomize=True)
 @given(
     references=st.lists(cells, max_size=5), predictions=st.lists(cells, max_size=5), groups=st.lists(cells, max_size=5)

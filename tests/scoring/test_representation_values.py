@@ -47,9 +47,9 @@ def test_knn_agreement_against_scikit_learn(metric, n):
 
 
 def test_knn_agreement_of_ties_does_not_depend_on_the_order():
-    # the neighbours of 0 at distance 1 are -1 and +1: half a vote each
+    # The neighbours of 0 at distance 1 are -1 and +1: half a vote each
     label, vectors = np.array([0, 0, 1]), np.array([[0.0], [1.0], [-1.0]])
-    # from 0: half; from 1: 0 is nearest, same; from -1: 0 is nearest, other
+    # From 0: half; from 1: 0 is nearest, same; from -1: 0 is nearest, other
     assert KNN(label, vectors, k=1)["knn_agreement"] == pytest.approx((0.5 + 1 + 0) / 3)
     label, vectors = groups(60)
     same = np.repeat(vectors[:6], 10, axis=0)
@@ -60,7 +60,7 @@ def test_knn_agreement_of_ties_does_not_depend_on_the_order():
 
 def test_centroid_separation_by_hand():
     assert CENTROID([0, 0, 1, 1], [[-1, 0], [1, 0], [-1, 3], [1, 3]]) == {"centroid_separation": 3.0}
-    # centres 0, 4 and 10 on a line; radii: pair (0,1) sqrt((2+8)/4), (0,2) sqrt(2/3), (1,2) sqrt(8/3)
+    # Centres 0, 4 and 10 on a line; radii: pair (0,1) sqrt((2+8)/4), (0,2) sqrt(2/3), (1,2) sqrt(8/3)
     found = CENTROID(["a", "a", "b", "b", "c"], [[-1], [1], [2], [6], [10]])["centroid_separation"]
     assert found == pytest.approx((4 / 2.5**0.5 + 10 / (2 / 3) ** 0.5 + 6 / (8 / 3) ** 0.5) / 3)
 
@@ -94,7 +94,7 @@ def test_centroid_separation_without_pairs_or_spread():
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 def test_silhouette_against_its_definition(metric):
     label, vectors = groups(60)
-    label[0] = 9  # alone in its group
+    label[0] = 9  # Alone in its group
     distance = cdist(vectors, vectors, metric)
     expected = []
     for i in range(60):
@@ -218,12 +218,12 @@ def sets(*tops, q=200):
 
 
 def test_overlap_by_hand():
-    # first 50 features: 0-49, 25-74, 0-24 and 75-99: shared 25, 25, 0 of 50
+    # First 50 features: 0-49, 25-74, 0-24 and 75-99: shared 25, 25, 0 of 50
     found = OVERLAP(sets(range(50), range(25, 75), [*range(25), *range(75, 100)]))
     assert found["shap_overlap"] == found["overlap_at_50"] == pytest.approx((25 + 25 + 0) / 150)
     assert found["common_at_50"] == 0 and found["jaccard_at_50"] == pytest.approx((25 / 75 + 25 / 75 + 0) / 3)
     assert [found[f"chance_at_{k}"] for k in (25, 50, 100)] == [0.125, 0.25, 0.5]
-    # first 25: 0-24, 25-49, 0-24
+    # First 25: 0-24, 25-49, 0-24
     assert found["overlap_at_25"] == pytest.approx(1 / 3) and found["common_at_25"] == 0
 
 

@@ -27,7 +27,7 @@ def test_every_name_of_a_suite_exists(name):
     assert suite.title and resolve_tasks(suite.tasks)
     if set(suite.protocols) <= set(list_protocols()):
         check_installed(name, suite.protocols)
-    else:  # an extension was deleted
+    else:  # An extension was deleted
         with pytest.raises(UnknownName, match="no installed extension provides"):
             check_installed(name, suite.protocols)
     assert set(suite.primary_tasks) <= {*catalog.list_tasks(), "echo/view"}

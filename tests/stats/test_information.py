@@ -95,7 +95,7 @@ def test_one_of_each_view_per_patient_is_seen():
     assert p_of_classes(truth, truth, Clusters.of(patients), 2).p_value < 0.01
 
 
-TESTS = {  # of patients' values: p from true classes, true numbers, answers, clusters and seed
+TESTS = {  # Function of patients' values: p from true classes, true numbers, answers, clusters and seed.
     "classes": lambda ill, value, score, clusters, seed: (
         p_of_classes(ill, (score > 0).astype(int), clusters, 2, 199, seed).p_value
     ),

@@ -241,7 +241,7 @@ def test_shifted_points_and_masks_of_phantoms_are_as_far_as_they_were_moved(phan
     for one in labels[LANDMARKS.name]:
         direction = one.points[1] - one.points[0]
         moved = one.points.copy()
-        moved[0] -= direction  # the septum is twice as thick
+        moved[0] -= direction  # The septum is twice as thick
         longer.update(one, moved)
     septum = source.frame.set_index("id").loc[scores.index, "ivsd"] * 10
     assert longer.unit_scores["ivs_error"].to_numpy() == pytest.approx(septum.to_numpy()), "mm"

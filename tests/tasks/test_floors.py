@@ -20,10 +20,10 @@ def table(train, test):
 def test_regression_floors_by_hand():
     test = np.array([40.0, 50.0, 60.0, 90.0])
     found = floors(load_metric("mae"), "mae", VALUE, table([10.0, 50.0], test), test)
-    assert found["best_constant"].prediction == 55.0  # the median; |15| + |5| + |5| + |35| = 60
+    assert found["best_constant"].prediction == 55.0  # The median; |15| + |5| + |5| + |35| = 60
     assert found["best_constant"].value == 15.0
     assert (found["train_constant"].prediction, found["train_constant"].value) == (30.0, 30.0)
-    # by chance 10 or 50 with equal odds: (50 + 30)/2 expected
+    # Chance gives 10 or 50 with equal odds: (50 + 30)/2 expected.
     assert found["chance"].value == pytest.approx((50 + 17.5) / 2, abs=2.5)
 
 
@@ -49,7 +49,7 @@ def test_classification_floors_by_hand():
     test = np.array([1] * 94 + [0] * 25)
     found = floors(load_metric("f1_macro"), "f1_macro", BINARY, table(["sick"] * 3 + ["well"] * 7, []), test)
     assert found["best_constant"].prediction == "sick"
-    assert found["best_constant"].value == pytest.approx(94 / 213)  # half of 2*94 / (2*94 + 25)
+    assert found["best_constant"].value == pytest.approx(94 / 213)  # Half of 2*94 / (2*94 + 25)
     assert found["train_constant"].prediction == "well"
     assert found["train_constant"].value == pytest.approx(25 / 144)
     assert 0.35 < found["chance"].value < 0.5

@@ -70,7 +70,7 @@ def sklearn_means(truth, scores):
 def test_every_resample_is_scikit_learns_mean_over_the_classes_it_has(seed):
     truth, scores = tables(seed=seed)
     rng = np.random.default_rng(seed)
-    weights = rng.multinomial(60, np.full(60, 1 / 60), size=150)  # more than a block of resamples
+    weights = rng.multinomial(60, np.full(60, 1 / 60), size=150)  # More than a block of resamples
     drawn = load_metric("auroc_macro").compute_resamples(truth, scores, weights.astype(float))
     for number in range(0, 150, 10):
         rows = np.repeat(np.arange(60), weights[number])
@@ -133,7 +133,7 @@ def test_a_class_that_no_row_has_is_left_out_of_the_mean():
 def test_groups_are_compared_over_the_same_classes():
     truth, scores = tables(n=120, unmeasured=0)
     truth[:, 3] = 0
-    truth[:2, 3] = 1  # one man's
+    truth[:2, 3] = 1  # Recordings of one man.
     predictions, references, _ = joined(truth, scores)
     result = score(predictions, references, ResultContext(resamples=50))
     men = np.arange(120) // 2 % 2 == 0
@@ -211,7 +211,7 @@ def test_numbers_of_decisions_are_scikit_learns(seed):
     rng = np.random.default_rng(seed)
     truth, scores = tables(n=int(rng.integers(8, 60)), seed=seed, unmeasured=rng.choice([0, 0.1, 0.5]))
     answers = (scores >= rng.random(4)).astype(float)
-    answers[:, seed % 4] *= seed % 3 > 0  # a class that nobody is given
+    answers[:, seed % 4] *= seed % 3 > 0  # A class that nobody is given
     expected = by_scikit_learn(truth, answers)
     formula = load_formula("multilabel_f1")
     found, each = formula.compute(truth, answers), formula.compute(truth, answers, average=None)

@@ -33,7 +33,7 @@ class Written:
     Attributes:
         versions: Component -> version.
         cases: Case -> `components` and `sketch`.
-        machine: What decided the last digits when the file was written.
+        machine: Facts that decided the last digits when the file was written.
     """
 
     versions: dict[str, str]

@@ -83,7 +83,7 @@ def test_a_version_that_was_counted_up_asks_for_all_its_cases(another_file, monk
     change_reader(monkeypatch, "2")
     assert all("give this case too" in line for line in rewrite(["reader still"]))
     written = Written.read()
-    for name, entry in written.cases.items():  # as if no other case had this reader
+    for name, entry in written.cases.items():  # As if no other case had this reader.
         if name != "reader still":
             entry["components"] = [one for one in entry["components"] if one != "reader still"]
     another_file.write_text(components.as_text(written))

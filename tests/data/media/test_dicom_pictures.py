@@ -109,7 +109,7 @@ def test_the_real_palette(real):
     expected = np.stack([(table >> 8)[stored] for table in tables], axis=-1)
     clip = read_clip(path)
     np.testing.assert_array_equal(clip.frames[0], expected)
-    assert clip.frames[0, 5, 5, 2] > clip.frames[0, 5, 5, 0] + 30  # the title bar is blue
+    assert clip.frames[0, 5, 5, 2] > clip.frames[0, 5, 5, 0] + 30  # The title bar is blue
 
 
 def test_the_real_big_endian_picture_by_planes(real):
@@ -159,7 +159,7 @@ RAMP = np.arange(256, dtype=np.uint8).reshape(1, 16, 16)
 
 
 def test_eight_bits_stay_as_they_are_and_monochrome1_is_turned_round():
-    dim = RAMP // 2  # a dim picture stays dim
+    dim = RAMP // 2  # A dim picture stays dim
     np.testing.assert_array_equal(levels(dicom_bytes(dim)), dim)
     np.testing.assert_array_equal(levels(dicom_bytes(dim, "MONOCHROME1")), 255 - dim)
     np.testing.assert_array_equal(levels(dicom_bytes(dim, RescaleSlope=1, RescaleIntercept=0)), dim)

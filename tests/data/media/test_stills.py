@@ -80,7 +80,7 @@ def test_what_is_transparent_lies_on_black(frame):
 
 def test_a_photo_stands_upright(frame):
     exif = Image.Exif()
-    exif[0x0112] = 6  # to be turned a quarter clockwise
+    exif[0x0112] = 6  # Frames to be turned a quarter clockwise.
     content = encoded(Image.fromarray(frame), "JPEG", exif=exif)
     expected = cv2.imdecode(np.frombuffer(content, np.uint8), cv2.IMREAD_COLOR)[..., ::-1]
     assert expected.shape == (40, 30, 3)

@@ -186,7 +186,7 @@ def test_the_signal_has_no_jumps():
     for truth in KINDS.values():
         for seed in SEEDS:
             steps = np.abs(np.diff(ecg_signal(replace(truth, seed=seed, heart_rate=100), fs=2000, noise=False), axis=0))
-            assert steps.max() < 0.12  # mV in half a millisecond
+            assert steps.max() < 0.12  # MV in half a millisecond
 
 
 def test_the_same_truth_gives_the_same_signal_and_another_seed_another_one():

@@ -44,8 +44,8 @@ def test_sequences_run_from_diastole_to_systole_and_masks_give_the_ejection_frac
             fractions.add(info["EF"])
             stem = f"{folder.name}_{view}"
             sequence, masks = (nibabel.load(folder / f"{stem}_half_sequence{suffix}.nii.gz") for suffix in ("", "_gt"))
-            rows = 288 if folder.name == "patient0002" else 144  # whose pixels are half as high
-            assert sequence.shape == masks.shape == (176, rows, int(info["NbFrame"]))  # x, y, time
+            rows = 288 if folder.name == "patient0002" else 144  # Frames whose pixels are half as high.
+            assert sequence.shape == masks.shape == (176, rows, int(info["NbFrame"]))  # X, y, time
             width, height = masks.header.get_zooms()[:2]
             assert width / height == pytest.approx(rows / 144)
             pictures, labels = np.asarray(sequence.dataobj), np.asarray(masks.dataobj)

@@ -106,7 +106,7 @@ def test_code15_parts_hold_the_exams_of_the_table(exams, shared):
         for exam, tracing in zip(ids, tracings[:-1], strict=False):
             used = np.flatnonzero(tracing.any(axis=1))
             seen.append(len(used))
-            assert used[0] == 4095 - used[-1]  # the same padding on both sides
+            assert used[0] == 4095 - used[-1]  # The same padding on both sides
             expected = ecg_signal(truths[exam], fs=400, seconds=len(used) / 400)
             np.testing.assert_array_equal(tracing[used[0] : used[-1] + 1], expected)
     assert set(seen) == {2934, 4096}
@@ -119,4 +119,4 @@ def test_code15_labels_tell_the_truth(exams):
     assert table[["1dAVb", "RBBB", "LBBB"]].any(axis=1).tolist() == [truth.cd for truth in truths]
     assert table["is_male"].tolist() == [truth.sex == "M" for truth in truths]
     assert not (table["normal_ecg"] & table[["AF", "1dAVb", "RBBB", "LBBB"]].any(axis=1)).any()
-    assert table.groupby("patient_id")["death"].count().eq(1).all()  # known at the first exam only
+    assert table.groupby("patient_id")["death"].count().eq(1).all()  # Known at the first exam only

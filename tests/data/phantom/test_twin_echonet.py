@@ -68,7 +68,7 @@ def test_dynamic_tracings_give_the_ejection_fraction_by_discs(dynamic):
             lengths = np.hypot(lines[:, 0] - lines[:, 2], lines[:, 1] - lines[:, 3])
             volumes.append((lengths[1:] ** 2).sum() * lengths[0])
             assert len(lines) == 21
-        smallest, largest = volumes  # end-systole is listed first
+        smallest, largest = volumes  # End-systole is listed first
         assert rows["Frame"].iloc[-1] == 0
         assert 100 * (1 - smallest / largest) == pytest.approx(table.loc[name.removesuffix(".avi"), "EF"], abs=6)
 
@@ -89,7 +89,7 @@ def test_pediatric_lists_its_videos(pediatric):
         assert bmi.dropna().between(10, 35).all()
         assert frames_of(pediatric / view / "Videos" / table["FileName"][0]).shape[1:] == (112, 112)
     both = [set(pd.read_csv(pediatric / view / "FileList.csv")["FileName"].str[:21]) for view in ("A4C", "PSAX")]
-    assert both[0] == both[1]  # every visit has both views
+    assert both[0] == both[1]  # Every visit has both views
 
 
 def test_pediatric_tracings_are_points_of_polygons_or_say_that_a_phase_is_missing(pediatric):

@@ -15,9 +15,9 @@ from cardiobench.results.analysis_result import AnalysisResult
 from tests.protocols.analyses import study_of
 from tests.protocols.conftest import REGRESSION, task_data
 
-EF = dataclasses.replace(REGRESSION, name="phantom_echo/ef")  # whose prompts there are
-ARC = 0.5  # radians that the prompts' numbers 0 to 100 span
-N, NOISE = 6000, 8.0  # recordings; standard deviation of what the picture shows around the truth, in points
+EF = dataclasses.replace(REGRESSION, name="phantom_echo/ef")  # Tasks with prompts.
+ARC = 0.5  # Radians that the prompts' numbers 0 to 100 span
+N, NOISE = 6000, 8.0  # Recordings; standard deviation of what the picture shows around the truth, in points
 
 
 class Pair:
@@ -55,13 +55,13 @@ def drawn():
 def test_r_is_what_theory_gives(drawn):
     finding = Alignment().analyze(study_of(drawn, resamples=200), Pair())
     found = finding.values["text_axis_pearson"]
-    # truth of deviation 10 seen through noise of deviation 8: r = 10 / sqrt(10^2 + 8^2)
+    # Truth of deviation 10 seen through noise of deviation 8: r = 10 / sqrt(10^2 + 8^2)
     assert found.value == pytest.approx(10 / np.hypot(10, NOISE), abs=0.02)
     assert found.low < found.value < found.high and found.n_patients == N // 2
     assert found.high - found.low < 0.05
     assert finding.values["explained_variance"].value > 0.95, "an arc this short is almost a line"
     assert finding.values["p_value"].value < 0.002
-    # the axis points along the second coordinate, upwards with the number
+    # The axis points along the second coordinate, upwards with the number
     along = finding.tables["recordings"]["along"].to_numpy()
     np.testing.assert_allclose(along, drawn.features[:, 1], atol=1e-6)
 
@@ -80,7 +80,7 @@ def test_zero_shot_has_the_error_that_theory_gives(drawn):
     """The nearest prompts lie around the number that is shown, so the error is the noise's: NOISE x sqrt(2 / pi)."""
     lines = np.arange(1500)
     answers = ZeroShot().predict_numbers(drawn, Pair(), prompts(EF)[0]["templates"], lines, "per_frame_median")
-    inside = (answers > 12) & (answers < 88)  # at the ladder's ends the nearest prompts lie on one side
+    inside = (answers > 12) & (answers < 88)  # The nearest prompts lie on one side at the ladder's ends.
     error = np.abs(answers - drawn.labels[lines])[inside].mean()
     assert error == pytest.approx(NOISE * np.sqrt(2 / np.pi), rel=0.06)
 

@@ -106,7 +106,7 @@ def test_a_hundred_recordings_are_enough_to_find_one_token_of_thirty():
     rng = np.random.default_rng(0)
     tokens = rng.normal(size=(600, 1, 64)) / 2 + rng.normal(size=(600, 30, 64))
     marked = rng.random(600) < 0.5
-    tokens[np.flatnonzero(marked), rng.integers(0, 30, marked.sum())] += rng.normal(size=64)  # a direction, 8 long
+    tokens[np.flatnonzero(marked), rng.integers(0, 30, marked.sum())] += rng.normal(size=64)  # A direction, 8 long
     split = ["train"] * 100 + ["validation"] * 50 + ["test"] * 450
     data = task_data(BINARY, list(tokens), np.where(marked, "yes", "no"), split)
     area, of_mean = (

@@ -145,7 +145,7 @@ def test_two_equal_probabilities_are_an_answer_of_the_positive_class():
 
 
 def test_median_iqr_and_the_best_cell_by_hand():
-    # quartiles of 0, 1, 2, 3, 4 by linear ranks: 1, 2, 3
+    # Quartiles of 0, 1, 2, 3, 4 by linear ranks: 1, 2, 3
     assert median_and_iqr(np.array([4.0, 0, 2, 1, 3])) == (2.0, 2.0)
     assert best_by_median({"a": (0.8, 0.1), "b": (0.9, 0.3), "c": (0.9, 0.2)}) == "c"
     assert best_by_median({"a": (0.8, 0.1), "b": (0.8, 0.1)}) == "a"

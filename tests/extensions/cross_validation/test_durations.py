@@ -54,11 +54,11 @@ def test_a_cell_is_priced_by_those_most_like_it():
 def test_what_is_announced_is_right_within_a_factor_of_two_once_the_first_of_each_kind_is_done(jobs):
     """Cells on a clock of their own: their costs are unlike those of the table, and do not grow in proportion to the records."""
     rng = np.random.default_rng(0)
-    costs = dict(zip(UNIT_COSTS, (300.0, 2.0, 40.0, 90.0, 0.5), strict=True))  # seconds of a cell of 499 records
+    costs = dict(zip(UNIT_COSTS, (300.0, 2.0, 40.0, 90.0, 0.5), strict=True))  # Seconds of a cell of 499 records
     growth = {"xgboost": 0.7, "forest": 1.15}
     made = DurationEstimator(PROTOCOL)
     ratios = []
-    for largest in (7000, 15_000, 5200):  # records of the largest size of three datasets, two tasks each
+    for largest in (7000, 15_000, 5200):  # Records of the largest size of three datasets, two tasks each
         records = {"XS": 499, "S": 2499, "M": 4999, "L": largest}
         variants = [f"{size}.{name}" for _ in range(2) for size in records for name in costs]
         turns = [variants[position] for position in one_of_each_first(variants)]

@@ -12,7 +12,7 @@ def test_coverage_by_hand():
     """A frame of 2 x 4 in a square of 4 x 4: its two rows lie in the middle, and 2 x 2 cells have 2 x 2 pixels each."""
     mask = np.array([[1, 1, 0, 2], [1, 0, 0, 0]], dtype=np.uint8)
     covered = CellGrid(Letterbox(2, 4), WHOLE_SQUARE, 2, 2).coverage(mask, 2)
-    np.testing.assert_allclose(covered[0, 0], [0.5, 0.5, 0])  # two pixels of the frame, two of the black margin
+    np.testing.assert_allclose(covered[0, 0], [0.5, 0.5, 0])  # Two pixels of the frame, two of the black margin
     np.testing.assert_allclose(covered[0, 1], [0.75, 0, 0.25])
     np.testing.assert_allclose(covered[1, 0], [0.75, 0.25, 0])
 

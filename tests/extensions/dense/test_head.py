@@ -36,7 +36,7 @@ def test_points_from_maps():
     assert np.unravel_index(maps[..., 0].argmax(), (24, 32)) == (6, 10)
     np.testing.assert_allclose(peaks(maps[..., :2]), points[:2], atol=0.25)
     one = np.zeros((5, 5, 1))
-    one[0, 4] = 1.0  # at the corner, where the window is cut
+    one[0, 4] = 1.0  # Point at the corner, where the window is cut.
     np.testing.assert_array_equal(peaks(one), [[4, 0]])
 
 

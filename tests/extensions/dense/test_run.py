@@ -74,7 +74,7 @@ def test_what_runs_without_being_named():
 def test_a_changed_option_is_another_result(tmp_path):
     settings = config(tmp_path, models=("cardiobench/random-vit",), tasks=(MASKS,), limit=4)
     first = run(settings)
-    assert "random_vit" not in first.results[0].floors  # it is the model
+    assert "random_vit" not in first.results[0].floors  # It is the model
     fewer = dataclasses.replace(settings, options={"dense": {"penalties": [0.1], "train_frames": 4}})
     other = run(fewer)
     assert other.results[0].stamp["key"] != first.results[0].stamp["key"]
@@ -131,8 +131,8 @@ def test_every_twin_with_every_kind_of_model(name, releases, tmp_path, monkeypat
         what = {"models": (str(tiny_open_clip(tmp_path / "org" / "clip")),)}
     elif name in VIDEO:
         (tmp_path / "files").mkdir()
-        monkeypatch.setattr("cardiobench.report.markdown.write_markdown", lambda *_: [])  # drawn for the others
-    stiff = 10.0 if name in VIDEO else 0.01  # masks in one piece: others have no volume to draw
+        monkeypatch.setattr("cardiobench.report.markdown.write_markdown", lambda *_: [])  # Drawn for the others
+    stiff = 10.0 if name in VIDEO else 0.01  # Masks in one piece: others have no volume to draw
     what["options"] = {"dense": {"penalties": [stiff], "ridge_penalties": [stiff], "further": ["clip", "ridge"]}}
     with smaller_networks():
         if name in VIDEO:

@@ -22,7 +22,7 @@ def problem(n=40, grid=(2, 2), width=5, s=1, k=3):
 def test_against_scikit_learn():
     """One place, one cell: logistic regression without an intercept, on the same standardised tokens and offset."""
     tokens, targets = problem(n=200, grid=(1, 1), k=2)
-    targets[:, :, :, 0], targets[:, :, :, 1] = 0.5, 0.5  # a prior without any preference
+    targets[:, :, :, 0], targets[:, :, :, 1] = 0.5, 0.5  # A prior without any preference
     start = prior_head(tokens, targets, (1, 1))
     labels = (tokens[:, 0, 0, 0] + 0.3 * RNG.normal(size=200) > 0).astype(int)
     hard = np.eye(2, dtype=np.float32)[labels].reshape(200, 1, 1, 2)
@@ -38,7 +38,7 @@ def test_gradient(over):
     tokens, targets = problem(n=6, s=2)
     if over == "places":
         targets = targets / targets.sum(axis=(1, 2), keepdims=True)
-        targets[0, :, :, 1] = 0  # a point that one frame does not show
+        targets[0, :, :, 1] = 0  # A point that one frame does not show
     objective = Objective(prior_head(tokens, targets, (2, 2), over), tokens, targets)
     weights = RNG.normal(size=(5, 12)) * 0.3
     _, gradient = objective(weights, 0.1)

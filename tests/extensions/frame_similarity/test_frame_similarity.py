@@ -31,7 +31,7 @@ def test_by_hand():
     finding = found([2 * at(0, 60, 120), at(90, 90, 90)], ["a", "b"])
     assert finding.tables["clips"]["mean_cosine"].tolist() == pytest.approx([0.5 / 3, 1.0])
     assert finding.values["frames of a clip"].value == pytest.approx((0.5 / 3 + 1) / 2)
-    # frames at 0, 60 and 120 degrees against 90: cosines 0, cos 30, cos 30
+    # Frames at 0, 60 and 120 degrees against 90: cosines 0, cos 30, cos 30
     assert finding.values["frames between patients"].value == pytest.approx(2 * np.cos(np.pi / 6) / 3)
     matrix = finding.tables["matrix"].pivot(index="frame", columns="other", values="cosine")
     np.testing.assert_allclose(matrix, [[1, 0.75, 0.25], [0.75, 1, 0.75], [0.25, 0.75, 1]], atol=1e-6)

@@ -59,7 +59,7 @@ def cell(views):
 
 
 def test_a_study_keeps_the_images_of_the_views_that_the_model_calls_and_all_of_them_where_it_calls_none():
-    rows = pd.DataFrame({"study_id": ["a", "a", "a", "b", "b"], "view": "PLAX"})  # the true view plays no part
+    rows = pd.DataFrame({"study_id": ["a", "a", "a", "b", "b"], "view": "PLAX"})  # The true view plays no part
     data = TaskData(TASK, rows, None, "mean")
     output = ProtocolOutput(np.arange(5), np.arange(10).reshape(5, 2) / 10, {}, refits=(np.ones((5, 2)),))
     kept = apply(cell(["PLAX", "A4C", "PSAX", "Other", "A2C"]), data, output, "")

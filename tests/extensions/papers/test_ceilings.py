@@ -30,6 +30,6 @@ def test_ceilings_of_two_cardiologists_from_their_counts_of_827_ecgs(task, both,
     assert ceilings["kappa"].low == pytest.approx(cohen_kappa_score(first, second), abs=6e-4)
     values = []
     for truth, answer in ((first, second), (second, first)):
-        weight = [1 / truth.count(label) for label in truth]  # classes of equal size
+        weight = [1 / truth.count(label) for label in truth]  # Classes of equal size
         values.append(f1_score(truth, answer, average="macro", sample_weight=weight))
     assert (ceilings["f1_macro"].low, ceilings["f1_macro"].high) == pytest.approx(sorted(values), abs=6e-4)

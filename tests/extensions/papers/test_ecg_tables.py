@@ -266,7 +266,7 @@ def test_figure_1_has_a_bar_per_model_and_label():
     assert shared_dimensions(others).empty
 
 
-@pytest.mark.filterwarnings("error:constrained_layout")  # of a legend wider than the figure
+@pytest.mark.filterwarnings("error:constrained_layout")  # Names of a legend wider than the figure.
 def test_the_papers_layout_has_figure_1_with_the_numbers_behind_it(tmp_path):
     analysis = record(FOUNDER, "af", overlap_at_50=0.42, chance_at_50=0.05, shuffled_at_50=0.4)
     analysis.save(tmp_path / "m" / "r" / "representation" / "ecg__af.json")

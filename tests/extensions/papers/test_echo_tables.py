@@ -43,7 +43,7 @@ def test_table_1_has_floors_ours_and_the_published_numbers():
     assert table["org/one (zero_shot)"]["camus/ef ↓"] == GridCell("10.00", 10.0, 1)
     assert table["org/two (zero_shot)"]["camus/ef ↓"].place == 2
     assert table["org/two (zero_shot)"]["tmed2/as ↑"].text == "44.13 ∅"
-    # arXiv:2510.00520, Table 1: EchoCLIP 9.83, SigLIP2 9.28 (the best) on CAMUS.
+    # ArXiv:2510.00520, Table 1: EchoCLIP 9.83, SigLIP2 9.28 (the best) on CAMUS.
     assert table["EchoCLIP, published"]["camus/ef ↓"] == GridCell("9.83", 9.83, 2)
     assert table["SigLIP2, published"]["camus/ef ↓"].place == 1
     assert rows(second)["org/one (probe)"]["tmed2/as ↑"].text == "90.00"

@@ -64,7 +64,7 @@ def test_published_tasks_exist():
     assert {row.task for row in published_scores()} - across_datasets <= known
 
 
-# negatives and positives of the test split as published, and macro F1 of answering either to everything
+# Negatives and positives of the test split as published, and macro F1 of answering either to everything
 @pytest.mark.parametrize(
     ("task", "counts", "percent"),
     [

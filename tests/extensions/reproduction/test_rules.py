@@ -63,7 +63,7 @@ def test_a_probability_that_is_no_number(inputs, folder):
         counted = next(f for file, f in made.frames.items() if "pred" in file)
         assert (
             scores["n"].iloc[0] < counted.drop(columns="model").sum(axis=1).iloc[0]
-        )  # counted before they are dropped
+        )  # Counted before they are dropped
 
 
 def test_an_answer_that_is_no_number(inputs):

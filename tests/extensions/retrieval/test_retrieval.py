@@ -161,7 +161,7 @@ def test_recordings_with_equal_captions_are_equally_right():
     finding = Retrieval().analyze(study_of(data, resamples=20), reader)
     recall = finding.tables["recall"].set_index(["gallery", "direction", "measure"])
     assert (recall.loc[retrieval.ACROSS]["value"] == 1).all()
-    # two captions to find one among; three recordings of which two, two and one are right
+    # Two captions to find one among; three recordings of which two, two and one are right
     assert recall.loc[(retrieval.ACROSS, retrieval.TO_TEXT, "recall_at_1"), "chance"] == pytest.approx(1 / 2)
     assert recall.loc[(retrieval.ACROSS, retrieval.TO_IMAGE, "recall_at_1"), "chance"] == pytest.approx((2 + 2 + 1) / 9)
 
@@ -184,7 +184,7 @@ def test_ranks_do_not_depend_on_how_many_queries_are_compared_at_once(direction,
     same = np.array([[one.text == other.text for other in captions] for one in captions])
     if (
         direction == retrieval.TO_IMAGE
-    ):  # by hand: one plus the wrong recordings that are nearer than the nearest right one
+    ):  # By hand: one plus the wrong recordings that are nearer than the nearest right one.
         best = np.where(same, cosines, -np.inf).max(axis=1)
         np.testing.assert_array_equal(ranks, 1 + ((cosines >= best[:, None]) & ~same).sum(axis=1))
 

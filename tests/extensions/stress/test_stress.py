@@ -64,7 +64,7 @@ def test_reversing_and_losing_frames(numbered):
 def test_brightness_by_hand():
     pixels = clip(np.array([0, 50, 100, 200])[None, None, :, None] * np.ones((1, 1, 4, 3)))
     assert echo.gain(pixels, 0.5, rng()).frames[0, 0, :, 0].tolist() == [0, 75, 150, 255]
-    # the mean of what is lit is (50 + 100 + 200) / 3 = 116.7; half the distance to it
+    # The mean of what is lit is (50 + 100 + 200) / 3 = 116.7; half the distance to it
     assert echo.contrast(pixels, 0.5, rng()).frames[0, 0, :, 0].tolist() == [0, 83, 108, 158]
 
 

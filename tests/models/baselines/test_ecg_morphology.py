@@ -76,7 +76,7 @@ def test_rate_and_rhythm_by_hand():
     regular = rhythm(np.arange(10) * 0.8)
     assert regular["rate"] == pytest.approx(1.25)
     assert [regular[name] for name in ("rr_sd", "rmssd", "pnn50", "entropy", "premature")] == pytest.approx([0] * 5)
-    times = np.cumsum([0, 1.0, 0.7, 1.3, 1.0])  # intervals 1, .7, 1.3, 1; steps -.3, .6, -.3
+    times = np.cumsum([0, 1.0, 0.7, 1.3, 1.0])  # Intervals 1, .7, 1.3, 1; steps -.3, .6, -.3
     by_hand = rhythm(times)
     assert by_hand["rr_mean"] == pytest.approx(1.0)
     assert by_hand["rmssd"] == pytest.approx(np.sqrt((0.09 + 0.36 + 0.09) / 3))

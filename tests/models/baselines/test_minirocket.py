@@ -101,7 +101,7 @@ def test_sets_of_leads():
     sets = lead_sets(np.random.default_rng(0), 4000, 12)
     sizes = sets.sum(axis=1)
     assert sizes.min() == 1 and sizes.max() == 9
-    # log-uniform on [1, 10): P(1) = log10(2) = 0.301, P(9) = 1 - log10(9) = 0.046
+    # Log-uniform on [1, 10): P(1) = log10(2) = 0.301, P(9) = 1 - log10(9) = 0.046
     assert np.mean(sizes == 1) == pytest.approx(0.301, abs=0.03)
     assert np.mean(sizes == 9) == pytest.approx(0.046, abs=0.015)
     np.testing.assert_allclose(sets.mean(axis=0), sizes.mean() / 12, atol=0.03)

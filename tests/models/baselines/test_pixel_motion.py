@@ -44,7 +44,7 @@ def test_the_area_of_a_beating_disc():
     assert features["cavity_otsu_first"] == pytest.approx(np.pi * 16**2 / sector, rel=0.06)
     assert features["cavity_otsu_extreme_change"] == pytest.approx(1 - (10 / 16) ** 2, abs=0.04)
     assert features["cavity_otsu_volume_change"] == pytest.approx(1 - (10 / 16) ** 3, abs=0.04)
-    assert np.argmax(features["cavity_otsu_rhythm"][:8]) == 1  # two beats a clip
+    assert np.argmax(features["cavity_otsu_rhythm"][:8]) == 1  # Two beats a clip
     assert features["cavity_otsu_rhythm"][8] == pytest.approx(0.2)
 
 
@@ -89,7 +89,7 @@ def test_cavity_is_the_connected_dark_region_in_the_middle():
     sector = np.ones((SIZE, SIZE), dtype=bool)
     dark = np.zeros((3, SIZE, SIZE), dtype=bool)
     dark[:2, 28:36, 28:38] = True  # 80 pixels in the middle of two frames
-    dark[0, 5:10, 5:10] = True  # something dark far away, in the first only
+    dark[0, 5:10, 5:10] = True  # Something dark far away, in the first only.
     mean = np.ones((SIZE, SIZE))
     mean[32, 32] = 0
     np.testing.assert_allclose(cavity_area(dark, sector, mean) * SIZE**2, [80, 80, 0])

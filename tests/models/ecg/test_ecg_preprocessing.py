@@ -51,7 +51,7 @@ def test_ecgfounder_is_the_published_code():
     close(np.concatenate([clean[:60], clean[-60:]]).T, stored["filtered_edges"], 1e-6)
     close(ecgfounder.prepare(signal, FS, "filtered")[0, :, ::4], stored["filtered_zscored[:, ::4]"], 1e-5)
     close(ecgfounder.prepare(signal, FS, "zscore")[0, :, ::8], stored["zscore_only[:, ::8]"], 1e-5)
-    mimic = signal[:, [0, 1, 2, 3, 5, 4, *range(6, 12)]]  # aVF before aVL: the golden run put them right first
+    mimic = signal[:, [0, 1, 2, 3, 5, 4, *range(6, 12)]]  # AVF before aVL: the golden run put them right first
     close(ecgfounder.prepare(mimic, FS)[0, :, ::16], stored["mimic_reordered_filtered_zscored[:, ::16]"], 1e-5)
     shorter = golden.input((12, 4000), "ecg", "ecgf400").T
     close(ecgfounder.resampled(shorter, 5000).T[:, ::8], stored["resample_4000_to_5000[:, ::8]"], 1e-6)
@@ -91,7 +91,7 @@ def test_windows():
 
 def test_a_constant_lead_of_ecg_fm_is_zero_whatever_its_value():
     signal = sine(3)
-    signal[:, 4] = 0.1  # its mean is not exactly 0.1 in binary, its spread not exactly 0
+    signal[:, 4] = 0.1  # Its mean is not exactly 0.1 in binary, its spread not exactly 0
     ready = ecg_fm.standardised(signal)
     assert not ready[:, 4].any()
     others = np.delete(ready, 4, axis=1)

@@ -114,7 +114,7 @@ def test_the_released_code_answers_stenosis_from_another_section(prime, echoprim
     for encoder, section in ((prime.encoder, "Aortic Valve"), (released, "Atrial Septum")):
         row = fake.SECTIONS.index(section)
         shares[section] = [share_of_nearest(study, row, echoprime) for study in several]
-        # straight lines through (0, 0), the published cut (0.78, 0.5) and (1, 1)
+        # Straight lines through (0, 0), the published cut (0.78, 0.5) and (1, 1)
         expected = [0.5 * s / 0.78 if s <= 0.78 else 0.5 + 0.5 * (s - 0.78) / 0.22 for s in shares[section]]
         np.testing.assert_allclose(encoder.predict_native("as", several), expected, atol=1e-12)
     assert np.count_nonzero(np.not_equal(*shares.values())) >= 6
@@ -239,7 +239,7 @@ def test_answers_of_panecho(pan):
     effusion = 1 - 1 / (1 + np.exp(-raw("pericardial-effusion")[:, 0]))
     np.testing.assert_allclose(answers["pericardial-effusion"][:, 0], effusion, atol=1e-6)
     np.testing.assert_allclose(pan.predict_native("effusion_modlarge", units)[1:], effusion[3:], atol=1e-6)
-    # classes in alphabetical order: Mild, Moderate|Severe, None|Trace; Mildly, Moderately|Severely, Normal
+    # Classes in alphabetical order: Mild, Moderate|Severe, None|Trace; Mildly, Moderately|Severely, Normal
     leak, size = (
         np.exp(raw(name)) / np.exp(raw(name)).sum(axis=1, keepdims=True) for name in ("MVRegurgitation", "LASize")
     )

@@ -19,7 +19,7 @@ class Case:
     build: Any
     outputs: Any
     mapping: Any = dict
-    formulas: Any = dict  # entries that the golden weights do not have: fixed tables
+    formulas: Any = dict  # Entries that the golden weights do not have: fixed tables
     left_out: frozenset = frozenset()
 
 

@@ -68,7 +68,7 @@ def test_same_convolution_counts_samples_by_rounding_up_and_pads_the_odd_zero_to
     layer = net1d.SameConv1d(1, 1, 16, 2)
     torch.nn.init.zeros_(layer.conv.bias)
     torch.nn.init.zeros_(layer.conv.weight)
-    layer.conv.weight.data[0, 0, 0] = 1  # passes on the first sample under the kernel
+    layer.conv.weight.data[0, 0, 0] = 1  # Passes on the first sample under the kernel
     ramp = torch.arange(1.0, 6)[None, None]  # 1 2 3 4 5: 3 outputs, 15 zeros of padding, 7 on the left
     assert layer(ramp)[0, 0].tolist() == [0, 0, 0]
     layer.conv.weight.data.zero_()

@@ -103,8 +103,8 @@ def test_panecho_from_frames_on_by_hand(drawn_panecho):
         frames = layer.norm2(frames + layer.linear2(layer.linear1(frames).relu()))
     torch.testing.assert_close(network(clip), frames.mean(dim=1), rtol=1e-4, atol=1e-4)
     table = panecho.time_code()[0]
-    assert table[5, 0].item() == pytest.approx(-0.9589243, abs=1e-6)  # sin 5
-    assert table[5, 1].item() == pytest.approx(0.2836622, abs=1e-6)  # cos 5
+    assert table[5, 0].item() == pytest.approx(-0.9589243, abs=1e-6)  # Sin 5
+    assert table[5, 1].item() == pytest.approx(0.2836622, abs=1e-6)  # Cos 5
     assert table[7, 384].item() == pytest.approx(0.0699428, abs=1e-6)  # sin(7 / 10000^(1/2))
 
 

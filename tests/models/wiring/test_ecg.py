@@ -13,7 +13,7 @@ from tests.models.golden import Golden
 from tests.models.wiring.conftest import entering
 
 # Leads of known frequency and height.
-HEIGHTS = 0.2 + 0.1 * np.arange(12)  # mV
+HEIGHTS = 0.2 + 0.1 * np.arange(12)  # MV
 FREQUENCIES = 3.0 + 3.0 * np.arange(12)  # Hz, whole cycles in ten seconds
 ABOVE = 180.0  # Hz, in every lead: has to vanish where the network's rate is below 360 Hz
 

@@ -132,7 +132,7 @@ def test_pixel_motion_measures_all_colours_of_a_bright_square(loaded):
     frames[:, :32, :32] = (200, 100, 0)
     encoder = loaded("cardiobench/pixel-motion")
     vector = encoder.transform(seen_by(encoder, frames))[0].numpy()
-    start = 5 + 8 + 8 + 16  # aspect, frames, otsu, colour, sector; rows, columns, histogram
+    start = 5 + 8 + 8 + 16  # Aspect, frames, otsu, colour, sector; rows, columns, histogram
     picture = vector[start : start + 64].reshape(8, 8)
     np.testing.assert_allclose(picture[:3, :3], 100 / 255, atol=1e-5)
     np.testing.assert_allclose(picture[5:, 5:], 0, atol=1e-5)
