@@ -96,7 +96,7 @@ def _volume_and_sides(file: MediaFile) -> tuple[np.ndarray, tuple[float, float]]
     nibabel = require("nibabel", "reading NIfTI")
     logging.getLogger("nibabel.global").setLevel(
         logging.CRITICAL
-    )  # nibabel prints its repairs without the file's name.
+    )  # The repairs that nibabel prints lack the file's name.
     errors = (
         nibabel.filebasedimages.ImageFileError,
         nibabel.spatialimages.HeaderDataError,
