@@ -153,7 +153,7 @@ def describe(device: torch.device) -> str:
 
 
 def _processor() -> str:
-    with suppress(OSError):  # not Linux
+    with suppress(OSError):  # Not Linux.
         for line in Path("/proc/cpuinfo").read_text("utf-8", "replace").splitlines():
             if line.startswith("model name"):
                 return line.partition(":")[2].strip()
@@ -167,7 +167,7 @@ def _reset_peak(device: torch.device) -> bool:
         return True
     try:
         Path("/proc/self/clear_refs").write_text(RESET_PEAK)
-    except OSError:  # not Linux, or not allowed
+    except OSError:  # Not Linux, or not allowed.
         return False
     return device.type == "cpu" and _peak(device) is not None
 

@@ -1,4 +1,4 @@
-"""The file of a shard: its bytes, whether they are those that were written, and what its metadata states."""
+"""File of a shard: its bytes, their checksum, and its metadata."""
 
 from functools import cache
 from pathlib import Path
@@ -23,5 +23,5 @@ def is_whole(shard: Path, state: tuple[int, ...]) -> bool:
 
 
 def metadata(table: pa.Table) -> dict[str, str]:
-    """Return what the metadata of a shard's table states."""
+    """Return the metadata of a shard's table."""
     return {name.decode(): value.decode("utf-8", "replace") for name, value in (table.schema.metadata or {}).items()}

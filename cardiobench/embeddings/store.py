@@ -149,7 +149,7 @@ class EmbeddingStore:
         self.damaged: list[Path] = []
         self.library_sets: list[dict[str, str]] = []
         self.costs: dict[Path, Mapping[str, Any]] = {}
-        self._loaded = (0, 0)  # recordings and their bytes
+        self._loaded = (0, 0)  # Recordings and their bytes.
         self._of = f"{model} on {dataset}"
         self._first: tuple[Path, int] | None = None  # A shard with the width of its vectors.
         self.dtype = np.dtype(key.get("dtype", "float32"))
@@ -289,7 +289,7 @@ class EmbeddingStore:
 
     @property
     def cost(self) -> Cost | None:
-        """The cost of encoding what was loaded so far; None where nothing was."""
+        """Cost of encoding the loaded vectors; None before any load."""
         count, size = self._loaded
         return cost_of(tuple(self.costs.values()), self._first[1], size / count) if count and self._first else None
 

@@ -217,7 +217,7 @@ def check(entry: Entry, answers: Mapping[str, bytes], data_dir: Path | None = No
 
 
 def _other_cost(rules: Rules) -> Iterator[str]:
-    """Yield how the cost of a result differs from what the model's card says of width and parameters, read by its defaults."""
+    """Yield differences between the cost of a result and width and parameters on the model's card."""
     cost, card, model = rules.claimed.cost, rules.card, rules.claimed.model
     chosen = model.get("token_pooling") or "", (model.get("preprocessing") or {}).get("variant") or ""
     if (

@@ -32,7 +32,7 @@ def markdown(results: Sequence[ScoreResult]) -> str:
 
 
 def page_cells(result: ScoreResult) -> list[tuple[str, float]]:
-    """Return (text, number to sort by) of parameters, FLOPs and width; NaN for what is absent."""
+    """Return (text, sort key) of parameters, FLOPs and width; NaN for absent values."""
     cost = result.cost
     if cost is None:
         return [("–", math.nan)] * 3

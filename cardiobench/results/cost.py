@@ -1,4 +1,4 @@
-"""Cost of encoding: what a model is, which no device changes, and what was measured on a device, which stands with its name."""
+"""Cost of encoding: facts of the model, independent of the device, and measurements with the name of their device."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -72,7 +72,7 @@ def cost_of(shards: Sequence[Mapping[str, Any]], width: int, size: float) -> Cos
     """Return the cost that shards state together.
 
     Args:
-        shards: What each shard states (`cardiobench.embeddings.cost`); empty mappings of those that state nothing.
+        shards: Cost stated by each shard (`cardiobench.embeddings.cost`); an empty mapping for a shard without it.
         width: Numbers in a vector.
         size: Mean bytes of the stored vectors of a recording.
     """
