@@ -127,6 +127,8 @@ def _plan_facts(plan: ModelPlan) -> list[Fact]:
 
 
 def _model_facts(model: LoadedModel) -> list[Fact]:
+    from cardiobench.models.image import preparation
+
     encoder = model.encoder
     facts = [("revision", model.revision)]
     facts += [("weights read", f"{file}: SHA-256 {digest}") for file, digest in model.weight_files.items()]
@@ -136,6 +138,7 @@ def _model_facts(model: LoadedModel) -> list[Fact]:
         ("frames", _words(vars(sampling)) if sampling else "none: it takes ECGs"),
         ("vector", f"{model.dim} numbers a part; parts of a recording: {model.pooling}"),
         ("precision", model.precision),
+        *(("frames", how) for how in (preparation(encoder),) if how),
         ("text", "prompts can be used" if isinstance(encoder, TextEncoder) else f"no: {_no_text(encoder)}"),
         ("native outputs", ", ".join(encoder.native) if isinstance(encoder, NativeHeads) else "none"),
     ]

@@ -18,7 +18,8 @@ from cardiobench.models.ecg.own_code import signal_encoder
 from cardiobench.models.ecg.signal_settings import SignalSettings
 from cardiobench.models.files import ModelFiles, digest, first_line
 from cardiobench.models.frames import WHOLE, FrameSettings
-from cardiobench.models.image import ImageEncoder, ImageTextEncoder, Prepare, on_device
+from cardiobench.models.grey_levels import Prepare, by_table
+from cardiobench.models.image import ImageEncoder, ImageTextEncoder
 from cardiobench.models.pooling import pool
 from cardiobench.models.processors import (
     Frames,
@@ -127,7 +128,7 @@ def _encoder(
     lean = prepare.without_normalisation()
     prepared: Prepare = prepare
     if lean is not None:
-        network, prepared = on_device(network, prepare, lean, image_processor.image_mean, image_processor.image_std)
+        network, prepared = by_table(network, prepare, lean, image_processor.image_mean, image_processor.image_std)
     facts: dict[str, Any] = {
         "library": "transformers",
         "class": type(model).__name__,

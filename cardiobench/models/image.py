@@ -9,14 +9,13 @@ import torch
 
 from cardiobench.core.errors import BadModel
 from cardiobench.data.media.types import Clip, FrameSampling
+from cardiobench.models.echo.crop import opencv
 from cardiobench.models.frames import KEY_FRAMES, WHOLE, FrameSettings
+from cardiobench.models.grey_levels import Normalised, Prepare, by_table
 from cardiobench.models.network_encoder import NetworkEncoder
-from cardiobench.models.tokens import spatial_tokens
 
 COMPONENT = "encoder image"
 VERSION = 1
-
-Prepare = Callable[[np.ndarray], torch.Tensor]
 
 
 @dataclass(eq=False, kw_only=True)
@@ -136,64 +135,54 @@ class FrameByFrame:
         prepared = [self.transform(Image.fromarray(frame)) for frame in np.ascontiguousarray(frames)]
         if isinstance(prepared[0], torch.Tensor):
             return torch.stack(prepared)
-        return torch.from_numpy(np.stack([np.asarray(picture) for picture in prepared])).permute(0, 3, 1, 2)
+        return _channels_first(np.stack([np.asarray(picture) for picture in prepared]))
 
 
-class Normalised(torch.nn.Module):
-    """A network behind the normalisation of its frames, done where the network is: only a quarter of the bytes travels.
+@dataclass(frozen=True)
+class ResizeAndCrop:
+    """A library's own resizing and cropping of PIL images, without the work that changes nothing.
 
-    uint8 frames (..., 3, h, w) become (frame / 255 - mean) / std; anything else is taken as it comes.
+    Frames whose size is final already pass as they are, and of grey frames one channel is resized: a filter works on each channel
+    by itself.
     """
 
-    def __init__(self, network: torch.nn.Module, mean: Sequence[float], std: Sequence[float]):
-        super().__init__()
-        self.network = network
-        self.offset: torch.Tensor
-        self.scale: torch.Tensor
-        for name, values in (("offset", mean), ("scale", std)):
-            grey = 255 * torch.tensor(values, dtype=torch.float64)
-            self.register_buffer(name, grey.float()[:, None, None], persistent=False)
+    transform: Callable[[Any], Any]
+    _final: dict[tuple[int, int], bool] = field(default_factory=dict, init=False, compare=False, repr=False)
 
-    def normalise(self, parts: torch.Tensor) -> torch.Tensor:
-        """Normalise frames to float32 as the library's own transform does."""
-        return (parts.float() - self.offset) / self.scale if parts.dtype == torch.uint8 else parts
+    frame_wise = True
 
-    def forward(self, parts: torch.Tensor) -> torch.Tensor:
-        """Encode parts (N, ...) as vectors (N, dim)."""
-        return self.network(self.normalise(parts))
+    def __call__(self, frames: np.ndarray) -> torch.Tensor:
+        """Prepare frames uint8 (T, H, W, 3) as uint8 (T, 3, h, w)."""
+        if self._is_final(frames.shape[1:3]):
+            return _channels_first(frames)
+        first, own = frames[..., 0], FrameByFrame(self.transform)
+        if not all(np.array_equal(first, frames[..., channel]) for channel in (1, 2)):
+            return own(frames)
+        small = own(np.ascontiguousarray(first))
+        return small.expand(-1, 3, -1, -1).contiguous()
 
-    def tokens(self, parts: torch.Tensor) -> torch.Tensor:
-        """Encode parts (N, ...) as tokens (N, times, rows, columns, width)."""
-        return spatial_tokens(self.network, self.normalise(parts))
-
-
-Full = Callable[[np.ndarray], torch.Tensor]
+    def _is_final(self, size: tuple[int, int]) -> bool:
+        """Return whether frames of a size come out as they went in, as noise of that size does."""
+        if size not in self._final:
+            noise = np.random.default_rng(0).integers(0, 256, (1, *size, 3), dtype=np.uint8)
+            self._final[size] = torch.equal(FrameByFrame(self.transform)(noise), _channels_first(noise))
+        return self._final[size]
 
 
-def on_device(network: torch.nn.Module, full: Full, lean: Full, mean: Any, std: Any) -> tuple[torch.nn.Module, Full]:
-    """Move the normalisation from the preparation into the network, if the result equals the library's own.
-
-    Args:
-        network: Network that takes normalised parts.
-        full: The library's own preparation.
-        lean: The same without its last step, the normalisation.
-        mean: Per-channel mean used by the normalisation, shape (3,).
-        std: Likewise.
-
-    Returns:
-        (network, preparation): the lean pair where two made-up frames come out the same to 2e-6, else the pair as given
-        (a processor that scales before it resizes, for one).
-    """
-    frames = np.random.default_rng(0).integers(0, 256, (2, 61, 83, 3), dtype=np.uint8)
-    parts, expected = lean(frames), full(frames)
-    if parts.dtype != torch.uint8 or parts.shape != expected.shape:
-        return network, full
-    normalised = Normalised(network, mean, std)
-    same = torch.allclose(normalised.normalise(parts), expected, rtol=0, atol=2e-6)
-    return (normalised, lean) if same else (network, full)
+def _channels_first(frames: np.ndarray) -> torch.Tensor:
+    """Return frames (T, H, W, 3), or (T, H, W) of one channel, as a tensor (T, channels, H, W)."""
+    if frames.ndim == 3:
+        return torch.from_numpy(frames[:, None])
+    planes = np.empty((len(frames), 3, *frames.shape[1:3]), frames.dtype)
+    for frame, channels in zip(frames, planes, strict=True):
+        opencv().split(frame, list(channels))  # Five times as fast as a transposed copy.
+    return torch.from_numpy(planes)
 
 
-def without_normalisation(transform: Any) -> tuple[Any, Any, Any] | None:
+RESIZE_AND_CROP = ("Resize", "CenterCrop", "MaybeConvertMode", "_convert_to_rgb")  # Of grey pictures, in open_clip.
+
+
+def without_normalisation(transform: Any) -> tuple[Prepare, Any, Any] | None:
     """Return a torchvision transform without its last two steps (to tensor, normalise), the mean and the standard deviation.
 
     None when it does not end with them.
@@ -203,16 +192,30 @@ def without_normalisation(transform: Any) -> tuple[Any, Any, Any] | None:
     steps = list(getattr(transform, "transforms", ()))
     if len(steps) < 2 or not isinstance(steps[-1], Normalize) or not type(steps[-2]).__name__.endswith("ToTensor"):
         return None
-    return Compose(steps[:-2]), torch.as_tensor(steps[-1].mean).tolist(), torch.as_tensor(steps[-1].std).tolist()
+    steps, normalise = steps[:-2], steps[-1]
+    names = {getattr(step, "__name__", type(step).__name__) for step in steps}
+    kind = ResizeAndCrop if names <= set(RESIZE_AND_CROP) else FrameByFrame
+    return kind(Compose(steps)), torch.as_tensor(normalise.mean).tolist(), torch.as_tensor(normalise.std).tolist()
 
 
-def picture_by_picture(network: torch.nn.Module, transform: Any) -> tuple[torch.nn.Module, Full]:
-    """Pair a network with a per-image torchvision transform; move the normalisation to the network if the result is equal."""
+def picture_by_picture(network: torch.nn.Module, transform: Any) -> tuple[torch.nn.Module, Prepare]:
+    """Pair a network with a per-image torchvision transform; a table in the network normalises if the result is equal."""
     full, split = FrameByFrame(transform), without_normalisation(transform)
     if split is None:
         return network, full
     geometry, mean, std = split
-    return on_device(network, full, FrameByFrame(geometry), mean, std)
+    return by_table(network, full, geometry, mean, std)
+
+
+def preparation(encoder: Any) -> str:
+    """Say in words how an encoder prepares its frames; "" for an encoder of anything else."""
+    if not isinstance(encoder, ImageEncoder):
+        return ""
+    if isinstance(encoder.network, Normalised):
+        return (
+            "resized and cropped as by its library, then normalised by a table of grey levels (equal to the last bit)"
+        )
+    return "by its library's own processor: its steps are not resize, crop and normalise alone"
 
 
 def stretch(frames: np.ndarray, count: int) -> np.ndarray:

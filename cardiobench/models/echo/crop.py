@@ -58,7 +58,7 @@ def resized(frame: np.ndarray, size: tuple[int, int], how: Literal["cubic", "are
     "cubic" is a cubic convolution (a = -0.75) without antialias. "area" averages boxes where both sides shrink; where one
     grows it is a two-tap blend with places of its own, which is not bilinear (up to 110 grey levels apart on noise).
     """
-    cv2 = _opencv()
+    cv2 = opencv()
     return cv2.resize(frame, size, interpolation=getattr(cv2, FILTERS[how]))
 
 
@@ -70,7 +70,8 @@ def _without(frame: np.ndarray, rows: int, columns: int) -> np.ndarray:
 
 
 @cache
-def _opencv() -> ModuleType:
+def opencv() -> ModuleType:
+    """Import OpenCV and keep it to one thread."""
     try:
         import cv2
     except ImportError as error:

@@ -11,7 +11,8 @@ from cardiobench.models.cards import ModelCard
 from cardiobench.models.echo.encoder import CLIP_SCALE, no_scale
 from cardiobench.models.files import ModelFiles
 from cardiobench.models.frames import frame_settings
-from cardiobench.models.image import ImageTextEncoder, Normalised
+from cardiobench.models.grey_levels import Normalised, torchvision_levels
+from cardiobench.models.image import ImageTextEncoder
 from cardiobench.models.nets.dinotxt import CONTEXT, DinoTxt
 from cardiobench.models.weights import load_exactly, read_weights
 
@@ -93,7 +94,7 @@ def load(card: ModelCard, source: ModelFiles, *, pooling: str = "", variant: str
     return ImageTextEncoder(
         name=card.id,
         revision=source.revision(paths),
-        network=Normalised(network.visual_model, MEAN, STD),
+        network=Normalised(network.visual_model, torchvision_levels(MEAN, STD)),
         text_network=network.text_model,
         tokenize=tokens,
         logit_scale=float(network.logit_scale.detach().exp()),

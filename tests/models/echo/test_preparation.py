@@ -49,7 +49,7 @@ def test_area_shrinks_by_averaging_boxes():
 
 
 def test_without_opencv(monkeypatch):
-    crop._opencv.cache_clear()
+    crop.opencv.cache_clear()
     monkeypatch.setitem(sys.modules, "cv2", None)
     with pytest.raises(MissingExtra, match=r"'opencv-python-headless'.*cardiobench\[models\]"):
         crop.crop_and_scale(np.zeros((8, 8, 3), dtype=np.uint8))

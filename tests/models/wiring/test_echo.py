@@ -11,7 +11,7 @@ import torch
 from PIL import Image
 
 from cardiobench.data.media.types import Clip
-from cardiobench.models.image import Normalised
+from cardiobench.models.grey_levels import Normalised
 from tests.models.golden import Golden
 from tests.models.wiring.conftest import entering
 

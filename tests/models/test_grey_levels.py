@@ -1,0 +1,110 @@
+"""Preparation by resize, crop and a table of grey levels: equal to each library's own preparation to the last bit."""
+
+import numpy as np
+import pytest
+import torch
+
+from cardiobench.models.grey_levels import Normalised
+from cardiobench.models.image import FrameByFrame, ImageEncoder, ResizeAndCrop, picture_by_picture, preparation
+from cardiobench.models.processors import RAW, Frames, WholeClip
+
+MEAN, STD = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)
+SIZES = [(61, 83), (83, 61), (32, 32), (31, 33), (7, 300), (16, 16)]
+
+
+def clip(size, grey):
+    frames = np.random.default_rng(1).integers(0, 256, (3, *size, 3), dtype=np.uint8)
+    return np.repeat(frames[..., 1:2], 3, axis=3) if grey else frames
+
+
+def torchvision_transform(mean=MEAN):
+    from torchvision import transforms as tv
+
+    bicubic = tv.InterpolationMode.BICUBIC
+    return tv.Compose([tv.Resize(32, bicubic), tv.CenterCrop(32), tv.ToTensor(), tv.Normalize(mean, STD)])
+
+
+def open_clip_transform():
+    open_clip = pytest.importorskip("open_clip.transform")
+    config = open_clip.PreprocessCfg(size=32, mean=MEAN, std=STD, interpolation="bicubic", resize_mode="shortest")
+    return open_clip.image_transform_v2(config, is_train=False)
+
+
+def timm_transform(mode="center"):
+    timm = pytest.importorskip("timm.data")
+    return timm.create_transform((3, 32, 32), is_training=False, mean=MEAN, std=STD, crop_pct=0.9, crop_mode=mode)
+
+
+@pytest.mark.parametrize("grey", [False, True])
+@pytest.mark.parametrize("make", [torchvision_transform, open_clip_transform, timm_transform])
+def test_a_transform_of_single_images(make, grey):
+    network, prepare = picture_by_picture(torch.nn.Identity(), make())
+    assert isinstance(network, Normalised) and isinstance(prepare, ResizeAndCrop)
+    for size in SIZES:
+        frames = clip(size, grey)
+        assert prepare(frames).dtype == torch.uint8
+        assert torch.equal(network(prepare(frames)), FrameByFrame(make())(frames)), size
+
+
+@pytest.mark.parametrize("grey", [False, True])
+@pytest.mark.parametrize(
+    "name", ["CLIPImageProcessor", "SiglipImageProcessor", "ViTImageProcessor", "BitImageProcessor"]
+)
+def test_a_processor_of_transformers(name, grey):
+    transformers = pytest.importorskip("transformers")
+    from cardiobench.models.grey_levels import by_table
+
+    square = {"height": 32, "width": 32}
+    crops = name in ("CLIPImageProcessor", "BitImageProcessor")
+    sizes = {"size": {"shortest_edge": 32}, "crop_size": square} if crops else {"size": square}
+    processor = getattr(transformers, name)(**sizes)
+    full = Frames(processor)
+    mean, std = processor.image_mean, processor.image_std
+    network, prepare = by_table(torch.nn.Identity(), full, full.without_normalisation(), mean, std)
+    assert isinstance(network, Normalised) and prepare.options == RAW
+    for size in SIZES:
+        frames = clip(size, grey)
+        assert torch.equal(network(prepare(frames)), full(frames)), size
+
+
+def test_whole_clips_of_transformers():
+    transformers = pytest.importorskip("transformers")
+    from cardiobench.models.grey_levels import by_table
+
+    processor = transformers.VideoMAEImageProcessor(size={"shortest_edge": 32}, crop_size={"height": 32, "width": 32})
+    full = WholeClip(processor, 4, video=False)
+    mean, std = processor.image_mean, processor.image_std
+    network, prepare = by_table(torch.nn.Identity(), full, full.without_normalisation(), mean, std)
+    assert isinstance(network, Normalised)
+    for size in SIZES[:3]:
+        assert torch.equal(network(prepare(clip(size, False))), full(clip(size, False)))
+
+
+def test_an_odd_processor_keeps_its_own_way():
+    from torchvision import transforms as tv
+
+    usual = torchvision_transform().transforms
+    after = tv.Compose([*usual, tv.Lambda(lambda parts: parts.clamp(-1, 1))])
+    scaled_first = tv.Compose([tv.ToTensor(), tv.Resize((32, 32)), tv.Normalize(MEAN, STD)])
+    for odd in (after, scaled_first):
+        network, prepare = picture_by_picture(torch.nn.Identity(), odd)
+        assert isinstance(network, torch.nn.Identity) and torch.equal(
+            prepare(clip((61, 83), False)), FrameByFrame(odd)(clip((61, 83), False))
+        )
+    inverted = tv.Compose([*usual[:2], tv.Lambda(lambda picture: picture.point(lambda level: 255 - level)), *usual[2:]])
+    network, prepare = picture_by_picture(torch.nn.Identity(), inverted)
+    assert isinstance(prepare, FrameByFrame), "an unknown step is done frame by frame, on the colours it was made for"
+    assert torch.equal(network(prepare(clip((32, 32), True))), FrameByFrame(inverted)(clip((32, 32), True)))
+
+
+def test_which_way_is_said_in_words():
+    def encoder(transform):
+        network, prepare = picture_by_picture(torch.nn.Flatten(), transform)
+        return ImageEncoder(name="toy", revision="1", network=network, prepare=prepare, preprocessing={})
+
+    from torchvision import transforms as tv
+
+    assert "table of grey levels" in preparation(encoder(torchvision_transform()))
+    own = tv.Compose([tv.ToTensor(), tv.Resize((32, 32)), tv.Normalize(MEAN, STD)])
+    assert "own processor" in preparation(encoder(own))
+    assert preparation(object()) == ""
