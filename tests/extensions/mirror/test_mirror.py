@@ -53,3 +53,6 @@ def test_the_page_of_the_manual_runs_as_it_stands(root, tmp_path):
     assert done.returncode == 0, done.stderr[-2000:]
     assert "wrote tmed2: synthetic twin" in done.stdout
     assert re.search(r"DatasetDict\(.*test: Dataset", done.stdout, re.DOTALL) and "shap_overlap" in done.stdout
+    lines = re.search(r"```python\n(load_dataset.*?)```", (root / "README.md").read_text("utf-8"), re.DOTALL)[1]
+    code = f"import evaluate\nfrom datasets import load_dataset\n{lines}"
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path / "hub", env=env, check=True, timeout=120)
