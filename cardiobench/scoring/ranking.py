@@ -32,6 +32,8 @@ class Ranking:
         references: Reference -> its mean over the same tasks; no place counts it.
         left_out: Models that answered none of the tasks.
         generated: Whether the recordings are phantoms or synthetic twins.
+        errors: Two models -> standard error of the difference of their scores over patients.
+        patients: Number of patients that the errors are over.
     """
 
     protocol: str
@@ -42,6 +44,8 @@ class Ranking:
     references: Mapping[str, float] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
     generated: bool = False
+    errors: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    patients: int = 0
 
 
 @dataclass(frozen=True)
@@ -105,20 +109,28 @@ def _rank(
     freedom = sum(min(ones) for ones in by_dataset.values()) if many >= MIN_PATIENTS else np.nan
     sizes = [sum(one.rows.get(who, 0) for one in own) for who in patients]
     clusters = Clusters.of(np.repeat(np.arange(many), sizes))
-    places = find_places(
-        names,
-        scores,
-        moved @ moved.T * many / max(many - 1, 1),
-        freedom,
-        higher_is_better=metric.higher_is_better,
-        factor=stretch(clusters, 0.0, 0.0) if len(by_dataset) == len(tasks) == 1 else 1.0,
-    )
+    covariance = moved @ moved.T * many / max(many - 1, 1)
+    factor = stretch(clusters, 0.0, 0.0) if len(by_dataset) == len(tasks) == 1 else 1.0
+    places = find_places(names, scores, covariance, freedom, higher_is_better=metric.higher_is_better, factor=factor)
+    variance = np.diag(covariance)[:, None] + np.diag(covariance) - 2 * covariance
+    spread = factor * np.sqrt(np.maximum(variance, 0))
+    errors = {(one, other): float(spread[i, j]) for i, one in enumerate(names) for j, other in enumerate(names)}
     references = {
         name: float(np.mean([_score(beside[task][name], metric).score for task in tasks]))
         for name in sorted(set.intersection(*(set(beside[task]) for task in tasks)))
     }
     left_out = tuple(sorted({name for models in of_tasks.values() for name in models} - set(names)))
-    return Ranking(protocol, tasks, metric.primary, first.task.unit, tuple(places), references, left_out)
+    return Ranking(
+        protocol,
+        tasks,
+        metric.primary,
+        first.task.unit,
+        tuple(places),
+        references,
+        left_out,
+        errors=errors,
+        patients=many,
+    )
 
 
 def _common(of_tasks: Mapping[str, Mapping[str, TableAnswers]]) -> tuple[list[str], tuple[str, ...]]:

@@ -1,0 +1,256 @@
+"""The answer of a choice: tables, one paragraph for a protocol, and JSON."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cardiobench.extensions.choose.candidates import Candidate
+from cardiobench.extensions.choose.constraints import Constraints
+from cardiobench.extensions.choose.decide import Decision, patients_needed
+from cardiobench.extensions.choose.operating_point import Interval, OperatingPoint
+from cardiobench.results import cost as costs
+from cardiobench.results.formatting import ends, metric_name, number, verdict
+
+EXCLUDED = ("model", "excluded because of")
+SET = ("model", "validation score", "patients needed to tell it apart", *costs.COLUMNS)
+TEST = ("task", "model", "metric", "test score", "95 % CI", "n", "patients", "verdict")
+POINT = ("task", "class", "threshold", "sensitivity", "specificity", "PPV", "NPV", "net benefit", "treat all")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A choice and what it rests on.
+
+    Attributes:
+        tasks: Tasks.
+        protocol: Protocol of the answers.
+        constraints: Constraints.
+        excluded: Model -> reasons.
+        candidates: Candidates that meet the constraints.
+        decision: Comparison of them.
+        chosen: Cheapest of the best; None where no cost is known.
+        points: Operating points of the chosen model.
+        notes: Sentences on what is missing.
+    """
+
+    tasks: tuple[str, ...]
+    protocol: str
+    constraints: Constraints
+    excluded: Mapping[str, Sequence[str]]
+    candidates: tuple[Candidate, ...]
+    decision: Decision
+    chosen: Candidate | None
+    points: tuple[OperatingPoint, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def by_name(self, name: str) -> Candidate:
+        """Return a candidate."""
+        return next(one for one in self.candidates if one.name == name)
+
+
+def excluded_rows(choice: Choice) -> list[tuple[str, str]]:
+    """Return the cells of `EXCLUDED`."""
+    return [(name, "; ".join(reasons)) for name, reasons in sorted(choice.excluded.items())]
+
+
+def set_rows(choice: Choice) -> list[tuple[str, ...]]:
+    """Return the cells of `SET`, the cheapest model first."""
+    best = [choice.by_name(name) for name in choice.decision.best]
+    infinite = (math.inf,) * 3
+    best.sort(key=lambda one: (one.cost.sort_key if one.cost else infinite, one.name))
+    return [(one.name, _scores(choice, one.name), _needed(choice, one.name), *costs.cells(one.cost)) for one in best]
+
+
+def other_rows(choice: Choice) -> list[tuple[str, ...]]:
+    """Return the same cells of the candidates that are worse than one of the best, without patients needed."""
+    others = sorted(one.name for one in choice.candidates if one.name not in choice.decision.best)
+    return [(name, _scores(choice, name), "told apart", *costs.cells(choice.by_name(name).cost)) for name in others]
+
+
+def _scores(choice: Choice, name: str) -> str:
+    found = []
+    for ranking in choice.decision.rankings:
+        place = next((one for one in ranking.places if one.model == name), None)
+        if place is not None:
+            unit = " ".join(filter(None, (ranking.number.key, ranking.number.shown_unit(ranking.unit))))
+            found.append(f"{ranking.number.text(place.score)} ({unit})")
+    return ", ".join(found) or "alone"
+
+
+def needed(choice: Choice, name: str) -> int | None:
+    """Return how many patients in all would usually tell a model from the leader; None for the leader, or where none would."""
+    if name == choice.decision.leader or not choice.decision.rankings:
+        return None
+    return patients_needed(choice.decision.rankings[0], choice.decision.leader, name)
+
+
+def _needed(choice: Choice, name: str) -> str:
+    if name == choice.decision.leader:
+        return (
+            "highest score"
+            if choice.decision.rankings[:1] and choice.decision.rankings[0].number.higher_is_better
+            else "best score"
+        )
+    count = needed(choice, name)
+    if count is None:
+        return "no number: the two do not differ here"
+    return f"about {count:,} ({count - choice.decision.rankings[0].patients:,} more)"
+
+
+def test_rows(choice: Choice) -> list[tuple[str, ...]]:
+    """Return the cells of `TEST`: the chosen model on the test patients, or all of the best where no cost is known."""
+    shown = [choice.chosen] if choice.chosen else [choice.by_name(name) for name in choice.decision.best]
+    rows: list[tuple[str, ...]] = []
+    for one in shown:
+        for task in choice.tasks:
+            result = one.entries[task].result
+            score = result.score
+            cells = (
+                number(score.value, result),
+                ends(score.low, score.high, result),
+                str(score.n),
+                str(score.n_patients),
+            )
+            rows.append((task, one.name, metric_name(result), *cells, verdict(result)))
+    return rows
+
+
+def point_rows(choice: Choice) -> list[tuple[str, ...]]:
+    """Return the cells of `POINT`."""
+    return [
+        (
+            one.task,
+            one.positive,
+            f"{one.threshold:.3g}",
+            *(percent(value) for value in (one.sensitivity, one.specificity, one.ppv, one.npv)),
+            benefit(one.net_benefit),
+            "–" if math.isnan(one.treat_all) else f"{one.treat_all:.4f}",
+        )
+        for one in choice.points
+    ]
+
+
+def percent(value: Interval) -> str:
+    """Format a share with its interval, in percent; a dash where it is undefined."""
+    if math.isnan(value[0]):
+        return "–"
+    low, high = (100 * end for end in value[1:])
+    return f"{100 * value[0]:.1f}" + ("" if math.isnan(low) else f" [{low:.1f}, {high:.1f}]")
+
+
+def benefit(value: Interval) -> str:
+    """Format a net benefit with its interval; a dash where it is undefined."""
+    if math.isnan(value[0]):
+        return "–"
+    return f"{value[0]:.4f}" + ("" if math.isnan(value[1]) else f" [{value[1]:.4f}, {value[2]:.4f}]")
+
+
+def paragraph(choice: Choice) -> str:
+    """Return the choice as one paragraph that can stand in a study protocol."""
+    asked = "; ".join(choice.constraints.words)
+    total = len(choice.candidates) + len(choice.excluded)
+    head = (
+        f"Of {total} models evaluated on {', '.join(choice.tasks)} by the protocol {choice.protocol} of CardioBench, "
+        f"{len(choice.candidates)} could be considered" + (f" (asked for: {asked})" if asked else "") + "."
+    )
+    if not choice.candidates:
+        return f"{head} No model was chosen."
+    return " ".join([head, *_comparison(choice), *_on_test(choice), *map(_at_threshold, choice.points)])
+
+
+def _comparison(choice: Choice) -> list[str]:
+    best, leader = choice.decision.best, choice.decision.leader
+    if not choice.decision.rankings:
+        found = [f"It is {leader}, which was compared with no other model."]
+    elif not best:
+        found = ["No model is among the best by every metric."]
+    else:
+        sizes = " and ".join(f"{one.patients} validation patients" for one in choice.decision.rankings)
+        others = [name for name in best if name != leader]
+        apart = (
+            f"{leader} scored best and could not be told apart from {', '.join(others)}"
+            if others
+            else f"{leader} was better than every other model of its rank"
+        )
+        found = [f"On {sizes}, {apart} (all pairs corrected together by Holm's method, level 0.05)."]
+        counts = [f"{name}: {count:,}" for name in others if (count := needed(choice, name)) is not None]
+        if counts:
+            found.append(
+                f"To tell them apart would usually need this many patients, if the differences are as observed: {'; '.join(counts)}."
+            )
+    if choice.chosen is not None:
+        why = "chosen as the cheapest of them" if len(best) > 1 else "chosen"
+        found.append(f"{choice.chosen.name} was {why} ({_price(choice.chosen)}).")
+    return found
+
+
+def _price(one: Candidate) -> str:
+    cost = one.cost
+    if cost is None or cost.reason:
+        return "no network" if cost and cost.reason == costs.NO_NETWORK else "cost not known"
+    return f"{costs.short(cost.parameters)} parameters, {costs.short(cost.flops)} FLOPs per recording"
+
+
+def _on_test(choice: Choice) -> list[str]:
+    if choice.chosen is None:
+        return []
+    said = []
+    for task, _, metric, score, interval, n, patients, word in test_rows(choice):
+        said.append(
+            f"On the {patients} test patients of {task} (n = {n}), which took no part in the choice, it reached {metric} {score} [{interval}]: {word}."
+        )
+    return said
+
+
+def _at_threshold(point: OperatingPoint) -> str:
+    text = (
+        f"A threshold of {point.threshold:.3g}, chosen on {point.positives} validation units with {point.positive} for a sensitivity "
+        f"of at least {100 * point.asked:g} %, gave on the test patients of {point.task} a sensitivity of {percent(point.sensitivity)} % and a "
+        f"specificity of {percent(point.specificity)} %"
+    )
+    if math.isnan(point.prevalence):
+        return f"{text}."
+    return (
+        f"{text}; at a prevalence of {100 * point.prevalence:g} % this is a positive predictive value of {percent(point.ppv)} %, a negative "
+        f"predictive value of {percent(point.npv)} % and a net benefit of {benefit(point.net_benefit)} at that threshold "
+        f"(treating everybody: {point.treat_all:.4f}, nobody: 0)."
+    )
+
+
+def to_json(choice: Choice) -> dict[str, Any]:
+    """Return everything as one object; undefined numbers become null when it is written."""
+    return {
+        "tasks": choice.tasks,
+        "protocol": choice.protocol,
+        "constraints": choice.constraints,
+        "excluded": choice.excluded,
+        "candidates": [one.name for one in choice.candidates],
+        "best": choice.decision.best,
+        "leader": choice.decision.leader,
+        "chosen": choice.chosen.name if choice.chosen else None,
+        "patients_needed": {name: needed(choice, name) for name in choice.decision.best},
+        "validation": [
+            {
+                "metric": ranking.number.key,
+                "patients": ranking.patients,
+                "places": [
+                    {"model": one.model, "score": one.score, "first": one.first, "last": one.last, "group": one.group}
+                    for one in ranking.places
+                ],
+            }
+            for ranking in choice.decision.rankings
+        ],
+        "costs": {one.name: one.cost for one in choice.candidates},
+        "test": {
+            one.name: {
+                task: {"metric": one.entries[task].result.metric, "score": one.entries[task].result.score}
+                for task in choice.tasks
+            }
+            for one in choice.candidates
+            if one.name in choice.decision.best
+        },
+        "operating_points": choice.points,
+        "paragraph": paragraph(choice),
+        "notes": choice.notes,
+    }

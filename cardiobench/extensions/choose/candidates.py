@@ -1,0 +1,108 @@
+"""Candidates: models whose stored answers for the validation patients of all tasks can be compared."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from cardiobench.core.errors import BadPredictions
+from cardiobench.data import catalog
+from cardiobench.models.cards import ModelCard, find_card
+from cardiobench.report.overview import ranked
+from cardiobench.results.collect import Entry
+from cardiobench.results.cost import Cost
+from cardiobench.results.predictions_file import load_validation
+from cardiobench.tasks.answers import TableAnswers
+
+NO_VALIDATION = "it has no answers for validation patients, on which a model is chosen (protocols that train give them)"
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A model as it was run, under one protocol.
+
+    Attributes:
+        name: Name in tables; with the folder of its revision where one model was run in several ways.
+        entries: Task -> its result on the test patients.
+        validation: Task -> its answers for the validation patients.
+    """
+
+    name: str
+    entries: Mapping[str, Entry]
+    validation: Mapping[str, TableAnswers] = field(default_factory=dict)
+
+    @property
+    def model(self) -> str:
+        """Name of the model."""
+        return str(next(iter(self.entries.values())).result.model["name"])
+
+    @property
+    def card(self) -> ModelCard | None:
+        """The model's card; None where it has none here."""
+        return find_card(self.model)
+
+    @property
+    def cost(self) -> Cost | None:
+        """The cost on the task where encoding is dearest; None where a result states none."""
+        costs = [entry.result.cost for entry in self.entries.values()]
+        known = [cost for cost in costs if cost is not None]
+        return max(known, key=lambda cost: cost.sort_key) if len(known) == len(costs) else None
+
+
+def find_candidates(entries: Sequence[Entry], tasks: Sequence[str]) -> tuple[list[Candidate], dict[str, str]]:
+    """Return the candidates, and name -> reason of the models that cannot be one.
+
+    Args:
+        entries: Results under one protocol.
+        tasks: Tasks that a candidate has to answer; those that nobody answered for validation patients do not count.
+    """
+    grouped: dict[tuple[str, str], dict[str, Entry]] = {}
+    for entry in entries:
+        if entry.result.task in tasks:
+            key = str(entry.result.model["name"]), entry.path.parents[1].name
+            grouped.setdefault(key, {})[entry.result.task] = entry
+    count = Counter(model for model, _ in grouped)
+    read, excluded = list[Candidate](), dict[str, str]()
+    for (model, folder), of_model in sorted(grouped.items()):
+        name = model if count[model] == 1 else f"{model} ({folder})"
+        try:
+            found = {task: answers for task, entry in of_model.items() if (answers := _validation(entry)) is not None}
+        except BadPredictions as error:
+            excluded[name] = str(error)
+            continue
+        unranked = [task for task, entry in of_model.items() if not ranked(entry.result)]
+        if not found:
+            excluded[name] = NO_VALIDATION
+        elif unranked:
+            excluded[name] = (
+                f"its result on {', '.join(unranked)} is not ranked: {of_model[unranked[0]].result.verdict.sentence}"
+            )
+        else:
+            read.append(Candidate(name, of_model, found))
+    asked = [task for task in tasks if any(task in one.validation for one in read)]
+    return _of_same_units(read, asked, excluded), excluded
+
+
+def _validation(entry: Entry) -> TableAnswers | None:
+    frame = load_validation(entry.result, entry.path)
+    if frame is None:
+        return None
+    task = catalog.task(entry.result.task)
+    return task.rules.stored_answers(frame, task, len(frame), str(entry.result.model["name"]))
+
+
+def _of_same_units(read: Sequence[Candidate], tasks: Sequence[str], excluded: dict[str, str]) -> list[Candidate]:
+    """Keep the candidates that answered the usual validation units of every task; the others are excluded."""
+    kept = list(read)
+    for task in tasks:
+        units = {one.name: frozenset(one.validation[task].frame["id"]) for one in kept if task in one.validation}
+        usual = Counter(units.values()).most_common(1)[0][0] if units else frozenset()
+        for one in list(kept):
+            if task not in one.validation:
+                excluded[one.name] = f"it has no answers for the validation patients of {task}"
+            elif units[one.name] != usual:
+                found = f"{len(units[one.name])} validation units of {task}, others {len(usual)}"
+                excluded[one.name] = f"it answers {found}: run it on the same recordings"
+            else:
+                continue
+            kept.remove(one)
+    return kept

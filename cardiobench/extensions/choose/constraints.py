@@ -1,0 +1,197 @@
+"""Constraints of whoever chooses, and why a candidate does not meet one."""
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from cardiobench.core.errors import BadConfig
+from cardiobench.data.media.types import LEADS
+from cardiobench.extensions.choose.candidates import Candidate
+from cardiobench.metrics.load import load_metric
+from cardiobench.results.cost import NO_NETWORK, short
+from cardiobench.results.score_result import ScoreResult
+from cardiobench.tasks.answers import TableAnswers
+from cardiobench.tasks.groups import split_rows
+
+FREE = re.compile(r"\b(MIT|Apache-2\.0|BSD(-[23]-Clause)?|CC BY 4\.0|CC0)\b")
+"""Licences that allow commercial use, as cards name them."""
+RESTRICTED = re.compile(r"\bNC\b|non-?commercial|not for commercial|conflict|none for the weights", re.IGNORECASE)
+UNKNOWN_LICENCE = re.compile(r"in conflict|none for the weights|not stated", re.IGNORECASE)
+DERIVED = {"III", "aVR", "aVL", "aVF"}
+"""Leads that follow from I and II."""
+
+
+@dataclass(frozen=True)
+class Constraints:
+    """Limits that a model has to keep; None or empty for no limit.
+
+    Attributes:
+        use: Use that the licence has to allow: "research" or "commercial".
+        unseen: Whether the data must not have been in the pretraining data.
+        max_parameters: Largest number of parameters.
+        max_flops: Largest number of floating-point operations per recording.
+        leads: Leads of an ECG that are available.
+        views: Views of an echo that are available.
+        min_rate: Recordings that one process has to read, prepare and encode in a second on a CPU.
+        worst_group: Score of the worst subgroup of the validation patients, as the report shows it; for an error the largest.
+        text: Whether a text tower is needed.
+    """
+
+    use: str = ""
+    unseen: bool = False
+    max_parameters: float | None = None
+    max_flops: float | None = None
+    leads: tuple[str, ...] = ()
+    views: tuple[str, ...] = ()
+    min_rate: float | None = None
+    worst_group: float | None = None
+    text: bool = False
+
+    @property
+    def words(self) -> list[str]:
+        """The constraints as phrases of a sentence."""
+        said = {
+            f"a licence for {self.use} use": self.use,
+            "data not seen in pretraining": self.unseen,
+            f"at most {short(self.max_parameters)} parameters": self.max_parameters is not None,
+            f"at most {short(self.max_flops)} FLOPs per recording": self.max_flops is not None,
+            f"the leads {', '.join(self.leads)}": self.leads,
+            f"the views {', '.join(self.views)}": self.views,
+            f"{self.min_rate or 0:g} recordings a second on a CPU": self.min_rate is not None,
+            f"a worst subgroup of {self.worst_group or 0:g}": self.worst_group is not None,
+            "a text tower": self.text,
+        }
+        return [phrase for phrase, given in said.items() if given]
+
+
+def refusals(candidate: Candidate, constraints: Constraints) -> list[str]:
+    """Return why a candidate does not meet the constraints; empty where it meets all."""
+    return [reason for check in CHECKS for reason in check(candidate, constraints)]
+
+
+def _use(candidate: Candidate, asked: Constraints) -> Iterator[str]:
+    if not asked.use:
+        return
+    licence = candidate.card.licence if candidate.card else ""
+    if not licence or UNKNOWN_LICENCE.search(licence):
+        yield f"licence: {licence or 'not known, it has no card here'}"
+    elif asked.use == "commercial" and (RESTRICTED.search(licence) or not FREE.search(licence)):
+        yield f"licence: {licence} is not known to allow commercial use"
+
+
+def _unseen(candidate: Candidate, asked: Constraints) -> Iterator[str]:
+    if asked.unseen:
+        for task, entry in candidate.entries.items():
+            if entry.result.seen_in_pretraining is not False:
+                known = (
+                    "was in its pretraining data"
+                    if entry.result.seen_in_pretraining
+                    else "may have been seen: not known"
+                )
+                yield f"pretraining: the data of {task} {known}"
+
+
+def _size(candidate: Candidate, asked: Constraints) -> Iterator[str]:
+    cost = candidate.cost
+    if cost is not None and cost.reason == NO_NETWORK:
+        return
+    limits = {
+        "parameters": (asked.max_parameters, cost.parameters if cost else None),
+        "FLOPs": (asked.max_flops, cost.flops if cost else None),
+    }
+    for name, (limit, value) in limits.items():
+        if limit is None:
+            continue
+        if value is None or np.isnan(value):
+            yield f"{name}: not known, {cost.reason if cost else 'its result states no cost'}"
+        elif value > limit:
+            yield f"{name}: {short(value)}, at most {short(limit)} asked for"
+
+
+def _rate(candidate: Candidate, asked: Constraints) -> Iterator[str]:
+    if asked.min_rate is None:
+        return
+    timings = candidate.cost.timings if candidate.cost else ()
+    on_cpu = [one for one in timings if one.device.startswith("cpu")]
+    if not on_cpu:
+        where = ", ".join(one.device for one in timings) or "nowhere"
+        yield f"rate: measured on {where}, not on a CPU: encode with --device cpu into another --cache-dir"
+        return
+    rate = min(1 / max(one.seconds + one.decoding, 1e-9) for one in on_cpu)
+    if rate < asked.min_rate:
+        yield f"rate: {rate:.3g} recordings a second on {on_cpu[0].device}, {asked.min_rate:g} asked for"
+
+
+def needed_leads(result: ScoreResult) -> tuple[str, ...]:
+    """Return the leads that a model takes, as its preprocessing states them; all twelve where it states none."""
+    stated = (result.model.get("preprocessing") or {}).get("leads")
+    names = stated.split() if isinstance(stated, str) else list(stated or LEADS)
+    every: list[str] = []
+    for name in names:
+        first, dash, last = str(name).partition("-")
+        every += LEADS[LEADS.index(first) : LEADS.index(last) + 1] if dash and {first, last} <= set(LEADS) else [name]
+    return tuple(every)
+
+
+def _leads(candidate: Candidate, asked: Constraints) -> Iterator[str]:
+    if not asked.leads:
+        return
+    there = set(asked.leads) | (DERIVED if {"I", "II"} <= set(asked.leads) else set())
+    result = next(iter(candidate.entries.values())).result
+    if absent := [lead for lead in needed_leads(result) if lead not in there]:
+        yield f"leads: it also takes {', '.join(absent)}"
+
+
+def _views(candidate: Candidate, asked: Constraints) -> Iterator[str]:
+    if asked.views:
+        stated = next(iter(candidate.entries.values())).result.model.get("preprocessing", {}).get("views") or ()
+        if absent := [view for view in stated if view not in asked.views]:
+            yield f"views: it also takes {', '.join(map(str, absent))}"
+
+
+def _text(candidate: Candidate, asked: Constraints) -> Iterator[str]:
+    has = bool(candidate.card and candidate.card.text) or bool(candidate.cost and candidate.cost.text_parameters)
+    if asked.text and not has:
+        yield "text: it has no text tower"
+
+
+def worst_group(answers: TableAnswers) -> tuple[str, float] | None:
+    """Return the worst subgroup of the patients and its score by the ranking metric; None where no group can be scored."""
+    task = answers.task
+    metric = load_metric(task.metrics[0])
+    sample = answers.sample()
+    classes = task.classes if task.rules.answer == "class" else ()
+    scores: dict[str, float] = {}
+    for group in task.groups:
+        for label, rows in split_rows(group, answers.frame, classes).rows.items():
+            scores[f"{group.name} {label}"] = float(metric.value(sample.take(rows))[metric.primary_key])
+    known = {name: score for name, score in scores.items() if not np.isnan(score)}
+    pick: Callable[..., str] = min if metric.higher_is_better else max
+    return (worst := pick(known, key=lambda name: known[name]), known[worst]) if known else None
+
+
+def _worst_group(candidate: Candidate, asked: Constraints) -> Iterator[str]:
+    if asked.worst_group is None:
+        return
+    for task, answers in candidate.validation.items():
+        number = load_metric(answers.task.metrics[0]).primary
+        if number.factor == 100 and 0 < asked.worst_group <= 1:
+            raise BadConfig(
+                f"--worst-group {asked.worst_group:g}: {task} is scored in percent. Give a percentage, such as {100 * asked.worst_group:g}."
+            )
+        found = worst_group(answers)
+        if found is None:
+            yield f"subgroups: none of {task} has the 10 validation patients (5 of each class) that a score needs"
+            continue
+        name, score = found
+        if (
+            number.factor * score < asked.worst_group
+            if number.higher_is_better
+            else number.factor * score > asked.worst_group
+        ):
+            yield f"subgroups: {name} scores {number.text(score)} on the validation patients of {task}, {asked.worst_group:g} asked for"
+
+
+CHECKS = (_use, _unseen, _size, _rate, _leads, _views, _text, _worst_group)

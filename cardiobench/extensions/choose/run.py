@@ -1,0 +1,135 @@
+"""From folders of results to a choice."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from cardiobench.core.errors import BadConfig, BadPredictions, MissingData
+from cardiobench.data import catalog
+from cardiobench.extensions.choose.answer import Choice
+from cardiobench.extensions.choose.candidates import Candidate, find_candidates
+from cardiobench.extensions.choose.constraints import Constraints, refusals
+from cardiobench.extensions.choose.decide import cheapest, decide
+from cardiobench.extensions.choose.operating_point import OperatingPoint, operating_point
+from cardiobench.report.contests import predictions_of
+from cardiobench.results.collect import Collection, Entry, collect
+from cardiobench.results.formatting import verdict
+from cardiobench.results.verdict import Rank
+from cardiobench.scoring.suites import load_suite
+
+NO_LIMITS = Constraints()
+FEW = 50
+"""Validation patients below which hardly any two models can be told apart."""
+
+
+def choose(
+    folders: Sequence[Path],
+    *,
+    suite: str = "",
+    task: str = "",
+    protocol: str = "",
+    constraints: Constraints = NO_LIMITS,
+    sensitivity: float = 0.9,
+    prevalence: float = float("nan"),
+) -> tuple[Choice, Collection]:
+    """Choose a model from results, on the validation patients of a task or of the primary tasks of a suite.
+
+    Args:
+        folders: Folders of results.
+        suite: Suite whose results are taken; empty for those of one task.
+        task: Task.
+        protocol: Protocol with its variant; empty where the results are of one only, or for `probe`.
+        constraints: Limits that a model has to keep.
+        sensitivity: Sensitivity of the operating point of tasks of two classes.
+        prevalence: Share of patients with the class where the model is to be used.
+
+    Raises:
+        MissingData: No result of the task or suite is there.
+        BadConfig: Several protocols and none named.
+    """
+    collection = collect(folders, suite)
+    wanted = _tasks(suite, task)
+    of_tasks = [entry for entry in collection.entries if entry.result.task in wanted and not entry.result.external]
+    if not of_tasks:
+        raise MissingData(
+            f"no result of {suite or task} in {' '.join(map(str, folders))}. Run: cardiobench eval --model A B "
+            f"{f'--suite {suite}' if suite else f'--tasks {task}'}"
+        )
+    label = _protocol(of_tasks, protocol)
+    entries = [entry for entry in of_tasks if entry.result.label == label]
+    found, unfit = find_candidates(entries, wanted)
+    excluded: dict[str, list[str]] = {name: [reason] for name, reason in unfit.items()}
+    kept: list[Candidate] = []
+    for one in found:
+        if reasons := refusals(one, constraints):
+            excluded[one.name] = reasons
+        else:
+            kept.append(one)
+    tasks = tuple(name for name in wanted if all(name in one.validation for one in found)) if found else tuple(wanted)
+    decision = decide({name: {one.name: one.validation[name] for one in kept} for name in tasks if kept}, label)
+    chosen = cheapest(kept, decision.best)
+    points, notes = _points(chosen, tasks, sensitivity, prevalence)
+    left = [name for name in wanted if name not in tasks]
+    notes += [f"no model has answers for the validation patients of {', '.join(left)}: left out"] if left else []
+    if any(entry.result.generated for entry in entries):
+        notes.append("generated recordings: this choice says nothing about patients")
+    few = [one.patients for one in decision.rankings if one.patients < FEW]
+    notes += (
+        [f"chosen on {min(few)} validation patients, with whom hardly any two models can be told apart"] if few else []
+    )
+    if chosen is not None:
+        notes += [
+            f"{chosen.name} on the test patients of {name}: {verdict(chosen.entries[name].result)}"
+            for name in tasks
+            if chosen.entries[name].result.verdict.word.rank is not Rank.WINS
+        ]
+    if kept and chosen is None and decision.best:
+        notes.append("no cost of the best models is known, so that none is named as the cheapest: encode them again")
+    return Choice(
+        tasks, label, constraints, excluded, tuple(kept), decision, chosen, tuple(points), tuple(notes)
+    ), collection
+
+
+def _tasks(suite: str, task: str) -> tuple[str, ...]:
+    if bool(suite) == bool(task):
+        raise BadConfig("give --suite NAME or --task TASK, one of the two.")
+    if task:
+        return (catalog.task(task).name,)
+    known = load_suite(suite)
+    if known.primary_tasks:
+        return known.primary_tasks
+    return tuple(name for one in known.tasks for name in ([one] if "/" in one else _of_dataset(one)))
+
+
+def _of_dataset(name: str) -> list[str]:
+    return [task.name for task in catalog.spec(name).tasks]
+
+
+def _protocol(entries: Sequence[Entry], asked: str) -> str:
+    labels = sorted({entry.result.label for entry in entries})
+    if asked:
+        if asked not in labels:
+            raise MissingData(f"no result by the protocol {asked}; there are {', '.join(labels)}.")
+        return asked
+    if len(labels) > 1 and "probe" not in labels:
+        raise BadConfig(
+            f"there are results by {', '.join(labels)}, which are never ranked together. Choose one with --protocol."
+        )
+    return "probe" if "probe" in labels else labels[0]
+
+
+def _points(
+    chosen: Candidate | None, tasks: Sequence[str], sensitivity: float, prevalence: float
+) -> tuple[list[OperatingPoint], list[str]]:
+    """Return the operating points of the chosen model, and why some tasks have none."""
+    points, notes = [], []
+    for name in tasks if chosen else ():
+        assert chosen is not None, "no task without a model"
+        if not catalog.task(name).rules.two_classes:
+            continue
+        try:
+            points.append(
+                operating_point(chosen.validation[name], predictions_of(chosen.entries[name]), sensitivity, prevalence)
+            )
+        except BadPredictions as error:
+            notes.append(f"no operating point: {error}")
+    return points, notes
