@@ -1,0 +1,235 @@
+"""The command on stored results: constraints, candidates without validation answers, the paragraph and the JSON."""
+
+import json
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from cardiobench.cli.main import main
+from cardiobench.core import plugins
+from cardiobench.data import catalog
+from cardiobench.data.open import open_dataset
+from cardiobench.extensions.choose import command
+from cardiobench.extensions.choose.constraints import Constraints, needed_leads
+from cardiobench.extensions.choose.run import choose
+from cardiobench.results.cost import NO_NETWORK, Cost, Timing
+from cardiobench.results.paths import result_path, validation_path
+from cardiobench.results.predictions_file import save_scored
+from cardiobench.scoring.predictions import Predictions
+from tests.leaderboard.submissions import NAME, answers_for, submit, write_dataset
+
+TASK = f"{NAME}/sick"
+CPU, GPU = Timing("cpu: a processor", 0.08, 0.02, 240), Timing("cuda: a card", 0.001, 0.02, 240)
+COSTS = {
+    "lab/large": Cost(1024, 4096.0, "fp32", 90_000_000, 9e9, 1_000, 2_000, timings=(GPU,)),
+    "lab/small": Cost(512, 2048.0, "fp32", 2_000_000, 1e8, timings=(CPU,)),
+    "cardiobench/constant": Cost(1, 4.0, "fp32", reason=NO_NETWORK, timings=(CPU,)),
+    "lab/old": None,
+}
+
+
+def save(folder, raw, model, cost, *, skill=0.3, target="sick", validation=True, seen=False):
+    """Save a result with its predictions, and its answers for validation patients."""
+    one = submit(raw, target=target, model=model, skill=skill)
+    task, dataset = catalog.task(f"{NAME}/{target}"), open_dataset(NAME, one.data_dir, need_media=False)
+    references = dataset.references(task)
+    joined = Predictions.join(references, one.answers, task)
+    held = None
+    if validation:
+        truth = references[references["split"] == "validation"].reset_index(drop=True)
+        held = Predictions.join(references, answers_for(task, truth, skill), task, split="validation").frame
+    result = replace(one.result, cost=cost, seen_in_pretraining=seen)
+    path = result_path(folder / model.replace("/", "__") / "1", "probe", task.name)
+    save_scored(result, joined.frame, path, held)
+    return path
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """The results of four models that answer alike, and the raw folder of their dataset."""
+    folder = tmp_path_factory.mktemp("made")
+    plugins.add_folder("hf_datasets", write_dataset(folder))
+    for model, cost in COSTS.items():
+        save(folder / "results", folder, model, cost, skill=0.1)
+    return folder
+
+
+@pytest.fixture
+def results(made, tmp_path, monkeypatch):
+    monkeypatch.setenv("CARDIOBENCH_DATASETS_DIR", "")
+    plugins.add_folder("hf_datasets", made / "builders")
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "results"
+
+
+def excluded(results, **limits):
+    choice, _ = choose([results], task=TASK, constraints=Constraints(**limits))
+    return {name: "; ".join(reasons) for name, reasons in choice.excluded.items()}
+
+
+def test_models_that_answer_alike_are_not_told_apart_and_the_cheapest_is_chosen(results):
+    choice, _ = choose([results], task=TASK, prevalence=0.1)
+    assert set(choice.decision.best) == set(COSTS) and choice.chosen.name == "cardiobench/constant"
+    assert [one.task for one in choice.points] == [TASK] and choice.points[0].prevalence == 0.1
+    assert any("40 validation patients" in note for note in choice.notes)
+
+
+def test_a_model_of_unknown_cost_is_never_the_cheapest(results):
+    choice, _ = choose([results], task=TASK, constraints=Constraints(max_parameters=1e12))
+    assert "lab/old" in choice.excluded and "states no cost" in choice.excluded["lab/old"][0]
+    for model in ("lab/large", "lab/small", "cardiobench/constant"):
+        result_path(results / model.replace("/", "__") / "1", "probe", TASK).unlink()
+    choice, _ = choose([results], task=TASK)
+    assert choice.decision.best == ("lab/old",) and choice.chosen is None and not choice.points
+    assert any("no cost" in note for note in choice.notes)
+
+
+@pytest.mark.parametrize(
+    ("limits", "out"),
+    [
+        ({"use": "research"}, {"lab/large", "lab/small", "lab/old"}),
+        ({"use": "commercial"}, {"lab/large", "lab/small", "lab/old"}),
+        ({"max_parameters": 3e6}, {"lab/large", "lab/old"}),
+        ({"max_flops": 1e8}, {"lab/large", "lab/old"}),
+        ({"min_rate": 5.0}, {"lab/large", "lab/old"}),
+        ({"min_rate": 11.0}, {"lab/large", "lab/old", "lab/small", "cardiobench/constant"}),
+        ({"text": True}, {"lab/small", "lab/old", "cardiobench/constant"}),
+        ({"leads": ("I", "II")}, set()),
+        ({"leads": ("I",)}, set(COSTS)),
+        ({"worst_group": 99.5}, set(COSTS)),
+        ({"worst_group": 1.5}, set()),
+    ],
+)
+def test_a_constraint_excludes_and_says_why(results, limits, out):
+    found = excluded(results, **limits)
+    assert set(found) == out and all(found.values())
+
+
+def test_data_that_may_have_been_seen_are_not_unseen(results, tmp_path):
+    save(results, tmp_path, "lab/saw", COSTS["lab/small"], seen=True)
+    save(results, tmp_path, "lab/unknown", COSTS["lab/small"], seen=None)
+    found = excluded(results, unseen=True)
+    assert set(found) == {"lab/saw", "lab/unknown"}
+    assert "was in its pretraining data" in found["lab/saw"] and "not known" in found["lab/unknown"]
+
+
+def test_without_validation_answers_a_model_is_excluded(results, tmp_path):
+    path = save(results, tmp_path, "lab/zero-shot", COSTS["lab/small"], validation=False, skill=0.9)
+    assert not validation_path(path).exists()
+    choice, _ = choose([results], task=TASK)
+    assert "no answers for validation patients" in choice.excluded["lab/zero-shot"][0]
+    assert choice.decision.leader != "lab/zero-shot", "however good it is on the test patients"
+
+
+def test_validation_answers_of_another_result_are_refused(results):
+    ours = result_path(results / "lab__small" / "1", "probe", TASK)
+    other = result_path(results / "lab__large" / "1", "probe", TASK)
+    result_path(results / "lab__old" / "1", "probe", TASK).unlink()
+    validation_path(ours).write_bytes(b"damaged")
+    found = excluded(results)
+    assert "cannot be read" in found["lab/small"]
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(validation_path(other))
+    pq.write_table(table.replace_schema_metadata({b"cardiobench.predictions_sha256": b"0" * 64}), validation_path(ours))
+    assert "belongs to another result" in excluded(results)["lab/small"]
+
+
+def test_other_validation_units_are_not_compared(results):
+    path = validation_path(result_path(results / "lab__small" / "1", "probe", TASK))
+    import pyarrow.parquet as pq
+
+    pq.write_table(pq.read_table(path).slice(0, 30), path)
+    assert "30 validation units" in excluded(results)["lab/small"]
+
+
+def test_a_better_model_is_chosen_whatever_it_costs(results, tmp_path):
+    save(results, tmp_path, "lab/best", COSTS["lab/large"], skill=0.95)
+    choice, _ = choose([results], task=TASK)
+    assert choice.decision.best == ("lab/best",) and choice.chosen.name == "lab/best"
+
+
+def test_the_paragraph_and_the_json_say_the_same(results, capsys):
+    line = [
+        "choose",
+        str(results),
+        "--task",
+        TASK,
+        "--prevalence",
+        "2%",
+        "--sensitivity",
+        "0.8",
+        "--max-parameters",
+        "3M",
+    ]
+    assert main([*line, "--json"]) == 0
+    told = capsys.readouterr()
+    record = json.loads(told.out)
+    assert record["chosen"] == "cardiobench/constant" and record["operating_points"][0]["prevalence"] == 0.02
+    assert record["paragraph"] in " ".join(told.err.split()) or record["paragraph"].split(".")[0] in told.err
+    for text in ("at most 3 M parameters", "at a prevalence of 2 %", "took no part in the choice", "no network"):
+        assert text in record["paragraph"]
+    assert main(line) == 0
+    shown = capsys.readouterr().out
+    assert record["paragraph"] in shown and "lab/large" in shown
+
+
+def test_nothing_left_is_said_and_ends_with_1(results, capsys):
+    assert main(["choose", str(results), "--task", TASK, "--worst-group", "99.9"]) == 1
+    assert "No model was chosen" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["--task", TASK, "--worst-group", "0.8"], "percentage, such as 80"),
+        ([], "--suite NAME or --task TASK"),
+        (["--task", TASK, "--suite", "quick"], "one of the two"),
+        (["--task", TASK, "--protocol", "knn"], "no result by the protocol knn"),
+        (["--task", f"{NAME}/ef"], "no result of toy_hearts/ef"),
+        (["--task", f"{NAME}/EF"], "Did you mean"),
+    ],
+)
+def test_a_mistake_gets_one_message(results, capsys, more, words):
+    assert main(["choose", str(results), *more]) == 2
+    told = capsys.readouterr().err
+    assert words in told and "Traceback" not in told
+
+
+@pytest.mark.parametrize(
+    "flag", [["--prevalence", "1"], ["--sensitivity", "0"], ["--max-flops", "-3"], ["--leads", "Z"]]
+)
+def test_a_value_that_is_none_is_refused(results, capsys, flag):
+    with pytest.raises(SystemExit):
+        main(["choose", str(results), "--task", TASK, *flag])
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_numbers_with_prefixes_are_read():
+    assert (command.amount("30M"), command.amount("2.5G"), command.amount("7")) == (30e6, 2.5e9, 7)
+    assert (command.share("2%"), command.share("0.5")) == (0.02, 0.5)
+
+
+def test_leads_are_read_as_cards_write_them(tmp_path, monkeypatch):
+    monkeypatch.setenv("CARDIOBENCH_DATASETS_DIR", "")
+    plugins.add_folder("hf_datasets", write_dataset(tmp_path))
+    result = submit(tmp_path, target="sick").result
+    for stated, count in (("I II V1-V6", 8), ("I II III aVR aVL aVF V1-V6", 12), (["II"], 1), (None, 12)):
+        facts = {**result.model, "preprocessing": {"leads": stated}}
+        assert len(needed_leads(replace(result, model=facts))) == count
+
+
+def test_a_regression_has_no_operating_point_and_its_worst_group_is_the_largest_error(tmp_path, monkeypatch):
+    monkeypatch.setenv("CARDIOBENCH_DATASETS_DIR", "")
+    plugins.add_folder("hf_datasets", write_dataset(tmp_path))
+    for model in ("lab/a", "lab/b"):
+        save(tmp_path / "results", tmp_path, model, COSTS["lab/small"], target="ef", skill=0.5)
+    task = f"{NAME}/ef"
+    choice, _ = choose([tmp_path / "results"], task=task)
+    assert choice.chosen.name == "lab/a" and not choice.points
+    strict, _ = choose([tmp_path / "results"], task=task, constraints=Constraints(worst_group=0.5))
+    assert set(strict.excluded) == {"lab/a", "lab/b"}
+    loose, _ = choose([tmp_path / "results"], task=task, constraints=Constraints(worst_group=np.inf))
+    assert not loose.excluded
