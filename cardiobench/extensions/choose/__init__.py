@@ -1,4 +1,4 @@
-"""Choose a model: what the constraints leave, what cannot be told apart from the best of it, and the cheapest of that."""
+"""Choice of a model by constraints, groups of equal validation scores, and cost."""
 
 from cardiobench.core.extensions import Extension
 

@@ -19,8 +19,8 @@ POINT = ("task", "class", "threshold", "sensitivity", "specificity", "PPV", "NPV
 
 
 @dataclass(frozen=True)
-class Choice:
-    """A choice and what it rests on.
+class ModelChoice:
+    """Choice of a model with its evidence.
 
     Attributes:
         tasks: Tasks.
@@ -49,12 +49,12 @@ class Choice:
         return next(one for one in self.candidates if one.name == name)
 
 
-def excluded_rows(choice: Choice) -> list[tuple[str, str]]:
+def excluded_rows(choice: ModelChoice) -> list[tuple[str, str]]:
     """Return the cells of `EXCLUDED`."""
     return [(name, "; ".join(reasons)) for name, reasons in sorted(choice.excluded.items())]
 
 
-def set_rows(choice: Choice) -> list[tuple[str, ...]]:
+def set_rows(choice: ModelChoice) -> list[tuple[str, ...]]:
     """Return the cells of `SET`, the cheapest model first."""
     best = [choice.by_name(name) for name in choice.decision.best]
     infinite = (math.inf,) * 3
@@ -62,13 +62,13 @@ def set_rows(choice: Choice) -> list[tuple[str, ...]]:
     return [(one.name, _scores(choice, one.name), _needed(choice, one.name), *costs.cells(one.cost)) for one in best]
 
 
-def other_rows(choice: Choice) -> list[tuple[str, ...]]:
+def other_rows(choice: ModelChoice) -> list[tuple[str, ...]]:
     """Return the same cells of the candidates that are worse than one of the best, without patients needed."""
     others = sorted(one.name for one in choice.candidates if one.name not in choice.decision.best)
     return [(name, _scores(choice, name), "told apart", *costs.cells(choice.by_name(name).cost)) for name in others]
 
 
-def _scores(choice: Choice, name: str) -> str:
+def _scores(choice: ModelChoice, name: str) -> str:
     found = []
     for ranking in choice.decision.rankings:
         place = next((one for one in ranking.places if one.model == name), None)
@@ -78,14 +78,14 @@ def _scores(choice: Choice, name: str) -> str:
     return ", ".join(found) or "alone"
 
 
-def needed(choice: Choice, name: str) -> int | None:
+def needed(choice: ModelChoice, name: str) -> int | None:
     """Return how many patients in all would usually tell a model from the leader; None for the leader, or where none would."""
     if name == choice.decision.leader or not choice.decision.rankings:
         return None
     return patients_needed(choice.decision.rankings[0], choice.decision.leader, name)
 
 
-def _needed(choice: Choice, name: str) -> str:
+def _needed(choice: ModelChoice, name: str) -> str:
     if name == choice.decision.leader:
         return (
             "highest score"
@@ -98,7 +98,7 @@ def _needed(choice: Choice, name: str) -> str:
     return f"about {count:,} ({count - choice.decision.rankings[0].patients:,} more)"
 
 
-def test_rows(choice: Choice) -> list[tuple[str, ...]]:
+def test_rows(choice: ModelChoice) -> list[tuple[str, ...]]:
     """Return the cells of `TEST`: the chosen model on the test patients, or all of the best where no cost is known."""
     shown = [choice.chosen] if choice.chosen else [choice.by_name(name) for name in choice.decision.best]
     rows: list[tuple[str, ...]] = []
@@ -116,7 +116,7 @@ def test_rows(choice: Choice) -> list[tuple[str, ...]]:
     return rows
 
 
-def point_rows(choice: Choice) -> list[tuple[str, ...]]:
+def point_rows(choice: ModelChoice) -> list[tuple[str, ...]]:
     """Return the cells of `POINT`."""
     return [
         (
@@ -146,7 +146,7 @@ def benefit(value: Interval) -> str:
     return f"{value[0]:.4f}" + ("" if math.isnan(value[1]) else f" [{value[1]:.4f}, {value[2]:.4f}]")
 
 
-def paragraph(choice: Choice) -> str:
+def paragraph(choice: ModelChoice) -> str:
     """Return the choice as one paragraph that can stand in a study protocol."""
     asked = "; ".join(choice.constraints.words)
     total = len(choice.candidates) + len(choice.excluded)
@@ -159,7 +159,7 @@ def paragraph(choice: Choice) -> str:
     return " ".join([head, *_comparison(choice), *_on_test(choice), *map(_at_threshold, choice.points)])
 
 
-def _comparison(choice: Choice) -> list[str]:
+def _comparison(choice: ModelChoice) -> list[str]:
     best, leader = choice.decision.best, choice.decision.leader
     if not choice.decision.rankings:
         found = [f"It is {leader}, which was compared with no other model."]
@@ -192,7 +192,7 @@ def _price(one: Candidate) -> str:
     return f"{costs.short(cost.parameters)} parameters, {costs.short(cost.flops)} FLOPs per recording"
 
 
-def _on_test(choice: Choice) -> list[str]:
+def _on_test(choice: ModelChoice) -> list[str]:
     if choice.chosen is None:
         return []
     said = []
@@ -218,7 +218,7 @@ def _at_threshold(point: OperatingPoint) -> str:
     )
 
 
-def to_json(choice: Choice) -> dict[str, Any]:
+def to_json(choice: ModelChoice) -> dict[str, Any]:
     """Return everything as one object; undefined numbers become null when it is written."""
     return {
         "tasks": choice.tasks,

@@ -1,4 +1,4 @@
-"""The operating point of a task of two classes: a threshold from validation patients, and what it does on test patients."""
+"""Operating point of a task of two classes: its threshold from validation patients, its performance on test patients."""
 
 import math
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ Interval = tuple[float, float, float]
 
 @dataclass(frozen=True)
 class OperatingPoint:
-    """What a threshold does.
+    """Performance of a threshold on the test patients.
 
     Attributes:
         task: Task of two classes.

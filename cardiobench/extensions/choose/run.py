@@ -1,11 +1,11 @@
-"""From folders of results to a choice."""
+"""Choice of a model from folders of results."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
 from cardiobench.core.errors import BadConfig, BadPredictions, MissingData
 from cardiobench.data import catalog
-from cardiobench.extensions.choose.answer import Choice
+from cardiobench.extensions.choose.answer import ModelChoice
 from cardiobench.extensions.choose.candidates import Candidate, find_candidates
 from cardiobench.extensions.choose.constraints import Constraints, refusals
 from cardiobench.extensions.choose.decide import cheapest, decide
@@ -30,7 +30,7 @@ def choose(
     constraints: Constraints = NO_LIMITS,
     sensitivity: float = 0.9,
     prevalence: float = float("nan"),
-) -> tuple[Choice, Collection]:
+) -> tuple[ModelChoice, Collection]:
     """Choose a model from results, on the validation patients of a task or of the primary tasks of a suite.
 
     Args:
@@ -84,7 +84,7 @@ def choose(
         ]
     if kept and chosen is None and decision.best:
         notes.append("no cost of the best models is known, so that none is named as the cheapest: encode them again")
-    return Choice(
+    return ModelChoice(
         tasks, label, constraints, excluded, tuple(kept), decision, chosen, tuple(points), tuple(notes)
     ), collection
 
