@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,41 +16,51 @@ if TYPE_CHECKING:
 
     from cardiobench.data.references_file import References
     from cardiobench.models.base import Encoder
+    from cardiobench.report.evaluation import EvaluationResults
     from cardiobench.results.score_result import ScoreResult
     from cardiobench.scoring.compare import Comparison
     from cardiobench.scoring.predictions import Predictions
 
 
 def evaluate(
-    model: "str | Encoder | Sequence[str | Encoder]",
+    model: "str | Encoder | Sequence[str | Encoder]" = (),
     tasks: str | Sequence[str] = (),
     protocols: str | Sequence[str] = (),
+    *,
+    embeddings: "str | Path | pd.DataFrame | None" = None,
     **options: Any,
-) -> "list[ScoreResult]":
-    """Evaluate models on tasks, as `python -m cardiobench.eval` does.
+) -> "EvaluationResults":
+    """Evaluate models, or embeddings that exist already, on tasks, as `python -m cardiobench.eval` does.
 
     Args:
         model: Hub id, local folder, `package.module:Class`, `path/to/file.py:Class`, an encoder object, or several.
         tasks: Task or dataset names; empty = every task of the model's modality that has data here.
         protocols: Names; empty = the default ones.
+        embeddings: Parquet, NPZ or CSV file, or a data frame, with an `id` and a vector for every recording of the tasks, in
+            place of a model or beside others; `model_name` names what made them.
         options: Further fields of `RunConfig`, such as `data_dir`, `output_dir`, `allow_missing`, `limit`.
 
     Returns:
-        The results, new and cached, as a list that prints as a table; also saved below `output_dir`.
+        The results, new and cached: a sequence that prints as a table, with `to_pandas()`, `compare()` and `report()`. They are
+        also saved below `output_dir`.
 
     Raises:
         CardioBenchError: the request is wrong, or nothing could be evaluated.
     """
     from cardiobench.models.custom import check_encoder
-    from cardiobench.results.printing import ScoreResults
+    from cardiobench.report.evaluation import EvaluationResults
+    from cardiobench.runner.given_embeddings import read_given
     from cardiobench.runner.old_settings import translate
     from cardiobench.runner.run import run
 
     models = list(model) if isinstance(model, Sequence) and not isinstance(model, str) else [model]
     names = [str(one) for one in models if isinstance(one, str | Path)]
-    if not models:
-        raise BadConfig("no model was given. Give a Hub id, a folder, FILE.py:Class or an encoder object.")
-    given = {"models": names, "tasks": tasks, "protocols": protocols, **options}
+    if not models and embeddings is None:
+        raise BadConfig(
+            "no model was given. Give a Hub id, a folder, FILE.py:Class or an encoder object, or embeddings."
+        )
+    file = None if embeddings is None or hasattr(embeddings, "columns") else embeddings
+    given = {"models": names, "embeddings": file, "tasks": tasks, "protocols": protocols, **options}
     values, lines = translate(given, given)
     for line in lines:
         warnings.warn(line, FutureWarning, stacklevel=2)
@@ -58,7 +68,10 @@ def evaluate(
     encoders = [one for one in models if not isinstance(one, str | Path)]
     for encoder in encoders:
         check_encoder(encoder)
-    return ScoreResults(run(config, encoders=encoders).results)
+    if embeddings is not None and file is None:
+        encoders += read_given(config, embeddings).values()
+        config = replace(config, model_name="", seen_in_pretraining=())
+    return EvaluationResults(run(config, encoders=encoders).results, config.output_dir)
 
 
 def score(

@@ -36,6 +36,9 @@ examples
       cardiobench references tmed2/as --data-dir /data/tmed2 --out refs.csv
       python -m cardiobench.eval --predictions mine.csv --task tmed2/as --references refs.csv
 
+  embeddings that exist already (Parquet, NPZ or CSV); no recording and no network are needed
+      python -m cardiobench.eval --embeddings vectors.parquet --tasks ptb_xl/super --model-name lab/net
+
 running the same line again finishes what is missing; exit code 0 = done, 1 = something failed, 2 = wrong request
 """
 
@@ -83,8 +86,10 @@ def read_settings(arguments: argparse.Namespace) -> RunConfig | ScoreConfig:
             )
         return make_config(ScoreConfig, values, flags=True)
     config = make_config(RunConfig, values, flags=True)
-    if not config.models:
-        raise BadConfig("--model is missing (or --predictions FILE --task TASK, or --list)")
+    if not config.models and config.embeddings is None:
+        raise BadConfig(
+            "--model is missing (or --embeddings FILE --tasks TASK, --predictions FILE --task TASK, or --list)"
+        )
     return config
 
 

@@ -92,6 +92,12 @@ class Settings:
             in_file=True,
         ),
     ] = ()
+    model_name: Annotated[str, Setting("name of their model (default: the file's)", EXTERNAL, "NAME", in_file=True)] = (
+        ""
+    )
+    seen_in_pretraining: Annotated[
+        Names, Setting("datasets that it saw before, or none (default: as its card)", EXTERNAL, "DATASET", in_file=True)
+    ] = ()
 
 
 @dataclass(frozen=True, kw_only=True, config=_STRICT)
@@ -106,13 +112,7 @@ class ScoreConfig(Settings):
         Path | None,
         Setting("made by `cardiobench references` (default: read from --data-dir)", EXTERNAL, "FILE", in_file=True),
     ] = None
-    model_name: Annotated[str, Setting("name of their model (default: the file's)", EXTERNAL, "NAME", in_file=True)] = (
-        ""
-    )
     protocol_name: Annotated[str, Setting("how they came about: fine_tuned", EXTERNAL, "NAME", in_file=True)] = ""
-    seen_in_pretraining: Annotated[
-        Names, Setting("datasets that it saw before, or none (default: as its card)", EXTERNAL, "DATASET", in_file=True)
-    ] = ()
 
 
 @dataclass(frozen=True, kw_only=True, config=_STRICT)
@@ -129,6 +129,15 @@ class RunConfig(Settings):
             in_file=names_no_code,
         ),
     ] = ()
+    embeddings: Annotated[
+        Path | None,
+        Setting(
+            "Parquet, NPZ or CSV with an id and a vector for every recording of --tasks, in place of a model",
+            EXTERNAL,
+            "FILE",
+            in_file=True,
+        ),
+    ] = None
     tasks: Annotated[
         Names,
         Setting(

@@ -14,7 +14,7 @@ WHAT, DATA, HOW, EXTERNAL = GROUPS = (
     "what to evaluate",
     "data",
     "how to run",
-    "score predictions from elsewhere",
+    "predictions and embeddings from elsewhere",
 )
 
 

@@ -31,6 +31,7 @@ class OpenDataset:
         table: Checked rows and the counts of missing ones.
         paper_rows: Whether units of a task are represented by the rows that a published benchmark chose (`Task.paper_rows`).
         masked: Text and graphics in the pictures of videos are made black (`media.overlays`).
+        labels_only: Recordings are absent and not needed, as where embeddings come from elsewhere.
     """
 
     spec: DatasetSpec
@@ -38,6 +39,7 @@ class OpenDataset:
     table: RowTable
     paper_rows: bool = False
     masked: bool = False
+    labels_only: bool = False
 
     @property
     def generated(self) -> bool:
@@ -47,12 +49,8 @@ class OpenDataset:
     @property
     def facts(self) -> dict[str, Any]:
         """Version and content, as stamped into results."""
-        return {
-            "name": self.spec.name,
-            "version": self.spec.version,
-            "digest": self.table.digest,
-            "twin": self.table.twin,
-        }
+        digest = {} if self.labels_only else {"digest": self.table.digest}
+        return {"name": self.spec.name, "version": self.spec.version, **digest, "twin": self.table.twin}
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -67,6 +65,16 @@ class OpenDataset:
         ids = set(self.frame["id"])
         groups = (tuple(name for name in group if name in ids) for group in self.spec.duplicates)
         return [group for group in groups if len(group) > 1]
+
+    def without_recordings(self) -> Self:
+        """Return the dataset for a use of its labels alone: recordings that are not here are not missing.
+
+        The digest covers the sizes of their files, so it says nothing then.
+        """
+        table = self.table
+        if len(table.missing) == len(table.missing_tables) or len(table.frame) != len(table.listed):
+            return self
+        return replace(self, labels_only=True, table=replace(table, missing=table.missing_tables))
 
     def with_paper_rows(self) -> Self:
         """Return the dataset with units represented by `Task.paper_rows`; another digest where that makes a difference."""

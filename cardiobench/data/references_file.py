@@ -155,6 +155,11 @@ def _digest_text(cell: Any) -> str:
     return "" if cell is None else f"{cell:.8g}" if isinstance(cell, float) else cell
 
 
+def reference_facts(dataset: "OpenDataset", task: Task) -> dict[str, Any]:
+    """Return the facts of the references of a task, in place of a digest of recordings that are not here."""
+    return References.of(dataset, task).facts if dataset.labels_only else {}
+
+
 def read_references(source: str | Path | pd.DataFrame, task: Task) -> References:
     """Read references from a CSV or Parquet file or a frame: id, patient_id, split, y_true and columns of groups.
 

@@ -55,6 +55,7 @@ class RowTable:
         excluded: Reason -> ids that the release has and the benchmark leaves out on purpose.
         digest: Digest of rows and file sizes; equal on all machines with the same data.
         twin: True for a synthetic twin, whose scores mean nothing clinically.
+        missing_tables: Those of the missing files that hold labels.
     """
 
     listed: pd.DataFrame
@@ -64,6 +65,7 @@ class RowTable:
     excluded: Mapping[str, tuple[str, ...]]
     digest: str
     twin: bool
+    missing_tables: tuple[str, ...] = ()
 
 
 def safe_join(raw: Path, relative: str) -> Path:
@@ -293,6 +295,7 @@ def row_table(
         listed=listed,
         frame=frame,
         missing=lacking,
+        missing_tables=tuple(missing_tables),
         absent=absent,
         excluded=excluded or {},
         digest=_digest(origin, *(_column_digest(listed[name]) for name in listed), file_sizes, *label_digests),

@@ -129,7 +129,15 @@ class EmbeddingStore:
     """
 
     def __init__(
-        self, root: Path, model: str, dataset: str, key: Mapping[str, Any], *, generation: int = 0, media: str = ""
+        self,
+        root: Path,
+        model: str,
+        dataset: str,
+        key: Mapping[str, Any],
+        *,
+        generation: int = 0,
+        media: str = "",
+        pooling: str = "",
     ):
         """Find the store; nothing is read or written.
 
@@ -140,12 +148,13 @@ class EmbeddingStore:
             key: Everything that is meant to change the embeddings, as JSON values.
             generation: Number of stores of this key that were given up.
             media: Column of the recordings, whose decoders are noted in the shards.
+            pooling: Pooling of the vectors of a recording, noted in the shards for an export.
         """
         full = {**key, "generation": generation} if generation else key
         text = json.dumps(full, sort_keys=True, indent=2, ensure_ascii=False)
         self.key = hashlib.sha256(text.encode()).hexdigest()[:12]
         self.folder = Path(root) / folder_name(model) / dataset / self.key
-        self.generation, self.media = generation, media
+        self.generation, self.media, self.pooling = generation, media, pooling
         self.damaged: list[Path] = []
         self.library_sets: list[dict[str, str]] = []
         self.costs: dict[Path, Mapping[str, Any]] = {}
@@ -233,6 +242,7 @@ class EmbeddingStore:
                 "of": self._of,
                 "width": str(flat.shape[1]),
                 "device": device,
+                "pooling": self.pooling,
                 "libraries": json.dumps(library_versions(self.media) if libraries is None else libraries),
                 "cost": json.dumps(dict(cost or {})),
             }
@@ -266,7 +276,7 @@ class EmbeddingStore:
         libraries: list[dict[str, str]] = []
         costs: dict[Path, Mapping[str, Any]] = {}
         for match in matches:
-            table = self._open(match.shard)
+            table = self.open_shard(match.shard)
             if table is None:
                 raise BadData(f"{match.shard} was damaged while it was read. Run the line again.")
             stated = metadata(table)
@@ -295,11 +305,11 @@ class EmbeddingStore:
 
     def agrees_with(self, libraries: Mapping[str, str]) -> bool:
         """Return whether some shard was computed with these versions, as far as it states the same libraries."""
-        tables = (self._open(shard) for shard in sorted(self.folder.glob("*.arrow")))
+        tables = (self.open_shard(shard) for shard in sorted(self.folder.glob("*.arrow")))
         sets = (json.loads(metadata(table)["libraries"]) for table in tables if table is not None)
         return any(all(libraries.get(name, found) == found for name, found in one.items()) for one in sets)
 
-    def _open(self, shard: Path) -> pa.Table | None:
+    def open_shard(self, shard: Path) -> pa.Table | None:
         """Return a shard's table; None where it was damaged, and is set aside now, or where another process set it aside."""
         try:
             state = shard.stat()
@@ -346,7 +356,7 @@ class EmbeddingStore:
         for shard in sorted(self.folder.glob("*.arrow")):
             if not left.any():
                 return
-            whole = self._open(shard)
+            whole = self.open_shard(shard)
             if whole is None:
                 continue
             table = whole.select(["id", "stamp"])

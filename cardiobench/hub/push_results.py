@@ -17,6 +17,7 @@ from cardiobench.results.analysis_result import is_analysis
 from cardiobench.results.collect import read_result
 from cardiobench.results.formatting import coverage
 from cardiobench.results.paths import PATTERN
+from cardiobench.results.record import EMBEDDINGS
 from cardiobench.results.score_result import ScoreResult
 
 if TYPE_CHECKING:
@@ -116,6 +117,11 @@ def push(
         HubError: refused or not reached. The results on this machine are kept, and pushing again adds nothing twice.
         BadData: the card there cannot be changed in place, or all results are rehearsals.
     """
+    if any(result.given_embeddings for result in results):
+        raise BadData(
+            f"nothing was pushed to {repository}: these are results of {EMBEDDINGS}, and nobody saw that this model made them. "
+            "They may go to a dataset of results (--to-dataset), where they stand apart."
+        )
     rehearsals = [result for result in results if not_a_benchmark_score(result)] if include_rehearsals else []
     scores = [result for result in results if not not_a_benchmark_score(result)]
     if not include_rehearsals:

@@ -16,7 +16,7 @@ from cardiobench.core.io import to_plain
 from cardiobench.data import catalog
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.open import open_dataset
-from cardiobench.data.references_file import References
+from cardiobench.data.references_file import References, reference_facts
 from cardiobench.data.spec import Task
 from cardiobench.hub.outgoing import clean_text
 from cardiobench.metrics.load import load_metrics
@@ -175,7 +175,9 @@ def rebuild(rules: Rules, answers: pd.DataFrame, data_dir: Path | None = None) -
         expected = len(references) + dataset.absent_units(task) + dataset.unread_units(task)
     joined = replace(joined, expected=expected, out_of_fold=rules.out_of_fold)
     masked = {"overlays": "masked"} if dataset.masked else {}
-    facts = {**dataset.facts, **masked, "limit": None, **dataset.coverage()}
+    if claimed.given_embeddings and "references_digest" in claimed.dataset:
+        dataset = replace(dataset.without_recordings(), labels_only=True)
+    facts = {**dataset.facts, **masked, "limit": None, **dataset.coverage(), **reference_facts(dataset, task)}
     if claimed.protocol == EXTERNAL:
         by_file = "references_digest" in claimed.dataset
         facts = References.of(dataset, task).facts if by_file else dataset.facts

@@ -19,6 +19,7 @@ from cardiobench.report.plots.style import shorten
 from cardiobench.results import formatting as tables
 from cardiobench.results.collect import Collection, Entry
 from cardiobench.results.cost import Cost, timing_text
+from cardiobench.results.record import EMBEDDINGS
 from cardiobench.results.verdict import Rank
 from cardiobench.scoring.places import find_places
 from cardiobench.stats.variability import BOTH
@@ -122,8 +123,10 @@ def scores(collection: Collection, task: str, choice: Choice = Choice()) -> pd.D
 
 
 def _apart(entry: Entry) -> tuple[str, bool]:
-    """Return the groups that are ranked apart: conditions of predictions from elsewhere, and intervals that predictions cannot reproduce."""
-    return contest_of(entry.result)[1] if entry.result.external else "", not_verifiable(entry)
+    """Return the groups that are ranked apart: conditions of results from elsewhere, and intervals that predictions cannot reproduce."""
+    result = entry.result
+    condition = EMBEDDINGS if result.given_embeddings else contest_of(result)[1] if result.external else ""
+    return condition, not_verifiable(entry)
 
 
 def not_verifiable(entry: Entry) -> bool:
@@ -234,7 +237,7 @@ def about(collection: Collection, task: str) -> str:
     """Return one line about a task, plain text."""
     results = [entry.result for entry in collection.entries if entry.result.task == task]
     first = results[0]
-    both = {result.external for result in results} == {False, True}
+    both = len({result.external or result.given_embeddings for result in results}) == 2
     elsewhere = f" {tables.ELSEWHERE}" if both else ""
     direction = "higher" if first.higher_is_better else "lower"
     data = f"{first.dataset.get('name')} version {first.dataset.get('version') or 'unknown'}"

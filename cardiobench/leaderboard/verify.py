@@ -34,6 +34,7 @@ from cardiobench.leaderboard.source import RUN_BY, read_entries
 from cardiobench.leaderboard.submissions import count_submissions
 from cardiobench.results.collect import Entry
 from cardiobench.results.consistency import check_consistency, missing_parts
+from cardiobench.results.record import EMBEDDINGS
 from cardiobench.results.score_result import OLDER_RULES, ScoreResult
 from cardiobench.tasks.task import Task
 
@@ -212,7 +213,8 @@ def check(entry: Entry, answers: Mapping[str, bytes], data_dir: Path | None = No
         problems = [str(error)]
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
         problems = [f"{path} holds no predictions: {error}"]
-    declared = (f"seen_in_pretraining: {DECLARED}",) if on_trust else ()
+    declared: tuple[str, ...] = (f"seen_in_pretraining: {DECLARED}",) if on_trust else ()
+    declared += (f"model: {EMBEDDINGS}, how they were made was not seen",) if result.given_embeddings else ()
     return Check(name, tuple(problems), reason, result.outdated, declared)
 
 

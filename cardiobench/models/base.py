@@ -143,6 +143,7 @@ class LoadedModel:
         weight_files: Every weights file that was read -> SHA-256 of its content.
         configuration: Every configuration and tokenizer file of the model -> SHA-256 of its content.
         card: Card of a registered model; None for any other.
+        seen: Dataset -> whether it was in the pretraining data, where the user says so in place of a card.
         code: Components of this package that made the encoder: classes and functions, each with a version.
         custom: Identity of a user's own model: versions or digests of its code, and a digest of the values that it
             holds; () for any other model.
@@ -162,6 +163,7 @@ class LoadedModel:
     custom: tuple[str, ...] = ()
     given_revision: str = ""
     card: "ModelCard | None" = None
+    seen: "Mapping[str, bool | None]" = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -186,7 +188,9 @@ class LoadedModel:
         }
 
     def saw(self, dataset: str) -> bool | None:
-        """Return whether a dataset was in the pretraining data; None where that is not known, or without a card."""
+        """Return whether a dataset was in the pretraining data; None where that is not known."""
+        if dataset in self.seen:
+            return self.seen[dataset]
         return self.card.saw(dataset) if self.card else None
 
     @property

@@ -12,6 +12,7 @@ from cardiobench.report.overview import find_task, ranked
 from cardiobench.results.collect import Entry, collect
 from cardiobench.results.paths import BESIDE
 from cardiobench.results.predictions_file import load_predictions
+from cardiobench.results.record import EMBEDDINGS
 from cardiobench.results.score_result import EXTERNAL, ScoreResult
 from cardiobench.results.versions import data_version_key, describe_version, same_version
 from cardiobench.scoring.compare import same_rows
@@ -61,12 +62,18 @@ TRAINED = ("fine_tuned", "from_scratch")
 """Variants of predictions from elsewhere that are conditions of their own; all others are ranked together."""
 
 
+GIVEN = f", {EMBEDDINGS}"
+"""End of the condition of embeddings from elsewhere, after their protocol."""
+
+
 def contest_of(result: ScoreResult) -> Contest:
     """Return the task and the condition in which a result is ranked.
 
-    Frozen models are ranked by protocol; predictions from elsewhere by whether the network was fine-tuned, trained from
-    scratch, or neither is said.
+    Frozen models are ranked by protocol, and so are embeddings from elsewhere, among themselves; predictions from elsewhere by
+    whether the network was fine-tuned, trained from scratch, or neither is said.
     """
+    if result.given_embeddings:
+        return result.task, f"{result.label}{GIVEN}"
     elsewhere = result.label if result.variant in TRAINED else EXTERNAL
     return result.task, elsewhere if result.external else result.label
 
@@ -94,10 +101,17 @@ def count_pairs(entries: Sequence[Entry]) -> int:
 
 
 def _elsewhere(contest: Contest, groups: Groups) -> list[Entry]:
-    """Return the results of predictions from elsewhere that stand beside a contest of models."""
+    """Return the results from elsewhere that stand beside a contest of models: predictions, and embeddings under its protocol."""
+    task, condition = contest
     if is_elsewhere(contest):
         return []
-    return [entry for key, group in groups.items() if key[0] == contest[0] and is_elsewhere(key) for entry in group]
+    given = (task, f"{condition}{GIVEN}")
+    return [
+        entry
+        for key, group in groups.items()
+        if key[0] == task and (is_elsewhere(key) or key == given)
+        for entry in group
+    ]
 
 
 def contests(entries: Sequence[Entry], files: Sequence[PredictionsFile] = ()) -> Contests:
@@ -176,7 +190,11 @@ def _read(entries: Sequence[Entry], *, beside: bool = False) -> Found:
     """Read the predictions of results; the name of a reference beside models says how its predictions came about."""
     predictions, reasons = {}, {}
     for name, entry in zip(_model_names(entries), entries, strict=True):
-        shown = f"{name} ({entry.result.label})" if beside else name
+        shown = (
+            f"{name} ({contest_of(entry.result)[1] if entry.result.given_embeddings else entry.result.label})"
+            if beside
+            else name
+        )
         try:
             predictions[shown] = predictions_of(entry)
         except CardioBenchError as error:

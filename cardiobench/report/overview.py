@@ -11,12 +11,14 @@ from cardiobench.data.spec import Task
 from cardiobench.models.cards import ModelCard, find_card
 from cardiobench.results import formatting as tables
 from cardiobench.results.collect import Entry
+from cardiobench.results.record import EMBEDDINGS
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.results.verdict import Rank, Verdict
 
 MARKS: dict[str, tuple[str, str]] = {
     **{verdict: (verdict.sign, verdict.meaning) for verdict in Verdict},
     "collapsed": ("∅", "(nearly) the same answer to everything"),
+    EMBEDDINGS: ("E", "the vectors were given: how they were made was not seen"),
     "seen in pretraining": ("S", "the dataset was in the model's pretraining data"),
     "incomplete": ("◔", "answers are missing; the verdict is judged on the worst case"),
     "generated data": ("~", "generated recordings: the score says nothing about patients"),

@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cardiobench.results.record import Count, Name, Number, Part
+from cardiobench.results.record import EMBEDDINGS, Count, Name, Number, Part
 
 NOT_MEASURED = "not measured: these embeddings state no cost, as those of older versions; encode them again"
+NOT_SEEN = f"not known: {EMBEDDINGS}"
 NO_NETWORK = "not applicable: no network"
 PREFIXES = ("", "k", "M", "G", "T", "P")
 """Decimal prefixes of large numbers."""
@@ -78,7 +79,7 @@ def cost_of(shards: Sequence[Mapping[str, Any]], width: int, size: float) -> Cos
     """
     told = [one for one in shards if one.get("recordings")]
     if not told:
-        return Cost(width, size, reason=NOT_MEASURED)
+        return Cost(width, size, reason=next((one["reason"] for one in shards if "reason" in one), NOT_MEASURED))
     by_device: dict[str, list[Mapping[str, Any]]] = {}
     for one in told:
         by_device.setdefault(one["device"], []).append(one)

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from cardiobench.results.analysis_result import AnalysisResult
+from cardiobench.results.record import EMBEDDINGS
 from cardiobench.results.score_result import OLDER_RULES, Breakdown, Estimate, ScoreResult
 
 FLOOR_MEANING = "the best score reachable on average without looking at the recording, by a constant or by guessing"
@@ -13,7 +14,9 @@ FLOOR_MEANING = "the best score reachable on average without looking at the reco
 EARLIER = "taken from an earlier run"
 """What a run says beside embeddings and results that it did not make."""
 
-ELSEWHERE = "Predictions from elsewhere are ranked among themselves, and stand as references beside the models."
+ELSEWHERE = (
+    "Predictions and embeddings from elsewhere are ranked among themselves, and stand as references beside the models."
+)
 """What the report and the leaderboard say where both are shown."""
 
 COLUMNS = ("task", "model", "protocol", "metric", "score", "95 % CI", "floor", "verdict", "n", "coverage", "flags")
@@ -89,7 +92,7 @@ def bounds(result: ScoreResult) -> str:
 
 def flags(result: ScoreResult) -> list[str]:
     """Return short flags to print beside the number; the warnings say them in full."""
-    marks = []
+    marks = [EMBEDDINGS] if result.given_embeddings else []
     if result.collapsed:
         marks.append("collapsed")
     if result.seen_in_pretraining:
@@ -174,12 +177,13 @@ def warnings(results: list[ScoreResult]) -> list[tuple[str, str, str]]:
 
 
 def ordered(results: list[ScoreResult]) -> list[ScoreResult]:
-    """Sort results by task, then best first; undefined scores come last, and after them predictions from elsewhere."""
+    """Sort results by task, then best first; undefined scores come last, and after them results from elsewhere."""
 
     def key(result: ScoreResult):
         value = result.overall[result.metric].value
         worse = math.inf if math.isnan(value) else (-value if result.higher_is_better else value)
-        return result.task, result.external, worse, result.model["name"], result.protocol, result.variant
+        elsewhere = result.external + (result.external or result.given_embeddings)
+        return result.task, elsewhere, worse, result.model["name"], result.protocol, result.variant
 
     return sorted(results, key=key)
 

@@ -3,6 +3,7 @@
 import math
 import textwrap
 from collections.abc import Sequence
+from html import escape
 from typing import NamedTuple
 
 from cardiobench.results import formatting
@@ -40,29 +41,55 @@ def text_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     )
 
 
+def html_table(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], notes: Sequence[str] = (), title: str = ""
+) -> str:
+    """Return a table as HTML for a notebook, with a title above and sentences below; all text is escaped."""
+    head = "".join(f"<th>{escape(name)}</th>" for name in columns)
+    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>" for cells in rows)
+    above = f"<p><b>{escape(title)}</b></p>" if title else ""
+    below = "".join(f"<p>{escape(note)}</p>" for note in notes)
+    return f"{above}<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{below}"
+
+
 def result_text(result: ScoreResult) -> str:
     """Return a result as text: score and floor as a table, verdict, other metrics, number of patients, warnings."""
-    score, name = result.score, formatting.metric_name(result)
-    table = text_table(
-        (name, "score", "95 % CI"),
+    title, columns, rows = _result_table(result)
+    return "\n".join([title, text_table(columns, rows), *map(_wrapped, _sentences(result))])
+
+
+def result_html(result: ScoreResult) -> str:
+    """Return a result as HTML for a notebook, with the content of its text."""
+    title, columns, rows = _result_table(result)
+    return html_table(columns, rows, _sentences(result), title)
+
+
+def _result_table(result: ScoreResult) -> PrintedTable:
+    score = result.score
+    return PrintedTable(
+        f"{result.task}, protocol {result.label}",
+        (formatting.metric_name(result), "score", "95 % CI"),
         [
             (result.model["name"], formatting.number(score.value, result), formatting.interval(score, result)),
             ("floor", formatting.floor(result), ""),
         ],
     )
+
+
+def _sentences(result: ScoreResult) -> list[str]:
+    score = result.score
     count = f"n = {score.n}" + (f" ({score.n_patients} patients)" if score.n_patients != score.n else " patients")
     coverage = f"coverage {formatting.coverage(result)}"
     others = ", ".join(
         _other(key, estimate.value, result) for key, estimate in result.overall.items() if key != result.metric
     )
-    sentences = [
+    return [
         f"verdict: {formatting.verdict(result)}" + (f": {result.verdict.sentence}" if result.verdict.sentence else ""),
         *([bounds] if (bounds := formatting.bounds(result)) else []),
         ", ".join((count, coverage, *formatting.flags(result))),
         *([f"other metrics: {others}"] if others else []),
         *(f"! {warning}" for warning in result.warnings if result.verdict.sentence not in warning),
     ]
-    return "\n".join([f"{result.task}, protocol {result.label}", table, *map(_wrapped, sentences)])
 
 
 def result_repr(result: ScoreResult) -> str:

@@ -103,6 +103,8 @@ Coverage = Annotated[Mapping[str, int | None], ValidatedAs(_Coverage)]
 DatasetFacts = Annotated[Mapping[str, Any], ValidatedAs(_Dataset)]
 ModelFacts = Annotated[Mapping[str, Any], ValidatedAs(_Model)]
 Stamp = Annotated[Mapping[str, Any], ValidatedAs(_Stamp)]
+EMBEDDINGS = "embeddings from elsewhere"
+"""What a result says in place of the loader of a model whose vectors were given; a condition of its own."""
 
 
 class Part:

@@ -11,7 +11,9 @@ from cardiobench.metrics.load import find_numbers
 from cardiobench.metrics.number import BETTER, Better
 from cardiobench.metrics.number import Number as MetricNumber
 from cardiobench.results.cost import Cost
+from cardiobench.results.estimate import Estimate, Floor
 from cardiobench.results.record import (
+    EMBEDDINGS,
     Count,
     Coverage,
     DatasetFacts,
@@ -28,50 +30,6 @@ from cardiobench.results.verdict import LEVEL, Verdict
 OLDER_RULES = "scored by older rules, score again"
 EXTERNAL = "predictions"
 """Protocol of predictions from elsewhere; their variant is the name that the user gave to how they came about."""
-
-
-@dataclass(frozen=True)
-class Estimate(Part):
-    """A score and its 95 % interval over patients.
-
-    Attributes:
-        value: The score; NaN where it is undefined.
-        low: Lower end of the interval; NaN where there is none.
-        high: Upper end.
-        n: Scored rows.
-        n_patients: Patients they come from.
-        reason: Reason why a number is NaN or has no interval; empty otherwise.
-        se: Standard error over patients.
-        method: Method of the interval; a name in `cardiobench.stats.estimates.METHODS`.
-        covers: Source of the variation: "test patients", or "test and training patients".
-    """
-
-    value: Number
-    low: Number
-    high: Number
-    n: Count
-    n_patients: Count
-    reason: str = ""
-    se: Number = math.nan
-    method: str = ""
-    covers: str = "test patients"
-
-
-@dataclass(frozen=True)
-class Floor(Part):
-    """A score that needs no model.
-
-    Attributes:
-        value: Value of the ranking metric on the same rows; NaN with the reason where there is no such floor.
-        prediction: The constant answer; None where answers vary.
-        reason: Reason why there is none; empty otherwise.
-        reached_by: Strategy that reaches it, such as guessing at the class rates.
-    """
-
-    value: Number
-    prediction: str | float | None = None
-    reason: str = ""
-    reached_by: str = ""
 
 
 @dataclass(frozen=True)
@@ -310,10 +268,18 @@ class ScoreResult(Record):
     def __repr__(self) -> str:
         return resolve("cardiobench.results.printing:result_repr")(self)
 
+    def _repr_html_(self) -> str:
+        return resolve("cardiobench.results.printing:result_html")(self)
+
     @property
     def external(self) -> bool:
         """Whether the predictions come from elsewhere: ranked among such results alone, a reference beside the others."""
         return self.protocol == EXTERNAL
+
+    @property
+    def given_embeddings(self) -> bool:
+        """Whether the vectors come from elsewhere: ranked among such results alone, a reference beside the others."""
+        return self.model.get("loaded_by") == EMBEDDINGS
 
     @property
     def label(self) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from cardiobench.core.io import sha256_of_json
 from cardiobench.core.libraries import as_text, library_warnings, merged
 from cardiobench.data.spec import Task
+from cardiobench.embeddings.elsewhere import NO_ENCODER, GivenEmbeddings
 from cardiobench.models.base import LoadedModel
 from cardiobench.protocols.analysis import Analysis, AnalysisOutput, AnalysisProtocol, Perturbation, collapse_warnings
 from cardiobench.protocols.base import TaskData
@@ -92,6 +93,9 @@ def plan_subjects(
         for subject, members in subjects_apart(protocol, *described).items():
             if context.config.shard and "/" not in subject and subject not in plans:
                 continue  # A label across datasets, some of which belong to other shards.
+            if isinstance(model.encoder, GivenEmbeddings) and protocol.perturbations(members):
+                context.summary.not_applicable.append((model.name, subject, protocol.name, NO_ENCODER))
+                continue
             names = dict.fromkeys(task.dataset for task in members)
             perturbed = {name: _plan_perturbed(model, protocol, plans[name], members, context) for name in names}
             yield protocol, subject, members, {name: jobs for name, jobs in perturbed.items() if jobs}

@@ -17,6 +17,7 @@ from cardiobench.core.io import sha256_of_json
 from cardiobench.core.versions import component_version
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.prompts import prompt_files
+from cardiobench.data.references_file import reference_facts
 from cardiobench.data.spec import Task
 from cardiobench.data.task_facts import task_facts
 from cardiobench.metrics.load import formula_version
@@ -176,7 +177,7 @@ class TaskCell(BaseCell[ScoreResult]):
         """
         config, model, dataset = self.config, self.model, self.dataset
         return ResultContext(
-            dataset=dataset_facts(dataset, config.limit),
+            dataset={**dataset_facts(dataset, config.limit), **reference_facts(dataset, self.task)},
             generated=dataset.generated,
             model=model.facts,
             seen_in_pretraining=model.saw(dataset.spec.name),

@@ -3,7 +3,7 @@
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from cardiobench.core.console import Console
 from cardiobench.core.errors import BadMedia
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.spec import Task
+from cardiobench.embeddings.elsewhere import GivenEmbeddings
 from cardiobench.embeddings.extract import SHARD, EncodeJob, PartEncoder, prepare, run_code_of
 from cardiobench.models.base import LoadedModel
 from cardiobench.models.device import name_of
@@ -24,6 +25,7 @@ from cardiobench.runner.analyze import plan_subjects
 from cardiobench.runner.context import RunContext, RunSummary
 from cardiobench.runner.encode import EncodeInput, dataset_inputs
 from cardiobench.runner.evaluate import make_cells
+from cardiobench.runner.given_embeddings import read_given
 from cardiobench.runner.plan import DatasetPlan, plan_model
 from cardiobench.runner.planned import planned_cells
 from cardiobench.runner.processes import start_processes
@@ -61,9 +63,10 @@ def dry_run(config: RunConfig, console: Console) -> DryRun:
     Raises:
         CardioBenchError: the request is wrong as a whole.
     """
-    request = resolve(config)
+    given = read_given(config)
+    request = resolve(replace(config, models=(*config.models, *given)), given)
     config = request.config
-    context = RunContext(config, start_processes(), RunSummary(), console)
+    context = RunContext(config, start_processes(), RunSummary(), console, request.makers)
     print_data(request, console)
     plan = DryRun(free_bytes=free_bytes(config.cache_dir), absent=dict(request.absent))
     priced: dict[Path, set[str]] = {}
@@ -77,7 +80,9 @@ def dry_run(config: RunConfig, console: Console) -> DryRun:
             cached = sum(cell.load_cached() is not None for cell in cells)
             work = {"to_encode": 0, "seconds": 0.0, "bytes": 0}
             rows[name] = {"model": model.name, "dataset": name, **work, "cells": len(cells), "cached": cached}
-        for name, one in model_inputs(model, request.tasks, datasets, protocols, plans, context):
+        given_vectors = isinstance(model.encoder, GivenEmbeddings)
+        inputs = () if given_vectors else model_inputs(model, request.tasks, datasets, protocols, plans, context)
+        for name, one in inputs:
             for key, value in price(
                 one, priced.setdefault(one.store.folder, set()), context.accelerator.device
             ).items():

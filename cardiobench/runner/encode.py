@@ -12,6 +12,7 @@ from cardiobench.core.errors import BadModel
 from cardiobench.core.libraries import as_text
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.media.types import Clip, Ecg, FrameSampling
+from cardiobench.embeddings.elsewhere import GivenEmbeddings, store_given
 from cardiobench.embeddings.store import EmbeddingStore
 from cardiobench.models.base import LoadedModel
 from cardiobench.protocols.analysis import Perturbation
@@ -115,10 +116,22 @@ def encode_missing(
     Returns:
         Ids of the recordings that could not be encoded, the same on every process.
     """
+    if isinstance(model.encoder, GivenEmbeddings):
+        return _store_given(model.encoder, next(iter(plans.values())), context)
     inputs = dataset_inputs(model, plans, context.config.seed, clean)
     count = sum(perturbation is not None for perturbation in plans)
     note = f", {count} perturbations" if count else ""
     return encode_inputs(inputs, next(iter(plans.values())).dataset.spec.name, context, note)
+
+
+def _store_given(encoder: GivenEmbeddings, plan: DatasetPlan, context: RunContext) -> frozenset[str]:
+    """Store the embeddings from elsewhere that the store of a plan lacks; returns the ids that have none."""
+    frame, table = plan.dataset.frame, encoder.table.of(plan.dataset.spec.name)
+    if context.accelerator.is_main_process:
+        store_given(table, frame[["id", "fingerprint"]].iloc[plan.to_encode], plan.store)
+    context.accelerator.wait_for_everyone()
+    needed = frame["id"].iloc[plan.indices]
+    return frozenset(needed[table.places.get_indexer(needed) < 0])
 
 
 def encode_inputs(inputs: Sequence[EncodeInput], dataset: str, context: RunContext, note: str = "") -> frozenset[str]:

@@ -14,6 +14,7 @@ from cardiobench.data import catalog
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.open import open_dataset
 from cardiobench.data.spec import Task
+from cardiobench.embeddings.elsewhere import GivenEmbeddings
 from cardiobench.embeddings.key import embedding_key
 from cardiobench.embeddings.store import EmbeddingStore
 from cardiobench.models.base import LoadedModel
@@ -22,6 +23,7 @@ from cardiobench.protocols.profile import find_profile
 from cardiobench.results.formatting import EARLIER
 from cardiobench.runner.context import RunContext
 from cardiobench.runner.generation import current_plan
+from cardiobench.runner.given_embeddings import check_ids
 from cardiobench.runner.references import first_patients
 
 
@@ -92,8 +94,15 @@ def resolve_tasks(names: Sequence[str], profile: str = "default", *, forms: Coll
     return tuple(tasks.values())
 
 
-def open_datasets(tasks: Sequence[Task], config: RunConfig) -> tuple[dict[str, OpenDataset], dict[str, str]]:
+def open_datasets(
+    tasks: Sequence[Task], config: RunConfig, *, need_media: bool = True
+) -> tuple[dict[str, OpenDataset], dict[str, str]]:
     """Open the datasets of these tasks.
+
+    Args:
+        tasks: Tasks of the run.
+        config: Settings of the run.
+        need_media: Whether their recordings are needed, not only their tables.
 
     Returns:
         Name -> dataset, and name -> reason for those whose data is not here.
@@ -115,7 +124,9 @@ def open_datasets(tasks: Sequence[Task], config: RunConfig) -> tuple[dict[str, O
                 drop_duplicates=config.drop_duplicates,
                 paper_rows=find_profile(config.profile).paper_rows,
                 published=bool(config.tasks) and not config.suite,
+                need_media=need_media,
             )
+            dataset = dataset if need_media else dataset.without_recordings()
             datasets[name] = dataset.with_masked_overlays() if config.overlays == "mask" else dataset
         except MissingData as error:
             if config.tasks and not config.suite:
@@ -183,7 +194,9 @@ def plan_dataset(
     if perturbation is not None:
         key = perturbed_key(key, perturbation, config.seed)
     root, spec = config.cache_dir / "embeddings", dataset.spec
-    store = EmbeddingStore(root, model.name, spec.name, key, generation=generation, media=spec.media)
+    store = EmbeddingStore(
+        root, model.name, spec.name, key, generation=generation, media=spec.media, pooling=model.pooling
+    )
     frame = dataset.frame[["id", "fingerprint"]].iloc[indices]
     absent = store.missing(frame["id"], frame["fingerprint"])
     return DatasetPlan(dataset, tuple(tasks), indices, store, indices[absent])
@@ -215,6 +228,8 @@ def plan_model(
         members = [task for task in tasks if task.dataset == name]
         if dataset.spec.modality in model.modalities:
             plans[name] = _plan_current(model, dataset, members, context)
+            if isinstance(model.encoder, GivenEmbeddings):
+                check_ids(model.encoder, plans[name].dataset, plans[name].indices, context.config)
         elif len(context.config.models) == 1 and context.config.tasks:
             reason = f"the model takes {' and '.join(model.modalities)}, {name} is {dataset.spec.modality}"
             context.summary.not_applicable += [

@@ -7,6 +7,7 @@ from pathlib import Path
 from cardiobench.core import extensions
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.spec import Task
+from cardiobench.embeddings.elsewhere import NO_ENCODER, GivenEmbeddings
 from cardiobench.models.base import LoadedModel
 from cardiobench.protocols.base import BaseProtocol
 from cardiobench.runner.cell import FrameCell, load_or_compute
@@ -32,7 +33,11 @@ def planned_cells(
         context: Run context; its summary gets what does not apply.
     """
     for name, reference in extensions.contributions("plans").items():
-        if chosen := [protocol for protocol in protocols if protocol.name == name]:
+        if isinstance(model.encoder, GivenEmbeddings):  # There are no tokens of frames, and no network to make them.
+            dense = [task.name for task in tasks if task.dense and task.dataset in datasets]
+            asked = [task for task in dense if any(protocol.name == name for protocol in protocols)]
+            context.summary.not_applicable += [(model.name, task, name, NO_ENCODER) for task in asked]
+        elif chosen := [protocol for protocol in protocols if protocol.name == name]:
             yield from extensions.resolve(reference)(model, tasks, datasets, chosen, context)
 
 

@@ -3,12 +3,11 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from cardiobench.core import extensions, plugins
-from cardiobench.core.config import RunConfig, absolute, to_yaml
+from cardiobench.core.config import RunConfig
 from cardiobench.core.console import Console
 from cardiobench.core.errors import (
     BadConfig,
@@ -17,13 +16,13 @@ from cardiobench.core.errors import (
     CardioBenchError,
     HubError,
     NotApplicable,
-    UnwritableOutput,
 )
-from cardiobench.core.io import remove_orphans, sha256_of_json, write_atomic, write_text
+from cardiobench.core.io import remove_orphans
 from cardiobench.data import catalog
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.media.limits import set_limit
 from cardiobench.data.spec import Task
+from cardiobench.embeddings.elsewhere import GivenEmbeddings, given_model
 from cardiobench.models.base import Encoder, LoadedModel, TextEncoder
 from cardiobench.models.pooling import KEEP_TOKENS
 from cardiobench.protocols import check_installed, choose, protocol, protocol_class
@@ -37,6 +36,8 @@ from cardiobench.runner.condition import conditions
 from cardiobench.runner.context import RunContext, RunSummary
 from cardiobench.runner.encode import encode_missing
 from cardiobench.runner.evaluate import evaluate_cells, make_cells
+from cardiobench.runner.given_embeddings import check_given, only_given, read_given
+from cardiobench.runner.output_folder import check_writable, write_settings
 from cardiobench.runner.plan import (
     DATASET_COLUMNS,
     dataset_rows,
@@ -71,7 +72,7 @@ def run(config: RunConfig, console: Console | None = None, encoders: Sequence[En
         CardioBenchError: the request is wrong as a whole: an unknown name, data or a model that is not there.
     """
     given = config
-    own = {getattr(encoder, "name", type(encoder).__name__): encoder for encoder in encoders}
+    own = {getattr(encoder, "name", type(encoder).__name__): encoder for encoder in encoders} | read_given(config)
     request = resolve(replace(config, models=(*config.models, *own)), own)
     config = request.config
     check_writable(config.output_dir)
@@ -80,9 +81,7 @@ def run(config: RunConfig, console: Console | None = None, encoders: Sequence[En
     console = console or Console(main=False)
     console.main = console.main and accelerator.is_main_process
     summary = RunSummary(is_main_process=accelerator.is_main_process)
-    context = RunContext(
-        config, accelerator, summary, console, {name: partial(_same, one) for name, one in own.items()}
-    )
+    context = RunContext(config, accelerator, summary, console, request.makers)
     if accelerator.is_main_process:
         context.summary.config_file = write_settings(given, request.protocols)
         for folder in (config.output_dir, config.cache_dir):
@@ -154,6 +153,7 @@ class Request:
         absent: Name -> why the data of a dataset is not here.
         notes: Lines for the user about what stands in for what.
         modalities: Name -> modalities of each model.
+        encoders: Name -> model of the user's own, or embeddings from elsewhere.
     """
 
     config: RunConfig
@@ -163,6 +163,12 @@ class Request:
     absent: Mapping[str, str]
     notes: Sequence[str]
     modalities: Mapping[str, tuple[str, ...]]
+    encoders: Mapping[str, Encoder]
+
+    @property
+    def makers(self) -> dict[str, Callable[[], Encoder]]:
+        """Name -> function that returns a model of the user's own, or embeddings from elsewhere."""
+        return {name: partial(_same, one) for name, one in self.encoders.items()}
 
 
 def resolve(config: RunConfig, encoders: Mapping[str, Encoder] = MappingProxyType({})) -> Request:
@@ -189,11 +195,11 @@ def resolve(config: RunConfig, encoders: Mapping[str, Encoder] = MappingProxyTyp
         set_limit(config.max_recording_mb)
     protocols = make_protocols(config)
     tasks = resolve_tasks(config.tasks, config.profile, forms=extra_forms(p.name for p in protocols))
-    here, absent = open_datasets(tasks, config)
+    here, absent = open_datasets(tasks, config, need_media=not only_given(config, encoders))
     modalities = modalities_of(config.models, encoders)
     datasets, notes = real_or_quick(here, set().union(*modalities.values()), config)
     check_metrics([task for task in tasks if task.dataset in datasets], config.metrics)
-    return Request(config, protocols, tasks, datasets, absent, notes, modalities)
+    return Request(config, protocols, tasks, datasets, absent, notes, modalities, check_given(encoders, datasets))
 
 
 def print_data(request: Request, console: Console) -> None:
@@ -319,6 +325,8 @@ def load(
     from cardiobench.models.load import load_model
 
     given = encoders.get(name)
+    if given and isinstance(encoder := given(), GivenEmbeddings):
+        return given_model(encoder, pooling)
     if make := given or find_custom(name):
         precision = "fp32" if config.precision == "auto" else config.precision
         model = loaded(make(), f"{name} is a model of the user's own", precision, device(), None if given else make)
@@ -374,27 +382,3 @@ def run_model(
     run_planned(model, tasks, datasets, protocols, context)
     analyzing = [p for p in protocols if isinstance(p, AnalysisProtocol)]
     return analyze_model(model, analyzing, plans, unreadable, context)
-
-
-def write_settings(config: RunConfig, protocols: Sequence[BaseProtocol]) -> Path:
-    """Write the file that repeats a run, `<output>/runs/<digest of the settings>/run.yaml`.
-
-    Options stand there as the protocols read them: a grid that was given as a file, with its content.
-    """
-    read = {one.name: one.get_params() for one in protocols}
-    options = {name: {option: read[name][option] for option in chosen} for name, chosen in config.options.items()}
-    text = to_yaml(absolute(replace(config, options=options)))
-    return write_text(text, config.output_dir / "runs" / sha256_of_json(text)[:12] / "run.yaml")
-
-
-def check_writable(folder: Path) -> None:
-    """Refuse an output folder that cannot be written to, before any work is done."""
-    try:
-        str(folder).encode("utf-8")
-    except UnicodeEncodeError:
-        raise UnwritableOutput(f"{str(folder)!r} is not UTF-8. Choose another folder with --output-dir.") from None
-    try:
-        mark = write_atomic(folder / ".write-test", lambda path: path.write_bytes(b"test"))
-        mark.unlink(missing_ok=True)  # Another process of this run, or another run, checks at the same time.
-    except UnwritableOutput as error:
-        raise type(error)(f"{error}. Choose another folder with --output-dir.") from None

@@ -15,7 +15,7 @@ from cardiobench.metrics.metric import Metric
 from cardiobench.metrics.number import Number
 from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.results.formatting import p_value
-from cardiobench.results.printing import text_table
+from cardiobench.results.printing import PrintedTable, html_table, text_table
 from cardiobench.results.verdict import LEVEL
 from cardiobench.scoring.families import margin
 from cardiobench.scoring.missing_answers import fill_missing
@@ -38,7 +38,7 @@ from cardiobench.tasks.answers import TableAnswers
 Outcome = Literal["better", "worse", "equivalent", "undecided", "too few to say"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
     """Two models on one task.
 
@@ -87,6 +87,20 @@ class Comparison:
     labels: str = ""
 
     def __str__(self) -> str:
+        title, columns, rows = self._table
+        return f"{title}\n{text_table(columns, rows)}\n{self._conclusion}"
+
+    def __repr__(self) -> str:
+        return (
+            f"<{type(self).__name__} {self.task}, {' against '.join(self.names)}, {self.metric_name}: {self.sentence}>"
+        )
+
+    def _repr_html_(self) -> str:
+        title, columns, rows = self._table
+        return html_table(columns, rows, [self._conclusion], title)
+
+    @property
+    def _table(self) -> PrintedTable:
         first, second = self.names
         units = f"{self.n} units of {self.n_patients} patients" if self.n != self.n_patients else f"{self.n} patients"
         rows = [
@@ -94,12 +108,15 @@ class Comparison:
             (second, self.text(self.b), ""),
             ("difference", self.text(self.difference), self.ends),
         ]
+        labels = f", {self.labels}" if self.labels else ""
+        return PrintedTable(f"{self.task}, {units}{labels}", (self.metric_name, "score", "95 % CI"), rows)
+
+    @property
+    def _conclusion(self) -> str:
         p = f"p = {p_value(self.p_value)}".replace("= <", "<")
         if not np.isnan(self.p_adjusted) and self.p_adjusted != self.p_value:
             p += f", {p_value(self.p_adjusted)} after the correction for its family"
-        table = text_table((self.metric_name, "score", "95 % CI"), rows)
-        labels = f", {self.labels}" if self.labels else ""
-        return f"{self.task}, {units}{labels}\n{table}\n{p}: {self._words}"
+        return f"{p}: {self._words}"
 
     @property
     def outcome(self) -> Outcome:

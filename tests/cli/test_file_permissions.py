@@ -67,7 +67,7 @@ def test_every_field_says_whether_a_file_may_set_it():
         Setting("a new one", HOW)
     # A field of these types is a path or free text: it has been looked at, and reads only.
     text = {field.name for kind in (RunConfig, ScoreConfig) for field in fields(kind) if "Path" in str(field.type)}
-    assert text - refused == {"data_dir", "prompts", "predictions", "references"}
+    assert text - refused == {"data_dir", "prompts", "predictions", "references", "embeddings"}
 
 
 @pytest.mark.parametrize(("name", "value"), CASES, ids=lambda value: str(value)[:30])

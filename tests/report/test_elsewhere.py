@@ -18,6 +18,7 @@ from cardiobench.results.collect import assemble_by_suite, collect
 from cardiobench.results.formatting import ELSEWHERE, ordered
 from cardiobench.results.paths import predictions_path
 from cardiobench.results.predictions_file import save_scored
+from cardiobench.results.record import EMBEDDINGS
 from cardiobench.results.score_result import ScoreResult
 from tests.report.example_results import write_result
 
@@ -182,3 +183,45 @@ def test_the_page_and_the_command_say_so(folder, capsys):
     assert main(["compare", str(folder), "--resamples", "100"]) == 0
     shown = capsys.readouterr().out
     assert "reference" in shown and "ours (predictions) is better" in " ".join(shown.split())
+
+
+def given(folder, name, quality, seed, protocol="probe"):
+    """A result as `--embeddings` leaves it."""
+    made = write_result(folder / "made", "file", TASK, quality, seed, protocol)
+    result, frame = ScoreResult.load(made), pd.read_parquet(predictions_path(made))
+    model = {"name": name, "revision": "0123456789ab", "loaded_by": EMBEDDINGS}
+    saved, _ = save_scored(dataclasses.replace(result, model=model), frame, folder / name / "0" / protocol / made.name)
+    for file in (made, predictions_path(made)):
+        file.unlink()
+    return saved
+
+
+def test_embeddings_from_elsewhere_are_a_condition_of_their_own(tmp_path):
+    for model, quality in (("org/one", 0.6), ("org/two", 0.5)):
+        write_result(tmp_path, model, TASK, quality, 1, "probe")
+    for name, quality in (("ours", 0.95), ("theirs", 0.3)):
+        given(tmp_path, name, quality, 2)
+    given(tmp_path, "third", 0.9, 3, "knn")
+    external(tmp_path, "file", 0.8, 4)
+    collection = collect([tmp_path])
+    pairs, left_out, rankings = ranks.compare_all_pairs(collection.entries, resamples=100)
+    assert not left_out
+    assert {one.protocol: {place.model: place.text for place in one.places} for one in rankings} == {
+        "probe": {"org/one": "1", "org/two": "2"},
+        f"probe, {EMBEDDINGS}": {"ours": "1", "theirs": "2"},
+    }
+    beside = {pair.b for pair in pairs if pair.a == "org/one" and pair.beside}
+    assert beside == {f"ours (probe, {EMBEDDINGS})", f"theirs (probe, {EMBEDDINGS})", "file (predictions)"}
+    assert all(not pair.family for pair in pairs if EMBEDDINGS in pair.contest[1])
+    assert [one.model["name"] for one in ordered(collection.results)][:2] == ["org/one", "org/two"]
+    board = table.scores(collection, TASK)
+    apart = {entry.result.model["name"]: table._apart(entry)[0] for entry in collection.entries}
+    assert apart == {
+        "org/one": "",
+        "org/two": "",
+        **dict.fromkeys(("ours", "theirs", "third"), EMBEDDINGS),
+        "file": "predictions",
+    }
+    assert board["marks"].str.contains(EMBEDDINGS).sum() == 3
+    assert minute_row([one for one in collection.entries if not one.result.external])["model"] == "org/one"
+    assert ELSEWHERE in table.about(collection, TASK)

@@ -153,7 +153,9 @@ def task_part(
         "data": f"{first.dataset.get('name')}, version {first.dataset.get('version') or 'unknown'}"
         + (", synthetic twin" if first.dataset.get("twin") else ""),
         "rows": [naming.score_row(by_result[id(result)]) for result in results],
-        "elsewhere": tables.ELSEWHERE if {result.external for result in results} == {False, True} else "",
+        "elsewhere": tables.ELSEWHERE
+        if len({result.external or result.given_embeddings for result in results}) == 2
+        else "",
         "published": [naming.published_row(row, first) for row in others.published if row.metric == first.metric],
         "figures": figures,
         "groups": naming.group_rows(results),

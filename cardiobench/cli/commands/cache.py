@@ -1,0 +1,155 @@
+"""`cardiobench cache`."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cardiobench.core.console import Console
+    from cardiobench.embeddings.cached import CachedStore
+
+HELP = "stored embeddings by model and dataset: list, verify, delete, export"
+EXAMPLES = """\
+examples
+  what is stored, and how large it is
+      cardiobench cache list
+  whether every stored vector is what was written
+      cardiobench cache verify --model org/name
+  make room; without --yes it is only shown
+      cardiobench cache delete --model org/name --dataset ptb_xl --yes
+  a file for others, or for --embeddings
+      cardiobench cache export --model org/name --dataset ptb_xl --out vectors.parquet
+
+exit code of verify: 0 = all is well, 1 = something is damaged
+"""
+ACTIONS = {
+    "list": "models and datasets with recordings and sizes",
+    "verify": "read every shard and compare it with its digest; a damaged one is set aside",
+    "delete": "delete stores; shows which unless --yes is given",
+    "export": "write embeddings as Parquet, NPZ or CSV, as --embeddings takes them",
+}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's flags."""
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    for name, text in ACTIONS.items():
+        action = actions.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
+        action.add_argument("--model", default="", metavar="ID", help="only of this model")
+        action.add_argument("--dataset", default="", metavar="NAME", help="only of this dataset")
+        action.add_argument("--key", default="", metavar="KEY", help="only the store of this key, or start of a key")
+        action.add_argument("--cache-dir", type=Path, metavar="DIR", help="default: as for a run")
+        if name == "export":
+            action.add_argument("--out", type=Path, required=True, metavar="FILE", help=".parquet, .npz or .csv")
+            action.add_argument(
+                "--pooling", default="", choices=("mean", "mean_l2"), help="default: as noted with the vectors"
+            )
+        else:
+            action.add_argument("--json", action="store_true", help="machine-readable, on standard output")
+        if name == "delete":
+            action.add_argument("--all", action="store_true", help="of all models and datasets")
+            action.add_argument("--yes", action="store_true", help="delete them")
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Do it; returns the exit code."""
+    from cardiobench.core.config import default_cache
+    from cardiobench.core.console import Console
+    from cardiobench.core.errors import BadConfig
+    from cardiobench.embeddings.cached import find_stores
+
+    cache = arguments.cache_dir or default_cache()
+    chosen = arguments.model or arguments.dataset or arguments.key
+    if arguments.action == "delete" and not (chosen or arguments.all):
+        raise BadConfig("say what to delete: --model, --dataset, --key or --all.")
+    stores = find_stores(cache, arguments.model, arguments.dataset, arguments.key)
+    console = Console(stdout_is_json=getattr(arguments, "json", False))
+    if not stores and arguments.action != "export":
+        console.print(f"no embeddings {'of that kind ' if chosen else ''}are stored in {cache}")
+    match arguments.action:
+        case "verify":
+            return _verify(stores, console, as_json=arguments.json)
+        case "export":
+            return _export(stores, arguments, console)
+        case "delete":
+            return _delete(stores, arguments, console)
+    _list(stores, console, as_json=arguments.json)
+    return 0
+
+
+def _list(stores: "list[CachedStore]", console: "Console", *, as_json: bool) -> None:
+    from cardiobench.embeddings.cached import describe
+
+    rows = [describe(one) for one in stores]
+    if as_json:
+        console.json({"stores": rows})
+        return
+    if rows:
+        cells = [
+            (
+                one["model"],
+                one["dataset"],
+                str(one["recordings"]),
+                _size(one["bytes"]),
+                one["key"],
+                one["written"],
+                one["what"],
+            )
+            for one in rows
+        ]
+        console.table("stored embeddings", ("model", "dataset", "recordings", "size", "key", "written", "what"), cells)
+        console.print(f"{_count(len(rows))}, {_size(sum(one['bytes'] for one in rows))}")
+
+
+def _verify(stores: "list[CachedStore]", console: "Console", *, as_json: bool) -> int:
+    found = {one: one.problems() for one in stores}
+    if as_json:
+        console.json({"stores": [{"folder": str(one.folder), "problems": problems} for one, problems in found.items()]})
+    for one, problems in found.items():
+        console.print(
+            f"{'damaged' if problems else 'ok'} {one.model} {one.dataset} {one.key}, {len(one.shards)} shards"
+        )
+        for problem in problems:
+            console.print(f"  {problem}")
+    return 1 if any(found.values()) else 0
+
+
+def _delete(stores: "list[CachedStore]", arguments: argparse.Namespace, console: "Console") -> int:
+    size = sum(one.size for one in stores)
+    _list(stores, console, as_json=arguments.json)
+    if arguments.yes:
+        for one in stores:
+            one.delete()
+        console.print(f"deleted {_count(len(stores))}, {_size(size)}")
+    elif stores:
+        console.print("Nothing was deleted; add --yes to delete these.")
+    return 0
+
+
+def _export(stores: "list[CachedStore]", arguments: argparse.Namespace, console: "Console") -> int:
+    from cardiobench.embeddings.cached import export_stores
+
+    count, pooling = export_stores(stores, arguments.out, arguments.pooling)
+    console.print(f"wrote the embeddings of {count} recordings to {arguments.out}")
+    if not pooling:
+        console.print(
+            "! how the vectors of a recording become one is not noted here: give --pooling mean or mean_l2, as the model has it"
+        )
+    elif arguments.out.suffix.lower() == ".csv" and pooling != "mean":
+        console.print(f"! a CSV cannot say it: evaluate it with --pooling {pooling}")
+    return 0
+
+
+def _count(stores: int) -> str:
+    return "1 store" if stores == 1 else f"{stores} stores"
+
+
+def _size(count: int) -> str:
+    """Format a number of bytes."""
+    return (
+        f"{count / 1e9:.2f} GB"
+        if count >= 1e9
+        else f"{count / 1e6:.1f} MB"
+        if count >= 1e6
+        else f"{count / 1e3:.0f} kB"
+    )

@@ -1,0 +1,143 @@
+"""The results of an evaluation as one object: a sequence that shows itself, compares its models and writes their report."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, SupportsIndex, overload
+
+import pandas as pd
+
+from cardiobench.core.config import RESAMPLES
+from cardiobench.core.errors import BadPredictions, MissingData
+from cardiobench.results import formatting
+from cardiobench.results.collect import collect
+from cardiobench.results.printing import ScoreResults, html_table
+from cardiobench.results.score_result import ScoreResult
+
+HTML_COLUMNS = (
+    "task",
+    "model",
+    "protocol",
+    "metric",
+    "score",
+    "95 % CI",
+    "floor",
+    "verdict",
+    "p",
+    "n",
+    "coverage",
+    "flags",
+)
+SHORT_HTML = 200
+"""Rows that a notebook shows."""
+
+
+class EvaluationResults(ScoreResults):
+    """Results of a run, new and cached: a sequence of `ScoreResult`.
+
+    Attributes:
+        folder: Folder of results that the run wrote to.
+    """
+
+    def __init__(self, results: Iterable[ScoreResult] = (), folder: Path = Path("results")):
+        """Hold the results.
+
+        Args:
+            results: Results.
+            folder: Folder of results that they lie in.
+        """
+        super().__init__(results)
+        self.folder = folder
+
+    @overload
+    def __getitem__(self, index: SupportsIndex) -> ScoreResult: ...
+    @overload
+    def __getitem__(self, index: slice) -> "EvaluationResults": ...
+    def __getitem__(self, index: Any) -> Any:
+        found = super().__getitem__(index)
+        return EvaluationResults(found, self.folder) if isinstance(index, slice) else found
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return one row per result with task, model, unrounded score, 95 % interval, floor and verdict."""
+        return pd.DataFrame([_row(result) for result in self], columns=COLUMNS)
+
+    def compare(self, *, resamples: int = RESAMPLES, seed: int = 0) -> pd.DataFrame:
+        """Compare every two models on every task and protocol that both answered, as `cardiobench compare` does.
+
+        Args:
+            resamples: Number of draws of patients, at least.
+            seed: Seed of the draws.
+
+        Returns:
+            One row per pair: both scores, the difference with its 95 % interval, p-values, and which one is better.
+
+        Raises:
+            MissingData: No two models answered the same task by the same protocol.
+            BadPredictions: Models did, and their predictions cannot be compared.
+        """
+        from cardiobench.report.ranks import compare_all_pairs, pair_table
+
+        keys = {result.stamp.get("key") for result in self}
+        stored = collect([self.folder]).entries if self else ()
+        entries = [entry for entry in stored if entry.result.stamp.get("key") in keys]
+        pairs, left_out, _ = compare_all_pairs(entries, resamples=resamples, seed=seed)
+        if not pairs and left_out:
+            raise BadPredictions("nothing can be compared: " + "; ".join(left_out))
+        if not pairs:
+            raise MissingData(
+                "no two models among these results answered the same task by the same protocol. Evaluate several: "
+                'cardiobench.evaluate(["org/a", "org/b"], ...).'
+            )
+        return pair_table(pairs)
+
+    def report(self, out: str | Path | None = None) -> Path:
+        """Write the report of the folder of results, as `cardiobench report` does; returns its page.
+
+        Args:
+            out: Folder of the report; None for the folder of the results.
+        """
+        from cardiobench.report.page.write import write_report
+
+        if not self:
+            raise MissingData("there are no results to report: the run has none.")
+        return write_report([self.folder], self.folder if out is None else Path(out))[1][0]
+
+    def _repr_html_(self) -> str:
+        rows = [_html_row(result) for result in self[:SHORT_HTML]]
+        more = [f"and {len(self) - SHORT_HTML} more"] if len(self) > SHORT_HTML else []
+        warnings = dict.fromkeys(f"! {text}" for result in self[:SHORT_HTML] for text in result.warnings)
+        return html_table(HTML_COLUMNS, rows, [*more, *warnings])
+
+
+COLUMNS = [
+    *("task", "model", "revision", "protocol", "variant", "metric", "value", "low", "high", "n", "n_patients", "floor"),
+    *("difference", "difference_low", "difference_high", "p_value", "verdict", "exploratory", "scored", "expected"),
+    *("seen_in_pretraining", "generated"),
+]
+
+
+def _row(result: ScoreResult) -> dict[str, Any]:
+    score, verdict = result.score, result.verdict
+    return {
+        **{name: getattr(result, name) for name in ("task", "protocol", "variant", "metric", "scored", "expected")},
+        **{name: getattr(score, name) for name in ("value", "low", "high", "n", "n_patients")},
+        "model": result.model.get("name"),
+        "revision": result.model.get("revision"),
+        "floor": result.floor.value,
+        "difference": verdict.difference,
+        "difference_low": verdict.low,
+        "difference_high": verdict.high,
+        "p_value": verdict.p_adjusted,
+        "verdict": str(verdict.word),
+        "exploratory": verdict.exploratory,
+        "seen_in_pretraining": result.seen_in_pretraining,
+        "generated": result.generated,
+    }
+
+
+def _html_row(result: ScoreResult) -> list[str]:
+    cells = dict(zip(formatting.COLUMNS, formatting.row(result), strict=True))
+    cells |= {
+        "p": formatting.p_value(result.verdict.p_adjusted),
+        "verdict": f"{result.verdict.word.sign} {cells['verdict']}",
+    }
+    return [cells[name] for name in HTML_COLUMNS]

@@ -1,0 +1,110 @@
+"""Embeddings from elsewhere in a run: read, and checked against the recordings of its tasks."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from cardiobench.core.config import RunConfig, flag_of
+from cardiobench.core.errors import BadConfig
+from cardiobench.data import catalog
+from cardiobench.data.dataset import OpenDataset
+from cardiobench.embeddings.elsewhere import NOT_SEEN, GivenEmbeddings, chosen_name
+from cardiobench.embeddings.split_audit import audit_splits
+from cardiobench.embeddings.vector_files import read_vectors
+from cardiobench.models.base import Encoder
+from cardiobench.scoring.external_model import describe_model
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pandas as pd
+
+
+def read_given(config: RunConfig, source: "Path | pd.DataFrame | None" = None) -> dict[str, Encoder]:
+    """Return name -> embeddings from elsewhere that the settings name; empty without any.
+
+    Args:
+        config: Settings of the run.
+        source: Data frame in place of the file of the settings.
+
+    Raises:
+        BadConfig: No tasks are named, or a name that no table can show.
+        BadData: The file cannot be read as embeddings.
+    """
+    chosen = config.embeddings if source is None else source
+    if chosen is None:
+        if config.model_name or config.seen_in_pretraining:
+            name = "model_name" if config.model_name else "seen_in_pretraining"
+            raise BadConfig(
+                f"{flag_of(RunConfig, name)} goes with {flag_of(RunConfig, 'embeddings')} or --predictions. Leave it out."
+            )
+        return {}
+    if not (config.tasks or config.suite):
+        raise BadConfig("--embeddings needs --tasks: the file does not say what its recordings are asked.")
+    table = read_vectors(chosen)
+    name = chosen_name(config.model_name, table.source)
+    asked = dict.fromkeys(one.partition("/")[0] for one in config.tasks)
+    seen: dict[str, bool | None] = {}
+    for dataset in asked:
+        if dataset in catalog.list_datasets() and (tasks := catalog.spec(dataset).all_tasks):
+            said = describe_model(tasks[0], model_name=name, seen_in_pretraining=config.seen_in_pretraining)
+            seen[dataset] = said["seen_in_pretraining"]
+    return {name: cast(Encoder, GivenEmbeddings(name, table, seen))}
+
+
+def only_given(config: RunConfig, encoders: Mapping[str, Encoder]) -> bool:
+    """Return whether a run needs no recordings, since all its embeddings come from elsewhere."""
+    return bool(config.models) and all(isinstance(encoders.get(name), GivenEmbeddings) for name in config.models)
+
+
+def check_given(encoders: Mapping[str, Encoder], datasets: Mapping[str, OpenDataset]) -> dict[str, Encoder]:
+    """Check embeddings from elsewhere before any work is done, and add the findings of the audit to their warnings.
+
+    Raises:
+        BadData: Something is wrong with the file, or with its ids.
+        BadConfig: The run has several datasets, and the file does not tell their recordings apart.
+    """
+    checked = dict(encoders)
+    for name, encoder in encoders.items():
+        if isinstance(encoder, GivenEmbeddings):
+            checked[name] = _checked(encoder, datasets)
+    return checked
+
+
+def _checked(encoder: GivenEmbeddings, datasets: Mapping[str, OpenDataset]) -> GivenEmbeddings:
+    table = encoder.table
+    table.check()
+    if len(datasets) > 1 and not table.names_datasets:
+        raise BadConfig(
+            f"{table.source} does not say of which of {', '.join(datasets)} a recording is. Add a column `dataset`, or evaluate "
+            "one dataset at a time."
+        )
+    if unknown := sorted(set(table.datasets) - set(catalog.list_datasets())):
+        raise BadConfig(f"{table.source} names datasets that do not exist: {', '.join(unknown)}.")
+    warnings = [NOT_SEEN]
+    for name, dataset in datasets.items():
+        listed = dataset.table.listed
+        warnings += audit_splits(table.of(name), list(listed["id"]), list(listed["split"]), name)
+    return replace(encoder, warnings=tuple(warnings))
+
+
+def check_ids(encoder: GivenEmbeddings, dataset: OpenDataset, indices: np.ndarray, config: RunConfig) -> None:
+    """Refuse embeddings that lack recordings, or have others.
+
+    Args:
+        encoder: Embeddings.
+        dataset: Dataset that they are of.
+        indices: Rows of its frame that are needed.
+        config: Settings of the run.
+
+    Raises:
+        BadData: Ids are missing or foreign; one message with the counts.
+    """
+    encoder.table.of(dataset.spec.name).check(
+        list(dataset.frame["id"].iloc[indices]),
+        list(dataset.table.listed["id"]),
+        of=dataset.spec.name,
+        partly=config.allow_missing,
+    )
