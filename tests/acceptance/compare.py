@@ -19,6 +19,7 @@ CHANGING = {
     "out_of_fold": "a field that results did not have",
     "overall.multilabel_*": "numbers of decisions, which results of several labels did not have",
     "numbers": "facts of the metrics, which schema 3 did not hold",
+    "cost": "the cost of encoding, which results did not hold",
     "rules": "rules 3 judge information first and the floor second",
     "verdict.sentence": "rules 3 name the test, its share of re-dealings and both intervals",
     "verdict.p_adjusted": "rules 3 judge fixed out-of-fold answers at a third of the level",
