@@ -3,9 +3,9 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Integral
 from typing import Annotated, Any
 
-import numpy as np
 from pydantic import BeforeValidator, Field
 
 from cardiobench.core.errors import BadConfig
@@ -115,5 +115,5 @@ def check_draws(resamples: int, seed: int) -> None:
         BadConfig: One of them is out of range.
     """
     for name, value, low, high in (("resamples", resamples, 1, MOST_RESAMPLES), ("seed", seed, 0, 2**32 - 1)):
-        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not low <= value <= high:
+        if isinstance(value, bool) or not isinstance(value, Integral) or not low <= value <= high:
             raise BadConfig(f"{name} {value!r:.60}: expected a whole number from {low} to {high:,}")
