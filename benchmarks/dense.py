@@ -119,7 +119,7 @@ def fit(patients: int, folder: Path) -> dict[str, float]:
     from cardiobench.embeddings.frame_tokens import Letterbox
     from cardiobench.extensions.dense.data import DenseData, FrameKey
     from cardiobench.extensions.dense.geometry import measure
-    from cardiobench.extensions.dense.protocol import DensePrediction, frame_error
+    from cardiobench.extensions.dense.protocol import DensePrediction, selection_error
 
     frames, tokens, reading = Frames(patients), store(folder), model().encoder
     box = Letterbox(HEIGHT, WIDTH)
@@ -136,7 +136,7 @@ def fit(patients: int, folder: Path) -> dict[str, float]:
     fitted = DensePrediction().fit(data)
     seconds, processor = time.perf_counter() - started, time.process_time() - processor
     errors = [
-        frame_error(label, fitted.read_out.predict(box, window, grid), len(frames.task.structures), HEIGHT)
+        selection_error(label, fitted.read_out.predict(box, window, grid), len(frames.task.structures), HEIGHT)
         for label, box, window, grid in data.with_tokens("test")
     ]
     kept = sum(split == "train" for split in frames.splits)

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Mapping
 from dataclasses import MISSING, field, fields, replace
-from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_type_hints
 
@@ -317,7 +316,6 @@ class RunConfig(Settings):
 Config = TypeVar("Config", bound=Settings)
 
 
-@cache
 def settings_of(kind: type[Settings]) -> dict[str, Setting]:
     """Return the help text of each field."""
     hints = get_type_hints(kind, include_extras=True)

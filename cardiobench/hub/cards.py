@@ -16,7 +16,7 @@ FRONT = re.compile(
 )
 SPACED = re.compile(r"\A\ufeff?\s*---[ \t]+[\r\n]")
 
-Entry = Mapping[str, Any]
+ResultFields = Mapping[str, Any]
 Key = Callable[[Mapping[str, Any]], Any]
 """Maps a metric of an entry to its owner and measurement; None for a metric that is not ours."""
 
@@ -29,7 +29,7 @@ def text_of(content: bytes | None, source: str) -> str:
         raise BadData(f"{source} is not UTF-8 ({error.reason} at byte {error.start}); it was left as it is.") from None
 
 
-def merge_results(card: str, name: str, entries: Sequence[Entry], key: Key, source: str) -> str:
+def merge_results(card: str, name: str, entries: Sequence[ResultFields], key: Key, source: str) -> str:
     """Return the card with these entries in its `model-index`.
 
     An entry takes the place of the one that holds the same measurements (`key`); what others wrote stays byte for byte.
@@ -110,19 +110,19 @@ def insert(text: str, position: int, addition: str) -> str:
     return text[:position] + addition + text[position:]
 
 
-def _new_block(name: str, entries: Sequence[Entry], newline: str) -> str:
+def _new_block(name: str, entries: Sequence[ResultFields], newline: str) -> str:
     return f"{INDEX}:{newline}" + yaml_text.block([{"name": name, "results": list(entries)}], 0, newline)
 
 
 def _edits(
-    text: str, name: str, entries: Sequence[Entry], key: Key, source: str, newline: str
+    text: str, name: str, entries: Sequence[ResultFields], key: Key, source: str, newline: str
 ) -> list[yaml_text.TextEdit]:
     content, tree = yaml_text.parse(text, f"the front matter of {source}")
     if content is None:
         return [(len(text), len(text), _new_block(name, entries, newline))]
     if not isinstance(tree, yaml.MappingNode) or tree.flow_style:
         raise BadData(f"the front matter of {source} is no list of keys and values; it was left as it is.")
-    node = yaml_text.child(tree, INDEX)
+    node = yaml_text.value_of(tree, INDEX)
     if node is None:
         return [(len(text), len(text), _new_block(name, entries, newline))]
     models = content[INDEX] or []
@@ -131,7 +131,7 @@ def _edits(
     if isinstance(node, yaml.ScalarNode):
         return yaml_text.fill(text, node, [{"name": name, "results": list(entries)}], 0)
     assert isinstance(node, yaml.SequenceNode), "what is neither empty nor a list is not well formed"
-    lists = [(model, yaml_text.child(part, "results")) for model, part in zip(models, node.value, strict=True)]
+    lists = [(model, yaml_text.value_of(part, "results")) for model, part in zip(models, node.value, strict=True)]
     filled = [(model["results"], part) for model, part in lists if isinstance(part, yaml.SequenceNode)]
     if not filled:
         empty = next((part for _, part in lists if isinstance(part, yaml.ScalarNode)), None)
@@ -148,16 +148,16 @@ def _edits(
 
 def _list_edits(
     text: str,
-    results: Sequence[Entry],
+    results: Sequence[ResultFields],
     node: yaml.SequenceNode,
     key: Key,
     ours: Collection[Any],
-    new: dict[Any, Entry],
+    new: dict[Any, ResultFields],
     last: bool,
 ) -> list[yaml_text.TextEdit]:
     """Return the edits of one list of results; entries that were placed leave `new`, the last list takes the rest."""
     edits: list[yaml_text.TextEdit] = []
-    replaced: dict[int, Entry] = {}
+    replaced: dict[int, ResultFields] = {}
     removed: list[int] = []
     for position, old in enumerate(results):
         keys = [key(metric) for metric in old.get("metrics") or ()]
@@ -169,14 +169,14 @@ def _list_edits(
         elif indices and len(indices) == len(keys):
             removed.append(position)
         elif indices:  # Another tool rewrote the card and merged measurements of several people into one entry.
-            metrics = yaml_text.child(node.value[position], "metrics")
+            metrics = yaml_text.value_of(node.value[position], "metrics")
             assert isinstance(metrics, yaml.SequenceNode), "an entry with measurements has a list of them"
             edits += yaml_text.change_items(text, metrics, {}, indices)
     added = list(new.values()) if last else []
     return edits + yaml_text.change_items(text, node, replaced, removed, added)
 
 
-def _check(before: str, after: str, entries: Sequence[Entry], key: Key, source: str) -> None:
+def _check(before: str, after: str, entries: Sequence[ResultFields], key: Key, source: str) -> None:
     """Refuse an edit that would have changed anything else, as odd ways of writing YAML might."""
     try:
         old, new = yaml.safe_load(before) or {}, yaml.safe_load(after)

@@ -27,7 +27,7 @@ def apply(text: str, edits: Iterable[TextEdit]) -> str:
     return text
 
 
-def child(mapping: yaml.Node | None, key: str) -> yaml.Node | None:
+def value_of(mapping: yaml.Node | None, key: str) -> yaml.Node | None:
     """Return the value of a key; None where there is none."""
     pairs = mapping.value if isinstance(mapping, yaml.MappingNode) else ()
     return next((value for name, value in pairs if name.value == key), None)

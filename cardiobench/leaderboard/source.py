@@ -13,8 +13,8 @@ from cardiobench.hub.commit import Target, read_snapshot
 from cardiobench.leaderboard.submissions import corrected
 from cardiobench.results.collect import (
     Collection,
-    Entry,
     Problem,
+    ResultEntry,
     assemble_by_suite,
     collect_by_suite,
     problem_kind,
@@ -89,14 +89,14 @@ def from_files(files: Mapping[str, bytes]) -> dict[str, Collection]:
 
 def read_entries(
     files: Mapping[str, bytes], read: Callable[[str], ScoreResult] = read_result
-) -> tuple[list[Entry], list[Problem]]:
+) -> tuple[list[ResultEntry], list[Problem]]:
     """Return the distinct results in Parquet files of a dataset, and the files that cannot be read.
 
     Args:
         files: Path -> content.
         read: Reader of one result's JSON; by default one that refuses a result that contradicts itself.
     """
-    entries: dict[tuple[str, str], Entry] = {}
+    entries: dict[tuple[str, str], ResultEntry] = {}
     problems: list[Problem] = []
     for path, content in files.items():
         for row in _rows(path, content, problems):
@@ -177,7 +177,7 @@ def _value(cell: Any) -> Any:
         return None
 
 
-def _entry(path: str, row: Row, read: Callable[[str], ScoreResult]) -> Entry:
+def _entry(path: str, row: Row, read: Callable[[str], ScoreResult]) -> ResultEntry:
     """Return the result of a row.
 
     Raises:
@@ -194,10 +194,10 @@ def _entry(path: str, row: Row, read: Callable[[str], ScoreResult]) -> Entry:
         raise BadData(f"it has no date: {result.stamp.get('date')!r}") from error
     if in_future:
         raise BadData(f"it is dated {date.date()}, which is in the future")
-    return Entry(Path(f"{path}: {row.result_id}"), result, pushed_by=row.pushed_by)
+    return ResultEntry(Path(f"{path}: {row.result_id}"), result, pushed_by=row.pushed_by)
 
 
-def _by_person(entries: Sequence[Entry]) -> list[Entry]:
+def _by_person(entries: Sequence[ResultEntry]) -> list[ResultEntry]:
     """Name the person beside the model where several people pushed results of one, so that each has rows of their own."""
     people: dict[str, set[str]] = {}
     for entry in entries:
@@ -210,5 +210,5 @@ def _by_person(entries: Sequence[Entry]) -> list[Entry]:
     ]
 
 
-def _signed(entry: Entry) -> str:
+def _signed(entry: ResultEntry) -> str:
     return f"{entry.result.model['name']}{RUN_BY}{entry.pushed_by})"

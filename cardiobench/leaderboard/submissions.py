@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from cardiobench.results.collect import Entry
+from cardiobench.results.collect import ResultEntry
 from cardiobench.scoring.best_of import best_of
 
 UNKNOWN_TRIES = (
@@ -12,7 +12,7 @@ UNKNOWN_TRIES = (
 )
 
 
-def count_submissions(entries: Iterable[Entry]) -> Mapping[tuple[str, str], int]:
+def count_submissions(entries: Iterable[ResultEntry]) -> Mapping[tuple[str, str], int]:
     """Return (owner, task) -> number of distinct revisions of models that the owner submitted for the task."""
     found: dict[tuple[str, str], set[tuple[str, str]]] = {}
     for entry in entries:
@@ -22,7 +22,7 @@ def count_submissions(entries: Iterable[Entry]) -> Mapping[tuple[str, str], int]
     return {key: len(revisions) for key, revisions in found.items()}
 
 
-def corrected(entries: Iterable[Entry]) -> list[Entry]:
+def corrected(entries: Iterable[ResultEntry]) -> list[ResultEntry]:
     """Return the entries of a dataset of results, each corrected for the submissions of its owner for its task."""
     entries = list(entries)
     counts = count_submissions(entries)

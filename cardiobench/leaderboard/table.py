@@ -17,7 +17,7 @@ from cardiobench.report.overview import ScoreCell, marks, overview_tables, ranke
 from cardiobench.report.page.naming import score_row, skill_text
 from cardiobench.report.plots.style import shorten
 from cardiobench.results import formatting as tables
-from cardiobench.results.collect import Collection, Entry
+from cardiobench.results.collect import Collection, ResultEntry
 from cardiobench.results.cost import Cost, timing_text
 from cardiobench.results.record import EMBEDDINGS
 from cardiobench.results.verdict import Rank
@@ -122,24 +122,24 @@ def scores(collection: Collection, task: str, choice: Choice = Choice()) -> pd.D
     return pd.DataFrame(rows, columns=list(SCORES), dtype=object)
 
 
-def _apart(entry: Entry) -> tuple[str, bool]:
+def _apart(entry: ResultEntry) -> tuple[str, bool]:
     """Return the groups that are ranked apart: conditions of results from elsewhere, and intervals that predictions cannot reproduce."""
     result = entry.result
     condition = EMBEDDINGS if result.given_embeddings else contest_of(result)[1] if result.external else ""
     return condition, not_verifiable(entry)
 
 
-def not_verifiable(entry: Entry) -> bool:
+def not_verifiable(entry: ResultEntry) -> bool:
     """Return whether a submission has an interval that covers refits, which cannot be rebuilt from its predictions."""
     return bool(entry.pushed_by) and entry.result.score.covers == BOTH
 
 
-def _places(ordered: Sequence[Entry]) -> list[tuple[str, Entry]]:
+def _places(ordered: Sequence[ResultEntry]) -> list[tuple[str, ResultEntry]]:
     """Return each entry with its place among those it is ranked with; empty for one that may not be ranked, or is generated.
 
     A board has no answers, so that two results count as if they were of different patients, which tells fewer apart.
     """
-    found: list[tuple[str, Entry]] = []
+    found: list[tuple[str, ResultEntry]] = []
     for _, group in groupby(ordered, key=_apart):
         entries = list(group)
         counted = [one for one in entries if ranked(one.result) and not one.result.generated]
@@ -147,7 +147,7 @@ def _places(ordered: Sequence[Entry]) -> list[tuple[str, Entry]]:
     return found
 
 
-def _places_of(entries: Sequence[Entry]) -> list[tuple[str, Entry]]:
+def _places_of(entries: Sequence[ResultEntry]) -> list[tuple[str, ResultEntry]]:
     if not entries:
         return []
     results = [entry.result for entry in entries]
@@ -162,7 +162,7 @@ def _places_of(entries: Sequence[Entry]) -> list[tuple[str, Entry]]:
     return [(place.text, entries[names[place.model]]) for place in places]
 
 
-def _marks(entry: Entry) -> list[str]:
+def _marks(entry: ResultEntry) -> list[str]:
     """Return the remarks beside a score: its marks, and unverifiable statements of a submission."""
     result, found = entry.result, list(marks(entry.result)[1:])
     if not_verifiable(entry):
@@ -176,7 +176,7 @@ def _marks(entry: Entry) -> list[str]:
     return found
 
 
-def _row(place: str, entry: Entry) -> dict[str, Any]:
+def _row(place: str, entry: ResultEntry) -> dict[str, Any]:
     row, result = score_row(entry), entry.result
     cells = (
         place,
@@ -252,6 +252,6 @@ def problems(collection: Collection) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(PROBLEMS))
 
 
-def tasks_of(entries: Sequence[Entry]) -> list[str]:
+def tasks_of(entries: Sequence[ResultEntry]) -> list[str]:
     """Return names of the tasks."""
     return sorted({entry.result.task for entry in entries})

@@ -32,7 +32,7 @@ from cardiobench.leaderboard.rebuild import Rules, rebuild
 from cardiobench.leaderboard.rows import differing_rows
 from cardiobench.leaderboard.source import RUN_BY, read_entries
 from cardiobench.leaderboard.submissions import count_submissions
-from cardiobench.results.collect import Entry
+from cardiobench.results.collect import ResultEntry
 from cardiobench.results.consistency import check_consistency, missing_parts
 from cardiobench.results.record import EMBEDDINGS
 from cardiobench.results.score_result import OLDER_RULES, ScoreResult
@@ -181,7 +181,7 @@ def _compare_with_main(new: Snapshot, user: Account) -> tuple[dict[str, str], se
     return dict(refused), set(base.files)
 
 
-def check(entry: Entry, answers: Mapping[str, bytes], data_dir: Path | None = None) -> Check:
+def check(entry: ResultEntry, answers: Mapping[str, bytes], data_dir: Path | None = None) -> Check:
     """Compare a submitted result with the one that is built from its predictions.
 
     Args:

@@ -35,7 +35,7 @@ def tasks_by_label(tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
     return {label: tuple(members.values()) for label, members in labels.items()}
 
 
-def labels_across(tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
+def class_tasks_by_label(tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
     """Return `tasks_by_label` of the labels of which a recording has one class; of numbers the ejection fraction alone has some."""
     return tasks_by_label([task for task in tasks if task.rules.answer == "class" or task.name.endswith("/ef")])
 

@@ -9,7 +9,7 @@ from typing import Any
 from cardiobench.core.errors import BadPredictions, CardioBenchError, first_n
 from cardiobench.data import catalog
 from cardiobench.report.overview import find_task, ranked
-from cardiobench.results.collect import Entry, collect
+from cardiobench.results.collect import ResultEntry, collect
 from cardiobench.results.paths import BESIDE
 from cardiobench.results.predictions_file import load_predictions
 from cardiobench.results.record import EMBEDDINGS
@@ -21,7 +21,7 @@ from cardiobench.scoring.ranks import Contest
 from cardiobench.tasks.answers import TableAnswers
 
 Comparable = dict[Contest, dict[str, TableAnswers]]
-Groups = dict[Contest, list[Entry]]
+Groups = dict[Contest, list[ResultEntry]]
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def is_elsewhere(contest: Contest) -> bool:
     return contest[1].partition(".")[0] == EXTERNAL
 
 
-def ranked_results(entries: Sequence[Entry]) -> Groups:
+def ranked_results(entries: Sequence[ResultEntry]) -> Groups:
     """Return the results that may be ranked by task and protocol; generated recordings last."""
     groups: Groups = {}
     for entry in entries:
@@ -92,7 +92,7 @@ def ranked_results(entries: Sequence[Entry]) -> Groups:
     return {key: groups[key] for key in sorted(groups, key=lambda key: (groups[key][0].result.generated, key))}
 
 
-def count_pairs(entries: Sequence[Entry]) -> int:
+def count_pairs(entries: Sequence[ResultEntry]) -> int:
     """Return the number of pairs that `contests` compares at most."""
     groups = ranked_results(entries)
     return sum(
@@ -100,7 +100,7 @@ def count_pairs(entries: Sequence[Entry]) -> int:
     )
 
 
-def _elsewhere(contest: Contest, groups: Groups) -> list[Entry]:
+def _elsewhere(contest: Contest, groups: Groups) -> list[ResultEntry]:
     """Return the results from elsewhere that stand beside a contest of models: predictions, and embeddings under its protocol."""
     task, condition = contest
     if is_elsewhere(contest):
@@ -114,7 +114,7 @@ def _elsewhere(contest: Contest, groups: Groups) -> list[Entry]:
     ]
 
 
-def contests(entries: Sequence[Entry], files: Sequence[PredictionsFile] = ()) -> Contests:
+def contests(entries: Sequence[ResultEntry], files: Sequence[PredictionsFile] = ()) -> Contests:
     """Read the predictions of the results that can be compared.
 
     Args:
@@ -186,7 +186,7 @@ def _of_same_rows(models: Mapping[str, TableAnswers], read: Found) -> Found:
     return kept, reasons
 
 
-def _read(entries: Sequence[Entry], *, beside: bool = False) -> Found:
+def _read(entries: Sequence[ResultEntry], *, beside: bool = False) -> Found:
     """Read the predictions of results; the name of a reference beside models says how its predictions came about."""
     predictions, reasons = {}, {}
     for name, entry in zip(_model_names(entries), entries, strict=True):
@@ -202,7 +202,7 @@ def _read(entries: Sequence[Entry], *, beside: bool = False) -> Found:
     return predictions, reasons
 
 
-def _with_files(found: Found, files: Sequence[PredictionsFile], entries: Sequence[Entry]) -> Found:
+def _with_files(found: Found, files: Sequence[PredictionsFile], entries: Sequence[ResultEntry]) -> Found:
     """Add files of predictions; those on other data than the results are left out."""
     predictions, reasons = found
     for file in files:
@@ -219,7 +219,7 @@ def _with_files(found: Found, files: Sequence[PredictionsFile], entries: Sequenc
     return predictions, reasons
 
 
-def _model_names(entries: Sequence[Entry]) -> list[str]:
+def _model_names(entries: Sequence[ResultEntry]) -> list[str]:
     """Return names of the models; where one was run in several ways, with the folder of its revision and setting, or its file."""
     names = [str(entry.result.model["name"]) for entry in entries]
     for detail in (lambda entry: entry.path.parents[0 if entry.result.external else 1].name, lambda entry: entry.path):
@@ -230,7 +230,7 @@ def _model_names(entries: Sequence[Entry]) -> list[str]:
     return names
 
 
-def predictions_of(entry: Entry) -> TableAnswers:
+def predictions_of(entry: ResultEntry) -> TableAnswers:
     """Return the predictions beside a result, of masks and landmarks the scores of units; raises `BadPredictions` without any."""
     if entry.predictions is None:
         raise BadPredictions(f"there are no predictions beside {entry.path}. Run the line that made it again.")
@@ -268,7 +268,7 @@ def read_stored(path: Path, dataset: Mapping[str, Any]) -> TableAnswers:
     return predictions_of(entry)
 
 
-def _other_data(dataset: Mapping[str, Any], entry: Entry) -> str:
+def _other_data(dataset: Mapping[str, Any], entry: ResultEntry) -> str:
     """Say that a result is of other data than references; empty where it is not, or where the references do not say."""
     of_references, of_result = data_version_key(dataset), data_version_key(entry.result.dataset)
     if not dataset.get("version") or same_version(of_references, of_result):

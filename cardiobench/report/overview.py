@@ -10,7 +10,7 @@ from cardiobench.data import catalog
 from cardiobench.data.spec import Task
 from cardiobench.models.cards import ModelCard, find_card
 from cardiobench.results import formatting as tables
-from cardiobench.results.collect import Entry
+from cardiobench.results.collect import ResultEntry
 from cardiobench.results.record import EMBEDDINGS
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.results.verdict import Rank, Verdict
@@ -44,7 +44,7 @@ class ScoreCell:
         marks: Names in `MARKS`.
     """
 
-    entry: Entry
+    entry: ResultEntry
     skill: float
     marks: tuple[str, ...]
 
@@ -152,9 +152,9 @@ def table_name(result: ScoreResult) -> str:
     return f"{GENERATED} {modality}: {kind}" if result.generated else f"{modality}: {kind}"
 
 
-def overview_tables(entries: Sequence[Entry]) -> list[OverviewTable]:
+def overview_tables(entries: Sequence[ResultEntry]) -> list[OverviewTable]:
     """Return the tables of the overview; a model has a row in each table in which it has a score, under each protocol."""
-    by_table: dict[str, list[Entry]] = {}
+    by_table: dict[str, list[ResultEntry]] = {}
     for entry in entries:
         by_table.setdefault(table_name(entry.result), []).append(entry)
     return [_overview_table(name, by_table[name]) for name in sorted(by_table, key=_table_order)]
@@ -166,12 +166,12 @@ def _table_order(name: str) -> tuple[int, str]:
     return order + 10 * name.startswith(GENERATED), name
 
 
-def _overview_table(name: str, entries: Sequence[Entry]) -> OverviewTable:
+def _overview_table(name: str, entries: Sequence[ResultEntry]) -> OverviewTable:
     tasks = tuple(sorted({entry.result.task for entry in entries}))
     settings: dict[str, set[str]] = {}
     for entry in entries:
         settings.setdefault(entry.result.model["name"], set()).add(_setting(entry.result))
-    rows: dict[tuple[str, str, str], dict[str, Entry]] = {}
+    rows: dict[tuple[str, str, str], dict[str, ResultEntry]] = {}
     for entry in entries:
         result = entry.result
         model = result.model["name"]
@@ -186,7 +186,7 @@ def _overview_table(name: str, entries: Sequence[Entry]) -> OverviewTable:
     return OverviewTable(name, tasks, tuple(scored + _rows_without_text(scored, tasks)))
 
 
-def _external(row: Mapping[str, Entry]) -> bool:
+def _external(row: Mapping[str, ResultEntry]) -> bool:
     return all(entry.result.external for entry in row.values())
 
 
@@ -198,7 +198,7 @@ def _setting(result: ScoreResult) -> str:
     return " ".join(str(fact) for fact in facts if fact)
 
 
-def _cell(entry: Entry | None, model: str, protocol: str, task: str) -> ScoreCell | str:
+def _cell(entry: ResultEntry | None, model: str, protocol: str, task: str) -> ScoreCell | str:
     if entry is None:
         return missing_reason(find_card(model), protocol, find_task(task))
     return ScoreCell(entry, skill(entry.result), marks(entry.result))

@@ -8,7 +8,7 @@ import pandas as pd
 from cardiobench.core.config import RESAMPLES
 from cardiobench.report.contests import PredictionsFile, contests, count_pairs
 from cardiobench.results import formatting as tables
-from cardiobench.results.collect import Entry
+from cardiobench.results.collect import ResultEntry
 from cardiobench.scoring.families import Family, family_of
 from cardiobench.scoring.ranking import Ranking, rank_models
 from cardiobench.scoring.ranks import Contest, Pair, compare_all
@@ -32,7 +32,7 @@ def primary_family(contest: Contest) -> Family | None:
 
 
 def compare_all_pairs(
-    entries: Sequence[Entry], files: Sequence[PredictionsFile] = (), *, resamples: int = RESAMPLES, seed: int = 0
+    entries: Sequence[ResultEntry], files: Sequence[PredictionsFile] = (), *, resamples: int = RESAMPLES, seed: int = 0
 ) -> tuple[list[Pair], list[str], list[Ranking]]:
     """Compare every two models on every task and protocol that both predicted, and each with predictions from elsewhere.
 
@@ -132,7 +132,7 @@ def pair_table(pairs: Sequence[Pair]) -> pd.DataFrame:
     )
 
 
-def markdown(entries: Sequence[Entry]) -> str:
+def markdown(entries: Sequence[ResultEntry]) -> str:
     """Return the rank table with its heading; empty where no two models predicted the same task alike.
 
     More pairs than a page should wait for are left to `cardiobench compare`, and the page says so.

@@ -7,17 +7,17 @@ from cardiobench.core.config import RESAMPLES
 from cardiobench.core.errors import CardioBenchError
 from cardiobench.report.contests import predictions_of
 from cardiobench.results import formatting as tables
-from cardiobench.results.collect import Entry
+from cardiobench.results.collect import ResultEntry
 from cardiobench.scoring.means import TaskMean, mean_over_tasks, task_means
 
 COLUMNS = ("mean", "model", "value, %", "95 % CI", "floor, %", "tasks", "patients", "published, %", "note")
 
 
-def mean_rows(entries: Sequence[Entry], *, resamples: int = RESAMPLES, seed: int = 0) -> list[tuple[str, ...]]:
+def mean_rows(entries: Sequence[ResultEntry], *, resamples: int = RESAMPLES, seed: int = 0) -> list[tuple[str, ...]]:
     """Return the cells of `COLUMNS`: every mean of every model that has answered one of its tasks at least."""
     rows = []
     for mean in task_means():
-        by_model: dict[tuple[str, str, bool], dict[str, Entry]] = {}
+        by_model: dict[tuple[str, str, bool], dict[str, ResultEntry]] = {}
         for entry in entries:
             result = entry.result
             if result.task in mean.tasks and (result.protocol, result.variant) == (mean.protocol, mean.variant):
@@ -28,7 +28,7 @@ def mean_rows(entries: Sequence[Entry], *, resamples: int = RESAMPLES, seed: int
 
 
 def _row(
-    mean: TaskMean, model: str, generated: bool, of_task: dict[str, Entry], resamples: int, seed: int
+    mean: TaskMean, model: str, generated: bool, of_task: dict[str, ResultEntry], resamples: int, seed: int
 ) -> tuple[str, ...]:
     known, notes = [], ["generated recordings"] if generated else []
     for task, entry in sorted(of_task.items()):
@@ -56,7 +56,7 @@ def _percent(value: float) -> str:
     return "undefined" if math.isnan(value) else f"{100 * value:.2f}"
 
 
-def markdown(entries: Sequence[Entry]) -> str:
+def markdown(entries: Sequence[ResultEntry]) -> str:
     """Return the table with its heading; empty where no model has answered a task of any mean."""
     rows = mean_rows(entries)
     if not rows:

@@ -10,11 +10,11 @@ import pandas as pd
 
 from cardiobench.core.io import sha256_of_file
 from cardiobench.core.tables import unescape_formula, write_csv
-from cardiobench.results.record import DatasetFacts, EditedResult, ModelFacts, Name, Record, Stamp, ValidatedAs
+from cardiobench.results.record import DatasetFacts, EditedResult, ModelFacts, Name, Record, Stamp, ValidationType
 from cardiobench.results.score_result import Estimate
 
 # In the file, tables are the names of the CSV files beside it.
-Tables = Annotated[Mapping[str, pd.DataFrame], ValidatedAs(dict[str, Name])]
+Tables = Annotated[Mapping[str, pd.DataFrame], ValidationType(dict[str, Name])]
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from cardiobench.results.versions import (
 
 
 @dataclass(frozen=True)
-class Entry:
+class ResultEntry:
     """A result that may be ranked.
 
     Attributes:
@@ -85,7 +85,7 @@ class Collection:
         problems: Files that are not ranked, and why.
     """
 
-    entries: tuple[Entry, ...]
+    entries: tuple[ResultEntry, ...]
     analyses: tuple[tuple[Path, AnalysisResult], ...] = ()
     problems: tuple[Problem, ...] = ()
 
@@ -102,7 +102,7 @@ class Collection:
 
 @dataclass
 class _ResultFiles:
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[ResultEntry] = field(default_factory=list)
     analyses: list[tuple[Path, AnalysisResult]] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
 
@@ -148,14 +148,16 @@ def _read_folders(folders: Sequence[Path]) -> _ResultFiles:
     return files
 
 
-def _of_other_suite(entry: Entry, suite: str) -> Problem:
+def _of_other_suite(entry: ResultEntry, suite: str) -> Problem:
     own = entry.suite or "no suite"
     message = f"it is of {own}, not of {suite}: run the model with --suite {suite}"
     return Problem(str(entry.path), "other suite", message, f"{entry.setting}, {entry.result.task}")
 
 
 def assemble(
-    entries: Iterable[Entry], analyses: Iterable[tuple[Path, AnalysisResult]] = (), problems: Iterable[Problem] = ()
+    entries: Iterable[ResultEntry],
+    analyses: Iterable[tuple[Path, AnalysisResult]] = (),
+    problems: Iterable[Problem] = (),
 ) -> Collection:
     """Keep one edition of each task's data, the newest result of each setting, and records of the same data; the others become problems."""
     known, unknown = _of_known_coverage(entries)
@@ -167,7 +169,9 @@ def assemble(
 
 
 def assemble_by_suite(
-    entries: Sequence[Entry], analyses: Sequence[tuple[Path, AnalysisResult]] = (), problems: Sequence[Problem] = ()
+    entries: Sequence[ResultEntry],
+    analyses: Sequence[tuple[Path, AnalysisResult]] = (),
+    problems: Sequence[Problem] = (),
 ) -> dict[str, Collection]:
     """Return the assembled results of each suite, sorted by name, with those of no suite (empty name) last.
 
@@ -178,7 +182,7 @@ def assemble_by_suite(
     return {name: assemble(_of_suite(entries, name), analyses, problems) for name in suites}
 
 
-def _of_suite(entries: Iterable[Entry], suite: str) -> list[Entry]:
+def _of_suite(entries: Iterable[ResultEntry], suite: str) -> list[ResultEntry]:
     """Return the results of a suite, and predictions from elsewhere on its tasks."""
     own = [entry for entry in entries if entry.suite == suite]
     tasks = {entry.result.task for entry in own}
@@ -209,7 +213,7 @@ def _read(path: Path, name: str, files: _ResultFiles) -> None:
             files.analyses.append((path, AnalysisResult.load(path)))
         else:
             predictions = predictions_path(path)
-            files.entries.append(Entry(path, read_result(text), predictions if predictions.is_file() else None))
+            files.entries.append(ResultEntry(path, read_result(text), predictions if predictions.is_file() else None))
     except BadData as error:
         files.problems.append(Problem(name, problem_kind(error), str(error)))
     except OSError as error:
@@ -236,7 +240,7 @@ def _unfinished(folder: Path) -> list[Problem]:
     ]
 
 
-def _of_known_coverage(entries: Iterable[Entry]) -> tuple[list[Entry], list[Problem]]:
+def _of_known_coverage(entries: Iterable[ResultEntry]) -> tuple[list[ResultEntry], list[Problem]]:
     """Keep the results of which the complete release is known; the others become problems."""
     known, problems = [], []
     for entry in entries:
@@ -248,18 +252,18 @@ def _of_known_coverage(entries: Iterable[Entry]) -> tuple[list[Entry], list[Prob
     return known, problems
 
 
-def _one_edition(entries: list[Entry]) -> tuple[list[Entry], list[Problem]]:
+def _one_edition(entries: list[ResultEntry]) -> tuple[list[ResultEntry], list[Problem]]:
     """Choose one version of each task's data: real before synthetic, whole before part, then that of most people.
 
     Of results that people pushed, a version counts once per person, and the one that was used first wins a tie, so that
     nobody displaces the others by pushing many results on data of their own. In a folder the version of most results wins.
     """
-    by_task: dict[str, list[Entry]] = {}
+    by_task: dict[str, list[ResultEntry]] = {}
     for entry in entries:
         by_task.setdefault(entry.result.task, []).append(entry)
     kept, problems = [], []
     for task, candidates in by_task.items():
-        versions: dict[tuple, list[Entry]] = {}
+        versions: dict[tuple, list[ResultEntry]] = {}
         for entry in candidates:
             versions.setdefault(version_key(entry.result), []).append(entry)
         chosen = min(versions, key=lambda key: (*_preference(versions[key]), *_order(key)))
@@ -273,7 +277,7 @@ def _one_edition(entries: list[Entry]) -> tuple[list[Entry], list[Problem]]:
     return kept, problems
 
 
-def _preference(entries: Sequence[Entry]) -> tuple:
+def _preference(entries: Sequence[ResultEntry]) -> tuple:
     """Return the sort key among versions of data of one kind, the smallest first."""
     people = {entry.pushed_by for entry in entries}
     first = min(str(entry.result.stamp.get("date", "")) for entry in entries) if any(people) else ""
@@ -288,7 +292,7 @@ def _order(key: tuple) -> tuple:
 
 
 def _of_ranked_data(
-    records: Iterable[tuple[Path, AnalysisResult]], entries: Sequence[Entry]
+    records: Iterable[tuple[Path, AnalysisResult]], entries: Sequence[ResultEntry]
 ) -> tuple[list[tuple[Path, AnalysisResult]], list[Problem]]:
     """Keep analyses of the data that is ranked, or of data of which nothing is; the others become problems."""
     ranked: dict[str, set[tuple]] = {}
@@ -318,9 +322,9 @@ def _is_of(facts: Mapping[str, Any], editions: Iterable[tuple]) -> bool:
     )
 
 
-def _newest(entries: list[Entry]) -> tuple[list[Entry], list[Problem]]:
+def _newest(entries: list[ResultEntry]) -> tuple[list[ResultEntry], list[Problem]]:
     """Keep the newest result of each model or file, task, protocol and preprocessing, of each person who pushed some."""
-    groups: dict[str, list[Entry]] = {}
+    groups: dict[str, list[ResultEntry]] = {}
     for entry in entries:
         result = entry.result
         seed, origin = dict(result.options).get("seed"), result.stamp.get("origin")

@@ -43,7 +43,7 @@ class NullIs:
         return {"anyOf": [{"type": "number"}, {"type": "null"}]}
 
 
-class ValidatedAs:
+class ValidationType:
     """Check a field of a record against another type than the one it has in Python; its value stays as it is."""
 
     def __init__(self, kind: Any) -> None:
@@ -99,10 +99,10 @@ class _Stamp(TypedDict):
     key: NotRequired[str]
 
 
-Coverage = Annotated[Mapping[str, int | None], ValidatedAs(_Coverage)]
-DatasetFacts = Annotated[Mapping[str, Any], ValidatedAs(_Dataset)]
-ModelFacts = Annotated[Mapping[str, Any], ValidatedAs(_Model)]
-Stamp = Annotated[Mapping[str, Any], ValidatedAs(_Stamp)]
+Coverage = Annotated[Mapping[str, int | None], ValidationType(_Coverage)]
+DatasetFacts = Annotated[Mapping[str, Any], ValidationType(_Dataset)]
+ModelFacts = Annotated[Mapping[str, Any], ValidationType(_Model)]
+Stamp = Annotated[Mapping[str, Any], ValidationType(_Stamp)]
 EMBEDDINGS = "embeddings from elsewhere"
 """What a result says in place of the loader of a model whose vectors were given; a condition of its own."""
 

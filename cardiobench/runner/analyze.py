@@ -90,7 +90,7 @@ def plan_subjects(
             if task.rules.answer not in protocol.forms
         ]
         described = ([task for task in tasks if task.rules.answer in protocol.forms] for tasks in (real, generated))
-        for subject, members in subjects_apart(protocol, *described).items():
+        for subject, members in unmixed_subjects(protocol, *described).items():
             if context.config.shard and "/" not in subject and subject not in plans:
                 continue  # A label across datasets, some of which belong to other shards.
             if isinstance(model.encoder, GivenEmbeddings) and protocol.perturbations(members):
@@ -101,7 +101,7 @@ def plan_subjects(
             yield protocol, subject, members, {name: jobs for name, jobs in perturbed.items() if jobs}
 
 
-def subjects_apart(
+def unmixed_subjects(
     protocol: AnalysisProtocol, real: Sequence[Task], generated: Sequence[Task]
 ) -> dict[str, tuple[Task, ...]]:
     """Return the subjects of an analysis, none of which holds real and generated recordings.

@@ -1,6 +1,6 @@
 """What `cardiobench list` says of every dataset."""
 
-from cardiobench.cli.commands.list import families, print_list
+from cardiobench.cli.commands.list import dataset_groups, print_list
 from cardiobench.core.console import Console
 from cardiobench.data import catalog
 from cardiobench.models.cards import card, list_models
@@ -34,5 +34,5 @@ def test_models_take_a_line_each_and_say_where_they_come_from(capsys):
 
 
 def test_a_family_of_datasets_is_named_once():
-    assert families(("ptb_xl", "ptb_xl_500", "ptb_xl_sample", "georgia")) == ["ptb_xl*", "georgia"]
-    assert families(("ptb_xl_500", "mimic_iv_echo")) == ["ptb_xl_500", "mimic_iv_echo"]
+    assert dataset_groups(("ptb_xl", "ptb_xl_500", "ptb_xl_sample", "georgia")) == ["ptb_xl*", "georgia"]
+    assert dataset_groups(("ptb_xl_500", "mimic_iv_echo")) == ["ptb_xl_500", "mimic_iv_echo"]

@@ -16,7 +16,7 @@ from cardiobench.data.open import open_dataset
 from cardiobench.data.references_file import References
 from cardiobench.hub.results_dataset import predictions_path
 from cardiobench.leaderboard.rebuild import Rules
-from cardiobench.results.collect import Entry
+from cardiobench.results.collect import ResultEntry
 from cardiobench.results.context import ResultContext
 from cardiobench.results.cost import Cost, Timing
 from cardiobench.results.record import CHECKSUM, checksum
@@ -93,13 +93,13 @@ class Submission:
     answers: pd.DataFrame
     data_dir: Path
 
-    def entry(self, record: Mapping[str, Any] | None = None) -> Entry:
+    def entry(self, record: Mapping[str, Any] | None = None) -> ResultEntry:
         """Return the result, or another JSON under a checksum made anew, as it was pushed by bob."""
         if record is None:
-            return Entry(Path("data/bob.parquet"), self.result, pushed_by="bob")
-        return Entry(Path("data/bob.parquet"), ScoreResult.from_json(sealed(record)), pushed_by="bob")
+            return ResultEntry(Path("data/bob.parquet"), self.result, pushed_by="bob")
+        return ResultEntry(Path("data/bob.parquet"), ScoreResult.from_json(sealed(record)), pushed_by="bob")
 
-    def files(self, entry: Entry) -> dict[str, bytes]:
+    def files(self, entry: ResultEntry) -> dict[str, bytes]:
         """Return the file of predictions of an entry."""
         return {predictions_path(entry.result, "bob"): self.content}
 

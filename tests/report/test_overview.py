@@ -11,7 +11,7 @@ from cardiobench.report.overview import STEPS, ScoreCell, marks, missing_reason,
 from cardiobench.report.page import naming
 from cardiobench.report.page.examples import worst_predictions
 from cardiobench.results import formatting
-from cardiobench.results.collect import Entry
+from cardiobench.results.collect import ResultEntry
 from cardiobench.results.score_result import Bounds, Breakdown, Estimate, Gap
 from tests.results.test_formatting import NAN, result
 
@@ -19,7 +19,7 @@ from tests.results.test_formatting import NAN, result
 def entry(path="r.json", **more):
     from pathlib import Path
 
-    return Entry(Path(path), result(**more))
+    return ResultEntry(Path(path), result(**more))
 
 
 def test_skill_is_the_share_of_the_way_to_perfect():
@@ -78,7 +78,7 @@ def test_tables_by_kind_and_coverage_of_each_row():
 
 def test_two_ways_of_running_a_model_are_two_rows():
     one, two = entry(), entry()
-    two = Entry(two.path, dataclasses.replace(two.result, model={"name": "org/name", "revision": "other"}))
+    two = ResultEntry(two.path, dataclasses.replace(two.result, model={"name": "org/name", "revision": "other"}))
     (board,) = overview_tables([one, two])
     assert [row.setting for row in board.rows] == ["", "other"]
 
@@ -96,7 +96,9 @@ def test_why_a_cell_is_empty():
 
 def test_a_model_without_text_is_said_to_be_not_applicable_beside_zero_shot_ones():
     zero = dataclasses.replace(result(model="org/clip", task="camus/view"), protocol="zero_shot")
-    made = overview_tables([Entry(entry().path, zero), entry(model="cardiobench/pixel-motion", task="camus/view")])
+    made = overview_tables(
+        [ResultEntry(entry().path, zero), entry(model="cardiobench/pixel-motion", task="camus/view")]
+    )
     mute = [row for row in made[0].rows if row.model == "cardiobench/pixel-motion" and row.protocol == "zero_shot"]
     assert mute[0].cells == ("not applicable: no text tower",) and mute[0].covered == 0
 
@@ -127,7 +129,7 @@ def test_generated_recordings_have_tables_of_their_own_after_all_others():
 
 def test_a_cell_in_sentences():
     one = result(0.6, generated=False, bounds=Bounds(12, 0.57, 0.67))
-    text = naming.tooltip(ScoreCell(Entry(entry().path, one), skill(one), marks(one)))
+    text = naming.tooltip(ScoreCell(ResultEntry(entry().path, one), skill(one), marks(one)))
     assert "Floor: 50.00, the best score reachable on average without looking at the recording" in text
     assert "no information shown (exploratory): a sentence." in text
     assert "12 of 120 unanswered: between 57.00 and 67.00 of all; judged on 57.00." in text

@@ -234,12 +234,12 @@ def test_720_results_paint_at_once_in_a_page_that_is_not_large(browser, tmp_path
     from cardiobench.data import catalog
     from cardiobench.report.page.render import write_html
     from cardiobench.report.plots.draw import ReportFigures
-    from cardiobench.results.collect import Entry, assemble
+    from cardiobench.results.collect import ResultEntry, assemble
 
     _, like = example_results.scored_example("phantom_echo/ef", 0.9, 1)
     tasks = [*catalog.list_tasks(), *(f"made_up_{number}/ef" for number in range(60))][:60]
     entries = [
-        Entry(Path(f"{model}/{task}.json"), replace(like, task=task, model={"name": f"org/model-{model}"}))
+        ResultEntry(Path(f"{model}/{task}.json"), replace(like, task=task, model={"name": f"org/model-{model}"}))
         for model in range(12)
         for task in tasks
     ]

@@ -292,7 +292,7 @@ def test_whatever_stands_in_a_file_there_is_never_a_traceback(tmp_path):
     from cardiobench.report.page.content import page_content
     from cardiobench.report.page.render import page_environment
     from cardiobench.report.plots.draw import ReportFigures
-    from cardiobench.results.collect import Entry, assemble
+    from cardiobench.results.collect import ResultEntry, assemble
     from cardiobench.results.formatting import markdown
 
     good = json.loads(example_results.write_result(tmp_path, task="phantom_ecg/cd", warnings=("one",)).read_text())
@@ -309,7 +309,7 @@ def test_whatever_stands_in_a_file_there_is_never_a_traceback(tmp_path):
                 refused += 1
                 continue
             shown += 1
-            collection = assemble([Entry(Path("x.json"), result)])
+            collection = assemble([ResultEntry(Path("x.json"), result)])
             parts = page_content(collection, ReportFigures(), {})
             markdown(collection.results)
             for kind in table.kinds(collection):  # None where its coverage is unknown: it is ranked nowhere.

@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 from cardiobench.core.config import RunConfig
 from cardiobench.data import catalog
-from cardiobench.protocols.subjects import labels_across
-from cardiobench.runner.analyze import subjects_apart
+from cardiobench.protocols.subjects import class_tasks_by_label
+from cardiobench.runner.analyze import unmixed_subjects
 from cardiobench.runner.plan import real_or_quick
 
 
@@ -38,7 +38,7 @@ def test_a_study_across_datasets_holds_real_or_generated_recordings():
     """A study of CD over real hospitals and a phantom would be won by the phantom."""
     tasks = {name: catalog.task(name) for name in ("ptb_xl/cd", "georgia/cd", "phantom_ecg/cd", "phantom_ecg/af")}
     real, generated = list(tasks.values())[:2], list(tasks.values())[2:]
-    across = SimpleNamespace(subjects=labels_across)
-    found = subjects_apart(across, real, generated)
+    across = SimpleNamespace(subjects=class_tasks_by_label)
+    found = unmixed_subjects(across, real, generated)
     assert not any({task in real for task in members} == {True, False} for members in found.values())
     assert any(list(members) == real for members in found.values())

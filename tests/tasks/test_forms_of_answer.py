@@ -20,7 +20,7 @@ from cardiobench.metrics import load
 from cardiobench.report.overview import find_task
 from cardiobench.report.page.examples import write_examples
 from cardiobench.report.plots.draw import draw_report
-from cardiobench.results.collect import Entry, collect
+from cardiobench.results.collect import ResultEntry, collect
 from cardiobench.results.context import ResultContext
 from cardiobench.results.paths import predictions_path
 from cardiobench.runner.run import run
@@ -303,6 +303,6 @@ def test_new_forms_go_through_a_run_its_report_and_verify(tasks, tmp_path):
         sent = frame[["id", *task.rules.answer_columns(task)]]
         sink = io.BytesIO()
         sent.to_parquet(sink, index=False)
-        entry = Entry(files[result.task.partition("/")[2]], result, pushed_by="bob")
+        entry = ResultEntry(files[result.task.partition("/")[2]], result, pushed_by="bob")
         checked = check(entry, {pushed_path(result, "bob"): sink.getvalue()})
         assert checked.outcome == "ok", checked.problems

@@ -11,7 +11,7 @@ from cardiobench.core.setting import MOST_RESAMPLES
 
 if TYPE_CHECKING:
     from cardiobench.core.errors import CardioBenchError
-    from cardiobench.results.collect import Entry
+    from cardiobench.results.collect import ResultEntry
 
 HELP = "compare models: results, files of predictions, or both"
 EXAMPLES = """\
@@ -121,7 +121,9 @@ def split_sources(arguments: argparse.Namespace) -> tuple[list[Path], list[Path]
     return stored, files
 
 
-def chosen_entries(arguments: argparse.Namespace, named: Sequence[Path], entries: "Sequence[Entry]") -> "list[Entry]":
+def chosen_entries(
+    arguments: argparse.Namespace, named: Sequence[Path], entries: "Sequence[ResultEntry]"
+) -> "list[ResultEntry]":
     """Return the results of the chosen tasks and protocols.
 
     Args:

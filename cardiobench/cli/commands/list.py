@@ -144,11 +144,11 @@ def _model_row(record: dict[str, Any]) -> tuple[str, ...]:
         "yes" if record["text"] else "no",
         ", ".join(record["native"]) or "none",
         "yes" if record["public_weights"] else "no",
-        seen_text(families(record["datasets_seen"]), families(record["datasets_seen_unknown"])),
+        seen_text(dataset_groups(record["datasets_seen"]), dataset_groups(record["datasets_seen_unknown"])),
     )
 
 
-def families(names: Sequence[str]) -> list[str]:
+def dataset_groups(names: Sequence[str]) -> list[str]:
     """Return names of datasets without those that only add to another's: ptb_xl, ptb_xl_500 and ptb_xl_sample are ptb_xl*."""
     heads = [name for name in names if not any(name.startswith(f"{other}_") for other in names)]
     return [f"{head}*" if any(name.startswith(f"{head}_") for name in names) else head for head in heads]

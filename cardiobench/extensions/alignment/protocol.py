@@ -79,7 +79,7 @@ class Alignment(AnalysisProtocol):
             "explained_variance": point_estimate(scores["explained_variance"], n=len(texts)),
             "p_value": point_estimate(p_value, n=len(test), n_patients=len(set(patients))),
         }
-        second = second_axis(texts, axis)
+        second = main_direction_across(texts, axis)
         return AnalysisOutput(
             values,
             {
@@ -92,7 +92,7 @@ class Alignment(AnalysisProtocol):
         )
 
 
-def second_axis(texts: np.ndarray, axis: np.ndarray) -> np.ndarray:
+def main_direction_across(texts: np.ndarray, axis: np.ndarray) -> np.ndarray:
     """Return the unit vector orthogonal to the axis along which the texts vary most; zeros where they do not vary."""
     centred = l2_normalize(texts) - l2_normalize(texts).mean(axis=0)
     rest = centred - np.outer(centred @ axis, axis)

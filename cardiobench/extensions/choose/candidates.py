@@ -8,7 +8,7 @@ from cardiobench.core.errors import BadPredictions
 from cardiobench.data import catalog
 from cardiobench.models.cards import ModelCard, find_card
 from cardiobench.report.overview import ranked
-from cardiobench.results.collect import Entry
+from cardiobench.results.collect import ResultEntry
 from cardiobench.results.cost import Cost
 from cardiobench.results.predictions_file import load_validation
 from cardiobench.tasks.answers import TableAnswers
@@ -27,7 +27,7 @@ class Candidate:
     """
 
     name: str
-    entries: Mapping[str, Entry]
+    entries: Mapping[str, ResultEntry]
     validation: Mapping[str, TableAnswers] = field(default_factory=dict)
 
     @property
@@ -48,14 +48,14 @@ class Candidate:
         return max(known, key=lambda cost: cost.sort_key) if len(known) == len(costs) else None
 
 
-def find_candidates(entries: Sequence[Entry], tasks: Sequence[str]) -> tuple[list[Candidate], dict[str, str]]:
+def find_candidates(entries: Sequence[ResultEntry], tasks: Sequence[str]) -> tuple[list[Candidate], dict[str, str]]:
     """Return the candidates, and name -> reason of the models that cannot be one.
 
     Args:
         entries: Results under one protocol.
         tasks: Tasks that a candidate has to answer; those that nobody answered for validation patients do not count.
     """
-    grouped: dict[tuple[str, str], dict[str, Entry]] = {}
+    grouped: dict[tuple[str, str], dict[str, ResultEntry]] = {}
     for entry in entries:
         if entry.result.task in tasks:
             key = str(entry.result.model["name"]), entry.path.parents[1].name
@@ -82,7 +82,7 @@ def find_candidates(entries: Sequence[Entry], tasks: Sequence[str]) -> tuple[lis
     return _of_same_units(read, asked, excluded), excluded
 
 
-def _validation(entry: Entry) -> TableAnswers | None:
+def _validation(entry: ResultEntry) -> TableAnswers | None:
     frame = load_validation(entry.result, entry.path)
     if frame is None:
         return None

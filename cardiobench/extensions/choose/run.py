@@ -11,7 +11,7 @@ from cardiobench.extensions.choose.constraints import Constraints, refusals
 from cardiobench.extensions.choose.decide import cheapest, decide
 from cardiobench.extensions.choose.operating_point import OperatingPoint, operating_point
 from cardiobench.report.contests import predictions_of
-from cardiobench.results.collect import Collection, Entry, collect
+from cardiobench.results.collect import Collection, ResultEntry, collect
 from cardiobench.results.formatting import verdict
 from cardiobench.results.verdict import Rank
 from cardiobench.scoring.suites import load_suite
@@ -104,7 +104,7 @@ def _of_dataset(name: str) -> list[str]:
     return [task.name for task in catalog.spec(name).tasks]
 
 
-def _protocol(entries: Sequence[Entry], asked: str) -> str:
+def _protocol(entries: Sequence[ResultEntry], asked: str) -> str:
     labels = sorted({entry.result.label for entry in entries})
     if asked:
         if asked not in labels:

@@ -20,7 +20,7 @@ from cardiobench.protocols.grid_search.grids import GRIDS, Grids, param_grid
 from cardiobench.protocols.grid_search.search import f1, f1_table, nested_search
 from cardiobench.protocols.options import Folds
 from cardiobench.protocols.sample import MIN_PER_CLASS, BalancedSample, candidates, draw
-from cardiobench.protocols.subjects import labels_across
+from cardiobench.protocols.subjects import class_tasks_by_label
 from cardiobench.results.analysis_result import point_estimate
 from cardiobench.results.score_result import Estimate
 from cardiobench.stats.bootstrap import estimate, patient_weights
@@ -91,7 +91,7 @@ class Confound(AnalysisProtocol):
 
     def subjects(self, tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
         """Return each label across its datasets, and each task whose dataset mixes several hospitals."""
-        return {**labels_across(tasks), **{task.name: (task,) for task in tasks if _mixes_hospitals(task)}}
+        return {**class_tasks_by_label(tasks), **{task.name: (task,) for task in tasks if _mixes_hospitals(task)}}
 
     def analyze(self, analysis: Analysis, encoder: Encoder) -> AnalysisOutput:
         """Return identity, own, transferred and mixed scores, and the score of the site alone."""

@@ -154,13 +154,13 @@ def validation_error(read_out: "ReadOut", data: DenseData, split: str, patients:
     """
     structures = len(data.task.structures)
     errors = [
-        frame_error(label, read_out.predict(box, window, tokens), structures, box.side)
+        selection_error(label, read_out.predict(box, window, tokens), structures, box.side)
         for label, box, window, tokens in data.with_tokens(split, patients)
     ]
     return float(np.nanmean(errors)) if errors else np.inf
 
 
-def frame_error(label: DenseLabel, prediction: np.ndarray, structures: int, side: int) -> float:
+def selection_error(label: DenseLabel, prediction: np.ndarray, structures: int, side: int) -> float:
     """Return how wrong one answer is; see `validation_error`."""
     if label.mask is not None:
         return 1.0 - float(np.nanmean(load_formula("dice").dice_of_frame(label.mask, prediction, structures)))

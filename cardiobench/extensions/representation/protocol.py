@@ -18,7 +18,7 @@ from cardiobench.protocols.grid_search.classifiers import CLASSIFIERS, Classifie
 from cardiobench.protocols.grid_search.grids import GRIDS, Grids
 from cardiobench.protocols.options import Folds
 from cardiobench.protocols.sample import BalancedSample, draw
-from cardiobench.protocols.subjects import labels_across
+from cardiobench.protocols.subjects import class_tasks_by_label
 from cardiobench.results.analysis_result import point_estimate
 from cardiobench.results.score_result import Estimate
 from cardiobench.stats.bootstrap import percentile_interval
@@ -72,7 +72,7 @@ class Representation(AnalysisProtocol):
 
     def subjects(self, tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
         """Return each label with its tasks across datasets."""
-        return labels_across(tasks)
+        return class_tasks_by_label(tasks)
 
     def analyze(self, analysis: Analysis, encoder: Encoder) -> AnalysisOutput:
         """Return overlap, geometry and maps of one model."""

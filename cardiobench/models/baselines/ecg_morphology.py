@@ -160,8 +160,8 @@ def _second_r(wave: np.ndarray) -> float:
         return 0.0
     peaks, _ = signal.find_peaks(wave, prominence=0.03)
     first = peaks[0] if len(peaks) else 0
-    deepest = first + wave[first:].argmin()
-    return float(wave[deepest:].max() - wave[deepest])
+    lowest = first + wave[first:].argmin()
+    return float(wave[lowest:].max() - wave[lowest])
 
 
 def atrial(cleaned: np.ndarray, beats: Beats) -> Features:

@@ -152,7 +152,7 @@ class MiniRocket:
     warnings = ()
 
     def __init__(self, card: ModelCard):
-        signals = ecg_like(CALIBRATION, FS, SAMPLES, seed=SEED)
+        signals = synthetic_ecgs(CALIBRATION, FS, SAMPLES, seed=SEED)
         self.banks = banks(np.stack([standardise(signal).T for signal in signals]))
         digest = hashlib.sha256()
         for bank in self.banks:
@@ -182,7 +182,7 @@ class MiniRocket:
         return self
 
 
-def ecg_like(count: int, fs: float, samples: int, seed: int) -> list[np.ndarray]:
+def synthetic_ecgs(count: int, fs: float, samples: int, seed: int) -> list[np.ndarray]:
     """Generate `count` 12-channel signals (samples, 12) without a unit, with the statistics of an ECG; no model of the heart.
 
     Beats of three bumps (like P, QRS, T) at irregular times, seen from twelve random directions, on a wandering

@@ -15,7 +15,7 @@ from cardiobench.report.plots.figure import SavedFigure
 from cardiobench.results import formatting as tables
 from cardiobench.results.analysis_result import AnalysisResult
 from cardiobench.results.anchors import anchors
-from cardiobench.results.collect import Collection, Entry
+from cardiobench.results.collect import Collection, ResultEntry
 from cardiobench.results.verdict import Verdict
 
 
@@ -29,8 +29,8 @@ def page_content(
         figures: Figures of the report.
         examples: Task -> (title, link) of pages with the worst items.
     """
-    by_task: dict[str, list[Entry]] = {}
-    by_model: dict[str, list[Entry]] = {}
+    by_task: dict[str, list[ResultEntry]] = {}
+    by_model: dict[str, list[ResultEntry]] = {}
     for entry in collection.entries:
         by_task.setdefault(entry.result.task, []).append(entry)
         by_model.setdefault(entry.result.model["name"], []).append(entry)
@@ -95,7 +95,7 @@ def counts(collection: Collection) -> dict[str, Any]:
     }
 
 
-def minute_row(entries: Sequence[Entry]) -> dict[str, Any]:
+def minute_row(entries: Sequence[ResultEntry]) -> dict[str, Any]:
     """Return the best result of a task, how sure it is, how many models are within its interval, and its weakest group."""
     by_result = {id(entry.result): entry for entry in entries}
     results = tables.ordered([entry.result for entry in entries])
@@ -125,7 +125,7 @@ def minute_row(entries: Sequence[Entry]) -> dict[str, Any]:
 
 
 def task_part(
-    entries: Sequence[Entry], figures: Sequence[SavedFigure], examples: Sequence[tuple[str, str]]
+    entries: Sequence[ResultEntry], figures: Sequence[SavedFigure], examples: Sequence[tuple[str, str]]
 ) -> dict[str, Any]:
     """Return a task's part of the page, without its analyses."""
     results = tables.ordered([entry.result for entry in entries])
@@ -168,7 +168,7 @@ def _prediction(prediction: str | float | None) -> str | None:
     return f"{prediction:.2f}" if isinstance(prediction, float) else prediction
 
 
-def model_part(name: str, entries: Sequence[Entry], figures: Sequence[SavedFigure]) -> dict[str, Any]:
+def model_part(name: str, entries: Sequence[ResultEntry], figures: Sequence[SavedFigure]) -> dict[str, Any]:
     """Return a model's part of the page, without its analyses."""
     results = [entry.result for entry in entries]
     card = find_card(name)

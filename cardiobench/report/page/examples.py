@@ -24,7 +24,7 @@ from cardiobench.report.page.render import page_environment
 from cardiobench.report.plots.draw import best_of_each_model, read_predictions
 from cardiobench.report.plots.style import INK, figure_style, subplots
 from cardiobench.report.plots.svg import inline_svg
-from cardiobench.results.collect import Collection, Entry, Problem
+from cardiobench.results.collect import Collection, Problem, ResultEntry
 
 WORST = 12
 FRAMES, HEIGHT = 6, 112  # Height of a strip in pixels.
@@ -197,7 +197,9 @@ def ecg_trace(ecg: Ecg) -> Markup:
     return Markup(inline_svg(text.getvalue()))
 
 
-def _write(entry: Entry, task: Task, dataset: OpenDataset, shown: Sequence[Example], out: Path) -> tuple[str, str]:
+def _write(
+    entry: ResultEntry, task: Task, dataset: OpenDataset, shown: Sequence[Example], out: Path
+) -> tuple[str, str]:
     """Save a page; returns its title and its address from the report."""
     model, folder = entry.result.model["name"], out / FOLDER
     name = f"{anchor('worst', f'{task.name} {entry.setting}{entry.path}')}.html"

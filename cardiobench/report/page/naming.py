@@ -11,7 +11,7 @@ from cardiobench.report import costs
 from cardiobench.report.overview import MARKS, ScoreCell, marks
 from cardiobench.results import formatting as tables
 from cardiobench.results.anchors import PublishedScore
-from cardiobench.results.collect import Entry
+from cardiobench.results.collect import ResultEntry
 from cardiobench.results.cost import short, timing_text
 from cardiobench.results.score_result import Breakdown, Estimate, ScoreResult
 
@@ -59,7 +59,7 @@ def _difference(result: ScoreResult) -> str:
     return f"{value} [{low}, {high}]"
 
 
-def score_row(entry: Entry) -> dict[str, Any]:
+def score_row(entry: ResultEntry) -> dict[str, Any]:
     """Return a result as a row of its task's table."""
     result = entry.result
     return {

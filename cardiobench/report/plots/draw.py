@@ -14,7 +14,7 @@ from cardiobench.report.plots import analysis_figures, is_side_by_side
 from cardiobench.report.plots.figure import ReportFigure, SavedFigure, save_report_figure
 from cardiobench.report.plots.style import figure_style, shorten
 from cardiobench.results.analysis_result import AnalysisResult
-from cardiobench.results.collect import Collection, Entry, Problem
+from cardiobench.results.collect import Collection, Problem, ResultEntry
 from cardiobench.results.formatting import ordered
 from cardiobench.results.predictions_file import load_predictions
 from cardiobench.results.versions import data_version_key, describe_version
@@ -38,7 +38,7 @@ class FigureJob:
 
     kind: str
     name: str
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[ResultEntry, ...] = ()
     records: tuple[AnalysisResult, ...] = ()
 
 
@@ -105,7 +105,7 @@ def draw_report(
 
 def figure_jobs(collection: Collection) -> list[FigureJob]:
     """Return one job per task, model and analysis, and one per analysis that is shown for several models side by side."""
-    by_part: dict[tuple[str, str], list[Entry]] = {}
+    by_part: dict[tuple[str, str], list[ResultEntry]] = {}
     for entry in collection.entries:
         for part in (("task", entry.result.task), ("model", entry.result.model["name"])):
             by_part.setdefault(part, []).append(entry)
@@ -143,7 +143,7 @@ def draw_job(job: FigureJob, folder: Path, png: bool) -> tuple[tuple[SavedFigure
     return tuple(saved), tuple(problems)
 
 
-def _figures(job: FigureJob, predictions: Sequence[tuple[Entry, pd.DataFrame]]) -> Iterator[ReportFigure]:
+def _figures(job: FigureJob, predictions: Sequence[tuple[ResultEntry, pd.DataFrame]]) -> Iterator[ReportFigure]:
     if job.kind == "task":
         yield from _task_figures(job, predictions)
     elif job.kind == "model":
@@ -158,7 +158,7 @@ def _figures(job: FigureJob, predictions: Sequence[tuple[Entry, pd.DataFrame]]) 
         yield from _analysis_figures(job.records)
 
 
-def _task_figures(job: FigureJob, predictions: Sequence[tuple[Entry, pd.DataFrame]]) -> Iterator[ReportFigure]:
+def _task_figures(job: FigureJob, predictions: Sequence[tuple[ResultEntry, pd.DataFrame]]) -> Iterator[ReportFigure]:
     from cardiobench.report.plots.classes import classes_figure
     from cardiobench.report.plots.groups import groups_figure
     from cardiobench.report.plots.predictions import agreement_figure, classification_figure
@@ -218,21 +218,21 @@ def _analysis_figures(records: Sequence[AnalysisResult]) -> Iterator[ReportFigur
         yield ReportFigure(name, title + caption, figure, tables)
 
 
-def best_of_each_model(entries: Sequence[Entry]) -> list[Entry]:
+def best_of_each_model(entries: Sequence[ResultEntry]) -> list[ResultEntry]:
     """Return each model's result with predictions under its best protocol, the best model first."""
     by_result = {id(entry.result): entry for entry in entries if entry.predictions}
-    best: dict[str, Entry] = {}
+    best: dict[str, ResultEntry] = {}
     for result in ordered([entry.result for entry in by_result.values()]):
         best.setdefault(result.model["name"], by_result[id(result)])
     return list(best.values())
 
 
-def view_entries(entries: Sequence[Entry]) -> list[Entry]:
+def view_entries(entries: Sequence[ResultEntry]) -> list[ResultEntry]:
     """Return the results of view recognition that have predictions."""
     return [entry for entry in entries if entry.predictions and entry.result.task.endswith("/view")]
 
 
-def read_predictions(entries: Sequence[Entry]) -> tuple[list[tuple[Entry, pd.DataFrame]], list[Problem]]:
+def read_predictions(entries: Sequence[ResultEntry]) -> tuple[list[tuple[ResultEntry, pd.DataFrame]], list[Problem]]:
     """Return the entries with their predictions, and a problem for each file that cannot be read."""
     frames, problems = [], []
     for entry in entries:
@@ -245,5 +245,5 @@ def read_predictions(entries: Sequence[Entry]) -> tuple[list[tuple[Entry, pd.Dat
     return frames, problems
 
 
-def _model_label(entry: Entry) -> str:
+def _model_label(entry: ResultEntry) -> str:
     return f"{shorten(entry.result.model['name'], 40)}, {entry.result.label}"

@@ -16,7 +16,7 @@ from cardiobench.extensions.representation.geometry import levels
 from cardiobench.extensions.representation.protocol import Representation
 from cardiobench.protocols.analysis import Analysis
 from cardiobench.protocols.sample import BalancedSample, DatasetSample, draw
-from cardiobench.protocols.subjects import EF_CLASSES, labels_across
+from cardiobench.protocols.subjects import EF_CLASSES, class_tasks_by_label
 from tests.protocols.conftest import task_data
 from tests.protocols.planted import APART, NAMES, embeddings, study, tasks
 
@@ -247,7 +247,7 @@ def test_a_dataset_with_one_class_is_left_out_and_named(small):
 
 def test_labels_are_compared_across_datasets_and_never_with_the_same_recordings():
     known = [task for name in catalog.list_datasets() for task in catalog.spec(name).tasks]
-    found = {label: tuple(task.dataset for task in members) for label, members in labels_across(known).items()}
+    found = {label: tuple(task.dataset for task in members) for label, members in class_tasks_by_label(known).items()}
     assert {"code15", "georgia", "chapman_ningbo"} <= set(found["cd"])
     assert "ptb_xl_500" in found["cd"] and not {"ptb_xl", "ptb_xl_sample"} & set(found["cd"]), "500 Hz before 100 Hz"
     # Nothing in it is about ECG: views and classes of the ejection fraction across echo datasets.

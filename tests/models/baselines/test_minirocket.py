@@ -12,10 +12,10 @@ from cardiobench.models.baselines.minirocket import (
     KERNELS,
     banks,
     dilations,
-    ecg_like,
     lead_sets,
     quantiles,
     share_above,
+    synthetic_ecgs,
 )
 from cardiobench.models.load import load_model
 
@@ -108,7 +108,7 @@ def test_sets_of_leads():
 
 
 def test_biases_are_quantiles_of_what_they_were_calibrated_on():
-    signals = np.stack([signal.T for signal in ecg_like(8, 100, 1000, seed=5)])
+    signals = np.stack([signal.T for signal in synthetic_ecgs(8, 100, 1000, seed=5)])
     calibrated = [torch.from_numpy(signal).float() for signal in signals]
     # Over the calibration signals, the shares above the thresholds are then spread evenly over [0, 1].
     shares = torch.cat(
@@ -148,7 +148,7 @@ def test_record_is_brought_to_ten_seconds(encoder):
 
 
 def test_made_up_signals_depend_on_the_seed_alone():
-    first, again, other = (ecg_like(2, 100, 500, seed) for seed in (1, 1, 2))
+    first, again, other = (synthetic_ecgs(2, 100, 500, seed) for seed in (1, 1, 2))
     np.testing.assert_array_equal(first, again)
     assert not np.allclose(first, other)
     assert np.shape(first) == (2, 500, 12)

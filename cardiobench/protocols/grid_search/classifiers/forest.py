@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.ensemble import RandomForestClassifier
 
-from cardiobench.protocols.grid_search.classifiers.nodes import deepest, predict_at_depths
+from cardiobench.protocols.grid_search.classifiers.nodes import largest_depth, predict_at_depths
 from cardiobench.protocols.grid_search.folds import Split
 from cardiobench.protocols.grid_search.grids import Params
 
@@ -41,7 +41,7 @@ def predict_proba_grid(
 def _grow(
     features: np.ndarray, labels: np.ndarray, depths: Sequence[int | None], n_trees: int, seed: int
 ) -> RandomForestClassifier:
-    model = RandomForestClassifier(n_estimators=n_trees, max_depth=deepest(depths), random_state=seed, n_jobs=1)
+    model = RandomForestClassifier(n_estimators=n_trees, max_depth=largest_depth(depths), random_state=seed, n_jobs=1)
     return model.fit(features, labels)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 
-def deepest(depths: Sequence[int | None]) -> int | None:
+def largest_depth(depths: Sequence[int | None]) -> int | None:
     """Return the largest depth; None, a tree grown to the end, is the largest of all."""
     return max((depth for depth in depths if depth is not None), default=None) if None not in depths else None
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 
-from cardiobench.protocols.grid_search.classifiers.nodes import deepest, predict_at_depths
+from cardiobench.protocols.grid_search.classifiers.nodes import largest_depth, predict_at_depths
 from cardiobench.protocols.grid_search.classifiers.selection import select_features
 from cardiobench.protocols.grid_search.folds import Split
 from cardiobench.protocols.grid_search.grids import Params
@@ -48,7 +48,7 @@ def _of_split(
     for leaf in dict.fromkeys(point["min_samples_leaf"] for point in params):
         members = [index for index, point in enumerate(params) if point["min_samples_leaf"] == leaf]
         depths = [params[index]["max_depth"] for index in members]
-        model = DecisionTreeClassifier(max_depth=deepest(depths), min_samples_leaf=leaf, random_state=seed)
+        model = DecisionTreeClassifier(max_depth=largest_depth(depths), min_samples_leaf=leaf, random_state=seed)
         model.fit(features[np.ix_(train, selected)], labels[train])
         shares = predict_at_depths([model.tree_], features[np.ix_(valid, selected)], depths)
         tables |= {index: share[:, 0] for index, share in zip(members, shares, strict=True)}
