@@ -66,6 +66,14 @@ def stills(folder: Path) -> list:
     return [read_clip(folder / f"{name}.png", EVERY_FRAME).frames for name in ("colour", "grey")]
 
 
+def deep_stills(folder: Path) -> list:
+    """A PNG of 16 bits, and one with a palette."""
+    grey = picture(30, 40)[..., 0]
+    Image.fromarray(grey.astype(np.uint16) * 200).save(folder / "deep.png")
+    Image.fromarray(picture(30, 40)).convert("P").save(folder / "palette.png")
+    return [read_clip(folder / f"{name}.png", EVERY_FRAME).frames for name in ("deep", "palette")]
+
+
 def wfdb(folder: Path) -> list:
     """Real records of both formats and rates."""
     files = [*sorted((SAMPLES / "ptb-xl").rglob("*.hea"))[:2], *sorted((SAMPLES / "georgia").glob("*.hea"))[:1]]
@@ -111,6 +119,7 @@ CASES = {
     "reader dicom": plain(dicoms, "reader dicom"),
     "reader nifti": plain(niftis, "reader nifti"),
     "reader still": plain(stills, "reader still"),
+    "stills of other depths": plain(deep_stills, "reader still"),
     "reader wfdb": plain(wfdb, "reader wfdb", "reader ecg"),
     "reader hdf5": plain(hdf5, "reader hdf5", "reader ecg"),
     "reader npy": plain(npy, "reader npy"),
