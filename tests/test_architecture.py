@@ -120,6 +120,8 @@ OF_ONE_FORM = {
     "cardiobench.data.audit": "counts the patients of each class where a unit has several",
     "cardiobench.data.prompts": "has templates of numbers, and sentences of classes",
     "cardiobench.data.rows": "reads the range of numbers",
+    "cardiobench.data.declared.dataset_file": "asks for one column or several, and for the classes",
+    "cardiobench.data.declared.labels": "reads cells as numbers or as classes",
     "cardiobench.cli.doctor": "says which numbers have no prompts",
 }
 

@@ -68,7 +68,7 @@ class Settings:
     datasets_dir: Annotated[
         Path | None,
         Setting(
-            "folder with datasets of your own, NAME/builder.py each (default: $CARDIOBENCH_DATASETS_DIR)",
+            "folder with datasets of your own, NAME/dataset.yaml or NAME/builder.py each (default: $CARDIOBENCH_DATASETS_DIR)",
             DATA,
             "DIR",
             in_file=False,

@@ -1,4 +1,7 @@
-"""The catalogue of datasets and tasks: the folders of `hf_datasets/`, those of the user, and installed packages."""
+"""The catalogue of datasets and tasks: the folders of `hf_datasets/`, those of the user, and installed packages.
+
+A folder holds a builder (`builder.py`), or declares its dataset in a file (`dataset.yaml`).
+"""
 
 import importlib.util
 import inspect
@@ -17,17 +20,30 @@ from cardiobench.data.spec import DatasetSpec, Modality, Task
 if TYPE_CHECKING:
     from cardiobench.data.builder import CardioBuilder
 
+FILES = ("builder.py", "dataset.yaml")
+"""Files that make a folder a dataset."""
+
+
+def _locations() -> dict[str, Path | EntryPoint]:
+    roots = plugins.folders("hf_datasets")
+    return _locations_in(roots, tuple(map(_changed, roots)))
+
+
+def _changed(path: Path) -> int:
+    """Return the change time of a folder or file in nanoseconds; 0 where there is none."""
+    return path.stat().st_mtime_ns if path.exists() else 0
+
 
 @cache
-def _locations(roots: tuple[Path, ...]) -> dict[str, Path | EntryPoint]:
-    """Return dataset -> the file of its builder, or the entry point of an installed package."""
-    files = [(path.parent.name, path) for root in roots for path in sorted(root.glob("*/builder.py"))]
+def _locations_in(roots: tuple[Path, ...], changed: tuple[int, ...]) -> dict[str, Path | EntryPoint]:
+    """Return dataset -> the file of its builder or declaration, or the entry point of an installed package."""
+    files = [(path.parent.name, path) for root in roots for name in FILES for path in sorted(root.glob(f"*/{name}"))]
     return plugins.by_name("dataset", [*files, *plugins.entry_points("datasets").items()])
 
 
 def list_datasets() -> tuple[str, ...]:
     """Return the names of all datasets, in alphabetical order."""
-    return tuple(sorted(_locations(plugins.folders("hf_datasets"))))
+    return tuple(sorted(_locations()))
 
 
 def is_own(name: str) -> bool:
@@ -48,17 +64,20 @@ def builder(name: str) -> "type[CardioBuilder]":
         UnknownName: no such dataset.
         BadConfig: what is there under its name is no builder of a dataset of that name.
     """
-    return _builder(name, _location(name))
+    location = _location(name)
+    # A declaration that was edited is read again; the code of a builder is imported once a process.
+    declared = isinstance(location, Path) and location.name == FILES[1]
+    return _builder(name, location, _changed(location) if isinstance(location, Path) and declared else 0)
 
 
 def _location(name: str) -> Path | EntryPoint:
-    if name not in (locations := _locations(plugins.folders("hf_datasets"))):
+    if name not in (locations := _locations()):
         raise unknown_name("dataset", name, locations)
     return locations[name]
 
 
 @cache
-def _builder(name: str, location: Path | EntryPoint) -> "type[CardioBuilder]":
+def _builder(name: str, location: Path | EntryPoint, changed: int) -> "type[CardioBuilder]":
     from cardiobench.data.builder import CardioBuilder
 
     origin = plugins.shown(location)
@@ -74,6 +93,10 @@ def _builder(name: str, location: Path | EntryPoint) -> "type[CardioBuilder]":
 
 
 def _from_file(name: str, path: Path) -> "type[CardioBuilder]":
+    if path.name == FILES[1]:
+        from cardiobench.data.declared.builder import declared_builder
+
+        return declared_builder(path)
     from cardiobench.data.builder import CardioBuilder
 
     module_name = f"cardiobench_builder_{name}"

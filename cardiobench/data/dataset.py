@@ -50,7 +50,13 @@ class OpenDataset:
     def facts(self) -> dict[str, Any]:
         """Version and content, as stamped into results."""
         digest = {} if self.labels_only else {"digest": self.table.digest}
-        return {"name": self.spec.name, "version": self.spec.version, **digest, "twin": self.table.twin}
+        return {
+            "name": self.spec.name,
+            "version": self.spec.version,
+            **digest,
+            "twin": self.table.twin,
+            **self.spec.marks,
+        }
 
     @property
     def frame(self) -> pd.DataFrame:

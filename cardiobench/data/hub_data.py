@@ -69,7 +69,7 @@ def _beside(problem: MissingData, spec: DatasetSpec) -> Iterator[str]:
     """Return the dataset's Hub repository; a refusal by the Hub is reported together with the local problem."""
     from huggingface_hub.errors import HFValidationError, HTTPError, LocalEntryNotFoundError, OfflineModeIsEnabled
 
-    if spec.generated or not (spec.redistributable or hub_namespace() != DEFAULT_NAMESPACE):
+    if spec.generated or spec.local or not (spec.redistributable or hub_namespace() != DEFAULT_NAMESPACE):
         raise problem
     repository = f"{hub_namespace()}/{spec.name}"
     try:

@@ -92,13 +92,14 @@ class References:
     def facts(self) -> dict[str, Any]:
         """Dataset, version and digest, as stamped into results; the name alone where the release is not known."""
         if self.release is None:
-            return {"name": self.task.dataset}
+            return {"name": self.task.dataset, **_marks(self.task)}
         release = self.release
         return {
             "name": self.task.dataset,
             "version": release.version,
             "twin": release.twin,
             "references_digest": self.digest,
+            **_marks(self.task),
         }
 
     @cached_property
@@ -271,3 +272,10 @@ def _surplus(spec: DatasetSpec, task: Task, table: pd.DataFrame) -> str:
         if counts.get(name, 0) > most[name]
     ]
     return f"they have {' and '.join(more)}" if more else ""
+
+
+def _marks(task: Task) -> dict[str, bool]:
+    """Return what results say of a dataset of the user's own (`DatasetSpec.marks`)."""
+    from cardiobench.data import catalog
+
+    return catalog.spec(task.dataset).marks if task.dataset in catalog.list_datasets() else {}

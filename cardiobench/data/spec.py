@@ -58,6 +58,8 @@ class DatasetSpec:
             Each row belongs to exactly one of them.
         duplicates: Groups of ids whose recordings are the same byte for byte, as known of the release.
         generated: True for phantoms, which need no raw folder.
+        patient_is_record: Whether each recording counts as a patient of its own, since nobody knows which belong together.
+        local: Whether nothing of it may leave the machine: results are pushed only where its name is given, and without ids.
     """
 
     name: str
@@ -78,12 +80,19 @@ class DatasetSpec:
     duplicates: tuple[tuple[str, ...], ...] = ()
     dense_tasks: tuple[Task, ...] = ()
     generated: bool = False
+    patient_is_record: bool = False
+    local: bool = False
     citation: str = ""
 
     @property
     def all_tasks(self) -> tuple[Task, ...]:
         """Every question asked of it, the dense ones last."""
         return (*self.tasks, *self.dense_tasks)
+
+    @property
+    def marks(self) -> dict[str, bool]:
+        """Marks of a dataset of the user's own, which its results carry; none of any other."""
+        return {name: True for name in ("local", "patient_is_record") if getattr(self, name)}
 
     def task(self, target: str) -> Task:
         """Return the task of that target; raises `KeyError` when there is none."""

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -48,14 +48,46 @@ def public_result(result: ScoreResult, name: str = "", ids: Collection[str] = ()
         checksum of the result that it was made from.
     """
     stamp = {key: value for key, value in result.stamp.items() if key in STAMP or key == "source_checksum"}
-    shown: ScoreResult = _clean(
-        replace(result, model={**result.model, "name": name or public_name(str(result.model["name"]))}, stamp=stamp),
-        frozenset(word for word in ids if not word.isdigit()),
-    )
+    named = replace(result, model={**result.model, "name": name or public_name(str(result.model["name"]))}, stamp=stamp)
+    if result.dataset.get("local"):
+        named = replace(named, warnings=tuple(_without_ids(text, ids) for text in named.warnings))
+    shown: ScoreResult = _clean(named, frozenset(word for word in ids if not word.isdigit()))
     if shown.to_json() == result.to_json():
         return result
     source = result.stamp.get("source_checksum") or checksum(result.to_json())
     return replace(shown, stamp={**shown.stamp, "source_checksum": source})
+
+
+def leave_out_local(
+    results: Sequence[ScoreResult], named: Collection[str], on_diff: Callable[[str], None]
+) -> list[ScoreResult]:
+    """Leave out the results of datasets of the user's own, unless their names were given.
+
+    Args:
+        results: of any datasets.
+        named: Names of the user's own datasets whose results may leave this machine.
+        on_diff: is called with what is left out.
+
+    Raises:
+        LicenceError: Nothing is left.
+    """
+    kept = [result for result in results if not result.dataset.get("local") or result.dataset["name"] in named]
+    held = sorted({str(result.dataset["name"]) for result in results if result not in kept})
+    if held and not kept:
+        raise LicenceError(
+            f"all {len(results)} results are of your own data ({', '.join(held)}), which stay here. To publish these scores, "
+            f"without ids: --local-dataset {' '.join(held)}"
+        )
+    for name in held:
+        on_diff(f"left out: results of {name}, which is your own data (--local-dataset {name} publishes its scores)")
+    return kept
+
+
+def _without_ids(text: str, ids: Collection[str]) -> str:
+    """Return a text without any id that stands in it as a word, digits too: nobody else may know the ids of local data."""
+    found = sorted((name for name in ids if name and name in text), key=len, reverse=True)
+    pattern = "|".join(rf"(?<!\w){re.escape(name)}(?!\w)" for name in found)
+    return re.sub(pattern, ID_MARK, text) if found else text
 
 
 def public_note(note: Preparation) -> Preparation:

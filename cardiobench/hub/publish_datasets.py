@@ -60,6 +60,8 @@ def publications(
         LicenceError: the licence lets the recordings go nowhere, or not there.
         MissingData: `prepared` does not hold the dataset.
     """
+    if catalog.spec(name).local:
+        raise LicenceError(f"{name} is your own data, which never leaves this machine: {catalog.dataset_folder(name)}.")
     spec = catalog.spec(name)
     repository = f"{namespace}/{name}"
     folder, restricted = None, False

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ from cardiobench.core.io import files_below, parse_json
 from cardiobench.hub import cards, eval_results, model_index, naming
 from cardiobench.hub.api import call, connect, status, whoami
 from cardiobench.hub.commit import CommitResult, Snapshot, Target, write
-from cardiobench.hub.outgoing import ids_below, not_a_benchmark_score, public_name, public_result
+from cardiobench.hub.outgoing import ids_below, leave_out_local, not_a_benchmark_score, public_name, public_result
 from cardiobench.results.analysis_result import is_analysis
 from cardiobench.results.collect import read_result
 from cardiobench.results.formatting import coverage
@@ -99,6 +99,7 @@ def push(
     as_pull_request: bool = False,
     include_rehearsals: bool = False,
     overwrite: bool = False,
+    local_datasets: Collection[str] = (),
     sleep: Callable[[float], None] = time.sleep,
 ) -> CommitResult:
     """Write the results of one model into its repository on the Hub.
@@ -111,6 +112,7 @@ def push(
         as_pull_request: Ask even where the user may write; where the user may not, it is always asked.
         include_rehearsals: Write the result files of rehearsals too; to the card they never go.
         overwrite: Let an older or less complete result take the place of another.
+        local_datasets: Names of datasets of the user's own whose scores may be written.
         sleep: Waits between tries.
 
     Raises:
@@ -122,6 +124,7 @@ def push(
             f"nothing was pushed to {repository}: these are results of {EMBEDDINGS}, and nobody saw that this model made them. "
             "They may go to a dataset of results (--to-dataset), where they stand apart."
         )
+    results = leave_out_local(results, local_datasets, on_diff)
     rehearsals = [result for result in results if not_a_benchmark_score(result)] if include_rehearsals else []
     scores = [result for result in results if not not_a_benchmark_score(result)]
     if not include_rehearsals:

@@ -31,7 +31,7 @@ import json
 import math
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +40,7 @@ from cardiobench.core.io import files_below, sha256_of_file
 from cardiobench.data import catalog
 from cardiobench.hub.api import connect, whoami
 from cardiobench.hub.commit import CommitResult, PlanChanges, RepoOptions, Snapshot, Target, write
-from cardiobench.hub.outgoing import public_result
+from cardiobench.hub.outgoing import leave_out_local, public_result
 from cardiobench.hub.push_results import UNNAMED, leave_out_rehearsals, to_bytes
 from cardiobench.results.predictions_file import load_predictions
 from cardiobench.results.score_result import ScoreResult
@@ -98,6 +98,7 @@ def push_to_dataset(
     on_diff: Callable[[str], None],
     include_rehearsals: bool = False,
     predictions: Mapping[str, Path] | None = None,
+    local_datasets: Collection[str] = (),
     sleep: Callable[[float], None] = time.sleep,
 ) -> CommitResult:
     """Add the results that are not there yet to a dataset on the Hub, as one new file.
@@ -111,13 +112,14 @@ def push_to_dataset(
         include_rehearsals: Add results of try-outs, of generated and of incomplete data too; no leaderboard ranks them.
         predictions: SHA-256 of a file of predictions -> the file; those of the results are added, so that they can be
             scored again, where the release lets its ids be seen. None adds none.
+        local_datasets: Names of datasets of the user's own whose scores may be added; never their ids.
         sleep: Waits between tries.
 
     Raises:
         HubError: refused or not reached; nothing was added, and pushing again adds nothing twice.
         Rehearsal: all results are rehearsals.
     """
-    results = [public_result(result) for result in results]
+    results = [public_result(result) for result in leave_out_local(results, local_datasets, on_diff)]
     if not include_rehearsals:
         results = leave_out_rehearsals(results, repository, on_diff)
     api = connect()
@@ -154,6 +156,9 @@ def _open_predictions(
     """Return path -> id and answer of each unit, without labels and facts of patients; the others are told of."""
     files = {}
     for result in results:
+        if result.dataset.get("local"):
+            on_diff(f"left out: predictions of {result.task} {result.label}: its ids never leave this machine")
+            continue
         spec, task = catalog.spec(result.task.partition("/")[0]), catalog.task(result.task)
         file = predictions.get(result.predictions_sha256)
         if file is None or not (spec.redistributable or spec.generated):

@@ -8,6 +8,12 @@ from cardiobench.core.config import RESAMPLES
 from cardiobench.core.setting import check_draws
 from cardiobench.results.cost import Cost
 
+PATIENT_IS_RECORD = (
+    "nobody said which recordings are of one patient: each counts as a patient, so a patient may be in training and in test, "
+    "and the interval may be too narrow"
+)
+"""Sentence on every result of a dataset whose patients are not known (`DatasetSpec.patient_is_record`)."""
+
 
 @dataclass(frozen=True)
 class ResultContext:

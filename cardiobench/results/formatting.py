@@ -107,6 +107,8 @@ def flags(result: ScoreResult) -> list[str]:
         marks.append("synthetic twin")
     elif result.generated:
         marks.append("generated data")
+    if result.dataset.get("patient_is_record"):
+        marks.append("patients not known")
     if result.dataset.get("limit"):
         marks.append(f"first {result.dataset['limit']} patients")
     return marks

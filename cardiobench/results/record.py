@@ -82,6 +82,8 @@ class _Dataset(TypedDict):
     digest: NotRequired[str]
     twin: NotRequired[bool]
     limit: NotRequired[int | None]
+    local: NotRequired[bool]
+    patient_is_record: NotRequired[bool]
 
 
 class _Model(TypedDict):

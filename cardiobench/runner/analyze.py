@@ -16,6 +16,7 @@ from cardiobench.protocols.analysis import Analysis, AnalysisOutput, AnalysisPro
 from cardiobench.protocols.base import TaskData
 from cardiobench.report.plots import save_figures
 from cardiobench.results.analysis_result import AnalysisResult
+from cardiobench.results.context import PATIENT_IS_RECORD
 from cardiobench.results.paths import folder_name, result_path
 from cardiobench.results.provenance import stamp
 from cardiobench.results.score_result import ScoreResult
@@ -235,5 +236,6 @@ def _warnings(cells: Sequence[AnalysisCell]) -> list[str]:
     return [
         *dict.fromkeys(warning for cell in cells for warning in cell.model.warnings),
         *([f"generated recordings, which say nothing about patients: {', '.join(generated)}"] if generated else []),
+        *([PATIENT_IS_RECORD] if any(dataset.spec.patient_is_record for dataset in first.datasets.values()) else []),
         *([f"only the first {limit} patients of each split were used"] if limit else []),
     ]

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from cardiobench.results.context import DEFAULT_CONTEXT, ResultContext
+from cardiobench.results.context import DEFAULT_CONTEXT, PATIENT_IS_RECORD, ResultContext
 from cardiobench.results.provenance import stamp
 from cardiobench.results.score_result import NumberFacts, ScoreResult
 from cardiobench.results.verdict import Rank
@@ -67,6 +67,7 @@ def score(
         seen_in_pretraining=context.seen_in_pretraining,
         warnings=(
             *([GENERATED] if context.generated else []),
+            *([PATIENT_IS_RECORD] if context.dataset.get("patient_is_record") else []),
             *answers.warnings,
             *context.warnings,
             *scored.coverage_sentences(),

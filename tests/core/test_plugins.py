@@ -29,11 +29,11 @@ def install(monkeypatch):
     def installed(group, name, value):
         point = EntryPoint(name, value, f"cardiobench.{group}")
         monkeypatch.setattr(plugins, "entry_points", lambda asked: {name: point} if asked == group else {})
-        catalog._locations.cache_clear()
+        catalog._locations_in.cache_clear()
 
     yield installed
     monkeypatch.undo()
-    catalog._locations.cache_clear()
+    catalog._locations_in.cache_clear()
 
 
 @pytest.fixture

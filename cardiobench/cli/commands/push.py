@@ -37,6 +37,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "release lets its ids be seen",
     )
     parser.add_argument(
+        "--local-dataset",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="NAME",
+        help="dataset of your own (`cardiobench adopt`) whose scores may leave this machine; its ids never do",
+    )
+    parser.add_argument(
         "--overwrite", action="store_true", help="let an older or less complete result take the place of another"
     )
     sending = parser.add_mutually_exclusive_group()
@@ -65,6 +73,7 @@ def execute(arguments: argparse.Namespace) -> int:
             as_pull_request=arguments.pr,
             include_rehearsals=arguments.include_rehearsals,
             overwrite=arguments.overwrite,
+            local_datasets=arguments.local_dataset,
         )
     else:
         done = push_to_dataset(
@@ -75,6 +84,7 @@ def execute(arguments: argparse.Namespace) -> int:
             on_diff=console.print,
             include_rehearsals=arguments.include_rehearsals,
             predictions=find_predictions(arguments.results) if arguments.with_predictions else None,
+            local_datasets=arguments.local_dataset,
         )
     if not done.changes:
         console.print(f"{done.target}: nothing to change")

@@ -13,15 +13,11 @@ COMPONENT = "reader npy"
 VERSION = 1
 
 
-def open_array(path: Path, shape: tuple[int | None, ...]) -> np.ndarray:
+def open_numbers(path: Path) -> np.ndarray:
     """Return the array of a file as a memory map that is released with the array, so that read pages do not accumulate.
 
-    Args:
-        path: The file.
-        shape: Expected shape; None stands for any length.
-
     Raises:
-        BadMedia: missing, cut short, no array of numbers, or of another shape.
+        BadMedia: Missing, cut short, or no array of numbers.
     """
     try:
         refuse_special(path)
@@ -31,8 +27,24 @@ def open_array(path: Path, shape: tuple[int | None, ...]) -> np.ndarray:
         raise BadMedia(
             f"{path} cannot be read as a NumPy array ({' '.join(str(error).split())}). {COPY_AGAIN}"
         ) from error
+    if array.dtype.kind not in "iuf":
+        raise BadMedia(f"{path}: expected numbers, got {array.dtype} of shape {array.shape}. {COPY_AGAIN}")
+    return array
+
+
+def open_array(path: Path, shape: tuple[int | None, ...]) -> np.ndarray:
+    """Return the array of a file as `open_numbers` does, if it has a shape.
+
+    Args:
+        path: The file.
+        shape: Expected shape; None stands for any length.
+
+    Raises:
+        BadMedia: Missing, cut short, no array of numbers, or of another shape.
+    """
+    array = open_numbers(path)
     matches = array.ndim == len(shape) and all(want in (None, n) for want, n in zip(shape, array.shape, strict=True))
-    if array.dtype.kind not in "iuf" or not matches:
+    if not matches:
         wanted = ", ".join("any" if n is None else str(n) for n in shape)
         raise BadMedia(
             f"{path}: expected numbers of shape ({wanted}), got {array.dtype} of shape {array.shape}. {COPY_AGAIN}"

@@ -13,6 +13,19 @@ MOST_MV = 1000.0
 """Largest amplitude that is taken for an ECG, in millivolts: electrodes that come off reach hundreds, the heart a few."""
 TAKE_OUT = "Take the record out of the dataset's table, or copy it again."
 
+
+class TooLarge(BadMedia):
+    """An amplitude that no ECG has.
+
+    Attributes:
+        highest: Largest amplitude, mV.
+    """
+
+    def __init__(self, message: str, highest: float):
+        super().__init__(message)
+        self.highest = highest
+
+
 _MICRO = ("u", "\N{MICRO SIGN}", "\N{GREEK SMALL LETTER MU}")
 MILLIVOLTS = {"v": 1e3, "mv": 1.0, **{f"{sign}v": 1e-3 for sign in _MICRO}, "nv": 1e-6}
 
@@ -21,7 +34,7 @@ def millivolts(unit: str, name: str, lead: str) -> float:
     """Return the factor from a unit of voltage to mV; case does not matter, since headers write mV, mv and uV as they like."""
     if unit.lower() not in MILLIVOLTS:
         raise BadMedia(
-            f"{name}: lead {lead} is in '{unit}', which is no unit of voltage (V, mV, uV, nV). Correct the header."
+            f"{name}: lead {lead} is in {unit!r:.40}, which is no unit of voltage (V, mV, uV, nV). Correct the header."
         )
     return MILLIVOLTS[unit.lower()]
 
@@ -83,7 +96,8 @@ def twelve_leads(signal: ArrayLike, fs: float, name: str) -> Ecg:
     if not signal.any():
         raise BadMedia(f"{name} is flat: every sample is 0. {TAKE_OUT}")
     if (highest := float(np.abs(signal).max())) > MOST_MV:
-        raise BadMedia(
-            f"{name} reaches {highest:g} mV, and no ECG exceeds {MOST_MV:g} mV: the unit or the gain is wrong. Correct the header."
+        raise TooLarge(
+            f"{name} reaches {highest:g} mV, and no ECG exceeds {MOST_MV:g} mV: the unit or the gain is wrong. Correct the header.",
+            highest,
         )
     return Ecg(signal, float(fs))

@@ -1,0 +1,259 @@
+"""The one builder of all declared datasets: `dataset.yaml`, `splits.csv` and the user's labels in, checked rows out."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pandas as pd
+
+from cardiobench.core.errors import BadConfig, BadData, MissingData, first_n
+from cardiobench.core.io import sha256_of_json
+from cardiobench.core.tables import read_table, text_of, unescape_formula
+from cardiobench.data.builder import CardioBuilder, candidate_dirs
+from cardiobench.data.declared.dataset_file import DatasetFile, DeclaredTask, read_dataset_file
+from cardiobench.data.declared.formats import ECHO_FORMATS, check_format, read_declared_ecg, reader_version
+from cardiobench.data.declared.labels import age_cells, need, read_labels, sex_cells, target_cells
+from cardiobench.data.media import Clip, Ecg, FrameSampling
+from cardiobench.data.media.clip import EVERY_FRAME
+from cardiobench.data.media.frame_folder import read_frame_folder
+from cardiobench.data.rows import safe_join
+from cardiobench.data.spec import AGE_GROUPS, SEX_GROUPS, DatasetSpec, Group, Task
+
+COMPONENT = "builder declared"
+VERSION = 1
+
+METRICS = {"class": "f1_macro", "labels": "auroc_macro", "number": "mae"}
+"""Form of an answer -> metric that ranks models unless its file says otherwise."""
+UNITS = {"recording": "id", "study": "study_id", "patient": "patient_id"}
+PLACES = {"site": "hospital", "device": "device"}
+"""Field of the file -> column of the rows."""
+INDEX = ("id", "patient_id", "split", "file")
+"""Columns that `splits.csv` must have; `study_id` and `record` it may have."""
+
+
+class DeclaredDataset(CardioBuilder):
+    """A dataset whose spec was read from a file.
+
+    Attributes:
+        FILE: The file.
+        DECLARED: Its content.
+    """
+
+    SPEC: ClassVar[DatasetSpec] = DatasetSpec(
+        name="declared",
+        title="",
+        version="0",
+        modality="ecg",
+        media="ecg",
+        licence="",
+        access="",
+        redistributable=False,
+        tasks=(),
+        columns={},
+    )
+    FILE: ClassVar[Path]
+    DECLARED: ClassVar[DatasetFile]
+
+    @classmethod
+    def find_raw(cls, data_dir: str | os.PathLike | None = None) -> Path:
+        """Return the folder of the recordings: that of `data_dir` or CARDIOBENCH_DATA if it has any of them, else the file's own."""
+        own = Path(cls.DECLARED.recordings.folder).expanduser()
+        own = own if own.is_absolute() else cls.FILE.parent / own
+        given = candidate_dirs(cls.SPEC.name, data_dir)
+        files = cls.index()["file"].unique()
+        for folder in given:
+            if folder.is_dir() and any(safe_join(folder, file).exists() for file in files):
+                return folder
+        if data_dir:
+            raise MissingData(
+                f"{cls.SPEC.name}: none of its {len(files)} files, such as {files[0]}, is in {' nor in '.join(map(str, given))}. Give the folder of its recordings."
+            )
+        if not own.is_dir():
+            raise MissingData(
+                f"{cls.SPEC.name}: there is no folder {own}, which {cls.FILE} names. Give its recordings with --data-dir."
+            )
+        return own
+
+    @classmethod
+    def index(cls) -> pd.DataFrame:
+        """Return the recordings and their splits, all columns text.
+
+        Raises:
+            BadData: `splits.csv` lacks a column, or has empty cells.
+        """
+        path = cls.FILE.parent / cls.DECLARED.splits
+        table = read_table(path)
+        need(table, INDEX, path)
+        table = table.apply(lambda column: text_of(column).map(unescape_formula))
+        for name in INDEX:
+            if (empty := table[name] == "").any():
+                raise BadData(f"{path} has {int(empty.sum())} empty cells in '{name}'. Adopt the folder again.")
+        return table
+
+    @classmethod
+    def labels_file(cls, raw: Path) -> Path:
+        """Return the table of labels: as its file names it, else one of that name below the folder of the recordings."""
+        named = Path(cls.DECLARED.labels.file).expanduser()
+        return (
+            named if named.is_absolute() and named.is_file() else raw / (named.name if named.is_absolute() else named)
+        )
+
+    @classmethod
+    def rows(cls, raw: Path | None) -> pd.DataFrame:
+        """Return the rows of `splits.csv` with their labels."""
+        assert raw is not None  # of no generated dataset
+        declared, index, path = cls.DECLARED, cls.index(), cls.labels_file(raw)
+        table = _joined(read_labels(path), index["id"], declared.labels.id, path)
+        need(table, wanted_columns(declared), path)
+        ids = index["id"]
+        columns: dict[str, Any] = {name: index[name] for name in ("id", "patient_id", "split")}
+        columns["media"] = index["file"]
+        for name in ("study_id", "record"):
+            if name in index:
+                columns[name] = index[name].where(index[name] != "", None)
+        if declared.sex:
+            columns["sex"] = sex_cells(table, declared.sex)
+        if declared.age:
+            columns["age"] = age_cells(table[declared.age])
+        for name, column in text_columns(declared).items():
+            columns[name] = [cell or None for cell in table[column]]
+        for target, task in declared.tasks.items():
+            columns[target] = target_cells(table, task, ids, str(path))
+        return pd.DataFrame(columns)
+
+    @classmethod
+    def media(cls, raw: Path | None, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the media columns; a folder of frames cannot be stored as one file."""
+        if raw is not None and cls.SPEC.media != "ecg" and safe_join(raw, row["media"]).is_dir():
+            raise BadConfig(
+                f"{cls.SPEC.name}: folders of frames are read where they lie and cannot be prepared. Convert them to AVI or DICOM."
+            )
+        return super().media(raw, row)
+
+    @classmethod
+    def recording(cls, raw: Path | None, row: Mapping[str, Any], sampling: FrameSampling | None = None) -> Clip | Ecg:
+        """Return one recording; raises `BadMedia` naming the file."""
+        if raw is not None and cls.SPEC.media == "video" and (folder := safe_join(raw, row["media"])).is_dir():
+            return read_frame_folder(folder, sampling or EVERY_FRAME)
+        return super().recording(raw, row, sampling)
+
+    @classmethod
+    def ecg(cls, raw: Path | None, row: Mapping[str, Any]) -> Ecg:
+        """Return the ECG of a row, by what its file states and `dataset.yaml` adds."""
+        assert raw is not None
+        record = row.get("record")
+        return read_declared_ecg(
+            safe_join(raw, row["media"]), None if pd.isna(record) else record, cls.DECLARED.recordings
+        )
+
+    @classmethod
+    def generator(cls) -> str:
+        """Return what decides about the numbers of a recording beside its file: reader, leads, rate and unit."""
+        settings = cls.DECLARED.recordings
+        if cls.SPEC.media != "ecg":
+            return ""
+        stated = settings.model_dump(exclude={"folder"})
+        return f"{reader_version(settings)} {sha256_of_json(stated)[:16]}"
+
+
+def declared_builder(path: Path) -> type[DeclaredDataset]:
+    """Return the builder of a file `dataset.yaml`; raises `BadConfig` where that says something else than a dataset."""
+    declared = read_dataset_file(path)
+    media = {"clip": "video", "image": "image"}.get(declared.recordings.format, "ecg")
+    if (declared.modality == "echo") != (declared.recordings.format in ECHO_FORMATS):
+        raise BadConfig(
+            f"{path}: recordings of {declared.modality} in the format '{declared.recordings.format}'. Correct one of them."
+        )
+    if media == "ecg":
+        check_format(declared.recordings.format)
+    spec = DatasetSpec(
+        name=declared.name,
+        title=declared.title,
+        version=declared.version,
+        modality=declared.modality,
+        media=media,  # type: ignore[arg-type]  # one of the three
+        licence="not to be published",
+        access=str(path.parent),
+        redistributable=False,
+        patient_is_record=declared.patient_is_record,
+        local=True,
+        columns=spec_columns(declared),
+        tasks=tuple(spec_task(declared, target, task) for target, task in declared.tasks.items()),
+    )
+    return type(
+        DeclaredDataset.__name__,
+        (DeclaredDataset,),
+        {"SPEC": spec, "FILE": path, "DECLARED": declared, "__module__": __name__},
+    )
+
+
+def spec_task(declared: DatasetFile, target: str, task: DeclaredTask) -> Task:
+    """Return a task as the benchmark asks it."""
+    groups = tuple(group for group in spec_groups(declared) if group.column != target)
+    return Task(
+        f"{declared.name}/{target}",
+        task.kind,
+        target,
+        task.metrics or (METRICS[task.rules.answer],),
+        task.columns or task.classes or (),
+        unit=task.unit,
+        label_range=task.range,
+        unit_column=UNITS[task.average_over],
+        where=task.where,
+        groups=groups,
+        partially_labelled=task.unmeasured,
+        description=task.description,
+    )
+
+
+def spec_groups(declared: DatasetFile) -> tuple[Group, ...]:
+    """Return the breakdowns of every score."""
+    known = ((declared.sex, SEX_GROUPS), (declared.age, AGE_GROUPS))
+    places = [Group(name, column) for name, column in PLACES.items() if getattr(declared, name)]
+    return (*(group for stated, group in known if stated), *places, *(Group(name, name) for name in declared.groups))
+
+
+def text_columns(declared: DatasetFile) -> dict[str, str]:
+    """Return column of the rows -> column of the table, of those taken over as text; targets are none of them."""
+    named = {column: getattr(declared, name) for name, column in PLACES.items() if getattr(declared, name)}
+    view = {"view": declared.view} if declared.view else {}
+    used = {*declared.groups, *(column for task in declared.tasks.values() for column in task.where)}
+    columns = {**{name: name for name in sorted(used)}, **named, **view}
+    return {name: column for name, column in columns.items() if name not in (*declared.tasks, "sex", "age")}
+
+
+def spec_columns(declared: DatasetFile) -> dict[str, str]:
+    """Return the further columns of the rows -> their types."""
+    known = {"sex": "string"} if declared.sex else {}
+    known |= {"age": "float64"} if declared.age else {}
+    return {**known, **dict.fromkeys(text_columns(declared), "string")}
+
+
+def wanted_columns(declared: DatasetFile) -> list[str]:
+    """Return the columns of the table that the file names."""
+    of_tasks = [name for task in declared.tasks.values() for name in (task.columns or (task.column,)) if name]
+    facts = [declared.sex.column] if declared.sex else []
+    facts += [declared.age] if declared.age else []
+    return list(dict.fromkeys([*of_tasks, *facts, *text_columns(declared).values()]))
+
+
+def _joined(table: pd.DataFrame, ids: pd.Series, column: str | None, path: Path) -> pd.DataFrame:
+    """Return the rows of a table in the order of ids.
+
+    Raises:
+        BadData: Ids that are not in both, or there twice.
+    """
+    if column is None:
+        keys = pd.Series([str(number) for number in range(len(table))])
+    else:
+        need(table, [column], path)
+        keys = table[column]
+    if (repeated := keys[keys.duplicated()]).size:
+        raise BadData(
+            f"{path} has {repeated.nunique()} ids more than once: {first_n(repeated.unique())}. Keep one row of each."
+        )
+    places = pd.Series(range(len(table)), index=keys)
+    if (absent := ids[~ids.isin(places.index)]).size:
+        raise BadData(f"{path} lacks {len(absent)} ids of splits.csv: {first_n(absent)}. Adopt the folder again.")
+    return table.iloc[places[ids]].reset_index(drop=True)

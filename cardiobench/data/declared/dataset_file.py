@@ -1,0 +1,165 @@
+"""The file `dataset.yaml`: what it may say, as checked classes, and its JSON Schema."""
+
+import re
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from annotated_types import Ge, Le, MinLen
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+
+from cardiobench.core.config_file import read_config
+from cardiobench.core.errors import BadConfig
+from cardiobench.tasks.task import TaskKind, list_kinds, task_kind
+
+FILE = "dataset.yaml"
+SCHEMA = "dataset.schema.json"
+NAME = r"^[a-z][a-z0-9_]{0,59}$"
+Name = Annotated[str, StringConstraints(pattern=NAME)]
+Text = Annotated[str, StringConstraints(min_length=1, max_length=1000, pattern=r"^[^\x00]*$")]
+FileName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")]
+Cells = Annotated[tuple[Text, ...], MinLen(1)]
+
+
+class _Closed(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class DeclaredRecordings(_Closed):
+    """Where the recordings lie, and what their files do not say."""
+
+    folder: Text = Field(description="folder of the recordings; --data-dir takes its place")
+    format: Name = Field(
+        description="of an ECG: wfdb, dicom, edf, csv, npy, hdf5, parquet, or the reader of an installed package; "
+        "of an echo: clip or image"
+    )
+    leads: tuple[Text, ...] | None = Field(
+        None, description="names of the channels in their order; null: those of the file"
+    )
+    sampling_rate: Annotated[float, Ge(10), Le(100_000)] | None = Field(
+        None, description="in Hz; null: that of the file"
+    )
+    unit: Text | None = Field(
+        None, description="of an amplitude: V, mV, uV or nV, with a factor as in '4.88 uV'; null: that of the file"
+    )
+    array: Text | None = Field(None, description="dataset of an HDF5 file that holds the signal; null: its only one")
+    records: Text | None = Field(
+        None, description="dataset of an HDF5 file with the ids of its records; null: their row numbers"
+    )
+
+
+class Labels(_Closed):
+    """The table of labels, one row per recording."""
+
+    file: Text = Field(description="CSV or Parquet: a path, or one below the folder of the recordings")
+    id: Text | None = Field(
+        description="column with the id of a recording; null: the rows of the file are those of the array"
+    )
+
+
+class Sex(_Closed):
+    """The column of the patients' sex."""
+
+    column: Text
+    values: dict[Text, Literal["F", "M"]] = Field(description="cell -> F or M; any other cell counts as not known")
+
+
+class DeclaredTask(_Closed):
+    """One question asked of the recordings."""
+
+    kind: Name = Field(description="kind of the task: binary, multiclass, multilabel or regression")
+    column: Text | None = Field(
+        None, description="column with the labels; an empty cell keeps the recording out of the task"
+    )
+    columns: Cells | None = Field(None, description="of a multilabel task: one column of 0 and 1 for each class")
+    classes: Cells | None = Field(None, description="values of the column; of two, the last is the positive class")
+    unmeasured: bool = Field(
+        False, description="of a multilabel task: an empty cell says that nobody measured this class"
+    )
+    unit: str = Field("", max_length=40, description="of a number")
+    range: tuple[float, float] | None = Field(None, description="least and greatest number that a label can be")
+    average_over: Literal["recording", "study", "patient"] = Field(
+        "recording", description="what is scored: answers to its recordings are averaged"
+    )
+    where: dict[Text, Cells] = Field(default_factory=dict, description="column -> values of the recordings in the task")
+    metrics: tuple[Name, ...] = Field((), description="the first one ranks models; empty: the usual ones of the kind")
+    description: str = Field("", max_length=500)
+
+    @property
+    def rules(self) -> TaskKind:
+        """The rules of its kind."""
+        return task_kind(self.kind)
+
+    @model_validator(mode="after")
+    def _fits_its_kind(self) -> "DeclaredTask":
+        if self.kind not in list_kinds() or self.rules.reads == "frames":
+            known = [name for name in list_kinds() if task_kind(name).reads != "frames"]
+            raise ValueError(f"no kind '{self.kind:.60}'; the kinds are {', '.join(known)}")
+        several = self.rules.answer == "labels"
+        if several == (self.columns is None) or several != (self.column is None):
+            raise ValueError("a task of several labels has `columns`, every other one `column`")
+        count = len(set(self.classes or ()))
+        if self.rules.answer == "class" and (count < 2 or count < len(self.classes or ())):
+            raise ValueError(f"a {self.kind} task has `classes`, all different; of two, the last is the positive one")
+        if self.rules.two_classes and count != 2:
+            raise ValueError(f"a {self.kind} task has two `classes`, the last of them positive")
+        return self
+
+
+class DatasetFile(_Closed):
+    """A dataset of one's own. Nothing of it is ever published: `redistributable` has one value."""
+
+    schema_version: Literal[1] = Field(alias="schema", description="version of this format")
+    name: Name = Field(description="of the dataset and of the folder that this file is in")
+    title: Text
+    version: FileName = Field(description="counted up by hand when labels or recordings change their meaning")
+    modality: Literal["ecg", "echo"]
+    redistributable: Literal[False] = Field(
+        default=False, description="always false: recordings, labels and ids do not leave the machine"
+    )
+    recordings: DeclaredRecordings
+    labels: Labels
+    splits: FileName = Field(
+        default="splits.csv", description="file beside this one: id, patient_id, split, file of each recording"
+    )
+    patient_is_record: bool = Field(
+        False, description="true: nobody said which recordings are of one patient; every result says so"
+    )
+    sex: Sex | None = None
+    age: Text | None = Field(None, description="column of the age in years")
+    site: Text | None = Field(
+        None, description="column of the hospital; a group of its own, and what `confound` looks at"
+    )
+    device: Text | None = Field(None, description="column of the device; likewise")
+    view: Text | None = Field(None, description="column of the echo view")
+    groups: tuple[Text, ...] = Field((), description="further columns by whose values the scores are broken down")
+    tasks: dict[Name, DeclaredTask] = Field(min_length=1)
+
+
+def is_name(text: str) -> bool:
+    """Tell whether a text can be the name of a dataset or of a task."""
+    return re.fullmatch(NAME, text) is not None
+
+
+def read_dataset_file(path: Path) -> DatasetFile:
+    """Read `dataset.yaml`; no code in it is run, and it names no file beside it that lies elsewhere.
+
+    Raises:
+        BadConfig: It is no YAML, says something else than the schema allows, or has another name than its folder.
+    """
+    values = read_config(path)
+    try:
+        declared = DatasetFile.model_validate(values)
+    except ValidationError as error:
+        problems = [f"{'.'.join(map(str, one['loc'])) or 'the file'}: {one['msg']}" for one in error.errors()]
+        more = f" (and {len(problems) - 3} more)" if len(problems) > 3 else ""
+        raise BadConfig(f"{path}: {'; '.join(problems[:3])}{more}. `cardiobench adopt` writes such a file.") from error
+    if declared.name != path.parent.name:
+        raise BadConfig(
+            f"{path}: it is called '{declared.name}', and its folder '{path.parent.name}'. Give both one name."
+        )
+    return declared
+
+
+def dataset_schema() -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) of `dataset.yaml`."""
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **DatasetFile.model_json_schema(by_alias=True)}

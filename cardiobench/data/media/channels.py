@@ -1,0 +1,127 @@
+"""The channels of an ECG file as it states them, and their way to twelve leads in mV: by name, rate and unit, never by a guess."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cardiobench.core.errors import BadMedia
+from cardiobench.data.media.signal import MILLIVOLTS, lead_order, millivolts, twelve_leads
+from cardiobench.data.media.types import Ecg
+
+COMPONENT = "reader channels"
+VERSION = 1
+
+_UNIT = re.compile(r"(?:(?P<factor>[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*)?(?P<unit>[^\s0-9.]+)")
+
+
+@dataclass(frozen=True)
+class Channels:
+    """One recording as its file states it.
+
+    Attributes:
+        signal: Samples, (samples, channels).
+        leads: Name of each channel; None where the file does not say.
+        fs: Sampling rate in Hz; None likewise.
+        units: Unit of voltage of each channel, or one for all; None likewise.
+    """
+
+    signal: np.ndarray
+    leads: tuple[str, ...] | None = None
+    fs: float | None = None
+    units: tuple[str, ...] | None = None
+
+
+def parse_unit(text: str) -> tuple[float, str]:
+    """Return factor and unit of a text such as `uV` or `4.88 uV`, one stored step being 4.88 µV.
+
+    Raises:
+        ValueError: It is no unit of voltage.
+    """
+    match = _UNIT.fullmatch(text.strip())
+    if match is None or match["unit"].lower() not in MILLIVOLTS:
+        raise ValueError(text)
+    factor = float(match["factor"] or 1)
+    if not 0 < factor < np.inf:
+        raise ValueError(text)
+    return factor, match["unit"]
+
+
+def same_unit(first: str, second: str) -> bool:
+    """Tell whether two units are one, whatever the sign of micro and the case."""
+    return MILLIVOLTS.get(first.lower()) == MILLIVOLTS.get(second.lower())
+
+
+def as_ecg(
+    channels: Channels,
+    name: str,
+    *,
+    leads: Sequence[str] | None = None,
+    fs: float | None = None,
+    unit: str | None = None,
+) -> Ecg:
+    """Return the twelve leads in mV.
+
+    Args:
+        channels: Recording.
+        name: Name for messages.
+        leads: Names of the channels in their order, in place of those of the file.
+        fs: Sampling rate in Hz, where the file does not say.
+        unit: Unit of voltage, likewise.
+
+    Raises:
+        BadMedia: Leads, rate or unit are stated by nobody, or differently by file and user; or the signal is no ECG.
+    """
+    width = channels.signal.shape[1]
+    stated = channels.leads and tuple(" ".join(one.split()) for one in channels.leads)
+    names = tuple(leads) if leads is not None else stated
+    if names is None:
+        raise BadMedia(
+            f"{name} does not say which of its {width} channels is which lead. Name them in their order (leads)."
+        )
+    if len(names) != width:
+        raise BadMedia(f"{name} has {width} channels, and {len(names)} leads were named: {', '.join(names)}.")
+    order = lead_order(names, name)
+    rate = check_rate(channels.fs, fs, name)
+    factors = np.array([_factor(channels.units, position, unit, name, names[position]) for position in order])
+    return twelve_leads(channels.signal[:, order].astype(np.float64) * factors, rate, name)
+
+
+def check_rate(stated: float | None, given: float | None, name: str) -> float:
+    """Return the sampling rate of a file, or the given one of a file that states none.
+
+    Raises:
+        BadMedia: There is none, or there are two.
+    """
+    if stated is None and given is None:
+        raise BadMedia(f"{name} does not say its sampling rate. Give it in Hz (sampling_rate).")
+    if stated is not None and given is not None and abs(stated - given) > 1e-6 * given:
+        raise BadMedia(
+            f"{name} states {stated:g} Hz, and {given:g} Hz was given (sampling_rate). Leave that out, or correct the file."
+        )
+    return float(stated if stated is not None else given)  # type: ignore[arg-type]  # one of them is there
+
+
+def check_unit(stated: str, given: str | None, name: str, lead: str) -> None:
+    """Refuse a unit that contradicts the one which a file states.
+
+    Raises:
+        BadMedia: They differ.
+    """
+    if given is not None and not (parse_unit(given)[0] == 1 and same_unit(stated, parse_unit(given)[1])):
+        raise BadMedia(
+            f"{name}: lead {lead} is in {stated!r:.40}, and {given} was given (unit). Leave that out, or correct the file."
+        )
+
+
+def _factor(units: tuple[str, ...] | None, position: int, given: str | None, name: str, lead: str) -> float:
+    """Return mV for a stored step of a channel."""
+    if units is None:
+        if given is None:
+            raise BadMedia(f"{name} does not say the unit of its samples. Give V, mV, uV or nV (unit).")
+        factor, unit = parse_unit(given)
+        return factor * millivolts(unit, name, lead)
+    stated = (units[position] if len(units) > 1 else units[0]).strip()
+    check_unit(stated, given, name, lead)
+    return millivolts(stated, name, lead)

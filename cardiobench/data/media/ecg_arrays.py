@@ -1,0 +1,183 @@
+"""ECGs as arrays: NPY and HDF5, one recording in a file or many, (records, samples, leads)."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cardiobench.core.errors import BadMedia, first_n
+from cardiobench.data.media.channels import Channels
+from cardiobench.data.media.ecg_npy import open_numbers
+from cardiobench.data.media.file import COPY_AGAIN, refuse_special
+from cardiobench.data.media.limits import check_size
+from cardiobench.data.media.optional import require
+from cardiobench.data.media.types import LEADS
+
+COMPONENT = "reader ecg arrays"
+VERSION = 1
+
+RATES = ("fs", "sampling_rate", "sampling_frequency", "sample_rate")
+UNITS = ("unit", "units")
+LEAD_NAMES = ("leads", "lead_names", "channels", "sig_name")
+
+
+def read_npy_ecg(path: Path, record: int | None, leads: Sequence[str] | None) -> Channels:
+    """Read a recording of a NumPy array: (samples, leads), (leads, samples), or the same with records as the first axis.
+
+    Args:
+        path: The file.
+        record: Row number of an array of several; None for an array of one.
+        leads: Names of the channels, whose count tells their axis; twelve unless given.
+
+    Raises:
+        BadMedia: No array of numbers, no such row, or no axis of that length.
+    """
+    return Channels(_two_axes(open_numbers(path), record, leads, str(path)))
+
+
+def read_hdf5_ecg(
+    path: Path, record: int | str | None, leads: Sequence[str] | None, array: str | None = None, ids: str | None = None
+) -> Channels:
+    """Read a recording of an HDF5 file; attributes of the file or of the dataset state rate, unit and leads, if any do.
+
+    Args:
+        path: The file.
+        record: Row number, or an id of the dataset `ids`; None for an array of one recording.
+        leads: As of `read_npy_ecg`.
+        array: Name of the dataset with the samples; None for the only one with two or three axes.
+        ids: Name of the dataset with ids.
+
+    Raises:
+        BadMedia: Damaged, no or several such datasets, no such record.
+    """
+    h5py = require("h5py", "reading HDF5")
+    try:
+        refuse_special(path)
+        with h5py.File(path, "r") as file:
+            stored = _signal(file, array, path)
+            number = _row(file, ids, record, path) if isinstance(record, str) else record
+            attributes = {**file.attrs, **stored.attrs}
+            fs, units, names = (_first(attributes, keys) for keys in (RATES, UNITS, LEAD_NAMES))
+            channels = tuple(map(_text, np.atleast_1d(names))) if names is not None else None
+            signal = _two_axes(stored, number, leads or channels, str(path))
+            return Channels(
+                signal,
+                channels,
+                float(np.ravel(fs)[0]) if fs is not None else None,
+                tuple(map(_text, np.atleast_1d(units))) if units is not None else None,
+            )
+    except (OSError, KeyError, IndexError, RuntimeError, TypeError, ValueError) as error:
+        raise BadMedia(f"{path} cannot be read as HDF5 ({' '.join(str(error).split())[:200]}). {COPY_AGAIN}") from error
+
+
+def hdf5_ids(path: Path, ids: str) -> list[str]:
+    """Return the ids of the records of an HDF5 file; raises `BadMedia` where it has no such dataset."""
+    h5py = require("h5py", "reading HDF5")
+    try:
+        with h5py.File(path, "r") as file:
+            return [_text(one) for one in _own(file, ids, path)[:].ravel()]
+    except (OSError, KeyError, RuntimeError, TypeError, ValueError) as error:
+        raise BadMedia(f"{path} cannot be read as HDF5 ({' '.join(str(error).split())[:200]}). {COPY_AGAIN}") from error
+
+
+def records_in(path: Path, array: str | None = None) -> int | None:
+    """Return the number of recordings in an array of three axes; None for an array of one recording.
+
+    Raises:
+        BadMedia: Damaged, or no such array.
+    """
+    if path.suffix.lower() == ".npy":
+        shape = open_numbers(path).shape
+    else:
+        h5py = require("h5py", "reading HDF5")
+        try:
+            with h5py.File(path, "r") as file:
+                shape = _signal(file, array, path).shape
+        except (OSError, KeyError, RuntimeError, TypeError, ValueError) as error:
+            raise BadMedia(
+                f"{path} cannot be read as HDF5 ({' '.join(str(error).split())[:200]}). {COPY_AGAIN}"
+            ) from error
+    return int(shape[0]) if len(shape) == 3 else None
+
+
+def _own(file: Any, name: str, path: Path) -> Any:
+    """Return a dataset that lies in this file itself: a link could name another file of the machine."""
+    h5py = require("h5py", "reading HDF5")
+    node = file
+    for part in filter(None, name.split("/")):
+        link = node.get(part, getlink=True) if hasattr(node, "get") else None
+        if not isinstance(link, h5py.HardLink):
+            raise BadMedia(
+                f"{path} has no dataset '{name}' of its own; it has {first_n(file) or 'nothing'}. Name one of these."
+            )
+        node = node[part]
+    if not isinstance(node, h5py.Dataset) or node.external or node.is_virtual:
+        raise BadMedia(f"{path}: '{name}' is no dataset of its own. Name another.")
+    return node
+
+
+def _signal(file: Any, array: str | None, path: Path) -> Any:
+    if array is None:
+        h5py = require("h5py", "reading HDF5")
+        found = [
+            name
+            for name in file
+            if isinstance(file.get(name, getlink=True), h5py.HardLink)
+            and isinstance(file[name], h5py.Dataset)
+            and file[name].ndim in (2, 3)
+            and file[name].dtype.kind in "iuf"
+        ]
+        if len(found) != 1:
+            names = first_n(found) if found else "none"
+            raise BadMedia(
+                f"{path} has {len(found)} datasets of two or three axes ({names}). Name the one with the samples (array)."
+            )
+        array = found[0]
+    stored = _own(file, array, path)
+    if stored.ndim not in (2, 3) or stored.dtype.kind not in "iuf":
+        raise BadMedia(
+            f"{path}: '{array}' is {stored.dtype} of shape {stored.shape}; expected numbers of two or three axes."
+        )
+    return stored
+
+
+def _row(file: Any, ids: str | None, record: str, path: Path) -> int:
+    if ids is None:
+        raise BadMedia(f"{path}: record '{record}' is no row number, and no dataset with ids was named (records).")
+    known = [_text(one) for one in _own(file, ids, path)[:].ravel()]
+    if known.count(record) != 1:
+        raise BadMedia(
+            f"{path} has record '{record}' {known.count(record)} times in '{ids}'. Correct the table that names it."
+        )
+    return known.index(record)
+
+
+def _two_axes(array: Any, record: int | None, leads: Sequence[str] | None, name: str) -> np.ndarray:
+    """Return (samples, channels) of one recording, of any order of these two axes."""
+    if (array.ndim == 3) != (record is not None) or array.ndim not in (2, 3):
+        raise BadMedia(
+            f"{name} has the shape {array.shape}, and {'no record' if record is None else f'record {record}'} was asked for."
+        )
+    if record is not None:
+        if not 0 <= record < len(array):
+            raise BadMedia(
+                f"{name} has rows 0 to {len(array) - 1}, and {record} was asked for. Correct the table that names it."
+            )
+    rows, columns = array.shape[-2:]
+    check_size(name, 8 * rows * columns)
+    width = len(leads) if leads is not None else len(LEADS)
+    if (rows == width) == (columns == width):
+        raise BadMedia(
+            f"{name} has the shape {array.shape}: one axis must be of the {width} leads. Name the channels (leads)."
+        )
+    signal = np.array(array[record] if record is not None else array[:], dtype=np.float64)
+    return signal if columns == width else signal.T
+
+
+def _first(attributes: dict[str, Any], names: Sequence[str]) -> Any:
+    return next((attributes[name] for name in names if name in attributes), None)
+
+
+def _text(value: Any) -> str:
+    return value.decode("utf-8", errors="replace") if isinstance(value, bytes) else str(value)

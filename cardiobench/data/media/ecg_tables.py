@@ -1,0 +1,85 @@
+"""ECGs as columns of a table: CSV and Parquet, one recording in a file, a channel in a column."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as csv_reader
+import pyarrow.parquet as pq
+
+from cardiobench.core.errors import BadMedia
+from cardiobench.core.tables import encoding_of, separator_of
+from cardiobench.data.media.channels import Channels
+from cardiobench.data.media.file import COPY_AGAIN, refuse_special
+from cardiobench.data.media.limits import check_size
+
+COMPONENT = "reader ecg tables"
+VERSION = 1
+
+
+def read_csv_ecg(path: Path) -> Channels:
+    """Read a CSV with a channel in each column, named in its first line unless that has numbers alone.
+
+    Raises:
+        BadMedia: Missing, no text, no table, or a cell that is no number.
+    """
+    try:
+        refuse_special(path)
+        check_size(str(path), 4 * path.stat().st_size)
+        content = path.read_bytes()
+        text = content.decode(encoding_of(content[:4]))
+        header = text.partition("\n")[0]
+        separator = separator_of(header)
+        names = [cell.strip() for cell in next(csv.reader([header.rstrip("\r")], delimiter=separator), [])]
+        named = any(not _is_number(name) for name in names)
+        options = csv_reader.ReadOptions(
+            use_threads=False, column_names=[f"c{i}" for i in range(len(names))], skip_rows=named
+        )
+        decimal = "," if separator == ";" and "," in text else "."
+        table = csv_reader.read_csv(
+            pa.BufferReader(text.encode()),
+            read_options=options,
+            parse_options=csv_reader.ParseOptions(delimiter=separator),
+            convert_options=csv_reader.ConvertOptions(
+                column_types=dict.fromkeys(options.column_names, pa.float64()), decimal_point=decimal
+            ),
+        )
+    except (OSError, UnicodeError, ValueError, csv.Error, pa.ArrowException) as error:
+        raise BadMedia(
+            f"{path} cannot be read as a table of samples ({' '.join(str(error).split())[:200]}). {COPY_AGAIN}"
+        ) from error
+    signal = np.stack([table[name].to_numpy() for name in table.column_names], axis=1) if names else np.empty((0, 0))
+    return Channels(signal, tuple(names) if named else None)
+
+
+def read_parquet_ecg(path: Path) -> Channels:
+    """Read a Parquet file with a channel in each column of numbers.
+
+    Raises:
+        BadMedia: Missing, damaged, or without a column of numbers.
+    """
+    try:
+        refuse_special(path)
+        file = pq.ParquetFile(path)
+        check_size(str(path), 8 * file.metadata.num_rows * max(1, file.metadata.num_columns))
+        table = file.read(use_threads=False)
+        names = [
+            field.name for field in table.schema if pa.types.is_floating(field.type) or pa.types.is_integer(field.type)
+        ]
+        columns = [table[name].to_numpy().astype(np.float64) for name in names]
+    except (OSError, KeyError, ValueError, pa.ArrowException) as error:
+        raise BadMedia(
+            f"{path} cannot be read as Parquet ({' '.join(str(error).split())[:200]}). {COPY_AGAIN}"
+        ) from error
+    if not names:
+        raise BadMedia(f"{path} has no column of numbers. {COPY_AGAIN}")
+    return Channels(np.stack(columns, axis=1), tuple(names))
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell.replace(",", "."))
+    except ValueError:
+        return False
+    return True

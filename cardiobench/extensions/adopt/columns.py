@@ -1,0 +1,130 @@
+"""What the columns of a table of labels are: by their names and their cells, as a proposal."""
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import pandas as pd
+
+from cardiobench.extensions.adopt.kinds import CLASSES, NUMBER, TWO_CLASSES
+
+NAMES = {
+    "patient": ("patient_id", "patient", "patientid", "subject_id", "subject", "subjectid", "pid", "mrn"),
+    "id": ("id", "ecg_id", "exam_id", "record_id", "recording_id", "recording", "record", "file_id", "uid"),
+    "split": ("split", "set", "subset", "partition"),
+    "study": ("study_id", "study", "accession", "accession_number"),
+    "sex": ("sex", "gender"),
+    "age": ("age", "age_years"),
+    "site": ("site", "hospital", "centre", "center", "institution"),
+    "device": ("device", "machine", "scanner", "manufacturer"),
+    "view": ("view",),
+}
+"""Role -> names of a column that has it, in any case."""
+SPLITS = {
+    "train": "train", "training": "train", "development": "train",
+    "validation": "validation", "valid": "validation", "val": "validation", "dev": "validation", "tune": "validation",
+    "test": "test", "testing": "test", "held-out": "test", "holdout": "test",
+}  # fmt: skip
+SEXES = {"f": "F", "female": "F", "w": "F", "woman": "F", "m": "M", "male": "M", "man": "M"}
+MOST_CLASSES = 20
+FEW_NUMBERS = 10
+"""A column of numbers with at most so many values may hold classes."""
+MUCH_MISSING = 0.2
+_UNIT = re.compile(
+    r"(?:[_ ](?P<word>percent|pct|cm|mm|ms|mv|ml|bpm|kg|years)|[\[(](?P<sign>[^\])]{1,12})[\])])$", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True)
+class ColumnProfile:
+    """What the cells of a column are.
+
+    Attributes:
+        name: Name of the column.
+        filled: Number of cells that are not empty.
+        rows: Number of cells.
+        values: Distinct values, sorted, as text.
+        numbers: Whether all of them are numbers.
+    """
+
+    name: str
+    filled: int
+    rows: int
+    values: tuple[str, ...]
+    numbers: bool
+
+    @property
+    def whole(self) -> bool:
+        """Tell whether all values are whole numbers."""
+        return self.numbers and all(re.fullmatch(r"-?[0-9]+", value) for value in self.values)
+
+    @property
+    def looks_like_ids(self) -> bool:
+        """Tell whether nearly every cell has a value of its own that is no measurement."""
+        many = self.filled > FEW_NUMBERS and len(self.values) > 0.9 * self.filled
+        return many and (self.whole or not self.numbers)
+
+    @property
+    def kind(self) -> str:
+        """Return the kind of task that the column looks like; "" where it looks like none, "?" where it may be two."""
+        count = len(self.values)
+        if count < 2:
+            return ""
+        if count == 2:
+            return TWO_CLASSES
+        if self.numbers and count > FEW_NUMBERS:
+            return "" if self.looks_like_ids else NUMBER
+        if self.numbers:
+            return CLASSES if self.whole and count <= 3 else "?"
+        return CLASSES if count <= MOST_CLASSES and not self.looks_like_ids else ""
+
+    @property
+    def unit(self) -> str:
+        """Return the unit that the column's name states; "" where it states none."""
+        match = _UNIT.search(self.name)
+        word = (match["word"] or match["sign"]).lower() if match else ""
+        return {"percent": "%", "pct": "%"}.get(word, word)
+
+    def shown(self) -> str:
+        """Return its values in short."""
+        if self.numbers and len(self.values) > 3:
+            numbers = sorted(map(float, self.values))
+            return f"{numbers[0]:g} to {numbers[-1]:g}"
+        more = f" and {len(self.values) - 4} more" if len(self.values) > 4 else ""
+        return ", ".join(value[:30] for value in self.values[:4]) + more
+
+    def doubts(self) -> list[str]:
+        """Return sentences on what makes it a poor label."""
+        empty = self.rows - self.filled
+        said = [f"{empty} of {self.rows} cells are empty"] if empty > MUCH_MISSING * self.rows else []
+        if self.filled and len(self.values) == 1:
+            said.append(f"every cell is {self.values[0]!r:.40}, so there is nothing to learn")
+        if self.looks_like_ids:
+            said.append("nearly every cell has a value of its own: ids?")
+        return said
+
+
+def profile(column: pd.Series) -> ColumnProfile:
+    """Return what the cells of a column of text are."""
+    filled = column[column != ""]
+    values = sorted(set(filled))
+    numbers = bool(values) and pd.to_numeric(pd.Series(values), errors="coerce").notna().all()
+    if numbers:
+        values.sort(key=float)
+    return ColumnProfile(str(column.name), len(filled), len(column), tuple(values), bool(numbers))
+
+
+def role_column(role: str, table: pd.DataFrame, taken: Collection[str]) -> str | None:
+    """Return the column that has a role by its name; None where there is none."""
+    by_name = {_plain(name): name for name in reversed(list(table)) if name not in taken}
+    return next((by_name[name] for name in NAMES[role] if name in by_name), None)
+
+
+def slug(column: str) -> str:
+    """Return a column's name as a name of a task: lower case letters, digits and underscores."""
+    text = re.sub(r"[^a-z0-9]+", "_", column.lower()).strip("_")[:60]
+    return text if re.match(r"[a-z]", text) else f"label_{text}".rstrip("_")[:60]
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")

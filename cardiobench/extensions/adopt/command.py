@@ -1,0 +1,202 @@
+"""`cardiobench adopt`."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cardiobench.cli.flags import SEED
+
+if TYPE_CHECKING:
+    from cardiobench.extensions.adopt.answers import Answers
+
+HELP = "make a dataset of a folder of recordings and a table of labels, without code; nothing of it leaves this machine"
+EXAMPLES = """\
+examples
+  ECGs in WFDB; the table has the columns file, patient_id and stemi
+      cardiobench adopt recordings --labels labels.csv --name my_hospital --out my_datasets --target stemi --positive stemi=1
+  echo cines; one ejection fraction for a patient
+      cardiobench adopt cines --labels labels.csv --name my_echo --out my_datasets --target ef --label-unit ef=% --range ef=0:100 --per ef=patient
+  then
+      cardiobench eval --model cardiobench/minirocket --tasks my_hospital/stemi --datasets-dir my_datasets
+"""
+ROLES = {
+    "id": "id of a recording",
+    "patient": "patient",
+    "split": "split (train, validation, test); none: split by patient here",
+    "study": "study",
+    "sex": "sex",
+    "age": "age in years",
+    "site": "hospital",
+    "device": "device",
+    "view": "echo view",
+}
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's flags."""
+    parser.add_argument("folder", type=Path, metavar="FOLDER", help="folder of the recordings")
+    parser.add_argument(
+        "--labels", type=Path, required=True, metavar="FILE", help="CSV or Parquet, one row per recording"
+    )
+    parser.add_argument("--name", required=True, help="of the dataset: lower case letters, digits and underscores")
+    parser.add_argument(
+        "--out", type=Path, required=True, metavar="DIR", help="folder of your datasets (--datasets-dir)"
+    )
+    parser.add_argument("--title", default="", help="name that people use (default: the name)")
+    parser.add_argument("--overwrite", action="store_true", help="replace an adopted dataset of that name")
+    parser.add_argument("--dry-run", action="store_true", help="only show what was found")
+    columns = parser.add_argument_group("columns", "found by their names unless given; 'none' for no such column")
+    columns.add_argument(
+        "--file-column", default="", metavar="COLUMN", help="path or name of a file (default: by its cells)"
+    )
+    for role, what in ROLES.items():
+        columns.add_argument(f"--{role}-column", default="", metavar="COLUMN", help=what)
+    columns.add_argument(
+        "--record-column", default="", metavar="COLUMN", help="row or id in an array of many recordings"
+    )
+    columns.add_argument(
+        "--in-order", action="store_true", help="the rows of the table are those of the one array, in order"
+    )
+    columns.add_argument(
+        "--patient-is-record",
+        action="store_true",
+        help="nobody knows which recordings are of one patient; every result then says so",
+    )
+    columns.add_argument(
+        "--sex-values", nargs="+", default=[], action="extend", metavar="CELL=F|M", help="what a cell means"
+    )
+    columns.add_argument(
+        "--group", nargs="+", default=[], action="extend", metavar="COLUMN", help="break scores down by it"
+    )
+    labels = parser.add_argument_group(
+        "labels", "NAME is that of a task: the column's, in lower case, unless --target says NAME=COLUMN"
+    )
+    entries = {
+        "--target": ("[NAME=]COLUMN", "columns with labels, a task each; the first one stratifies the split"),
+        "--multilabel": ("NAME=COLUMN,COLUMN", "one task of several columns of 0, 1 and empty for not measured"),
+        "--kind": ("NAME=KIND", "binary, multiclass or regression"),
+        "--positive": ("NAME=VALUE", "value of the positive class"),
+        "--label-unit": ("NAME=UNIT", "unit of a number"),
+        "--range": ("NAME=LOW:HIGH", "what a number can be (default: what the table has)"),
+        "--per": ("NAME=UNIT", "recording, study or patient: what is scored; answers to its recordings are averaged"),
+        "--where": ("NAME:COLUMN=VALUE,VALUE", "recordings of the task"),
+        "--metric": ("NAME=METRIC", "metric that ranks models (default: the usual one of the kind)"),
+    }
+    for flag, (metavar, text) in entries.items():
+        labels.add_argument(flag, nargs="+", default=[], action="extend", metavar=metavar, help=text)
+    recordings = parser.add_argument_group("recordings", "what their files do not say; never guessed")
+    recordings.add_argument(
+        "--format",
+        default="",
+        help="wfdb, dicom, edf, csv, npy, hdf5, parquet, clip, image, or a reader of an installed package",
+    )
+    recordings.add_argument("--modality", choices=("ecg", "echo"), default="", help="refuse the other one")
+    recordings.add_argument("--leads", default="", metavar="I,II,...", help="names of the channels in their order")
+    recordings.add_argument("--sampling-rate", type=float, metavar="HZ")
+    recordings.add_argument("--unit", help="of the samples: V, mV, uV, nV, or a factor before it as in '4.88 uV'")
+    recordings.add_argument("--array", metavar="NAME", help="dataset of an HDF5 file with the samples")
+    recordings.add_argument("--records", metavar="NAME", help="dataset of an HDF5 file with the ids of its records")
+    recordings.add_argument(
+        "--allow-missing", action="store_true", help="go on although rows name recordings that are not here"
+    )
+    recordings.add_argument("--allow-unreadable", action="store_true", help="go on although recordings cannot be read")
+    parser.add_argument("--seed", type=SEED, default=0, help="of the split (default: %(default)s)")
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Show what was found and write the dataset; returns the exit code."""
+    import sys
+
+    from cardiobench.core.console import Console
+    from cardiobench.core.errors import BadConfig
+    from cardiobench.data.declared.dataset_file import is_name
+    from cardiobench.extensions.adopt.answers import AdoptionRequest
+    from cardiobench.extensions.adopt.proposal import propose
+    from cardiobench.extensions.adopt.questions import Questions
+    from cardiobench.extensions.adopt.write import check_target, write_dataset
+
+    if not is_name(arguments.name):
+        raise BadConfig(
+            f"--name {arguments.name!r:.80}: expected lower case letters, digits and underscores, such as my_hospital"
+        )
+    check_target(arguments.out / arguments.name, overwrite=arguments.overwrite or arguments.dry_run)
+    console = Console()
+    terminal = sys.stdin is not None and sys.stdin.isatty() and console.out.is_terminal
+    request = AdoptionRequest(arguments.folder, arguments.labels, arguments.name, answers_of(arguments))
+    proposal = propose(
+        request,
+        Questions(input if terminal else None),
+        lambda label, total: console.progress(label, total, doing="reading"),
+    )
+    console.table(f"Dataset {arguments.name}", ("what", "it is"), proposal.found)
+    for sentence in proposal.said:
+        console.print(f"! {sentence}")
+    if arguments.dry_run:
+        console.print("nothing was written (--dry-run)")
+        return 0
+    folder = write_dataset(proposal.declared, proposal.index, arguments.out, overwrite=arguments.overwrite)
+    for path in (folder / "dataset.yaml", folder / proposal.declared.splits):
+        console.print(f"wrote {path}")
+    task = next(iter(proposal.declared.tasks))
+    console.print(
+        f"evaluate a model: cardiobench eval --model ID --tasks {arguments.name}/{task} --datasets-dir {arguments.out}"
+    )
+    return 0
+
+
+def answers_of(arguments: argparse.Namespace) -> "Answers":
+    """Return what the flags say; raises `BadConfig` for an entry of another form."""
+    from cardiobench.core.errors import BadConfig
+    from cardiobench.data.declared.builder import UNITS
+    from cardiobench.extensions.adopt.answers import Answers, listed, number_range, pairs
+    from cardiobench.extensions.adopt.columns import slug
+    from cardiobench.extensions.adopt.tasks import KINDS
+
+    targets = pairs(
+        [entry if "=" in entry else f"{slug(entry)}={entry}" for entry in arguments.target], "--target", value="COLUMN"
+    )
+    kinds, per = pairs(arguments.kind, "--kind"), pairs(arguments.per, "--per")
+    sexes = pairs(arguments.sex_values, "--sex-values", key="CELL", value="F|M")
+    for flag, given, known in (
+        ("--kind", kinds, KINDS),
+        ("--per", per, tuple(UNITS)),
+        ("--sex-values", sexes, ("F", "M")),
+    ):
+        for name, value in given.items():
+            if value not in known:
+                raise BadConfig(f"{flag} {name}={value}: expected one of {', '.join(known)}")
+    where: dict[str, dict[str, tuple[str, ...]]] = {}
+    for entry, values in pairs(arguments.where, "--where", key="NAME:COLUMN").items():
+        name, colon, column = entry.partition(":")
+        if not colon or not column:
+            raise BadConfig(f"--where {entry}={values}: expected NAME:COLUMN=VALUE,VALUE")
+        where.setdefault(name, {})[column] = listed(values)
+    return Answers(
+        roles={role: value for role in ROLES if (value := getattr(arguments, f"{role}_column"))},
+        file_column=arguments.file_column,
+        record_column=arguments.record_column,
+        in_order=arguments.in_order,
+        targets=targets,
+        kinds=kinds,
+        positive=pairs(arguments.positive, "--positive"),
+        units=pairs(arguments.label_unit, "--label-unit", value="UNIT"),
+        ranges={name: number_range(text, "--range") for name, text in pairs(arguments.range, "--range").items()},
+        per=per,
+        where=where,
+        metrics=pairs(arguments.metric, "--metric", value="METRIC"),
+        multilabel={name: listed(columns) for name, columns in pairs(arguments.multilabel, "--multilabel").items()},
+        sexes=sexes,
+        groups=tuple(arguments.group),
+        modality=arguments.modality,
+        format=arguments.format,
+        leads=listed(arguments.leads) or None,
+        sampling_rate=arguments.sampling_rate,
+        unit=arguments.unit,
+        array=arguments.array,
+        records=arguments.records,
+        title=arguments.title,
+        patient_is_record=arguments.patient_is_record,
+        allow_missing=arguments.allow_missing,
+        allow_unreadable=arguments.allow_unreadable,
+        seed=arguments.seed,
+    )

@@ -1,0 +1,138 @@
+"""The files of recordings in a folder, and the rows of a table that name them."""
+
+import os
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+
+import pandas as pd
+
+from cardiobench.core.errors import BadData, BadMedia, MissingData
+from cardiobench.data.declared.formats import SUFFIXES
+from cardiobench.data.media import frame_folder
+from cardiobench.data.media.ecg_arrays import hdf5_ids
+from cardiobench.data.media.optional import require
+
+CLIPS = (".avi", ".mp4", ".mov", ".m4v", ".gif", ".nii", ".nii.gz")
+
+
+def list_files(folder: Path, extra: Iterable[str] = ()) -> list[str]:
+    """Return the recordings below a folder as relative paths, sorted: files by their suffixes, and folders of pictures alone.
+
+    A WFDB record is named by its signal file, or by its header where that has no file of its name.
+
+    Args:
+        folder: Folder.
+        extra: Further suffixes, those of a reader of an installed package.
+    """
+    if not folder.is_dir():
+        raise MissingData(f"there is no folder {folder}.")
+    known = (*SUFFIXES, *CLIPS, *frame_folder.SUFFIXES, *extra)
+    found: list[str] = []
+    for directory, folders, names in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        below = Path(directory).relative_to(folder)
+        lower = {name.lower() for name in names}
+        for name in names:
+            if name.startswith(".") or _is_part(name, lower):
+                continue
+            if not name.lower().endswith(known) and ("." in name or not _is_dicom(Path(directory) / name)):
+                continue
+            found.append((below / name).as_posix())
+    return sorted(found)
+
+
+def frame_folders(files: Iterable[str]) -> list[str]:
+    """Return the folders that hold two pictures or more."""
+    counts: dict[str, int] = defaultdict(int)
+    for file in files:
+        if Path(file).suffix.lower() in frame_folder.SUFFIXES and "/" in file:
+            counts[str(Path(file).parent.as_posix())] += 1
+    return sorted(name for name, count in counts.items() if count > 1)
+
+
+def _is_dicom(path: Path) -> bool:
+    """Tell whether a file without a suffix, as archives export them, is DICOM."""
+    try:
+        with path.open("rb") as stream:
+            return path.is_file() and stream.read(132)[128:] == b"DICM"
+    except OSError:
+        return False
+
+
+def _is_part(name: str, lower: set[str]) -> bool:
+    """Tell whether a file is the part of a WFDB record that does not name it, or a .mat or .dat that is none."""
+    stem, suffix = os.path.splitext(name.lower())  # noqa: PTH122 - texts, once per file
+    if suffix == ".hea":
+        return f"{stem}.dat" in lower or f"{stem}.mat" in lower
+    if suffix in (".dat", ".mat"):
+        return f"{stem}.hea" not in lower
+    return False
+
+
+class Finder:
+    """Finds the file that a cell names: its path, its path without suffix, its name, or its name without suffix."""
+
+    def __init__(self, files: Iterable[str]):
+        self._by_key: dict[str, set[str]] = defaultdict(set)
+        for file in files:
+            bare = file[: -len(_suffix(file))] if _suffix(file) else file
+            for key in {file, bare, file.rpartition("/")[2], bare.rpartition("/")[2]}:
+                self._by_key[key].add(file)
+
+    def find(self, cell: str) -> set[str]:
+        """Return the files that a cell may name; none for an empty one."""
+        key = cell.replace("\\", "/").removeprefix("./")
+        # WFDB records are named by header, signal file or neither.
+        return self._by_key.get(key) or self._by_key.get(key.removesuffix(_suffix(key)), set()) if key else set()
+
+
+def _suffix(file: str) -> str:
+    lower = file.lower()
+    known = (*SUFFIXES, *CLIPS, *frame_folder.SUFFIXES)
+    fitting = [suffix for suffix in known if lower.endswith(suffix)]
+    return file[-max(map(len, fitting)) :] if fitting else ""
+
+
+def best_column(table: pd.DataFrame, finder: Finder) -> str | None:
+    """Return the column most of whose cells name a file; None where none does."""
+    sample = table.head(1000)
+    counts = {name: sum(len(finder.find(cell)) == 1 for cell in sample[name]) for name in table}
+    best = max(counts, key=lambda name: counts[name], default=None)
+    return best if best is not None and counts[best] else None
+
+
+def named_files(cells: pd.Series, finder: Finder) -> list[str | None]:
+    """Return the file of each cell; None where there is none.
+
+    Raises:
+        BadData: A cell that names several.
+    """
+    found = [finder.find(cell) for cell in cells]
+    several = [(cell, sorted(files)) for cell, files in zip(cells, found, strict=True) if len(files) > 1]
+    if several:
+        cell, files = several[0]
+        raise BadData(
+            f"{len(several)} cells of '{cells.name}' name several files: {cell!r} is {' and '.join(files[:3])}. "
+            "Give paths below the folder."
+        )
+    return [next(iter(files), None) for files in found]
+
+
+def is_waveform(path: Path) -> bool:
+    """Tell whether a DICOM file holds waveforms and no pictures; False for one that cannot be read."""
+    pydicom = require("pydicom", "reading DICOM")
+    try:
+        header = pydicom.dcmread(path, stop_before_pixels=True, specific_tags=["SOPClassUID", "Rows"])
+    except (pydicom.errors.InvalidDicomError, OSError, AttributeError, EOFError, KeyError, TypeError, ValueError):
+        return False
+    # Waveform storage: ECG and others (PS3.4 B.5).
+    return str(header.get("SOPClassUID", "")).startswith("1.2.840.10008.5.1.4.1.1.9.") and "Rows" not in header
+
+
+def has_dataset(path: Path, name: str) -> bool:
+    """Tell whether an HDF5 file has a dataset of ids of that name."""
+    try:
+        return bool(hdf5_ids(path, name))
+    except BadMedia:
+        return False

@@ -1,0 +1,170 @@
+"""The file, and the record in it, of each row of a table of labels."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from cardiobench.core import plugins
+from cardiobench.core.errors import BadConfig, BadData, BadMedia, MissingData, first_n
+from cardiobench.data.declared.formats import ECHO_FORMATS, SUFFIXES
+from cardiobench.data.media import ecg_arrays, frame_folder
+from cardiobench.extensions.adopt import files as listing
+from cardiobench.extensions.adopt.answers import AdoptionRequest, Answers, column_of_role, named_column
+from cardiobench.extensions.adopt.questions import Questions
+
+ARRAYS = ("npy", "hdf5")
+"""Formats of which one file may hold many recordings."""
+PEEKED = 20
+"""Recordings of which one must be readable to tell what their files state."""
+
+
+@dataclass(frozen=True)
+class Located:
+    """Where the recordings lie.
+
+    Attributes:
+        files: Path below the folder of each row; None where it is missing.
+        records: Record in the file of each row; None for a file of one.
+        column: Column that names the files; None for one array of all.
+        format: Format of the recordings.
+        ids: Dataset of an HDF5 file with the ids of its records.
+        others: Recordings in the folder that no row names.
+    """
+
+    files: list[str | None]
+    records: list[str | None]
+    column: str | None
+    format: str
+    ids: str | None
+    others: int
+
+
+def locate(request: AdoptionRequest, table: pd.DataFrame, questions: Questions) -> Located:
+    """Return where the recordings of the rows lie.
+
+    Args:
+        request: Folder, labels and the user's answers.
+        table: Table of labels.
+        questions: Way to ask what no file says.
+
+    Raises:
+        MissingData: No column names a recording.
+        BadConfig: The rows name several formats.
+    """
+    folder, answers = request.folder, request.answers
+    files = _candidates(request)
+    folders = listing.frame_folders(files)
+    finder = listing.Finder([*files, *folders])
+    column = named_column(answers.file_column, table) or listing.best_column(table, finder)
+    named = listing.named_files(table[column], finder) if column is not None else _one_array(files, len(table))
+    here = [name for name in named if name is not None]
+    if not here:
+        shown = f"{len(files)} recordings, such as {first_n(files, 2)}" if files else "no recording of a known format"
+        raise MissingData(
+            f"no column of {request.labels} names a recording in {folder}, which holds {shown}. "
+            "Name the column with paths or names of files: --file-column COLUMN."
+        )
+    form = answers.format or _common_format(folder, here)
+    records, ids = _records(request, table, form, here, questions)
+    rest = set(files) - set(here)
+    if form not in ECHO_FORMATS:
+        rest = {name for name in rest if answers.format or format_of(name) == form}
+    others = 0 if set(here) & set(folders) else len(rest)
+    return Located(named, records, column, form, ids, others)
+
+
+def format_of(name: str) -> str:
+    """Return the format of an ECG by the suffix of its file; "" for none."""
+    suffix = Path(name).suffix.lower()
+    return SUFFIXES.get(suffix, "" if suffix else "dicom")
+
+
+def _candidates(request: AdoptionRequest) -> list[str]:
+    """Return the files of the folder that may be recordings."""
+    wanted = request.answers.format
+    plugin = wanted in plugins.entry_points("readers")
+    own = request.labels.resolve()
+    files = listing.list_files(request.folder, [""] if plugin else ())
+    files = [name for name in files if (request.folder / name).resolve() != own]
+    if wanted and wanted not in ECHO_FORMATS and not plugin:
+        files = [name for name in files if format_of(name) == wanted]
+    return files
+
+
+def _common_format(folder: Path, here: Sequence[str]) -> str:
+    """Return the one format of the recordings that rows name."""
+    kinds = {_kind(folder, name) for name in (*here[:1000], *here[-10:])}
+    if kinds == {"clip", "image"}:
+        kinds = {"clip"}
+    if len(kinds) > 1:
+        raise BadConfig(
+            f"the table names recordings of several formats ({', '.join(sorted(kinds))}). Adopt one of them with --format."
+        )
+    return kinds.pop()
+
+
+def _kind(folder: Path, name: str) -> str:
+    lower = name.lower()
+    if lower.endswith(tuple(frame_folder.SUFFIXES)):
+        return "image"
+    if lower.endswith(listing.CLIPS) or (folder / name).is_dir():
+        return "clip"
+    found = format_of(name)
+    return found if found != "dicom" or listing.is_waveform(folder / name) else "clip"
+
+
+def _one_array(files: Sequence[str], rows: int) -> list[str | None]:
+    """Return the array of many recordings that lies alone in a folder, for every row."""
+    arrays = [name for name in files if format_of(name) in ARRAYS]
+    return [arrays[0] if len(arrays) == 1 else None] * rows
+
+
+def _records(
+    request: AdoptionRequest, table: pd.DataFrame, form: str, here: Sequence[str], questions: Questions
+) -> tuple[list[str | None], str | None]:
+    """Return the record of each row in a file of many, None for files of one; and the dataset with their ids."""
+    answers = request.answers
+    none: list[str | None] = [None] * len(table)
+    readable = _first_readable(request, here) if form in ARRAYS else None
+    if readable is None or readable[1] is None:
+        return none, None
+    path, count = readable
+    if column := named_column(answers.record_column, table):
+        return list(table[column]), answers.records
+    if form == "hdf5" and (ids := answers.records or _named_dataset(path, table)):
+        return list(table[_id_column(ids, table, answers)]), ids
+    if answers.in_order and len(set(here)) == 1:
+        if count != len(table):
+            raise BadData(
+                f"--in-order: {here[0]} holds {count} recordings, and {request.labels} has {len(table)} rows."
+            )
+        return [str(number) for number in range(count)], None
+    questions.open.append(
+        f"Which of the {count} recordings in {here[0]} is which row? --record-column COLUMN (row numbers from 0), or --in-order"
+    )
+    return none, None
+
+
+def _first_readable(request: AdoptionRequest, here: Sequence[str]) -> tuple[Path, int | None] | None:
+    """Return the first array that can be read and the number of its records; None where none of the first can be read."""
+    for name in dict.fromkeys(here[:PEEKED]):
+        try:
+            return request.folder / name, ecg_arrays.records_in(request.folder / name, request.answers.array)
+        except BadMedia:
+            continue
+    return None
+
+
+def _named_dataset(path: Path, table: pd.DataFrame) -> str | None:
+    """Return the column of the table that an HDF5 file has a dataset of."""
+    return next((name for name in table if listing.has_dataset(path, name)), None)
+
+
+def _id_column(ids: str, table: pd.DataFrame, answers: Answers) -> str:
+    """Return the column with the ids of a dataset in a file."""
+    column = ids if ids in table else column_of_role("id", table, answers)
+    if column is None:
+        raise BadConfig(f"which column of the table holds the ids of '{ids}'? Name it with --record-column.")
+    return column

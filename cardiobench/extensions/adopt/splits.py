@@ -1,0 +1,111 @@
+"""The splits of an adopted dataset: the user's own column, else by patient, stratified and seeded; and what may not be in two of them."""
+
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from sklearn.model_selection import StratifiedKFold
+
+from cardiobench.core.errors import BadData, first_n
+from cardiobench.extensions.adopt.columns import SPLITS
+
+FOLDS = 10
+TEST, VALIDATION = (0, 1), (2,)
+"""Folds of patients: two of ten are test, one is validation, seven are train."""
+BINS = 5
+"""Quantiles by which a number is stratified."""
+
+
+def own_splits(column: pd.Series) -> np.ndarray:
+    """Return the splits of the user's column.
+
+    Raises:
+        BadData: A cell that is no split, or no recording to train or to test on.
+    """
+    splits = column.map(lambda cell: SPLITS.get(cell.lower(), ""))
+    if (odd := column[splits == ""]).size:
+        raise BadData(
+            f"column '{column.name}': {len(odd)} of {len(column)} cells are no split: {first_n(repr(cell) for cell in odd.unique())}. "
+            "Write train, validation and test, or leave the split to us (--split-column none)."
+        )
+    if absent := {"train", "test"} - set(splits):
+        raise BadData(f"column '{column.name}' has no recording for {' and '.join(sorted(absent))}; it needs both.")
+    return splits.to_numpy(dtype=object)
+
+
+def split_patients(patients: Sequence[str], labels: Sequence[object], seed: int) -> np.ndarray:
+    """Return a split for each recording: 70 % of the patients train, 10 % validation, 20 % test, stratified.
+
+    Args:
+        patients: Patient of each recording, (n,).
+        labels: Label of each recording by which patients are stratified, None or NaN for none; a patient counts by its
+            rarest label, of numbers by the quantile of their mean.
+        seed: Seed of the draw.
+
+    Raises:
+        BadData: Fewer than ten patients.
+    """
+    frame = pd.DataFrame({"patient": list(patients), "label": list(labels)})
+    if pd.api.types.is_numeric_dtype(frame["label"]) and frame["label"].nunique() > BINS:
+        means = frame.groupby("patient")["label"].mean()
+        strata = pd.qcut(means, BINS, labels=False, duplicates="drop").fillna(-1).astype(int)
+    else:
+        texts = frame["label"].astype(object).where(frame["label"].notna(), "").astype(str)
+        order = {
+            value: place
+            for place, value in enumerate(
+                texts.value_counts().sort_index(kind="stable").sort_values(kind="stable").index
+            )
+        }
+        strata = texts.map(order).groupby(frame["patient"]).min()
+    if len(strata) < FOLDS:
+        raise BadData(
+            f"{len(strata)} patients are too few to split ({FOLDS} at least). Give a column with the splits (--split-column)."
+        )
+    strata = strata.sort_index()
+    rare = strata.map(strata.value_counts()) < FOLDS
+    codes = strata.where(~rare, -2).to_numpy()  # Too few for a share of each fold: together in one stratum.
+    fold = np.zeros(len(strata), dtype=int)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # A stratum smaller than the folds is spread as far as it goes.
+        if np.bincount(np.unique(codes, return_inverse=True)[1]).max() < FOLDS:
+            codes = np.zeros(len(strata))
+        for number, (_, held) in enumerate(StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(codes, codes)):
+            fold[held] = number
+    names = np.where(np.isin(fold, TEST), "test", np.where(np.isin(fold, VALIDATION), "validation", "train"))
+    by_patient = dict(zip(strata.index, names, strict=True))
+    return frame["patient"].map(by_patient).to_numpy(dtype=object)
+
+
+def check_splits(index: pd.DataFrame, content: Sequence[str]) -> str:
+    """Refuse a patient, or the bytes of a recording, in two splits.
+
+    Args:
+        index: id, patient_id and split of each recording.
+        content: Digest of each recording's samples or file; "" where it was not read.
+
+    Returns:
+        Sentence on recordings that are the same in one split; empty for none.
+
+    Raises:
+        BadData: How many, and the first of them.
+    """
+    crossing = index.groupby("patient_id")["split"].nunique()
+    if (several := crossing[crossing > 1]).size:
+        raise BadData(
+            f"{len(several)} of {len(crossing)} patients stand in two splits: {first_n(several.index)}. A patient's recordings "
+            "must stay together: correct the split column, or leave the split to us (--split-column none)."
+        )
+    known = index.assign(content=list(content))
+    known = known[known["content"] != ""]
+    same = known[known["content"].duplicated(keep=False)].groupby("content")
+    across = [list(group["id"]) for _, group in same if group["split"].nunique() > 1]
+    if across:
+        rows = sum(map(len, across))
+        raise BadData(
+            f"{rows} recordings have the same bytes as one in another split ({len(across)} different ones): "
+            f"{first_n([' = '.join(ids[:3]) for ids in across])}. Keep one of each, or give both one patient."
+        )
+    count = sum(len(group) for _, group in same)
+    return f"{count} recordings have the same bytes as another of their split" if count else ""

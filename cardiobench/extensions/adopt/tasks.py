@@ -1,0 +1,175 @@
+"""The tasks of an adopted dataset, from the columns that the user names as labels."""
+
+from collections.abc import Collection
+
+import numpy as np
+import pandas as pd
+
+from cardiobench.core.errors import BadConfig, BadData, first_n
+from cardiobench.core.registry import unknown_name
+from cardiobench.data.declared.dataset_file import DeclaredTask, is_name
+from cardiobench.data.declared.labels import flag_cells
+from cardiobench.extensions.adopt.answers import Answers
+from cardiobench.extensions.adopt.columns import FEW_NUMBERS, ColumnProfile, profile, slug
+from cardiobench.extensions.adopt.kinds import CLASSES, LABELS, NUMBER, TWO_CLASSES
+from cardiobench.extensions.adopt.questions import Questions
+
+KINDS = (TWO_CLASSES, CLASSES, NUMBER)
+MOST_CLASSES = 100
+
+
+def choose_targets(
+    table: pd.DataFrame, taken: Collection[str], answers: Answers, questions: Questions
+) -> dict[str, str]:
+    """Return name of a task -> column: as the user says, else asked with what is likely.
+
+    Raises:
+        BadConfig: A name that is none, or an answer about a task that is not there.
+    """
+    targets = dict(answers.targets)
+    if not targets and not answers.multilabel:
+        likely = [one for name in table if name not in taken and (one := profile(table[name])).kind]
+        shown = ", ".join(
+            f"{one.name} ({one.kind.replace('?', 'classes or numbers')}: {one.shown()})" for one in likely[:12]
+        )
+        hint = f" Likely: {shown}." if shown else ""
+        answer = questions.ask(f"Which columns are labels?{hint}", "--target COLUMN [COLUMN ...]")
+        targets = {slug(column): column for column in (answer or "").split()}
+    for name in (*targets, *answers.multilabel):
+        if not is_name(name):
+            raise BadConfig(
+                f"'{name:.60}' is no name of a task: lower case letters, digits and underscores, such as ef."
+            )
+    for column in (*targets.values(), *(one for columns in answers.multilabel.values() for one in columns)):
+        if column not in table:
+            raise unknown_name("column", column, table)
+    known = {*targets, *answers.multilabel}
+    for field in ("kinds", "positive", "units", "ranges", "per", "where", "metrics"):
+        for name in getattr(answers, field):
+            if known and name not in known:
+                raise unknown_name("task", name, known)
+    return targets
+
+
+def declare(name: str, table: pd.DataFrame, column: str, answers: Answers, questions: Questions) -> DeclaredTask | None:
+    """Return the task of a column; None where a question about it is open.
+
+    Raises:
+        BadData: A column that cannot be what it is said to be.
+    """
+    found = profile(table[column])
+    if len(found.values) < 2:
+        said = f"every one of its {found.filled} values is {found.values[0]!r:.40}" if found.values else "it is empty"
+        raise BadData(f"column '{column}' holds nothing to predict: {said}. Leave it out of --target.")
+    kind = answers.kinds.get(name) or found.kind
+    if kind in ("", "?"):
+        why = "ids or free text?" if not kind else f"{len(found.values)} numbers: classes or a measurement?"
+        kind = (
+            questions.ask(f"What is '{column}' ({found.shown()}; {why})?", f"--kind {name}={'|'.join(KINDS)}", KINDS)
+            or ""
+        )
+    if kind == NUMBER:
+        return _number(name, found, table[column], answers, questions)
+    return _classes(name, kind, found, answers, questions) if kind else None
+
+
+def _number(
+    name: str, found: ColumnProfile, column: pd.Series, answers: Answers, questions: Questions
+) -> DeclaredTask | None:
+    if not found.numbers:
+        odd = column[pd.to_numeric(column, errors="coerce").isna() & (column != "")]
+        raise BadData(
+            f"column '{found.name}' is no column of numbers: {len(odd)} cells such as {first_n(map(repr, odd.unique()))}."
+        )
+    numbers = np.array(found.values, dtype=np.float64)
+    if not np.isfinite(numbers).all():
+        raise BadData(f"column '{found.name}' holds numbers that are not finite. Leave the cells empty.")
+    unit = answers.units.get(name) or found.unit
+    if not unit:
+        unit = (
+            questions.ask(f"What is the unit of '{found.name}' ({found.shown()})?", f"--label-unit {name}=UNIT") or ""
+        )
+    low, high = answers.ranges.get(name, (float(numbers[0]), float(numbers[-1])))
+    outside = int(((numbers < low) | (numbers > high)).sum())
+    if outside:
+        raise BadData(
+            f"column '{found.name}': {outside} different numbers lie outside --range {low:g}:{high:g}: {found.shown()}."
+        )
+    return (
+        DeclaredTask(kind=NUMBER, column=found.name, unit=unit, range=(low, high), **_common(name, answers))
+        if unit
+        else None
+    )
+
+
+def _classes(name: str, kind: str, found: ColumnProfile, answers: Answers, questions: Questions) -> DeclaredTask | None:
+    if len(found.values) > MOST_CLASSES:
+        raise BadData(
+            f"column '{found.name}' has {len(found.values)} different values, too many for classes. Are they ids?"
+        )
+    if (kind == TWO_CLASSES) != (len(found.values) == 2):
+        raise BadData(
+            f"column '{found.name}' has {len(found.values)} different values ({found.shown()}), so it is not {kind}."
+        )
+    if kind == CLASSES:
+        return DeclaredTask(kind=CLASSES, column=found.name, classes=found.values, **_common(name, answers))
+    positive = answers.positive.get(name)
+    if positive is None:
+        positive = questions.ask(
+            f"Which value of '{found.name}' is the positive class?",
+            f"--positive {name}={'|'.join(found.values)}",
+            found.values,
+        )
+        if positive is None:
+            return None
+    if positive not in found.values:
+        raise BadConfig(f"--positive {name}={positive}: '{found.name}' has the values {' and '.join(found.values)}.")
+    negative = next(value for value in found.values if value != positive)
+    return DeclaredTask(kind=TWO_CLASSES, column=found.name, classes=(negative, positive), **_common(name, answers))
+
+
+def declare_multilabel(
+    name: str, columns: tuple[str, ...], table: pd.DataFrame, ids: pd.Series, what: str, answers: Answers
+) -> DeclaredTask:
+    """Return the task of several columns of 0 and 1, an empty cell of a row with others being unmeasured.
+
+    Raises:
+        BadData: One column, one twice, or a cell that is neither 0, 1 nor empty.
+    """
+    if len(set(columns)) < 2 or len(set(columns)) < len(columns):
+        raise BadConfig(f"--multilabel {name}={','.join(columns)}: expected two different columns or more.")
+    values = np.stack([flag_cells(table[column], ids, what) for column in columns], axis=1)
+    empty = np.isnan(values)
+    constant = [
+        one for one, column in zip(columns, values.T, strict=True) if len(np.unique(column[~np.isnan(column)])) < 2
+    ]
+    if constant:
+        raise BadData(
+            f"{len(constant)} columns of --multilabel {name} have one value or none: {first_n(constant)}. Leave them out."
+        )
+    unmeasured = bool((empty.any(axis=1) & ~empty.all(axis=1)).any())
+    return DeclaredTask(kind=LABELS, columns=columns, unmeasured=unmeasured, **_common(name, answers))
+
+
+def doubts(task: DeclaredTask, table: pd.DataFrame) -> list[str]:
+    """Return sentences on what makes the labels of a task poor."""
+    said = []
+    for column in task.columns or (task.column,):
+        if column is None:
+            continue
+        one = profile(table[column])
+        said += [f"{column}: {doubt}" for doubt in one.doubts()]
+        if task.rules.answer == "class":
+            counts = table[column][table[column] != ""].value_counts()
+            rare = [f"{value} ({count})" for value, count in counts.items() if count < FEW_NUMBERS]
+            said += [f"{column}: fewer than {FEW_NUMBERS} recordings of {first_n(rare)}"] if rare else []
+    return said
+
+
+def _common(name: str, answers: Answers) -> dict:
+    metric = answers.metrics.get(name)
+    return {
+        "average_over": answers.per.get(name, "recording"),
+        "where": dict(answers.where.get(name, {})),
+        **({"metrics": (metric,)} if metric else {}),
+    }

@@ -1,0 +1,81 @@
+"""Every format of recordings gives the samples that were written, and asks for what its files do not say."""
+
+import numpy as np
+import pytest
+
+from cardiobench.core import plugins
+from cardiobench.data.open import open_dataset
+from tests.extensions.adopt.folders import FORMATS, adopt, bundled, write_labels
+
+LABEL = ("--target", "cd", "--positive", "cd=CD")
+
+
+@pytest.fixture(autouse=True)
+def own_datasets(monkeypatch, tmp_path):
+    monkeypatch.setenv(plugins.VARIABLES["hf_datasets"], str(tmp_path / "own"))
+
+
+@pytest.fixture(scope="module")
+def some():
+    return bundled(24)
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_a_folder_of_each_format_holds_the_samples_that_were_written(form, some, tmp_path):
+    frame, signals = some
+    write, flags, error = FORMATS[form]
+    folder = tmp_path / "recordings"
+    folder.mkdir()
+    for name, signal in zip(frame["id"], signals, strict=True):
+        write(folder, name, signal)
+    labels = write_labels(frame, tmp_path / "labels.csv")
+    assert adopt(folder, labels, tmp_path / "own", *LABEL, *flags) == 0
+    dataset = open_dataset("mine")
+    assert list(dataset.frame["id"]) == list(frame["id"]) and list(dataset.frame["cd"]) == list(frame["cd"])
+    assert list(dataset.frame["split"]) == list(frame["split"])
+    for number, signal in enumerate(signals):
+        read = dataset.recording(number)
+        assert read.fs == 100 and np.abs(read.signal - signal).max() <= error + 1e-6
+        assert read.facts["sex"] in ("F", "M")
+
+
+@pytest.mark.parametrize("form", [name for name, (_, flags, _) in FORMATS.items() if flags])
+def test_what_the_files_do_not_say_is_asked_for_by_the_flags_that_say_it(form, some, tmp_path, capsys):
+    frame, signals = some
+    write, flags, _ = FORMATS[form]
+    folder = tmp_path / "recordings"
+    folder.mkdir()
+    for name, signal in zip(frame["id"], signals, strict=True):
+        write(folder, name, signal)
+    assert adopt(folder, write_labels(frame, tmp_path / "labels.csv"), tmp_path / "own", *LABEL) == 2
+    said = capsys.readouterr().err
+    assert "questions have no answer" in said and not (tmp_path / "own").exists()
+    for flag in flags[::2]:
+        assert flag in said
+
+
+def test_one_array_of_all_recordings_is_read_in_order_by_row_or_by_id(some, tmp_path):
+    import h5py
+
+    frame, signals = some
+    shortest = min(map(len, signals))
+    array = np.stack([signal[:shortest] for signal in signals])
+    folder = tmp_path / "recordings"
+    folder.mkdir()
+    with h5py.File(folder / "all.h5", "w") as file:
+        file["tracings"], file["exam"] = array[::-1], [name.encode() for name in frame["id"]][::-1]
+    labels = write_labels(frame, tmp_path / "labels.csv", file="")
+    said = ("--unit", "mV", "--sampling-rate", "100", "--leads", "I,II,III,aVR,aVL,aVF,V1,V2,V3,V4,V5,V6")
+    assert adopt(folder, labels, tmp_path / "own", *LABEL, *said, "--records", "exam", name="by_id") == 0
+    np.save(folder / "all.npy", array)
+    (folder / "all.h5").unlink()
+    assert adopt(folder, labels, tmp_path / "own", *LABEL, *said, "--in-order", name="in_order") == 0
+    labels = write_labels(frame, tmp_path / "rows.csv", file="", row=range(len(frame)))
+    assert adopt(folder, labels, tmp_path / "own", *LABEL, *said, "--record-column", "row", name="by_row") == 0
+    (tmp_path / "all").mkdir()
+    with h5py.File(tmp_path / "all" / "all.h5", "w") as file:
+        file["tracings"], file["exam"] = array[::-1], [name.encode() for name in frame["id"]][::-1]
+    for name in ("by_id", "in_order", "by_row"):
+        dataset = open_dataset(name, tmp_path / "all" if name == "by_id" else None)
+        for number in (0, 7, 23):
+            assert np.array_equal(dataset.recording(number).signal, array[number])

@@ -1,0 +1,197 @@
+"""What `adopt` refuses, in one message with counts, and leaves nothing behind; and what it says beside the table."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+
+from cardiobench.core import plugins
+from cardiobench.core.errors import BadConfig
+from cardiobench.data import catalog
+from cardiobench.data.open import open_dataset
+from tests.extensions.adopt.folders import ORDER, RATE, UNIT, adopt, bundled, write_labels, write_npy
+
+LABEL = ("--target", "cd", "--positive", "cd=CD")
+STATED = (*UNIT, *RATE, *ORDER)
+
+
+@pytest.fixture(autouse=True)
+def own_datasets(monkeypatch, tmp_path):
+    monkeypatch.setenv(plugins.VARIABLES["hf_datasets"], str(tmp_path / "own"))
+
+
+@pytest.fixture(scope="module")
+def hospital(tmp_path_factory):
+    """(rows, folder of NPY files) of 24 ECGs in mV."""
+    frame, signals = bundled(24)
+    folder = tmp_path_factory.mktemp("hospital")
+    for name, signal in zip(frame["id"], signals, strict=True):
+        write_npy(folder, name, signal)
+    return frame, folder
+
+
+@pytest.fixture
+def refused(hospital, tmp_path, capsys):
+    """Adopt with changed labels; return the one message."""
+
+    def run(*flags, stated=STATED, **columns):
+        labels = write_labels(hospital[0], tmp_path / "labels.csv", **columns)
+        assert adopt(hospital[1], labels, tmp_path / "own", *LABEL, *stated, *flags) == 2
+        said = capsys.readouterr().err
+        assert not (tmp_path / "own").exists() and "Traceback" not in said
+        return said
+
+    return run
+
+
+def test_no_column_of_patients_is_refused_and_the_way_on_stands_on_every_result(hospital, tmp_path, capsys):
+    labels = pd.read_csv(write_labels(hospital[0], tmp_path / "labels.csv"), dtype=str).drop(columns="patient_id")
+    labels.to_csv(tmp_path / "labels.csv", index=False)
+    assert adopt(hospital[1], tmp_path / "labels.csv", tmp_path / "own", *LABEL, *STATED) == 2
+    assert "--patient-is-record" in capsys.readouterr().err and not (tmp_path / "own").exists()
+    assert adopt(hospital[1], tmp_path / "labels.csv", tmp_path / "own", *LABEL, *STATED, "--patient-is-record") == 0
+    dataset = open_dataset("mine")
+    assert dataset.facts["patient_is_record"] and dataset.facts["local"]
+    assert list(dataset.frame["patient_id"]) == list(dataset.frame["id"])
+
+
+def test_a_patient_in_two_splits_is_refused_with_counts(refused):
+    said = refused(patient_id=["p"] * 3 + [f"q{i}" for i in range(21)], split=["train", "test"] * 12)
+    assert "1 of 22 patients stand in two splits: p" in said
+
+
+def test_the_same_samples_in_two_splits_are_refused_with_counts(hospital, tmp_path, capsys):
+    folder = tmp_path / "twice"
+    folder.mkdir()
+    names = list(hospital[0]["id"])
+    for name in names:
+        (folder / f"{name}.npy").write_bytes(
+            (hospital[1] / f"{names[0] if name == names[1] else name}.npy").read_bytes()
+        )
+    labels = write_labels(hospital[0], tmp_path / "labels.csv", split=["train", "test"] * 12)
+    assert adopt(folder, labels, tmp_path / "own", *LABEL, *STATED) == 2
+    assert "2 recordings have the same bytes as one in another split" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("claimed", "fits"),
+    [("uV", "'mV' would fit"), ("V", "'mV' would fit"), ("nV", "'mV' would fit"), ("0.5 uV", "'0.5 mV' would fit")],
+)
+def test_a_unit_that_the_amplitudes_contradict_is_refused_with_the_one_that_fits(refused, claimed, fits):
+    assert fits in refused(stated=("--unit", claimed, *RATE, *ORDER))
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({"cd": [""] * 24}, "holds nothing to predict: it is empty"),
+        ({"cd": ["CD"] * 24}, "every one of its 24 values is 'CD'"),
+        ({"id": ["1"] * 24, "file": ["x"] * 24}, "no column of .* names a recording"),
+        ({"id": [""] + [str(i) for i in range(23)]}, "names a recording|1 of 24 rows have no id"),
+        ({"patient_id": [""] * 2 + ["a"] * 22}, "2 of 24 rows have no patient"),
+        ({"split": ["train"] * 24}, "no recording for test"),
+        ({"split": ["fold3"] + ["test"] * 23}, "1 of 24 cells are no split: 'fold3'"),
+    ],
+)
+def test_poor_tables_are_refused(refused, columns, said):
+    assert re.search(said, refused(**columns))
+
+
+def test_missing_and_damaged_recordings_are_refused_with_counts_unless_allowed(hospital, tmp_path, capsys):
+    folder = tmp_path / "broken"
+    folder.mkdir()
+    names = list(hospital[0]["id"])
+    for name in names[2:]:
+        (folder / f"{name}.npy").write_bytes((hospital[1] / f"{name}.npy").read_bytes())
+    labels = write_labels(hospital[0], tmp_path / "labels.csv")
+    assert adopt(folder, labels, tmp_path / "own", *LABEL, *STATED) == 2
+    assert "2 of 24 rows name no recording" in capsys.readouterr().err
+    (folder / f"{names[5]}.npy").write_bytes(b"\x93NUMPY")
+    assert adopt(folder, labels, tmp_path / "own", *LABEL, *STATED, "--allow-missing") == 2
+    assert (
+        f"1 of 22 recordings cannot be read: {names[5]}" in capsys.readouterr().err and not (tmp_path / "own").exists()
+    )
+    assert adopt(folder, labels, tmp_path / "own", *LABEL, *STATED, "--allow-missing", "--allow-unreadable") == 0
+    assert open_dataset("mine", allow_missing=True).coverage()["missing_files"] == 2
+
+
+def test_what_is_odd_is_said_beside_the_table(hospital, tmp_path, capsys):
+    ages = [300.0, *([np.nan] * 6), *range(40, 57)]
+    labels = write_labels(hospital[0], tmp_path / "labels.csv", age=ages, sex=["0", "1"] * 12, split="")
+    flags = ("--split-column", "none", "--group", "file")
+    assert adopt(hospital[1], labels, tmp_path / "own", *LABEL, *STATED, *flags) == 0
+    said = capsys.readouterr().out
+    for sentence in (
+        "1 cells are no age from 0 to 120",
+        "6 of 24 cells are empty",
+        "'0', '1' count as not known",
+        "fewer than 10 recordings of CD (9)",
+        "by patient, stratified by cd, seed 0",
+    ):
+        assert sentence in said, sentence
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"redistributable": True}, "redistributable"),
+        ({"splits": "../../splits.csv"}, "splits"),
+        ({"name": "another"}, "Give both one name"),
+        ({"unheard": 1}, "unheard"),
+        ({"tasks": {"cd": {"kind": "binary", "column": "cd", "classes": ["a"]}}}, "classes"),
+        ({"tasks": {"cd": {"kind": "regression", "column": "cd", "metrics": ["mae"], "range": ["low", 3]}}}, "range"),
+    ],
+)
+def test_the_file_cannot_be_edited_to_something_else(hospital, tmp_path, change, said):
+    labels = write_labels(hospital[0], tmp_path / "labels.csv")
+    assert adopt(hospital[1], labels, tmp_path / "own", *LABEL, *STATED) == 0
+    path = tmp_path / "own" / "mine" / "dataset.yaml"
+    path.write_text(yaml.safe_dump({**yaml.safe_load(path.read_text()), **change}))
+    with pytest.raises(BadConfig, match=said):
+        catalog.spec("mine")
+
+
+def test_a_file_from_a_stranger_runs_no_code_and_its_tables_lead_nowhere(hospital, tmp_path):
+    labels = write_labels(hospital[0], tmp_path / "labels.csv")
+    assert adopt(hospital[1], labels, tmp_path / "own", *LABEL, *STATED) == 0
+    folder = tmp_path / "own" / "mine"
+    index = pd.read_csv(folder / "splits.csv", dtype=str)
+    index.assign(file=["../labels.csv", *index["file"][1:]]).to_csv(folder / "splits.csv", index=False)
+    with pytest.raises(Exception, match="leads out of the raw folder"):
+        open_dataset("mine")
+    content = (folder / "dataset.yaml").read_text()
+    (folder / "dataset.yaml").write_text(
+        content.replace("title: mine", f"title: !!python/object/apply:os.mkdir ['{tmp_path}/ran']")
+    )
+    with pytest.raises(BadConfig, match="cannot be read as YAML"):
+        catalog.spec("mine")
+    assert not (tmp_path / "ran").exists()
+
+
+def test_an_adopted_dataset_is_not_written_over_and_no_name_is_taken_twice(hospital, tmp_path, capsys):
+    labels = write_labels(hospital[0], tmp_path / "labels.csv")
+    assert adopt(hospital[1], labels, tmp_path / "own", *LABEL, *STATED) == 0
+    before = {path.name: path.read_bytes() for path in (tmp_path / "own" / "mine").iterdir()}
+    assert set(before) == {"dataset.yaml", "splits.csv"}
+    assert adopt(hospital[1], labels, tmp_path / "own", *LABEL, *STATED) == 2
+    assert "--overwrite" in capsys.readouterr().err
+    assert adopt(hospital[1], labels, tmp_path / "own", *LABEL, *STATED, "--overwrite") == 0
+    assert before == {path.name: path.read_bytes() for path in (tmp_path / "own" / "mine").iterdir()}
+    for name in ("ptb_xl", "../mine", "Mine", ""):
+        assert adopt(hospital[1], labels, tmp_path / "own", *LABEL, *STATED, name=name) == 2
+
+
+def test_a_changed_label_is_another_dataset_and_a_lost_row_is_told(hospital, tmp_path):
+    labels = write_labels(hospital[0], tmp_path / "labels.csv")
+    assert adopt(hospital[1], labels, tmp_path / "own", *LABEL, *STATED) == 0
+    first = open_dataset("mine")
+    table = pd.read_csv(labels, dtype=str)
+    table.assign(cd=["CD" if cell != "CD" else "no CD" for cell in table["cd"]]).to_csv(labels, index=False)
+    second = open_dataset("mine")
+    assert first.facts["digest"] != second.facts["digest"]
+    assert list(first.frame["fingerprint"]) == list(second.frame["fingerprint"]), "the recordings are the same"
+    table[1:].to_csv(labels, index=False)
+    with pytest.raises(Exception, match=r"lacks 1 ids of splits\.csv"):
+        open_dataset("mine")

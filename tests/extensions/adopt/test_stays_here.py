@@ -1,0 +1,108 @@
+"""Nothing of an adopted dataset leaves the machine but scores, and those only where its name is given; and readers of installed packages."""
+
+import json
+from dataclasses import replace
+from importlib.metadata import EntryPoint
+
+import numpy as np
+import pytest
+
+from cardiobench.core import plugins
+from cardiobench.core.errors import LicenceError
+from cardiobench.data.declared.dataset_file import SCHEMA, dataset_schema
+from cardiobench.data.media.channels import Channels
+from cardiobench.data.media.types import LEADS
+from cardiobench.data.open import open_dataset
+from cardiobench.hub.outgoing import ID_MARK, leave_out_local, public_result
+from cardiobench.hub.publish_datasets import publications
+from cardiobench.results.context import PATIENT_IS_RECORD, ResultContext
+from cardiobench.scoring.predictions import Predictions
+from cardiobench.scoring.score import score
+from tests.extensions.adopt.folders import FORMATS, adopt, bundled, write_labels
+from tests.report.example_results import scored_example
+from tests.scoring.factories import BINARY, references, test_rows
+
+LABEL = ("--target", "cd", "--positive", "cd=CD")
+
+
+@pytest.fixture(autouse=True)
+def own_datasets(monkeypatch, tmp_path):
+    monkeypatch.setenv(plugins.VARIABLES["hf_datasets"], str(tmp_path / "own"))
+
+
+def example():
+    return scored_example("tmed2/as", 2.0, 0)[1]
+
+
+def own_result(**changes):
+    result = example()
+    return replace(result, dataset={**result.dataset, "name": "mine", "local": True}, **changes)
+
+
+def test_results_of_ones_own_data_go_nowhere_unless_they_are_named():
+    said = []
+    other = example()
+    assert leave_out_local([own_result(), other], (), said.append) == [other]
+    assert len(said) == 1 and "--local-dataset mine" in said[0]
+    with pytest.raises(LicenceError, match="--local-dataset mine"):
+        leave_out_local([own_result()], ("another",), said.append)
+    assert leave_out_local([own_result()], ("mine",), said.append) == [own_result()]
+
+
+def test_no_id_of_ones_own_data_is_in_a_public_result():
+    ids = {"12345", "P 7/2", "a.b", "1"}
+    result = own_result(warnings=("odd: 12345, P 7/2 and a.b of 123456 rows",))
+    (said,) = public_result(result, ids=ids).warnings
+    assert said == f"odd: {ID_MARK}, {ID_MARK} and {ID_MARK} of 123456 rows"
+
+
+def test_the_published_schema_is_that_of_the_file(root):
+    published = json.loads((root / "docs" / "schema" / SCHEMA).read_text("utf-8"))
+    assert published == json.loads(json.dumps(dataset_schema())), (
+        "write it again: see cardiobench.data.declared.dataset_file"
+    )
+
+
+def write_text_format(folder, name, signal):
+    (folder / f"{name}.muse").write_text(json.dumps(signal.tolist()))
+
+
+def read(path):
+    return Channels(np.array(json.loads(path.read_text())), LEADS, 100.0, ("mV",))
+
+
+def test_a_reader_of_an_installed_package_reads_a_format_of_its_own(tmp_path, monkeypatch):
+    point = EntryPoint("muse", f"{__name__}:read", "cardiobench.readers")
+    known = plugins.entry_points
+    monkeypatch.setattr(plugins, "entry_points", lambda group: {"muse": point} if group == "readers" else known(group))
+    monkeypatch.setattr(plugins, "load", lambda group, name: read)
+    frame, signals = bundled(12)
+    folder = tmp_path / "recordings"
+    folder.mkdir()
+    for name, signal in zip(frame["id"], signals, strict=True):
+        write_text_format(folder, name, signal)
+    labels = write_labels(
+        frame, tmp_path / "labels.csv", split=["train", "test"] * 6, file=[f"{name}.muse" for name in frame["id"]]
+    )
+    assert adopt(folder, labels, tmp_path / "own", *LABEL, "--format", "muse") == 0
+    assert np.array_equal(open_dataset("mine").recording(3).signal, signals[3])
+
+
+def test_a_dataset_of_ones_own_is_not_published(tmp_path):
+    frame, signals = bundled(12)
+    folder = tmp_path / "recordings"
+    folder.mkdir()
+    for name, signal in zip(frame["id"], signals, strict=True):
+        FORMATS["npy"][0](folder, name, signal)
+    labels = write_labels(frame, tmp_path / "labels.csv", split=["train", "test"] * 6)
+    assert adopt(folder, labels, tmp_path / "own", *LABEL, *FORMATS["npy"][1], "--patient-is-record") == 0
+    with pytest.raises(LicenceError, match="never leaves this machine"):
+        publications("mine", "me", private=True, i_have_the_right=True)
+    assert open_dataset("mine").spec.marks == {"local": True, "patient_is_record": True}
+
+
+def test_every_score_says_that_patients_are_not_known():
+    table = references(BINARY)
+    answers = test_rows(table)[["id"]].assign(y_pred=BINARY.classes[0])
+    context = ResultContext(dataset={"name": "mine", "patient_is_record": True}, resamples=20)
+    assert PATIENT_IS_RECORD in score(Predictions.join(table, answers, BINARY), table, context).warnings
