@@ -275,7 +275,7 @@ def _surplus(spec: DatasetSpec, task: Task, table: pd.DataFrame) -> str:
 
 
 def _marks(task: Task) -> dict[str, bool]:
-    """Return what results say of a dataset of the user's own (`DatasetSpec.marks`)."""
+    """Return the marks of a dataset of the user's own (`DatasetSpec.marks`); empty for any other."""
     from cardiobench.data import catalog
 
     return catalog.spec(task.dataset).marks if task.dataset in catalog.list_datasets() else {}

@@ -64,9 +64,9 @@ def leave_out_local(
     """Leave out the results of datasets of the user's own, unless their names were given.
 
     Args:
-        results: of any datasets.
+        results: Results of any datasets.
         named: Names of the user's own datasets whose results may leave this machine.
-        on_diff: is called with what is left out.
+        on_diff: Function called with a sentence for each dataset left out.
 
     Raises:
         LicenceError: Nothing is left.

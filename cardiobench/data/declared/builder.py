@@ -37,7 +37,7 @@ class DeclaredDataset(CardioBuilder):
 
     Attributes:
         FILE: The file.
-        DECLARED: Its content.
+        DECLARED: Content of that file.
     """
 
     SPEC: ClassVar[DatasetSpec] = DatasetSpec(
@@ -102,7 +102,7 @@ class DeclaredDataset(CardioBuilder):
     @classmethod
     def rows(cls, raw: Path | None) -> pd.DataFrame:
         """Return the rows of `splits.csv` with their labels."""
-        assert raw is not None  # of no generated dataset
+        assert raw is not None  # No declared dataset is generated.
         declared, index, path = cls.DECLARED, cls.index(), cls.labels_file(raw)
         table = _joined(read_labels(path), index["id"], declared.labels.id, path)
         need(table, wanted_columns(declared), path)
@@ -140,7 +140,7 @@ class DeclaredDataset(CardioBuilder):
 
     @classmethod
     def ecg(cls, raw: Path | None, row: Mapping[str, Any]) -> Ecg:
-        """Return the ECG of a row, by what its file states and `dataset.yaml` adds."""
+        """Return the ECG of a row, read as its file and `dataset.yaml` state."""
         assert raw is not None
         record = row.get("record")
         return read_declared_ecg(
@@ -149,7 +149,7 @@ class DeclaredDataset(CardioBuilder):
 
     @classmethod
     def generator(cls) -> str:
-        """Return what decides about the numbers of a recording beside its file: reader, leads, rate and unit."""
+        """Return the reader's version and a digest of leads, rate and unit, which change the samples of a recording."""
         settings = cls.DECLARED.recordings
         if cls.SPEC.media != "ecg":
             return ""

@@ -1,4 +1,4 @@
-"""The file `dataset.yaml`: what it may say, as checked classes, and its JSON Schema."""
+"""The file `dataset.yaml` as checked classes, and its JSON Schema."""
 
 import re
 from pathlib import Path
@@ -25,7 +25,7 @@ class _Closed(BaseModel):
 
 
 class DeclaredRecordings(_Closed):
-    """Where the recordings lie, and what their files do not say."""
+    """Folder and format of the recordings, and facts that their files do not state."""
 
     folder: Text = Field(description="folder of the recordings; --data-dir takes its place")
     format: Name = Field(

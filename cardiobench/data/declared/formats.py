@@ -66,7 +66,7 @@ def read_channels(path: Path, record: Record, settings: DeclaredRecordings) -> C
 
 
 def read_declared_ecg(path: Path, record: Record, settings: DeclaredRecordings) -> Ecg:
-    """Read a recording in mV, by what its file states and the dataset's file adds.
+    """Read a recording in mV, by the facts of its file and of the dataset's file.
 
     Raises:
         BadMedia: The file cannot be read, or leads, rate or unit are stated by nobody, or twice and differently.
@@ -84,7 +84,7 @@ def read_declared_ecg(path: Path, record: Record, settings: DeclaredRecordings) 
 
 
 def reader_version(settings: DeclaredRecordings) -> str:
-    """Return the versions of what reads the recordings of this format."""
+    """Return the versions of the modules that read recordings of this format."""
     if settings.format == "wfdb":
         return component_version(ecg_wfdb)
     if settings.format in _READERS:

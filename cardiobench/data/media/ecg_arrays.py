@@ -44,7 +44,7 @@ def read_hdf5_ecg(
     Args:
         path: The file.
         record: Row number, or an id of the dataset `ids`; None for an array of one recording.
-        leads: As of `read_npy_ecg`.
+        leads: Names of the channels, as for `read_npy_ecg`.
         array: Name of the dataset with the samples; None for the only one with two or three axes.
         ids: Name of the dataset with ids.
 

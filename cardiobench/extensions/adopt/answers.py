@@ -1,4 +1,4 @@
-"""The user's answers: what the flags of `cardiobench adopt` say."""
+"""The user's answers, as the flags of `cardiobench adopt` give them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -37,10 +37,10 @@ class Answers:
         multilabel: Name of a task -> columns of 0 and 1.
         sexes: Cell -> F or M.
         groups: Columns by whose values scores are broken down.
-        modality: ecg or echo.
+        modality: Word `ecg` or `echo`.
         format: Format of the recordings.
         leads: Names of the channels.
-        sampling_rate: In Hz.
+        sampling_rate: Sampling rate in Hz.
         unit: Unit of amplitudes.
         array: Dataset of an HDF5 file with samples.
         records: Dataset of an HDF5 file with ids.
@@ -82,13 +82,13 @@ class Answers:
 
 @dataclass(frozen=True)
 class AdoptionRequest:
-    """What is to be adopted.
+    """A folder to adopt.
 
     Attributes:
         folder: Folder of the recordings.
         labels: Table of labels.
         name: Name of the dataset.
-        answers: What the user said.
+        answers: Answers of the user.
     """
 
     folder: Path

@@ -1,4 +1,4 @@
-"""What the columns of a table of labels are: by their names and their cells, as a proposal."""
+"""Roles and kinds of the columns of a table of labels, proposed by their names and cells."""
 
 import re
 from collections.abc import Collection
@@ -37,7 +37,7 @@ _UNIT = re.compile(
 
 @dataclass(frozen=True)
 class ColumnProfile:
-    """What the cells of a column are.
+    """Profile of the cells of a column.
 
     Attributes:
         name: Name of the column.
@@ -94,7 +94,7 @@ class ColumnProfile:
         return ", ".join(value[:30] for value in self.values[:4]) + more
 
     def doubts(self) -> list[str]:
-        """Return sentences on what makes it a poor label."""
+        """Return sentences on defects that make it a poor label."""
         empty = self.rows - self.filled
         said = [f"{empty} of {self.rows} cells are empty"] if empty > MUCH_MISSING * self.rows else []
         if self.filled and len(self.values) == 1:
@@ -105,7 +105,7 @@ class ColumnProfile:
 
 
 def profile(column: pd.Series) -> ColumnProfile:
-    """Return what the cells of a column of text are."""
+    """Return the profile of a column of text."""
     filled = column[column != ""]
     values = sorted(set(filled))
     numbers = bool(values) and pd.to_numeric(pd.Series(values), errors="coerce").notna().all()

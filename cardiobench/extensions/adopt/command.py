@@ -104,7 +104,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Show what was found and write the dataset; returns the exit code."""
+    """Show the proposal and write the dataset; returns the exit code."""
     import sys
 
     from cardiobench.core.console import Console
@@ -145,7 +145,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def answers_of(arguments: argparse.Namespace) -> "Answers":
-    """Return what the flags say; raises `BadConfig` for an entry of another form."""
+    """Return the answers that the flags give; raises `BadConfig` for an entry of another form."""
     from cardiobench.core.errors import BadConfig
     from cardiobench.data.declared.builder import UNITS
     from cardiobench.extensions.adopt.answers import Answers, listed, number_range, pairs

@@ -22,7 +22,7 @@ PEEKED = 20
 
 @dataclass(frozen=True)
 class Located:
-    """Where the recordings lie.
+    """Places of the recordings.
 
     Attributes:
         files: Path below the folder of each row; None where it is missing.

@@ -27,12 +27,12 @@ Progress = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
 
 @dataclass
 class Proposal:
-    """What `cardiobench adopt` makes of a folder.
+    """A dataset proposed for a folder.
 
     Attributes:
         declared: Content of `dataset.yaml`.
         index: Content of `splits.csv`.
-        found: What was found, (what, it is) each.
+        found: Rows of the table of findings, (what, it is) each.
         said: Sentences on what is odd.
     """
 
@@ -221,7 +221,7 @@ class _Adoption:
         return tasks
 
     def _settings(self) -> DeclaredRecordings:
-        """Return what the files do not say; asks for what none of the first readable ones states."""
+        """Return the settings of the recordings; asks for those that none of the first readable files states."""
         answers = self.answers
         stated = DeclaredRecordings(
             folder=str(self.folder.resolve()), format=self.format, leads=answers.leads, sampling_rate=answers.sampling_rate,
@@ -311,7 +311,7 @@ class _Adoption:
     # ---- what is said ---------------------------------------------------------------------------------------------
 
     def _describe(self, declared: DatasetFile, index: pd.DataFrame) -> None:
-        """Fill the table of what was found."""
+        """Fill the table of findings."""
         counts = index["split"].value_counts()
         source = f"column '{self.file_column}'" if self.file_column else f"rows of {self.files[0]}"
         patients = (

@@ -25,7 +25,7 @@ PLAUSIBLE = (0.05, 50.0)
 
 @dataclass(frozen=True)
 class Checked:
-    """What was found in the recordings.
+    """Findings in the recordings.
 
     Attributes:
         content: Digest of the bytes of each, "" of those that cannot be read.
@@ -55,7 +55,7 @@ def check_recordings(
         ids: Ids, (n,).
         files: Path below the folder of each; None where it is missing.
         records: Record in the file of each; None for a file of one.
-        settings: What the files do not say.
+        settings: Facts that the files do not state.
         advance: Function called with the number of recordings that were read.
     """
     content, unreadable, peaks, rates = [], [], [], set()

@@ -1,4 +1,4 @@
-"""The splits of an adopted dataset: the user's own column, else by patient, stratified and seeded; and what may not be in two of them."""
+"""The splits of an adopted dataset: the user's own column, else by patient, stratified and seeded."""
 
 import warnings
 from collections.abc import Sequence
@@ -82,7 +82,7 @@ def check_splits(index: pd.DataFrame, content: Sequence[str]) -> str:
     """Refuse a patient, or the bytes of a recording, in two splits.
 
     Args:
-        index: id, patient_id and split of each recording.
+        index: Columns id, patient_id and split, one row per recording.
         content: Digest of each recording's samples or file; "" where it was not read.
 
     Returns:

@@ -21,7 +21,7 @@ MOST_CLASSES = 100
 def choose_targets(
     table: pd.DataFrame, taken: Collection[str], answers: Answers, questions: Questions
 ) -> dict[str, str]:
-    """Return name of a task -> column: as the user says, else asked with what is likely.
+    """Return name of a task -> column: named by the user, else asked for with the likely columns.
 
     Raises:
         BadConfig: A name that is none, or an answer about a task that is not there.
@@ -152,7 +152,7 @@ def declare_multilabel(
 
 
 def doubts(task: DeclaredTask, table: pd.DataFrame) -> list[str]:
-    """Return sentences on what makes the labels of a task poor."""
+    """Return sentences on defects of the labels of a task."""
     said = []
     for column in task.columns or (task.column,):
         if column is None:

@@ -57,7 +57,7 @@ def write_dataset(declared: DatasetFile, index: pd.DataFrame, out: Path, *, over
 
 
 def check_target(target: Path, *, overwrite: bool) -> None:
-    """Refuse to write over what is there.
+    """Refuse to write over an existing folder.
 
     Raises:
         BadConfig: There is a dataset that may not be replaced, or something else.
