@@ -10,7 +10,7 @@ import pandas as pd
 from cardiobench.core.config import RESAMPLES
 from cardiobench.core.errors import CardioBenchError
 from cardiobench.report.contests import predictions_of, ranked_results
-from cardiobench.results.collect import Entry, Problem
+from cardiobench.results.collect import Problem, ResultEntry
 from cardiobench.results.cost import NO_NETWORK, timing_text
 from cardiobench.scoring.compare import Comparison, compare
 from cardiobench.scoring.families import margin
@@ -32,13 +32,13 @@ class CostTable:
 
     task: str
     protocol: str
-    entries: tuple[Entry, ...]
+    entries: tuple[ResultEntry, ...]
     table: pd.DataFrame
     margin: float | None
     problems: tuple[Problem, ...] = ()
 
 
-def cost_tables(entries: Sequence[Entry], resamples: int = RESAMPLES) -> list[CostTable]:
+def cost_tables(entries: Sequence[ResultEntry], resamples: int = RESAMPLES) -> list[CostTable]:
     """Return a table for each task and protocol with two or more ranked results, of which one states its cost."""
     groups = ranked_results(entries)
     costly = {key: group for key, group in groups.items() if len(group) > 1 and any(one.result.cost for one in group)}
@@ -68,7 +68,7 @@ def not_worse(comparison: Comparison) -> bool | None:
     return lost < comparison.margin
 
 
-def _cost_table(task: str, protocol: str, group: Sequence[Entry], resamples: int) -> CostTable:
+def _cost_table(task: str, protocol: str, group: Sequence[ResultEntry], resamples: int) -> CostTable:
     sign = 1 if group[0].result.higher_is_better else -1
     ordered = sorted(
         group, key=lambda entry: (-sign * np.nan_to_num(entry.result.score.value, nan=-sign * np.inf), entry.setting)
@@ -95,11 +95,11 @@ def _cost_table(task: str, protocol: str, group: Sequence[Entry], resamples: int
     )
 
 
-def _compared(best: Entry, other: Entry, resamples: int) -> Comparison:
+def _compared(best: ResultEntry, other: ResultEntry, resamples: int) -> Comparison:
     return compare(predictions_of(best), predictions_of(other), resamples=resamples)
 
 
-def _row(entry: Entry) -> dict[str, object]:
+def _row(entry: ResultEntry) -> dict[str, object]:
     score, cost = entry.result.score, entry.result.cost
     free = cost is not None and cost.reason == NO_NETWORK
     return {

@@ -50,9 +50,11 @@ def save(folder, raw, model, cost, *, skill=0.3, target="sick", validation=True,
 def made(tmp_path_factory):
     """The results of four models that answer alike, and the raw folder of their dataset."""
     folder = tmp_path_factory.mktemp("made")
-    plugins.add_folder("hf_datasets", write_dataset(folder))
-    for model, cost in COSTS.items():
-        save(folder / "results", folder, model, cost, skill=0.1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CARDIOBENCH_DATASETS_DIR", "")
+        plugins.add_folder("hf_datasets", write_dataset(folder))
+        for model, cost in COSTS.items():
+            save(folder / "results", folder, model, cost, skill=0.1)
     return folder
 
 

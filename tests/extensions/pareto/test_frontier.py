@@ -14,7 +14,7 @@ from cardiobench.extensions.pareto.frontier import cost_tables, not_worse, paret
 from cardiobench.extensions.pareto.write import write_costs
 from cardiobench.report.contests import predictions_of
 from cardiobench.report.plots.style import figure_style
-from cardiobench.results.collect import Collection, Entry, collect
+from cardiobench.results.collect import Collection, ResultEntry, collect
 from cardiobench.results.cost import NO_NETWORK, NOT_MEASURED, Cost
 from cardiobench.results.paths import result_path
 from cardiobench.results.predictions_file import save_scored
@@ -49,13 +49,15 @@ def test_the_front_is_what_nothing_beats(costs, gains, front):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     made = tmp_path_factory.mktemp("made")
-    plugins.add_folder("hf_datasets", write_dataset(made))
-    for model, (skill, cost) in COSTS.items():
-        one = submit(made, target="sick", model=model, skill=skill)
-        references = _references(one)
-        joined = Predictions.join(references, one.answers, _task())
-        path = result_path(made / "results" / model.replace("/", "__") / "1", "probe", f"{NAME}/sick")
-        save_scored(replace(one.result, cost=cost), joined.frame, path)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CARDIOBENCH_DATASETS_DIR", "")
+        plugins.add_folder("hf_datasets", write_dataset(made))
+        for model, (skill, cost) in COSTS.items():
+            one = submit(made, target="sick", model=model, skill=skill)
+            references = _references(one)
+            joined = Predictions.join(references, one.answers, _task())
+            path = result_path(made / "results" / model.replace("/", "__") / "1", "probe", f"{NAME}/sick")
+            save_scored(replace(one.result, cost=cost), joined.frame, path)
     return made
 
 
@@ -99,7 +101,7 @@ def test_nothing_to_compare_is_said(collection, tmp_path):
 
 def test_a_result_without_predictions_is_a_problem_and_the_others_are_drawn(collection, tmp_path):
     best, *others = sorted(collection.entries, key=lambda entry: -entry.result.score.value)
-    lost = Entry(others[-1].path, others[-1].result)
+    lost = ResultEntry(others[-1].path, others[-1].result)
     (table,) = cost_tables([best, *others[:-1], lost], resamples=200)
     assert [problem.kind for problem in table.problems] == ["not compared"]
     assert table.table["not_worse"].isna().sum() == 1
