@@ -142,35 +142,39 @@ def list_defined_tasks() -> tuple[str, ...]:
     return tuple(sorted(task.name for name in list_datasets() for task in defined_tasks(spec(name))))
 
 
-def pooled_tasks() -> tuple[Task, ...]:
+def tasks_over_datasets() -> tuple[Task, ...]:
     """Return the tasks over several datasets, which extensions bring; they have no dataset of their own."""
     return tuple(task for tasks in extensions.hooks("tasks") for task in tasks)
 
 
-def is_pooled(task: Task) -> bool:
+def spans_datasets(task: Task) -> bool:
     """Tell whether a task is one over several datasets."""
-    return task in pooled_tasks()
+    return task in tasks_over_datasets()
 
 
-def members(pooled: Task) -> tuple[Task, ...]:
-    """Return the tasks of this package's datasets of patients that a pooled task puts together."""
+def members(task: Task) -> tuple[Task, ...]:
+    """Return the tasks of this package's datasets of patients that a task over several datasets puts together."""
     real = (spec(name) for name in list_datasets() if is_own(name) and not spec(name).generated)
     return tuple(
-        task for one in real for task in one.tasks if (task.target, task.classes) == (pooled.target, pooled.classes)
+        one for found in real for one in found.tasks if (one.target, one.classes) == (task.target, task.classes)
     )
 
 
 def modality(task: Task) -> Modality:
     """Return the noun for the recordings of a task."""
-    return spec((members(task)[0] if is_pooled(task) else task).dataset).modality
+    return spec((members(task)[0] if spans_datasets(task) else task).dataset).modality
 
 
 def task(name: str) -> Task:
-    """Return the task of that name, own, pooled or defined by an extension; `UnknownName` with the nearest name otherwise."""
+    """Return the task of a name: of a dataset, over several, or defined by an extension.
+
+    Raises:
+        UnknownName: No task has it; the message gives the nearest name.
+    """
     check_text("task", name)
-    for pooled in pooled_tasks():
-        if pooled.name == name:
-            return pooled
+    for candidate in tasks_over_datasets():
+        if candidate.name == name:
+            return candidate
     dataset = name.partition("/")[0]
     if dataset in list_datasets():
         for candidate in (*spec(dataset).all_tasks, *defined_tasks(spec(dataset))):

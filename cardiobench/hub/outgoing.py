@@ -187,7 +187,7 @@ def not_a_benchmark_score(result: ScoreResult) -> list[str]:
         task = catalog.task(result.task)
     except UnknownName:
         return [f"no dataset or extension that is installed here has the task {result.task}"]
-    if catalog.is_pooled(task):
+    if catalog.spans_datasets(task):
         return ["put together from the results of several datasets, which are pushed one by one"]
     asked_with = result.options.get("prompt_digest")
     draws, seed = result.stamp.get("resamples", RESAMPLES), result.stamp.get("seed", SEED)

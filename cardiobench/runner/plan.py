@@ -73,7 +73,7 @@ class DatasetPlan:
 def resolve_tasks(names: Sequence[str], profile: str = "default", *, forms: Collection[str] = ()) -> tuple[Task, ...]:
     """Return the tasks of these names; a dataset's name stands for all its tasks, no name for every task there is.
 
-    A pooled task stands for its members, whose answers are put together at the end.
+    A task over several datasets stands for its members, whose answers are put together at the end.
 
     A profile may choose other tasks of a dataset; a task that is named stays as named.
 
@@ -84,7 +84,7 @@ def resolve_tasks(names: Sequence[str], profile: str = "default", *, forms: Coll
     for name in names or catalog.list_datasets():
         if "/" in name:
             task = catalog.task(name)
-            tasks |= {one.name: one for one in (catalog.members(task) if catalog.is_pooled(task) else (task,))}
+            tasks |= {one.name: one for one in (catalog.members(task) if catalog.spans_datasets(task) else (task,))}
         elif name in catalog.list_datasets():
             spec = catalog.spec(name)
             further = [task for task in spec.dense_tasks if task.rules.answer in forms]

@@ -55,7 +55,7 @@ def tasks_by_name(names: Sequence[str]) -> list[Task]:
     for name in names or catalog.list_datasets():
         if "/" in name:
             task = catalog.task(name)
-            found += catalog.members(task) if catalog.is_pooled(task) else (task,)
+            found += catalog.members(task) if catalog.spans_datasets(task) else (task,)
         elif name in catalog.list_datasets():
             found += [*catalog.spec(name).tasks, *published_tasks(catalog.spec(name))]
         else:

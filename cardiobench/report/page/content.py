@@ -135,7 +135,7 @@ def task_part(
     return {
         "name": first.task,
         "title": first.task
-        if task is None or catalog.is_pooled(task)
+        if task is None or catalog.spans_datasets(task)
         else f"{catalog.spec(task.dataset).title}: {task.target}",
         "description": task.description if task else "This version of cardiobench does not know the task.",
         "metric": tables.metric_name(first),

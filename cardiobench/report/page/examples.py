@@ -110,7 +110,9 @@ def write_examples(
 
 def drawable(task: Task) -> bool:
     """Return whether examples of a task can be drawn: those of labels in frames only where an extension does."""
-    return not catalog.is_pooled(task) and (not task.dense or task.rules.answer in extensions.contributions("examples"))
+    return not catalog.spans_datasets(task) and (
+        not task.dense or task.rules.answer in extensions.contributions("examples")
+    )
 
 
 def examples(dataset: OpenDataset, task: Task, frame: pd.DataFrame) -> list[Example]:

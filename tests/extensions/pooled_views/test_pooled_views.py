@@ -51,7 +51,7 @@ def test_datasets_of_one_view_are_judged_together():
 
 
 def test_a_pooled_task_is_a_task_that_is_ranked_and_never_pushed(tmp_path):
-    assert catalog.task("echo/view") is POOLED and catalog.is_pooled(POOLED) and catalog.modality(POOLED) == "echo"
+    assert catalog.task("echo/view") is POOLED and catalog.spans_datasets(POOLED) and catalog.modality(POOLED) == "echo"
     names = {task.name for task in resolve_tasks(["echo/view"])}
     assert {"camus/view", "echonet_dynamic/view"} <= names and "phantom_echo/view" not in names
     assert POOLED.name not in catalog.list_tasks(), "no dataset has it"
