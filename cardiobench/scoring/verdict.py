@@ -83,15 +83,16 @@ class Reason:
         self.of = f"{_p_text(p)}, {evidence.information.test}{fixed}"
 
     def sentence(self, word: Verdict) -> str:
-        """Return the sentence of a verdict."""
-        return {
+        """Return the sentence of a verdict; its meaning where it has none of its own."""
+        sentences = {
             Verdict.ABOVE: self._above,
             Verdict.INFORMED: self._informed,
             Verdict.NOTHING: self._nothing,
             Verdict.REVERSED: self._reversed,
             Verdict.FEW: self._few,
             Verdict.INCOMPARABLE: lambda: self.evidence.floor.reason or "there is no floor for this metric",
-        }[word]()
+        }
+        return sentences.get(word, lambda: word.meaning)()
 
     def _above(self) -> str:
         return f"the whole 95 % interval is above the floor, and the same answers dealt to other patients do worse ({self.of})"

@@ -1,5 +1,7 @@
 """The six words, and what may never be said."""
 
+from unittest.mock import Mock
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -15,7 +17,7 @@ from cardiobench.results.verdict import Verdict
 from cardiobench.scoring.families import Family, family_of, margin
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score
-from cardiobench.scoring.verdict import judge
+from cardiobench.scoring.verdict import Reason, judge
 from cardiobench.stats.clusters import Clusters
 from cardiobench.stats.information import Information
 from cardiobench.stats.variability import training_spread, training_weights, widen
@@ -175,3 +177,12 @@ def test_a_good_model_is_above_the_floor():
 def test_every_promise_of_the_verdicts(part):
     """200 repetitions of everything that is promised."""
     assert validity.broken(part, 200) == []
+
+
+def test_a_verdict_without_a_sentence_of_its_own_is_explained_by_its_meaning():
+    estimate = Estimate(0.6, 0.55, 0.65, 100, 100, se=0.02)
+    information = Information(0.01, "auroc", 100, 1.0, "1,999 re-dealings")
+    evidence = Evidence(estimate, Floor(0.5, reason=""), information, 100, Patients(100, 100, np.nan, "well"))
+    seventh = Mock(meaning="what the seventh means")
+    reason = Reason(evidence, Number("score"), "", 0.01, None, False)
+    assert reason.sentence(seventh) == "what the seventh means"
