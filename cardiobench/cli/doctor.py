@@ -1,8 +1,8 @@
 """Diagnose a model without encoding a recording: its files and settings, whether it loads, and its tasks."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cardiobench.core.errors import CardioBenchError, NotApplicable, UnknownName
 from cardiobench.data import catalog
@@ -10,10 +10,15 @@ from cardiobench.data.prompts import prompts
 from cardiobench.data.spec import Task
 from cardiobench.models.base import Encoder, LoadedModel, NativeHeads, TextEncoder
 from cardiobench.models.cards import ModelCard, find_card
+from cardiobench.models.custom import find_custom, loaded
 from cardiobench.models.load import ModelPlan, load_model, plan_model
 from cardiobench.models.registry import NO_ADAPTER
 
+if TYPE_CHECKING:
+    from cardiobench.embeddings.finding import Finding
+
 Fact = tuple[str, str]
+TRIAL_COLUMNS = ("", "what", "found", "expected")
 COLUMNS = ("task", "zero-shot", "native", "from its embeddings", "dataset seen in pretraining")
 
 
@@ -25,11 +30,13 @@ class Diagnosis:
         facts: Pairs (subject, description) in printing order.
         answers: A row of `COLUMNS` for every task of the benchmark that the model's kind of recording has.
         problem: Reason why it would not load; None if it would.
+        trial: Findings of a dry transform and encode; empty where none was made.
     """
 
     facts: tuple[Fact, ...]
     answers: tuple[tuple[str, ...], ...] = ()
     problem: CardioBenchError | None = None
+    trial: "tuple[Finding, ...]" = ()
 
 
 def examine(name: str, *, quick: bool = False, **options: Any) -> Diagnosis:
@@ -43,6 +50,8 @@ def examine(name: str, *, quick: bool = False, **options: Any) -> Diagnosis:
     Raises:
         UnknownName: no model of that name.
     """
+    if (make := find_custom(name)) is not None:
+        return examine_custom(name, make, quick=quick, precision=options.get("precision", "fp32"))
     card = find_card(name)
     facts = _card_facts(name, card)
     try:
@@ -60,7 +69,32 @@ def examine(name: str, *, quick: bool = False, **options: Any) -> Diagnosis:
         answers = _answers(_by_card(card, options.get("variant")), card) if card and known else ()
         return Diagnosis((*facts, *_card_plan(card), *_card_preprocessing(card)), tuple(answers), error)
     facts += _model_facts(model)
-    return Diagnosis(tuple(facts), tuple(_answers(_abilities(model.encoder, plan), card)))
+    return Diagnosis(tuple(facts), tuple(_answers(_abilities(model.encoder, plan.card, plan.variant), card)))
+
+
+def examine_custom(
+    name: str, make: Callable[[], Encoder], *, quick: bool = False, precision: str = "fp32"
+) -> Diagnosis:
+    """Report the facts of a model of the user's own, and the findings of a trial on generated recordings.
+
+    Args:
+        name: Model name, as the user gave it.
+        make: Function that makes the encoder.
+        quick: Make no trial.
+        precision: "fp32" or "bf16"; "auto" is "fp32".
+    """
+    from cardiobench.embeddings.trial import try_model
+    from cardiobench.runner.processes import SingleProcess
+
+    device = SingleProcess().device
+    try:
+        chosen = "fp32" if precision == "auto" else precision
+        model = loaded(make(), f"{name} is a model of the user's own", chosen, device, make)
+    except CardioBenchError as error:
+        return Diagnosis((("model", name),), (), error)
+    facts = [*_card_facts(model.name, model.card), ("loaded by", model.loaded_by), *_model_facts(model)]
+    answers = tuple(_answers(_abilities(model.encoder, model.card, ""), model.card))
+    return Diagnosis(tuple(facts), answers, trial=() if quick else tuple(try_model(model, device)))
 
 
 def _card_facts(name: str, card: ModelCard | None) -> list[Fact]:
@@ -136,13 +170,18 @@ def _model_facts(model: LoadedModel) -> list[Fact]:
     sampling = model.sampling
     facts += [
         ("frames", _words(vars(sampling)) if sampling else "none: it takes ECGs"),
-        ("vector", f"{model.dim} numbers a part; parts of a recording: {model.pooling}"),
+        ("vector", _vector_words(model)),
         ("precision", model.precision),
         *(("frames", how) for how in (preparation(encoder),) if how),
         ("text", "prompts can be used" if isinstance(encoder, TextEncoder) else f"no: {_no_text(encoder)}"),
         ("native outputs", ", ".join(encoder.native) if isinstance(encoder, NativeHeads) else "none"),
     ]
     return [*facts, *(("warning", warning) for warning in model.warnings)]
+
+
+def _vector_words(model: LoadedModel) -> str:
+    width = f"{model.dim} numbers a part" if model.dim else "as many numbers a part as encode gives"
+    return f"{width}; parts of a recording: {model.pooling}"
 
 
 def _no_text(encoder: Encoder) -> str:
@@ -156,8 +195,8 @@ class _Abilities:
     native: tuple[str, ...]
 
 
-def _abilities(encoder: Encoder, plan: ModelPlan) -> _Abilities:
-    absent = plan.card.text_in(plan.variant) if plan.card else "no text tower"
+def _abilities(encoder: Encoder, card: ModelCard | None, variant: str) -> _Abilities:
+    absent = card.text_in(variant) if card else "no text tower"
     # A card's "yes" does not hold for files without the tokenizer or the text tower.
     text = "yes" if isinstance(encoder, TextEncoder) else "no text tower" if absent == "yes" else absent
     return _Abilities(encoder.modalities, text, encoder.native if isinstance(encoder, NativeHeads) else ())
@@ -215,4 +254,7 @@ def print_diagnosis(diagnosis: Diagnosis) -> None:
 
     console = Console()
     console.table("model", ("what", "it is"), diagnosis.facts)
+    if diagnosis.trial:
+        lines = [("ok" if one.good else "!!", one.what, one.found, one.expected) for one in diagnosis.trial]
+        console.table("one transform and one encode of generated recordings", TRIAL_COLUMNS, lines)
     console.table("what it can be asked", COLUMNS, diagnosis.answers)

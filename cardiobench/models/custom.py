@@ -1,5 +1,6 @@
 """Models of one's own: a class in a file or a package, an installed plug-in, or an object; three members are enough."""
 
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     import torch
 
 COMPONENT = "encoder base"
-VERSION = 1
+VERSION = 2
 
 
 class BaseEncoder(ABC):
@@ -78,8 +79,22 @@ class BaseEncoder(ABC):
         return f"{type(self).__module__}:{type(self).__name__}"
 
     def to(self, device: "torch.device") -> Self:
-        """Return itself; a torch network is moved by `self.network.to(device)` in a method of your own."""
+        """Move the networks that its attributes hold to the device, in evaluation mode, and return itself."""
+        for network in networks_of(self):
+            network.to(device).eval()
         return self
+
+
+def networks_of(encoder: Any) -> "list[torch.nn.Module]":
+    """Return the torch networks of an encoder: itself, its attributes, and those in lists, tuples and mappings of attributes."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return []
+    found: dict[int, Any] = {}
+    for value in (encoder, *getattr(encoder, "__dict__", {}).values()):
+        inner = value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else [value]
+        found |= {id(one): one for one in inner if isinstance(one, torch.nn.Module)}
+    return list(found.values())
 
 
 def find_custom(name: str) -> Callable[[], Encoder] | None:

@@ -3,19 +3,32 @@
 import argparse
 from pathlib import Path
 
-HELP = "diagnose a model without running it: files, settings, tasks it can do"
+HELP = "diagnose a model, a dataset or a file of embeddings before a run"
 EXAMPLES = """\
 examples
   cardiobench doctor --model mkaichristensen/echo-clip
   cardiobench doctor --model echonet/EchoPrime --weights ~/downloads/model_data
+  a model of your own: one dry transform and encode of a generated recording, each line with what is expected
+      cardiobench doctor --model lab.py:Mine
+  a dataset here: rows, labels, and its first recording
+      cardiobench doctor --dataset ptb_xl --data-dir /data/ptb_xl
+  embeddings that exist already, and whether they fit a dataset
+      cardiobench doctor --embeddings vectors.parquet --dataset ptb_xl
 
-exit code 0 = it loads whole, 2 = it does not (the last lines say why)
+exit code 0 = all is as expected, 1 = a line is not (marked !!), 2 = it does not load (the last lines say why)
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
-    parser.add_argument("--model", required=True, metavar="ID", help="Hub id, local folder or weights file")
+    parser.add_argument(
+        "--model", metavar="ID", help="Hub id, local folder, weights file, or file.py:Class of your own"
+    )
+    parser.add_argument("--dataset", metavar="NAME", help="dataset whose data is on this machine")
+    parser.add_argument("--embeddings", type=Path, metavar="FILE", help="file for --embeddings of a run")
+    parser.add_argument(
+        "--data-dir", type=Path, metavar="DIR", help="raw folder of --dataset (default: $CARDIOBENCH_DATA)"
+    )
     parser.add_argument("--weights", type=Path, metavar="PATH", help="folder or file of a model that is not on the Hub")
     parser.add_argument("--revision", help="commit of the model on the Hub")
     parser.add_argument("--pooling", metavar="NAME", help="pooling of the network's tokens")
@@ -38,7 +51,13 @@ def execute(arguments: argparse.Namespace) -> int:
     from cardiobench.cli.doctor import COLUMNS, examine, print_diagnosis
     from cardiobench.core.config import RunConfig, make_config
     from cardiobench.core.console import Console
+    from cardiobench.core.errors import BadConfig
 
+    data = arguments.dataset or arguments.embeddings
+    if bool(data) == bool(arguments.model):
+        raise BadConfig("give --model ID, or --dataset NAME, or --embeddings FILE (with --dataset, if you like).")
+    if data:
+        return _examine_data(arguments)
     diagnosis = examine(
         arguments.model,
         quick=arguments.quick,
@@ -53,9 +72,25 @@ def execute(arguments: argparse.Namespace) -> int:
     if arguments.json:
         tasks = [dict(zip(COLUMNS, row, strict=True)) for row in diagnosis.answers]
         facts, problem = dict(diagnosis.facts), diagnosis.problem
-        Console().json({"model": arguments.model, "facts": facts, "tasks": tasks, "problem": problem and str(problem)})
+        answer = {"model": arguments.model, "facts": facts, "tasks": tasks, "problem": problem and str(problem)}
+        Console().json({**answer, "trial": [vars(one) for one in diagnosis.trial]})
     else:
         print_diagnosis(diagnosis)
     if diagnosis.problem is not None:
         raise diagnosis.problem
-    return 0
+    return 0 if all(one.good for one in diagnosis.trial) else 1
+
+
+def _examine_data(arguments: argparse.Namespace) -> int:
+    from cardiobench.cli.doctor_data import COLUMNS, examine_dataset, examine_embeddings
+    from cardiobench.core.console import Console
+
+    name, file = arguments.dataset, arguments.embeddings
+    title = str(file) if file else name
+    lines = examine_embeddings(file, name, arguments.data_dir) if file else examine_dataset(name, arguments.data_dir)
+    if arguments.json:
+        Console().json({"examined": title, "findings": [vars(one) for one in lines]})
+    else:
+        rows = [("ok" if one.good else "!!", one.what, one.found, one.expected) for one in lines]
+        Console().table(title, COLUMNS, rows)
+    return 0 if all(one.good for one in lines) else 1
