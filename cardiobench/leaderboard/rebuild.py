@@ -24,11 +24,12 @@ from cardiobench.models.cards import ModelCard, find_card
 from cardiobench.protocols import protocol
 from cardiobench.protocols.base import BaseProtocol, PredictionProtocol
 from cardiobench.results.context import ResultContext
-from cardiobench.results.score_result import ScoreResult
+from cardiobench.results.score_result import Judgement, ScoreResult
 from cardiobench.scoring.metrics import metrics_of
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score
 from cardiobench.scoring.suites import load_suite
+from cardiobench.scoring.verdict import refits_of
 from cardiobench.stats.variability import BOTH
 
 EXTERNAL = "predictions"
@@ -142,17 +143,24 @@ def _without_conditions(task: Task, variant: str) -> str:
 
 
 class Rebuilt(NamedTuple):
-    """A result built anew, and how texts are cleaned of the ids of its dataset."""
+    """A result built anew.
+
+    Attributes:
+        result: The result; its p-value is the claimed one where that is of refits on embeddings.
+        clean: Function that cleans texts of the ids of its dataset.
+        fixed: Verdict by the test of the answers as they are; that of `result` unless the claimed one is of refits.
+    """
 
     result: ScoreResult
     clean: Callable[[str], str]
+    fixed: Judgement
 
 
 def rebuild(rules: Rules, answers: pd.DataFrame, data_dir: Path | None = None) -> Rebuilt:
     """Score the predictions of a submission by the rules of this installation.
 
     Of the submission itself only what `Rules` names is read, and of an interval that covers refits the standard error: what
-    refits added to it cannot be had from predictions.
+    refits added to it cannot be had from predictions. Nor can the p-value of refits on embeddings, which is taken from it.
 
     Args:
         rules: Rules for the submitted result.
@@ -195,8 +203,11 @@ def rebuild(rules: Rules, answers: pd.DataFrame, data_dir: Path | None = None) -
     result = score(joined, references, context)
     if rules.refitted and claimed.score.covers == BOTH:
         result = score(joined, references, replace(context, refit_scores=_refit_scores(claimed, result)))
+    fixed = result.verdict
+    if rules.out_of_fold and (information := refits_of(claimed.verdict, claimed.score.n_patients)):
+        result = score(replace(joined, information=information), references, context)
     ids = frozenset(name for name in {*references["id"], *references["patient_id"].astype(str)} if not name.isdigit())
-    return Rebuilt(result, lambda text: clean_text(text, ids))
+    return Rebuilt(result, lambda text: clean_text(text, ids), fixed)
 
 
 def _refit_scores(claimed: ScoreResult, test_only: ScoreResult) -> tuple[float, float]:

@@ -123,15 +123,16 @@ def scores(collection: Collection, task: str, choice: Choice = Choice()) -> pd.D
 
 
 def _apart(entry: ResultEntry) -> tuple[str, bool]:
-    """Return the groups that are ranked apart: conditions of results from elsewhere, and intervals that predictions cannot reproduce."""
+    """Return the groups that are ranked apart: conditions of results from elsewhere, and facts that predictions cannot reproduce."""
     result = entry.result
     condition = EMBEDDINGS if result.given_embeddings else contest_of(result)[1] if result.external else ""
     return condition, not_verifiable(entry)
 
 
 def not_verifiable(entry: ResultEntry) -> bool:
-    """Return whether a submission has an interval that covers refits, which cannot be rebuilt from its predictions."""
-    return bool(entry.pushed_by) and entry.result.score.covers == BOTH
+    """Return whether a submission has an interval or a p-value of refits, which cannot be rebuilt from its predictions."""
+    refits = entry.result.score.covers == BOTH or entry.result.verdict.refitted
+    return bool(entry.pushed_by) and refits
 
 
 def _places(ordered: Sequence[ResultEntry]) -> list[tuple[str, ResultEntry]]:

@@ -95,6 +95,8 @@ class ProtocolOutput:
             where there are none. They take no part in the score; classes are cut by them (`cut.py`).
         inner: Predictions of train and validation recordings by folds of their patients, for a cut where validation
             patients are few; None where there are none.
+        folds: Fold that holds out each of `indices`, (n,), of answers out of fold; with it the information test deals labels and
+            fits the embeddings again. None deals the answers as they are, at a third of the level.
         cut: Weights by which class probabilities are multiplied before the largest is the answer, (classes,) or, of answers
             by several models, (n, classes); None for no weights.
     """
@@ -107,6 +109,7 @@ class ProtocolOutput:
     repeats: tuple[np.ndarray, ...] = ()
     validation: HeldOut | None = None
     inner: HeldOut | None = None
+    folds: np.ndarray | None = None
     cut: np.ndarray | None = None
 
 

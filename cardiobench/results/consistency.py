@@ -73,6 +73,8 @@ def _of_present_rules(result: ScoreResult) -> Iterator[str]:
         yield from _of_margins(result, sign)
     if math.isnan(result.floor.value) != (result.verdict.word.rank is Rank.NONE):
         yield f"{result.verdict.word} with the floor {result.floor.value:g}"
+    if result.verdict.refitted and not result.out_of_fold:
+        yield "its p-value is of refits, and its answers are not out of fold"
     if result.bounds is not None:
         yield from _of_bounds(result, result.bounds, sign)
 

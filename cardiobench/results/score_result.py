@@ -49,6 +49,7 @@ class Judgement(Part):
         p_reversed: Share of dealings of the same answers to other patients that score as badly.
         statistic: Metric that the test compared.
         test: Origin of the p-values, such as Mann-Whitney's test.
+        refitted: Whether labels were dealt to other patients and the embeddings fitted again, rather than answers dealt as they are.
         family: Primary family that the result belongs to; empty for an exploratory, unadjusted result.
         detectable: Smallest difference from the floor that would usually have been seen.
         n_effective: Patients, each counted by the share of rows.
@@ -65,6 +66,7 @@ class Judgement(Part):
     p_reversed: Number = math.nan
     statistic: str = ""
     test: str = ""
+    refitted: bool = False
     family: str = ""
     detectable: Number = math.nan
     n_effective: Number = math.nan

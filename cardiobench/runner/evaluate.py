@@ -25,6 +25,7 @@ from cardiobench.runner.parallel import applicable, run_parallel
 from cardiobench.runner.plan import DatasetPlan
 from cardiobench.runner.recent import RecentData
 from cardiobench.runner.references import join_references
+from cardiobench.runner.refitted import refitted_information
 from cardiobench.scoring.predictions import Predictions
 
 
@@ -135,6 +136,7 @@ def answer_recordings(cell: TaskCell, data: TaskData, output: ProtocolOutput) ->
         "libraries": as_text(data.embeddings.libraries),
     }
     context = replace(context, refit_scores=refits, warnings=warnings, cost=data.embeddings.cost)
+    predictions = replace(predictions, information=refitted_information(predictions, data, output, context.seed))
     validation = validation_frame(cell, data, output, references)
     return Answered(predictions, references, context, predictions.frame, stamp, validation)
 

@@ -7,6 +7,7 @@ from cardiobench.results.score_result import Estimate, Judgement
 from cardiobench.results.verdict import LEVEL, REVERSED_LEVEL, Verdict
 from cardiobench.scoring.families import Family
 from cardiobench.stats.bootstrap import MIN_PATIENTS
+from cardiobench.stats.information import Information
 from cardiobench.tasks.scored import Evidence
 
 SURE, ENOUGH = 5, 10
@@ -35,11 +36,12 @@ def judge(
     estimate, floor, information = evidence.estimate, evidence.floor, evidence.information
     sign = 1 if number.higher_is_better else -1
     low, high = sorted(sign * (end - floor.value) for end in (estimate.low, estimate.high))
-    p = min(1.0, information.p_value * (FIXED if out_of_fold else 1))
+    fixed = out_of_fold and not information.refitted
+    p = min(1.0, information.p_value * (FIXED if fixed else 1))
     adjusted = family.adjust(p) if family else p
     reversed_ = high < 0 and information.p_reversed < REVERSED_LEVEL and not out_of_fold
     word = _word(low, adjusted, reversed_, evidence)
-    reason = Reason(evidence, number, unit, adjusted, family, out_of_fold)
+    reason = Reason(evidence, number, unit, adjusted, family, fixed)
     return Judgement(
         word=word,
         sentence=reason.sentence(word),
@@ -51,10 +53,23 @@ def judge(
         p_reversed=information.p_reversed,
         statistic=information.statistic,
         test=information.test,
+        refitted=information.refitted,
         family=family.name if family else "",
         detectable=DETECTABLE * estimate.se,
         n_effective=evidence.patients.effective,
     )
+
+
+def refits_of(judged: Judgement, n_patients: int) -> Information | None:
+    """Return the test of refits that a verdict rests on, for answers without their embeddings; None for one of dealt answers.
+
+    Args:
+        judged: Verdict with its test.
+        n_patients: Patients of its score.
+    """
+    if not judged.refitted:
+        return None
+    return Information(judged.p_value, judged.statistic, n_patients, judged.p_reversed, judged.test, refitted=True)
 
 
 def _word(low: float, p: float, reversed_: bool, evidence: Evidence) -> Verdict:
@@ -74,13 +89,13 @@ class Reason:
     """The reason for a verdict, as a reader gets it."""
 
     def __init__(
-        self, evidence: Evidence, number: Number, unit: str, p: float, family: Family | None, out_of_fold: bool
+        self, evidence: Evidence, number: Number, unit: str, p: float, family: Family | None, fixed: bool
     ) -> None:
-        """Store the findings of `judge`; `p` is adjusted."""
+        """Store the findings of `judge`; `p` is adjusted, and `fixed` says whether out-of-fold answers were dealt as they are."""
         self.evidence, self.number, self.p, self.family = evidence, number, p, family
-        self.unit, self.out_of_fold = number.value_unit(unit), out_of_fold
-        fixed = " of fixed out-of-fold answers, judged at a third of the level" if out_of_fold else ""
-        self.of = f"{_p_text(p)}, {evidence.information.test}{fixed}"
+        self.unit, self.fixed = number.value_unit(unit), fixed
+        of_fixed = " of fixed out-of-fold answers, judged at a third of the level" if fixed else ""
+        self.of = f"{_p_text(p)}, {evidence.information.test}{of_fixed}"
 
     def sentence(self, word: Verdict) -> str:
         """Return the sentence of a verdict; its meaning where it has none of its own."""
@@ -95,7 +110,13 @@ class Reason:
         return sentences.get(word, lambda: word.meaning)()
 
     def _above(self) -> str:
-        return f"the whole 95 % interval is above the floor, and the same answers dealt to other patients do worse ({self.of})"
+        refitted = self.evidence.information.refitted
+        dealt = (
+            "labels dealt to other patients are learned worse"
+            if refitted
+            else "the same answers dealt to other patients do worse"
+        )
+        return f"the whole 95 % interval is above the floor, and {dealt} ({self.of})"
 
     def _informed(self) -> str:
         ranking, score = self.evidence.ranking, self._score()
@@ -105,7 +126,8 @@ class Reason:
             return f"the ranking {holds} ({name} {_interval(ranking)}; {self.of}); the cut does not ({score})"
         if self.evidence.numbers and self._constant_is_closer():
             return f"the order of the answers holds ({self.of}); a constant would be closer ({score})"
-        return f"the answers know the patient ({self.of}), but the interval is not above the floor ({score})"
+        known = "the embeddings know" if self.evidence.information.refitted else "the answers know"
+        return f"{known} the patient ({self.of}), but the interval is not above the floor ({score})"
 
     def _nothing(self) -> str:
         information, patients = self.evidence.information, self.evidence.patients
@@ -116,14 +138,15 @@ class Reason:
         adjusted = f"; that is too often for {self._strictness()}, {_p_text(self.p)} adjusted" if seldom else ""
         constant = "; a constant would be closer" if self.evidence.numbers and self._constant_is_closer() else ""
         seen = f"{DETECTABLE * self.evidence.estimate.se:.2g}"
+        what = "refits on labels dealt" if information.refitted else "re-dealings of the same answers"
         return (
-            f"{_of_hundred(information.p_value)} of 100 re-dealings of the same answers to other patients score as well "
+            f"{_of_hundred(information.p_value)} of 100 {what} to other patients score as well "
             f"({of}){adjusted}{constant}; only differences above about {seen} are usually seen with these {patients.total} patients"
         )
 
     def _strictness(self) -> str:
         several = f"one of {len(self.family.tasks)} questions" if self.family else ""
-        fixed = "fixed out-of-fold answers, judged at a third of the level" if self.out_of_fold else ""
+        fixed = "fixed out-of-fold answers, judged at a third of the level" if self.fixed else ""
         return " and ".join(filter(None, (several, fixed)))
 
     def _reversed(self) -> str:

@@ -45,6 +45,7 @@ class Information(NamedTuple):
         n_patients: Number of patients that the test was made on.
         p_reversed: Defined as in `Tails`.
         test: Defined as in `Tails`.
+        refitted: Whether labels were dealt and the embeddings fitted again, rather than answers dealt as they are.
     """
 
     p_value: float
@@ -52,6 +53,7 @@ class Information(NamedTuple):
     n_patients: int
     p_reversed: float
     test: str
+    refitted: bool = False
 
     @classmethod
     def of(cls, tails: Tails, statistic: str, n_patients: int) -> "Information":

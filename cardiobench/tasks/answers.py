@@ -10,6 +10,7 @@ import pandas as pd
 from cardiobench.core.errors import BadPredictions, first_n
 from cardiobench.core.tables import write_parquet
 from cardiobench.metrics.scoring_input import ScoringInput
+from cardiobench.stats.information import Information
 from cardiobench.tasks.task import Task
 
 
@@ -68,6 +69,7 @@ class TableAnswers:
         warnings: Sentences for the reader of the score.
         missing: Id, patient_id and y_true of the units without an answer; None where nothing is known of them.
         out_of_fold: Whether the units are of all splits, each predicted by a model that never saw its patient.
+        information: Outcome of an information test that needs more than these answers, as of refits; None where these are dealt.
     """
 
     task: Task
@@ -77,6 +79,7 @@ class TableAnswers:
     warnings: tuple[str, ...] = ()
     missing: pd.DataFrame | None = None
     out_of_fold: bool = False
+    information: Information | None = None
 
     @property
     def patients(self) -> np.ndarray:

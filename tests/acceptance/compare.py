@@ -23,7 +23,7 @@ CHANGING = {
     "rules": "rules 3 judge information first and the floor second",
     "verdict.sentence": "rules 3 name the test, its share of re-dealings and both intervals",
     "verdict.p_adjusted": "rules 3 judge fixed out-of-fold answers at a third of the level",
-    **{f"verdict.{name}": "a field of rules 3" for name in ("p_reversed", "test", "n_effective", "former")},
+    **{f"verdict.{name}": "a field of rules 3" for name in ("p_reversed", "test", "refitted", "n_effective", "former")},
     **{
         pattern: "the pessimistic end of a mean of errors counts one made-up failure, and arms are stretched for unequal patients"
         for part in ("overall", "groups.*.values", "per_class.*", "values")
@@ -85,6 +85,12 @@ OF_FRAMES = {
 }
 """Fields of masks and points that may differ."""
 
+OF_FOLDS = {
+    "verdict.p_value": "labels are dealt and embeddings fitted again, where fixed out-of-fold answers were dealt",
+    "verdict.word": "likewise",
+}
+"""Fields of answers out of fold that may differ."""
+
 
 def machine() -> dict[str, str]:
     """Describe what decides the last bits of a number."""
@@ -122,6 +128,7 @@ def differences(old: Any, new: Any, *, exact: bool, rtol: float) -> list[str]:
     """
     dense = isinstance(old, dict) and old.get("metric") in ("dice", "landmark_error")
     skipped = {**CHANGING, **({} if exact else OF_FILES), **(OF_FRAMES if dense else {})}
+    skipped |= OF_FOLDS if isinstance(new, dict) and new.get("out_of_fold") else {}
     return [
         f"{field}: {was!r} -> {now!r}"
         for field, was, now in _pairs(*map(_without_reason, (old, new)))

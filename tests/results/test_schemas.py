@@ -38,6 +38,7 @@ def test_a_result_of_schema_5_is_of_the_present_rules_and_lacks_its_cost():
         **written,
         "schema": ScoreResult.schema,
         "cost": None,
+        "verdict": {**written["verdict"], "refitted": False},
         CHECKSUM: result.to_json()[CHECKSUM],
     }
 

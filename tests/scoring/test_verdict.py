@@ -17,7 +17,7 @@ from cardiobench.results.verdict import Verdict
 from cardiobench.scoring.families import Family, family_of, margin
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score
-from cardiobench.scoring.verdict import Reason, judge
+from cardiobench.scoring.verdict import Reason, judge, refits_of
 from cardiobench.stats.clusters import Clusters
 from cardiobench.stats.information import Information
 from cardiobench.stats.variability import training_spread, training_weights, widen
@@ -31,7 +31,7 @@ def word(low, high, p, patients=100, others=np.nan, floor=0.5, higher=True, back
     """Judge a score in the middle of its interval; `others` are the patients outside the most frequent class."""
     estimate = Estimate((low + high) / 2, low, high, 100, 100, se=(high - low) / 4)
     counted = Patients(100, patients, others, "well")
-    information = Information(p, "auroc", 100, back, "1,999 re-dealings" if p < 1 else "")
+    information = Information(p, "auroc", 100, back, "1,999 re-dealings" if p < 1 else "", more.pop("refitted", False))
     family = more.pop("family", None)
     evidence = Evidence(estimate, Floor(floor, reason="why"), information, 100, counted, **more)
     return judge(evidence, Number("score", "higher" if higher else "lower"), "", family, out_of_fold=out_of_fold)
@@ -84,6 +84,17 @@ def test_information_without_a_good_cut_names_both_intervals():
     assert sentence.endswith("the cut does not (score 0.45 [0.40, 0.50], floor 0.50)")
     assert "a constant would be closer" in word(9, 11, 0.01, floor=8, higher=False, numbers=True).sentence
     assert "a constant" not in word(6, 9, 0.01, floor=8, higher=False, numbers=True).sentence
+
+
+def test_refits_on_dealt_labels_are_judged_at_the_level_itself_and_named():
+    found = word(0.55, 0.7, 0.049, out_of_fold=True, refitted=True)
+    assert found.word == "above the floor" and found.p_adjusted == 0.049 and found.refitted
+    assert "labels dealt to other patients are learned worse" in found.sentence and "third" not in found.sentence
+    sentence = word(0.45, 0.7, 0.12, out_of_fold=True, refitted=True).sentence
+    assert sentence.startswith("12 of 100 refits on labels dealt to other patients score as well")
+    assert word(0.3, 0.45, 0.999, back=0.001, out_of_fold=True, refitted=True).word == "no information shown"
+    assert refits_of(found, 100) == Information(0.049, "auroc", 100, 1.0, "1,999 re-dealings", True)
+    assert refits_of(word(0.55, 0.7, 0.049), 100) is None
 
 
 def test_fixed_answers_out_of_fold_are_judged_at_a_third_of_the_level():

@@ -20,9 +20,10 @@ from cardiobench.runner.cell import KEY_DIGITS, Cell
 from cardiobench.runner.context import RunContext
 from cardiobench.runner.references import join_references
 from cardiobench.scoring.score import score
+from cardiobench.scoring.verdict import refits_of
 
 COMPONENT = "best classifier"
-VERSION = 1
+VERSION = 2
 
 FOLD_SCORES = ("f1", "f1_macro", "auroc")
 
@@ -65,7 +66,9 @@ def _load_or_score(size: str, cells: list[Cell], context: RunContext) -> tuple[S
     )
     template = next(iter(results.values()))
     origin = first.context({"size": size, "records": template.options["records"], **details})
-    result = score(predictions, references, replace(origin, variant=f"{size}.{BEST}", cost=template.cost))
+    information = refits_of(template.verdict, template.score.n_patients)  # Embeddings and folds are the same.
+    origin = replace(origin, variant=f"{size}.{BEST}", cost=template.cost)
+    result = score(replace(predictions, information=information), references, origin)
     result = replace(result, stamp={**template.stamp, **result.stamp, **first.provenance(), "key": key})
     return save_scored(result, predictions.frame, path)
 

@@ -22,7 +22,7 @@ from cardiobench.protocols.grid_search.search import FoldScores, flat_search, me
 from cardiobench.protocols.options import Folds
 
 COMPONENT = "protocol cross_validation"
-VERSION = 2
+VERSION = 3
 
 BEST = "best"
 """Stands in a variant where the name of one classifier would be: `XS.best`."""
@@ -120,18 +120,19 @@ class CrossValidation(PredictionProtocol):
             scores = self.cross_validate(name, features, data.labels[indices], data.patients[indices])
         details = {"size": size, "classifier": name, "records": len(indices), **summary(scores)}
         details["grid"] = {key: list(values) for key, values in self.grids[name].items()}
+        folds = np.empty(len(indices), dtype=np.int64)
+        for number, (_, held) in enumerate(self.outer_folds(data.labels[indices], data.patients[indices])):
+            folds[held] = number
         cut = None
         if scores.cuts is not None:
-            cut = np.empty_like(scores.probabilities)
-            for (_, held), weights in zip(
-                self.outer_folds(data.labels[indices], data.patients[indices]), scores.cuts, strict=True
-            ):
-                cut[held] = weights
+            cut = np.asarray(scores.cuts)[folds]
             details |= {
                 "cut": [cut_facts(weights, data.task) for weights in scores.cuts],
                 "cut_chosen_on": "inner folds",
             }
-        return ProtocolOutput(indices, scores.probabilities, details, out_of_fold=self.out_of_fold, cut=cut)
+        return ProtocolOutput(
+            indices, scores.probabilities, details, out_of_fold=self.out_of_fold, folds=folds, cut=cut
+        )
 
     def cross_validate(self, name: str, features: np.ndarray, labels: np.ndarray, patients: np.ndarray) -> FoldScores:
         """Search and predict with one classifier in all folds.

@@ -49,6 +49,7 @@ def test_the_result_has_an_interval_and_a_verdict_and_its_folds_are_those_of_its
     (path,) = config.output_dir.glob("*/*/cross_validation.XS.best/*.json")
     best = ScoreResult.load(path)
     assert best.score.low < best.score.value < best.score.high and best.verdict.word
+    assert best.verdict.refitted and best.verdict.p_value == summary.results[0].verdict.p_value
     frame = pd.read_parquet(predictions_path(path)).set_index("id")
     parts = {r.variant: r for r in summary.results}
     frames = {

@@ -175,6 +175,8 @@ def test_a_variant_a_size_and_classifier_and_the_records_of_both_classes_are_as_
     assert len(output.details["f1_folds"]) == 5
     assert output.details["f1_median"] == np.median(output.details["f1_folds"])
     assert sum(output.details["chosen"].values()) == 5
+    held = [set(held) for _, held in protocol.outer_folds(data.labels, data.patients)]
+    assert [set(np.flatnonzero(output.folds == fold)) for fold in range(5)] == held
     with pytest.raises(NotApplicable, match="size S of toy/as is not available"):
         protocol.select_rows(data.rows, BINARY, "S.logistic")
     with pytest.raises(NotApplicable, match="multiclass"):

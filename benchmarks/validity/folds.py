@@ -1,0 +1,73 @@
+"""Information test out of fold: answers of `cross_validation` dealt as they are, and labels dealt with refits.
+
+    OMP_NUM_THREADS=1 python -m benchmarks.validity.folds [REPETITIONS]
+
+Two minutes of one core at 300 repetitions. It is about an extension, so that the core's promises (`__main__`) do without it.
+"""
+
+import sys
+from collections.abc import Iterator
+
+import numpy as np
+
+from benchmarks.validity.simulated import Promise, noise
+from cardiobench.extensions.cross_validation.protocol import CrossValidation
+from cardiobench.scoring.verdict import FIXED
+from cardiobench.stats.clusters import Clusters
+from cardiobench.stats.dealt_labels import refitted_test
+from cardiobench.stats.information import p_of_ranking
+
+FAMILY = 14
+"""Tasks of a suite, one of which is judged at a level of .05 / 14."""
+CASES = {
+    "noise, 200 patients, 512 features": (200, 512, 0.0),
+    "noise, 100 patients, 50 features": (100, 50, 0.0),
+    "signal, 200 patients, 512 features": (200, 512, 1.5),
+    "signal, 200 patients, 64 features": (200, 64, 1.05),
+}
+
+
+def out_of_fold(repetitions: int) -> Iterator[Promise]:
+    """Logistic regression by `cross_validation`, 5 folds, 30 % ill: % of p below each level."""
+    print("\n| out of fold | fixed answers: .05, .05/3, .05/14 | refits: .05, .05/14 | a family of 14, fixed, refits |")
+    print("|---|---|---|---|")
+    for name, (people, width, gain) in CASES.items():
+        found = np.array(
+            [p_values(people, width, gain, seed) for seed in range(repetitions if not gain else repetitions // 4)]
+        )
+        fixed, refitted = found.T
+        shares = [
+            100 * (p < level).mean() for p, level in ((fixed, 0.05), (fixed, 0.05 / FIXED), (fixed, 0.05 / FAMILY))
+        ]
+        kept, strict = 100 * (refitted < 0.05).mean(), (refitted < 0.05 / FAMILY).mean()
+        families = [100 * (1 - (1 - share) ** FAMILY) for share in (shares[2] / 100, strict)]
+        fixed_text = ", ".join(f"{share:.1f}" for share in shares)
+        family_text = ", ".join(f"{share:.0f}" for share in families) if not gain else ""
+        print(f"| {name} | {fixed_text} | {kept:.1f}, {100 * strict:.1f} | {family_text} |", flush=True)
+        if gain:
+            yield name, 70 - kept, noise(70, repetitions // 4)
+        else:
+            yield f"{name}, refits", kept, 5 + noise(5, repetitions)
+            yield f"{name}, refits in a family", 100 * strict, 5 / FAMILY + noise(5 / FAMILY, repetitions)
+
+
+def p_values(people: int, width: int, gain: float, seed: int) -> tuple[float, float]:
+    """Return p of the fixed answers and of refits, of one test set."""
+    rng = np.random.default_rng([31, seed, people, width])
+    labels, patients = (rng.random(people) < 0.3).astype(np.int64), np.arange(people)
+    features = rng.normal(size=(people, width))
+    features[:, 0] += gain * labels
+    features[:, 1:4] += gain / 3 * labels[:, None]
+    protocol, clusters = CrossValidation(folds=5, seed=seed), Clusters.of(patients)
+    answers = protocol.cross_validate("logistic", features, labels, patients).probabilities
+    folds = np.empty(people, dtype=np.int64)
+    for number, (_, held) in enumerate(protocol.outer_folds(labels, patients)):
+        folds[held] = number
+    return p_of_ranking(labels, answers, clusters).p_value, refitted_test(
+        features, labels, folds, clusters, seed=seed
+    ).p_value
+
+
+if __name__ == "__main__":
+    kept = [value <= limit for _, value, limit in out_of_fold(int(sys.argv[1]) if len(sys.argv) > 1 else 300)]
+    sys.exit(0 if all(kept) else 1)

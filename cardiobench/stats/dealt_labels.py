@@ -1,0 +1,121 @@
+"""Information test of embeddings out of fold: labels are dealt to other patients, and all folds are fitted again.
+
+Out-of-fold answers must not be dealt themselves: those of a fold were learned from the labels of the others, so that fixed answers
+of noise pass too often, above all at small p-values.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+import scipy
+
+from cardiobench.stats.clusters import Clusters
+from cardiobench.stats.information import DRAWS, MOST_PATIENTS, NOTHING_DEALT, Dealer, Information, p_value, tails_of
+
+BLOCK = 200
+"""Dealings that are fitted together."""
+LARGE = 0.2
+"""p-value from which on no further block is dealt: far from any level that a verdict asks for."""
+PENALTY = 1.0
+"""Penalty on the squared coefficients of standardised features, times their number."""
+
+
+def refitted_test(
+    features: np.ndarray,
+    labels: np.ndarray,
+    folds: np.ndarray,
+    clusters: Clusters,
+    draws: int = DRAWS,
+    seed: int = 0,
+) -> Information:
+    """Test whether embeddings carry information on a label of two classes, by ridge regression out of fold.
+
+    Labels are dealt among the patients of each fold, so that every fold keeps its classes: folds are balanced between classes,
+    and those of labels dealt freely would not be. One decomposition per fold serves all dealings. These are drawn in blocks,
+    and end early where p is clearly large.
+
+    Args:
+        features: (n, d).
+        labels: 0 or 1, (n,).
+        folds: Fold that holds out each row, (n,); all rows of a patient are in one.
+        clusters: Patients of the rows.
+        draws: Most dealings.
+        seed: Seed of the dealings, and of the patients where there are more than `MOST_PATIENTS`.
+
+    Returns:
+        The outcome by the AUROC of all rows; p is 1 where all rows have one label.
+    """
+    rng = np.random.default_rng(seed)
+    if clusters.count > MOST_PATIENTS:
+        rows = np.flatnonzero(np.isin(clusters.of_row, rng.permutation(clusters.count)[:MOST_PATIENTS]))
+        features, labels, folds, clusters = features[rows], labels[rows], folds[rows], clusters.take(rows)
+    if np.ptp(labels) == 0:
+        return Information.of(NOTHING_DEALT, "auroc", clusters.count)
+    of_patient = np.empty(clusters.count, dtype=np.int64)
+    of_patient[clusters.of_row] = folds
+    dealer = Dealer(clusters, rng, of_patient)
+    labels = labels[dealer.rows].astype(np.float64)
+    ridge = FoldRidge(features[dealer.rows], folds[dealer.rows])
+    observed = float(areas(labels[:, None], ridge.scores(labels[:, None]))[0])
+    dealt = np.empty(0)
+    for block in _blocks(dealer, labels, draws):
+        dealt = np.concatenate([dealt, areas(block, ridge.scores(block))])
+        if p_value(observed, dealt) >= LARGE:
+            break
+    tails = tails_of(observed, dealt)
+    test = f"{len(dealt):,} refits on dealt labels"
+    return Information.of(tails._replace(test=test), "auroc", clusters.count)._replace(refitted=True)
+
+
+def _blocks(dealer: Dealer, labels: np.ndarray, draws: int) -> Iterator[np.ndarray]:
+    """Yield dealt labels (n, b) for up to `draws` dealings."""
+    for first in range(0, draws, BLOCK):
+        sources = list(dealer.deal(min(BLOCK, draws - first)))
+        yield labels[np.concatenate(sources).T]
+
+
+class FoldRidge:
+    """Ridge regressions of all folds on fixed features, for any labels."""
+
+    def __init__(self, features: np.ndarray, folds: np.ndarray) -> None:
+        """Decompose the rows that each fold learns from.
+
+        Args:
+            features: (n, d).
+            folds: Fold that holds out each row, (n,).
+        """
+        rows = features - features.mean(axis=0)
+        spread = rows.std(axis=0)
+        rows /= np.where(spread > 0, spread, 1)
+        penalty = PENALTY * rows.shape[1]
+        if len(rows) < rows.shape[1]:  # Rotated, so that the rows have no more columns than there are rows.
+            values, vectors = np.linalg.eigh(rows @ rows.T)
+            rows = vectors * np.sqrt(np.maximum(values, 0))
+        self._parts = [np.flatnonzero(folds == fold) for fold in np.unique(folds)]
+        self._rows = rows
+        whole, total = rows.T @ rows, rows.sum(axis=0)
+        self._solved = []
+        for part in self._parts:
+            held, n = rows[part], len(rows) - len(part)
+            mean = (total - held.sum(axis=0)) / n
+            products = whole - held.T @ held - n * np.outer(mean, mean)
+            products[np.diag_indices_from(products)] += penalty
+            # Held-out rows are moved into the space of coefficients once, so that each dealing is a product alone.
+            self._solved.append((scipy.linalg.solve(products, (held - mean).T, assume_a="pos").T, mean))
+
+    def scores(self, labels: np.ndarray) -> np.ndarray:
+        """Return the score of each row by the ridge of its fold, (n, b), for labels (n, b)."""
+        found = np.empty_like(labels)
+        products, total = self._rows.T @ labels, labels.sum(axis=0)
+        for part, (solved, mean) in zip(self._parts, self._solved, strict=True):
+            held = labels[part]
+            learned = products - self._rows[part].T @ held - np.outer(mean, total - held.sum(axis=0))
+            found[part] = solved @ learned
+        return found
+
+
+def areas(labels: np.ndarray, scores: np.ndarray) -> np.ndarray:
+    """Return the AUROC of each column, (b,), given labels of 0 and 1 and scores, (n, b)."""
+    ranks = scipy.stats.rankdata(scores, axis=0)
+    positives = labels.sum(axis=0)
+    return ((ranks * labels).sum(axis=0) / positives - (positives + 1) / 2) / (len(labels) - positives)

@@ -1,0 +1,68 @@
+"""Refits on dealt labels, against scikit-learn's ridge, fold by fold, and against noise and signal of known size."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge
+from sklearn.metrics import roc_auc_score
+from sklearn.preprocessing import StandardScaler
+
+from cardiobench.protocols.grid_search.folds import balanced_folds
+from cardiobench.stats.clusters import Clusters
+from cardiobench.stats.dealt_labels import BLOCK, FoldRidge, areas, refitted_test
+
+
+def simulated(n, d, gain, seed, each=1, folds=5):
+    """Return features, labels, folds and patients of which `gain` is known of each."""
+    rng = np.random.default_rng(seed)
+    ill = rng.random(n) < 0.3
+    people = np.repeat(np.arange(n), each)
+    labels = ill[people].astype(np.int64)
+    features = rng.normal(size=(n, d))[people] + 0.3 * rng.normal(size=(n * each, d))
+    features[:, 0] += gain * labels
+    fold = np.empty(len(labels), dtype=np.int64)
+    for number, (_, held) in enumerate(balanced_folds(labels, people, folds, seed)):
+        fold[held] = number
+    return features, labels, fold, Clusters.of(people)
+
+
+@pytest.mark.parametrize("d", [3, 90])
+def test_scores_are_those_of_ridge_regression_fold_by_fold(d):
+    features, labels, folds, _ = simulated(60, d, 1, 0)
+    scaled = StandardScaler().fit_transform(features)
+    expected = np.empty(60)
+    for fold in range(5):
+        held = folds == fold
+        ridge = Ridge(alpha=d).fit(scaled[~held], labels[~held])
+        expected[held] = ridge.predict(scaled[held]) - labels[~held].mean()
+    columns = np.stack([labels, 1 - labels], axis=1).astype(np.float64)
+    found = FoldRidge(features, folds).scores(columns)
+    np.testing.assert_allclose(found, np.stack([expected, -expected], axis=1), atol=1e-9)
+    ours = areas(columns, found)
+    np.testing.assert_allclose(ours, roc_auc_score(labels, expected), atol=1e-12)
+
+
+def test_noise_is_found_as_often_as_it_may_be_and_signal_nearly_always():
+    noise = [refitted_test(*simulated(80, 100, 0, seed), 199, seed).p_value for seed in range(30)]
+    assert np.mean(np.array(noise) <= 0.05) <= 0.14 and np.mean(noise) > 0.3
+    signal = refitted_test(*simulated(80, 100, 6, 0), seed=0)
+    assert (
+        signal.p_value == pytest.approx(1 / 2000) and signal.refitted and signal.test == "1,999 refits on dealt labels"
+    )
+
+
+def test_a_clearly_large_p_ends_the_dealings_early():
+    found = min(
+        (refitted_test(*simulated(80, 5, 0, seed), seed=seed) for seed in range(3)), key=lambda one: -one.p_value
+    )
+    assert found.test == f"{BLOCK} refits on dealt labels" and found.p_value >= 0.2
+
+
+def test_labels_are_dealt_to_patients_and_not_to_rows():
+    """Features say who a patient is and nothing else: by rows a patient's label would seem to be learned."""
+    found = [refitted_test(*simulated(40, 60, 0, seed, each=4), 199, seed).p_value for seed in range(20)]
+    assert np.mean(np.array(found) <= 0.05) <= 0.2
+
+
+def test_one_class_has_nothing_to_deal():
+    features, labels, folds, clusters = simulated(40, 3, 0, 0)
+    assert refitted_test(features, np.zeros_like(labels), folds, clusters).p_value == 1
