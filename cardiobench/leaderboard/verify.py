@@ -32,14 +32,13 @@ from cardiobench.leaderboard.rebuild import Rebuilt, Rules, rebuild
 from cardiobench.leaderboard.rows import differing_rows
 from cardiobench.leaderboard.source import RUN_BY, read_entries
 from cardiobench.leaderboard.submissions import count_submissions
+from cardiobench.models.custom import LONGEST_NAME
 from cardiobench.results.collect import ResultEntry
 from cardiobench.results.consistency import check_consistency, missing_parts
 from cardiobench.results.record import EMBEDDINGS
 from cardiobench.results.score_result import OLDER_RULES, ScoreResult
 from cardiobench.tasks.task import Task
 
-LONGEST_NAME = 200
-"""Characters of the name of a model."""
 MAX_UNITS = 2_000_000
 """Rows of a file of predictions; no release has as many."""
 SHARED = {"task", "metric", "higher_is_better", "unit", "coverage", "dataset"}

@@ -1,5 +1,6 @@
 """Models of one's own: a class in a file or a package, an installed plug-in, or an object; three members are enough."""
 
+import json
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 COMPONENT = "encoder base"
 VERSION = 2
+POOLINGS = ("mean", "mean_l2")
+LONGEST_NAME = 200
+"""Characters of the name of a model."""
 
 
 class BaseEncoder(ABC):
@@ -176,21 +180,19 @@ def loaded(
     Raises:
         BadModel: it lacks members of `Encoder`; names them.
     """
-    check_encoder(encoder)
-    if not isinstance(encoder.name, str) or not encoder.name or not set(encoder.modalities) <= {"echo", "ecg"}:
-        raise BadModel(
-            f"{type(encoder).__name__} has name {encoder.name!r} and modalities {encoder.modalities!r}. Give a name such as "
-            "lab/name, and of ('echo', 'ecg') what it takes."
-        )
+    with user_code(type(encoder).__name__):
+        check_encoder(encoder)
+        _check_facts(encoder)
     ours = is_own(type(encoder))
     lowered = {} if precision == "fp32" else {"precision": precision}
     # Before the encoder is moved, which may change its type of number.
     custom = () if ours else identity(encoder, make)
     with user_code(encoder.name):
         moved, preprocessing, warnings = encoder.to(device), dict(encoder.preprocessing), tuple(encoder.warnings)
+        revision = encoder.revision
     return LoadedModel(
         custom=custom,
-        given_revision=encoder.revision,
+        given_revision=revision,
         encoder=moved,
         loaded_by=rule,
         preprocessing={**preprocessing, **lowered},
@@ -200,3 +202,27 @@ def loaded(
         card=find_card(encoder.name),
         code=(type(encoder),) if ours else (),
     )
+
+
+def _check_facts(encoder: Encoder) -> None:
+    """Check what an encoder says of itself.
+
+    Raises:
+        BadModel: A name, a modality or a pooling that is none, or facts that are no JSON values.
+    """
+    name, kind = encoder.name, type(encoder).__name__
+    good = isinstance(name, str) and name.strip() and name.isprintable() and len(name) <= LONGEST_NAME
+    if not good or not set(encoder.modalities) <= {"echo", "ecg"}:
+        raise BadModel(
+            f"{kind} has name {name!r:.100} and modalities {encoder.modalities!r}. Give a name such as "
+            f"lab/name, of at most {LONGEST_NAME} characters, and of ('echo', 'ecg') what it takes."
+        )
+    if encoder.pooling not in POOLINGS:
+        raise BadModel(f"{name} has pooling {encoder.pooling!r}. Give one of: {', '.join(POOLINGS)}.")
+    try:
+        json.dumps(dict(encoder.preprocessing), allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise BadModel(
+            f"{name}: preprocessing {encoder.preprocessing!r:.200} cannot be written down ({error}). Give a mapping of "
+            "texts to texts, numbers, lists and mappings."
+        ) from error

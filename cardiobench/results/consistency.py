@@ -56,7 +56,7 @@ def _of_facts(result: ScoreResult) -> Iterator[str]:
     if result.rules > type(result).rules:
         yield f"it was scored by rules {result.rules}, and this version of cardiobench has {type(result).rules}"
     if result.rules < FIRST_RULES and result.verdict.sentence != OLDER_RULES:
-        yield f"it has a verdict, which rules {result.rules} did not give"
+        yield f"it is written as a result of rules {FIRST_RULES} and says that it was scored by rules {result.rules}"
     if result.dataset.get("twin") and not result.generated:
         yield "it is of a synthetic twin, and says that its recordings were not generated"
     known = find_numbers(result.metric)
@@ -151,8 +151,8 @@ def _of_cost(cost: Cost) -> Iterator[str]:
         yield f"{cost.parameters} parameters and {cost.flops:g} operations, reason '{cost.reason}'"
 
 
-FIRST_RULES = 2
-"""Rules from which on a result has a verdict."""
+FIRST_RULES = 3
+"""Rules from which on a result has a verdict of its own: one of older rules has lost it when it was read."""
 CHECKS: Mapping[type, Callable[[Any], Iterator[str]]] = {
     Estimate: _of_estimate,
     Judgement: _of_judgement,

@@ -12,7 +12,7 @@ from cardiobench import BaseEncoder
 from cardiobench.core.errors import BadModel
 from cardiobench.data.media import Clip, Ecg
 from cardiobench.models.contract import encode, join_parts, transform
-from cardiobench.models.custom import find_custom
+from cardiobench.models.custom import find_custom, loaded
 from cardiobench.models.registry import adapter
 
 HEAD = """
@@ -235,3 +235,35 @@ def test_parts_of_several_shapes_and_a_device_that_is_too_small():
 
     with pytest.raises(torch.OutOfMemoryError):
         encode(Toy(vectors=full), torch.zeros(2, 3))
+
+
+class Plain(BaseEncoder):
+    name = "lab/plain"
+
+    def transform(self, recording: Ecg):
+        return torch.zeros(1, 2)
+
+    def encode(self, parts):
+        return parts
+
+
+@pytest.mark.parametrize(
+    ("facts", "message"),
+    [
+        ({"name": ""}, "has name ''"),
+        ({"name": 5}, "has name 5"),
+        ({"name": "lab/a\0b"}, "has name"),
+        ({"name": "x" * 201}, "at most 200 characters"),
+        ({"pooling": "max"}, "pooling 'max'"),
+        ({"modalities": ("mri",)}, "mri"),
+        ({"preprocessing": {"fs": object()}}, "cannot be written down"),
+        ({"preprocessing": {"fs": float("nan")}}, "cannot be written down"),
+        ({"preprocessing": 5}, "'int' object is not iterable"),
+        ({"revision": property(lambda self: 1 / 0)}, "ZeroDivisionError"),
+        ({"name": property(lambda self: 1 / 0)}, "ZeroDivisionError"),
+    ],
+)
+def test_what_an_encoder_says_of_itself_is_checked(facts, message):
+    encoder = type("Plain", (Plain,), facts)()
+    with pytest.raises(BadModel, match=message):
+        loaded(encoder, "a test", "fp32", torch.device("cpu"))
