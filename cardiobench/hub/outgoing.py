@@ -108,7 +108,17 @@ def public_settings(config: Settings) -> dict[str, Any]:
         values["models"] = tuple(map(public_name, models))
     if backend := values.get("backend"):
         values["backend"] = backend.partition("=")[0]
+    values |= {name: _without_places(values[name]) for name in ("options", "preprocessing") if name in values}
     return to_plain(_clean(values, frozenset()))
+
+
+def _without_places(value: Any) -> Any:
+    """Return the same tree with every text blotted out that may be a path, also one from the working folder."""
+    if isinstance(value, str):
+        return PATH_MARK if "/" in value or "\\" in value else value
+    if isinstance(value, Mapping):
+        return {key: _without_places(entry) for key, entry in value.items()}
+    return [_without_places(entry) for entry in value] if isinstance(value, (list, tuple)) else value
 
 
 def public_name(model: str) -> str:

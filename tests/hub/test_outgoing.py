@@ -168,7 +168,10 @@ def test_public_settings_hold_no_path_host_or_token(monkeypatch, tmp_path):
     token = "hf_MARKabcdefghij"
     marked = {
         "models": ["MARK/anna/net.py:Mine", "/home/MARK/x/weights.pt", "./MARK_patient/../MARK_patient", "org/name"],
-        "options": {"knn": {"folds": "/home/MARK/y/z"}, "probe": {"note": f"{token} and ~/MARK/x"}},
+        "options": {
+            "knn": {"folds": "/home/MARK/y/z"},
+            "probe": {"note": f"{token} and ~/MARK/x", "grids": ["MARK/a.json", "/data/anna MARK/a.json"]},
+        },
         "preprocessing": {"file": "/data/MARK/x", "nested": [{"a": "see '/data/MARK/x'"}]},
         "backend": "dask=tcp://MARK:8786",
         "tasks": ["/srv/MARK/a"],
