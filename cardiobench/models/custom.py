@@ -205,7 +205,7 @@ def loaded(
 
 
 def _check_facts(encoder: Encoder) -> None:
-    """Check what an encoder says of itself.
+    """Check name, modalities, pooling and preprocessing of an encoder.
 
     Raises:
         BadModel: A name, a modality or a pooling that is none, or facts that are no JSON values.
