@@ -64,7 +64,7 @@ def test_runs_that_start_at_once_check_one_folder(tmp_path, monkeypatch):
         write_atomic(path, write).unlink()
         return path
 
-    monkeypatch.setattr("cardiobench.runner.run.write_atomic", removed_by_another)
+    monkeypatch.setattr("cardiobench.runner.output_folder.write_atomic", removed_by_another)
     check_writable(tmp_path)
 
 
