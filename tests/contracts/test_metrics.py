@@ -108,7 +108,7 @@ def test_copied_checks_are_equal():
         text = source(name).with_name("formula.py").read_text(encoding="utf-8")
         lines = text.splitlines()
         for node in ast.parse(text).body:
-            if isinstance(node, ast.FunctionDef) and lines[node.lineno - 2].startswith("# copied:"):
+            if isinstance(node, ast.FunctionDef) and lines[node.lineno - 2].startswith("# Copied:"):
                 copies.setdefault(node.name, {})[name] = ast.unparse(node)
     assert {"_labels", "_numbers", "_table", "_unit", "_whole"} <= set(copies)
     for function, texts in copies.items():

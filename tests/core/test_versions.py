@@ -71,7 +71,7 @@ def test_a_version_that_the_user_states_stands_for_the_code():
     class Unstated(Stated):
         pass
 
-    assert component_version(Stated) == f"{Stated.__qualname__} 3 < encoder base 1"
+    assert component_version(Stated) == f"{Stated.__qualname__} 3 < encoder base 2"
     assert component_version(Unstated).split(" < ")[1:] == component_version(Stated).split(" < ")
     assert component_version(Unstated).split(" < ")[0] != f"{Unstated.__qualname__} 3"
 

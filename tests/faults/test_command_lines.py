@@ -22,6 +22,10 @@ from tests.report import example_results
 
 ECG = "--model cardiobench/constant --tasks ptb_xl_sample/cd --protocols knn --limit 4 --resamples 20 --workers 0 --dry-run"
 LINES = {
+    "adopt": "adopt folder --labels labels.csv --name mine --out own",
+    "cache": "cache list",
+    "choose": "choose good --task ptb_xl_sample/cd",
+    "mirror": "mirror hub --datasets ptb_xl_sample",
     "eval": f"eval {ECG} --output-dir out",
     "audit": "audit ptb_xl_sample",
     "compare": "compare good",
