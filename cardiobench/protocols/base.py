@@ -142,6 +142,8 @@ class BaseProtocol(ABC):
         headline_rank: Rank among the protocols of a task where a page has room for the result of one, lowest first; None
             ranks after every number.
         selecting_options: Options that only choose which variants are run, and change no result of any of them.
+        from_embeddings: Whether stored embeddings and the facts of the encoder are all that it needs of a model, so that its
+            cells can be computed in worker processes, on one core each.
     """
 
     name: ClassVar[str]
@@ -150,6 +152,7 @@ class BaseProtocol(ABC):
     gives: ClassVar[str] = "with a number, a class or labels per recording"
     headline_rank: ClassVar[int | None] = None
     selecting_options: ClassVar[frozenset[str]] = frozenset()
+    from_embeddings: ClassVar[bool] = False
 
     @classmethod
     def from_config(cls, config: RunConfig, **options: Any) -> Self:
@@ -218,7 +221,7 @@ class PredictionProtocol(BaseProtocol):
     """A protocol that predicts the test recordings of a task; `scoring/` turns its predictions into scores.
 
     Attributes:
-        runs_in_parallel: Each variant is enough work to be sent to a worker process of its own.
+        runs_in_parallel: Each variant is so much work that its cells are announced, with their time, and sent to workers in any run.
     """
 
     runs_in_parallel: ClassVar[bool] = False

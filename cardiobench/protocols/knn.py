@@ -57,6 +57,7 @@ class NearestNeighbours(PredictionProtocol):
     profile: Literal["default"] = "default"
 
     name = "knn"
+    from_embeddings = True
     headline_rank = 5
 
     def __post_init__(self) -> None:

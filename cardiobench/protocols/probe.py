@@ -67,6 +67,7 @@ class LinearProbe(PredictionProtocol):
     profile: Literal["default"] = "default"
 
     name = "probe"
+    from_embeddings = True
     headline_rank = 1
 
     def __post_init__(self) -> None:

@@ -21,10 +21,11 @@ from cardiobench.results.paths import folder_name, result_path
 from cardiobench.results.provenance import stamp
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner.answered import save_answered
-from cardiobench.runner.cell import KEY_DIGITS, SCORED, AnalysisCell, load_or_compute
+from cardiobench.runner.cell import KEY_DIGITS, SCORED, AnalysisCell
 from cardiobench.runner.context import RunContext
 from cardiobench.runner.encode import encode_missing
 from cardiobench.runner.evaluate import answer_recordings
+from cardiobench.runner.parallel import compute_apart, settle
 from cardiobench.runner.plan import DatasetPlan, plan_dataset
 from cardiobench.runner.references import first_patients, limited_references
 
@@ -36,7 +37,7 @@ def analyze_model(
     unreadable: Mapping[str, frozenset[str]],
     context: RunContext,
 ) -> list[AnalysisCell]:
-    """Run all analyses of one model, a subject at a time; perturbed recordings are encoded first.
+    """Run all analyses of one model, in parallel where embeddings are enough; perturbed recordings are encoded first.
 
     Args:
         model: Loaded.
@@ -48,19 +49,23 @@ def analyze_model(
     Returns:
         The cells that the model took part in, for comparisons between models; empty on all processes but the main one.
     """
-    done: list[AnalysisCell] = []
+    cells: list[AnalysisCell] = []
     for protocol, subject, members, changed in plan_subjects(model, protocols, plans, context):
         perturbed: dict[tuple[str, str], DatasetPlan] = {}
         lost = {task.dataset: unreadable[task.dataset] for task in members}
         for name, jobs in changed.items():
             lost[name] |= encode_missing(model, jobs, context, clean=plans[name])
             perturbed |= {(name, perturbation.key): plan for perturbation, plan in jobs.items()}
-        cell = AnalysisCell(model, protocol, context.config, subject, members, plans, perturbed, lost)
-        if context.accelerator.is_main_process and (record := load_or_compute(cell, run_analysis, context)):
-            done.append(cell)
-            for one in cell.scores(record):
-                context.summary.add(ScoreResult.load(one.path), earlier=context.summary.is_earlier(record))
-        context.accelerator.wait_for_everyone()
+        cells.append(AnalysisCell(model, protocol, context.config, subject, members, plans, perturbed, lost))
+    done: list[AnalysisCell] = []
+    if context.accelerator.is_main_process:
+        outcomes = compute_apart(cells, run_analysis, context, f"analyses of {model.name}")
+        for n, cell in enumerate(cells):
+            if record := settle(cell, outcomes.get(n), run_analysis, context):
+                done.append(cell)
+                for one in cell.scores(record):
+                    context.summary.add(ScoreResult.load(one.path), earlier=context.summary.is_earlier(record))
+    context.accelerator.wait_for_everyone()
     return done
 
 

@@ -1,7 +1,7 @@
 """The cells of a run: one model under one protocol on one task or subject; each has a key, a path and one saved record."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +20,7 @@ from cardiobench.data.prompts import prompt_files
 from cardiobench.data.references_file import reference_facts
 from cardiobench.data.spec import Task
 from cardiobench.data.task_facts import task_facts
+from cardiobench.embeddings.store import EmbeddingStore
 from cardiobench.metrics.load import formula_version
 from cardiobench.models.base import LoadedModel
 from cardiobench.protocols.analysis import AnalysisProtocol, Perturbation
@@ -71,6 +72,11 @@ class BaseCell(ABC, Generic[Result]):
     @abstractmethod
     def inputs(self) -> Mapping[str, Any]:
         """Return the inputs of the record besides the code, the tasks and the settings shared by all cells."""
+
+    @property
+    def stores(self) -> Sequence[EmbeddingStore]:
+        """Stores that the cell reads embeddings from."""
+        return ()
 
     @abstractmethod
     def load_cached(self) -> Result | None:
@@ -213,6 +219,11 @@ class Cell(TaskCell):
         """The variant as the result is called: that of the protocol, and the conditions."""
         return ".".join(filter(None, (self.variant, *(one.label for one in self.conditions))))
 
+    @property
+    def stores(self) -> Sequence[EmbeddingStore]:
+        """The store of the dataset."""
+        return (self.plan.store,)
+
     @cached_property
     def rows(self) -> pd.DataFrame:
         """The recordings that take part, the unreadable ones too."""
@@ -249,6 +260,11 @@ class AnalysisCell(BaseCell[AnalysisResult]):
     plans: Mapping[str, DatasetPlan]
     perturbed: Mapping[tuple[str, str], DatasetPlan]
     unreadable: Mapping[str, frozenset[str]]
+
+    @property
+    def stores(self) -> Sequence[EmbeddingStore]:
+        """The stores of the subject's datasets."""
+        return [self.plans[name].store for name in self.datasets]
 
     @property
     def datasets(self) -> dict[str, OpenDataset]:
@@ -326,10 +342,14 @@ def load_or_compute(
     return record
 
 
+def given(cell: BaseCell[Any]) -> set[str]:
+    """Return the targets of a cell that the model is told beside the recording, as the metadata baseline is told the age."""
+    return {task.target for task in cell.tasks} & set(getattr(cell.model.encoder, "given", ()))
+
+
 def check_not_given(cell: BaseCell[Any]) -> None:
-    """Refuse a task whose answer the model is told beside the recording, as the metadata baseline is told the age."""
-    told = {task.target for task in cell.tasks} & set(getattr(cell.model.encoder, "given", ()))
-    if told:
+    """Refuse a task whose answer the model is told."""
+    if told := given(cell):
         raise NotApplicable(f"{cell.model.name} is told the {', '.join(sorted(told))} that {cell.subject} asks for")
 
 

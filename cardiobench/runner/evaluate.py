@@ -17,11 +17,11 @@ from cardiobench.protocols.base import EnsembleProtocol, PredictionProtocol, Pro
 from cardiobench.protocols.cut import cut_by_validation
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner.answered import Answered, save_answered
-from cardiobench.runner.cell import Cell, FrameCell, TaskCell, load_or_compute
+from cardiobench.runner.cell import Cell, FrameCell, TaskCell
 from cardiobench.runner.context import RunContext
 from cardiobench.runner.frame_answers import answer_frames
 from cardiobench.runner.members import Members, Trained, answers_of, train_members
-from cardiobench.runner.parallel import applicable, run_parallel
+from cardiobench.runner.parallel import applicable, compute_apart, run_parallel, settle
 from cardiobench.runner.plan import DatasetPlan
 from cardiobench.runner.recent import RecentData
 from cardiobench.runner.references import join_references
@@ -61,13 +61,16 @@ def evaluate_cells(cells: Sequence[Cell], context: RunContext) -> None:
 
 
 def _evaluate_here(cells: Sequence[Cell], context: RunContext, trained: Trained) -> None:
+    kept, recent = applicable(cells, context), RecentData()
     in_parallel: dict[str, list[Cell]] = {}
-    recent = RecentData()
-    for cell in applicable(cells, context):
+    for cell in kept:
         if cell.protocol.runs_in_parallel:
             in_parallel.setdefault(cell.protocol.name, []).append(cell)
-        else:
-            load_or_compute(cell, lambda one: evaluate_cell(one, recent, trained.get(one.key)), context)
+    others = [cell for cell in kept if not cell.protocol.runs_in_parallel]
+    name = f"{cells[0].dataset.spec.name} with {cells[0].model.name}" if cells else ""
+    outcomes = compute_apart(others, evaluate_cell, context, name)
+    for n, cell in enumerate(others):
+        settle(cell, outcomes.get(n), lambda one: evaluate_cell(one, recent, trained.get(one.key)), context)
     recent.clear()
     for group in in_parallel.values():
         run_parallel(group, evaluate_cell, context)

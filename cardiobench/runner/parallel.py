@@ -11,14 +11,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
 from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import CardioBenchError, NotApplicable
+from cardiobench.core.memory import memory_limit
+from cardiobench.embeddings.store import PROCESSES_HERE
 from cardiobench.models.base import Encoder, LoadedModel
 from cardiobench.results.score_result import ScoreResult
-from cardiobench.runner.cell import Cell, not_applicable
+from cardiobench.runner.cell import BaseCell, Cell, Result, given, load_or_compute, not_applicable
 from cardiobench.runner.context import RunContext
 from cardiobench.runner.eta import (
     DurationEstimator,
@@ -29,7 +32,13 @@ from cardiobench.runner.eta import (
     variants_of_run,
 )
 
-Evaluate = Callable[[Cell], tuple[ScoreResult, list[Path]]]
+Evaluate = Callable[[Any], tuple[Any, Sequence[Path]]]
+MEMORY_SHARE = 0.8
+WORKER_BYTES = 500_000_000  # Libraries, tables and results of a worker.
+COPIES = 3  # Embeddings, their pooled vectors, and what a protocol makes of them.
+WORTH_WORKERS = (
+    50_000_000  # Bytes of embeddings below which workers take longer to start than to work, unless they are asked for.
+)
 
 
 def run_parallel(cells: Sequence[Cell], evaluate: Evaluate, context: RunContext) -> None:
@@ -79,6 +88,8 @@ def run_parallel(cells: Sequence[Cell], evaluate: Evaluate, context: RunContext)
                 console.print(f"  {line}")
         with console.progress(dataset, len(todo), doing="evaluating") as advance:
             for outcome in dispatch([cells[n] for n in todo], evaluate, config):
+                if outcome.error:
+                    raise outcome.error
                 outcomes[todo[outcome.index]] = outcome
                 first_known = not durations
                 if outcome.result:
@@ -112,11 +123,12 @@ class EncoderFacts:
     modalities: tuple[str, ...]
     dim: int
     pooling: str
+    frame_wise: bool
 
 
 def without_network(model: LoadedModel) -> LoadedModel:
     """Return a model whose encoder is its facts alone, to be sent to workers."""
-    facts = EncoderFacts(model.name, model.revision, model.modalities, model.dim, model.pooling)
+    facts = EncoderFacts(model.name, model.revision, model.modalities, model.dim, model.pooling, model.frame_wise)
     return replace(model, encoder=cast(Encoder, facts))
 
 
@@ -125,35 +137,118 @@ class CellOutcome:
     """The outcome of one cell.
 
     Attributes:
-        index: Index of the cell among those dispatched.
-        result: None where the protocol does not apply.
-        files: Written.
-        reason: Reason why it does not apply; empty otherwise.
+        index: Position of the cell among those dispatched.
+        result: Its record; None where the protocol does not apply, or the cell failed.
+        files: Files that were written.
+        reason: Reason why the protocol does not apply; empty otherwise.
+        error: Error that ends the run; None if there is none.
     """
 
     index: int
-    result: ScoreResult | None
-    files: list[Path]
-    reason: str
+    result: Any
+    files: Sequence[Path]
+    reason: str = ""
+    error: CardioBenchError | None = None
 
 
-def run_one(index: int, cell: Cell, evaluate: Evaluate) -> CellOutcome:
+def run_one(index: int, cell: BaseCell[Any], evaluate: Evaluate) -> CellOutcome:
     """Evaluate a cell on one core."""
-    from threadpoolctl import threadpool_limits
-
     try:
-        with threadpool_limits(1):
-            result, files = evaluate(cell)
+        result, files = on_one_core(evaluate, cell)
     except NotApplicable as error:
         return CellOutcome(index, None, [], str(error))
-    return CellOutcome(index, result, files, "")
+    except CardioBenchError as error:
+        return CellOutcome(index, None, [], error=error)
+    return CellOutcome(index, result, files)
+
+
+def on_one_core(evaluate: Evaluate, cell: BaseCell[Any]) -> Any:
+    """Evaluate a cell with one thread of the mathematical libraries, whose number changes the last bits."""
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1):
+        return evaluate(cell)
 
 
 def n_jobs(config: RunConfig) -> int:
-    """Return the number of cells at a time."""
+    """Return the number of cells at a time: the cores of this job, divided among the processes that were launched here."""
     import joblib
 
-    return config.jobs or joblib.cpu_count()
+    return config.jobs or max(1, joblib.cpu_count() // launched_here())
+
+
+def launched_here() -> int:
+    """Return how many processes of this run share the machine."""
+    return int(os.environ.get(PROCESSES_HERE) or 1)
+
+
+def compute_apart(
+    cells: Sequence[BaseCell[Any]], compute: Evaluate, context: RunContext, name: str
+) -> dict[int, CellOutcome]:
+    """Compute those cells in worker processes that need stored embeddings alone and are not kept from an earlier run.
+
+    Args:
+        cells: Cells of one model.
+        compute: Function that makes and saves the record of a cell.
+        context: Run context.
+        name: Name of what they belong to, for the progress bar.
+
+    Returns:
+        Position -> outcome; nothing where one process does it as well. Up to the first cell that fails all are there.
+    """
+    config = context.config
+    apart = [n for n, cell in enumerate(cells) if cell.protocol.from_embeddings and not given(cell)]
+    todo = [n for n in apart if config.overwrite or not cells[n].load_cached()]
+    sizes = [stored_bytes(cells[n]) for n in todo]
+    jobs = min(n_jobs(config), jobs_by_memory(max(sizes, default=0)), len(todo))
+    chosen = config.jobs is not None or config.backend != "loky"
+    if (jobs < 2 and config.backend == "loky") or not todo or not (chosen or sum(sizes) >= WORTH_WORKERS):
+        return {}
+    outcomes: dict[int, CellOutcome] = {}
+    failed = len(cells)
+    with (
+        backend(config.backend, jobs, len(todo)),
+        context.console.progress(name, len(todo), doing="evaluating") as advance,
+    ):
+        for outcome in dispatch([cells[n] for n in todo], compute, config, jobs):
+            n = todo[outcome.index]
+            outcomes[n] = outcome
+            failed = min(failed, n) if outcome.error else failed
+            if all(earlier in outcomes for earlier in todo if earlier <= failed):
+                break  # The others would be thrown away, as one process does not begin them.
+            advance(1)
+    return outcomes
+
+
+def settle(
+    cell: BaseCell[Result], outcome: CellOutcome | None, compute: Evaluate, context: RunContext
+) -> Result | None:
+    """Add the record of a cell to the summary: that of a worker, the saved one, or the one that is computed here and now.
+
+    Raises:
+        CardioBenchError: The cell failed.
+    """
+    if outcome is None:
+        return load_or_compute(
+            cell, partial(on_one_core, compute) if cell.protocol.from_embeddings else compute, context
+        )
+    if outcome.error:
+        raise outcome.error
+    if outcome.result is None:
+        not_applicable(cell, outcome.reason, context)
+    else:
+        context.summary.add(outcome.result, outcome.files)
+    return outcome.result
+
+
+def stored_bytes(cell: BaseCell[Any]) -> int:
+    """Return the size of the stores of embeddings that a cell reads from."""
+    return sum(file.stat().st_size for store in cell.stores for file in store.folder.glob("*.arrow"))
+
+
+def jobs_by_memory(size: int) -> int:
+    """Return how many workers may hold embeddings of a size, with what is computed from them, at a time."""
+    return max(1, int(MEMORY_SHARE * memory_limit()) // launched_here() // (WORKER_BYTES + COPIES * size))
 
 
 def _collect(
@@ -172,12 +267,21 @@ def _collect(
             context.summary.add(result, outcomes[n].files)
 
 
-def dispatch(cells: Sequence[Cell], evaluate: Evaluate, config: RunConfig) -> Iterator[CellOutcome]:
-    """Evaluate all cells on the `backend` that is open; yields outcomes as they come, in any order."""
+def dispatch(
+    cells: Sequence[BaseCell[Any]], evaluate: Evaluate, config: RunConfig, jobs: int | None = None
+) -> Iterator[CellOutcome]:
+    """Evaluate all cells on the `backend` that is open; yields outcomes as they come, in any order.
+
+    Args:
+        cells: Cells of one model.
+        evaluate: Function that makes and saves the record of one cell.
+        config: Settings of the run.
+        jobs: Cells at a time on this machine; None for `n_jobs`.
+    """
     import joblib
 
     cells = [replace(cell, model=without_network(cell.model)) for cell in cells]
-    if min(n_jobs(config), len(cells)) <= 1 and config.backend == "loky":
+    if min(jobs or n_jobs(config), len(cells)) <= 1 and config.backend == "loky":
         yield from (run_one(index, cell, evaluate) for index, cell in enumerate(cells))
         return
     with warnings.catch_warnings():

@@ -1,6 +1,7 @@
 """Cells shipped to workers: the same bits everywhere, only the missing ones made again, and what they will cost said before."""
 
 import importlib.util
+import json
 import os
 import signal
 from concurrent.futures import BrokenExecutor
@@ -14,6 +15,7 @@ from cardiobench.core.config import RunConfig
 from cardiobench.core.console import Console
 from cardiobench.core.errors import CardioBenchError
 from cardiobench.core.extensions import Extension
+from cardiobench.protocols import list_protocols, protocol_class
 from cardiobench.results.paths import predictions_path
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner import evaluate, parallel
@@ -21,6 +23,8 @@ from cardiobench.runner.eta import DurationEstimator, format_seconds
 from cardiobench.runner.run import run
 from tests.results.test_formatting import result as made_up
 from tests.runner.shipped import Shipped
+
+WORKERS = [("loky", "joblib"), ("dask", "distributed"), ("ray", "ray")]
 
 
 @pytest.fixture(scope="module")
@@ -106,7 +110,7 @@ def alone():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("backend", "package"), [("loky", "joblib"), ("dask", "distributed"), ("ray", "ray")])
+@pytest.mark.parametrize(("backend", "package"), WORKERS)
 def test_workers_of_every_kind_come_to_the_same_bits(config, alone, backend, package):
     if importlib.util.find_spec(package) is None:
         pytest.skip(f"the optional package '{package}' is not installed: make test-cluster")
@@ -117,6 +121,44 @@ def test_workers_of_every_kind_come_to_the_same_bits(config, alone, backend, pac
     outcome = run(shipped)
     assert outcome.exit_code == 0 and len(outcome.results) == 2
     assert numbers(shipped) == alone
+
+
+def records(folder):
+    """Everything that a run came to, but for dates, durations and the checksums that cover them."""
+    found = {}
+    for path in sorted(folder.glob("*/*/*/*.json")):
+        record = json.loads(path.read_text("utf-8"))
+        found[str(path.relative_to(folder))] = {name: record[name] for name in record if name not in ("stamp", "seal")}
+    for path in sorted(folder.glob("*/*/*/*.predictions.parquet")):
+        found[str(path.relative_to(folder))] = pd.read_parquet(path).to_csv(float_format="%.17g")
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("backend", "package"), WORKERS)
+def test_every_protocol_that_needs_embeddings_alone_comes_to_the_same_bits_in_workers(
+    tmp_path, cache, backend, package
+):
+    if importlib.util.find_spec(package) is None:
+        pytest.skip(f"the optional package '{package}' is not installed: make test-cluster")
+    protocols = tuple(name for name in list_protocols() if protocol_class(name).from_embeddings)
+    config = RunConfig(
+        models=("cardiobench/ecg-morphology",),
+        tasks=("ptb_xl_sample/cd",),
+        protocols=protocols,
+        limit=60,
+        output_dir=tmp_path / "alone",
+        cache_dir=cache,
+        resamples=50,
+        workers=0,
+        jobs=1,
+    )
+    alone = run(config)
+    apart = run(replace(config, output_dir=tmp_path / "apart", backend=backend, jobs=2))
+    assert records(tmp_path / "alone") == records(tmp_path / "apart")
+    assert {"probe", "knn"} <= {result.protocol for result in alone.results}
+    assert [one.task for one in alone.results] == [one.task for one in apart.results], "the order of one process"
+    assert alone.not_applicable == apart.not_applicable
 
 
 @pytest.mark.slow
@@ -136,6 +178,18 @@ def test_a_dask_cluster_of_this_machine_has_a_worker_for_each_job():
     for jobs, cells, workers in ((3, 5, 3), (3, 2, 2)):
         with parallel.backend("dask", jobs, cells), distributed.get_client() as client:
             assert len(client.run(os.getpid)) == workers
+
+
+def test_memory_and_launched_processes_bound_the_workers(monkeypatch):
+    monkeypatch.setattr(parallel, "memory_limit", lambda: 10_000_000_000)
+    monkeypatch.delenv("LOCAL_WORLD_SIZE", raising=False)
+    assert parallel.jobs_by_memory(1_000_000_000) == 2, "8 GB, of which a worker takes 0.5 and three times 1"
+    assert parallel.jobs_by_memory(100_000_000_000) == 1
+    monkeypatch.setattr(joblib, "cpu_count", lambda: 8)
+    assert parallel.n_jobs(RunConfig(models=("a/b",))) == 8
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "4")
+    assert parallel.n_jobs(RunConfig(models=("a/b",))) == 2
+    assert parallel.n_jobs(RunConfig(models=("a/b",), jobs=3)) == 3
 
 
 @pytest.mark.slow

@@ -88,6 +88,7 @@ class Confound(AnalysisProtocol):
     most: PositiveInt = 1000
 
     name = "confound"
+    from_embeddings = True
 
     def subjects(self, tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
         """Return each label across its datasets, and each task whose dataset mixes several hospitals."""

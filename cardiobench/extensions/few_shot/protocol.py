@@ -47,6 +47,7 @@ class FewShot(AnalysisProtocol):
     penalty: Penalty = 0.1
 
     name = "few_shot"
+    from_embeddings = True
 
     def analyze(self, analysis: Analysis, encoder: Encoder) -> AnalysisOutput:
         """Return the curve over sizes, with an interval over draws and test patients, and the probe on all patients."""

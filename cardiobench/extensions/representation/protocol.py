@@ -69,6 +69,7 @@ class Representation(AnalysisProtocol):
     profile: Literal["default", "paper"] = "default"
 
     name = "representation"
+    from_embeddings = True
 
     def subjects(self, tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
         """Return each label with its tasks across datasets."""

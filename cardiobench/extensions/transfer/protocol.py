@@ -35,6 +35,7 @@ class Transfer(AnalysisProtocol):
     """
 
     name = "transfer"
+    from_embeddings = True
 
     def subjects(self, tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
         """Return each label that two datasets or more have, with the same classes or unit."""
