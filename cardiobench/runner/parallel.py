@@ -138,7 +138,7 @@ class CellOutcome:
 
     Attributes:
         index: Position of the cell among those dispatched.
-        result: Its record; None where the protocol does not apply, or the cell failed.
+        result: Record of the cell; None where the protocol does not apply, or the cell failed.
         files: Files that were written.
         reason: Reason why the protocol does not apply; empty otherwise.
         error: Error that ends the run; None if there is none.
@@ -247,7 +247,7 @@ def stored_bytes(cell: BaseCell[Any]) -> int:
 
 
 def jobs_by_memory(size: int) -> int:
-    """Return how many workers may hold embeddings of a size, with what is computed from them, at a time."""
+    """Return the number of workers that may hold embeddings of a size and their copies at a time."""
     return max(1, int(MEMORY_SHARE * memory_limit()) // launched_here() // (WORKER_BYTES + COPIES * size))
 
 
