@@ -22,6 +22,7 @@ VERSION = 1
 """Version of how the rows of a file become vectors of recordings."""
 NOT_SEEN = f"{EMBEDDINGS}: how they were made was not seen"
 NO_ENCODER = f"{EMBEDDINGS}: there is no network here that could encode anything else"
+SEVERAL_VECTORS = "Give several rows an id: its tokens, frames or clips in order"
 SHARD = 256
 """Recordings that are stored together."""
 
@@ -105,6 +106,7 @@ def given_model(encoder: GivenEmbeddings, pooling: str | None = None) -> LoadedM
         loaded_by=EMBEDDINGS,
         preprocessing=encoder.preprocessing,
         warnings=encoder.warnings,
+        several_vectors=SEVERAL_VECTORS,
         setting="" if chosen == own else chosen,
         card=find_card(encoder.name),
         seen=encoder.seen,

@@ -148,6 +148,7 @@ class LoadedModel:
         custom: Identity of a user's own model: versions or digests of its code, and a digest of the values that it
             holds; () for any other model.
         given_revision: Revision as it was when the model was loaded; "" where it never changes.
+        several_vectors: Advice for a protocol that needs several vectors of a recording, where one is stored.
     """
 
     encoder: Encoder
@@ -162,6 +163,7 @@ class LoadedModel:
     code: tuple[type | Callable[..., Any], ...] = ()
     custom: tuple[str, ...] = ()
     given_revision: str = ""
+    several_vectors: str = "Give --pooling tokens for a network that has tokens"
     card: "ModelCard | None" = None
     seen: "Mapping[str, bool | None]" = field(default_factory=dict)
 

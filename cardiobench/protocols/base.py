@@ -32,6 +32,7 @@ class TaskData:
         embeddings: Embeddings in the order of `rows`.
         pooling: Pooling of the encoder (`Encoder.pooling`).
         prompts: Another prompt set than the dataset's own.
+        several_vectors: Advice where a recording has one vector and a protocol needs several (`LoadedModel.several_vectors`).
     """
 
     task: Task
@@ -39,6 +40,7 @@ class TaskData:
     embeddings: Embeddings
     pooling: str
     prompts: Path | None = None
+    several_vectors: str = ""
 
     @cached_property
     def features(self) -> np.ndarray:

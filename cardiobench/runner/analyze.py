@@ -187,7 +187,7 @@ def open_analysis(cell: AnalysisCell) -> Analysis:
         rows = rows if perturbation is None else perturbation.rows(rows)
         rows = rows[~rows["id"].isin(cell.unreadable.get(task.dataset, frozenset()))].reset_index(drop=True)
         embeddings = plan.store.load(rows["id"], rows["fingerprint"])
-        return TaskData(task, rows, embeddings, cell.model.pooling, cell.config.prompts)
+        return TaskData(task, rows, embeddings, cell.model.pooling, cell.config.prompts, cell.model.several_vectors)
 
     return Analysis(
         cell.subject,

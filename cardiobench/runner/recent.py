@@ -20,7 +20,10 @@ class RecentData:
         if self._data is None or self._data.task != cell.task or not self._data.rows.equals(rows):
             self.clear()
             embeddings = cell.plan.store.load(rows["id"], rows["fingerprint"])
-            self._data = TaskData(cell.task, rows, embeddings, cell.model.pooling, cell.config.prompts)
+            model = cell.model
+            self._data = TaskData(
+                cell.task, rows, embeddings, model.pooling, cell.config.prompts, model.several_vectors
+            )
         return self._data
 
     def clear(self) -> None:

@@ -10,19 +10,22 @@ import pytest
 
 from cardiobench.data import catalog
 
-BLOCK = re.compile(r"```(bash|python)\n(.*?)```", re.DOTALL)
+BLOCK = re.compile(r"(?:<!-- write: (\S+) -->\n)?```(bash|python)\n(.*?)```", re.DOTALL)
 
 
-def blocks(page: Path) -> list[tuple[str, str]]:
-    """Return the blocks of a page that are meant to be run: (language, code); `text` blocks are not."""
-    return [(language, code) for language, code in BLOCK.findall(page.read_text(encoding="utf-8"))]
+def blocks(page: Path) -> list[tuple[str, str, str]]:
+    """Return the blocks of a page that are meant to be saved or run: (file, language, code); `text` blocks are not."""
+    return BLOCK.findall(page.read_text(encoding="utf-8"))
 
 
 def run_page(page: Path, folder: Path) -> list[str]:
-    """Run the blocks of a page in order in a folder; return what each printed."""
+    """Save the blocks of a page that are files, and run the others, in order in a folder; return what each printed."""
     done = []
     env = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
-    for language, code in blocks(page):
+    for file, language, code in blocks(page):
+        if file:
+            (folder / file).write_text(code, encoding="utf-8")
+            continue
         if "make demo" in code:  # A make target of its own, which CI runs.
             continue
         code = code.replace("cardiobench ", f"{sys.executable} -m cardiobench.cli ") if language == "bash" else code
@@ -33,19 +36,22 @@ def run_page(page: Path, folder: Path) -> list[str]:
     return done
 
 
-@pytest.mark.slow
-def test_the_first_hour_runs_as_it_stands(root, tmp_path):
-    done = run_page(root / "docs" / "first_hour.md", tmp_path)
-    assert len(done) == 5
-    assert "collapsed" in done[2], "the constant answer is told from a model"
-    assert (tmp_path / "twin").is_dir()
+# Page -> number of blocks that are run, what one of them prints, and a file that is there at the end.
+TUTORIALS = {
+    "first_hour": (5, 2, "collapsed", "twin"),  # The constant answer is told from a model.
+    "my_model": (4, 1, "lab/mine", "results/report.html"),
+    "my_recordings": (4, 3, "my_hospital/block", "my_datasets/my_hospital/splits.csv"),
+    "my_predictions": (6, 3, "theirs", "exported.parquet"),
+}
 
 
 @pytest.mark.slow
-def test_the_page_of_ones_own_recordings_runs_as_it_stands(root, tmp_path):
-    done = run_page(root / "docs" / "my_recordings.md", tmp_path)
-    assert len(done) == 4 and "my_hospital/block" in done[3]
-    assert (tmp_path / "my_datasets" / "my_hospital" / "splits.csv").is_file()
+@pytest.mark.parametrize("name", TUTORIALS)
+def test_a_page_of_the_first_hour_runs_as_it_stands(root, tmp_path, name):
+    count, position, printed, file = TUTORIALS[name]
+    done = run_page(root / "docs" / f"{name}.md", tmp_path)
+    assert len(done) == count and printed in done[position]
+    assert (tmp_path / file).exists()
 
 
 def test_every_page_is_in_the_contents(root):

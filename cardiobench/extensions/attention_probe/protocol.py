@@ -57,8 +57,8 @@ class AttentionProbe(AttentionRecipe, EnsembleProtocol):
         check_learnable(data, "an attention probe")
         if np.diff(data.embeddings.offsets).max() == 1:
             raise NotApplicable(
-                f"the model gives one vector per recording of {data.task.name}, which leaves nothing to attend to. "
-                "Give --pooling tokens for a network that has tokens"
+                f"there is one vector per recording of {data.task.name}, which leaves nothing to attend to. "
+                f"{data.several_vectors}".rstrip()
             )
         from cardiobench.protocols.attention.training import AttentionTraining
 

@@ -1,5 +1,6 @@
 """Attention probe: against its definition, where a label is local in time or space and where it is not, seeds, refusals."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -8,6 +9,8 @@ import pytest
 import torch
 from sklearn.metrics import roc_auc_score
 
+import cardiobench
+from cardiobench.cli.main import main
 from cardiobench.core.errors import CardioBenchError, NotApplicable
 from cardiobench.data.media.types import Clip
 from cardiobench.data.phantom.ecg import EcgTruth, ecg_signal
@@ -235,6 +238,19 @@ def test_the_score_of_every_seed_is_in_the_result():
 def test_one_vector_per_recording_is_refused(binary):  # noqa: F811
     with pytest.raises(NotApplicable, match="leaves nothing to attend to"):
         QUICK.predict(binary, None, "")
+
+
+@pytest.mark.parametrize(("given", "advice"), [(False, "--pooling tokens"), (True, "several rows an id")])
+def test_who_brings_one_vector_per_recording_is_told_how_to_bring_several(given, advice, tmp_path, capsys):
+    refs = cardiobench.load_references("ptb_xl_sample/cd")
+    refs[["id"]].assign(v0=1.0, v1=2.0).to_csv(tmp_path / "one.csv", index=False)
+    model = ["--embeddings", str(tmp_path / "one.csv")] if given else ["--model", "cardiobench/constant"]
+    folders = ["--output-dir", str(tmp_path / "out"), "--cache-dir", str(tmp_path / "cache")]
+    line = ["eval", *model, "--tasks", "ptb_xl_sample/cd", "--protocols", "attention_probe", "--workers", "0", "--json"]
+    main([*line, *folders])
+    (refused,) = json.loads(capsys.readouterr().out)["not_applicable"]
+    assert "leaves nothing to attend to" in refused["reason"] and advice in refused["reason"]
+    assert ("--pooling" in refused["reason"]) is not given
 
 
 def test_a_device_that_is_not_there_is_named():
