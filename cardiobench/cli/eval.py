@@ -86,7 +86,7 @@ def read_settings(arguments: argparse.Namespace) -> RunConfig | ScoreConfig:
             )
         return make_config(ScoreConfig, values, flags=True)
     config = make_config(RunConfig, values, flags=True)
-    if not config.models and config.embeddings is None:
+    if not config.models and config.embeddings is None and not (config.protocols or config.suite):
         raise BadConfig(
             "--model is missing (or --embeddings FILE --tasks TASK, --predictions FILE --task TASK, or --list)"
         )

@@ -42,6 +42,7 @@ class Extension:
         conditions: Name of a condition (`--condition NAME[=VALUE]`) -> module with `VERSION`, which is part of the key of a
             result; `check(config, value)`, called before any work to refuse settings; `applies(task, value)`; and
             `apply(cell, data, output, value)`, which returns the answers of a cell under the condition.
+        cards: Package whose files `<org>__<model>.md` are model cards.
         tasks: Sequence of tasks put together from several datasets, named `<modality>/<target>`; their members are the
             tasks of datasets with the same target and classes.
         after_model: `f(cells, context)`, called on the main process when the cells of a model are finished, in a share of a job
@@ -64,6 +65,7 @@ class Extension:
     anchors: str = ""
     conditions: Mapping[str, str] = field(default_factory=dict)
     suites: str = ""
+    cards: str = ""
     tasks: str = ""
     after_model: str = ""
     demos: Mapping[str, str] = field(default_factory=dict)

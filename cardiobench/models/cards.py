@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 from pydantic import TypeAdapter, ValidationError
 
-from cardiobench.core import plugins
+from cardiobench.core import extensions, plugins
 from cardiobench.core.errors import BadModel
 from cardiobench.core.registry import unknown_name
 
@@ -161,7 +161,8 @@ def _loader(text: str) -> Any:
 
 
 def _cards() -> Mapping[str, ModelCard]:
-    return _cards_in(plugins.folders("model_cards"))
+    brought = [Path(next(iter(package.__path__))) for package in extensions.hooks("cards")]
+    return _cards_in((*plugins.folders("model_cards"), *brought))
 
 
 @cache

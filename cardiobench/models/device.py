@@ -4,10 +4,28 @@ from typing import Any
 
 import torch
 
+from cardiobench.core.errors import CardioBenchError
+
 
 def name_of(device: torch.device) -> str:
     """Return a device's name: its type and, on a GPU, the model of the GPU."""
     return f"cuda: {torch.cuda.get_device_name(device)}" if device.type == "cuda" else device.type
+
+
+def training_device(wanted: str, option: str) -> torch.device:
+    """Return the device of a training: "auto" is a GPU where there is one.
+
+    Args:
+        wanted: "auto", "cpu" or "cuda".
+        option: Name of the option that says so, for messages.
+
+    Raises:
+        CardioBenchError: There is no GPU, and one is asked for.
+    """
+    gpu = torch.cuda.is_available()
+    if wanted == "cuda" and not gpu:
+        raise CardioBenchError(f"{option} is cuda, and there is no GPU that PyTorch can use. Leave the option out.")
+    return torch.device(("cuda" if gpu else "cpu") if wanted == "auto" else wanted)
 
 
 def to_device(network: torch.nn.Module, device: torch.device) -> torch.nn.Module:

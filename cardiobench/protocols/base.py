@@ -31,6 +31,7 @@ class TaskData:
         rows: Id, patient_id, split and the columns of the dataset; one row per recording.
         embeddings: Embeddings in the order of `rows`.
         pooling: Pooling of the encoder (`Encoder.pooling`).
+        work: Folder for what a training keeps between runs, named by everything that can change its weights; None for none.
         prompts: Another prompt set than the dataset's own.
         several_vectors: Advice where a recording has one vector and a protocol needs several (`LoadedModel.several_vectors`).
     """
@@ -41,6 +42,7 @@ class TaskData:
     pooling: str
     prompts: Path | None = None
     several_vectors: str = ""
+    work: Path | None = None
 
     @cached_property
     def features(self) -> np.ndarray:
@@ -143,6 +145,9 @@ class BaseProtocol(ABC):
         gives: The same in words, after "answers".
         headline_rank: Rank among the protocols of a task where a page has room for the result of one, lowest first; None
             ranks after every number.
+        keeps_training: Whether a cell has a folder for checkpoints (`TaskData.work`).
+        reference: What the models of other protocols are compared with where a result of this one is beside theirs, in words;
+            empty for a protocol that is no reference.
         selecting_options: Options that only choose which variants are run, and change no result of any of them.
         from_embeddings: Whether stored embeddings and the facts of the encoder are all that it needs of a model, so that its
             cells can be computed in worker processes, on one core each.
@@ -153,8 +158,10 @@ class BaseProtocol(ABC):
     forms: ClassVar[tuple[str, ...]] = ("number", "class", "labels")
     gives: ClassVar[str] = "with a number, a class or labels per recording"
     headline_rank: ClassVar[int | None] = None
+    keeps_training: ClassVar[bool] = False
     selecting_options: ClassVar[frozenset[str]] = frozenset()
     from_embeddings: ClassVar[bool] = False
+    reference: ClassVar[str] = ""
 
     @classmethod
     def from_config(cls, config: RunConfig, **options: Any) -> Self:
@@ -170,6 +177,17 @@ class BaseProtocol(ABC):
     def settings(cls, config: RunConfig) -> dict[str, Any]:
         """Return the options that the settings of a run decide; by default none."""
         return {}
+
+    def own_models(self, tasks: Sequence[Task], models: Sequence[str]) -> tuple[str, ...]:
+        """Return the models that the protocol adds to those of a run; none for a protocol that evaluates any model.
+
+        The encoder of such a model names the protocol in `trained_by`, and the two are only run with each other.
+
+        Args:
+            tasks: Tasks of the run.
+            models: Models that the settings name.
+        """
+        return ()
 
     def get_params(self) -> dict[str, Any]:
         """Return all options with their values, as stamped into results."""
@@ -315,7 +333,7 @@ class EnsembleProtocol(PredictionProtocol):
         """Number of members."""
 
     @abstractmethod
-    def prepare(self, data: TaskData) -> Any:
+    def prepare(self, data: TaskData, encoder: Encoder) -> Any:
         """Return the shared training data of all members.
 
         Raises:
@@ -336,7 +354,7 @@ class EnsembleProtocol(PredictionProtocol):
 
     def predict(self, data: TaskData, encoder: Encoder, variant: str) -> ProtocolOutput:
         """Predict the test rows by members that are all trained here."""
-        prepared = self.prepare(data)
+        prepared = self.prepare(data, encoder)
         return self.combine(data, [self.train(prepared, member) for member in range(self.members)])
 
 

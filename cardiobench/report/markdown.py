@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from cardiobench.core.io import write_text
-from cardiobench.report import costs, poolings, probe_gain, ranks, task_means
+from cardiobench.report import beside_references, costs, poolings, probe_gain, ranks, task_means
 from cardiobench.report.overview import find_task
 from cardiobench.report.page import naming
 from cardiobench.report.plots.draw import ReportFigures, draw_report
@@ -53,6 +53,7 @@ def write_markdown(collection: Collection, out: Path, *, figures: ReportFigures 
         GENERATED + tables.markdown(generated) if generated else "",
         task_means.markdown(collection.entries),
         ranks.markdown(collection.entries),
+        beside_references.markdown(collection.entries),
         probe_gain.markdown(collection.results),
         poolings.markdown(collection.results),
         costs.markdown(collection.results),

@@ -39,6 +39,8 @@ from cardiobench.runner.plan import DatasetPlan, TaskPlan
 from cardiobench.scoring.metrics import metrics_of, narrow_metrics
 
 KEY_DIGITS = 16
+NOT_TRAINED_BY = ("code", "prompts", "resamples", "metrics")
+"""Facts of a record that no weight depends on."""
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 SCORED = "scored"
 """Option of an analysis: (task, variant) of each result that was scored beside it."""
@@ -111,10 +113,21 @@ class BaseCell(ABC, Generic[Result]):
         """Return the cell's part of the stamp: key and versions of the components."""
         return {"key": self.key, "code": self.code}
 
+    @property
+    def work(self) -> Path:
+        """Folder of what a training keeps between runs, named by everything that can change its weights."""
+        facts = {name: value for name, value in self._facts.items() if name not in NOT_TRAINED_BY}
+        facts["code"] = self.code["protocol"]
+        return self.config.cache_dir / "training" / sha256_of_json(facts)[:KEY_DIGITS]
+
     @cached_property
     def key(self) -> str:
         """Digest of everything that can change the record."""
-        facts = {
+        return sha256_of_json(self._facts)[:KEY_DIGITS]
+
+    @property
+    def _facts(self) -> dict[str, Any]:
+        return {
             "code": self.code,
             "tasks": [task_facts(task) for task in self.tasks],
             "options": self.protocol.get_params(),
@@ -127,7 +140,6 @@ class BaseCell(ABC, Generic[Result]):
             "resamples": self.config.resamples,
             **self.inputs(),
         }
-        return sha256_of_json(facts)[:KEY_DIGITS]
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,7 @@
 """The recordings of one cell, kept for the next one."""
 
+from dataclasses import replace
+
 import pandas as pd
 
 from cardiobench.protocols.base import TaskData
@@ -24,7 +26,7 @@ class RecentData:
             self._data = TaskData(
                 cell.task, rows, embeddings, model.pooling, cell.config.prompts, model.several_vectors
             )
-        return self._data
+        return replace(self._data, work=cell.work) if cell.protocol.keeps_training else self._data
 
     def clear(self) -> None:
         """Let the recordings go."""

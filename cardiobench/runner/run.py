@@ -38,6 +38,7 @@ from cardiobench.runner.encode import encode_missing
 from cardiobench.runner.evaluate import evaluate_cells, make_cells
 from cardiobench.runner.given_embeddings import check_given, only_given, read_given
 from cardiobench.runner.output_folder import check_writable, write_settings
+from cardiobench.runner.pairs import protocols_of, with_own_models
 from cardiobench.runner.plan import (
     DATASET_COLUMNS,
     dataset_rows,
@@ -195,6 +196,7 @@ def resolve(config: RunConfig, encoders: Mapping[str, Encoder] = MappingProxyTyp
         set_limit(config.max_recording_mb)
     protocols = make_protocols(config)
     tasks = resolve_tasks(config.tasks, config.profile, forms=extra_forms(p.name for p in protocols))
+    config = with_own_models(config, protocols, tasks)
     here, absent = open_datasets(tasks, config, need_media=not only_given(config, encoders))
     modalities = modalities_of(config.models, encoders)
     datasets, notes = real_or_quick(here, set().union(*modalities.values()), config)
@@ -297,7 +299,11 @@ def load_models(
                 if model.setting not in settings:
                     settings.add(model.setting)
                     loaded += 1
-                    yield profile.with_warning(model, variant), chosen, datasets
+                    yield (
+                        profile.with_warning(model, variant),
+                        protocols_of(model, chosen, request.tasks, context),
+                        datasets,
+                    )
         except BadModel as error:
             if len(config.models) == 1:
                 raise

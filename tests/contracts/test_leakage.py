@@ -53,6 +53,8 @@ def choices():
     for name in list_protocols():
         if not issubclass(protocol_class(name), PredictionProtocol):
             continue  # What an analysis learns is tested beside its other tests.
+        if protocol_class(name).own_models is not PredictionProtocol.own_models:
+            continue  # So is what a protocol learns that takes networks of its own alone, whose inputs are no toy vectors.
         small = quick_options(name)
         yield name, small
         for option, kind in option_types(name).items():

@@ -2,6 +2,7 @@
 
 import inspect
 import json
+from pathlib import Path
 
 import pytest
 import torch
@@ -9,6 +10,7 @@ import yaml
 
 from cardiobench import BaseEncoder
 from cardiobench.core.errors import BadModel, UnknownName
+from cardiobench.core.extensions import hooks
 from cardiobench.core.resources import folder
 from cardiobench.data.catalog import list_datasets, list_tasks, task
 from cardiobench.data.media import Ecg
@@ -18,7 +20,8 @@ from cardiobench.models.pooling import POOLINGS
 from cardiobench.models.registry import ADAPTERS, BY_FILES, NO_ADAPTER, adapter
 from cardiobench.testing import check_model
 
-PATHS = sorted(folder("model_cards").glob("*.md"))
+BROUGHT = sorted(path for one in hooks("cards") for path in Path(one.__file__).parent.glob("*.md"))
+PATHS = [*sorted(folder("model_cards").glob("*.md")), *BROUGHT]
 WITHOUT_WEIGHTS = [name for name in list_models() if not card(name).weights and card(name).adapter != NO_ADAPTER]
 WITH_WEIGHTS = [name for name in list_models() if card(name).weights]
 

@@ -12,6 +12,7 @@ from cardiobench.data.media import Clip
 from cardiobench.data.references import references_of
 from cardiobench.data.spec import VIEWS, Group, PromptGrid, Task
 from cardiobench.embeddings.store import Embeddings
+from cardiobench.models.load import load_model
 from cardiobench.protocols import list_protocols, protocol
 from cardiobench.protocols.analysis import Analysis, AnalysisProtocol
 from cardiobench.protocols.base import PredictionProtocol, TaskData
@@ -40,8 +41,11 @@ SMALL = {
         "records": 30,
         "map_settings": ((10, 0.1),),
     },
+    "scratch": {"network": "small", "epochs": 1, "seeds": 1},
     "confound": {"folds": 3, "inner": 2, "most": 60},
 }
+ENCODERS = {"scratch": lambda: load_model("cardiobench/scratch-small").encoder}
+"""Encoders of protocols that take networks of their own alone."""
 SLOW = ("cross_validation", "representation", "confound", "stress", "few_shot")
 ELSEWHERE = ("dense",)
 """Tried by whole runs, in `scoring`."""
@@ -96,7 +100,7 @@ def predictions(name: str) -> list:
             made.check(task)
             for variant in made.variants(task):
                 data = task_data(task)
-                output = made.predict(data, Texts(), variant)
+                output = made.predict(data, ENCODERS.get(name, Texts)(), variant)
                 found += [output.values, output.indices, *output.refits]
         except NotApplicable:
             continue

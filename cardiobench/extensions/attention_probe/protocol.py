@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.model_selection import GroupShuffleSplit
 
 from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import NotApplicable
+from cardiobench.models.base import Encoder
 from cardiobench.protocols.attention.recipe import AttentionRecipe
 from cardiobench.protocols.base import EnsembleProtocol, HeldOut, ProtocolOutput, TaskData
-from cardiobench.protocols.learnable import check_learnable, two_answers
+from cardiobench.protocols.learnable import check_learnable
+from cardiobench.protocols.training.split import fit_and_held
 
 if TYPE_CHECKING:
     from cardiobench.protocols.attention.training import AttentionTraining
@@ -47,7 +48,7 @@ class AttentionProbe(AttentionRecipe, EnsembleProtocol):
         """Number of trainings."""
         return self.seeds
 
-    def prepare(self, data: TaskData) -> "AttentionTraining":
+    def prepare(self, data: TaskData, encoder: Encoder) -> "AttentionTraining":
         """Return the shared data of all trainings: token scale, rows for fitting and rows for stopping.
 
         Raises:
@@ -100,17 +101,4 @@ class AttentionProbe(AttentionRecipe, EnsembleProtocol):
 
     def _split(self, data: TaskData) -> tuple[np.ndarray, np.ndarray]:
         """Return the indices to fit on and those that stop the training, no patient on both sides."""
-        train, validation = data.indices("train"), data.indices("validation")
-        unmeasured = np.isnan(data.labels.reshape(len(data.labels), -1)[validation]).all(axis=1)
-        if not unmeasured.all():
-            return train, validation[~unmeasured]
-        patients = data.patients[train]
-        if len(np.unique(patients)) < 2:
-            raise NotApplicable(
-                f"{data.task.name} has 1 patient to learn from here, and an attention probe needs 2 or more"
-            )
-        splitter = GroupShuffleSplit(1, test_size=0.2, random_state=self.seed)
-        ((fit, held),) = splitter.split(train, groups=patients)
-        if data.task.classes and not two_answers(data.labels[train[fit]]):
-            raise NotApplicable(f"{data.task.name} has too few patients of its rarer class to learn from here")
-        return train[fit], train[held]
+        return fit_and_held(data, self.seed, "an attention probe")

@@ -1,19 +1,17 @@
 """Training of attention over tokens: batches of stored tokens, AdamW, the epoch of the least validation loss."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import torch
-from scipy.special import expit, softmax
-from torch.nn import functional
 
-from cardiobench.core.errors import CardioBenchError, NotApplicable
-from cardiobench.models.device import name_of
+from cardiobench.core.errors import NotApplicable
+from cardiobench.models.device import name_of, training_device
 from cardiobench.protocols.attention.recipe import AttentionRecipe
 from cardiobench.protocols.base import TaskData
 from cardiobench.protocols.features import mean_and_std
+from cardiobench.protocols.training.objective import TrainingObjective, one_thread
 
 STEPS = 10
 """Fewest steps of an epoch: with one or two, as few recordings make of large batches, the weights would hardly move."""
@@ -74,21 +72,12 @@ class AttentionTraining:
 
     def __init__(self, data: TaskData, fit: np.ndarray, held: np.ndarray, recipe: AttentionRecipe):
         self.data, self.fit, self.held, self.recipe = data, fit, held, recipe
-        gpu = torch.cuda.is_available()
-        self.device = torch.device(("cuda" if gpu else "cpu") if recipe.device == "auto" else recipe.device)
-        if self.device.type == "cuda" and not gpu:
-            raise CardioBenchError(
-                f"{recipe.name}.device is cuda, and there is no GPU that PyTorch can use. Leave the option out."
-            )
+        self.device = training_device(recipe.device, f"{recipe.name}.device")
         rows = _token_rows(data.embeddings.offsets, fit)
         self.token_scale = [
             torch.from_numpy(numbers).float() for numbers in mean_and_std(data.embeddings.vectors, rows)
         ]
-        self.targets, self.center, self.scale = data.labels, 0.0, 1.0
-        if not data.task.classes:
-            self.center, self.scale = float(data.labels[fit].mean()), float(data.labels[fit].std()) or 1.0
-            self.targets = (data.labels - self.center) / self.scale
-        self.weights = self._class_weights()
+        self.objective = TrainingObjective(data, fit, balanced=recipe.class_weight is not None)
 
     def train(self, seed: int) -> tuple[AttentionPooling, dict[str, Any]]:
         """Train a probe.
@@ -102,7 +91,7 @@ class AttentionTraining:
         Raises:
             NotApplicable: the validation loss was never finite.
         """
-        with _one_thread():
+        with one_thread():
             return self._train(seed)
 
     def _train(self, seed: int) -> tuple[AttentionPooling, dict[str, Any]]:
@@ -145,11 +134,9 @@ class AttentionTraining:
     def predict(self, probe: AttentionPooling, rows: np.ndarray) -> np.ndarray:
         """Return numbers (n,) in the task's unit, or class probabilities (n, classes), float64."""
         batches = np.split(rows, range(self.recipe.batch_size, len(rows), self.recipe.batch_size))
-        with _one_thread():
+        with one_thread():
             outputs = np.concatenate([probe(*self._tokens(batch)).double().cpu().numpy() for batch in batches])
-        if not self.data.task.classes:
-            return outputs[:, 0] * self.scale + self.center
-        return expit(outputs) if self.data.task.rules.answer == "labels" else softmax(outputs, axis=1)
+        return self.objective.answers(outputs)
 
     @torch.no_grad()
     def _held_loss(self, probe: AttentionPooling) -> float:
@@ -160,27 +147,7 @@ class AttentionTraining:
         return total / len(self.held)
 
     def _loss(self, outputs: torch.Tensor, rows: np.ndarray) -> torch.Tensor:
-        """Return the mean loss over rows: squared error, cross-entropy, or that of each class whose label is known."""
-        targets = torch.as_tensor(self.targets[rows], device=self.device)
-        if not self.data.task.classes:
-            return functional.mse_loss(outputs[:, 0], targets.float())
-        if self.data.task.rules.answer == "labels":
-            known = ~targets.isnan()
-            losses = functional.binary_cross_entropy_with_logits(
-                outputs[known], targets[known].float(), reduction="sum"
-            )
-            return losses / max(int(known.sum()), 1)
-        losses = functional.cross_entropy(outputs, targets, reduction="none")
-        return losses.mean() if self.weights is None else (losses * self.weights[targets]).mean()
-
-    def _class_weights(self) -> torch.Tensor | None:
-        """Return the weight of each class, in inverse proportion to its share of the rows to fit; None for none."""
-        task = self.data.task
-        if self.recipe.class_weight is None or not task.classes or task.rules.answer == "labels":
-            return None
-        counts = np.bincount(self.targets[self.fit], minlength=len(task.classes))
-        present = np.count_nonzero(counts)
-        return self._tensor(np.where(counts, len(self.fit) / (present * np.maximum(counts, 1)), 1.0))
+        return self.objective.loss(outputs, rows)
 
     def _tokens(self, rows: np.ndarray) -> tuple[torch.Tensor, torch.Tensor]:
         """Return the tokens (N, T, dim) of rows, padded with zeros, and how many each has (N,)."""
@@ -188,20 +155,6 @@ class AttentionTraining:
         lengths = torch.tensor([len(part) for part in parts], device=self.device)
         tokens = torch.nn.utils.rnn.pad_sequence(parts, batch_first=True).to(self.device)
         return tokens.float(), lengths
-
-    def _tensor(self, numbers: np.ndarray) -> torch.Tensor:
-        return torch.as_tensor(numbers, dtype=torch.float32, device=self.device)
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """Compute on one thread: another number of them adds in another order."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
 
 
 def _token_rows(offsets: np.ndarray, rows: np.ndarray) -> np.ndarray:

@@ -8,6 +8,7 @@ from typing import Any
 from cardiobench.data import catalog
 from cardiobench.models.cards import ModelCard, find_card
 from cardiobench.report import costs, task_means
+from cardiobench.report.beside_references import beside_references
 from cardiobench.report.overview import MARKS, find_task, overview_tables
 from cardiobench.report.page import naming
 from cardiobench.report.plots.draw import ReportFigures, side_by_side
@@ -40,6 +41,7 @@ def page_content(
     several = [
         analysis_part(records, figures.of("side_by_side", name)) for name, records in side_by_side(collection).items()
     ]
+    beside = beside_references(collection.entries)
     return {
         "overview_tables": overview_tables(collection.entries),
         "mean_columns": task_means.COLUMNS,
@@ -57,7 +59,7 @@ def page_content(
             for name, entries in sorted(by_task.items())
         ],
         "models": [
-            model_part(name, entries, figures.of("model", name))
+            model_part(name, entries, figures.of("model", name), [one.text for one in beside if one.model == name])
             | {
                 "analyses": [
                     part | {"figures": (), "at_task": True} if record.subject in by_task else part
@@ -168,7 +170,9 @@ def _prediction(prediction: str | float | None) -> str | None:
     return f"{prediction:.2f}" if isinstance(prediction, float) else prediction
 
 
-def model_part(name: str, entries: Sequence[ResultEntry], figures: Sequence[SavedFigure]) -> dict[str, Any]:
+def model_part(
+    name: str, entries: Sequence[ResultEntry], figures: Sequence[SavedFigure], references: Sequence[str]
+) -> dict[str, Any]:
     """Return a model's part of the page, without its analyses."""
     results = [entry.result for entry in entries]
     card = find_card(name)
@@ -182,6 +186,7 @@ def model_part(name: str, entries: Sequence[ResultEntry], figures: Sequence[Save
         "stamp": naming.stamp_rows(results),
         "costs": costs.cost_rows(results),
         "cost_columns": costs.COLUMNS[1:],
+        "references": references,
         "covered": len({result.task for result in results}),
         "rows": [naming.score_row(entry) | {"task": entry.result.task} for entry in entries],
     }

@@ -1,0 +1,1 @@
+"""Model cards of the networks that are trained from nothing."""

@@ -1,0 +1,81 @@
+"""Recordings as the networks see them, stored like embeddings: decoded once, whatever the number of epochs and seeds."""
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+import torch
+
+from cardiobench.data.media.types import LEADS, Clip, Ecg, FrameSampling
+from cardiobench.models.cards import ModelCard
+from cardiobench.models.signal import resample
+
+COMPONENT = "inputs of scratch"
+VERSION = 1
+
+PIECES_A_SECOND = 4
+FRAMES, STRIDE, SIZE = 64, 2, 112
+
+
+class _Inputs:
+    """What both kinds of recordings share: nothing is encoded.
+
+    Attributes:
+        trained_by: Protocol that trains the network.
+    """
+
+    trained_by = "scratch"
+    pooling: Literal["mean"] = "mean"
+    revision = "1"
+    warnings: tuple[str, ...] = ()
+    no_text_reason = "a network that is trained from nothing has no text tower"
+
+    def __init__(self, card: ModelCard):
+        self.name = card.id
+        self.preprocessing: Mapping[str, Any] = card.preprocessing
+
+    def encode(self, parts: torch.Tensor) -> torch.Tensor:
+        """Return parts (N, ...) as vectors (N, values), as they are."""
+        return parts.flatten(1)
+
+    def to(self, device: torch.device) -> "_Inputs":
+        """Return itself."""
+        return self
+
+
+class SignalInputs(_Inputs):
+    """An ECG in millivolts at one rate, in pieces of a quarter of a second; what is left at the end is dropped."""
+
+    modalities = ("ecg",)
+    sampling = None
+
+    def __init__(self, card: ModelCard):
+        super().__init__(card)
+        self.rate = int(card.preprocessing["fs"])
+        self.piece = self.rate // PIECES_A_SECOND
+        self.dim = self.piece * len(LEADS)
+
+    def transform(self, recording: Ecg) -> torch.Tensor:
+        """Return pieces, (P, samples, 12); a value that is not a number becomes 0."""
+        signal = np.nan_to_num(np.asarray(recording.signal, dtype=np.float32), posinf=0.0, neginf=0.0)
+        signal = resample(signal, recording.fs, self.rate)
+        absent = max(self.piece - len(signal), 0)
+        signal = np.pad(signal, ((0, absent), (0, 0)))
+        count = len(signal) // self.piece
+        pieces = signal[: count * self.piece].reshape(count, self.piece, len(LEADS))
+        return torch.from_numpy(np.ascontiguousarray(pieces, dtype=np.float32))
+
+
+class FrameInputs(_Inputs):
+    """Grey frames of 112 x 112, every second of the first 128, as whole numbers that float16 holds exactly."""
+
+    modalities = ("echo",)
+    sampling = FrameSampling(count=FRAMES, stride=STRIDE, start="first")
+    stored_as = "float16"
+    dim = SIZE * SIZE
+
+    def transform(self, recording: Clip) -> torch.Tensor:
+        """Return frames, (T, 112, 112), 0 to 255."""
+        frames = torch.from_numpy(np.ascontiguousarray(recording.frames)).float().mean(-1)[:, None]
+        frames = torch.nn.functional.interpolate(frames, (SIZE, SIZE), mode="bilinear", antialias=True)
+        return frames[:, 0].round().clamp(0, 255)

@@ -1,0 +1,131 @@
+"""Scratch: a network that is trained from nothing on the training patients of a task."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from pydantic import PositiveInt
+
+from cardiobench.core.config import RunConfig
+from cardiobench.core.errors import NotApplicable
+from cardiobench.data import catalog
+from cardiobench.data.spec import Task
+from cardiobench.extensions.scratch.recipes import PREFIX, RECIPES, card_of, recipe_of
+from cardiobench.models.base import Encoder
+from cardiobench.protocols.base import EnsembleProtocol, HeldOut, ProtocolOutput, TaskData
+from cardiobench.protocols.learnable import check_learnable
+from cardiobench.protocols.training.split import fit_and_held
+
+if TYPE_CHECKING:
+    from cardiobench.extensions.scratch.training import ScratchTraining
+
+COMPONENT = "protocol scratch"
+VERSION = 1
+DEFAULT = {"ecg": "s4", "echo": "r2plus1d"}
+LEARNER = "a network trained from scratch"
+
+
+@dataclass(frozen=True)
+class Scratch(EnsembleProtocol):
+    """A network of a fixed recipe, trained from nothing on the training patients of a task.
+
+    It needs no model: the run adds `cardiobench/scratch-<network>`, whose result it is. Validation patients choose the epoch
+    by macro AUROC (of a regression by the squared error); without a validation split a fifth of the training patients do. Test
+    patients take no part. The answer is the mean of `seeds` trainings, shared out to the processes of a run; each is computed
+    whole by one process, on a CPU by one thread, so that its bits do not depend on how many there are. Each keeps a checkpoint
+    after every epoch below the cache folder.
+
+    Memory: one batch of recordings. Time: seeds x epochs x recordings x window.
+
+    Attributes:
+        network: Network of an ECG: "s4" (2.15 M parameters, 2.5 s at 100 Hz), "net1d" (30.7 M, 2.5 s at 500 Hz) or "small" (0.3 M,
+            2.5 s at 100 Hz); of an echo "r2plus1d" (16 frames); "auto" is s4 and r2plus1d.
+        epochs: Epochs; None for those of the recipe, 100 of an ECG and 50 of an echo.
+        seeds: Trainings, each with first weights, order and crops of its own.
+        seed: Seed of the first of them.
+        device: Device of the training; "auto" is a GPU where there is one.
+    """
+
+    network: Literal["auto", "s4", "net1d", "small", "r2plus1d"] = "auto"
+    epochs: PositiveInt | None = None
+    seeds: PositiveInt = 3
+    seed: int = 0
+    device: Literal["auto", "cpu", "cuda"] = "auto"
+
+    name = "scratch"
+    keeps_training = True
+    reference = "training from scratch on these patients"
+
+    @classmethod
+    def settings(cls, config: RunConfig) -> dict[str, Any]:
+        """Return the options that the settings of a run decide."""
+        return {"seed": config.seed}
+
+    def own_models(self, tasks: Sequence[Task], models: Sequence[str]) -> tuple[str, ...]:
+        """Return the card of the network for the modality of each task, unless the run names one itself."""
+        if any(model.startswith(PREFIX) for model in models):
+            return ()
+        modalities = {catalog.spec(task.dataset).modality for task in tasks}
+        networks = DEFAULT.values() if self.network == "auto" else (self.network,)
+        return tuple(card_of(one) for one in networks if RECIPES[one].modality in modalities)
+
+    @property
+    def members(self) -> int:
+        """Number of trainings."""
+        return self.seeds
+
+    def check_encoder(self, encoder: Encoder, task: Task) -> None:
+        """Refuse every model but those of this protocol."""
+        if getattr(encoder, "trained_by", "") != self.name:
+            raise NotApplicable(f"{self.name} trains networks of its own, and {encoder.name} is trained already")
+
+    def prepare(self, data: TaskData, encoder: Encoder) -> "ScratchTraining":
+        """Return what all trainings share: the rows to fit on and to choose the epoch by, and the recipe.
+
+        Raises:
+            NotApplicable: There is nothing to learn from.
+        """
+        self.check(data.task)
+        self.check_encoder(encoder, data.task)
+        check_learnable(data, LEARNER)
+        from cardiobench.extensions.scratch.training import ScratchTraining
+        from cardiobench.models.device import training_device
+
+        recipe = recipe_of(encoder.name)
+        device = training_device(self.device, f"{self.name}.device")
+        return ScratchTraining(data, *self._split(data), recipe, self.epochs or recipe.epochs, device)
+
+    def train(self, prepared: "ScratchTraining", member: int) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
+        """Return the answers to test and validation recordings by the network of one seed, and what its training came to.
+
+        Raises:
+            NotApplicable: No epoch gave answers of finite quality.
+        """
+        network, details = prepared.train(self.seed + member)
+        test, validation = (prepared.data.indices(split) for split in ("test", "validation"))
+        return prepared.predict(network, test), prepared.predict(network, validation), details
+
+    def combine(
+        self, data: TaskData, answers: Sequence[tuple[np.ndarray, np.ndarray, dict[str, Any]]]
+    ) -> ProtocolOutput:
+        """Return the mean of the answers; those of each training are its repeats."""
+        values, held_out, chosen = zip(*answers, strict=True)
+        validation = data.indices("validation")
+        fit, held = self._split(data)
+        details = {
+            "fitted_on": len(fit),
+            "patients_fitted_on": len(np.unique(data.patients[fit])),
+            "epoch_chosen_by": len(held),
+            **{name: [one[name] for one in chosen] for name in chosen[0]},
+        }
+        return ProtocolOutput(
+            data.indices("test"),
+            np.mean(values, axis=0),
+            details,
+            repeats=values,
+            validation=HeldOut(validation, np.mean(held_out, axis=0)) if len(validation) else None,
+        )
+
+    def _split(self, data: TaskData) -> tuple[np.ndarray, np.ndarray]:
+        return fit_and_held(data, self.seed, LEARNER)

@@ -1,0 +1,78 @@
+"""Fixed recipes of the networks that are trained from nothing."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Network and training of one card.
+
+    Attributes:
+        modality: "ecg" or "echo".
+        window: Samples or frames that the network sees at once.
+        epochs: Epochs.
+        batch_size: Recordings per step.
+        micro_batch: Recordings in memory at once.
+        build: f(outputs, time) -> network; `time` is False where every recording is a still.
+        learning_rate: Learning rate of AdamW, constant.
+        weight_decay: Weight decay of AdamW.
+    """
+
+    modality: str
+    window: int
+    epochs: int
+    batch_size: int
+    micro_batch: int
+    build: "Callable[[int, bool], torch.nn.Module]"
+    learning_rate: float = 1e-3
+    weight_decay: float = 1e-3
+
+
+def _s4(outputs: int, time: bool) -> "torch.nn.Module":
+    from cardiobench.models.nets.s4 import S4Classifier
+
+    return S4Classifier(outputs)
+
+
+def _net1d(outputs: int, time: bool) -> "torch.nn.Module":
+    from cardiobench.models.nets.net1d import Net1D
+
+    return Net1D(classes=outputs)
+
+
+def _small(outputs: int, time: bool) -> "torch.nn.Module":
+    from cardiobench.extensions.scratch.networks.resnet1d import ResNet1d
+
+    return ResNet1d(outputs)
+
+
+def _r2plus1d(outputs: int, time: bool) -> "torch.nn.Module":
+    from cardiobench.extensions.scratch.networks.r2plus1d import R2Plus1d
+
+    return R2Plus1d(outputs, time=time)
+
+
+RECIPES = {
+    "s4": Recipe("ecg", 250, 100, 64, 64, _s4),
+    "net1d": Recipe("ecg", 1250, 100, 64, 16, _net1d),
+    "small": Recipe("ecg", 250, 100, 64, 64, _small),
+    "r2plus1d": Recipe("echo", 16, 50, 32, 8, _r2plus1d),
+}
+"""Name of a network -> its recipe. Those of ECG are the supervised ones of arXiv:2509.25095: AdamW at a constant rate, 100 epochs,
+an epoch being one random crop of 2.5 s of each record, no other augmentation."""
+PREFIX = "cardiobench/scratch-"
+
+
+def card_of(network: str) -> str:
+    """Return the name of the model card of a network."""
+    return f"{PREFIX}{network}"
+
+
+def recipe_of(model: str) -> Recipe:
+    """Return the recipe of a model card by its name."""
+    return RECIPES[model.removeprefix(PREFIX)]

@@ -1,0 +1,214 @@
+"""Bidirectional structured state-space network (S4) of the supervised reference of arXiv:2509.25095.
+
+Gu, Goel, Re: Efficiently Modeling Long Sequences with Structured State Spaces (arXiv:2111.00396). The state matrix A, the input
+matrix B and the steps are fixed here, as in that reference, so that a layer's kernel is linear in the trained C: the real basis
+of the kernel is computed once, and a forward pass only mixes it.
+"""
+
+import math
+
+import numpy as np
+import torch
+from torch import nn
+from torch.nn import functional
+
+STATES = 8
+WIDTH = 512
+LAYERS = 4
+DROPOUT = 0.2
+STEPS = (0.001, 0.1)
+"""Smallest and largest step of the initialisation, in samples of a unit interval."""
+
+
+def hippo_legs(states: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return eigenvalues w, rank-one correction P and input B of the HiPPO-LegS matrix, each (states / 2,), complex.
+
+    The matrix is normal after adding P P*; of its conjugate pairs the one with the positive imaginary part is kept.
+    """
+    number = np.arange(states)
+    root = np.sqrt(2 * number + 1.0)
+    matrix = -(np.tril(np.outer(root, root), -1) + np.diag(number + 1.0))
+    low_rank = np.sqrt(number + 0.5)
+    normal = matrix + np.outer(low_rank, low_rank)
+    # The matrix is -1/2 I plus a skew-symmetric one, whose eigenvectors are orthonormal.
+    frequencies, vectors = np.linalg.eigh((normal + 0.5 * np.eye(states)) * -1j)
+    kept = np.argsort(-frequencies)[: states // 2]
+    inverse = vectors[:, kept].conj().T
+    return -0.5 + 1j * frequencies[kept], inverse @ low_rank, inverse @ root
+
+
+class S4Kernel(nn.Module):
+    """Convolution kernels of a layer, (2, width, length): one for the past, one for the future.
+
+    Args:
+        width: Features.
+        states: States of each feature, in conjugate pairs.
+        length: Samples of a kernel.
+    """
+
+    omega: torch.Tensor
+    z: torch.Tensor
+    log_dt: torch.Tensor
+    w: torch.Tensor
+    B: torch.Tensor
+    P: torch.Tensor
+    Q: torch.Tensor
+
+    def __init__(self, width: int, states: int, length: int):
+        super().__init__()
+        w, low_rank, inputs = (torch.from_numpy(one).to(torch.complex64) for one in hippo_legs(states))
+        pairs = states // 2
+        low, high = map(math.log, STEPS)
+        self.C = nn.Parameter(torch.zeros(2, width, pairs, 2))
+        omega = torch.exp(-2j * math.pi / length * torch.arange(length // 2 + 1)).to(torch.complex64)
+        # At -1, the last of an even length, z has no limit that matters: what multiplies it is finite.
+        self.register_buffer("omega", torch.view_as_real(omega))
+        self.register_buffer("z", torch.view_as_real(2 * (1 - omega) / (1 + omega)))
+        self.register_buffer("log_dt", low + torch.rand(width) * (high - low))
+        self.register_buffer("B", torch.view_as_real(inputs).expand(1, width, pairs, 2).contiguous())
+        self.register_buffer("P", torch.view_as_real(low_rank).expand(1, width, pairs, 2).contiguous())
+        self.register_buffer("w", torch.view_as_real(w).expand(width, pairs, 2).contiguous())
+        self.register_buffer(
+            "Q", torch.view_as_real(low_rank.conj().resolve_conj()).expand(1, width, pairs, 2).contiguous()
+        )
+        self._basis: torch.Tensor | None = None
+        with torch.no_grad():
+            drawn = torch.randn(2, width, pairs, dtype=torch.complex64)
+            self.C.copy_(torch.view_as_real(self._length_corrected(drawn, length)))
+
+    def _length_corrected(self, values: torch.Tensor, length: int) -> torch.Tensor:
+        """Multiply C (2, width, pairs) by 1 - dA^length, by which a kernel cut to its length is exact."""
+        discrete = torch.linalg.matrix_power(self._transition(), length)  # (width, states, states)
+        both = torch.cat([values, values.conj()], dim=-1)
+        corrected = both - torch.einsum("chm,hmn->chn", both, discrete.to(both.dtype))
+        return corrected[..., : values.shape[-1]]
+
+    def _transition(self) -> torch.Tensor:
+        """Return the bilinear discretisation of A, (width, states, states), complex, in conjugate pairs."""
+        w, p, q = (torch.view_as_complex(one).to(torch.complex128) for one in (self.w, self.P[0], self.Q[0]))
+        w, p, q = (torch.cat([one, one.conj()], dim=-1) for one in (w, p, q))
+        matrix = torch.diag_embed(w) - p[:, :, None] * q[:, None, :]
+        half = 0.5 * self.log_dt.double().exp()[:, None, None] * matrix
+        one = torch.eye(matrix.shape[-1], dtype=matrix.dtype)
+        return torch.linalg.solve(one - half, one + half)
+
+    @torch.no_grad()
+    def basis(self) -> torch.Tensor:
+        """Return the real kernels (width, 2 pairs, length) of the unit vectors of C, computed once."""
+        if self._basis is None or self._basis.device != self.C.device:
+            w, b, p, q = (
+                torch.view_as_complex(one.contiguous()).to(torch.complex128)
+                for one in (self.w, self.B[0], self.P[0], self.Q[0])
+            )
+            omega, z = (torch.view_as_complex(one).to(torch.complex128) for one in (self.omega, self.z))
+            step = self.log_dt.double().exp()[:, None, None]
+            first = step / (z - w[:, :, None] * step)  # (width, pairs, frequencies)
+            second = step / (z - w.conj()[:, :, None] * step)
+
+            def each(values: torch.Tensor) -> torch.Tensor:
+                """Return the resolvent of each real component of C, times these values: (width, pairs, 2, frequencies)."""
+                up, down = values[:, :, None] * first, values.conj()[:, :, None] * second
+                return torch.stack([up + down, 1j * (up - down)], dim=2)
+
+            pq = ((p * q)[:, :, None] * first + (p * q).conj()[:, :, None] * second).sum(1)
+            bq = ((b * q)[:, :, None] * first + (b * q).conj()[:, :, None] * second).sum(1)
+            ratio = (bq / (1 + pq))[:, None, None]
+            spectra = (each(b) - each(p) * ratio) * 2 / (1 + omega)
+            length = 2 * (len(omega) - 1) if abs(complex(omega[-1]).imag) < 1e-3 else 2 * len(omega) - 1
+            self._basis = torch.fft.irfft(spectra.flatten(1, 2), n=length).float()
+        return self._basis
+
+    def forward(self) -> torch.Tensor:
+        """Return the kernels, (2, width, length)."""
+        return torch.einsum("chm,hml->chl", self.C.flatten(2), self.basis())
+
+    def _load_from_state_dict(self, *args: object, **kwargs: object) -> None:
+        super()._load_from_state_dict(*args, **kwargs)
+        self._basis = None
+
+
+class S4Layer(nn.Module):
+    """Bidirectional convolution, GELU, dropout of whole channels, linear layer with a gate."""
+
+    def __init__(self, width: int, states: int, length: int, dropout: float):
+        super().__init__()
+        self.D = nn.Parameter(torch.randn(1, width))
+        self.kernel = nn.ModuleDict({"kernel": S4Kernel(width, states, length)})
+        self.dropout = nn.Dropout(dropout)
+        self.output_linear = nn.ModuleList([TransposedLinear(width, 2 * width)])
+
+    def forward(self, signal: torch.Tensor) -> torch.Tensor:
+        """Map a signal (width, B, L) to (width, B, L)."""
+        length = signal.shape[-1]
+        past, future = self.kernel["kernel"]()[..., :length]
+        kernel = functional.pad(past, (0, length)) + functional.pad(future.flip(-1), (length, 0))
+        spectrum = torch.fft.rfft(signal, n=2 * length) * torch.fft.rfft(kernel, n=2 * length)[:, None]
+        mixed = torch.fft.irfft(spectrum, n=2 * length)[..., :length] + self.D[0, :, None, None] * signal
+        return functional.glu(self.output_linear[0](dropped(functional.gelu(mixed), self.dropout)), dim=0)
+
+
+def dropped(signal: torch.Tensor, dropout: nn.Dropout) -> torch.Tensor:
+    """Leave out whole channels of single recordings of (C, B, L) in training."""
+    return signal * dropout(signal.new_ones(*signal.shape[:2], 1)) if dropout.training else signal
+
+
+class TransposedLinear(nn.Module):
+    """Linear layer over the channels of (C, B, L)."""
+
+    def __init__(self, inputs: int, outputs: int):
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(outputs, inputs))
+        self.bias = nn.Parameter(torch.zeros(outputs, 1))
+        nn.init.kaiming_uniform_(self.weight, a=math.sqrt(5))
+
+    def forward(self, signal: torch.Tensor) -> torch.Tensor:
+        """Map (inputs, B, L) to (outputs, B, L)."""
+        return torch.addmm(self.bias, self.weight, signal.flatten(1)).view(-1, *signal.shape[1:])
+
+
+class S4Classifier(nn.Module):
+    """Linear map to the width, S4 layers with a layer norm after each sum, mean over time, linear head.
+
+    Args:
+        outputs: Numbers per signal.
+        leads: Channels of the signal.
+        length: Samples of the longest signal.
+        width: Features.
+        layers: S4 layers.
+        states: States of each feature.
+        dropout: Share of channels that training leaves out.
+    """
+
+    def __init__(
+        self,
+        outputs: int,
+        leads: int = 12,
+        length: int = 250,
+        width: int = WIDTH,
+        layers: int = LAYERS,
+        states: int = STATES,
+        dropout: float = DROPOUT,
+    ):
+        super().__init__()
+        self.encoder = nn.Conv1d(leads, width, 1)
+        self.s4_layers = nn.ModuleList(S4Layer(width, states, length, dropout) for _ in range(layers))
+        self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(layers))
+        self.dropout = nn.Dropout(dropout)
+        self.decoder = nn.Linear(width, outputs)
+
+    @property
+    def encoder_bias(self) -> torch.Tensor:
+        """Bias of the first map, (width, 1)."""
+        assert self.encoder.bias is not None
+        return self.encoder.bias[:, None]
+
+    def forward(self, signal: torch.Tensor) -> torch.Tensor:
+        """Map signals (B, leads, L) in millivolts to outputs (B, outputs)."""
+        # Channels first: the linear layers, most of the work, are then one product each, and no copy is made for them.
+        first = signal.transpose(0, 1)
+        features = torch.addmm(self.encoder_bias, self.encoder.weight[:, :, 0], first.flatten(1))
+        features = features.view(-1, *first.shape[1:])
+        for layer, norm in zip(self.s4_layers, self.norms, strict=True):
+            features = features + dropped(layer(features), self.dropout)
+            features = norm(features.flatten(1).T).T.contiguous().view_as(features)
+        return self.decoder(features.mean(-1).T)

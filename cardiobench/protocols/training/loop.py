@@ -1,0 +1,161 @@
+"""Training loop: AdamW, batches of one size everywhere, a checkpoint after every epoch, the weights of the best epoch."""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from cardiobench.core.errors import NotApplicable
+from cardiobench.core.io import write_atomic
+from cardiobench.protocols.training.objective import TrainingObjective, one_thread
+
+Inputs = Callable[[np.ndarray, np.random.Generator | None], torch.Tensor]
+"""f(rows, generator) -> inputs of the network: random crops for training, (rows, ...)."""
+Predict = Callable[[torch.nn.Module, np.ndarray], np.ndarray]
+"""f(network, rows) -> answers to rows, as in `ProtocolOutput`."""
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Settings of a training.
+
+    Attributes:
+        epochs: Epochs, all of which are run.
+        batch_size: Recordings per step; the last incomplete batch is dropped, unless it is the only one.
+        micro_batch: Recordings in memory at once; their gradients add up to those of the batch.
+        seed: Seed of order, crops and dropout.
+        bf16: Whether a GPU computes in bfloat16.
+    """
+
+    epochs: int
+    batch_size: int
+    micro_batch: int
+    seed: int
+    bf16: bool = True
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A training that is finished.
+
+    Attributes:
+        network: With the weights of its best epoch.
+        epoch: Number of that epoch, from 1.
+        quality: Quality on the held-out rows at that epoch (`TrainingObjective.quality`).
+    """
+
+    network: torch.nn.Module
+    epoch: int
+    quality: float
+
+
+def train_network(
+    network: torch.nn.Module,
+    groups: Sequence[dict[str, Any]],
+    objective: TrainingObjective,
+    fit: np.ndarray,
+    held: np.ndarray,
+    inputs: Inputs,
+    predict: Predict,
+    schedule: Schedule,
+    checkpoint: Path | None = None,
+) -> Trained:
+    """Train a network and return it with the weights of the epoch that is best on held-out rows.
+
+    Everything random in an epoch is drawn from the seed and its number, so that a training that was killed goes on to the
+    same weights.
+
+    Args:
+        network: On its device, with its first weights.
+        groups: Groups of parameters of AdamW, each with `lr` and `weight_decay`.
+        objective: Loss and answers.
+        fit: Rows to learn from.
+        held: Rows that choose the epoch.
+        inputs: Reads recordings.
+        predict: Answers rows by a network in evaluation mode.
+        schedule: Settings.
+        checkpoint: File that holds the state after the last finished epoch; None for none.
+
+    Raises:
+        NotApplicable: No epoch had finite answers for the held-out rows.
+    """
+    optimiser = torch.optim.AdamW(groups)
+    device = next(network.parameters()).device
+    trained = {name for name, parameter in network.named_parameters() if parameter.requires_grad}
+    moving = trained | {name for name, _ in network.named_buffers()}
+    state: dict[str, Any] = {"epoch": 0, "best_epoch": 0, "best": None, "quality": -np.inf}
+    if checkpoint is not None and checkpoint.exists():
+        state = torch.load(checkpoint, map_location=device, weights_only=True)
+        network.load_state_dict(state.pop("network"), strict=False)
+        if state["epoch"] < schedule.epochs:
+            optimiser.load_state_dict(state.pop("optimiser"))
+    with one_thread(), torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        while state["epoch"] < schedule.epochs:
+            epoch = state["epoch"] + 1
+            _one_epoch(network, optimiser, objective, fit, inputs, schedule, epoch)
+            with torch.no_grad():
+                network.eval()
+                quality = objective.quality(predict(network, held), held)
+            quality = quality if np.isfinite(quality) else -np.inf
+            if quality > state["quality"]:
+                best = {name: value.clone() for name, value in network.state_dict().items() if name in moving}
+                state |= {"best_epoch": epoch, "best": best, "quality": quality}
+            state["epoch"] = epoch
+            if checkpoint is not None:
+                _save(network, optimiser, state, moving, checkpoint, done=epoch == schedule.epochs)
+    if state["best"] is None:
+        raise NotApplicable(
+            f"training on {objective.task.name} never gave answers of finite quality for the {len(held)} held-out recordings; "
+            "they may all be of one class, or the learning rate is too large"
+        )
+    network.load_state_dict(state["best"], strict=False)
+    return Trained(network.eval(), state["best_epoch"], state["quality"])
+
+
+def _one_epoch(
+    network: torch.nn.Module,
+    optimiser: torch.optim.Optimizer,
+    objective: TrainingObjective,
+    fit: np.ndarray,
+    inputs: Inputs,
+    schedule: Schedule,
+    epoch: int,
+) -> None:
+    generator = np.random.default_rng([schedule.seed, epoch])
+    torch.manual_seed(int(generator.integers(2**62)))  # Dropout.
+    order, size = generator.permutation(fit), min(schedule.batch_size, len(fit))
+    network.train()
+    for start in range(0, len(order) - size + 1, size):
+        batch = order[start : start + size]
+        optimiser.zero_grad()
+        for first in range(0, size, schedule.micro_batch):
+            rows = batch[first : first + schedule.micro_batch]
+            signals = inputs(rows, generator)
+            with _autocast(signals.device, schedule.bf16):
+                outputs = network(signals)
+            (objective.loss(outputs.float(), rows) * objective.share(rows, batch)).backward()
+        optimiser.step()
+
+
+def _autocast(device: torch.device, bf16: bool) -> AbstractContextManager[Any]:
+    return torch.autocast("cuda", torch.bfloat16) if bf16 and device.type == "cuda" else nullcontext()
+
+
+def _save(
+    network: torch.nn.Module,
+    optimiser: torch.optim.Optimizer,
+    state: Mapping[str, Any],
+    moving: set[str],
+    checkpoint: Path,
+    *,
+    done: bool,
+) -> None:
+    """Write what the next epoch starts from; of a finished training only what its answers need."""
+    weights = {name: value for name, value in network.state_dict().items() if name in moving}
+    kept = {**state, "network": {}} if done else {**state, "network": weights, "optimiser": optimiser.state_dict()}
+    checkpoint.parent.mkdir(parents=True, exist_ok=True)
+    write_atomic(checkpoint, lambda path: torch.save(kept, path))

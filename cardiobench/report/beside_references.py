@@ -1,0 +1,80 @@
+"""Each result beside those of a reference protocol on the same task, such as training from scratch on the same patients."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cardiobench.core.errors import CardioBenchError
+from cardiobench.protocols import list_protocols, protocol_class
+from cardiobench.report.contests import predictions_of
+from cardiobench.report.overview import ranked
+from cardiobench.results import formatting as tables
+from cardiobench.results.collect import ResultEntry
+from cardiobench.scoring.compare import compare
+
+WORDS = {
+    "better": "better than",
+    "worse": "worse than",
+    "equivalent": "equivalent to",
+    "undecided": "not told apart from",
+    "too few to say": "too few patients to be compared with",
+}
+MAX_PAIRS = 60
+"""Most comparisons that a page waits for."""
+
+
+@dataclass(frozen=True)
+class Beside:
+    """One result compared with a reference on the same patients.
+
+    Attributes:
+        model: Name of the model.
+        text: Sentence with the paired difference and its 95 % interval.
+    """
+
+    model: str
+    text: str
+
+
+def reference_of(protocol: str) -> str:
+    """Return what a protocol is a reference of, in words; empty for any other protocol, and for one that is not installed."""
+    return protocol_class(protocol).reference if protocol in list_protocols() else ""
+
+
+def beside_references(entries: Sequence[ResultEntry]) -> list[Beside]:
+    """Compare every ranked result with every reference of its task; empty where there are none, or more pairs than a page waits for."""
+    usable = [entry for entry in entries if entry.predictions and ranked(entry.result) and not entry.result.external]
+    references = [entry for entry in usable if reference_of(entry.result.protocol)]
+    pairs = [
+        (entry, other)
+        for other in references
+        for entry in usable
+        if entry.result.task == other.result.task and not reference_of(entry.result.protocol)
+    ]
+    return [_beside(*pair) for pair in pairs] if len(pairs) <= MAX_PAIRS else []
+
+
+def _beside(entry: ResultEntry, other: ResultEntry) -> Beside:
+    result, reference = entry.result, other.result
+    head = f"{result.task}, {result.label}: "
+    tail = f"{reference_of(reference.protocol)} ({reference.model['name']})"
+    try:
+        found = compare(predictions_of(entry), predictions_of(other))
+    except CardioBenchError as error:
+        return Beside(result.model["name"], f"{head}not compared with {tail}: {error}")
+    numbers = (
+        ""
+        if found.outcome == "too few to say"
+        else f"; difference in {found.metric_name}: {found.text(found.difference)}"
+    )
+    ends = f" [{found.text(found.low)}, {found.text(found.high)}]" if numbers else ""
+    return Beside(result.model["name"], f"{head}{WORDS[found.outcome]} {tail}{numbers}{ends}")
+
+
+def markdown(entries: Sequence[ResultEntry]) -> str:
+    """Return the sentences with their heading; empty without references."""
+    found = beside_references(entries)
+    if not found:
+        return ""
+    lines = [f"* {tables.markdown_text(f'{one.model}, {one.text}')}" for one in found]
+    note = "Differences are paired over the same test patients, each with its 95 % interval; they change no rank.\n\n"
+    return "## Beside references\n\n" + note + "\n".join(lines) + "\n"

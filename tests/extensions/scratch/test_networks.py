@@ -1,0 +1,96 @@
+"""Networks that are trained from nothing: the published reference's outputs, sizes, and what no kernel may know."""
+
+import zlib
+
+import numpy as np
+import pytest
+import torch
+
+from cardiobench.extensions.scratch.recipes import RECIPES
+from cardiobench.models.nets.s4 import S4Classifier, S4Kernel
+from tests.models.golden import Golden
+
+MATRIX = {"C": (0.0, 0.7), "D": (0.0, 1.0), "log_dt": (-4.6, 0.8)}
+
+
+def kept(golden, key):
+    """Tensors of the state space, whose recipe the golden file states."""
+    last, shape = key.rsplit(".", 1)[-1], golden.shapes[key]
+    if last in ("omega", "z"):
+        return golden.arrays[f"kept/{last}"]
+    if last not in MATRIX:
+        return np.broadcast_to(golden.spec["kept_recipe"][f"{last}_values"], shape).astype(np.float32)
+    center, scale = map(np.float32, MATRIX[last])
+    drawn = np.random.default_rng(zlib.crc32(f"A:{key}".encode())).standard_normal(shape, dtype=np.float32)
+    return center + scale * drawn
+
+
+def test_s4_gives_the_published_outputs():
+    golden = Golden("rc_s4_supervised")
+    network = S4Classifier(5)
+    state = network.state_dict()
+    assert {key: tuple(value.shape) for key, value in state.items()} == golden.shapes
+    assert sum(one.numel() for one in network.parameters()) == golden.spec["total_params"]
+    tables = {key: torch.from_numpy(np.ascontiguousarray(kept(golden, key))) for key in golden.spec["kept_keys"]}
+    network.load_state_dict({**golden.weights, **tables})
+    with torch.no_grad():
+        outputs = network.eval()(torch.from_numpy(golden.input((2, 12, 250))))
+    golden.check({"logits": outputs})
+    golden.check_facts(network)
+
+
+def test_fresh_state_matrices_are_those_of_the_published_code_up_to_the_phase_of_their_eigenvectors():
+    golden = Golden("rc_s4_supervised")
+    kernel = S4Kernel(2, 8, 250)
+    recipe = {name: np.array(golden.spec["kept_recipe"][f"{name}_values"]) @ [1, 1j] for name in "wPQB"}
+    ours = {name: torch.view_as_complex(getattr(kernel, name)).reshape(-1, 4)[0].numpy() for name in "wPQB"}
+    np.testing.assert_allclose(ours["w"], recipe["w"], atol=1e-5)
+    for one, other in ("PQ", "BQ"):
+        np.testing.assert_allclose(ours[one] * ours[other], recipe[one] * recipe[other], rtol=1e-4)
+
+
+def test_a_kernel_is_the_impulse_response_of_the_recurrence():
+    """C dA^t dB of the bilinear discretisation, step by step, with C before the correction for its length."""
+    torch.manual_seed(0)
+    kernel = S4Kernel(3, 8, 60)
+    drawn = torch.randn(2, 3, 4, dtype=torch.complex64)
+    with torch.no_grad():
+        kernel.C.copy_(torch.view_as_real(kernel._length_corrected(drawn, 60)))
+    step, matrix = kernel._transition(), torch.view_as_complex(kernel.B[0]).to(torch.complex128)
+    both = torch.cat([matrix, matrix.conj()], -1)
+    w, p, q = (torch.view_as_complex(one).to(torch.complex128) for one in (kernel.w, kernel.P[0], kernel.Q[0]))
+    w, p, q = (torch.cat([one, one.conj()], -1) for one in (w, p, q))
+    generator = torch.diag_embed(w) - p[:, :, None] * q[:, None, :]
+    dt = kernel.log_dt.double().exp()[:, None, None]
+    state = torch.linalg.solve(torch.eye(8) - dt / 2 * generator, dt * both[:, :, None])
+    out = torch.cat([drawn, drawn.conj()], -1).to(torch.complex128)
+    wanted = []
+    for _ in range(60):
+        wanted.append(torch.einsum("chn,hni->ch", out, state).real)
+        state = step @ state
+    np.testing.assert_allclose(kernel().detach().numpy(), torch.stack(wanted, -1).numpy(), atol=2e-5)
+
+
+def test_gradients_reach_all_that_is_trained_and_nothing_else():
+    network = S4Classifier(2, width=8, layers=2, length=50)
+    network(torch.randn(3, 12, 50)).sum().backward()
+    assert all(one.grad is not None and one.grad.abs().sum() > 0 for one in network.parameters())
+    assert not any(name.endswith((".w", ".B", ".log_dt")) for name, _ in network.named_parameters())
+
+
+@pytest.mark.parametrize(("name", "least", "most"), [("small", 2.5e5, 3.5e5), ("r2plus1d", 3e5, 1e6)])
+def test_small_networks_are_small_and_know_no_other_recording_of_a_batch(name, least, most):
+    torch.manual_seed(0)
+    recipe = RECIPES[name]
+    network = recipe.build(3, True)
+    assert least < sum(one.numel() for one in network.parameters()) < most
+    shape = (12, recipe.window) if recipe.modality == "ecg" else (1, recipe.window, 112, 112)
+    batch = torch.randn(2, *shape)
+    alone = torch.cat([network(batch[:1]), network(batch[1:])])
+    torch.testing.assert_close(network(batch), alone, atol=1e-5, rtol=1e-4)
+
+
+def test_the_sibling_for_stills_has_no_convolution_over_time():
+    network = RECIPES["r2plus1d"].build(2, False)
+    assert all(one.kernel_size[0] == 1 for one in network.modules() if isinstance(one, torch.nn.Conv3d))
+    assert network(torch.randn(1, 1, 1, 112, 112)).shape == (1, 2)
