@@ -146,7 +146,7 @@ class BaseProtocol(ABC):
         headline_rank: Rank among the protocols of a task where a page has room for the result of one, lowest first; None
             ranks after every number.
         keeps_training: Whether a cell has a folder for checkpoints (`TaskData.work`).
-        reference: What the models of other protocols are compared with where a result of this one is beside theirs, in words;
+        reference: Name of the reference, in words, with which models of other protocols are compared where both have results;
             empty for a protocol that is no reference.
         selecting_options: Options that only choose which variants are run, and change no result of any of them.
         from_embeddings: Whether stored embeddings and the facts of the encoder are all that it needs of a model, so that its

@@ -36,7 +36,7 @@ class Beside:
 
 
 def reference_of(protocol: str) -> str:
-    """Return what a protocol is a reference of, in words; empty for any other protocol, and for one that is not installed."""
+    """Return the name of the reference that a protocol gives; empty for other protocols, and for one that is not installed."""
     return protocol_class(protocol).reference if protocol in list_protocols() else ""
 
 

@@ -115,7 +115,7 @@ class BaseCell(ABC, Generic[Result]):
 
     @property
     def work(self) -> Path:
-        """Folder of what a training keeps between runs, named by everything that can change its weights."""
+        """Folder for checkpoints of a training, named by everything that can change its weights."""
         facts = {name: value for name, value in self._facts.items() if name not in NOT_TRAINED_BY}
         facts["code"] = self.code["protocol"]
         return self.config.cache_dir / "training" / sha256_of_json(facts)[:KEY_DIGITS]

@@ -1,4 +1,4 @@
-"""Which model is run with which protocol: one that trains networks of its own brings them, and takes no other model."""
+"""Pairing of models and protocols: a protocol that trains networks of its own brings them, and takes no other model."""
 
 from collections.abc import Sequence
 from dataclasses import replace

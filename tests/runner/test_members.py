@@ -31,7 +31,7 @@ class Squares(EnsembleProtocol):
         if not self.applies:
             raise NotApplicable("not for this task")
 
-    def prepare(self, data):
+    def prepare(self, data, encoder):
         return data
 
     def train(self, prepared, member):

@@ -18,7 +18,7 @@ FRAMES, STRIDE, SIZE = 64, 2, 112
 
 
 class _Inputs:
-    """What both kinds of recordings share: nothing is encoded.
+    """Shared part of both modalities: nothing is encoded.
 
     Attributes:
         trained_by: Protocol that trains the network.
@@ -44,7 +44,7 @@ class _Inputs:
 
 
 class SignalInputs(_Inputs):
-    """An ECG in millivolts at one rate, in pieces of a quarter of a second; what is left at the end is dropped."""
+    """An ECG in millivolts at one rate, cut into pieces of a quarter of a second without the incomplete last one."""
 
     modalities = ("ecg",)
     sampling = None

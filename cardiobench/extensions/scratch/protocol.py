@@ -81,7 +81,7 @@ class Scratch(EnsembleProtocol):
             raise NotApplicable(f"{self.name} trains networks of its own, and {encoder.name} is trained already")
 
     def prepare(self, data: TaskData, encoder: Encoder) -> "ScratchTraining":
-        """Return what all trainings share: the rows to fit on and to choose the epoch by, and the recipe.
+        """Return the shared data of all trainings: rows for fitting, rows for choosing the epoch, and the recipe.
 
         Raises:
             NotApplicable: There is nothing to learn from.
@@ -97,7 +97,7 @@ class Scratch(EnsembleProtocol):
         return ScratchTraining(data, *self._split(data), recipe, self.epochs or recipe.epochs, device)
 
     def train(self, prepared: "ScratchTraining", member: int) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
-        """Return the answers to test and validation recordings by the network of one seed, and what its training came to.
+        """Return the answers of one seed's network to test and validation recordings, and the summary of its training.
 
         Raises:
             NotApplicable: No epoch gave answers of finite quality.

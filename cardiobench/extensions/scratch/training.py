@@ -1,4 +1,4 @@
-"""Training of one network from nothing: crops of stored recordings, and answers averaged over what a recording is cut into."""
+"""Training of one network from scratch: crops of stored recordings, and answers averaged over the windows of a recording."""
 
 from typing import Any
 

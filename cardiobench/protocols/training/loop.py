@@ -43,7 +43,7 @@ class Trained:
     """A training that is finished.
 
     Attributes:
-        network: With the weights of its best epoch.
+        network: Network with the weights of its best epoch.
         epoch: Number of that epoch, from 1.
         quality: Quality on the held-out rows at that epoch (`TrainingObjective.quality`).
     """
@@ -70,7 +70,7 @@ def train_network(
     same weights.
 
     Args:
-        network: On its device, with its first weights.
+        network: Network on its device, with its first weights.
         groups: Groups of parameters of AdamW, each with `lr` and `weight_decay`.
         objective: Loss and answers.
         fit: Rows to learn from.
@@ -154,7 +154,7 @@ def _save(
     *,
     done: bool,
 ) -> None:
-    """Write what the next epoch starts from; of a finished training only what its answers need."""
+    """Write the state from which the next epoch starts; of a finished training only the weights for its answers."""
     weights = {name: value for name, value in network.state_dict().items() if name in moving}
     kept = {**state, "network": {}} if done else {**state, "network": weights, "optimiser": optimiser.state_dict()}
     checkpoint.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Which patients a training learns from, and which choose its epoch."""
+"""Split of patients into those for training and those for choosing the epoch."""
 
 import numpy as np
 from sklearn.model_selection import GroupShuffleSplit
@@ -16,7 +16,7 @@ def fit_and_held(data: TaskData, seed: int, learner: str) -> tuple[np.ndarray, n
     Args:
         data: Recordings of the task.
         seed: Seed of the choice among training patients.
-        learner: What learns, with its article, for messages.
+        learner: Learner with its article, for messages.
 
     Raises:
         NotApplicable: There is one training patient only, or one class is left.
