@@ -198,7 +198,7 @@ def ended(monkeypatch, tmp_path):
             wait_for_everyone=lambda: None,
         )
         monkeypatch.setattr(runner, "start_processes", lambda: process)
-        monkeypatch.setattr(runner, "load", lambda *arguments: SimpleNamespace(setting=""))
+        monkeypatch.setattr(runner, "load", lambda *arguments: SimpleNamespace(setting="", encoder=None))
 
         def run_model(encoder, tasks, sources, protocols, context):
             context.summary.results += RESULTS
