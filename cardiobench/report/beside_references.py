@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cardiobench.core.errors import CardioBenchError
-from cardiobench.protocols import list_protocols, protocol_class
+from cardiobench.core.extensions import contributions, resolve
 from cardiobench.report.contests import predictions_of
 from cardiobench.report.overview import ranked
 from cardiobench.results import formatting as tables
@@ -37,7 +37,8 @@ class Beside:
 
 def reference_of(protocol: str) -> str:
     """Return the name of the reference that a protocol gives; empty for other protocols, and for one that is not installed."""
-    return protocol_class(protocol).reference if protocol in list_protocols() else ""
+    provided = contributions("protocols").get(protocol)
+    return resolve(provided).reference if provided else ""
 
 
 def beside_references(entries: Sequence[ResultEntry]) -> list[Beside]:
