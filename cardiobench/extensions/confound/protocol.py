@@ -28,8 +28,8 @@ from cardiobench.stats.bootstrap import estimate, patient_weights
 COMPONENT = "protocol confound"
 VERSION = 1
 
-HOSPITAL = "hospital"
-"""Column of a dataset's rows that names the hospital of a record."""
+PLACES = ("hospital", "device")
+"""Columns of a dataset's rows that name the place of a record; the first that a task has groups of is taken."""
 PROBE: ClassifierName = "logistic"
 
 
@@ -91,8 +91,8 @@ class Confound(AnalysisProtocol):
     from_embeddings = True
 
     def subjects(self, tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
-        """Return each label across its datasets, and each task whose dataset mixes several hospitals."""
-        return {**class_tasks_by_label(tasks), **{task.name: (task,) for task in tasks if _mixes_hospitals(task)}}
+        """Return each label across its datasets, and each task whose dataset mixes several hospitals or devices."""
+        return {**class_tasks_by_label(tasks), **{task.name: (task,) for task in tasks if _place_column(task)}}
 
     def analyze(self, analysis: Analysis, encoder: Encoder) -> AnalysisOutput:
         """Return identity, own, transferred and mixed scores, and the score of the site alone."""
@@ -103,7 +103,7 @@ class Confound(AnalysisProtocol):
             sample = draw(analysis, self.most)
             records, warnings = from_datasets(sample), sample.left_out
         elif analysis.subject == first.name:
-            records, warnings = from_hospitals(analysis.data(first), self.most, analysis.seed), ()
+            records, warnings = from_places(analysis.data(first), self.most, analysis.seed), ()
         else:
             raise NotApplicable(
                 f"{first.dataset} is the only dataset of {analysis.subject} here; two places are needed"
@@ -219,24 +219,28 @@ def from_datasets(sample: BalancedSample) -> SiteRecords:
     return SiteRecords(sample.names, features, labels, site, patients)
 
 
-def from_hospitals(data: TaskData, max_records: int, seed: int) -> SiteRecords:
-    """Draw records of a task, half of them positive, one per patient; hospitals as they are mixed.
+def from_places(data: TaskData, max_records: int, seed: int) -> SiteRecords:
+    """Draw records of a task, half of them positive, one per patient; hospitals or devices as they are mixed.
+
+    Records whose place is unknown take no part.
 
     Raises:
         NotApplicable: a class has too few records.
     """
-    by_class = candidates(data, seed)
+    column = data.rows[_place_column(data.task)]
+    known = column.notna().to_numpy()
+    by_class = {code: rows[known[rows]] for code, rows in candidates(data, seed).items()}
     per_class = min(max_records // 2, *(len(rows) for rows in by_class.values()))
     if per_class < MIN_PER_CLASS:
         raise NotApplicable(f"{data.task.name}: {per_class} records of the rarer class, {MIN_PER_CLASS} needed")
     chosen = np.concatenate([rows[:per_class] for rows in by_class.values()])
-    hospitals = data.rows[HOSPITAL].to_numpy(str)[chosen]
-    # A hospital with fewer records than folds cannot be told from anything.
-    names, counts = np.unique(hospitals, return_counts=True)
+    places = column.to_numpy(str)[chosen]
+    # A place with fewer records than folds cannot be told from anything.
+    names, counts = np.unique(places, return_counts=True)
     names = names[counts >= MIN_PER_CLASS]
-    kept = np.isin(hospitals, names)
-    chosen, hospitals = chosen[kept], hospitals[kept]
-    codes = np.searchsorted(names, hospitals)
+    kept = np.isin(places, names)
+    chosen, places = chosen[kept], places[kept]
+    codes = np.searchsorted(names, places)
     features = data.features[chosen].astype(np.float64)
     return SiteRecords(tuple(names.tolist()), features, data.labels[chosen], codes, data.patients[chosen])
 
@@ -258,8 +262,9 @@ def identity_accuracy(records: SiteRecords, predicted: np.ndarray, analysis: Ana
     return estimate(exact, draws, records.patients)
 
 
-def _mixes_hospitals(task: Task) -> bool:
-    return any(group.column == HOSPITAL for group in task.groups) and HOSPITAL not in task.where
+def _place_column(task: Task) -> str:
+    grouped = {group.column for group in task.groups} - {*task.where}
+    return next((column for column in PLACES if column in grouped), "")
 
 
 def _mean_within(records: SiteRecords, mixed: OutOfFold) -> Estimate:

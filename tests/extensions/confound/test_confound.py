@@ -1,5 +1,7 @@
 """What a label's score owes to the place of a record, on embeddings that know the one, the other or both."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,7 @@ from cardiobench.core.errors import NotApplicable
 from cardiobench.data import catalog
 from cardiobench.data.spec import Group, Task
 from cardiobench.extensions.confound import figures
-from cardiobench.extensions.confound.protocol import Confound, OutOfFold, SiteRecords, positive_shares
+from cardiobench.extensions.confound.protocol import Confound, OutOfFold, SiteRecords, from_places, positive_shares
 from cardiobench.protocols.analysis import Analysis
 from cardiobench.results.analysis_result import AnalysisResult
 from tests.protocols.conftest import task_data
@@ -102,6 +104,20 @@ def test_one_hospital_alone_is_no_confounder():
         QUICK.analyze(hospital_study(features, labels, ["first"] * len(labels)), None)
     with pytest.raises(NotApplicable, match="of the rarer class"):
         QUICK.analyze(hospital_study(features[:130], labels[:130], ["first"] * 130), None)
+
+
+def test_devices_are_places_and_a_record_without_one_takes_no_part():
+    features, labels, hospitals = mixed_hospitals()
+    made = hospital_study(features, labels, hospitals)
+    (task,) = made.tasks
+    device = replace(task, groups=(Group("device", "device"),))
+    assert device.name in QUICK.subjects([device])
+    data = made.data(task)
+    devices = np.where(np.arange(len(labels)) % 3 == 0, None, hospitals)
+    rows = data.rows.drop(columns="hospital").assign(device=devices)
+    records = from_places(replace(data, task=device, rows=rows), 1000, 0)
+    assert records.sites == ("first", "second"), "None is no place"
+    assert len(records.labels) <= (devices != None).sum()  # noqa: E711 - element by element
 
 
 def test_subjects_are_labels_across_datasets_and_tasks_of_several_hospitals():
