@@ -19,7 +19,7 @@ from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.fingerprints import fingerprints
 from cardiobench.data.media import Clip, Ecg, FrameSampling, decode
 from cardiobench.data.prepared_labels import label_path, read_labels
-from cardiobench.data.prepared_note import LEFT_OUT, NOTE, check_files, note_content, read_note
+from cardiobench.data.prepared_note import LEFT_OUT, NOTE, check_files, is_note_of, read_note
 from cardiobench.data.rows import RowTable, check_rows
 from cardiobench.data.spec import DatasetSpec, Task
 from cardiobench.tasks.dense_label import DenseLabel
@@ -30,7 +30,7 @@ def find_prepared(name: str, data_dir: str | os.PathLike | None) -> Path | None:
     for folder in candidate_dirs(name, data_dir):
         for candidate in (folder, folder / "cardiobench" / name):
             note = candidate / NOTE
-            if note.is_file() and note_content(note).get("name") == name:
+            if note.is_file() and is_note_of(note, name):
                 return candidate
     return None
 

@@ -74,6 +74,24 @@ def note_content(path: Path) -> dict[str, Any]:
         raise BadData(f"{path}: {error}") from error
 
 
+def is_note_of(path: Path, name: str) -> bool:
+    """Return whether a note is that of a dataset.
+
+    Raises:
+        BadData: The note names another dataset, or none, and was changed after it was written; or it is no JSON object.
+    """
+    content = note_content(path)
+    if content.get("name") == name:
+        return True
+    written, found = content.pop(CHECKSUM, None), checksum(content)
+    if written != found and (written is not None or "left_out" in content):  # Others are notes of earlier versions.
+        raise BadData(
+            f"{path} names the dataset {content.get('name')!r:.100} where {name} was looked for, and was changed after it was "
+            f"written: its content has the checksum {found}, and {written} is noted. {_advice(path.parent, name)}"
+        )
+    return False
+
+
 def read_note(folder: Path, spec: DatasetSpec) -> Preparation:
     """Read the note of a prepared folder.
 

@@ -13,7 +13,7 @@ from cardiobench.core.io import sha256_of_json
 from cardiobench.core.tables import numbers_of, read_table, text_of, unescape_formula, write_csv, write_parquet
 from cardiobench.data.references import COLUMNS, check_references, class_names_of, unlabelled_units
 from cardiobench.data.release_counts import most_units
-from cardiobench.data.spec import DatasetSpec, Task
+from cardiobench.data.spec import ROWS, DatasetSpec, Task
 
 if TYPE_CHECKING:
     from cardiobench.data.dataset import OpenDataset
@@ -246,7 +246,19 @@ def _release(table: pd.DataFrame, task: Task) -> tuple[Release | None, str, str]
     known = _known_version(task)
     if known and version != known:
         return release, digest, f"they are of version {version} of {task.dataset}, and this is version {known}"
-    return release, digest, ""
+    return release, digest, "" if release.twin else _miscounted(release, task)
+
+
+def _miscounted(release: Release, task: Task) -> str:
+    """Say where a release is claimed to have other counts than the package knows; empty where it is not."""
+    known = task.expected.get(ROWS, {}) if task.unit_column == "id" else {}
+    claimed = release.units  # A total is not compared: of a partial copy the splits are estimates.
+    wrong = [
+        f"{claimed[name]} {name} units, and the release has {n}"
+        for name, n in known.items()
+        if claimed.get(name, n) != n
+    ]
+    return f"they claim {'; '.join(wrong)}" if wrong else ""
 
 
 def _known_version(task: Task) -> str:

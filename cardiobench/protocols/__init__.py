@@ -59,7 +59,7 @@ def protocol_class(name: str) -> "type[BaseProtocol]":
         BadConfig: what an installed package has under that name is no protocol of that name.
     """
     if name not in (known := list_protocols()):
-        raise unknown_name("protocol", name, known)
+        raise UnknownName(f"{unknown_name('protocol', name, known)} An extension that is not installed may provide it.")
     if name in (references := _references()):
         return extensions.resolve(references[name])
     from cardiobench.protocols.base import BaseProtocol

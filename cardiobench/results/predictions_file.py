@@ -1,5 +1,6 @@
 """The predictions beside a result: written together with it, and read back only if they are those that were scored."""
 
+import hashlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,9 +16,10 @@ from cardiobench.results.score_result import ScoreResult
 
 COLUMNS = {"id", "patient_id", "y_true", "y_pred"}
 
-
 OF_RESULT = b"cardiobench.predictions_sha256"
 """Key in the metadata of predictions of validation units: the checksum of the predictions that were scored beside them."""
+CONTENT = b"cardiobench.content_sha256"
+"""Key in the same metadata: the checksum of the rows themselves, as CSV."""
 
 
 def save_scored(
@@ -42,7 +44,8 @@ def save_scored(
         beside.unlink(missing_ok=True)
         return result, [file, result.save(path)]
     table = pa.Table.from_pandas(validation, preserve_index=False)
-    table = table.replace_schema_metadata({**(table.schema.metadata or {}), OF_RESULT: result.predictions_sha256})
+    marks = {OF_RESULT: result.predictions_sha256, CONTENT: _checksum_of(validation)}
+    table = table.replace_schema_metadata({**(table.schema.metadata or {}), **marks})
     write_atomic(beside, lambda partial: write_table(table, partial))
     return result, [file, beside, result.save(path)]
 
@@ -66,11 +69,23 @@ def load_validation(result: ScoreResult, path: Path) -> pd.DataFrame | None:
     advice = "Run the line that made it again."
     try:
         table = ParquetFile(beside).read(use_threads=False)
+        frame = table.to_pandas(use_threads=False)
+        marks = {
+            key: text.decode() for key, text in (table.schema.metadata or {}).items() if key in (OF_RESULT, CONTENT)
+        }
     except (OSError, ValueError, pa.ArrowException) as error:
         raise BadPredictions(f"{beside} cannot be read: {error}. {advice}") from error
-    if (table.schema.metadata or {}).get(OF_RESULT, b"").decode() != result.predictions_sha256:
+    if marks.get(OF_RESULT) != result.predictions_sha256:
         raise BadPredictions(f"{beside} belongs to another result than {path}. {advice}")
-    return table.to_pandas(use_threads=False)
+    if marks.get(CONTENT) != (found := _checksum_of(frame)):
+        raise BadPredictions(
+            f"{beside} was changed after it was written: its rows have the checksum {found}, and {marks.get(CONTENT)} is noted. {advice}"
+        )
+    return frame
+
+
+def _checksum_of(frame: pd.DataFrame) -> str:
+    return hashlib.sha256(frame.to_csv(index=False).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def load_cached_score(path: Path, key: str) -> ScoreResult | None:

@@ -16,6 +16,7 @@ from cardiobench.core.io import sha256_of_file
 from cardiobench.data import open_dataset, prepared_note
 from cardiobench.data.media.deidentify import KEPT, deidentified
 from cardiobench.data.prepare import prepare
+from cardiobench.data.prepared import find_prepared
 from cardiobench.data.twin import write_twin
 from cardiobench.data.twin_manifest import write_manifest
 from cardiobench.hub.publish_datasets import publications
@@ -154,6 +155,23 @@ def test_a_note_whose_digests_were_changed_too_is_refused(tmp_path):
         open_dataset("georgia", tmp_path)
     (folder / "cardiobench.json").write_text(json.dumps(older))
     assert len(open_dataset("georgia", tmp_path).frame) == 8, "a note of an earlier version"
+
+
+@pytest.mark.parametrize("damage", [(b'"name": "ptb_xl_sample"', b'"name": "ptb_xl_simple"'), (b'"name"', b'"nbme"')])
+def test_a_note_of_another_name_is_refused_where_it_was_changed(tmp_path, damage):
+    """The bundled recordings were read in its place, without a word."""
+    note = prepare("ptb_xl_sample", None, tmp_path) / "cardiobench.json"
+    assert open_dataset("ptb_xl_sample", tmp_path).raw == note.parent
+    note.write_bytes(note.read_bytes().replace(*damage, 1))
+    with pytest.raises(
+        BadData, match=r"names the dataset .* where ptb_xl_sample was looked for, and was changed after"
+    ):
+        open_dataset("ptb_xl_sample", tmp_path)
+
+
+def test_a_whole_folder_of_another_dataset_is_passed_over(tmp_path):
+    folder = prepare("ptb_xl_sample", None, tmp_path)
+    assert find_prepared("phantom_ecg", folder) is None
 
 
 def test_a_release_over_its_twin_is_not_prepared(tmp_path):

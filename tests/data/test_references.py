@@ -117,6 +117,15 @@ def test_changed_references_do_not_know_their_release(tmp_path, change, words):
     assert again.expected("test") is None and again.facts == {"name": "toy"}
 
 
+def test_a_release_of_another_size_than_is_known_is_not_believed(tmp_path):
+    """Whoever computes the digest anew can claim a release of the units that are there."""
+    task = dataclasses.replace(BINARY, expected={"rows": {"test": 2158}})
+    few = read_references(made(task, test=64, train=40).write(tmp_path / "few.csv"), task)
+    assert few.release is None and "they claim 64 test units, and the release has 2158" in few.problem
+    assert read_references(made(task).write(tmp_path / "whole.csv"), task).expected("test") == 2158
+    assert read_references(made(task, twin=True, test=64, train=40).write(tmp_path / "twin.csv"), task).release
+
+
 def test_references_of_another_task_are_refused(tmp_path):
     table = pd.read_csv(made(BINARY).write(tmp_path / "refs.csv"))
     with pytest.raises(BadData, match="hold the references of toy/sick, not of toy/well"):

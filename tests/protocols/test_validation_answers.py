@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from pyarrow.parquet import ParquetFile, write_table
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -86,5 +87,11 @@ def test_they_lie_in_a_file_of_their_own(tmp_path):
     validation_path(second).write_bytes(validation_path(first).read_bytes())
     with pytest.raises(BadPredictions, match="belongs to another result"):
         load_validation(ScoreResult.load(second), second)
+    own = validation_path(first)
+    table = ParquetFile(own).read()
+    changed = table.set_column(table.column_names.index("y_pred"), "y_pred", table["y_pred"].take([*range(1, 14), 0]))
+    write_table(changed.replace_schema_metadata(table.schema.metadata), own)
+    with pytest.raises(BadPredictions, match="was changed after it was written: its rows have the checksum"):
+        load_validation(ScoreResult.load(first), first)
     validation_path(second).unlink()
     assert load_validation(ScoreResult.load(second), second) is None
