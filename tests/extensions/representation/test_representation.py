@@ -175,8 +175,8 @@ def test_a_classifier_that_uses_few_dimensions_is_no_evidence_of_sharing():
     finding = protocol.analyze(study(embeddings(60, 120, of_class=1)), None)
     assert set(finding.options["dimensions_used"].values()) == {1}, "one dimension tells the class"
     assert finding.values["overlap_at_25"].value == 1.0 == finding.values["shuffled_at_25"].value
-    (said,) = finding.warnings
-    assert "tree uses 1 dimensions: the overlap at 25, 50, 100 counts unused ones" in said
+    said = "tree uses 1 dimensions: the overlap at 25, 50, 100 counts unused ones"
+    assert any(said in warning for warning in finding.warnings)
 
 
 def test_one_dataset_has_no_overlap_and_says_so(small):
