@@ -246,7 +246,7 @@ def test_720_results_paint_at_once_in_a_page_that_is_not_large(browser, tmp_path
     start = time.process_time()
     page = write_html(assemble(entries), tmp_path, figures=ReportFigures())
     assert time.process_time() - start < 20
-    assert page.stat().st_size < 3_300_000, "room for figures below 5 MB"
+    assert page.stat().st_size < 3_600_000, "room for figures below 5 MB"
     first, taken = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime", []
     while not taken or (min(taken) >= 2000 and len(taken) < 8):  # A busy machine makes a turn longer, never shorter
         tab, seen = watched(browser, page.as_uri())

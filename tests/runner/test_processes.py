@@ -87,6 +87,7 @@ def results(folder):
             content["predictions_sha256"],
         )  # Digest of the whole file, including the time and last bits.
         content["stamp"] = {key: value for key, value in content["stamp"].items() if key not in TIMES}
+        del content["cost"]["timings"]
     return files
 
 
