@@ -106,7 +106,7 @@ DatasetFacts = Annotated[Mapping[str, Any], ValidationType(_Dataset)]
 ModelFacts = Annotated[Mapping[str, Any], ValidationType(_Model)]
 Stamp = Annotated[Mapping[str, Any], ValidationType(_Stamp)]
 EMBEDDINGS = "embeddings from elsewhere"
-"""What a result says in place of the loader of a model whose vectors were given; a condition of its own."""
+"""Loader stated in a result of a model whose vectors were given; such results are a condition of their own."""
 
 
 class Part:

@@ -280,7 +280,7 @@ class ScoreResult(Record):
 
     @property
     def given_embeddings(self) -> bool:
-        """Whether the vectors come from elsewhere: ranked among such results alone, a reference beside the others."""
+        """Return whether the vectors come from elsewhere; such results are ranked among themselves."""
         return self.model.get("loaded_by") == EMBEDDINGS
 
     @property

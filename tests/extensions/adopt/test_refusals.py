@@ -1,4 +1,4 @@
-"""What `adopt` refuses, in one message with counts, and leaves nothing behind; and what it says beside the table."""
+"""Refusals of `adopt` in one message with counts and without files left behind, and its remarks beside the table."""
 
 import re
 

@@ -23,7 +23,7 @@ def own_datasets(monkeypatch, tmp_path):
 
 
 def scores(model, task, tmp_path, **settings):
-    """What a run says of a task: every number with its interval, floors and verdict."""
+    """Return the numbers of a task with intervals, floors and verdict."""
     (result,) = evaluate(
         model,
         tasks=[task],
