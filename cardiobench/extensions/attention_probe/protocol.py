@@ -10,8 +10,9 @@ from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import NotApplicable
 from cardiobench.models.base import Encoder
 from cardiobench.protocols.attention.recipe import AttentionRecipe
-from cardiobench.protocols.base import EnsembleProtocol, HeldOut, ProtocolOutput, TaskData
+from cardiobench.protocols.base import EnsembleProtocol, ProtocolOutput, TaskData
 from cardiobench.protocols.learnable import check_learnable
+from cardiobench.protocols.training.ensemble import Answers, mean_of_trainings
 from cardiobench.protocols.training.split import fit_and_held
 
 if TYPE_CHECKING:
@@ -76,28 +77,17 @@ class AttentionProbe(AttentionRecipe, EnsembleProtocol):
         held_out = prepared.predict(probe, validation) if len(validation) else np.empty(0)
         return prepared.predict(probe, test), held_out, details
 
-    def combine(
-        self, data: TaskData, answers: Sequence[tuple[np.ndarray, np.ndarray, dict[str, Any]]]
-    ) -> ProtocolOutput:
+    def combine(self, data: TaskData, answers: Sequence[Answers]) -> ProtocolOutput:
         """Return the mean of the answers; those of each training are its repeats."""
-        values, held_out, chosen = zip(*answers, strict=True)
-        validation = data.indices("validation")
         fit, held = self._split(data)
         counts = np.diff(data.embeddings.offsets)
         details = {
             "tokens": [int(counts.min()), int(counts.max())],
             "fitted_on": len(fit),
             "stopped_by": len(held),
-            **{name: [one[name] for one in chosen] for name in chosen[0]},
             **({"class_weight": None} if data.task.rules.answer == "labels" else {}),
         }
-        return ProtocolOutput(
-            data.indices("test"),
-            np.mean(values, axis=0),
-            details,
-            repeats=values,
-            validation=HeldOut(validation, np.mean(held_out, axis=0)) if len(validation) else None,
-        )
+        return mean_of_trainings(data, answers, details)
 
     def _split(self, data: TaskData) -> tuple[np.ndarray, np.ndarray]:
         """Return the indices to fit on and those that stop the training, no patient on both sides."""

@@ -13,8 +13,9 @@ from cardiobench.data import catalog
 from cardiobench.data.spec import Task
 from cardiobench.extensions.scratch.recipes import PREFIX, RECIPES, card_of, recipe_of
 from cardiobench.models.base import Encoder
-from cardiobench.protocols.base import EnsembleProtocol, HeldOut, ProtocolOutput, TaskData
+from cardiobench.protocols.base import EnsembleProtocol, ProtocolOutput, TaskData
 from cardiobench.protocols.learnable import check_learnable
+from cardiobench.protocols.training.ensemble import Answers, mean_of_trainings
 from cardiobench.protocols.training.split import fit_and_held
 
 if TYPE_CHECKING:
@@ -106,26 +107,15 @@ class Scratch(EnsembleProtocol):
         test, validation = (prepared.data.indices(split) for split in ("test", "validation"))
         return prepared.predict(network, test), prepared.predict(network, validation), details
 
-    def combine(
-        self, data: TaskData, answers: Sequence[tuple[np.ndarray, np.ndarray, dict[str, Any]]]
-    ) -> ProtocolOutput:
+    def combine(self, data: TaskData, answers: Sequence[Answers]) -> ProtocolOutput:
         """Return the mean of the answers; those of each training are its repeats."""
-        values, held_out, chosen = zip(*answers, strict=True)
-        validation = data.indices("validation")
         fit, held = self._split(data)
         details = {
             "fitted_on": len(fit),
             "patients_fitted_on": len(np.unique(data.patients[fit])),
             "epoch_chosen_by": len(held),
-            **{name: [one[name] for one in chosen] for name in chosen[0]},
         }
-        return ProtocolOutput(
-            data.indices("test"),
-            np.mean(values, axis=0),
-            details,
-            repeats=values,
-            validation=HeldOut(validation, np.mean(held_out, axis=0)) if len(validation) else None,
-        )
+        return mean_of_trainings(data, answers, details)
 
     def _split(self, data: TaskData) -> tuple[np.ndarray, np.ndarray]:
         return fit_and_held(data, self.seed, LEARNER)

@@ -1,0 +1,30 @@
+"""Mean of the answers of several trainings."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from cardiobench.protocols.base import HeldOut, ProtocolOutput, TaskData
+
+Answers = tuple[np.ndarray, np.ndarray, Mapping[str, Any]]
+"""Answers to test recordings, to validation recordings, and the summary of one training."""
+
+
+def mean_of_trainings(data: TaskData, answers: Sequence[Answers], details: Mapping[str, Any]) -> ProtocolOutput:
+    """Return the mean of the answers of several trainings; those of each training are its repeats.
+
+    Args:
+        data: Recordings of the task.
+        answers: Answers of each training.
+        details: Details of the output, to which the summaries of the trainings are added as lists.
+    """
+    values, held_out, summaries = zip(*answers, strict=True)
+    validation = data.indices("validation")
+    return ProtocolOutput(
+        data.indices("test"),
+        np.mean(values, axis=0),
+        {**details, **{name: [one[name] for one in summaries] for name in summaries[0]}},
+        repeats=values,
+        validation=HeldOut(validation, np.mean(held_out, axis=0)) if len(validation) else None,
+    )
