@@ -123,6 +123,7 @@ TEXT = ("few_shot", "alignment", "prompt_sensitivity", "frame_similarity", "retr
 ACROSS = ("transfer", "confound", "representation")
 ON_SAMPLE = {"tasks": ("ptb_xl_sample/cd",)}
 ATTENTION = {"attention_probe": {"epochs": 3, "seeds": 2}}
+SCRATCH = {"protocols": ("scratch",), "options": {"scratch": {"network": "small", "epochs": 1, "seeds": 2}}}
 CROSS = {"options": {"cross_validation": {"sizes": "XS", "classifiers": ("logistic", "tree")}}}
 DENSE = {"protocols": ("dense",), "options": {"dense": {"penalties": [0.01, 1.0]}}}
 MISSING = {"protocols": ("knn",), "allow_missing": True}
@@ -138,6 +139,7 @@ RUNS: dict[str, Run | Scoring] = {
     "more_masks": Run(ECHO, {**DENSE, "tasks": ("phantom_echo/lv_seg",)}, slow=True),
     "more_landmarks": Run(ECHO, {**DENSE, "tasks": ("phantom_echo/landmarks",)}, slow=True),
     "attention": Run(ECG, {**ON_SAMPLE, "protocols": ("attention_probe",), "options": ATTENTION}),
+    "scratch": Run("cardiobench/scratch-small", {**ON_SAMPLE, **SCRATCH}, slow=True, rtol=1e-3),
     "cross_validation": Run(ECG, {**ON_SAMPLE, "protocols": ("cross_validation",), **CROSS}),
     "refits": Run(ECG, {**ON_SAMPLE, "protocols": ("probe",), "options": {"probe": {"refits": 4}}}),
     "one_metric": Run(ECG, {**ON_SAMPLE, "protocols": ("knn",), "metrics": ("f1_macro", "calibration_report")}),
