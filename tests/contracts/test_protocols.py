@@ -31,6 +31,8 @@ CANNOT = {
 
 # What makes a prediction quick where its protocol has an option of that name: all that it can do is tried in the tests of its own.
 QUICK = {"sizes": ("XS",), "classifiers": ("logistic",), "search": "flat", "folds": 3, "epochs": 3, "heads": 2}
+# The cheapest training through the whole runner, where a protocol trains networks.
+TRAINING = {"network": "small", "epochs": 2, "seeds": 1}
 
 
 def quick_options(name):
@@ -41,6 +43,12 @@ def quick_options(name):
 def takes(name, option):
     """Return whether a protocol has the option with values of the same type: sizes may be names or numbers."""
     return option in option_types(name) and type(getattr(protocol(name), option)[0]) is type(QUICK[option][0])
+
+
+def cheap_options(name):
+    """Return the options of a run whose numbers nobody reads."""
+    chosen = {option: QUICK[option] for option in ("sizes", "classifiers") if takes(name, option)}
+    return chosen | {option: value for option, value in TRAINING.items() if option in option_types(name)}
 
 
 @pytest.mark.parametrize("name", list_protocols())
@@ -76,7 +84,7 @@ def test_runs_or_says_why_not(name, tmp_path):
         protocols=(name,),
         output_dir=tmp_path / "results",
         cache_dir=tmp_path / "cache",
-        options={name: {one: QUICK[one] for one in ("sizes", "classifiers") if takes(name, one)}},
+        options={name: cheap_options(name)},
         resamples=50,
         workers=0,
         jobs=1,
