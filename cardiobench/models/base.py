@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
+from cardiobench.data.media.types import LEADS
+
 if TYPE_CHECKING:
     import numpy as np
     import torch
@@ -32,12 +34,15 @@ class Encoder(Protocol):
             and part of the embedding key.
         warnings: Sentences that every result of the model carries.
 
-    Five further attributes are optional. `sampling_rate` is the rate in Hz that an ECG is brought to before `transform`; an
+    Seven further attributes are optional. `sampling_rate` is the rate in Hz that an ECG is brought to before `transform`; an
     encoder without it resamples by itself. `frame_wise = True` says that the parts are the frames of a clip, each encoded
     by itself: clips whose frames are shown in another order are then not encoded again. `no_text_reason` says why an
     encoder without a text tower has none. `stored_as` is the type of its stored vectors, "float32" or "float16". An encoder
     that cuts a recording into several clips says how with `cut(recording) -> list[Clip]`, and its `transform` takes such a
-    list too: where the order of frames is perturbed, it is the order of the frames that the network sees together.
+    list too: where the order of frames is perturbed, it is the order of the frames that the network sees together. `leads`
+    names the leads of an ECG that the network takes, all twelve in an encoder without it; a recording has twelve columns
+    nevertheless, from which `transform` takes them by name. An encoder that can take fewer says how with
+    `with_leads(leads) -> Encoder`: a copy for these leads alone, in which `leads` is what was asked for.
     """
 
     name: str
@@ -68,6 +73,11 @@ class Encoder(Protocol):
 def sampling_rate(encoder: Encoder) -> float | None:
     """Return the rate in Hz that ECGs are brought to before `transform`; None where the encoder resamples by itself."""
     return getattr(encoder, "sampling_rate", None)
+
+
+def leads_of(encoder: Encoder) -> tuple[str, ...]:
+    """Return the names of the leads that the network takes from an ECG: all twelve, unless the encoder has `leads`."""
+    return tuple(getattr(encoder, "leads", LEADS))
 
 
 @runtime_checkable

@@ -20,7 +20,8 @@ VERSION = 1
 FS = 500
 WINDOW = 10 * FS
 SAMPLES = 2500
-CHOSEN = [LEADS.index(lead) for lead in ("I", "II", "V1", "V2", "V3", "V4", "V5", "V6")]
+INDEPENDENT = ("I", "II", "V1", "V2", "V3", "V4", "V5", "V6")
+CHOSEN = [LEADS.index(lead) for lead in INDEPENDENT]
 WEIGHTS = ("multiblock_epoch100.pth", "random_epoch100.pth")
 
 
@@ -50,4 +51,5 @@ def load(card: ModelCard, source: ModelFiles, *, pooling: str, variant: str) -> 
         **described(card, source, weights, pooling, variant),
         network=TokenExtractor(network, EcgJepaKim.tokens),
         prepare=prepare,
+        leads=INDEPENDENT,
     )

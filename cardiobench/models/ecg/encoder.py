@@ -34,6 +34,7 @@ class SignalEncoder:
         token_pooling: Pooling of a part's tokens into its vector, or `tokens` to keep them; see
             `cardiobench.models.pooling`.
         pooling: Pooling of the vectors of a record's parts into one.
+        leads: Names of the leads that `prepare` takes from a record.
     """
 
     name: str
@@ -46,6 +47,7 @@ class SignalEncoder:
     pooling: Literal["mean", "mean_l2"] = "mean"
     modalities: tuple[str, ...] = ("ecg",)
     sampling: FrameSampling | None = None
+    leads: tuple[str, ...] = LEADS
     dim: int = field(init=False)
 
     def __post_init__(self):

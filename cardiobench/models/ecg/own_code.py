@@ -22,6 +22,7 @@ def signal_encoder(
         revision=source.revision(weights),
         network=TokenExtractor(model, read_tokens),
         prepare=signal,
+        leads=signal.leads,
         token_pooling=pooling or POOLINGS[0],
         preprocessing={"library": "transformers", "class": type(model).__name__, **asdict(signal), "pooling": pooling},
     )

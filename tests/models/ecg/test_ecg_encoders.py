@@ -9,10 +9,10 @@ from safetensors.torch import save_file
 
 from cardiobench.core.errors import BadMedia, BadModel
 from cardiobench.data import catalog
-from cardiobench.data.media.types import Ecg
-from cardiobench.models.base import Encoder, NativeHeads
+from cardiobench.data.media.types import LEADS, Ecg
+from cardiobench.models.base import Encoder, NativeHeads, leads_of
 from cardiobench.models.cards import card
-from cardiobench.models.ecg import ecg_fm, ecgfounder_heads, hubert_ecg
+from cardiobench.models.ecg import ecg_fm, ecg_jepa_kim, ecgfounder_heads, hubert_ecg
 from cardiobench.models.files import given_files
 from cardiobench.models.load import adapter, load_model
 from tests.models.ecg import fake
@@ -76,6 +76,7 @@ def test_from_checkpoint_to_vectors(encoders, name):
     encoder, model = encoders(name), card(name)
     assert isinstance(encoder, Encoder)
     assert (encoder.name, encoder.modalities, encoder.sampling) == (name, ("ecg",), None)
+    assert leads_of(encoder) == tuple(LEADS if name != "sehunfromdaegu/ECG_JEPA" else ecg_jepa_kim.INDEPENDENT)
     assert encoder.preprocessing["pooling"] == model.poolings[0]
     assert encoder.preprocessing.get("variant", "") == (model.variants[0] if model.variants else "")
     json.dumps(dict(encoder.preprocessing))

@@ -10,6 +10,7 @@ from safetensors.torch import save_file
 from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import BadModel
 from cardiobench.data.media.types import LEADS, Ecg
+from cardiobench.models.base import leads_of
 from cardiobench.models.ecg.signal_settings import SignalSettings
 from cardiobench.models.load import load_model
 from cardiobench.testing import check_model
@@ -57,6 +58,7 @@ def folder(tmp_path):
 
 def test_the_form_of_the_signal_by_file_and_by_flags(folder):
     given = load_model(str(folder), trust_remote_code=True)
+    assert leads_of(given.encoder) == ("V1", "II")
     signal = np.random.default_rng(0).normal(size=(1000, 12)).astype(np.float32)
     vector = given.encoder.encode(given.encoder.transform(Ecg(signal, 100)))[0]
     # By hand: leads V1 and II in microvolt, the middle 5 s, through the layer, averaged over time.
