@@ -13,14 +13,13 @@ from cardiobench.embeddings.vector_table import VectorTable
 from cardiobench.models.base import Encoder, LoadedModel
 from cardiobench.models.cards import find_card
 from cardiobench.results.cost import NOT_SEEN as COST_NOT_SEEN
-from cardiobench.results.record import EMBEDDINGS
+from cardiobench.results.record import EMBEDDINGS, NOT_SEEN
 
 if TYPE_CHECKING:
     import pandas as pd
 
 VERSION = 1
 """Version of how the rows of a file become vectors of recordings."""
-NOT_SEEN = f"{EMBEDDINGS}: how they were made was not seen"
 NO_ENCODER = f"{EMBEDDINGS}: there is no network here that could encode anything else"
 SEVERAL_VECTORS = "Give several rows an id: its tokens, frames or clips in order"
 SHARD = 256

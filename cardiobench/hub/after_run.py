@@ -12,23 +12,38 @@ from cardiobench.hub.outgoing import ids_below, public_result
 from cardiobench.hub.push_results import Rehearsal, push, select_model
 from cardiobench.models.files import REPOSITORY
 from cardiobench.results.paths import folder_name
+from cardiobench.results.record import EMBEDDINGS
 from cardiobench.results.score_result import ScoreResult
 
 
-def check_before_run(models: Sequence[str], resamples: int = RESAMPLES) -> list[str]:
+def check_before_run(
+    models: Sequence[str], resamples: int = RESAMPLES, *, given: Sequence[str] = (), local: Sequence[str] = ()
+) -> list[str]:
     """Check that the results of these models could be pushed, before hours are spent on them.
 
     Args:
         models: Evaluated models.
         resamples: Number of draws of patients in this run.
+        given: Models of which only embeddings from elsewhere are known.
+        local: Datasets of the run, where all of them are the user's own.
 
     Returns:
         One sentence per model: whether its results will be committed, or asked for in a pull request.
 
     Raises:
-        HubError: no token, one that may not write, a folder of this machine, a repository that is not there, or other draws
-            than a push takes.
+        HubError: no token, one that may not write, a folder of this machine, a repository that is not there, other draws
+            than a push takes, or results that go to no model's card by themselves.
     """
+    if given:
+        raise HubError(
+            f"--push-to-hub writes to a model's card, which takes no {EMBEDDINGS} ({', '.join(given)}). Leave it out, and push "
+            "to a dataset of results: cardiobench push RESULTS --to-dataset ORG/NAME --yes"
+        )
+    if local:
+        raise HubError(
+            f"all results are of your own data ({', '.join(local)}), which stay here. Leave --push-to-hub out, and push the "
+            f"scores alone: cardiobench push RESULTS --to ORG/MODEL --local-dataset {' '.join(local)} --yes"
+        )
     if resamples != RESAMPLES:
         raise HubError(
             f"--push-to-hub takes results with {RESAMPLES} draws of patients, and this run has {resamples}. "

@@ -8,7 +8,7 @@ from cardiobench.core.io import to_plain
 from cardiobench.data import catalog
 from cardiobench.data.spec import Task
 from cardiobench.hub import naming
-from cardiobench.results.formatting import coverage, flags, verdict
+from cardiobench.results.formatting import OWN_DATA, coverage, flags, verdict
 from cardiobench.results.score_result import ScoreResult
 
 BENCHMARK = "CardioBench"
@@ -70,7 +70,7 @@ def metric(result: ScoreResult, name: str, user: str) -> dict[str, Any]:
     # What is no score of patients says so in the name too: pages that list results show little else.
     marks = {"synthetic_twin": result.dataset.get("twin"), "first_patients": result.dataset.get("limit")}
     args |= {key: mark for key, mark in marks.items() if mark}
-    tried_out = [flag for flag in flags(result) if flag.startswith(("synthetic", "first"))]
+    tried_out = [flag for flag in flags(result) if flag.startswith(("synthetic", "first", OWN_DATA))]
     return {
         "type": name,
         "name": f"{name} ({', '.join([result.task, result.label, *tried_out])})",

@@ -17,8 +17,9 @@ SAFE = re.compile(r"[\w.-]+")
 
 
 def dataset_id(result: ScoreResult) -> str:
-    """Return the dataset's repository: `cardiobench/tmed2`."""
-    return f"{hub_namespace()}/{result.task.partition('/')[0]}"
+    """Return the dataset's repository, `cardiobench/tmed2`; of data of the user's own, which has none, the plain name."""
+    name = result.task.partition("/")[0]
+    return name if result.dataset.get("local") else f"{hub_namespace()}/{name}"
 
 
 def task_id(result: ScoreResult, metric: str) -> str:

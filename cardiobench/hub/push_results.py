@@ -224,6 +224,8 @@ class ModelChange:
             wanted[path] = to_bytes(result)
             if naming.defined(result):
                 index.append(model_index.entry(result, self.user, url, dataset))
+            if result.dataset.get("local"):  # No dataset's page could list it.
+                continue
             if result.label == eval_results.primary_protocol(_protocols(result, self.scores, snapshot, self.user)):
                 entries = eval_results.entries(result, self.user, url, dataset)
                 listed.setdefault(eval_results.path(result.task.partition("/")[0]), []).extend(entries)
@@ -306,7 +308,8 @@ def _without_stamp(result: ScoreResult) -> bytes:
 
 
 def _dataset_versions(results: Sequence[ScoreResult]) -> set[tuple[str, str]]:
-    return {(naming.dataset_id(result), str(result.dataset.get("version", ""))) for result in results}
+    published = [result for result in results if not result.dataset.get("local")]
+    return {(naming.dataset_id(result), str(result.dataset.get("version", ""))) for result in published}
 
 
 def _protocols(result: ScoreResult, results: Sequence[ScoreResult], snapshot: Snapshot, user: str) -> set[str]:

@@ -35,7 +35,7 @@ from cardiobench.leaderboard.submissions import count_submissions
 from cardiobench.models.custom import LONGEST_NAME
 from cardiobench.results.collect import ResultEntry
 from cardiobench.results.consistency import check_consistency, missing_parts
-from cardiobench.results.record import EMBEDDINGS
+from cardiobench.results.record import NOT_SEEN
 from cardiobench.results.score_result import OLDER_RULES, ScoreResult
 from cardiobench.tasks.task import Task
 
@@ -49,6 +49,7 @@ ADDED = {"out_of_fold", "numbers"}
 REFITS = (
     "its interval and verdict cover refits of the probe; that they are no narrower than over test patients is checked"
 )
+PRIVATE_DATA = "it is of data of the submitter's own, which nobody else has"
 DEALT_LABELS = "its p-value is of refits on embeddings, which are not here; by the answers as they are, dealt at a third of the level,"
 
 
@@ -193,12 +194,17 @@ def check(entry: ResultEntry, answers: Mapping[str, bytes], data_dir: Path | Non
     name = f"{entry.pushed_by}: {result.model.get('name')}, {result.task}, {result.label}"
     if lacking := missing_parts(result):
         return Check(name, tuple(lacking))
+    if result.dataset.get("local") and result.dataset["name"] not in catalog.list_datasets():
+        problems = [f"it contradicts itself: {why}" for why in check_consistency(result)]
+        return Check(name, (*problems, *_wrong_name(result.model["name"])), PRIVATE_DATA)
     reason, on_trust = "", False
     try:
         problems = [f"it contradicts itself: {why}" for why in check_consistency(result)]
         problems += _wrong_name(result.model["name"])
         problems += [why for why in not_a_benchmark_score(result) if why != OLDER_RULES]
         rules = Rules(result)
+        if result.dataset.get("local") and not catalog.spec(rules.task.dataset).local:
+            problems.append(f"it calls {rules.task.dataset} data of the submitter's own, and that is published")
         problems += _other_cost(rules)
         on_trust = rules.card is None
         if path in answers:
@@ -215,7 +221,7 @@ def check(entry: ResultEntry, answers: Mapping[str, bytes], data_dir: Path | Non
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
         problems = [f"{path} holds no predictions: {error}"]
     declared: tuple[str, ...] = (f"seen_in_pretraining: {DECLARED}",) if on_trust else ()
-    declared += (f"model: {EMBEDDINGS}, how they were made was not seen",) if result.given_embeddings else ()
+    declared += (f"model: {NOT_SEEN}",) if result.given_embeddings else ()
     return Check(name, tuple(problems), reason, result.outdated, declared)
 
 

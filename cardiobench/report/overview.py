@@ -23,6 +23,8 @@ MARKS: dict[str, tuple[str, str]] = {
     "incomplete": ("◔", "answers are missing; the verdict is judged on the worst case"),
     "generated data": ("~", "generated recordings: the score says nothing about patients"),
     "synthetic twin": ("~", "generated recordings: the score says nothing about patients"),
+    tables.OWN_DATA: ("H", "data of the user's own, which nobody else has"),
+    "patients not known": ("P", "nobody knows which recordings are of one patient; each counts as one"),
     "part of the data": ("½", "only the first patients of each split were used"),
 }
 """Name of a mark -> its sign and its meaning: the verdicts, then the flags."""

@@ -9,6 +9,7 @@ from typing import Any
 from cardiobench.metrics.load import find_numbers
 from cardiobench.metrics.number import TOLERANCE, Number
 from cardiobench.results.cost import Cost
+from cardiobench.results.record import NOT_SEEN
 from cardiobench.results.score_result import (
     OLDER_RULES,
     Bounds,
@@ -57,6 +58,8 @@ def _of_facts(result: ScoreResult) -> Iterator[str]:
         yield f"it was scored by rules {result.rules}, and this version of cardiobench has {type(result).rules}"
     if result.rules < FIRST_RULES and result.verdict.sentence != OLDER_RULES:
         yield f"it is written as a result of rules {FIRST_RULES} and says that it was scored by rules {result.rules}"
+    if (NOT_SEEN in result.warnings) != result.given_embeddings:
+        yield f"'{NOT_SEEN}' is {'not ' * result.given_embeddings}among its warnings, and it was loaded by {result.model.get('loaded_by')}"
     if result.dataset.get("twin") and not result.generated:
         yield "it is of a synthetic twin, and says that its recordings were not generated"
     known = find_numbers(result.metric)

@@ -19,6 +19,9 @@ ELSEWHERE = (
 )
 """What the report and the leaderboard say where both are shown."""
 
+OWN_DATA = "own data"
+"""Flag of a result on data of the user's own, which nobody else has."""
+
 COLUMNS = ("task", "model", "protocol", "metric", "score", "95 % CI", "floor", "verdict", "n", "coverage", "flags")
 
 
@@ -107,6 +110,8 @@ def flags(result: ScoreResult) -> list[str]:
         marks.append("synthetic twin")
     elif result.generated:
         marks.append("generated data")
+    if result.dataset.get("local"):
+        marks.append(OWN_DATA)
     if result.dataset.get("patient_is_record"):
         marks.append("patients not known")
     if result.dataset.get("limit"):

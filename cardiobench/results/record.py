@@ -107,6 +107,8 @@ ModelFacts = Annotated[Mapping[str, Any], ValidationType(_Model)]
 Stamp = Annotated[Mapping[str, Any], ValidationType(_Stamp)]
 EMBEDDINGS = "embeddings from elsewhere"
 """Loader stated in a result of a model whose vectors were given; such results are a condition of their own."""
+NOT_SEEN = f"{EMBEDDINGS}: how they were made was not seen"
+"""Warning that every such result carries."""
 
 
 class Part:

@@ -10,10 +10,11 @@ from cardiobench.core.config import RunConfig, flag_of
 from cardiobench.core.errors import BadConfig
 from cardiobench.data import catalog
 from cardiobench.data.dataset import OpenDataset
-from cardiobench.embeddings.elsewhere import NOT_SEEN, GivenEmbeddings, chosen_name
+from cardiobench.embeddings.elsewhere import GivenEmbeddings, chosen_name
 from cardiobench.embeddings.split_audit import audit_splits
 from cardiobench.embeddings.vector_files import read_vectors
 from cardiobench.models.base import Encoder
+from cardiobench.results.record import NOT_SEEN
 from cardiobench.scoring.external_model import describe_model
 
 if TYPE_CHECKING:

@@ -96,7 +96,7 @@ def run(config: RunConfig, console: Console | None = None, encoders: Sequence[En
             console.print(f"nothing falls to shard {config.shard}: there are fewer pairs of a model and a dataset")
     with watch(accelerator):
         if config.push_to_hub:
-            announce_push(config, accelerator.is_main_process, console)
+            announce_push(request, accelerator.is_main_process, console)
         check_shared(config.cache_dir, accelerator)
         analyses: list[AnalysisCell] = []
         for model, chosen, here in load_models(request, context):
@@ -116,7 +116,7 @@ def run(config: RunConfig, console: Console | None = None, encoders: Sequence[En
     return context.summary
 
 
-def announce_push(config: RunConfig, is_main_process: bool, console: Console) -> None:
+def announce_push(request: "Request", is_main_process: bool, console: Console) -> None:
     """Print where the results of each model will be pushed; the main process asks the Hub, and all end where it is refused.
 
     Raises:
@@ -124,11 +124,15 @@ def announce_push(config: RunConfig, is_main_process: bool, console: Console) ->
     """
     from cardiobench.hub.after_run import check_before_run
 
+    config = request.config
+    given = [name for name, encoder in request.encoders.items() if isinstance(encoder, GivenEmbeddings)]
+    local = [name for name, dataset in request.datasets.items() if dataset.spec.local]
+    local = local if len(local) == len(request.datasets) else []  # Results of the others are pushed.
     lines: list[str] = []
     problem = ""
     if is_main_process:
         try:
-            lines = check_before_run(config.models, config.resamples)
+            lines = check_before_run(config.models, config.resamples, given=given, local=local)
         except HubError as error:
             problem = str(error)
     (problem,) = share([problem])

@@ -18,7 +18,7 @@ from cardiobench.results.collect import assemble_by_suite, collect
 from cardiobench.results.formatting import ELSEWHERE, ordered
 from cardiobench.results.paths import predictions_path
 from cardiobench.results.predictions_file import save_scored
-from cardiobench.results.record import EMBEDDINGS
+from cardiobench.results.record import EMBEDDINGS, NOT_SEEN
 from cardiobench.results.score_result import ScoreResult
 from tests.report.example_results import write_result
 
@@ -190,7 +190,8 @@ def given(folder, name, quality, seed, protocol="probe"):
     made = write_result(folder / "made", "file", TASK, quality, seed, protocol)
     result, frame = ScoreResult.load(made), pd.read_parquet(predictions_path(made))
     model = {"name": name, "revision": "0123456789ab", "loaded_by": EMBEDDINGS}
-    saved, _ = save_scored(dataclasses.replace(result, model=model), frame, folder / name / "0" / protocol / made.name)
+    changed = dataclasses.replace(result, model=model, warnings=(*result.warnings, NOT_SEEN))
+    saved, _ = save_scored(changed, frame, folder / name / "0" / protocol / made.name)
     for file in (made, predictions_path(made)):
         file.unlink()
     return saved

@@ -7,6 +7,7 @@ import pytest
 
 from cardiobench.results.consistency import check_consistency
 from cardiobench.results.cost import Cost, Timing
+from cardiobench.results.record import EMBEDDINGS, NOT_SEEN
 from cardiobench.results.score_result import Bounds, Gap, ScoreResult
 from tests.hub.results import regression, result
 
@@ -59,6 +60,8 @@ CONTRADICTIONS = {
     "the other direction": replace(regression(), higher_is_better=True),
     "rules of the future": result(rules=ScoreResult.rules + 1),
     "rules without verdicts": result(rules=1),
+    "embeddings from elsewhere that do not say so": result(model={**result().model, "loaded_by": EMBEDDINGS}),
+    "a network whose embeddings came from elsewhere": result(warnings=(NOT_SEEN,)),
     "a twin of real patients": result(dataset={**result().dataset, "twin": True}),
     "a group outside its interval": group(
         result(), values={"F": replace(result().groups["sex"].values["F"], low=0.75)}

@@ -70,7 +70,7 @@ def _score(cells: Mapping[str, Cell]) -> tuple[ScoreResult, list[Path]]:
         seen_in_pretraining=None,
         options=first.options,
         metrics=narrow_metrics(POOLED, cell.config.metrics),
-        warnings=warnings,
+        warnings=(*cell.model.warnings, *warnings),
     )
     result = score(predictions, predictions.frame.assign(split="test"), context)
     key = sha256_of_json([component_version(pool), *(member.key for member in cells.values())])[:KEY_DIGITS]
