@@ -65,6 +65,28 @@ def read_settings(path: Path, key: str) -> dict[str, Any] | None:
     return settings if isinstance(settings, dict) else None
 
 
+def read_part(path: Path, part: str) -> dict[str, torch.Tensor]:
+    """Read the tensors of one of several networks in a file: the table under its name, or names that begin with `part.`.
+
+    Raises:
+        BadModel: the file cannot be read safely, or holds no tensors of that network: loading none would leave it random.
+    """
+    if path.suffix == ".safetensors":
+        with _safetensors(path):
+            tables = {part: below(load_file(path), f"{part}.")}
+    else:
+        tables = _unpickle(path, "cpu")
+    state = tables.get(part) if isinstance(tables, dict) else None
+    if not isinstance(state, dict) or not state or not all(isinstance(one, torch.Tensor) for one in state.values()):
+        found = ", ".join(list(map(str, tables))[:8]) if isinstance(tables, dict) else type(tables).__name__
+        raise BadModel(
+            f"{path} has no table of tensors under '{part}' (it holds {found}), so nothing would be loaded and the network "
+            f"would be random. Give the file as its authors published it."
+        )
+    refuse_not_finite(state.items(), str(path))
+    return dict(state)
+
+
 def _unprefixed(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     state = dict(state)
     for prefix in PREFIXES:

@@ -17,7 +17,7 @@ from pathlib import Path
 import torch
 from safetensors.torch import save_file
 
-from cardiobench.models.nets import ecg_jepa_kim, ecg_jepa_weimann, hubert_ecg, net1d, wav2vec2_cmsc
+from cardiobench.models.nets import ecg_jepa_kim, ecg_jepa_weimann, hubert_ecg, net1d, wav2vec2_cmsc, xresnet1d
 
 State = dict[str, torch.Tensor]
 
@@ -129,6 +129,29 @@ def jepa_kim(folder: Path, change: Callable[[State], None] = lambda state: None)
     return folder
 
 
+def ked(folder: Path, change: Callable[[State], None] = lambda state: None) -> Path:
+    """`best_valid_all_increase_with_augment_epoch_3.pt`: three networks under a name each, settings and optimiser beside them."""
+    encoder = random_state(xresnet1d.XResNet1d101)
+    encoder["0.0.weight"] = 16 * encoder["0.0.weight"]  # Else the biases of 33 bottlenecks drown the signal.
+    change(encoder)
+    content = {
+        "model": {"decoder_norm.weight": torch.ones(768)},
+        "ecg_model": with_second_names(encoder),
+        "text_encoder": {"logit_scale": torch.tensor(2.66)},
+        "optimizer": {"state": {0: {"step": 3}}, "param_groups": [{"lr": 5e-5, "params": [0]}]},
+        "lr_scheduler": {"t_initial": 20},
+        "config": {"batch_size": 80, "ecg_model_name": "xresnet1d_101"},
+        "epoch": 3,
+    }
+    torch.save(content, folder / "best_valid_all_increase_with_augment_epoch_3.pt")
+    return folder
+
+
+def with_second_names(encoder: State) -> State:
+    """The tensors of a bottleneck's convolutions under both of their published names."""
+    return encoder | {name.replace(".convs.", ".convpath.0."): tensor for name, tensor in encoder.items()}
+
+
 # Registered model -> what writes its checkpoint into a folder.
 FAKES: dict[str, Callable[..., Path]] = {
     "PKUDigitalHealth/ECGFounder": ecgfounder,
@@ -136,6 +159,7 @@ FAKES: dict[str, Callable[..., Path]] = {
     "Edoardo-BS/hubert-ecg-small": hubert,
     "kweimann/ECG-JEPA": jepa_weimann,
     "sehunfromdaegu/ECG_JEPA": jepa_kim,
+    "control-spiderman/ECGFM-KED": ked,
 }
 
 

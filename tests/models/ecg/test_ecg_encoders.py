@@ -27,6 +27,7 @@ PARTS = {
     "Edoardo-BS/hubert-ecg-small": (6000,),
     "kweimann/ECG-JEPA": (12, 5000),
     "sehunfromdaegu/ECG_JEPA": (8, 2500),
+    "control-spiderman/ECGFM-KED": (12, 1000),
 }
 
 
@@ -190,7 +191,7 @@ def some_matrix(state):
         name
         for name in state
         if "weight" in name
-        and ("blocks.1." in name or "layers.1." in name or "list.1." in name)
+        and any(part in name for part in ("blocks.1.", "layers.1.", "list.1.", "convs.1."))
         and state[name].dim() > 1
     )
 
@@ -346,3 +347,38 @@ def test_heads_of_ecgfounder_on_stored_vectors(folders, encoders):
     np.testing.assert_allclose(encoder.predict_native("cd", [vectors[2:]]), wanted[2:, chosen].max(axis=1), atol=1e-5)
     # The head was trained on the mean of the tokens: on any other vector it would answer nonsense.
     assert not isinstance(load(name, folders(name), pooling="max"), NativeHeads)
+
+
+KED = "control-spiderman/ECGFM-KED"
+
+
+def test_a_container_from_which_nothing_of_ked_would_load_is_refused(tmp_path, folders):
+    """A loader that looks for other names, and does not insist, goes on with a random network."""
+    file = next(iter(card(KED).weights))
+    content = torch.load(folders(KED) / file, weights_only=True)
+    flat = {f"ecg_model.{name}": tensor for name, tensor in content["ecg_model"].items()}
+    for wrong in ({**content, "ecg_model": {}}, {"model": content["model"]}, {**content, "ecg_model": None}, flat):
+        torch.save(wrong, tmp_path / file)
+        with pytest.raises(BadModel, match=r"no table of tensors under 'ecg_model'.*would be random"):
+            load(KED, tmp_path)
+    torch.save([content["ecg_model"]], tmp_path / file)
+    with pytest.raises(BadModel, match="it holds list"):
+        load(KED, tmp_path)
+
+
+def test_ked_as_safetensors_and_with_names_that_disagree(tmp_path, folders, encoders):
+    file = next(iter(card(KED).weights))
+    content = torch.load(folders(KED) / file, weights_only=True)
+    state = content["ecg_model"]
+    save_file({f"ecg_model.{name}": tensor.clone() for name, tensor in state.items()}, tmp_path / "ked.safetensors")
+    parts = encoders(KED).transform(record())
+    assert torch.equal(load(KED, tmp_path / "ked.safetensors").encode(parts), encoders(KED).encode(parts))
+    state["6.3.convpath.0.1.0.weight"] = state["6.3.convpath.0.1.0.weight"] + 1
+    torch.save(content, tmp_path / file)
+    with pytest.raises(BadModel, match=r"6\.3\.convpath\.0\.1\.0\.weight and 6\.3\.convs\.1\.0\.weight are one tensor"):
+        load(KED, tmp_path)
+    state.update({name: tensor for name, tensor in state.items() if "convpath" not in name})
+    state["0.0.weight"][0] = torch.nan
+    torch.save(content, tmp_path / file)
+    with pytest.raises(BadModel, match="NaN or infinite"):
+        load(KED, tmp_path)

@@ -7,7 +7,7 @@ import pytest
 
 from cardiobench.core.errors import BadMedia
 from cardiobench.data.media.types import LEADS
-from cardiobench.models.ecg import ecg_fm, ecg_jepa_kim, ecg_jepa_weimann, ecgfounder, hubert_ecg
+from cardiobench.models.ecg import ecg_fm, ecg_jepa_kim, ecg_jepa_weimann, ecgfounder, hubert_ecg, ked
 from cardiobench.models.signal import interpolate, windows
 from tests.models.golden import Golden
 
@@ -198,3 +198,28 @@ def test_scales_of_weimann():
     fixed = ecg_jepa_weimann.scaled(np.full((1, 12), 0.1), "ptb_xl")[0]
     assert fixed[0] == pytest.approx((0.1 + 0.002) / 0.191)
     assert fixed[11] == pytest.approx((0.1 + 0.001) / 0.242)
+
+
+def test_ked_is_the_published_code():
+    golden = Golden("prep_ked")
+    stored = golden.arrays
+    for case, at in ((0, "ked0"), (1, "ked1")):
+        signal = golden.input((12, 5000), "ecg", at).T
+        if case:
+            signal[:, 7] = 0.25
+        close(ked.prepare(signal, FS, "standard_order")[0, :, ::4], stored[f"mimic/{case}[:, ::4]"], 1e-6)
+    for case, samples in enumerate((5000, 3600, 7500)):  # 10 s; 7.2 s between zeros; the first 10 of 15 s
+        signal = golden.input((12, samples), "ecg", f"ked{case + 3}").T
+        close(ked.prepare(signal, FS, "standard_order")[0].T[::4], stored[f"chapman/{case}[::4]"], 1e-6)
+    # The published PTB-XL test set has one mean and one deviation of a training set on top.
+    mean, deviation = stored["ptbxl_scaler"]
+    for tag, shift, name in (("kedp0", 0, "train"), ("kedp1", 0.1, "test")):
+        signal = golden.input((12, 1000), "ecg", tag).T + shift
+        got = (ked.prepare(signal, 100, "standard_order")[0] - mean) / deviation
+        close(got[:, ::5], stored[f"ptbxl_{name}/0[:, ::5]"], 1e-6)
+
+
+def test_ked_sees_avf_before_avl_as_in_pretraining():
+    signal = np.tile(np.arange(12.0), (1000, 1))
+    assert ked.prepare(signal, 100)[0, :, 0].tolist() == [0, 1, 2, 3, 5, 4, 6, 7, 8, 9, 10, 11]
+    assert ked.prepare(signal, 100, "standard_order")[0, :, 0].tolist() == list(range(12))

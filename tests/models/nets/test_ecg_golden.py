@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from cardiobench.models.nets import ecg_jepa_kim, ecg_jepa_weimann, hubert_ecg, net1d, wav2vec2_cmsc
+from cardiobench.models.nets import ecg_jepa_kim, ecg_jepa_weimann, hubert_ecg, net1d, wav2vec2_cmsc, xresnet1d
 from cardiobench.models.weights import load_exactly
 from tests.models.golden import Golden
 
@@ -52,6 +52,20 @@ def hubert_outputs(network, x):
     return {"last_hidden_state": hubert_ecg.tokens(network, x), "conv_features": network.feature_extractor(x)}
 
 
+def xresnet_outputs(network, x):
+    tokens = network.tokens(x)
+    return {"features": tokens.transpose(1, 2), "representation": tokens.mean(1)}
+
+
+# The published file has every tensor of a bottleneck under two names.
+KED_TWICE = frozenset(Golden("ked_xresnet1d101").spec["kept_keys"])
+
+
+def ked_keys(state):
+    twice = {name: state[name.replace(xresnet1d.SECOND_NAME, xresnet1d.FIRST_NAME)] for name in KED_TWICE}
+    return xresnet1d.published_keys(state | twice, "ked")
+
+
 def hubert(size):
     heads = frozenset({"final_proj.0.bias", "final_proj.0.weight", "label_embedding.0.weight"})
     build = partial(hubert_ecg.build, hubert_ecg.SIZES[size])
@@ -68,6 +82,7 @@ CASES = {
     "ecg_jepa_kim": Case(
         ecg_jepa_kim.EcgJepaKim, kim_outputs, formulas=lambda: {"pos_embed": ecg_jepa_kim.positions()}
     ),
+    "ked_xresnet1d101": Case(xresnet1d.XResNet1d101, xresnet_outputs, ked_keys, left_out=KED_TWICE),
     "hubert_ecg_small": hubert("small"),
     "hubert_ecg_base": hubert("base"),
     "hubert_ecg_large": hubert("large"),

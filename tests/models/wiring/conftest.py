@@ -13,6 +13,7 @@ DEFAULTS = {
     "Edoardo-BS/hubert-ecg-large": ("mean", "first"),
     "Edoardo-BS/hubert-ecg-small": ("mean", "first"),
     "PKUDigitalHealth/ECGFounder": ("mean", "filtered"),
+    "control-spiderman/ECGFM-KED": ("mean", "mimic_order"),
     "echonet/EchoPrime": ("cls", "by_name"),
     "facebook/dinov3-vitb16-pretrain-lvd1689m": ("cls", "full_frame"),
     "facebook/dinov3-vitl16-pretrain-lvd1689m": ("cls", "full_frame"),

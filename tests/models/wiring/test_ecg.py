@@ -135,5 +135,15 @@ def test_ecgfounder(loaded):
     np.testing.assert_allclose(got, (at_500 - at_500.mean()) / at_500.std(), atol=2e-5)
 
 
+@pytest.mark.parametrize("fs", [400, 500, 1000])
+def test_ked(loaded, fs):
+    """12 leads in millivolts at 100 Hz, aVF before aVL, nothing folded down from above 50 Hz."""
+    got = entering_ecg(loaded("control-spiderman/ECGFM-KED"), record(fs))
+    order = [0, 1, 2, 3, 5, 4, 6, 7, 8, 9, 10, 11]
+    np.testing.assert_allclose(got[0].T, waves(100, order), atol=2e-4)
+    got = entering_ecg(loaded("control-spiderman/ECGFM-KED", "standard_order"), record(fs))
+    np.testing.assert_allclose(got[0].T, waves(100), atol=2e-4)
+
+
 def test_leads_are_in_the_order_of_the_benchmark():
     assert LEADS == ("I", "II", "III", "aVR", "aVL", "aVF", "V1", "V2", "V3", "V4", "V5", "V6")

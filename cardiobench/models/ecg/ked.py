@@ -1,0 +1,58 @@
+"""ECGFM-KED: 12 leads at 100 Hz, the first 10 s in millivolts as they are.
+
+Preprocessing: `dataset/ecgDataset.py` and `dataset/shaoxing/data_preprocess.py` of the repository (commit e42f1de).
+"""
+
+from functools import partial
+
+import numpy as np
+from scipy.signal import resample
+
+from cardiobench.data.media.types import LEADS
+from cardiobench.models.cards import ModelCard
+from cardiobench.models.ecg.encoder import SignalEncoder, TokenExtractor, described, loaded
+from cardiobench.models.files import ModelFiles
+from cardiobench.models.nets.xresnet1d import XResNet1d101, published_keys
+from cardiobench.models.signal import fit_length
+from cardiobench.models.weights import read_part
+
+COMPONENT = "adapter ked"
+VERSION = 1
+
+FS = 100
+SAMPLES = 10 * FS
+WEIGHTS = ("best_valid_all_increase_with_augment_epoch_3.pt",)
+ENCODER = "ecg_model"
+MIMIC_ORDER = [*range(4), LEADS.index("aVF"), LEADS.index("aVL"), *range(6, 12)]
+
+
+def prepare(signal: np.ndarray, fs: float, variant: str = "mimic_order") -> np.ndarray:
+    """Prepare a recording as input of the network: Fourier-resampled as a whole, then its first 10 s.
+
+    Args:
+        signal: (n, 12), millivolts; neither filtered nor scaled.
+        fs: Sampling rate in Hz.
+        variant: "mimic_order": aVF before aVL, as in the pretraining data; "standard_order": aVL before aVF, as in the
+            authors' test sets.
+
+    Returns:
+        (1, 12, 1000); a record shorter than 10 s stands between zeros.
+    """
+    at_100 = signal if fs == FS else resample(signal, int(FS / fs * len(signal)), axis=0)
+    ready = fit_length(at_100[:SAMPLES], SAMPLES)
+    return (ready[:, MIMIC_ORDER] if variant == "mimic_order" else ready).T[None]
+
+
+def load(card: ModelCard, source: ModelFiles, *, pooling: str, variant: str) -> SignalEncoder:
+    """Load the ECG encoder from the published file, which holds it beside the query decoder and the text encoder.
+
+    Raises:
+        BadModel: no weights, weights that cannot be read safely, or that do not fit to the last key.
+    """
+    weights = source.weights(WEIGHTS)
+    network = loaded(XResNet1d101, published_keys(read_part(weights[0], ENCODER), card.id), card.id)
+    return SignalEncoder(
+        **described(card, source, weights, pooling, variant),
+        network=TokenExtractor(network, XResNet1d101.tokens),
+        prepare=partial(prepare, variant=variant),
+    )
