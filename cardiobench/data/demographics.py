@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from cardiobench.data.spec import Group, Task
+from cardiobench.tasks.task import OLDEST
 
 SEX_CLASSES = ("F", "M")
-OLDEST = 120.0  # Years.
 
 
 def age_task(dataset: str, groups: Sequence[Group]) -> Task:

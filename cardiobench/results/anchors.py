@@ -1,5 +1,6 @@
 """Results of others on a task: published scores and human agreement, provided by extensions."""
 
+import math
 from dataclasses import dataclass
 
 from cardiobench.core.extensions import hooks
@@ -21,6 +22,8 @@ class PublishedScore:
         printed: The value as printed there.
         percent: Whether it is printed in percent.
         condition: Further conditions of the score, such as the sample size.
+        low: Lower end of its 95 % interval, by the method of the source; NaN where none was published.
+        high: Upper end.
     """
 
     task: str
@@ -32,6 +35,16 @@ class PublishedScore:
     printed: str
     percent: bool = False
     condition: str = ""
+    low: float = math.nan
+    high: float = math.nan
+
+    @property
+    def interval(self) -> str:
+        """The published interval in brackets, as exact as the value; empty where there is none."""
+        if math.isnan(self.low):
+            return ""
+        factor = 100 if self.percent else 1
+        return f"[{factor * self.low:.{self.decimals}f}, {factor * self.high:.{self.decimals}f}]"
 
     @property
     def decimals(self) -> int:

@@ -51,10 +51,21 @@ def join_external(
         if references.release is None:  # Such references need not list the units without a label.
             raise BadPredictions(f"{error} This may be due to the references: {advice}") from error
         raise
+    joined = replace(joined, warnings=(*joined.warnings, *_shared_patients(references.table, split)))
     if references.release is not None:
         return replace(joined, expected=references.expected(split))
     warning = f"the coverage is unknown and the score is not ranked, because of the references: {advice}"
     return replace(joined, expected=None, warnings=(*joined.warnings, warning))
+
+
+def _shared_patients(table: pd.DataFrame, split: str) -> list[str]:
+    """Say how many patients of the scored split are in the training data too."""
+    scored, train = (set(table.loc[table["split"] == name, "patient_id"]) for name in (split, "train"))
+    shared = len(scored & train) if split != "train" else 0
+    if not shared:
+        return []
+    patients = f"{shared} of {len(scored)} patients of the {split} split are in the train split too"
+    return [f"{patients}, by the references: a model may know them, and the score flatters"]
 
 
 def renewal_command(task: Task, source: str | Path | pd.DataFrame, data_dir: Path | None = None) -> str:

@@ -95,7 +95,9 @@ class Reason:
         self.evidence, self.number, self.p, self.family = evidence, number, p, family
         self.unit, self.fixed = number.value_unit(unit), fixed
         of_fixed = " of fixed out-of-fold answers, judged at a third of the level" if fixed else ""
-        self.of = f"{_p_text(p)}, {evidence.information.test}{of_fixed}"
+        statistic = evidence.information.statistic + (" once the medians are equal" if evidence.numbers else "")
+        self.statistic, self.test = statistic, f"{evidence.information.test}{of_fixed}"
+        self.of = f"{_p_text(p)} by {statistic}, {self.test}"
 
     def sentence(self, word: Verdict) -> str:
         """Return the sentence of a verdict; its meaning where it has none of its own."""
@@ -123,7 +125,8 @@ class Reason:
         if ranking is not None:
             name = self.evidence.information.statistic
             holds = "holds" if ranking.low > CHANCE else "is better than chance"
-            return f"the ranking {holds} ({name} {_interval(ranking)}; {self.of}); the cut does not ({score})"
+            of = f"{_p_text(self.p)}, {self.test}"
+            return f"the ranking {holds} ({name} {_interval(ranking)}; {of}); the cut does not ({score})"
         if self.evidence.numbers and self._constant_is_closer():
             return f"the order of the answers holds ({self.of}); a constant would be closer ({score})"
         known = "the embeddings know" if self.evidence.information.refitted else "the answers know"
@@ -133,14 +136,14 @@ class Reason:
         information, patients = self.evidence.information, self.evidence.patients
         if not information.test:
             return "all answers are the same, or all true values: nothing tells one patient from another"
-        of = f"{information.statistic}, {information.test}, {_p_text(information.p_value)}"
+        of = f"{_p_text(information.p_value)} by {self.statistic}, {information.test}"
         seldom = information.p_value < LEVEL
         adjusted = f"; that is too often for {self._strictness()}, {_p_text(self.p)} adjusted" if seldom else ""
         constant = "; a constant would be closer" if self.evidence.numbers and self._constant_is_closer() else ""
         seen = f"{DETECTABLE * self.evidence.estimate.se:.2g}"
         what = "refits on labels dealt" if information.refitted else "re-dealings of the same answers"
         return (
-            f"{_of_hundred(information.p_value)} of 100 {what} to other patients score as well "
+            f"the score is reached in {_of_hundred(information.p_value)} of 100 {what} to other patients "
             f"({of}){adjusted}{constant}; only differences above about {seen} are usually seen with these {patients.total} patients"
         )
 
@@ -154,7 +157,7 @@ class Reason:
         return (
             f"the whole 95 % interval is below the floor ({self._score()}), and "
             f"fewer than 1 of 100 re-dealings of the same answers to other patients score as badly "
-            f"({_p_text(information.p_reversed)}, {information.test}): two classes or the sign may be swapped"
+            f"({_p_text(information.p_reversed)} by {self.statistic}, {information.test}): two classes or the sign may be swapped"
         )
 
     def _few(self) -> str:

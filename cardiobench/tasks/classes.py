@@ -1,6 +1,5 @@
 """Binary and multiclass classification: one class per unit."""
 
-from abc import abstractmethod
 from collections.abc import Sequence
 
 import numpy as np
@@ -15,6 +14,22 @@ from cardiobench.tasks.checks import SUM_TOLERANCE, require
 from cardiobench.tasks.scored import Patients
 from cardiobench.tasks.tables import ClassKind, ScoredTable
 from cardiobench.tasks.task import Task
+
+ROUNDING = 1e-12
+"""Part of a probability that means of equal ones may differ by."""
+
+
+def most_probable(probabilities: np.ndarray) -> np.ndarray:
+    """Return the code of the most probable class, (n,): of equal ones the positive class of two, and else the first.
+
+    Probabilities that differ by rounding alone are equal, so that a table with one half and means that make one half agree.
+
+    Args:
+        probabilities: Probabilities, or such times weights, shape (n, K).
+    """
+    if probabilities.shape[1] == 2:
+        return (probabilities[:, 1] >= probabilities[:, 0] * (1 - ROUNDING)).astype(np.int64)
+    return (probabilities >= probabilities.max(axis=1, keepdims=True) * (1 - ROUNDING)).argmax(axis=1)
 
 
 class ScoredClasses(ScoredTable):
@@ -65,9 +80,9 @@ class Classification(ClassKind):
         """Return codes in the task's class order, (n,) int64."""
         return cells.map({name: code for code, name in enumerate(task.classes)}).to_numpy(dtype=np.int64)
 
-    @abstractmethod
     def decide(self, probabilities: np.ndarray) -> np.ndarray:
-        """Return the code of the most probable class, (n,)."""
+        """Return the code of the most probable class, (n,); of two equal ones the positive, and else the first."""
+        return most_probable(probabilities)
 
     def check_answers(self, answers: pd.DataFrame, task: Task, source: str) -> None:
         """Refuse answers that are no classes, and probabilities outside [0, 1] or that do not sum to 1."""
@@ -132,10 +147,6 @@ class Binary(Classification):
         """Return the reports on classes and on calibration."""
         return ("classification_report", "calibration_report")
 
-    def decide(self, probabilities: np.ndarray) -> np.ndarray:
-        """Return the code of the most probable class, the positive one on a tie, (n,)."""
-        return (probabilities[:, 1] >= probabilities[:, 0]).astype(np.int64)
-
 
 class Multiclass(Classification):
     """Three classes or more."""
@@ -149,7 +160,3 @@ class Multiclass(Classification):
     def reports(self, task: Task) -> tuple[str, ...]:
         """Return the report on classes."""
         return ("classification_report",)
-
-    def decide(self, probabilities: np.ndarray) -> np.ndarray:
-        """Return the code of the most probable class, the first one on a tie, (n,)."""
-        return probabilities.argmax(axis=1)

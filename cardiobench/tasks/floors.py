@@ -10,7 +10,6 @@ from cardiobench.results.score_result import Floor
 from cardiobench.tasks.labels import label_values
 from cardiobench.tasks.task import Task
 
-CHANCE_DRAWS = 200
 EVEN = 0.5
 """Probability of every class in a constant answer to a multilabel task, which gives all of them; no other has another rank."""
 COLLAPSED_SPREAD = 0.01  # Fraction of the references' standard deviation.
@@ -19,21 +18,18 @@ SENTENCE = "Floor: the best score reachable on average without looking at the re
 OF_CONSTANT = "no closed form is known for this metric: the best constant"
 
 
-def floors(
-    metric: Metric, key: str, task: Task, references: pd.DataFrame, y_true: np.ndarray, seed: int = 0
-) -> dict[str, Floor]:
+def floors(metric: Metric, key: str, task: Task, references: pd.DataFrame, y_true: np.ndarray) -> dict[str, Floor]:
     """Compute the floors of a task; `best_uninformed` is the one that verdicts are judged by.
 
     Args:
         metric: The metric that ranks models.
         key: Key of the metric's number.
         task: Regression or classification.
-        references: References of all splits; the train rows give `train_constant` and `chance`.
+        references: References of all splits; the train rows give `train_constant`.
         y_true: True values or class codes of the scored rows, (n,), or their classes, (n, K).
-        seed: Seed of the random answers.
 
     Returns:
-        `best_uninformed`, `best_constant` (chosen on the test labels), `train_constant`, `chance`.
+        `best_uninformed`, `best_constant` (chosen on the test labels), `train_constant`.
     """
     train = references.loc[references["split"] == "train", "y_true"]
     known = label_values(train, task)
@@ -42,7 +38,6 @@ def floors(
         "best_uninformed": best_uninformed(key, y_true, len(task.classes), constant_floor, metric),
         "best_constant": constant_floor,
         "train_constant": train_constant(metric, key, task, y_true, known),
-        "chance": chance(metric, key, y_true, known, seed),
     }
 
 
@@ -123,27 +118,6 @@ def train_constant(metric: Metric, key: str, task: Task, y_true: np.ndarray, tra
         value = float(np.median(train) if metric.numbers[key].constant == "median" else train.mean())
     score = metric.value(constant(y_true, value))[key]
     return Floor(float(score), _answer(task, value), reached_by="one answer to everything, chosen on the train labels")
-
-
-def chance(metric: Metric, key: str, y_true: np.ndarray, train: np.ndarray, seed: int = 0) -> Floor:
-    """Mean score of answers drawn from the labels of the train split, whatever the input."""
-    if not len(train):
-        return Floor(np.nan, reason="the references have no train rows")
-    rng = np.random.default_rng(seed)
-    known = np.nan_to_num(train)  # Unmeasured labels are answered with "no".
-    if metric.from_tables is not None and metric.of_counts(key):
-        # Answers to the rows of one class are draws from the same shares: their counts are drawn at once.
-        true, answered = (
-            np.bincount(codes, minlength=max(2, y_true.max() + 1, train.max() + 1)) for codes in (y_true, train)
-        )
-        tables = rng.multinomial(true, answered / len(train), size=(CHANCE_DRAWS, len(true)))
-        scores = metric.from_tables(tables.astype(np.float64), true > 0)[key]
-    else:
-        work = 2**24 if y_true.ndim == 1 else 2**21  # Rankings are sorted class by class.
-        draws = max(3, min(CHANCE_DRAWS, work // y_true.size))  # With many rows, the mean of few draws is as exact.
-        answers = (rng.choice(known, size=len(y_true)) for _ in range(draws))
-        scores = np.array([metric.value(ScoringInput(y_true, answer))[key] for answer in answers])
-    return Floor(float(np.mean(scores)), reached_by="answers drawn from the train labels")
 
 
 def _answer(task: Task, value: float) -> str | float:

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from cardiobench.core.errors import BadData
 from cardiobench.metrics.metric import Metric
 from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.results.score_result import Breakdown, Estimate, Gap
@@ -15,6 +14,7 @@ from cardiobench.stats.clusters import Clusters
 from cardiobench.stats.estimates import Sampler, estimate_metric
 from cardiobench.stats.holm import holm
 from cardiobench.stats.information import MOST_PATIENTS, Dealer, p_value
+from cardiobench.tasks.group_labels import group_labels, impossible_values
 from cardiobench.tasks.task import Group
 
 MIN_PER_CLASS = 5
@@ -30,21 +30,6 @@ class Split:
     skipped: Mapping[str, str]
 
 
-def group_labels(group: Group, frame: pd.DataFrame) -> np.ndarray:
-    """Label each row with its group, (n,) objects; None where the row's value is unknown."""
-    column = frame[group.column]
-    if not group.edges:
-        return column.astype(object).where(column.notna(), None).to_numpy()
-    values = pd.to_numeric(column, errors="coerce")
-    odd = frame.loc[values.isna() & column.notna(), group.column]
-    if len(odd):
-        raise BadData(
-            f"group {group.name}: {len(odd)} values of {group.column} are not numbers (first: {odd.iloc[0]!r})."
-        )
-    place = np.digitize(values, group.edges, right=group.right)
-    return np.asarray(np.where(values.isna(), None, np.array(group.labels, dtype=object)[place]))
-
-
 def split_rows(group: Group, frame: pd.DataFrame, classes: Sequence[str] = ()) -> Split:
     """Sort the rows into groups; those that are too small are named, not scored.
 
@@ -56,7 +41,13 @@ def split_rows(group: Group, frame: pd.DataFrame, classes: Sequence[str] = ()) -
     if group.column not in frame:
         return Split({}, {group.name: f"the references have no column '{group.column}'"})
     order = [str(label) for label in group.labels] if group.edges else None
-    return _split(group.name, group.column, group_labels(group, frame), order, frame, classes)
+    split = _split(group.name, group.column, group_labels(group, frame), order, frame, classes)
+    if not len(odd := impossible_values(group, frame)):
+        return split
+    why = split.skipped[name := f"{group.name}=unknown"]
+    return replace(
+        split, skipped={**split.skipped, name: f"{why}, {len(odd)} of them one of {odd.iloc[0]:g} or the like"}
+    )
 
 
 def intersection(first: Group, second: Group, frame: pd.DataFrame, classes: Sequence[str] = ()) -> Split:

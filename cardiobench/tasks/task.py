@@ -27,6 +27,10 @@ ROWS = "rows"
 """Key of `Task.expected` for all rows that have a label."""
 
 
+OLDEST = 120.0
+"""Age in years above which a number is no age."""
+
+
 @dataclass(frozen=True)
 class Group:
     """A breakdown of the scores by a column of the rows: by its values (sex) or by ranges (age).

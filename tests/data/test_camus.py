@@ -5,7 +5,7 @@ import pytest
 
 from cardiobench.core.errors import BadData, MissingData
 from cardiobench.data import catalog, open_dataset
-from cardiobench.tasks.groups import group_labels
+from cardiobench.tasks.group_labels import group_labels
 from tests.data.recordings import write_nifti
 
 EF, VIEW = catalog.task("camus/ef"), catalog.task("camus/view")

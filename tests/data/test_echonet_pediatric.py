@@ -5,7 +5,7 @@ import pytest
 
 from cardiobench.core.errors import BadData, MissingData
 from cardiobench.data import catalog, open_dataset
-from cardiobench.tasks.groups import group_labels
+from cardiobench.tasks.group_labels import group_labels
 from tests.data.recordings import write_avi
 
 EF, VIEW = catalog.task("echonet_pediatric/ef"), catalog.task("echonet_pediatric/view")

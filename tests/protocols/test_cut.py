@@ -16,6 +16,7 @@ from cardiobench.protocols.grid_search.search import flat_search, nested_search
 from cardiobench.protocols.knn import NearestNeighbours
 from cardiobench.protocols.probe import LinearProbe
 from cardiobench.scoring.predictions import Predictions
+from cardiobench.tasks.classes import most_probable
 from tests.protocols.conftest import BINARY, task_data
 
 
@@ -144,3 +145,13 @@ def test_a_table_of_probabilities_is_decided_like_a_protocol():
         references = pd.DataFrame({"id": ["u"], "patient_id": ["p"], "split": ["test"], "y_true": [task.classes[0]]})
         answers = pd.DataFrame({"id": ["u"], **{f"p_{name}": [1 / len(task.classes)] for name in task.classes}})
         assert Predictions.join(references, answers, task).frame["y_pred"].tolist() == [tie]
+
+
+def test_means_that_differ_by_rounding_are_equal_probabilities():
+    """Three recordings of .1, .6 and .8 and their rests are one half each, in a table and in a mean."""
+    ill = np.array([0.1, 0.6, 0.8, 0.35])
+    means = np.stack([(1 - ill[:3]).mean(keepdims=True), ill[:3].mean(keepdims=True)], axis=1)
+    for odd in (means, np.array([[0.5 + 1e-16, 0.5 - 1e-16]]), np.array([[0.5 + 2e-16, 0.5]])):
+        assert most_probable(odd).tolist() == [1]
+    assert most_probable(np.array([[0.2, 0.4 - 1e-16, 0.4]])).tolist() == [1]
+    assert most_probable(np.array([[0.6, 0.4], [1e-9, 2e-9], [2e-9, 1e-9]])).tolist() == [0, 1, 0]

@@ -11,7 +11,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cardiobench.core.errors import BadPredictions, CardioBenchError, MissingData
+from cardiobench.data.references_file import References
+from cardiobench.results.context import ResultContext
+from cardiobench.scoring.external import join_external
 from cardiobench.scoring.predictions import Predictions, read_predictions
+from cardiobench.scoring.score import score
 
 from .factories import BINARY, VALUE, VIEWS3, references, test_rows
 
@@ -225,7 +229,11 @@ import sys, time
 from pathlib import Path
 import numpy as np, pandas as pd
 from cardiobench.data import Task
+from cardiobench.data.references_file import References
+from cardiobench.results.context import ResultContext
+from cardiobench.scoring.external import join_external
 from cardiobench.scoring.predictions import Predictions, read_predictions
+from cardiobench.scoring.score import score
 
 count, task = 1_000_000, Task("toy/ef", "regression", "ef", ("mae",))
 ids = np.char.add("u", np.arange(count).astype(str))
@@ -249,3 +257,16 @@ def test_a_million_rows(tmp_path):
     assert done.returncode == 0, done.stderr
     rows, seconds, kilobytes = map(float, done.stdout.split())
     assert rows == 1_000_000 and seconds < 10 and kilobytes < 1024**2, done.stdout
+
+
+def test_patients_of_the_train_split_among_those_scored_are_noted():
+    table = references(BINARY, n_test=20)
+    answers = test_rows(table)[["id"]].assign(y_pred="well")
+    unlabelled = pd.DataFrame(columns=["id", "patient_id", "split"])
+    apart = References(BINARY, table, unlabelled, None)
+    assert not any("train split too" in note for note in join_external(answers, apart, renewal="").warnings)
+    table.loc[table["id"].isin(["u000", "u001", "u002"]), "patient_id"] = "tp0"
+    shared = join_external(answers, References(BINARY, table, unlabelled, None), renewal="")
+    (note,) = (note for note in shared.warnings if "train split too" in note)
+    assert note.startswith("1 of 10 patients of the test split are in the train split too")
+    assert note in score(shared, table, ResultContext(resamples=99)).warnings

@@ -70,11 +70,17 @@ def test_the_word(expected, found):
 
 def test_a_negative_word_says_how_often_dealings_reach_the_score_and_what_could_have_been_seen():
     sentence = word(0.45, 0.7, 0.12).sentence
-    assert sentence.startswith("12 of 100 re-dealings of the same answers to other patients score as well (auroc, ")
+    assert sentence.startswith(
+        "the score is reached in 12 of 100 re-dealings of the same answers to other patients (p = 0.12 by auroc, 1,999 re"
+    )
+    assert "score as well" not in sentence, "11 in 12 score worse"
     assert "differences above about 0.22 are usually seen with these 100 patients" in sentence
     assert "dealings" not in word(0.5, 0.5, 1.0).sentence, "a constant has nothing to deal"
     several = word(0.45, 0.7, 0.02, family=Family("f", tuple("abcdefghij"))).sentence
-    assert several.startswith("2 of 100") and "too often for one of 10 questions, p = 0.2 adjusted" in several
+    assert (
+        several.startswith("the score is reached in 2 of 100")
+        and "too often for one of 10 questions, p = 0.2 adjusted" in several
+    )
 
 
 def test_information_without_a_good_cut_names_both_intervals():
@@ -86,12 +92,29 @@ def test_information_without_a_good_cut_names_both_intervals():
     assert "a constant" not in word(6, 9, 0.01, floor=8, higher=False, numbers=True).sentence
 
 
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        word(0.55, 0.7, 0.01).sentence,
+        word(0.45, 0.7, 0.01).sentence,
+        word(0.45, 0.7, 0.2).sentence,
+        word(0.3, 0.45, 0.999, back=0.001).sentence,
+    ],
+)
+def test_every_sentence_names_the_statistic_and_the_test_of_its_p(sentence):
+    assert " by auroc, 1,999 re-dealings" in sentence
+
+
+def test_the_error_that_is_tested_is_not_the_one_that_is_printed():
+    assert "by auroc once the medians are equal, " in word(6, 7, 0.01, floor=8, higher=False, numbers=True).sentence
+
+
 def test_refits_on_dealt_labels_are_judged_at_the_level_itself_and_named():
     found = word(0.55, 0.7, 0.049, out_of_fold=True, refitted=True)
     assert found.word == "above the floor" and found.p_adjusted == 0.049 and found.refitted
     assert "labels dealt to other patients are learned worse" in found.sentence and "third" not in found.sentence
     sentence = word(0.45, 0.7, 0.12, out_of_fold=True, refitted=True).sentence
-    assert sentence.startswith("12 of 100 refits on labels dealt to other patients score as well")
+    assert sentence.startswith("the score is reached in 12 of 100 refits on labels dealt to other patients (")
     assert word(0.3, 0.45, 0.999, back=0.001, out_of_fold=True, refitted=True).word == "no information shown"
     assert refits_of(found, 100) == Information(0.049, "auroc", 100, 1.0, "1,999 re-dealings", True)
     assert refits_of(word(0.55, 0.7, 0.049), 100) is None

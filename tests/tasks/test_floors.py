@@ -9,7 +9,7 @@ from cardiobench.metrics.number import Number
 from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.stats.information import expected_macro_f1
 from cardiobench.tasks.floors import COLLAPSED_SPREAD, best_uninformed, floors, is_collapsed
-from tests.scoring.factories import BINARY, VALUE, VIEWS3
+from tests.scoring.factories import BINARY, VALUE
 
 
 def table(train, test):
@@ -23,8 +23,6 @@ def test_regression_floors_by_hand():
     assert found["best_constant"].prediction == 55.0  # The median; |15| + |5| + |5| + |35| = 60
     assert found["best_constant"].value == 15.0
     assert (found["train_constant"].prediction, found["train_constant"].value) == (30.0, 30.0)
-    # Chance gives 10 or 50 with equal odds: (50 + 30)/2 expected.
-    assert found["chance"].value == pytest.approx((50 + 17.5) / 2, abs=2.5)
 
 
 def test_no_constant_beats_the_best_constant():
@@ -52,21 +50,13 @@ def test_classification_floors_by_hand():
     assert found["best_constant"].value == pytest.approx(94 / 213)  # Half of 2*94 / (2*94 + 25)
     assert found["train_constant"].prediction == "well"
     assert found["train_constant"].value == pytest.approx(25 / 144)
-    assert 0.35 < found["chance"].value < 0.5
-
-
-def test_chance_is_seeded():
-    test = np.array([0, 1, 1, 2])
-    metric, refs = load_metric("f1_macro"), table(["A2C", "A4C", "PLAX"], [])
-    first, again, other = (floors(metric, "f1_macro", VIEWS3, refs, test, seed)["chance"].value for seed in (0, 0, 1))
-    assert first == again != other
 
 
 def test_without_train_rows_there_is_a_reason():
     test = np.array([1.0, 2.0])
     found = floors(load_metric("mae"), "mae", VALUE, table([], test), test)
-    assert np.isnan(found["chance"].value) and "no train rows" in found["chance"].reason
-    assert np.isnan(found["train_constant"].value) and found["best_constant"].value == 0.5
+    assert np.isnan(found["train_constant"].value) and "no train rows" in found["train_constant"].reason
+    assert found["best_constant"].value == 0.5
 
 
 @pytest.mark.parametrize("counts", [(44, 4), (25, 94), (26, 26), (10, 20, 70), (3, 0, 9)])

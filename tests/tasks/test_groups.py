@@ -15,7 +15,8 @@ from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score
 from cardiobench.stats.clusters import Clusters
 from cardiobench.stats.estimates import Sampler
-from cardiobench.tasks.groups import breakdowns, gap_tests, group_labels, split_rows
+from cardiobench.tasks.group_labels import group_labels
+from cardiobench.tasks.groups import breakdowns, gap_tests, split_rows
 from tests.scoring.factories import BINARY, VALUE, references, test_rows
 
 
@@ -29,6 +30,24 @@ def test_edges_belong_to_the_range_below():
 def test_text_where_numbers_are_due():
     with pytest.raises(BadData, match="1 values of age are not numbers"):
         group_labels(AGE_GROUPS, pd.DataFrame({"age": ["old", 3]}))
+
+
+def test_spellings_of_one_value_are_one_group_called_by_the_most_frequent():
+    sexes = pd.DataFrame({"sex": ["F", "f", " F ", "F", "m", "M", "", None, "x"]})
+    assert group_labels(SEX_GROUPS, sexes).tolist() == ["F", "F", "F", "F", "M", "M", None, None, "x"]
+    assert group_labels(SEX_GROUPS, pd.DataFrame({"sex": [1, 0, 1]})).tolist() == [1, 0, 1]
+
+
+@pytest.mark.parametrize("code", [-999, np.inf, -np.inf, 999, -0.1])
+def test_an_age_that_cannot_be_is_no_age_and_is_named(code):
+    frame = pd.DataFrame(
+        {"patient_id": [f"p{i}" for i in range(24)], "age": [30.0] * 10 + [90.0] * 10 + [code] * 3 + [None]}
+    )
+    assert group_labels(AGE_GROUPS, frame).tolist() == ["≤45"] * 10 + [">80"] * 10 + [None] * 4
+    found = split_rows(AGE_GROUPS, frame)
+    assert list(found.rows) == ["≤45", ">80"]
+    assert found.skipped["age=unknown"] == f"4 rows of 4 patients have no age, 3 of them one of {code:g} or the like"
+    assert group_labels(AGE_GROUPS, pd.DataFrame({"age": [0, 120]})).tolist() == ["≤45", ">80"]
 
 
 def test_small_groups_and_unknown_values_are_named_not_scored():

@@ -59,7 +59,7 @@ def apply(cell: "Cell", data: TaskData, output: ProtocolOutput, value: str) -> P
     variants = cell.protocol.variants(views)
     variant = cell.variant if cell.variant in variants else variants[0]
     answers = cell.protocol.predict(replace(data, task=views), cell.model.encoder, variant)
-    called = pd.Series(np.asarray(views.classes)[answers.values.argmax(axis=1)], index=answers.indices)
+    called = pd.Series(np.asarray(views.classes)[views.rules.decide(answers.values)], index=answers.indices)
     wanted = called.reindex(output.indices).isin(preferred).to_numpy()
     units = pd.Series(data.rows[cell.task.unit_column].to_numpy()[output.indices])
     kept = wanted | ~pd.Series(wanted).groupby(units).transform("any").to_numpy()

@@ -43,7 +43,10 @@ def _row(row) -> PublishedScore:
     if metric.startswith(FOLDS):
         metric, condition = "f1_median", f"15 folds, size {metric.removeprefix(FOLDS)}"
     value = float(row.value) / (100 if percent else 1)
-    return PublishedScore(row.task, row.model, row.protocol, metric, value, row.source, row.value, percent, condition)
+    low, high = (float(getattr(row, end, "") or "nan") for end in ("low", "high"))
+    return PublishedScore(
+        row.task, row.model, row.protocol, metric, value, row.source, row.value, percent, condition, low, high
+    )
 
 
 @cache

@@ -34,7 +34,7 @@ class TaskFloors:
         higher_is_better: Whether higher values are better.
         n: Test units, of which `classes` counts those of each class.
         classes: Class -> test units; empty for a regression.
-        floors: `best_uninformed`, `best_constant`, `train_constant`, `chance`.
+        floors: `best_uninformed`, `best_constant`, `train_constant`.
         constants: Answer -> score of that answer to everything.
         labels: Source of the labels.
     """
@@ -63,7 +63,7 @@ def tasks_by_name(names: Sequence[str]) -> list[Task]:
     return found
 
 
-def task_floors(task: Task, data_dir: Path | None = None, seed: int = 0) -> TaskFloors:
+def task_floors(task: Task, data_dir: Path | None = None) -> TaskFloors:
     """Compute the floors of a task: from its raw data if present, else from the bundled label counts.
 
     Raises:
@@ -79,15 +79,15 @@ def task_floors(task: Task, data_dir: Path | None = None, seed: int = 0) -> Task
         raise MissingData(f"{task.name}: no row of its split is a test row.")
     y_true = label_values(truth, task)
     if task.rules.answer == "labels":
-        found = floors(metric, key, task, references, y_true, seed)
+        found = floors(metric, key, task, references, y_true)
         positives = dict(zip(task.classes, np.nansum(y_true, axis=0).astype(int).tolist(), strict=True))
         return TaskFloors(task, key, metric.numbers[key].higher_is_better, len(truth), positives, found, {}, labels)
     if not task.classes:
-        found = floors(metric, key, task, references, y_true, seed)
+        found = floors(metric, key, task, references, y_true)
         return TaskFloors(task, key, metric.numbers[key].higher_is_better, len(truth), {}, found, {}, labels)
     scores = {name: metric.value(constant(y_true, place))[key] for place, name in enumerate(task.classes)}
     classes = {name: int((truth == name).sum()) for name in task.classes}
-    found = floors(metric, key, task, references, y_true, seed)
+    found = floors(metric, key, task, references, y_true)
     return TaskFloors(task, key, metric.numbers[key].higher_is_better, len(truth), classes, found, scores, labels)
 
 
@@ -127,14 +127,16 @@ def compare_to_floor(row: PublishedScore, known: TaskFloors | None) -> str:
     """Set a published number against the floor: equal to a constant answer, no better than guessing, or above it.
 
     Equal means equal to the last printed digit; above says nothing of chance, since no interval was published. Empty where
-    the floor is not known.
+    the floor is not known, and the reason where there is none.
     """
     if row.metric == "f1_median":
         return BALANCED
     if known is None or row.metric != known.metric:
         return "" if "/" in row.task else "has no floor of a constant"
-    places = row.decimals + (2 if row.percent else 0)
-    best = round(known.floors["best_uninformed"].value, places)
+    floor, places = known.floors["best_uninformed"], row.decimals + (2 if row.percent else 0)
+    if np.isnan(floor.value):
+        return floor.reason.partition(":")[0]
+    best = round(floor.value, places)
     equal = [name for name, score in known.constants.items() if round(score, places) == round(row.value, places)]
     if equal:
         return f"{EQUALS} {' or '.join(equal)}"
@@ -152,8 +154,8 @@ def floor_table(tasks: Sequence[Task], data_dir: Path | None = None, others: boo
         others: Published numbers of no single task too, such as those of a label across datasets.
 
     Returns:
-        task, metric, unit, n, best_uninformed, best_constant, best_constant_answer, train_constant, chance, labels (where they come from,
-        or what is missing), known; model, protocol, published_metric, condition, published, printed, source, verdict.
+        task, metric, unit, n, best_uninformed, best_constant, best_constant_answer, train_constant, labels (where they come from,
+        or what is missing), known, no_floor (why a task whose labels are known has no floor); model, protocol, published_metric, condition, published, printed, source, verdict.
     """
     lines = []
     for task in tasks:
@@ -178,10 +180,10 @@ def _floor_columns(task: Task, known: TaskFloors | None, labels: str) -> dict:
     metric = load_metric(task.metrics[0]).primary_key
     shared = {"task": task.name, "metric": metric, "unit": task.unit, "labels": labels, "known": known is not None}
     if known is None:
-        return shared
+        return shared | {"no_floor": "", "best_uninformed": np.nan}
     values = {name: floor.value for name, floor in known.floors.items()}
-    answer = known.floors["best_constant"].prediction
-    return shared | {"n": known.n, "labels": known.labels, "best_constant_answer": answer, **values}
+    answer, reason = known.floors["best_constant"].prediction, known.floors["best_uninformed"].reason
+    return shared | {"n": known.n, "labels": known.labels, "no_floor": reason, "best_constant_answer": answer, **values}
 
 
 def _published_columns(row: PublishedScore, known: TaskFloors | None) -> dict:
@@ -191,7 +193,7 @@ def _published_columns(row: PublishedScore, known: TaskFloors | None) -> dict:
         "published_metric": row.metric,
         "condition": row.condition,
         "published": row.value,
-        "printed": row.printed,
+        "printed": f"{row.printed} {row.interval}".rstrip(),
         "source": row.source,
         "verdict": compare_to_floor(row, known),
     }
@@ -203,7 +205,7 @@ def counts_by_table(table: pd.DataFrame) -> pd.DataFrame:
     Returns:
         source, numbers, no_better, equal: of the numbers whose floor is known.
     """
-    scored = table[table["known"] & (table["published_metric"] == "f1_macro")]
+    scored = table[table["known"] & table["best_uninformed"].notna() & (table["published_metric"] == "f1_macro")]
     rows = [
         {
             "source": source,

@@ -50,14 +50,15 @@ def print_floors(table: "pd.DataFrame", console: "Console") -> None:
     from cardiobench.results.formatting import FLOOR_MEANING
 
     tasks = table.drop_duplicates("task")
+    floored = tasks["known"] & tasks["best_uninformed"].notna()
     console.table(
         f"floors on the test split: {FLOOR_MEANING}",
-        ("task", "metric", "n", "floor", "best constant", "answer", "train constant", "chance", "labels from"),
-        [_floors(row) for row in tasks[tasks["known"]].to_dict("records")],
+        ("task", "metric", "n", "floor", "best constant", "answer", "train constant", "labels from"),
+        [_floors(row) for row in tasks[floored].to_dict("records")],
     )
     lacking: dict[str, list[str]] = {}
-    for row in tasks[~tasks["known"] & (tasks["labels"] != "")].itertuples():
-        lacking.setdefault(row.labels.splitlines()[0], []).append(row.task)
+    for row in tasks[~floored & (tasks["labels"] != "")].itertuples():
+        lacking.setdefault(row.no_floor if row.known else row.labels.splitlines()[0], []).append(row.task)
     for reason, names in lacking.items():
         console.print(f"no floor of {', '.join(names)}: {reason}")
     if "published" not in table:
@@ -87,13 +88,13 @@ def _number(value: float, row: dict[str, Any]) -> str:
 def _floors(row: dict[str, Any]) -> tuple[str, ...]:
     answer = row["best_constant_answer"]
     answer = answer if isinstance(answer, str) else f"{answer:.2f}"
-    values = [_number(row[name], row) for name in ("best_uninformed", "best_constant", "train_constant", "chance")]
+    values = [_number(row[name], row) for name in ("best_uninformed", "best_constant", "train_constant")]
     return row["task"], row["metric"], str(int(row["n"])), *values[:2], answer, *values[2:], row["labels"]
 
 
 def _published(row: dict[str, Any]) -> tuple[str, ...]:
     metric = row["published_metric"] + (f", {row['condition']}" if row["condition"] else "")
     same = row["known"] and row["published_metric"] == row["metric"]
-    floor = _number(row["best_uninformed"], row) if same else ""
+    floor = _number(row["best_uninformed"], row) if same and not row["no_floor"] else ""
     verdict = row["verdict"] or ("needs the raw data" if not row["known"] else "")
     return row["task"], row["model"], row["protocol"], metric, row["printed"], floor, verdict, row["source"]

@@ -13,7 +13,7 @@ from cardiobench.extensions.reproduction.files import read_table
 from cardiobench.extensions.reproduction.profiles import Profile
 from cardiobench.extensions.reproduction.table_spec import PROBABILITIES, TableSpec, Truth
 from cardiobench.metrics.scoring_input import ScoringInput
-from cardiobench.tasks.groups import group_labels
+from cardiobench.tasks.group_labels import group_labels
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from cardiobench.protocols.cut import rate_cut
 from cardiobench.protocols.grid_search.classifiers import Classifier
 from cardiobench.protocols.grid_search.folds import Split, balanced_folds
 from cardiobench.protocols.grid_search.grids import Params
+from cardiobench.tasks.classes import most_probable
 
 
 @dataclass(frozen=True)
@@ -52,17 +53,10 @@ def f1_per_class(labels: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
 
     Counted here: a search asks once per split and parameters, and scikit-learn's input checks take longer than many a fit.
     """
-    predicted, n_classes = predicted_classes(probabilities), probabilities.shape[1]
+    predicted, n_classes = most_probable(probabilities), probabilities.shape[1]
     correct = np.bincount(labels[predicted == labels], minlength=n_classes)
     either = np.bincount(labels, minlength=n_classes) + np.bincount(predicted, minlength=n_classes)
     return np.divide(2 * correct, either, out=np.full(n_classes, np.nan), where=either > 0)
-
-
-def predicted_classes(probabilities: np.ndarray) -> np.ndarray:
-    """Return the most probable class, (n,); of two, the positive one on a tie, as everywhere in this benchmark."""
-    if probabilities.shape[1] == 2:
-        return (probabilities[:, 1] >= probabilities[:, 0]).astype(np.int64)
-    return probabilities.argmax(axis=1)
 
 
 def auroc(labels: np.ndarray, probabilities: np.ndarray) -> float:

@@ -17,6 +17,7 @@ from cardiobench.results.score_result import Breakdown, Estimate, ScoreResult
 
 COVERS = {"test and training patients": " (test and training patients)"}
 """What an interval varies -> what is said of it; the usual one is said once on the page."""
+OWN_METHOD = "by the source's method"
 CEILING_COLUMNS = ("metric", "people", "n", "setting", "source")
 GAP_COLUMNS = {"gap": "value", "expected": "expected", "excess": "excess"}
 LONG = 60  # Characters shown of a name; the model's section has the whole one.
@@ -95,6 +96,7 @@ def published_row(row: PublishedScore, like: ScoreResult) -> dict[str, Any]:
         "protocol": row.protocol,
         "score": tables.number(row.value, like),
         "sort": row.value,
+        "interval": "–" if math.isnan(row.low) else f"{tables.ends(row.low, row.high, like)} ({OWN_METHOD})",
         "source": "; ".join(filter(None, (row.source, row.condition))),
     }
 

@@ -36,7 +36,8 @@ def score_table(results: Sequence[ScoreResult], published: Sequence[PublishedSco
         for result in tables.ordered(list(results))
     ]
     others = [
-        {"model": row.model, "protocol": row.protocol, "value": row.value, "published": True, "source": row.source}
+        {name: getattr(row, name) for name in ("model", "protocol", "value", "low", "high", "source")}
+        | {"published": True}
         for row in sorted(published, key=lambda row: row.value, reverse=results[0].higher_is_better)
     ]
     return pd.DataFrame(ours + others).astype({"published": bool})

@@ -23,8 +23,8 @@ from cardiobench.protocols.grid_search.search import (
     flat_search,
     median_and_iqr,
     nested_search,
-    predicted_classes,
 )
+from cardiobench.tasks.classes import most_probable
 from tests.protocols.conftest import BINARY, VIEWS, task_data
 
 SMALL = {
@@ -140,8 +140,8 @@ def test_a_fold_does_not_depend_on_which_others_are_answered_with_it(name):
 
 
 def test_two_equal_probabilities_are_an_answer_of_the_positive_class():
-    assert predicted_classes(np.array([[0.5, 0.5], [0.51, 0.49]])).tolist() == [1, 0]
-    assert predicted_classes(np.array([[0.2, 0.5, 0.3]])).tolist() == [1]
+    assert most_probable(np.array([[0.5, 0.5], [0.51, 0.49]])).tolist() == [1, 0]
+    assert most_probable(np.array([[0.2, 0.5, 0.3]])).tolist() == [1]
 
 
 def test_median_iqr_and_the_best_cell_by_hand():

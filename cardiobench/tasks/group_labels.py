@@ -1,0 +1,61 @@
+"""Group of each row of a breakdown: one for all spellings of a text, and none for a number that cannot be."""
+
+import numpy as np
+import pandas as pd
+
+from cardiobench.core.errors import BadData
+from cardiobench.tasks.task import OLDEST, Group
+
+LARGEST = {"age": OLDEST}
+"""Column -> largest number that is no code for an unknown one; all numbers of groups are 0 or more."""
+
+
+def group_labels(group: Group, frame: pd.DataFrame) -> np.ndarray:
+    """Label each row with its group, (n,) objects; None where the row's value is unknown.
+
+    Texts that differ in case or in spaces around them are one group, called by the spelling that most rows have. Numbers that
+    are infinite, negative or larger than `LARGEST` are unknown.
+
+    Raises:
+        BadData: the groups are ranges, and a value is no number.
+    """
+    if not group.edges:
+        return _one_spelling(frame[group.column])
+    values = _numbers(group, frame)
+    place = np.digitize(values, group.edges, right=group.right)
+    return np.asarray(np.where(values.isna(), None, np.array(group.labels, dtype=object)[place]))
+
+
+def impossible_values(group: Group, frame: pd.DataFrame) -> pd.Series:
+    """Return the numbers of a column that cannot be and count as unknown, such as an age of -999; empty for groups of texts."""
+    column = frame[group.column]
+    return column[_numbers(group, frame).isna() & column.notna()] if group.edges else column[:0]
+
+
+def _numbers(group: Group, frame: pd.DataFrame) -> pd.Series:
+    column = frame[group.column]
+    values = pd.to_numeric(column, errors="coerce")
+    odd = column[values.isna() & column.notna()]
+    if len(odd):
+        raise BadData(
+            f"group {group.name}: {len(odd)} values of {group.column} are not numbers (first: {odd.iloc[0]!r})."
+        )
+    largest = LARGEST.get(group.column, np.finfo(np.float64).max)
+    return values.astype(np.float64).where((values >= 0) & (values <= largest))
+
+
+def _one_spelling(column: pd.Series) -> np.ndarray:
+    counts = column.astype(
+        object
+    ).value_counts()  # Most rows first; of equally many, the first in the alphabet is taken.
+    names: dict[object, object] = {}
+    for value, _ in sorted(counts.items(), key=lambda item: (-item[1], str(item[0]))):
+        if text := str(value).strip():
+            names.setdefault(_folded(value), text if isinstance(value, str) else value)
+    labels = {value: names.get(_folded(value)) for value in counts.index}
+    found = column.astype(object).map(labels)
+    return found.where(found.notna(), None).to_numpy()
+
+
+def _folded(value: object) -> object:
+    return value.strip().casefold() if isinstance(value, str) else value
