@@ -41,6 +41,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "kweimann/ECG-JEPA": ("target_encoder.patch_embed.proj.", "target_encoder.registers"),
     "sehunfromdaegu/ECG_JEPA": ("W_P.", "encoder_blocks."),
     HUBERT_ECG: ("feature_extractor.conv_layers.0.conv.", "label_embedding.0."),
+    "vuno/ST-MEM": ("lead_embeddings.", "sep_embedding"),
 }
 
 

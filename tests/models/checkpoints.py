@@ -17,7 +17,16 @@ from cardiobench.models.cards import card
 from cardiobench.models.echo import dinotxt as dinotxt_adapter
 from cardiobench.models.echo import echofm as echofm_adapter
 from cardiobench.models.echo import echoprime as echoprime_adapter
-from cardiobench.models.nets import ecg_jepa_kim, echoprime, echoprime_text, net1d, panecho, wav2vec2_cmsc, xresnet1d
+from cardiobench.models.nets import (
+    ecg_jepa_kim,
+    echoprime,
+    echoprime_text,
+    net1d,
+    panecho,
+    st_mem,
+    wav2vec2_cmsc,
+    xresnet1d,
+)
 from tests.models.ecg.fake import FAKES, hubert
 from tests.models.echo import fake
 from tests.models.test_every_model import TINY
@@ -49,6 +58,7 @@ def smaller_networks() -> Iterator[None]:
         patch.setattr(xresnet1d, "STAGES", tuple((width, 1) for width, _ in xresnet1d.STAGES))
         patch.setattr(wav2vec2_cmsc, "LAYERS", 1)
         patch.setattr(ecg_jepa_kim, "DEPTH", 1)
+        patch.setattr(st_mem, "DEPTH", 1)
         shallow = partial(echofm_adapter.EchoFM, dim=128, heads=2, depth=1, decoder_depth=1)
         patch.setattr(echofm_adapter, "EchoFM", shallow)
         patch.setattr(echofm_adapter, "DIM", 128)

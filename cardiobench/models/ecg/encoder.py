@@ -83,7 +83,7 @@ class SignalEncoder:
 class TokenExtractor(torch.nn.Module):
     """A network seen through one of its methods, the one that gives tokens."""
 
-    def __init__(self, network: torch.nn.Module, read: Callable[[Any, torch.Tensor], torch.Tensor]):
+    def __init__(self, network: torch.nn.Module, read: Callable[..., torch.Tensor]):
         super().__init__()
         self.network, self.read = network, read
 

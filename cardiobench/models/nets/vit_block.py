@@ -1,4 +1,4 @@
-"""The pre-norm transformer block of vision transformers, as both ECG-JEPAs have it."""
+"""The pre-norm transformer block of vision transformers, as both ECG-JEPAs and ST-MEM have it."""
 
 import torch
 from torch import nn
@@ -6,12 +6,12 @@ from torch.nn import functional
 
 
 class Attention(nn.Module):
-    """Multi-head attention; one projection makes query, key and value, in this order and without a bias."""
+    """Multi-head attention; one projection makes query, key and value, in this order."""
 
-    def __init__(self, dim: int, heads: int, bias: bool):
+    def __init__(self, dim: int, heads: int, bias: bool, qkv_bias: bool = False):
         super().__init__()
         self.heads = heads
-        self.qkv = nn.Linear(dim, 3 * dim, bias=False)
+        self.qkv = nn.Linear(dim, 3 * dim, bias=qkv_bias)
         self.proj = nn.Linear(dim, dim, bias=bias)
 
     def forward(self, tokens: torch.Tensor, allowed: torch.Tensor | None = None) -> torch.Tensor:
@@ -42,12 +42,13 @@ class Block(nn.Module):
         heads: Number of attention heads.
         eps: Epsilon of the norms.
         bias: Whether layers have a bias, except the projection to query, key and value.
+        qkv_bias: Whether that projection has one.
     """
 
-    def __init__(self, dim: int, heads: int, eps: float, bias: bool):
+    def __init__(self, dim: int, heads: int, eps: float, bias: bool, qkv_bias: bool = False):
         super().__init__()
         self.norm1 = nn.LayerNorm(dim, eps=eps, bias=bias)
-        self.attn = Attention(dim, heads, bias)
+        self.attn = Attention(dim, heads, bias, qkv_bias)
         self.norm2 = nn.LayerNorm(dim, eps=eps, bias=bias)
         self.mlp = Mlp(dim, bias)
 

@@ -5,6 +5,7 @@ Large tensors are views of one block of random numbers, so that a file of a few 
 
 import json
 import math
+import re
 import sys
 import types
 import typing
@@ -18,6 +19,7 @@ import torch
 from safetensors.torch import save_file
 
 from cardiobench.models.nets import ecg_jepa_kim, ecg_jepa_weimann, hubert_ecg, net1d, wav2vec2_cmsc, xresnet1d
+from cardiobench.models.nets import st_mem as nets_st_mem
 
 State = dict[str, torch.Tensor]
 
@@ -152,6 +154,35 @@ def with_second_names(encoder: State) -> State:
     return encoder | {name.replace(".convs.", ".convpath.0."): tensor for name, tensor in encoder.items()}
 
 
+def st_mem(folder: Path, change: Callable[[State], None] = lambda state: None) -> Path:
+    """`st_mem_vit_base_encoder.pth`: tensors under `model`, by the names of the published code."""
+    state = random_state(nets_st_mem.StMem)
+    change(state)
+    torch.save({"model": published_st_mem(state)}, folder / "st_mem_vit_base_encoder.pth")
+    return folder
+
+
+def st_mem_full(folder: Path) -> Path:
+    """`st_mem_vit_base_full.pth`: the encoder under `encoder.`, its first layers once more, and a decoder."""
+    state = published_st_mem(random_state(nets_st_mem.StMem))
+    both = {f"encoder.{key}": tensor for key, tensor in state.items()}
+    both |= {key: tensor for key, tensor in state.items() if key.startswith("to_patch_embedding.")}
+    decoder = {"mask_embedding": torch.zeros(256), "decoder_blocks.0.attn.norm.weight": torch.ones(256)}
+    torch.save({"model": both | decoder}, folder / "st_mem_vit_base_full.pth")
+    return folder
+
+
+def published_st_mem(state: State) -> State:
+    """The names of the published code, from ours."""
+    theirs = {ours: name for name, ours in nets_st_mem.RENAMED.items()}
+
+    def published(key: str) -> str:
+        parts = re.fullmatch(r"blocks\.(\d+)\.(.+)\.(weight|bias)", key)
+        return f"block{parts[1]}.{theirs.get(parts[2], parts[2])}.{parts[3]}" if parts else key
+
+    return {published(key): tensor for key, tensor in state.items()}
+
+
 # Registered model -> what writes its checkpoint into a folder.
 FAKES: dict[str, Callable[..., Path]] = {
     "PKUDigitalHealth/ECGFounder": ecgfounder,
@@ -160,6 +191,7 @@ FAKES: dict[str, Callable[..., Path]] = {
     "kweimann/ECG-JEPA": jepa_weimann,
     "sehunfromdaegu/ECG_JEPA": jepa_kim,
     "control-spiderman/ECGFM-KED": ked,
+    "vuno/ST-MEM": st_mem,
 }
 
 

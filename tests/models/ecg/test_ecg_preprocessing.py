@@ -7,7 +7,7 @@ import pytest
 
 from cardiobench.core.errors import BadMedia
 from cardiobench.data.media.types import LEADS
-from cardiobench.models.ecg import ecg_fm, ecg_jepa_kim, ecg_jepa_weimann, ecgfounder, hubert_ecg, ked
+from cardiobench.models.ecg import ecg_fm, ecg_jepa_kim, ecg_jepa_weimann, ecgfounder, hubert_ecg, ked, st_mem
 from cardiobench.models.signal import interpolate, windows
 from tests.models.golden import Golden
 
@@ -17,7 +17,7 @@ FS = 500
 def inputs(golden):
     """Case, signal (n, 12) and rate of each case of a golden file; some have a lead that is constant."""
     for case in golden.spec["cases"]:
-        samples, tag = re.search(r"\(12,(\d+)\), salt, 'ecg', tag='(\w+)'", case["input"]).groups()
+        samples, tag = re.search(r"\(12, ?(\d+)\), salt, 'ecg', tag='(\w+)'", case["input"]).groups()
         signal = golden.input((12, int(samples)), "ecg", tag).T
         flat = re.search(r"lead (\d+) set to ([\d.]+)", case["input"])
         if flat:
@@ -66,8 +66,23 @@ def test_hubert_ecg_is_the_published_code():
         close(hubert_ecg.prepare(signal, fs)[0], stored[f"model_input/{case}"], 1e-5)
 
 
+def test_st_mem_is_the_published_code():
+    golden = Golden("prep_st_mem")
+    stored = golden.arrays
+    for case, signal, fs in inputs(golden):
+        facts = golden.spec["cases"][case]
+        few = {"leads": ("II",)} if facts["lead"] == "lead2" else {}
+        chosen = [LEADS.index(lead) for lead in few.get("leads", LEADS)]
+        close(st_mem.resampled(signal, fs).T[chosen, ::10], stored[f"resampled/{case}[:, ::10]"], 1e-5)
+        crops = st_mem.prepare(signal, fs, **few)
+        assert list(st_mem.starts(facts["resampled"][1], "crops")) == facts["crop_starts"]
+        close(crops[:, :, ::15], stored[f"crops/{case}[:, :, ::15]"], 1e-5)
+        close(crops[0, 0], stored[f"crop0_full_lead0/{case}"], 1e-5)
+        close(st_mem.prepare(signal, fs, "center", **few)[0, :, ::15], stored[f"center/{case}[:, ::15]"], 1e-5)
+
+
 def sine(frequency, seconds=10, fs=FS):
-    time = np.arange(seconds * fs) / fs
+    time = np.arange(round(seconds * fs)) / fs
     return np.repeat(np.sin(2 * np.pi * frequency * time)[:, None], 12, axis=1)
 
 
@@ -104,6 +119,29 @@ def test_zeros_follow_a_short_record(prepare):
     parts = prepare(sine(3, 4), FS)
     assert len(parts) == 1
     assert not parts[0, :, 2000:].any() and parts[0, :, :2000].any()
+
+
+@pytest.mark.parametrize(
+    "samples, crops", [(2250, [0]), (2251, [0]), (2252, [0, 1, 2]), (2253, [0, 1, 2, 3]), (2500, [0, 125, 250])]
+)
+def test_crops_of_st_mem(samples, crops):
+    """numpy.arange(0, n - 2249, (n - 2250) // 2), which the published code cannot do for the first two."""
+    assert list(st_mem.starts(samples, "crops")) == crops
+    assert list(st_mem.starts(samples, "center")) == [(samples - 2250) // 2]
+    assert len(st_mem.prepare(sine(3, samples / 250, 250), 250)) == len(crops)
+
+
+def test_a_short_record_of_st_mem_is_scaled_before_zeros_follow():
+    parts = st_mem.prepare(sine(3, 4, 250), 250, leads=("II", "V1"))
+    assert parts.shape == (1, 2, 2250)
+    assert not parts[0, :, 1000:].any()
+    close(parts[0, :, :1000].std(), 1, 1e-9)
+
+
+def test_a_lead_that_is_not_asked_for_does_not_scale_st_mem():
+    signal = sine(3)
+    signal[:, 3] *= 100
+    close(st_mem.prepare(signal, FS, leads=("II",))[:, 0], st_mem.prepare(sine(3), FS)[:, 1], 1e-6)
 
 
 @pytest.mark.parametrize("filter_", [ecgfounder.filtered, ecgfounder.paper_filtered])

@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 import torch
 
-from cardiobench.models.nets import ecg_jepa_kim, ecg_jepa_weimann, hubert_ecg, net1d, wav2vec2_cmsc
+from cardiobench.models.nets import ecg_jepa_kim, ecg_jepa_weimann, hubert_ecg, net1d, st_mem, wav2vec2_cmsc
 from cardiobench.models.nets.vit_block import Attention
 from tests.models.golden import key_hash
 
@@ -55,6 +55,8 @@ def test_parameters_and_names(name):
         (ecg_jepa_kim.EcgJepaKim, ecg_jepa_kim.EcgJepaKim.tokens, (2, 8, 2500), (2, 400, 768)),
         (HUBERT["small"], hubert_ecg.tokens, (2, 6000), (2, 93, 512)),
         (HUBERT["large"], hubert_ecg.tokens, (2, 6000), (2, 93, 960)),
+        (st_mem.StMem, st_mem.StMem.tokens, (2, 12, 2250), (2, 360, 768)),
+        (st_mem.StMem, st_mem.StMem.representation, (2, 12, 600), (2, 1, 768)),
     ],
 )
 def test_tokens(build, read, signal, tokens):
@@ -118,12 +120,40 @@ def test_cross_pattern_of_kim():
     assert allowed[0, 49] and allowed[0, 50] and allowed[0, 350] and not allowed[0, 51]
 
 
-def test_attention_is_that_of_pytorch():
+@pytest.fixture
+def small_st_mem(monkeypatch):
+    """One block, all values random."""
+    monkeypatch.setattr(st_mem, "DEPTH", 1)
+    network, generator = st_mem.StMem().eval(), torch.Generator().manual_seed(0)
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter.normal_(0, 0.2, generator=generator)
+        yield network, torch.randn(1, 12, 300, generator=generator)
+
+
+def test_leads_of_st_mem_are_known_by_their_names(small_st_mem):
+    network, signal = small_st_mem
+    few = network.representation(signal[:, [1, 6]], leads=[1, 6])
+    torch.testing.assert_close(network.representation(signal[:, [6, 1]], leads=[6, 1]), few)
+    assert (network.representation(signal[:, [1, 6]], leads=[0, 1]) - few).abs().max() > 1e-2
+    network.lead_embeddings[0].zero_()  # That of a lead which is not there
+    torch.testing.assert_close(network.representation(signal[:, [1, 6]], leads=[1, 6]), few)
+
+
+def test_st_mem_is_blind_to_voltage(small_st_mem):
+    """As the card says: each patch may have a gain and an offset of its own."""
+    network, signal = small_st_mem
+    gain = torch.tensor([1.0, 3.0, 0.5, 2.0]).repeat_interleave(75)
+    torch.testing.assert_close(network.tokens(gain * signal + 2 * gain), network.tokens(signal), rtol=0, atol=1e-3)
+
+
+@pytest.mark.parametrize("qkv_bias", [False, True])
+def test_attention_is_that_of_pytorch(qkv_bias):
     generator = torch.Generator().manual_seed(0)
-    own, theirs = Attention(24, 4, bias=True).eval(), torch.nn.MultiheadAttention(24, 4, batch_first=True).eval()
+    own, theirs = Attention(24, 4, True, qkv_bias).eval(), torch.nn.MultiheadAttention(24, 4, batch_first=True).eval()
     with torch.no_grad():
         theirs.in_proj_weight.copy_(own.qkv.weight)
-        theirs.in_proj_bias.zero_()
+        theirs.in_proj_bias.copy_(own.qkv.bias if qkv_bias else torch.zeros(72))
         theirs.out_proj.load_state_dict(own.proj.state_dict())
         tokens = torch.randn(2, 9, 24, generator=generator)
         allowed = torch.rand(9, 9, generator=generator) < 0.5
@@ -143,6 +173,18 @@ def test_names_of_fine_tuned_hubert_ecg():
     tensor = torch.zeros(1)
     tuned = {"hubert_ecg.masked_spec_embed": tensor, "classifier.weight": tensor, "label_embedding.0.weight": tensor}
     assert set(hubert_ecg.published_keys(tuned)) == {"masked_spec_embed"}
+
+
+def test_names_of_st_mem_with_its_decoder():
+    names = (
+        "encoder.block3.ff.fn.net.3.bias",
+        "encoder.norm.weight",
+        "to_patch_embedding.1.weight",
+        "decoder_norm.bias",
+    )
+    found = st_mem.published_keys({name: torch.zeros(1) for name in names})
+    assert set(found) == {"blocks.3.mlp.fc2.bias", "norm.weight"}
+    assert set(st_mem.published_keys({"block3.attn.gate.weight": torch.zeros(1)})) == {"blocks.3.attn.gate.weight"}
 
 
 def test_names_of_fine_tuned_ecg_fm():

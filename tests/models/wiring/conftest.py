@@ -27,6 +27,7 @@ DEFAULTS = {
     "mkaichristensen/echo-clip-r": ("", "echo_clip"),
     "sehunfromdaegu/ECG_JEPA": ("mean", ""),
     "sekeun/EchoFM": ("mean", ""),
+    "vuno/ST-MEM": ("mean", "crops"),
     "wanglab/ecg-fm": ("mean", "mean"),
 }
 

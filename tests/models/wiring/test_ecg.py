@@ -4,6 +4,8 @@ Records have known rate, lead order and units; what is expected is written out h
 files of the published code. A wrong lead order, unit, rate or default is a wrong array.
 """
 
+import re
+
 import numpy as np
 import pytest
 
@@ -97,7 +99,7 @@ def golden_records(golden):
     """Case, record and constant lead of every case of a golden file of preprocessing."""
     for case in golden.spec["cases"]:
         recipe, _, rest = case["input"].partition("; then lead ")
-        shape, tag = recipe[len("make_input((") :].partition("),")[0], recipe.rpartition("tag='")[2].rstrip("')")
+        shape, tag = re.search(r"make_input\(\((.*?)\), .*tag='(\w+)'\)", recipe).groups()
         signal = golden.input(tuple(map(int, shape.split(","))), "ecg", tag).T
         if rest:
             lead, _, value = rest.partition(" set to ")
@@ -143,6 +145,17 @@ def test_ked(loaded, fs):
     np.testing.assert_allclose(got[0].T, waves(100, order), atol=2e-4)
     got = entering_ecg(loaded("control-spiderman/ECGFM-KED", "standard_order"), record(fs))
     np.testing.assert_allclose(got[0].T, waves(100), atol=2e-4)
+
+
+def test_st_mem(loaded):
+    """Each crop filtered and scaled by itself; of one lead, scaled by that alone."""
+    golden, encoder = Golden("prep_st_mem"), loaded("vuno/ST-MEM")
+    for case, ecg in golden_records(golden):
+        if case["case"] in (0, 3):
+            got = entering_ecg(encoder.with_leads(["II"]) if case["lead"] == "lead2" else encoder, ecg)
+            np.testing.assert_allclose(
+                got[:, :, ::15], golden.arrays[f"crops/{case['case']}[:, :, ::15]"], rtol=0, atol=1e-5
+            )
 
 
 def test_leads_are_in_the_order_of_the_benchmark():

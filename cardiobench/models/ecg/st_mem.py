@@ -1,0 +1,103 @@
+"""ST-MEM: crops of 9 s at 250 Hz, filtered and standardised one by one; any leads, known by their names.
+
+Preprocessing: `util/transforms.py` and `configs/downstream/st_mem.yaml` of vuno/ST-MEM (commit 311c644).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Self
+
+import numpy as np
+from scipy.signal import butter, resample, sosfiltfilt
+
+from cardiobench.data.media.types import LEADS
+from cardiobench.models.cards import ModelCard
+from cardiobench.models.ecg.encoder import SignalEncoder, TokenExtractor, described, loaded
+from cardiobench.models.files import ModelFiles
+from cardiobench.models.nets.st_mem import SAMPLES, StMem, published_keys
+from cardiobench.models.weights import read_weights
+
+COMPONENT = "adapter st-mem"
+VERSION = 1
+
+FS = 250
+BAND = (0.67, 40.0)  # Hz
+WEIGHTS = ("st_mem_vit_base_encoder.pth", "st_mem_vit_base_full.pth")
+
+
+def resampled(signal: np.ndarray, fs: float) -> np.ndarray:
+    """Resample a signal (n, leads) to 250 Hz by its Fourier series."""
+    return signal if fs == FS else resample(signal, int(len(signal) * FS / fs), axis=0)
+
+
+def filtered(signal: np.ndarray) -> np.ndarray:
+    """Filter a signal (n, leads) at 250 Hz by Butterworth filters of order 5, 0.67 Hz high-pass then 40 Hz low-pass, both ways."""
+    for edge, kind in zip(BAND, ("highpass", "lowpass"), strict=True):
+        signal = sosfiltfilt(butter(5, edge, kind, fs=FS, output="sos"), signal, axis=0)
+    return signal
+
+
+def standardised(signal: np.ndarray) -> np.ndarray:
+    """Standardise a signal (n, leads) with one mean and standard deviation over all of its values; a constant becomes 0."""
+    scale = signal.std()
+    return (signal - signal.mean()) / scale if scale else np.zeros_like(signal)
+
+
+def starts(samples: int, variant: str) -> Sequence[int]:
+    """Return the first samples of the crops of a record: three or four over all of it, or the one in the middle."""
+    surplus = max(samples - SAMPLES, 0)
+    if variant == "center":
+        return [surplus // 2]
+    return range(0, surplus + 1, surplus // 2) if surplus > 1 else [0]
+
+
+def prepare(signal: np.ndarray, fs: float, variant: str = "crops", leads: Sequence[str] = LEADS) -> np.ndarray:
+    """Prepare a recording as input of the network.
+
+    Args:
+        signal: (n, 12), millivolts.
+        fs: Sampling rate in Hz.
+        variant: "crops": crops from the first to the last 9 s, whose vectors are averaged later; "center": the middle 9 s.
+        leads: Names of the leads to take; no other counts for the scale.
+
+    Returns:
+        (P, len(leads), 2250); zeros follow a record that is shorter than 9 s.
+    """
+    at_250 = resampled(signal[:, [LEADS.index(lead) for lead in leads]], fs)
+    crops = [standardised(filtered(at_250[start : start + SAMPLES])) for start in starts(len(at_250), variant)]
+    return np.stack([np.pad(crop, ((0, SAMPLES - len(crop)), (0, 0))) for crop in crops]).transpose(0, 2, 1)
+
+
+@dataclass(eq=False, kw_only=True)
+class StMemEncoder(SignalEncoder):
+    """The encoder, which can be made to take fewer leads."""
+
+    network: TokenExtractor
+    prepare: partial[np.ndarray]
+
+    def with_leads(self, leads: Sequence[str]) -> Self:
+        """Return the encoder for these leads alone, each with the embedding of its name."""
+        places = [LEADS.index(lead) for lead in leads]
+        return replace(
+            self,
+            leads=tuple(leads),
+            network=TokenExtractor(self.network.network, partial(self.network.read, leads=places)),
+            prepare=partial(self.prepare, leads=leads),
+            preprocessing={**self.preprocessing, "leads": " ".join(leads)},
+        )
+
+
+def load(card: ModelCard, source: ModelFiles, *, pooling: str, variant: str) -> StMemEncoder:
+    """Load the encoder from a checkpoint of the authors' drive; `mean` pooling ends with the last norm, as theirs does.
+
+    Raises:
+        BadModel: no weights, weights that cannot be read safely, or that do not fit to the last key.
+    """
+    weights = source.weights(WEIGHTS)
+    network = loaded(StMem, published_keys(read_weights(weights)), card.id)
+    return StMemEncoder(
+        **described(card, source, weights, pooling, variant),
+        network=TokenExtractor(network, StMem.representation if pooling == "mean" else StMem.tokens),
+        prepare=partial(prepare, variant=variant),
+    )
