@@ -5,7 +5,7 @@ import numpy as np
 from cardiobench.testing.metric import bad_inputs, spoiled
 
 _rng = np.random.default_rng(0)
-_n = 40
+_n = 240  # Enough that some values lie near every threshold of a formula.
 _values = np.round(_rng.normal(55, 10, _n), 1)
 _answers = np.round(_values + _rng.normal(0, 5, _n), 1)
 _labels = _rng.integers(0, 3, _n)
@@ -17,7 +17,8 @@ _others = _vectors + _rng.normal(size=(_n, 6))
 _texts = np.linspace(0, 1, 21)[:, None] * _rng.normal(size=6) + _rng.normal(size=6)
 
 _masks = _rng.integers(0, 3, (6, 9, 8))
-_points = _rng.uniform(0, 100, (12, 4, 2))
+_points = _rng.uniform(0, 100, (60, 4, 2))
+_errors = _rng.normal(0, 12, _points.shape)
 
 NUMBERS = {"references": _values, "predictions": _answers}
 CLASSES = {"references": _labels, "predictions": _guesses}
@@ -49,7 +50,7 @@ CASES = {
     "shap_overlap": {"importances": _rng.gamma(1, size=(3, 160))},
     "dice": {"references": _masks, "predictions": np.roll(_masks, 1, axis=2)},
     "hausdorff95": {"references": _masks, "predictions": np.roll(_masks, 1, axis=2), "spacing": 0.5},
-    "landmark_error": {"references": _points, "predictions": _points + 1.5, "spacing": [0.5, 0.25]},
+    "landmark_error": {"references": _points, "predictions": _points + _errors, "spacing": [0.5, 0.25]},
 }
 
 BAD = {name: bad_inputs(case) for name, case in CASES.items()}
