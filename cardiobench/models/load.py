@@ -181,9 +181,11 @@ def _without_weights(card: ModelCard, weights: str | Path | None) -> LoaderMatch
     if weights is not None:
         raise BadModel(f"{card.id} has no weights, and {weights} was given. Leave --weights out.")
     make = adapter(card.adapter)
-    return LoaderMatch(
-        f"'{card.id}' is registered -> {card.adapter}", make, lambda pooling, variant: make(card), card=card
-    )
+
+    def build(pooling: str, variant: str) -> Encoder:
+        return make(card, pooling=pooling) if card.poolings else make(card)
+
+    return LoaderMatch(f"'{card.id}' is registered -> {card.adapter}", make, build, card.poolings, card=card)
 
 
 def _files_of(card: ModelCard, revision: str | None, weights: str | Path | None, code: bool) -> ModelFiles:

@@ -7,11 +7,12 @@ from cardiobench.core.errors import BadModel, MissingExtra
 from cardiobench.models.base import Encoder
 from cardiobench.models.own_code import check_factory, import_code
 
-# Adapter of a model card -> the function that makes its encoder: from the card alone for a model without weights, else
-# from the card, the files, and the names of a pooling and a variant.
+# Adapter of a model card -> the function that makes its encoder: from the card for a model without weights, and the name of
+# a pooling where its card offers several; else from the card, the files, and the names of a pooling and a variant.
 ADAPTERS = {
     "constant": "cardiobench.models.baselines.constant:Constant",
     "random-vit": "cardiobench.models.baselines.random_vit:RandomVit",
+    "random-xresnet1d101": "cardiobench.models.baselines.random_xresnet1d101:load",
     "metadata": "cardiobench.models.baselines.metadata:Metadata",
     "pixel-motion": "cardiobench.models.baselines.pixel_motion:PixelMotion",
     "ecg-morphology": "cardiobench.models.baselines.ecg_morphology:EcgMorphology",

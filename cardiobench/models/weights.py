@@ -1,5 +1,6 @@
 """Safe and strict reading of weights: no code from a pickle, no missing and no unexpected key."""
 
+import hashlib
 import pickle
 import re
 import struct
@@ -170,6 +171,15 @@ def _read(path: Path, device: str = "cpu") -> Mapping[str, torch.Tensor]:
     if not isinstance(content, dict) or not all(isinstance(value, torch.Tensor) for value in content.values()):
         raise BadModel(f"{path} is no table of tensors by name. Export the model's state_dict as safetensors.")
     return content
+
+
+def weights_digest(network: torch.nn.Module) -> str:
+    """Return the first 12 hex digits of the SHA-256 over all tensors of a network, in the order of their names."""
+    digest = hashlib.sha256()
+    for name, tensor in sorted(network.state_dict().items()):
+        digest.update(name.encode())
+        digest.update(tensor.cpu().contiguous().numpy().tobytes())
+    return digest.hexdigest()[:12]
 
 
 def load_exactly(network: torch.nn.Module, state: Mapping[str, torch.Tensor], what: str) -> None:

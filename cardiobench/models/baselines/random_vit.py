@@ -1,7 +1,5 @@
 """A randomly initialised vision transformer: the baseline for an untrained architecture."""
 
-import hashlib
-
 import numpy as np
 import timm
 import torch
@@ -9,6 +7,7 @@ import torch
 from cardiobench.data.media.types import Clip, FrameSampling
 from cardiobench.models.cards import ModelCard
 from cardiobench.models.tokens import last_map
+from cardiobench.models.weights import weights_digest
 
 COMPONENT = "adapter random-vit"
 VERSION = 1
@@ -26,15 +25,6 @@ def random_vit(seed: int = SEED) -> torch.nn.Module:
         torch.manual_seed(seed)
         network = timm.create_model("vit_tiny_patch16_224", img_size=SIZE, num_classes=0, global_pool="avg")
     return network.eval().requires_grad_(False)
-
-
-def weights_digest(network: torch.nn.Module) -> str:
-    """Return the first 12 hex digits of the SHA-256 over all tensors of a network, in the order of their names."""
-    digest = hashlib.sha256()
-    for name, tensor in sorted(network.state_dict().items()):
-        digest.update(name.encode())
-        digest.update(tensor.cpu().contiguous().numpy().tobytes())
-    return digest.hexdigest()[:12]
 
 
 class RandomVit:

@@ -13,6 +13,7 @@ DEFAULTS = {
     "Edoardo-BS/hubert-ecg-large": ("mean", "first"),
     "Edoardo-BS/hubert-ecg-small": ("mean", "first"),
     "PKUDigitalHealth/ECGFounder": ("mean", "filtered"),
+    "cardiobench/random-xresnet1d101": ("mean", ""),
     "control-spiderman/ECGFM-KED": ("mean", "mimic_order"),
     "echonet/EchoPrime": ("cls", "by_name"),
     "facebook/dinov3-vitb16-pretrain-lvd1689m": ("cls", "full_frame"),

@@ -145,6 +145,8 @@ def test_ked(loaded, fs):
     np.testing.assert_allclose(got[0].T, waves(100, order), atol=2e-4)
     got = entering_ecg(loaded("control-spiderman/ECGFM-KED", "standard_order"), record(fs))
     np.testing.assert_allclose(got[0].T, waves(100), atol=2e-4)
+    got = entering_ecg(loaded("cardiobench/random-xresnet1d101"), record(fs))
+    np.testing.assert_allclose(got[0].T, waves(100), atol=2e-4)
 
 
 def test_st_mem(loaded):

@@ -1,0 +1,48 @@
+"""A randomly initialised xresnet1d101: the baseline for an untrained ECG architecture."""
+
+from functools import partial
+
+import torch
+from torch import nn
+
+from cardiobench.models.cards import ModelCard
+from cardiobench.models.ecg.encoder import SignalEncoder, TokenExtractor
+from cardiobench.models.ecg.ked import prepare
+from cardiobench.models.nets.xresnet1d import XResBlock, XResNet1d101
+from cardiobench.models.weights import weights_digest
+
+COMPONENT = "adapter random-xresnet1d101"
+VERSION = 1
+
+SEED = 0
+
+
+def random_xresnet1d101(seed: int = SEED) -> XResNet1d101:
+    """Build an xresnet1d101 with the seeded random weights that its published code gives a new network.
+
+    Convolutions are drawn from the normal distribution of He et al. (arXiv:1502.01852); the last batch norm of every
+    bottleneck has gain 0, so that each begins as its identity path. The process's own random state is the same before and
+    after.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        network = XResNet1d101()
+        for module in network.modules():
+            if isinstance(module, nn.Conv1d):
+                nn.init.kaiming_normal_(module.weight)
+            elif isinstance(module, XResBlock):
+                nn.init.zeros_(module.get_parameter("convs.2.1.weight"))
+    return network
+
+
+def load(card: ModelCard, *, pooling: str = "mean") -> SignalEncoder:
+    """Build the encoder; `tokens` pooling keeps its 32 tokens."""
+    network = random_xresnet1d101()
+    return SignalEncoder(
+        name=card.id,
+        revision=weights_digest(network),
+        network=TokenExtractor(network, XResNet1d101.tokens),
+        prepare=partial(prepare, variant="standard_order"),
+        token_pooling=pooling,
+        preprocessing=card.preprocessing,
+    )
