@@ -114,5 +114,5 @@ def sex_cells(table: pd.DataFrame, sex: Sex) -> list[str | None]:
 
 def age_cells(column: pd.Series) -> np.ndarray:
     """Return ages in years, (n,) float64; NaN for cells outside 0 to 120, such as a code for the very old."""
-    values = pd.to_numeric(column.replace("", np.nan), errors="coerce").to_numpy(dtype=np.float64)
+    values = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64)
     return np.where((values >= 0) & (values <= OLDEST), values, np.nan)

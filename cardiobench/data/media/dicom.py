@@ -10,7 +10,7 @@ import numpy as np
 from cardiobench.data.media.dicom_regions import ultrasound_boxes
 from cardiobench.data.media.file import MediaFile
 from cardiobench.data.media.limits import check_size
-from cardiobench.data.media.optional import require
+from cardiobench.data.media.optional import require, require_pydicom
 from cardiobench.data.media.types import Clip, FrameSampling
 
 COMPONENT = "reader dicom"
@@ -42,7 +42,7 @@ def read_dicom(file: MediaFile, sampling: FrameSampling, key_frame: int) -> Clip
     Raises:
         BadMedia: damaged, without pixels, or in a colour space or compression that cannot be read.
     """
-    pydicom = require("pydicom", "reading DICOM")
+    pydicom = require_pydicom()
     pixels = require("pydicom.pixels", "reading DICOM")
     try:
         with file.open() as stream:

@@ -6,7 +6,7 @@ from typing import Any
 
 from cardiobench.core.errors import BadMedia
 from cardiobench.data.media.file import MediaFile
-from cardiobench.data.media.optional import require
+from cardiobench.data.media.optional import require_pydicom
 from cardiobench.data.media.types import Box
 
 TWO_DIMENSIONAL, COLOUR, SPECTRAL, STILL, UNREAD = "2D", "colour", "spectral", "still", "unread"
@@ -18,7 +18,7 @@ SPECTRAL_FORMATS, COLOUR_FLOW = (2, 3), 2
 
 def recording_kind(path: Path) -> str:
     """Classify a DICOM file: 2D cine, colour-flow cine, spectral or M-mode cine, still, or unread."""
-    pydicom = require("pydicom", "reading DICOM")
+    pydicom = require_pydicom()
     try:
         MediaFile.of(path)
         header = pydicom.dcmread(path, stop_before_pixels=True, specific_tags=list(KIND_TAGS))

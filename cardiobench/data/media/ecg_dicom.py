@@ -1,6 +1,5 @@
 """ECGs as DICOM waveforms (PS3.3 A.34), read by pydicom."""
 
-import logging
 import re
 import struct
 from pathlib import Path
@@ -10,7 +9,7 @@ from cardiobench.core.errors import BadMedia
 from cardiobench.data.media.channels import Channels
 from cardiobench.data.media.file import COPY_AGAIN, refuse_special
 from cardiobench.data.media.limits import check_size
-from cardiobench.data.media.optional import require
+from cardiobench.data.media.optional import require_pydicom
 from cardiobench.data.media.types import LEADS
 
 COMPONENT = "reader dicom waveform"
@@ -27,10 +26,7 @@ def read_dicom_ecg(path: Path) -> Channels:
         BadMedia: Damaged, no waveform, or no group with twelve leads.
         MissingExtra: pydicom is not installed.
     """
-    pydicom = require("pydicom", "reading DICOM")
-    logging.getLogger("pydicom").setLevel(
-        logging.CRITICAL
-    )  # What it doubts it prints with bytes of the file, without its name.
+    pydicom = require_pydicom()
     try:
         refuse_special(path)
         check_size(str(path), 4 * path.stat().st_size)

@@ -11,7 +11,7 @@ from cardiobench.core.errors import BadData, BadMedia, MissingData
 from cardiobench.data.declared.formats import SUFFIXES
 from cardiobench.data.media import frame_folder
 from cardiobench.data.media.ecg_arrays import hdf5_ids
-from cardiobench.data.media.optional import require
+from cardiobench.data.media.optional import require_pydicom
 
 CLIPS = (".avi", ".mp4", ".mov", ".m4v", ".gif", ".nii", ".nii.gz")
 
@@ -121,7 +121,7 @@ def named_files(cells: pd.Series, finder: Finder) -> list[str | None]:
 
 def is_waveform(path: Path) -> bool:
     """Tell whether a DICOM file holds waveforms and no pictures; False for one that cannot be read."""
-    pydicom = require("pydicom", "reading DICOM")
+    pydicom = require_pydicom()
     try:
         header = pydicom.dcmread(path, stop_before_pixels=True, specific_tags=["SOPClassUID", "Rows"])
     except (pydicom.errors.InvalidDicomError, OSError, AttributeError, EOFError, KeyError, TypeError, ValueError):

@@ -1,5 +1,6 @@
 """DICOM pictures in every colour space: real files, and made ones whose levels follow from the standard by hand."""
 
+import contextlib
 import io
 from pathlib import Path
 
@@ -20,6 +21,8 @@ from pydicom.uid import (
 from cardiobench.core.errors import BadMedia
 from cardiobench.data.media import FrameSampling, read_clip
 from cardiobench.data.media.dicom_regions import recording_kind, ultrasound_boxes
+from cardiobench.data.media.ecg_dicom import read_dicom_ecg
+from tests.data.ecg_files import write_dicom
 from tests.data.media.videos import moving_frames
 
 
@@ -299,3 +302,13 @@ def test_a_recording_with_a_picture_and_a_spectrum_is_a_spectrum(tmp_path):
     assert kind((1, 1), (3, 3)) == kind((3, 3), (1, 1)) == kind((1, 2), (2, 1)) == "spectral"
     assert kind((1, 1), (1, 2)) == kind((1, 2), (1, 1)) == kind((1, 1), colour=1) == "colour"
     assert kind((1, 1), (1, 1)) == kind() == "2D"
+
+
+@pytest.mark.parametrize("read", [read_clip, read_dicom_ecg, recording_kind])
+def test_bytes_of_a_damaged_header_are_not_printed(read, tmp_path, recwarn, caplog):
+    write_dicom(tmp_path, "one", np.zeros((10, 12)))
+    damaged = (tmp_path / "one.dcm").read_bytes().replace(b"1.2.840.10008.1.2.1\0", b"M.2.840.10008.1.2.1\0")
+    (tmp_path / "one.dcm").write_bytes(damaged)
+    with contextlib.suppress(BadMedia):
+        read(tmp_path / "one.dcm")
+    assert not recwarn.list and not caplog.records
