@@ -1,10 +1,10 @@
 """Diagnose a model without encoding a recording: its files and settings, whether it loads, and its tasks."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from cardiobench.core.errors import CardioBenchError, NotApplicable, UnknownName
+from cardiobench.core.errors import CardioBenchError, NotApplicable, UnknownName, first_n
 from cardiobench.data import catalog
 from cardiobench.data.prompts import prompts
 from cardiobench.data.spec import Task
@@ -169,7 +169,7 @@ def _model_facts(model: LoadedModel) -> list[Fact]:
     facts += [(f"in the embedding key, {key}", _words(value)) for key, value in model.preprocessing.items()]
     sampling = model.sampling
     facts += [
-        ("frames", _words(vars(sampling)) if sampling else "none: it takes ECGs"),
+        ("frames", _words(vars(sampling)) if sampling and "echo" in encoder.modalities else "none: it takes ECGs"),
         ("vector", _vector_words(model)),
         ("precision", model.precision),
         *(("frames", how) for how in (preparation(encoder),) if how),
@@ -248,8 +248,8 @@ def _words(value: Any) -> str:
     return str(value)
 
 
-def print_diagnosis(diagnosis: Diagnosis) -> None:
-    """Print it."""
+def print_diagnosis(diagnosis: Diagnosis, *, every_task: bool = False) -> None:
+    """Print it; tasks with equal answers share a line unless `every_task`."""
     from cardiobench.core.console import Console
 
     console = Console()
@@ -257,4 +257,15 @@ def print_diagnosis(diagnosis: Diagnosis) -> None:
     if diagnosis.trial:
         lines = [("ok" if one.good else "!!", one.what, one.found, one.expected) for one in diagnosis.trial]
         console.table("one transform and one encode of generated recordings", TRIAL_COLUMNS, lines)
-    console.table("what it can be asked", COLUMNS, diagnosis.answers)
+    rows = diagnosis.answers if every_task else list(_grouped(diagnosis.answers))
+    console.table("what it can be asked" + ("" if every_task else " (-v: every task)"), COLUMNS, rows)
+
+
+def _grouped(answers: Sequence[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
+    """Yield one row for all tasks of equal answers."""
+    tasks: dict[tuple[str, ...], list[str]] = {}
+    for task, *answer in answers:
+        tasks.setdefault(tuple(answer), []).append(task)
+    for answer, names in tasks.items():
+        datasets = dict.fromkeys(name.partition("/")[0] for name in names)
+        yield (names[0] if len(names) == 1 else f"{len(names)} tasks of {first_n(datasets, 12)}", *answer)

@@ -76,9 +76,9 @@ class EvaluationResults(ScoreResults):
         """
         from cardiobench.report.ranks import compare_all_pairs, pair_table
 
-        keys = {result.stamp.get("key") for result in self}
+        own = {_identity(result) for result in self}
         stored = collect([self.folder]).entries if self else ()
-        entries = [entry for entry in stored if entry.result.stamp.get("key") in keys]
+        entries = [entry for entry in stored if _identity(entry.result) in own]
         pairs, left_out, _ = compare_all_pairs(entries, resamples=resamples, seed=seed)
         if not pairs and left_out:
             raise BadPredictions("nothing can be compared: " + "; ".join(left_out))
@@ -113,6 +113,10 @@ COLUMNS = [
     *("difference", "difference_low", "difference_high", "p_value", "verdict", "exploratory", "scored", "expected"),
     *("seen_in_pretraining", "generated"),
 ]
+
+
+def _identity(result: ScoreResult) -> tuple[str, ...]:
+    return result.task, result.label, str(result.model.get("name")), str(result.stamp.get("key"))
 
 
 def _row(result: ScoreResult) -> dict[str, Any]:

@@ -14,7 +14,7 @@ ECHO_CLIP = "mkaichristensen/echo-clip"
 
 def test_everything_that_would_be_used(tmp_path, capsys):
     folder = tiny_open_clip(tmp_path / "clip", safe=False)
-    assert main(["doctor", "--model", ECHO_CLIP, "--weights", str(folder), "--variant", "paper"]) == 0
+    assert main(["doctor", "--model", ECHO_CLIP, "--weights", str(folder), "--variant", "paper", "-v"]) == 0
     printed = " ".join(capsys.readouterr().out.split())
     for said in (
         "Cedars-Sinai Academic Software License",
@@ -111,3 +111,19 @@ def test_every_card_is_told_whole_with_or_without_its_files(name):
         assert {task for task, row in offered.items() if row[4] == "yes"} == {
             task for task in names if task.partition("/")[0] in found.seen
         }
+
+
+def test_tasks_of_equal_answers_share_a_line(tmp_path, capsys):
+    (tmp_path / "lab.py").write_text(
+        "from cardiobench import BaseEncoder\nfrom cardiobench.data.media import Ecg\n\n\nclass Mine(BaseEncoder):\n"
+        "    name = 'lab/mine'\n\n    def transform(self, recording: Ecg):\n        return recording.signal.mean(0)[None]\n\n"
+        "    def encode(self, parts):\n        return parts\n"
+    )
+    line = ["doctor", "--model", f"{tmp_path / 'lab.py'}:Mine", "--quick"]
+    assert main(line) == 0
+    short = capsys.readouterr().out.partition("what it can be asked")[2]
+    ecg = [name for name in catalog.list_tasks() if catalog.spec(name.partition("/")[0]).modality == "ecg"]
+    assert f"{len(ecg)} tasks of " in " ".join(short.split()) and len(short.strip().splitlines()) <= 10
+    assert main([*line, "-v"]) == 0
+    whole = capsys.readouterr().out
+    assert all(f" {name} " in whole for name in ecg)

@@ -1,8 +1,10 @@
 """What `print` and a Python prompt show of results: short tables in the units of the metric, plain numbers."""
 
+import re
 import subprocess
 import sys
 from dataclasses import fields, replace
+from html import unescape
 
 import numpy as np
 import pytest
@@ -156,3 +158,16 @@ def test_one_metric_is_as_good_as_a_list_of_one():
         for names in ("f1_macro", ["f1_macro"])
     )
     assert one.overall == listed.overall
+
+
+@pytest.mark.parametrize("kind", ["result", "comparison"])
+def test_a_notebook_shows_the_words_of_print_and_no_markup_of_a_name(kind):
+    evil = "<b>org/one</b>"
+    if kind == "result":
+        shown = replace(scored_example("phantom_ecg/cd", 0.9, 1)[1], model={"name": evil}, warnings=("<i>odd</i>",))
+    else:
+        shown = replace(compared("phantom_ecg/cd", 0.9, 0.5), names=(evil, "org/two"))
+    html = shown._repr_html_()
+    assert "<b>org" not in html and "<i>" not in html
+    words = re.sub("<[^>]+>", " ", html)
+    assert unescape(words).replace("! ", "").split() == str(shown).replace("! ", "").split()

@@ -43,6 +43,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="how a model without a card takes a recording",
     )
     parser.add_argument("--json", action="store_true", help="machine-readable, on standard output")
+    parser.add_argument(
+        "-v", "--verbose", action="store_true", help="list every task that a model can be asked, a line each"
+    )
     parser.add_argument("--quick", action="store_true", help="neither download nor read the weights")
 
 
@@ -75,7 +78,7 @@ def execute(arguments: argparse.Namespace) -> int:
         answer = {"model": arguments.model, "facts": facts, "tasks": tasks, "problem": problem and str(problem)}
         Console().json({**answer, "trial": [vars(one) for one in diagnosis.trial]})
     else:
-        print_diagnosis(diagnosis)
+        print_diagnosis(diagnosis, every_task=arguments.verbose)
     if diagnosis.problem is not None:
         raise diagnosis.problem
     return 0 if all(one.good for one in diagnosis.trial) else 1

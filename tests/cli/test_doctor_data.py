@@ -1,0 +1,126 @@
+"""`cardiobench doctor` on data: each line beside what is expected, and every kind of fault marked on the line that it is of."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cardiobench.cli import doctor_data
+from cardiobench.cli.main import main
+from cardiobench.core.errors import BadMedia
+from cardiobench.data.dataset import OpenDataset
+from cardiobench.data.media.types import LEADS, Ecg
+from cardiobench.data.open import open_dataset
+
+DATASET, TASK = "ptb_xl_sample", "ptb_xl_sample/cd"
+
+
+@pytest.fixture
+def doctor(capsys):
+    """Run it; return the exit code and subject -> line."""
+
+    def run(*line):
+        code = main(["doctor", *map(str, line), "--json"])
+        return code, {one["what"]: one for one in json.loads(capsys.readouterr().out)["findings"]}
+
+    return run
+
+
+def bad(lines):
+    return {what for what, one in lines.items() if not one["good"]}
+
+
+def test_a_sound_dataset_has_only_good_lines(doctor):
+    code, lines = doctor("--dataset", DATASET)
+    assert code == 0 and not bad(lines)
+    assert lines["recordings"]["found"] == "48 train, 14 validation, 52 test"
+    assert lines[f"task {TASK}"] == {
+        "what": f"task {TASK}",
+        "found": "labelled recordings: 48 train, 14 validation, 52 test",
+        "expected": "binary, no CD, CD",
+        "good": True,
+    }
+    first = lines["recording 00001"]
+    assert first["found"].startswith("signal (1000, 12) at 100 Hz") and "in mV" in first["expected"]
+
+
+@pytest.mark.parametrize(
+    ("change", "wrong", "found"),
+    [
+        (lambda frame: frame.assign(patient_id="one"), "patients in several splits", "one"),
+        (lambda frame: frame[frame["split"] != "test"], f"task {TASK}", "0 test"),
+        (lambda frame: frame.assign(cd=None), f"task {TASK}", "0 train, 0 validation, 0 test"),
+    ],
+    ids=["a patient in two splits", "no test rows", "no labels"],
+)
+def test_a_fault_of_a_dataset_is_marked_on_its_line(doctor, monkeypatch, change, wrong, found):
+    whole = open_dataset(DATASET)
+    broken = replace(whole, table=replace(whole.table, frame=change(whole.table.frame)))
+    monkeypatch.setattr(doctor_data, "open_dataset", lambda *_, **__: broken)
+    code, lines = doctor("--dataset", DATASET)
+    assert code == 1 and bad(lines) == {wrong} and found in lines[wrong]["found"]
+
+
+def test_microvolts_and_unreadable_recordings_are_marked(doctor, monkeypatch):
+    microvolts = Ecg(np.full((1000, 12), 900.0, np.float32), 100.0, LEADS)
+    monkeypatch.setattr(OpenDataset, "recording", lambda *_, **__: microvolts)
+    code, lines = doctor("--dataset", DATASET)
+    assert code == 1 and bad(lines) == {"recording 00001"} and "at most 900 mV" in lines["recording 00001"]["found"]
+
+    def damaged(*_, **__):
+        raise BadMedia("00001.dat is truncated.")
+
+    monkeypatch.setattr(OpenDataset, "recording", damaged)
+    code, lines = doctor("--dataset", DATASET)
+    assert code == 1 and lines["recording 00001"]["found"] == "00001.dat is truncated."
+
+
+@pytest.fixture
+def vectors():
+    ids = list(open_dataset(DATASET, None, need_media=False).frame["id"])
+    drawn = np.random.default_rng(0).normal(size=(len(ids), 3))
+    return pd.DataFrame(drawn, columns=["v0", "v1", "v2"]).assign(id=ids)
+
+
+def standardised_apart(frame):
+    split = open_dataset(DATASET, None, need_media=False).frame.set_index("id")["split"]
+    numbers = frame.set_index("id") + 5 * (split == "test").to_numpy()[:, None]
+    scaled = numbers.groupby(split.loc[numbers.index].to_numpy()).transform(
+        lambda one: (one - one.mean()) / one.std(ddof=0)
+    )
+    return scaled.reset_index()
+
+
+@pytest.mark.parametrize(
+    ("change", "wrong", "found"),
+    [
+        (lambda frame: frame, set(), ""),
+        (lambda frame: frame[3:], {f"task {TASK}"}, "111 of 114 recordings"),
+        (lambda frame: pd.concat([frame, frame[:2]]), {"fault"}, "2 ids are doubled"),
+        (lambda frame: frame.assign(v1=frame["v1"].where(frame.index > 0)), {"fault"}, "1 of 114 vectors"),
+        (
+            lambda frame: pd.concat([frame, frame[:1].assign(id="zz")]),
+            {f"ids that are none of {DATASET}"},
+            "1: zz",
+        ),
+        (standardised_apart, {"scaling"}, "standardised apart"),
+    ],
+    ids=["sound", "missing", "doubled", "NaN", "foreign", "scaled by split"],
+)
+def test_a_fault_of_embeddings_is_marked_on_its_line(doctor, vectors, tmp_path, change, wrong, found):
+    change(vectors).to_csv(tmp_path / "x.csv", index=False)
+    code, lines = doctor("--embeddings", tmp_path / "x.csv", "--dataset", DATASET)
+    assert bad(lines) == wrong and code == bool(wrong)
+    assert all(found in lines[what]["found"] for what in wrong)
+    assert lines["vectors"]["found"].startswith("3 numbers, float32")
+
+
+def test_it_prints_a_table_and_says_what_it_takes(vectors, tmp_path, capsys):
+    vectors.to_csv(tmp_path / "x.csv", index=False)
+    assert main(["doctor", "--embeddings", str(tmp_path / "x.csv")]) == 0
+    printed = capsys.readouterr().out
+    assert "expected" in printed and "114 ids, 114 vectors" in printed
+    assert main(["doctor"]) == 2 and "--model ID" in capsys.readouterr().err
+    assert main(["doctor", "--model", "x", "--dataset", DATASET]) == 2
