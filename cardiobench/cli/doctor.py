@@ -266,6 +266,6 @@ def _grouped(answers: Sequence[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
     tasks: dict[tuple[str, ...], list[str]] = {}
     for task, *answer in answers:
         tasks.setdefault(tuple(answer), []).append(task)
-    for answer, names in tasks.items():
+    for alike, names in tasks.items():
         datasets = dict.fromkeys(name.partition("/")[0] for name in names)
-        yield (names[0] if len(names) == 1 else f"{len(names)} tasks of {first_n(datasets, 12)}", *answer)
+        yield (names[0] if len(names) == 1 else f"{len(names)} tasks of {first_n(datasets, 12)}", *alike)
