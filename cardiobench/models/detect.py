@@ -41,6 +41,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "kweimann/ECG-JEPA": ("target_encoder.patch_embed.proj.", "target_encoder.registers"),
     "sehunfromdaegu/ECG_JEPA": ("W_P.", "encoder_blocks."),
     HUBERT_ECG: ("feature_extractor.conv_layers.0.conv.", "label_embedding.0."),
+    "AI4HealthUOL/ECG-CPC": ("ts_encoder.encoder.layers.", "ts_encoder.predictor.predictor.s4_layers."),
     "vuno/ST-MEM": ("lead_embeddings.", "sep_embedding"),
 }
 

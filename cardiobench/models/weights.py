@@ -141,7 +141,7 @@ def _unpickle(path: Path, device: str) -> Any:
     """Read a PyTorch file; raise `BadModel` if it is damaged or could run code."""
     start = _beginning(path)
     try:
-        with settings_as_stubs():
+        with settings_as_stubs(path, zipped=start.startswith(b"PK")):
             return torch.load(path, map_location=device, weights_only=True)
     except pickle.UnpicklingError as error:
         if start[:2] not in (

@@ -18,6 +18,7 @@ from cardiobench.models.echo import dinotxt as dinotxt_adapter
 from cardiobench.models.echo import echofm as echofm_adapter
 from cardiobench.models.echo import echoprime as echoprime_adapter
 from cardiobench.models.nets import (
+    ecg_cpc,
     ecg_jepa_kim,
     echoprime,
     echoprime_text,
@@ -59,6 +60,7 @@ def smaller_networks() -> Iterator[None]:
         patch.setattr(wav2vec2_cmsc, "LAYERS", 1)
         patch.setattr(ecg_jepa_kim, "DEPTH", 1)
         patch.setattr(st_mem, "DEPTH", 1)
+        patch.setattr(ecg_cpc, "LAYERS", 1)
         shallow = partial(echofm_adapter.EchoFM, dim=128, heads=2, depth=1, decoder_depth=1)
         patch.setattr(echofm_adapter, "EchoFM", shallow)
         patch.setattr(echofm_adapter, "DIM", 128)

@@ -16,6 +16,7 @@ import torch
 
 FOLDER = Path(__file__).parent.parent / "golden" / "models"
 SALT = "A"
+KEPT = {"C": (0.0, 0.7), "D": (0.0, 1.0), "log_dt": (-4.6, 0.8)}  # Center and scale of what state spaces draw.
 NORMS = (torch.nn.LayerNorm, torch.nn.GroupNorm, torch.nn.BatchNorm1d)
 TABLE_WORDS = ("token", "registers", "pos_embed", "masked_spec_embed")
 TABLE_NAMES = ("pe", "vars", "embedding")
@@ -54,6 +55,21 @@ class Golden:
     def counters(self) -> dict[str, torch.Tensor]:
         """The tensors of integers, all zero."""
         return {e["key"]: torch.tensor(0) for e in self.spec["state_dict"] if e["dtype"] == "int64"}
+
+    @property
+    def kept(self) -> dict[str, torch.Tensor]:
+        """The tensors of state spaces, whose own recipe the file states; empty for any other file."""
+        keys = self.spec["kept_keys"] if "kept_recipe" in self.spec else ()
+        return {key: torch.from_numpy(np.ascontiguousarray(self._kept(key))) for key in keys}
+
+    def _kept(self, key: str) -> np.ndarray:
+        last, shape = key.rsplit(".", 1)[-1], self.shapes[key]
+        if last in ("omega", "z"):
+            return self.arrays[f"kept/{last}"]
+        if last not in KEPT:
+            return np.broadcast_to(self.spec["kept_recipe"][f"{last}_values"], shape).astype(np.float32)
+        center, scale = map(np.float32, KEPT[last])
+        return center + scale * random(f"{SALT}:{key}").standard_normal(shape, dtype=np.float32)
 
     def input(self, shape, kind="normal", tag="input") -> np.ndarray:
         return make_input(shape, kind, tag)

@@ -35,6 +35,7 @@ DESCRIBED = {
     "kweimann/ECG-JEPA": ("ecg_jepa_weimann_vits", "target_encoder."),
     "sehunfromdaegu/ECG_JEPA": ("ecg_jepa_kim", ""),
     HUBERT_ECG: ("hubert_ecg_small", ""),
+    "AI4HealthUOL/ECG-CPC": ("ecg_cpc", ""),
     "vuno/ST-MEM": ("st_mem_vit_base", ""),
 }
 

@@ -1,4 +1,4 @@
-"""Bidirectional structured state-space network (S4) of the supervised reference of arXiv:2509.25095.
+"""Structured state-space layers (S4) as in arXiv:2509.25095, and its supervised reference network, which is bidirectional.
 
 Gu, Goel, Re: Efficiently Modeling Long Sequences with Structured State Spaces (arXiv:2111.00396). The state matrix A, the input
 matrix B and the steps are fixed here, as in that reference, so that a layer's kernel is linear in the trained C: the real basis
@@ -38,12 +38,13 @@ def hippo_legs(states: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 class S4Kernel(nn.Module):
-    """Convolution kernels of a layer, (2, width, length): one for the past, one for the future.
+    """Convolution kernels of a layer, (directions, width, length): one for the past, a second one for the future.
 
     Args:
         width: Features.
         states: States of each feature, in conjugate pairs.
         length: Samples of a kernel.
+        directions: 2, or 1 for the past alone.
     """
 
     omega: torch.Tensor
@@ -54,12 +55,12 @@ class S4Kernel(nn.Module):
     P: torch.Tensor
     Q: torch.Tensor
 
-    def __init__(self, width: int, states: int, length: int):
+    def __init__(self, width: int, states: int, length: int, directions: int = 2):
         super().__init__()
-        w, low_rank, inputs = (torch.from_numpy(one).to(torch.complex64) for one in hippo_legs(states))
+        w, low_rank, inputs = (torch.as_tensor(one).to(torch.complex64) for one in hippo_legs(states))
         pairs = states // 2
         low, high = map(math.log, STEPS)
-        self.C = nn.Parameter(torch.zeros(2, width, pairs, 2))
+        self.C = nn.Parameter(torch.zeros(directions, width, pairs, 2))
         omega = torch.exp(-2j * math.pi / length * torch.arange(length // 2 + 1)).to(torch.complex64)
         # At -1, the last of an even length, z has no limit that matters: what multiplies it is finite.
         self.register_buffer("omega", torch.view_as_real(omega))
@@ -73,11 +74,11 @@ class S4Kernel(nn.Module):
         )
         self._basis: torch.Tensor | None = None
         with torch.no_grad():
-            drawn = torch.randn(2, width, pairs, dtype=torch.complex64)
+            drawn = torch.randn(directions, width, pairs, dtype=torch.complex64)
             self.C.copy_(torch.view_as_real(self._length_corrected(drawn, length)))
 
     def _length_corrected(self, values: torch.Tensor, length: int) -> torch.Tensor:
-        """Multiply C (2, width, pairs) by 1 - dA^length, by which a kernel cut to its length is exact."""
+        """Multiply C (directions, width, pairs) by 1 - dA^length, by which a kernel cut to its length is exact."""
         discrete = torch.linalg.matrix_power(self._transition(), length)  # (width, states, states)
         both = torch.cat([values, values.conj()], dim=-1)
         corrected = both - torch.einsum("chm,hmn->chn", both, discrete.to(both.dtype))
@@ -119,7 +120,7 @@ class S4Kernel(nn.Module):
         return self._basis
 
     def forward(self) -> torch.Tensor:
-        """Return the kernels, (2, width, length)."""
+        """Return the kernels, (directions, width, length)."""
         return torch.einsum("chm,hml->chl", self.C.flatten(2), self.basis())
 
     def _load_from_state_dict(self, *args: object, **kwargs: object) -> None:
@@ -128,20 +129,22 @@ class S4Kernel(nn.Module):
 
 
 class S4Layer(nn.Module):
-    """Bidirectional convolution, GELU, dropout of whole channels, linear layer with a gate."""
+    """Convolution with the past, and the future unless it is causal, GELU, dropout of whole channels, linear layer with a gate."""
 
-    def __init__(self, width: int, states: int, length: int, dropout: float):
+    def __init__(self, width: int, states: int, length: int, dropout: float, causal: bool = False):
         super().__init__()
         self.D = nn.Parameter(torch.randn(1, width))
-        self.kernel = nn.ModuleDict({"kernel": S4Kernel(width, states, length)})
+        self.kernel = nn.ModuleDict({"kernel": S4Kernel(width, states, length, directions=1 if causal else 2)})
         self.dropout = nn.Dropout(dropout)
         self.output_linear = nn.ModuleList([TransposedLinear(width, 2 * width)])
 
     def forward(self, signal: torch.Tensor) -> torch.Tensor:
         """Map a signal (width, B, L) to (width, B, L)."""
         length = signal.shape[-1]
-        past, future = self.kernel["kernel"]()[..., :length]
-        kernel = functional.pad(past, (0, length)) + functional.pad(future.flip(-1), (length, 0))
+        past, *future = self.kernel["kernel"]()[..., :length]
+        kernel = functional.pad(past, (0, length))
+        if future:
+            kernel = kernel + functional.pad(future[0].flip(-1), (length, 0))
         spectrum = torch.fft.rfft(signal, n=2 * length) * torch.fft.rfft(kernel, n=2 * length)[:, None]
         mixed = torch.fft.irfft(spectrum, n=2 * length)[..., :length] + self.D[0, :, None, None] * signal
         return functional.glu(self.output_linear[0](dropped(functional.gelu(mixed), self.dropout)), dim=0)
@@ -150,6 +153,14 @@ class S4Layer(nn.Module):
 def dropped(signal: torch.Tensor, dropout: nn.Dropout) -> torch.Tensor:
     """Leave out whole channels of single recordings of (C, B, L) in training."""
     return signal * dropout(signal.new_ones(*signal.shape[:2], 1)) if dropout.training else signal
+
+
+def s4_stack(signal: torch.Tensor, layers: nn.ModuleList, norms: nn.ModuleList, dropout: nn.Dropout) -> torch.Tensor:
+    """Pass a signal (width, B, L) through S4 layers, each added to its input and followed by a layer norm over the width."""
+    for layer, norm in zip(layers, norms, strict=True):
+        signal = signal + dropped(layer(signal), dropout)
+        signal = norm(signal.flatten(1).T).T.contiguous().view_as(signal)
+    return signal
 
 
 class TransposedLinear(nn.Module):
@@ -207,8 +218,5 @@ class S4Classifier(nn.Module):
         # Channels first: the linear layers, most of the work, are then one product each, and no copy is made for them.
         first = signal.transpose(0, 1)
         features = torch.addmm(self.encoder_bias, self.encoder.weight[:, :, 0], first.flatten(1))
-        features = features.view(-1, *first.shape[1:])
-        for layer, norm in zip(self.s4_layers, self.norms, strict=True):
-            features = features + dropped(layer(features), self.dropout)
-            features = norm(features.flatten(1).T).T.contiguous().view_as(features)
+        features = s4_stack(features.view(-1, *first.shape[1:]), self.s4_layers, self.norms, self.dropout)
         return self.decoder(features.mean(-1).T)

@@ -18,6 +18,7 @@ from pathlib import Path
 import torch
 from safetensors.torch import save_file
 
+from cardiobench.models.nets import ecg_cpc as nets_ecg_cpc
 from cardiobench.models.nets import ecg_jepa_kim, ecg_jepa_weimann, hubert_ecg, net1d, wav2vec2_cmsc, xresnet1d
 from cardiobench.models.nets import st_mem as nets_st_mem
 
@@ -183,6 +184,35 @@ def published_st_mem(state: State) -> State:
     return {published(key): tensor for key, tensor in state.items()}
 
 
+def ecg_cpc(folder: Path, change: Callable[[State], None] = lambda state: None) -> Path:
+    """`last_11597276.ckpt`: the file of a Lightning module, whose settings are omegaconf's and objects of its own code."""
+    state = random_state(nets_ecg_cpc.EcgCpc) | kernel_tables()
+    state["layers.0.0.weight"] = 16 * state["layers.0.0.weight"]  # Else the biases of four norms drown the signal.
+    change(state)
+    convolutions, layers = nets_ecg_cpc.PLACES
+    state = {(convolutions if key.startswith("layers.") else layers) + key: tensor for key, tensor in state.items()}
+    state[f"{nets_ecg_cpc.HEAD}proj.0.weight"] = torch.zeros(512, 512)
+    with pretended_omegaconf() as settings, pretended_classes() as dress:
+        config = dress("clinical_ts.ts.encoder.RNNEncoderConfig", type("Config", (), {}))()
+        config.features = [512] * 4
+        content = {
+            "state_dict": state, "epoch": 1, "global_step": 230_000, "pytorch-lightning_version": "2.5.2",
+            "hyper_parameters": {"trainer": settings, "ts": config}, "optimizer_states": [], "loops": {"fit_loop": {}},
+        }  # fmt: skip
+        torch.save(content, folder / "last_11597276.ckpt")
+    return folder
+
+
+def kernel_tables() -> State:
+    """State matrices, steps and frequencies as a fresh network has them, stored as the published code does: as views of one row."""
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        fresh = nets_ecg_cpc.EcgCpc().state_dict()
+    once = {name: tensor[..., :1, :, :] for name, tensor in fresh.items() if name.endswith((".w", ".B", ".P", ".Q"))}
+    views = {name: tensor.clone().expand_as(fresh[name]) for name, tensor in once.items()}
+    return views | {name: tensor for name, tensor in fresh.items() if name.endswith((".omega", ".z", ".log_dt"))}
+
+
 # Registered model -> what writes its checkpoint into a folder.
 FAKES: dict[str, Callable[..., Path]] = {
     "PKUDigitalHealth/ECGFounder": ecgfounder,
@@ -192,20 +222,34 @@ FAKES: dict[str, Callable[..., Path]] = {
     "sehunfromdaegu/ECG_JEPA": jepa_kim,
     "control-spiderman/ECGFM-KED": ked,
     "vuno/ST-MEM": st_mem,
+    "AI4HealthUOL/ECG-CPC": ecg_cpc,
 }
 
 
 @contextmanager
-def pretended_omegaconf() -> Iterator[object]:
-    """Settings whose classes bear the names of omegaconf's; the classes are gone afterwards, as where it is not installed."""
+def pretended_classes() -> Iterator[Callable[[str, type], type]]:
+    """Lets a class bear another's name when it is saved; the modules are gone afterwards, as where they are not installed."""
+    known = set(sys.modules)
 
     def dress(name: str, kind: type) -> type:
         module, _, own = name.rpartition(".")
         kind.__module__, kind.__qualname__, kind.__name__ = module, own, own
-        for known in ("omegaconf", module):
-            sys.modules.setdefault(known, types.ModuleType(known))
+        parts = module.split(".")
+        for depth in range(1, len(parts) + 1):
+            sys.modules.setdefault(".".join(parts[:depth]), types.ModuleType(module))
         setattr(sys.modules[module], own, kind)
         return kind
+
+    try:
+        yield dress
+    finally:
+        for module in set(sys.modules) - known:
+            del sys.modules[module]
+
+
+@contextmanager
+def pretended_omegaconf() -> Iterator[object]:
+    """Settings whose classes bear the names of omegaconf's."""
 
     @dataclass
     class Metadata:
@@ -217,11 +261,8 @@ def pretended_omegaconf() -> Iterator[object]:
         def __init__(self, content: object):
             self._content, self._metadata = content, metadata()
 
-    metadata = dress("omegaconf.base.ContainerMetadata", Metadata)
-    names = ("omegaconf.dictconfig.DictConfig", "omegaconf.listconfig.ListConfig", "omegaconf.nodes.AnyNode")
-    table, row, value = (dress(name, type("Node", (Node,), {})) for name in names)
-    try:
+    with pretended_classes() as dress:
+        metadata = dress("omegaconf.base.ContainerMetadata", Metadata)
+        names = ("omegaconf.dictconfig.DictConfig", "omegaconf.listconfig.ListConfig", "omegaconf.nodes.AnyNode")
+        table, row, value = (dress(name, type("Node", (Node,), {})) for name in names)
         yield table({"lr": value(1e-4), "layers": row([value(1), value(2)]), "_name": value("wav2vec2_cmsc")})
-    finally:
-        for module in [module for module in sys.modules if module.partition(".")[0] == "omegaconf"]:
-            del sys.modules[module]

@@ -30,6 +30,7 @@ PARTS = {
     "sehunfromdaegu/ECG_JEPA": (8, 2500),
     "control-spiderman/ECGFM-KED": (12, 1000),
     "vuno/ST-MEM": (12, 2250),
+    "AI4HealthUOL/ECG-CPC": (12, 2400),
 }
 
 

@@ -7,7 +7,8 @@ import pytest
 
 from cardiobench.core.errors import BadMedia
 from cardiobench.data.media.types import LEADS
-from cardiobench.models.ecg import ecg_fm, ecg_jepa_kim, ecg_jepa_weimann, ecgfounder, hubert_ecg, ked, st_mem
+from cardiobench.models.ecg import ecg_cpc, ecg_fm, ecg_jepa_kim, ecg_jepa_weimann, ecgfounder, hubert_ecg, ked, st_mem
+from cardiobench.models.ecg.windowed_sinc import windowed_sinc
 from cardiobench.models.signal import interpolate, windows
 from tests.models.golden import Golden
 
@@ -17,7 +18,9 @@ FS = 500
 def inputs(golden):
     """Case, signal (n, 12) and rate of each case of a golden file; some have a lead that is constant."""
     for case in golden.spec["cases"]:
-        samples, tag = re.search(r"\(12, ?(\d+)\), salt, 'ecg', tag='(\w+)'", case["input"]).groups()
+        if "fs" not in case:
+            continue
+        samples, tag = re.search(r"\(12, ?(\d+)\), ?salt, 'ecg', tag='(\w+)'", case["input"]).groups()
         signal = golden.input((12, int(samples)), "ecg", tag).T
         flat = re.search(r"lead (\d+) set to ([\d.]+)", case["input"])
         if flat:
@@ -79,6 +82,23 @@ def test_st_mem_is_the_published_code():
         close(crops[:, :, ::15], stored[f"crops/{case}[:, :, ::15]"], 1e-5)
         close(crops[0, 0], stored[f"crop0_full_lead0/{case}"], 1e-5)
         close(st_mem.prepare(signal, fs, "center", **few)[0, :, ::15], stored[f"center/{case}[:, ::15]"], 1e-5)
+
+
+def test_ecg_cpc_is_the_published_code():
+    golden = Golden("prep_ecg_cpc")
+    stored = golden.arrays
+    for case, signal, fs in inputs(golden):
+        pieces = windows(signal, int(2.5 * fs))  # Cut at the record's own rate
+        crops = np.stack([windowed_sinc(piece, fs, 240).T for piece in pieces])
+        close(crops[:, :, ::4], stored[f"crops/{case}[:, :, ::4]"], 1e-5)
+        close(crops[0, 1], stored[f"crop0_lead1/{case}"], 1e-5)
+    record = 4 * golden.input((12, 5000), "ecg", "cpc5").T
+    mimic = record[:, [0, 1, 2, 3, 5, 4, *range(6, 12)]]  # AVF before aVL: the golden run put them right first
+    close(ecg_cpc.prepare(mimic, FS)[0, :, ::12], stored["pretrain/0[:, ::12]"], 1e-5)
+    gap = np.arange(100, 130)
+    there = np.delete(np.arange(5000), gap)
+    record[gap, 2] = np.interp(gap, there, record[there, 2])  # As the golden run fills what is not a number
+    close(ecg_cpc.prepare(record, FS)[0, :, ::12], stored["pretrain_nan/0[:, ::12]"], 1e-5)
 
 
 def sine(frequency, seconds=10, fs=FS):

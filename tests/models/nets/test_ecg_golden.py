@@ -8,7 +8,16 @@ from typing import Any
 import pytest
 import torch
 
-from cardiobench.models.nets import ecg_jepa_kim, ecg_jepa_weimann, hubert_ecg, net1d, st_mem, wav2vec2_cmsc, xresnet1d
+from cardiobench.models.nets import (
+    ecg_cpc,
+    ecg_jepa_kim,
+    ecg_jepa_weimann,
+    hubert_ecg,
+    net1d,
+    st_mem,
+    wav2vec2_cmsc,
+    xresnet1d,
+)
 from cardiobench.models.weights import load_exactly
 from tests.models.golden import Golden
 
@@ -93,6 +102,16 @@ def st_mem_outputs(network, x, x600):
     }
 
 
+def cpc_outputs(network, x, x10):
+    tokens, longer = network.tokens(x), network.tokens(x10)
+    return {
+        "tokens": tokens,
+        "representation": tokens.mean(1),
+        "tokens_10s": longer,
+        "representation_10s": longer.mean(1),
+    }
+
+
 CASES = {
     "ecgfounder_net1d_12lead": Case(net1d.Net1D, net1d_outputs),
     "ecgfounder_net1d_1lead": Case(partial(net1d.Net1D, leads=1), net1d_outputs),
@@ -107,11 +126,12 @@ CASES = {
     "hubert_ecg_small": hubert("small"),
     "hubert_ecg_base": hubert("base"),
     "hubert_ecg_large": hubert("large"),
+    "ecg_cpc": Case(ecg_cpc.EcgCpc, cpc_outputs, ecg_cpc.published_keys),
     "st_mem_vit_base": Case(st_mem.StMem, st_mem_outputs, st_mem.published_keys),
 }
 
 # One of each kind; the others run with `make test-all`.
-QUICK = ("ecg_jepa_weimann_vitxs", "ecgfounder_net1d_12lead", "hubert_ecg_small")
+QUICK = ("ecg_jepa_weimann_vitxs", "ecgfounder_net1d_12lead", "hubert_ecg_small", "ecg_cpc")
 
 
 def bare(case):
@@ -138,7 +158,7 @@ def test_names_shapes_and_constants(name):
 def test_outputs(name):
     case, golden = CASES[name], Golden(name)
     network = bare(case)
-    load_exactly(network, case.mapping({**golden.weights, **golden.counters, **case.formulas()}), name)
+    load_exactly(network, case.mapping({**golden.weights, **golden.counters, **golden.kept, **case.formulas()}), name)
     with torch.inference_mode():
         golden.check(case.outputs(network.eval(), *inputs(golden)))
 

@@ -8,6 +8,7 @@ from tests.models.checkpoints import CHECKPOINTS, change_card, smaller_networks
 
 # Default pooling and variant of every model that offers a choice, as its authors use it.
 DEFAULTS = {
+    "AI4HealthUOL/ECG-CPC": ("mean", ""),
     "CarDS-Yale/PanEcho": ("mean", "four_clips"),
     "Edoardo-BS/hubert-ecg-base": ("mean", "first"),
     "Edoardo-BS/hubert-ecg-large": ("mean", "first"),

@@ -160,5 +160,15 @@ def test_st_mem(loaded):
             )
 
 
+@pytest.mark.parametrize("fs", [400, 500, 1000])
+def test_ecg_cpc(loaded, fs):
+    """12 leads in millivolts at 240 Hz, clipped at 3 mV, nothing folded down from above 120 Hz."""
+    got = entering_ecg(loaded("AI4HealthUOL/ECG-CPC"), record(fs))
+    np.testing.assert_allclose(got[0].T[120:-120], waves(240)[120:-120], atol=2e-3)
+    steps = np.repeat([[4.0, -1.0] * 6], round(10 * fs), axis=0)
+    got = entering_ecg(loaded("AI4HealthUOL/ECG-CPC"), Ecg(steps.astype(np.float32), fs))
+    np.testing.assert_allclose(got[0].T[120:-120], np.repeat([[3.0, -1.0] * 6], 2160, axis=0), atol=2e-3)
+
+
 def test_leads_are_in_the_order_of_the_benchmark():
     assert LEADS == ("I", "II", "III", "aVR", "aVL", "aVF", "V1", "V2", "V3", "V4", "V5", "V6")

@@ -1,0 +1,53 @@
+"""ECG-CPC: 12 leads in millivolts at 240 Hz in windows of 10 s, clipped and otherwise as they are.
+
+Preprocessing: `prepare_heedb` and `Resample` of AI4HealthUOL/ecg-fm-benchmarking (commit 6367295).
+"""
+
+import numpy as np
+
+from cardiobench.models.cards import ModelCard
+from cardiobench.models.ecg.encoder import SignalEncoder, TokenExtractor, described, loaded
+from cardiobench.models.ecg.windowed_sinc import windowed_sinc
+from cardiobench.models.files import ModelFiles
+from cardiobench.models.nets.ecg_cpc import SAMPLES, EcgCpc, published_keys
+from cardiobench.models.signal import windows
+from cardiobench.models.weights import read_weights
+
+COMPONENT = "adapter ecg-cpc"
+VERSION = 1
+
+FS = 240
+LIMIT = 3.0  # Millivolts.
+WEIGHTS = ("last_11597276.ckpt",)
+
+
+def prepare(signal: np.ndarray, fs: float) -> np.ndarray:
+    """Prepare a recording as input of the network.
+
+    Args:
+        signal: (n, 12), millivolts; what is beyond 3 mV is clipped, nothing is filtered or scaled.
+        fs: Sampling rate in Hz.
+
+    Returns:
+        (P, 12, 2400); zeros follow a record that is shorter than 10 s.
+
+    Raises:
+        MissingExtra: resampy is not installed.
+    """
+    return windows(windowed_sinc(np.clip(signal, -LIMIT, LIMIT), fs, FS), SAMPLES).transpose(0, 2, 1)
+
+
+def load(card: ModelCard, source: ModelFiles, *, pooling: str, variant: str) -> SignalEncoder:
+    """Load ECG-CPC from its Lightning file, of which only the tensors are read.
+
+    Raises:
+        BadModel: no weights, weights that cannot be read safely, or that do not fit to the last key.
+        MissingExtra: resampy is not installed.
+    """
+    weights = source.weights(WEIGHTS)
+    network = loaded(EcgCpc, published_keys(read_weights(weights)), card.id)
+    return SignalEncoder(
+        **described(card, source, weights, pooling, variant),
+        network=TokenExtractor(network, EcgCpc.tokens),
+        prepare=prepare,
+    )
