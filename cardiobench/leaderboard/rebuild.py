@@ -182,6 +182,8 @@ def rebuild(rules: Rules, answers: pd.DataFrame, data_dir: Path | None = None) -
     if rules.out_of_fold:
         expected = len(references) + dataset.absent_units(task) + dataset.unread_units(task)
     joined = replace(joined, expected=expected, out_of_fold=rules.out_of_fold)
+    if isinstance(rules.protocol, PredictionProtocol):
+        joined = joined.with_floors(rules.protocol.floors(dataset.task_rows(task), task))
     masked = {"overlays": "masked"} if dataset.masked else {}
     if claimed.given_embeddings and "references_digest" in claimed.dataset:
         dataset = replace(dataset.without_recordings(), labels_only=True)

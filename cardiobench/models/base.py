@@ -112,6 +112,26 @@ class SpatialEncoder(Encoder, Protocol):
 
 
 @runtime_checkable
+class StudyAggregation(Encoder, Protocol):
+    """An encoder that has a way of its own to put the recordings of a study together."""
+
+    def study_vectors(self, target: str, units: "Sequence[np.ndarray]") -> "np.ndarray":
+        """Put the recordings of each unit of scoring together.
+
+        Args:
+            target: Target of the task, by which the weights of the recordings may differ.
+            units: Stored vectors (R, dim) of all parts of all recordings, one array per unit.
+
+        Returns:
+            One vector per unit, (n, dim of its own).
+
+        Raises:
+            NotApplicable: There are no weights for this target.
+        """
+        ...
+
+
+@runtime_checkable
 class NativeHeads(Encoder, Protocol):
     """An encoder whose own trained heads answer some of the benchmark's questions.
 

@@ -270,6 +270,21 @@ class PredictionProtocol(BaseProtocol):
         """Return the rows whose embeddings a variant needs; no other embedding is read."""
         return rows
 
+    def floors(self, rows: pd.DataFrame, task: Task) -> "Mapping[str, pd.DataFrame]":
+        """Return answers without a look at any recording, which a model has to beat beside the constant; by default none.
+
+        Whoever checks a result computes them again, so that they may depend on the table of a dataset alone and are the same
+        on any processor but for the last digits.
+
+        Args:
+            rows: Recordings of the task of all splits, readable or not.
+            task: Task to answer.
+
+        Returns:
+            Name, in words -> answers to the test units in the form of `aggregate`.
+        """
+        return {}
+
     def plan_lines(self) -> list[str]:
         """Return the search space, line by line, for the printed plan."""
         return []
@@ -333,8 +348,8 @@ class EnsembleProtocol(PredictionProtocol):
         """Number of members."""
 
     @abstractmethod
-    def prepare(self, data: TaskData, encoder: Encoder) -> Any:
-        """Return the shared training data of all members.
+    def prepare(self, data: TaskData, encoder: Encoder, variant: str = "") -> Any:
+        """Return the shared training data of all members of a variant.
 
         Raises:
             NotApplicable: the model cannot take part.
@@ -354,7 +369,7 @@ class EnsembleProtocol(PredictionProtocol):
 
     def predict(self, data: TaskData, encoder: Encoder, variant: str) -> ProtocolOutput:
         """Predict the test rows by members that are all trained here."""
-        prepared = self.prepare(data, encoder)
+        prepared = self.prepare(data, encoder, variant)
         return self.combine(data, [self.train(prepared, member) for member in range(self.members)])
 
 

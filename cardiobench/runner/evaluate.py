@@ -1,7 +1,7 @@
 """Evaluate cells: from a model's embeddings to predictions, a score and their files."""
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from cardiobench.protocols.base import EnsembleProtocol, PredictionProtocol, Pro
 from cardiobench.protocols.cut import cut_by_validation
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner.answered import Answered, save_answered
-from cardiobench.runner.cell import Cell, FrameCell, TaskCell
+from cardiobench.runner.cell import NOTHING, Cell, FrameCell, TaskCell
 from cardiobench.runner.context import RunContext
 from cardiobench.runner.frame_answers import answer_frames
 from cardiobench.runner.members import Members, Trained, answers_of, train_members
@@ -106,16 +106,20 @@ def evaluate_cell(
     for condition in cell.conditions:
         output = condition.module.apply(cell, data, output, condition.value)
     output = cut_by_validation(data, output)
-    return save_answered(cell, answer_recordings(cell, data, output), started)
+    floors = protocol.floors(cell.rows, cell.task)
+    return save_answered(cell, answer_recordings(cell, data, output, floors), started)
 
 
-def answer_recordings(cell: TaskCell, data: TaskData, output: ProtocolOutput) -> Answered:
+def answer_recordings(
+    cell: TaskCell, data: TaskData, output: ProtocolOutput, floors: Mapping[str, pd.DataFrame] = NOTHING
+) -> Answered:
     """Return the predictions of a cell, joined with their references.
 
     Args:
         cell: Cell of the result.
         data: Recordings of the task.
         output: Predictions of the test rows.
+        floors: Answers of the protocol that need no recording (`PredictionProtocol.floors`).
     """
     config, protocol = cell.config, cell.protocol
     if output.out_of_fold and not protocol.out_of_fold:
@@ -131,6 +135,7 @@ def answer_recordings(cell: TaskCell, data: TaskData, output: ProtocolOutput) ->
         limit=config.limit,
         out_of_fold=protocol.out_of_fold,
     )
+    predictions = predictions.with_floors(floors)
     context = cell.context({**output.details, **seed_scores(predictions, data, output)})
     refits = ranking_scores(predictions, data, output, output.refits)
     warnings = (*context.warnings, *library_warnings(data.embeddings.libraries))

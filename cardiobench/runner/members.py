@@ -87,7 +87,7 @@ def _train(cell: Cell, members: Sequence[int]) -> Iterator[tuple[int, Any]]:
         check_not_given(cell)
         protocol.check(cell.task)
         protocol.check_encoder(cell.model.encoder, cell.task)
-        prepared = protocol.prepare(RecentData().of(cell), cell.model.encoder)
+        prepared = protocol.prepare(RecentData().of(cell), cell.model.encoder, cell.variant)
     except NotApplicable as error:
         yield from ((member, error) for member in members)
         return

@@ -1,6 +1,7 @@
 """Answers of a table joined with their references: one row per unit."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
@@ -70,6 +71,7 @@ class TableAnswers:
         missing: Id, patient_id and y_true of the units without an answer; None where nothing is known of them.
         out_of_fold: Whether the units are of all splits, each predicted by a model that never saw its patient.
         information: Outcome of an information test that needs more than these answers, as of refits; None where these are dealt.
+        floors: Name, in words -> other answers to the same rows, for which no recording was looked at.
     """
 
     task: Task
@@ -80,6 +82,7 @@ class TableAnswers:
     missing: pd.DataFrame | None = None
     out_of_fold: bool = False
     information: Information | None = None
+    floors: Mapping[str, ScoringInput] = field(default_factory=dict)
 
     @property
     def patients(self) -> np.ndarray:
@@ -95,6 +98,10 @@ class TableAnswers:
         rows = pd.Index(answers["id"].astype(str)).get_indexer(self.frame["id"])
         columns = {name: answers[name].to_numpy()[rows] for name in answers.columns if name != "id"}
         return replace(self, frame=self.frame.assign(**columns))
+
+    def with_floors(self, floors: Mapping[str, pd.DataFrame]) -> Self:
+        """Return the same answers with those of floors, each of which answers all of these units."""
+        return replace(self, floors={name: self.with_answers(answers).sample() for name, answers in floors.items()})
 
     def save(self, path: str | Path) -> Path:
         """Write the frame as Parquet; `read_predictions` reads it back."""

@@ -149,11 +149,23 @@ class ScoredTable(Scored):
         return next((metric.numbers[key] for metric in self.metrics if key in metric.numbers), FAILED)
 
     def floors(self) -> dict[str, Floor]:
-        """Return the closed form and the best constant."""
+        """Return the closed form and the best constant, and where they are better the answers that come as a floor."""
         y_true = self.sampler.sample.y_true
         constant = best_constant(self.metric, self.key, self.task, y_true)
         best = best_uninformed(self.key, y_true, len(self.task.classes), constant, self.metric)
-        return {"best_uninformed": best, "best_constant": constant}
+        return {"best_uninformed": self.hardest(best), "best_constant": constant, **self.given_floors}
+
+    @cached_property
+    def given_floors(self) -> dict[str, Floor]:
+        """Scores of the answers that come with these as floors, by their names."""
+        given = self.answers.floors.items()
+        return {name: Floor(float(self.metric.value(one)[self.key]), reached_by=name) for name, one in given}
+
+    def hardest(self, floor: Floor) -> Floor:
+        """Return the floor that is hardest to beat: this one, or one that came with the answers; one that is NaN stays."""
+        sign = 1 if self.metric.numbers[self.key].higher_is_better else -1
+        known = [one for one in self.given_floors.values() if not np.isnan(one.value)]
+        return max([floor, *known], key=lambda one: sign * one.value) if not np.isnan(floor.value) else floor
 
     def evidence(self, estimate: Estimate, floor: Floor) -> Evidence:
         """Return the basis of the verdict; missing answers count as the worst possible."""
@@ -165,7 +177,7 @@ class ScoredTable(Scored):
             present = worst.present_classes(sampler.classes)
             sampler = Sampler(worst, Clusters.of(patients), present, sampler.resamples, sampler.seed)
             estimate = self._widened(estimate_metric(self.metric, sampler, [self.key])[self.key])
-            floor = self.uninformed(worst)
+            floor = self.hardest(self.uninformed(worst))
             bounds = Bounds(len(missing), estimate.value, float(self.metric.value(best)[self.key]))
         information = self.information(sampler)
         return Evidence(

@@ -123,6 +123,7 @@ TEXT = ("few_shot", "alignment", "prompt_sensitivity", "frame_similarity", "retr
 ACROSS = ("transfer", "confound", "representation")
 ON_SAMPLE = {"tasks": ("ptb_xl_sample/cd",)}
 ATTENTION = {"attention_probe": {"epochs": 3, "seeds": 2}}
+STUDY = {"study": {"epochs": 3, "seeds": 2}}
 SCRATCH = {"protocols": ("scratch",), "options": {"scratch": {"network": "small", "epochs": 1, "seeds": 2}}}
 CROSS = {"options": {"cross_validation": {"sizes": "XS", "classifiers": ("logistic", "tree")}}}
 DENSE = {"protocols": ("dense",), "options": {"dense": {"penalties": [0.01, 1.0]}}}
@@ -139,6 +140,7 @@ RUNS: dict[str, Run | Scoring] = {
     "more_masks": Run(ECHO, {**DENSE, "tasks": ("phantom_echo/lv_seg",)}, slow=True),
     "more_landmarks": Run(ECHO, {**DENSE, "tasks": ("phantom_echo/landmarks",)}, slow=True),
     "attention": Run(ECG, {**ON_SAMPLE, "protocols": ("attention_probe",), "options": ATTENTION}),
+    "study": Run(ECHO, {"tasks": ("phantom_echo/ef",), "protocols": ("study",), "options": STUDY, "limit": 12}),
     "scratch": Run("cardiobench/scratch-small", {**ON_SAMPLE, **SCRATCH}, slow=True, rtol=1e-3),
     "cross_validation": Run(ECG, {**ON_SAMPLE, "protocols": ("cross_validation",), **CROSS}),
     "refits": Run(ECG, {**ON_SAMPLE, "protocols": ("probe",), "options": {"probe": {"refits": 4}}}),

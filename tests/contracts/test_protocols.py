@@ -22,6 +22,7 @@ CANNOT = {
     "native": "head",
     "dense": "single frames",
     "attention_probe": "one vector",
+    "study": "answered by itself",
     "frame_similarity": "",
     "retrieval": "text",
     "confound": "two places",

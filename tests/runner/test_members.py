@@ -31,7 +31,7 @@ class Squares(EnsembleProtocol):
         if not self.applies:
             raise NotApplicable("not for this task")
 
-    def prepare(self, data, encoder):
+    def prepare(self, data, encoder, variant):
         return data
 
     def train(self, prepared, member):
@@ -49,6 +49,7 @@ def cell_of(key, protocol, cached=False):
         key=key,
         protocol=protocol,
         task=None,
+        variant="",
         tasks=(),
         model=SimpleNamespace(encoder=None, name="m"),
         load_cached=lambda: cached,

@@ -42,10 +42,13 @@ SMALL = {
         "map_settings": ((10, 0.1),),
     },
     "scratch": {"network": "small", "epochs": 1, "seeds": 1},
+    "study": {"epochs": 3, "seeds": 2},
     "confound": {"folds": 3, "inner": 2, "most": 60},
 }
 ENCODERS = {"scratch": lambda: load_model("cardiobench/scratch-small").encoder}
 """Encoders of protocols that take networks of their own alone."""
+UNITS = {"study": "study_id"}
+"""Units of scoring of protocols that refuse single recordings."""
 SLOW = ("cross_validation", "representation", "confound", "stress", "few_shot")
 ELSEWHERE = ("dense",)
 """Tried by whole runs, in `scoring`."""
@@ -95,13 +98,17 @@ def task_data(task: Task, shift: float = 0.0) -> TaskData:
 def predictions(name: str) -> list:
     """Return what a protocol predicts on each kind of task that it takes."""
     made, found = protocol(name, **SMALL.get(name, {})), []
-    for task in TASKS[:4]:
+    for asked in TASKS[:4]:
+        task = replace(asked, unit_column=UNITS.get(name, asked.unit_column))
         try:
             made.check(task)
             for variant in made.variants(task):
                 data = task_data(task)
                 output = made.predict(data, ENCODERS.get(name, Texts)(), variant)
                 found += [output.values, output.indices, *output.refits]
+            found += [
+                one.select_dtypes("number").to_numpy() for one in made.floors(task_data(task).rows, task).values()
+            ]
         except NotApplicable:
             continue
     return found

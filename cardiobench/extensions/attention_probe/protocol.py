@@ -49,7 +49,7 @@ class AttentionProbe(AttentionRecipe, EnsembleProtocol):
         """Number of trainings."""
         return self.seeds
 
-    def prepare(self, data: TaskData, encoder: Encoder) -> "AttentionTraining":
+    def prepare(self, data: TaskData, encoder: Encoder, variant: str = "") -> "AttentionTraining":
         """Return the shared data of all trainings: token scale, rows for fitting and rows for stopping.
 
         Raises:

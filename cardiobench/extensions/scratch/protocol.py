@@ -81,7 +81,7 @@ class Scratch(EnsembleProtocol):
         if getattr(encoder, "trained_by", "") != self.name:
             raise NotApplicable(f"{self.name} trains networks of its own, and {encoder.name} is trained already")
 
-    def prepare(self, data: TaskData, encoder: Encoder) -> "ScratchTraining":
+    def prepare(self, data: TaskData, encoder: Encoder, variant: str = "") -> "ScratchTraining":
         """Return the shared data of all trainings: rows for fitting, rows for choosing the epoch, and the recipe.
 
         Raises:

@@ -56,7 +56,7 @@ class ScratchTraining:
             "epoch": trained.epoch,
             "validation_quality": trained.quality,
             "parameters": sum(one.numel() for one in network.parameters()),
-            "device": name_of(self.device),
+            "trained_on": name_of(self.device),
         }
 
     def crops(self, rows: np.ndarray, generator: np.random.Generator | None) -> torch.Tensor:

@@ -8,13 +8,20 @@ from typing import Any
 import numpy as np
 import torch
 
-from cardiobench.core.errors import BadModel
+from cardiobench.core.errors import BadModel, NotApplicable
 from cardiobench.data.media.types import Clip, FrameSampling
 from cardiobench.data.spec import VIEWS as BENCHMARK_VIEWS
 from cardiobench.models.cards import ModelCard
 from cardiobench.models.echo.echoprime_clip import STRIDE, normalised, prepared
 from cardiobench.models.echo.echoprime_files import RETRIEVAL, read_retrieval
-from cardiobench.models.echo.echoprime_retrieval import VIEWS, CandidateBank, SectionWeights, answers
+from cardiobench.models.echo.echoprime_retrieval import (
+    VIEWS,
+    CandidateBank,
+    SectionWeights,
+    answers,
+    section_of,
+    section_vectors,
+)
 from cardiobench.models.echo.echoprime_text import EchoPrimePrompts, Videos, read_text_encoder
 from cardiobench.models.echo.encoder import CLIP_SCALE, ClipEncoder, no_scale, refuse_unknown
 from cardiobench.models.files import ModelFiles
@@ -114,6 +121,27 @@ class EchoPrimeEncoder(ClipEncoder):
             used = "no weights (arbitrary candidates, as released)" if self.upstream_compat else "uniform weights"
             log.warning("%s %s: %d of %d units have only views without weight: %s.", self.name, target, blind.sum(), len(blind), used)  # fmt: skip
         return stenosis(values) if ASKED[target] == "aortic_stenosis" else values
+
+    def study_vectors(self, target: str, units: Sequence[np.ndarray]) -> np.ndarray:
+        """Average the recordings of each unit by the learned weights of their views for the section of the report that answers a target.
+
+        Args:
+            target: One of `ASKED`.
+            units: Stored vectors (R, 523) of each unit.
+
+        Returns:
+            Vectors of length one, (n, 512).
+
+        Raises:
+            NotApplicable: No section of the report is known for the target, or the weights were not loaded.
+        """
+        if self.retrieval is None or target not in ASKED:
+            known = ", ".join(ASKED) if self.retrieval else "nothing without its section weights and candidate bank"
+            raise NotApplicable(f"{self.name} knows no section of the report for '{target}' (it knows {known})")
+        weights, _ = self.retrieval
+        one = section_of(ASKED[target], weights, upstream_compat=self.upstream_compat)
+        vectors = [section_vectors(unit, one, uniform=not self.upstream_compat)[0][0] for unit in units]
+        return np.stack(vectors)
 
 
 def view_probabilities(unit: np.ndarray) -> np.ndarray:

@@ -105,6 +105,12 @@ def row_of(section: str, weights: SectionWeights, *, upstream_compat: bool = Fal
     return list(PHENOTYPES).index(section) if upstream_compat else weights.sections.index(section)
 
 
+def section_of(phenotype: str, weights: SectionWeights, *, upstream_compat: bool = False) -> SectionWeights:
+    """Return the one section of the report that a phenotype is read from, with its weights."""
+    row = row_of(SECTION_OF[phenotype], weights, upstream_compat=upstream_compat)
+    return SectionWeights((weights.sections[row],), weights.table[row : row + 1])
+
+
 def answers(
     phenotype: str,
     studies: Sequence[np.ndarray],
@@ -128,8 +134,7 @@ def answers(
         Mean label of the candidates that have one, float64 (n,): a number or the share of candidates with the finding;
         and whether a study's recordings had only views without weight for the section, bool (n,).
     """
-    row = row_of(SECTION_OF[phenotype], weights, upstream_compat=upstream_compat)
-    one = SectionWeights((weights.sections[row],), weights.table[row : row + 1])
+    one = section_of(phenotype, weights, upstream_compat=upstream_compat)
     vectors, blind = zip(*(section_vectors(study, one, uniform=not upstream_compat) for study in studies), strict=True)
     labels = bank.labels[phenotype].astype(np.float64)[nearest(np.concatenate(vectors), bank, k)]
     known = ~np.isnan(labels)

@@ -31,13 +31,13 @@ class AttentionPooling(torch.nn.Module):
         Args:
             heads: Queries.
             outputs: Numbers per recording.
-            mean: Mean of each token component, shape (dim,), used for standardisation.
+            mean: Mean of each token component, shape (dim,), used for standardisation; its precision is that of the weights.
             deviation: Likewise.
         """
         super().__init__()
         dim = len(mean)
-        self.query = torch.nn.Parameter(torch.randn(heads, dim))
-        self.head = torch.nn.Linear(heads * dim, outputs)
+        self.query = torch.nn.Parameter(torch.randn(heads, dim, dtype=mean.dtype))
+        self.head = torch.nn.Linear(heads * dim, outputs, dtype=mean.dtype)
         self.mean: torch.Tensor
         self.deviation: torch.Tensor
         self.register_buffer("mean", mean)
@@ -58,7 +58,8 @@ class AttentionTraining:
     """The tokens and labels of a task, to train probes on.
 
     Tokens are read a batch at a time, and nothing holds more than one batch of them, padded to the longest recording in it;
-    the probe standardises them by those of the rows to fit.
+    the probe standardises them by those of the rows to fit. It computes in float32, and in float64 where the tokens are: then
+    its answers are the same on any processor but for the last digits.
 
     Args:
         data: Data of the task.
@@ -73,9 +74,10 @@ class AttentionTraining:
     def __init__(self, data: TaskData, fit: np.ndarray, held: np.ndarray, recipe: AttentionRecipe):
         self.data, self.fit, self.held, self.recipe = data, fit, held, recipe
         self.device = training_device(recipe.device, f"{recipe.name}.device")
+        self.dtype = torch.float64 if data.embeddings.vectors.dtype == np.float64 else torch.float32
         rows = _token_rows(data.embeddings.offsets, fit)
         self.token_scale = [
-            torch.from_numpy(numbers).float() for numbers in mean_and_std(data.embeddings.vectors, rows)
+            torch.from_numpy(numbers).to(self.dtype) for numbers in mean_and_std(data.embeddings.vectors, rows)
         ]
         self.objective = TrainingObjective(data, fit, balanced=recipe.class_weight is not None)
 
@@ -127,7 +129,7 @@ class AttentionTraining:
         return probe, {
             "epoch": best_epoch,
             "validation_loss": best_loss,
-            "device": name_of(self.device),
+            "trained_on": name_of(self.device),
         }
 
     @torch.no_grad()
@@ -154,7 +156,7 @@ class AttentionTraining:
         parts = [torch.from_numpy(self.data.embeddings.parts(row).copy()) for row in rows]
         lengths = torch.tensor([len(part) for part in parts], device=self.device)
         tokens = torch.nn.utils.rnn.pad_sequence(parts, batch_first=True).to(self.device)
-        return tokens.float(), lengths
+        return tokens.to(self.dtype), lengths
 
 
 def _token_rows(offsets: np.ndarray, rows: np.ndarray) -> np.ndarray:

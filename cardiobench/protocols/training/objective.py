@@ -39,11 +39,11 @@ class TrainingObjective:
         """Return the mean loss over rows: squared error, cross-entropy, or that of each class whose label is known."""
         targets = torch.as_tensor(self.targets[rows], device=outputs.device)
         if not self.task.classes:
-            return functional.mse_loss(outputs[:, 0], targets.float())
+            return functional.mse_loss(outputs[:, 0], targets.to(outputs.dtype))
         if self.task.rules.answer == "labels":
             known = ~targets.isnan()
             losses = functional.binary_cross_entropy_with_logits(
-                outputs[known], targets[known].float(), reduction="sum"
+                outputs[known], targets[known].to(outputs.dtype), reduction="sum"
             )
             return losses / max(int(known.sum()), 1)
         losses = functional.cross_entropy(outputs, targets, reduction="none")

@@ -2,14 +2,15 @@
 
 import os
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
-from cardiobench.core.errors import BadModel
+from cardiobench.core.errors import BadModel, NotApplicable
 from cardiobench.data.spec import VIEWS as BENCHMARK_VIEWS
-from cardiobench.models.echo.echoprime import stenosis, view_probabilities
+from cardiobench.models.echo.echoprime import EchoPrimeEncoder, stenosis, view_probabilities
 from cardiobench.models.echo.echoprime_files import read_labels, read_retrieval, read_section_weights
 from cardiobench.models.echo.echoprime_retrieval import (
     SECTION_OF,
@@ -64,6 +65,20 @@ def test_recordings_are_weighted_by_their_views():
     vectors, blind = section_vectors(study, weights)
     np.testing.assert_allclose(vectors[0, :3], [0.6, 0.8, 0], atol=1e-7)
     assert not blind.any()
+
+
+def test_a_study_of_a_task_is_put_together_by_the_section_that_answers_it(weights, bank):
+    units = [np.stack([recording(0, A2C), recording(1, A4C)]), recording(2, A2C)[None]]
+    encoder = SimpleNamespace(name="a/b", retrieval=(weights, bank), upstream_compat=False)
+    for target, section in (("ef", "Left Ventricle"), ("as", "Aortic Valve")):
+        one, two = weights.table[fake.SECTIONS.index(section), [A2C, A4C]]
+        found = EchoPrimeEncoder.study_vectors(encoder, target, units)
+        np.testing.assert_allclose(found[0, :2], np.array([one, two]) / np.hypot(one, two), atol=1e-6)
+        assert found.shape == (2, 512) and found[1, 2] == 1
+    with pytest.raises(NotApplicable, match=r"no section of the report for 'lvh' \(it knows ef, as"):
+        EchoPrimeEncoder.study_vectors(encoder, "lvh", units)
+    with pytest.raises(NotApplicable, match="nothing without its section weights"):
+        EchoPrimeEncoder.study_vectors(SimpleNamespace(name="a/b", retrieval=None), "ef", units)
 
 
 def test_views_without_weight_count_alike_unless_asked_not_to():

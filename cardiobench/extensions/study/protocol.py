@@ -1,0 +1,254 @@
+"""Study: one answer from all recordings of a study or patient."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from cardiobench.core.config import RunConfig
+from cardiobench.core.errors import NotApplicable
+from cardiobench.data.spec import Task
+from cardiobench.extensions.study.recordings import StudyRecordings, recorded, views_of
+from cardiobench.models.base import Encoder, StudyAggregation
+from cardiobench.protocols.attention.recipe import AttentionRecipe
+from cardiobench.protocols.base import EnsembleProtocol, HeldOut, ProtocolOutput, TaskData, aggregate
+from cardiobench.protocols.cut import cut_by_validation
+from cardiobench.protocols.learnable import check_learnable, two_answers
+from cardiobench.protocols.training.split import fit_and_held
+
+if TYPE_CHECKING:
+    from cardiobench.protocols.attention.training import AttentionTraining
+
+COMPONENT = "protocol study"
+VERSION = 1
+LEARNER = "a probe of studies"
+FLOOR = "which views were recorded"
+ReadOut = Literal["attention", "mean", "best_view", "own"]
+READ_OUTS: tuple[ReadOut, ...] = ("attention", "mean", "best_view", "own")
+
+
+class Reader(NamedTuple):
+    """A probe of some recordings of each unit, ready to be trained.
+
+    Attributes:
+        name: View that it reads; empty for one that reads all recordings.
+        present: Positions of the units that it can answer.
+        training: Training on these units.
+    """
+
+    name: str
+    present: np.ndarray
+    training: "AttentionTraining"
+
+
+class Read(NamedTuple):
+    """Answers of a trained reader.
+
+    Attributes:
+        name: View that it reads; empty for one that reads all recordings.
+        present: Positions of the units that it answers.
+        values: Answers to these units, as in `ProtocolOutput`.
+        details: Summary of the training.
+    """
+
+    name: str
+    present: np.ndarray
+    values: np.ndarray
+    details: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class StudyProbe(AttentionRecipe, EnsembleProtocol):
+    """One answer from all recordings of a study or patient, trained as a whole.
+
+    Every read-out is the attention probe of `AttentionRecipe`, whose tokens are
+
+    * `attention`: the vectors of the recordings of a unit; absent views are masked;
+    * `mean`: their mean;
+    * `best_view`: the mean of the recordings of one view, the one whose probe is best on the validation patients. A unit
+      without it is answered by the next best view that it has;
+    * `own`: what a model makes of a study itself, as EchoPrime does by the weights of its sections.
+
+    Labels and test patients choose nothing. The floor is the same recipe on what a table says of a unit: which views were
+    recorded, how many, and when where that is known. Above the floor is what is better than both this and any constant.
+
+    Memory: the pooled vectors of the recordings twice. Time: seeds x epochs x recordings x dimension x heads; the best view
+    takes that once for all views together.
+
+    Attributes:
+        read_outs: Read-outs of a run, one result each.
+    """
+
+    read_outs: tuple[ReadOut, ...] = READ_OUTS[:3]
+
+    name = "study"
+    selecting_options = frozenset({"read_outs"})
+
+    @classmethod
+    def settings(cls, config: RunConfig) -> dict[str, Any]:
+        """Return the options that the settings of a run decide."""
+        return {"seed": config.seed}
+
+    @property
+    def members(self) -> int:
+        """Number of trainings."""
+        return self.seeds
+
+    def params_for(self, task: Task) -> dict[str, Any]:
+        """Return the options as a result of a task states them; a multilabel task has no class weights."""
+        return {**self.get_params(), **({"class_weight": None} if task.rules.answer == "labels" else {})}
+
+    def variants(self, task: Task) -> tuple[str, ...]:
+        """Return the chosen read-outs."""
+        return tuple(self.read_outs)
+
+    def result_variants(self, task: Task) -> tuple[str, ...]:
+        """Return all read-outs."""
+        return READ_OUTS
+
+    def check(self, task: Task) -> None:
+        """Refuse tasks whose units are single recordings."""
+        super().check(task)
+        if task.unit_column == "id":
+            raise NotApplicable(
+                f"each recording of {task.name} is answered by itself, which leaves nothing to put together"
+            )
+
+    def prepare(self, data: TaskData, encoder: Encoder, variant: str = "attention") -> list[Reader]:
+        """Return the readers of a read-out: one, or of the best view one for each view.
+
+        Raises:
+            NotApplicable: No unit has several recordings, views are not known, the model puts no recordings together, or there is nothing to learn from.
+        """
+        self.check(data.task)
+        check_learnable(data, LEARNER)
+        recordings = StudyRecordings(data)
+        if recordings.largest < 2:
+            raise NotApplicable(f"no {data.task.unit_column} of {data.task.name} has more than one recording here")
+        if variant == "attention":
+            return self._readers([("", *recordings.recordings())])
+        if variant == "mean":
+            return self._readers([("", *recordings.means())])
+        if variant == "own":
+            vectors = _own_vectors(encoder, data.task, recordings)
+            return self._readers([("", recordings.units(vectors), np.arange(len(vectors)))])
+        views = views_of(data.rows)
+        if views is None:
+            raise NotApplicable(
+                f"the table of {data.task.dataset} names no views, and {self.name}.{variant} chooses one"
+            )
+        readers = self._readers([(view, *recordings.means(views == view)) for view in np.unique(views)])
+        if not readers:
+            raise NotApplicable(f"no view of {data.task.name} has training and validation patients to learn from")
+        return readers
+
+    def train(self, prepared: list[Reader], member: int) -> list[Read]:
+        """Return the answers of one seed's readers.
+
+        Raises:
+            NotApplicable: The validation loss was never finite.
+        """
+        read = []
+        for name, present, training in prepared:
+            probe, details = training.train(self.seed + member)
+            read.append(Read(name, present, training.predict(probe, np.arange(len(present))), details))
+        return read
+
+    def combine(self, data: TaskData, answers: Sequence[list[Read]]) -> ProtocolOutput:
+        """Return the mean of the answers; those of each training are its repeats."""
+        from cardiobench.protocols.training.objective import TrainingObjective
+
+        recordings = StudyRecordings(data)
+        units = recordings.units(np.empty((len(recordings.ids), 0)))
+        fit, held = self._split(units)
+        objective = TrainingObjective(units, fit)
+        unknown = objective.answers(np.zeros((1, objective.outputs)))
+
+        def of_all(readers: Sequence[Read]) -> np.ndarray:
+            """Return the answers of all units by the first reader that has one; those without are the mean, or all classes alike."""
+            values = np.repeat(unknown, len(recordings.ids), axis=0)
+            for one in reversed(readers):
+                values[one.present] = one.values
+            return values
+
+        counts = np.bincount(recordings.of_recording)
+        by_reader = list(zip(*answers, strict=True))
+        qualities = [
+            objective.quality(np.mean([of_all([one]) for one in seeds], axis=0)[held], held) for seeds in by_reader
+        ]
+        order = np.argsort(-np.nan_to_num(qualities, nan=-np.inf), kind="stable")
+        values = [of_all([seed[reader] for reader in order]) for seed in answers]
+        mean = np.mean(values, axis=0)
+        test, validation = units.indices("test"), units.indices("validation")
+        best = by_reader[order[0]]
+        details = {
+            "recordings": [int(counts.min()), int(counts.max())],
+            "fitted_on": len(fit),
+            "stopped_by": len(held),
+            **{name: [one.details[name] for one in best] for name in best[0].details},
+            **self._choice(by_reader, order, qualities, test),
+        }
+        return ProtocolOutput(
+            recordings.first[test],
+            mean[test],
+            details,
+            repeats=tuple(one[test] for one in values),
+            validation=HeldOut(recordings.first[validation], mean[validation]) if len(validation) else None,
+        )
+
+    def floors(self, rows: pd.DataFrame, task: Task) -> Mapping[str, pd.DataFrame]:
+        """Return the answers of the same recipe to the table of recordings alone, in double precision on the processor."""
+        data = recorded(rows, task)
+        recordings = StudyRecordings(data)
+        protocol = replace(self, device="cpu")
+        readers = protocol._readers([("", data, np.arange(len(recordings.ids)))])
+        output = protocol.combine(data, [protocol.train(readers, member) for member in range(self.members)])
+        return {FLOOR: aggregate(data, cut_by_validation(data, output))}
+
+    @staticmethod
+    def _choice(
+        by_reader: Sequence[Sequence[Read]], order: np.ndarray, qualities: Sequence[float], test: np.ndarray
+    ) -> dict[str, Any]:
+        """Return the chosen view, its quality beside that of the others, and how many test units have it; nothing where no view is chosen."""
+        if not by_reader[0][0].name:
+            return {}
+        best = by_reader[order[0]][0]
+        return {
+            "view": best.name,
+            "validation_quality": {by_reader[one][0].name: float(np.nan_to_num(qualities[one])) for one in order},
+            "test_units_with_view": [int(np.isin(test, best.present).sum()), len(test)],
+        }
+
+    def _readers(self, parts: Sequence[tuple[str, TaskData, np.ndarray]]) -> list[Reader]:
+        """Return the readers of (view, its units, their positions); of several, those that have something to learn from."""
+        from cardiobench.protocols.attention.training import AttentionTraining
+
+        found = []
+        for name, units, present in parts:
+            try:
+                fit, held = self._split(units)
+            except NotApplicable:
+                if not name:
+                    raise
+                continue
+            if name and not _can_learn(units, fit, held):
+                continue
+            found.append(Reader(name, present, AttentionTraining(units, fit, held, self)))
+        return found
+
+    def _split(self, units: TaskData) -> tuple[np.ndarray, np.ndarray]:
+        return fit_and_held(units, self.seed, LEARNER)
+
+
+def _can_learn(units: TaskData, fit: np.ndarray, held: np.ndarray) -> bool:
+    """Return whether units of one view have two answers to learn, and others to stop the training."""
+    return len(held) > 0 and len(fit) > 0 and (not units.task.classes or two_answers(units.labels[fit]))
+
+
+def _own_vectors(encoder: Encoder, task: Task, recordings: StudyRecordings) -> np.ndarray:
+    """Return one vector per unit as the model puts its recordings together."""
+    if not isinstance(encoder, StudyAggregation):
+        raise NotApplicable(f"{encoder.name} has no way of its own to put the recordings of a study together")
+    return np.asarray(encoder.study_vectors(task.target, recordings.parts()), dtype=np.float32)

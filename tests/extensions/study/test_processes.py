@@ -1,0 +1,28 @@
+"""Studies on one and two real processes."""
+
+import json
+
+import pandas as pd
+import pytest
+
+from tests.runner.test_processes import PLAIN, TWO, call, line, results
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("processes")]
+
+
+def test_two_processes_answer_as_one_does(tmp_path):
+    """The same bits, floor and chosen view included."""
+    folders = [tmp_path / name for name in ("one", "two")]
+    more = ("--protocols", "study", "--option", "study.epochs=3", "study.seeds=2")
+    (tmp_path / "cache").mkdir()
+    for folder, launch in zip(folders, (PLAIN, TWO), strict=True):
+        folder.mkdir()
+        (folder / "cache").symlink_to(tmp_path / "cache")
+        call(*line(folder, *more, launch=launch))
+    assert results(folders[0]) == results(folders[1]) != {}
+    records = sorted(folders[0].glob("results/*/*/study.*/*.json"))
+    assert [path.parent.name for path in records] == ["study.attention", "study.best_view", "study.mean"]
+    assert all("which views were recorded" in json.loads(path.read_text())["floors"] for path in records)
+    for path in folders[0].glob("results/*/*/study.*/*.parquet"):
+        other = pd.read_parquet(folders[1] / path.relative_to(folders[0]))
+        pd.testing.assert_frame_equal(pd.read_parquet(path), other, check_exact=True)
