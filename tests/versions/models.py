@@ -68,7 +68,7 @@ def registered(name: str) -> Case:
             if name in CHECKPOINTS:
                 change_card(patch, name)
                 weights = CHECKPOINTS[name](folder)
-            variants = (None, "prompts") if name == "echonet/EchoPrime" else (None,)
+            variants = (None, "prompts") if card(name).embedding.get("text") == "prompts" else (None,)
             models = [load_model(name, weights=weights, variant=variant) for variant in variants]
             found = [array for model in models for array in outputs(model)]
         return found, set().union(*map(components_of, models))

@@ -47,6 +47,7 @@ class SignalEncoder:
     pooling: Literal["mean", "mean_l2"] = "mean"
     modalities: tuple[str, ...] = ("ecg",)
     sampling: FrameSampling | None = None
+    no_text_reason: str = ""
     leads: tuple[str, ...] = LEADS
     dim: int = field(init=False)
 

@@ -1,12 +1,11 @@
 """ST-MEM (Na et al., ICLR 2024, arXiv:2402.09450): a vision transformer over patches of 0.3 s of each lead."""
 
-import re
 from collections.abc import Mapping, Sequence
 
 import torch
 from torch import nn
 
-from cardiobench.models.nets.vit_block import Block
+from cardiobench.models.nets.vit_block import Block, block_name
 
 PATCH = 75
 SAMPLES = 2250
@@ -14,15 +13,6 @@ LEADS = 12
 WIDTH = 768
 DEPTH = 12
 HEADS = 12
-# Names of the published code -> names of `Block`.
-RENAMED = {
-    "attn.norm": "norm1",
-    "attn.fn.to_qkv": "attn.qkv",
-    "attn.fn.to_out.0": "attn.proj",
-    "ff.norm": "norm2",
-    "ff.fn.net.0": "mlp.fc1",
-    "ff.fn.net.3": "mlp.fc2",
-}
 
 
 class StMem(nn.Module):
@@ -73,9 +63,4 @@ class StMem(nn.Module):
 def published_keys(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     """Rename a checkpoint's weights to the names of `StMem`; of one with the decoder of pretraining, keep the encoder."""
     encoder = {key.removeprefix("encoder."): tensor for key, tensor in state.items() if key.startswith("encoder.")}
-    return {_renamed(key): tensor for key, tensor in (encoder or state).items()}
-
-
-def _renamed(key: str) -> str:
-    parts = re.fullmatch(r"block(\d+)\.(.+)\.(weight|bias)", key)
-    return f"blocks.{parts[1]}.{RENAMED.get(parts[2], parts[2])}.{parts[3]}" if parts else key
+    return {block_name(key): tensor for key, tensor in (encoder or state).items()}

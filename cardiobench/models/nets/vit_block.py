@@ -1,8 +1,20 @@
 """The pre-norm transformer block of vision transformers, as both ECG-JEPAs and ST-MEM have it."""
 
+import re
+
 import torch
 from torch import nn
 from torch.nn import functional
+
+# Names in the code of ST-MEM and MERL -> names of `Block`.
+RENAMED = {
+    "attn.norm": "norm1",
+    "attn.fn.to_qkv": "attn.qkv",
+    "attn.fn.to_out.0": "attn.proj",
+    "ff.norm": "norm2",
+    "ff.fn.net.0": "mlp.fc1",
+    "ff.fn.net.3": "mlp.fc2",
+}
 
 
 class Attention(nn.Module):
@@ -56,3 +68,9 @@ class Block(nn.Module):
         """Map tokens (B, T, dim) to (B, T, dim)."""
         tokens = tokens + self.attn(self.norm1(tokens), allowed)
         return tokens + self.mlp(self.norm2(tokens))
+
+
+def block_name(published: str) -> str:
+    """Return the name, in a list `blocks` of `Block`, of a weight that ST-MEM and MERL name `block3.attn.fn.to_qkv.bias`."""
+    parts = re.fullmatch(r"block(\d+)\.(.+)\.(weight|bias)", published)
+    return f"blocks.{parts[1]}.{RENAMED.get(parts[2], parts[2])}.{parts[3]}" if parts else published

@@ -20,7 +20,11 @@ from safetensors.torch import save_file
 
 from cardiobench.models.nets import ecg_cpc as nets_ecg_cpc
 from cardiobench.models.nets import ecg_jepa_kim, ecg_jepa_weimann, hubert_ecg, net1d, wav2vec2_cmsc, xresnet1d
+from cardiobench.models.nets import merl as nets_merl
 from cardiobench.models.nets import st_mem as nets_st_mem
+from cardiobench.models.nets.merl_text import MerlText
+from cardiobench.models.nets.vit_block import RENAMED
+from tests.models.tiny import WORDS
 
 State = dict[str, torch.Tensor]
 
@@ -159,13 +163,13 @@ def st_mem(folder: Path, change: Callable[[State], None] = lambda state: None) -
     """`st_mem_vit_base_encoder.pth`: tensors under `model`, by the names of the published code."""
     state = random_state(nets_st_mem.StMem)
     change(state)
-    torch.save({"model": published_st_mem(state)}, folder / "st_mem_vit_base_encoder.pth")
+    torch.save({"model": published_blocks(state)}, folder / "st_mem_vit_base_encoder.pth")
     return folder
 
 
 def st_mem_full(folder: Path) -> Path:
     """`st_mem_vit_base_full.pth`: the encoder under `encoder.`, its first layers once more, and a decoder."""
-    state = published_st_mem(random_state(nets_st_mem.StMem))
+    state = published_blocks(random_state(nets_st_mem.StMem))
     both = {f"encoder.{key}": tensor for key, tensor in state.items()}
     both |= {key: tensor for key, tensor in state.items() if key.startswith("to_patch_embedding.")}
     decoder = {"mask_embedding": torch.zeros(256), "decoder_blocks.0.attn.norm.weight": torch.ones(256)}
@@ -173,9 +177,9 @@ def st_mem_full(folder: Path) -> Path:
     return folder
 
 
-def published_st_mem(state: State) -> State:
-    """The names of the published code, from ours."""
-    theirs = {ours: name for name, ours in nets_st_mem.RENAMED.items()}
+def published_blocks(state: State) -> State:
+    """The names of the code of ST-MEM and MERL, from ours."""
+    theirs = {ours: name for name, ours in RENAMED.items()}
 
     def published(key: str) -> str:
         parts = re.fullmatch(r"blocks\.(\d+)\.(.+)\.(weight|bias)", key)
@@ -213,6 +217,46 @@ def kernel_tables() -> State:
     return views | {name: tensor for name, tensor in fresh.items() if name.endswith((".omega", ".z", ".log_dt"))}
 
 
+def merl(
+    size: str,
+    folder: Path,
+    change: Callable[[State], None] = lambda state: None,
+    whole: bool = False,
+) -> Path:
+    """`*_best_encoder.pth` with the head that was never trained; `whole` adds `*_best_ckpt.pth` and a vocabulary."""
+    build, unused = {
+        "res18": (
+            nets_merl.MerlResNet18Shared,
+            {"linear.weight": torch.zeros(10, 512), "linear.bias": torch.zeros(10)},
+        ),
+        "vit_tiny": (nets_merl.MerlVitTinyShared, {}),
+    }[size]
+    state = random_state(build)
+    encoder = {
+        name.removeprefix("ecg_encoder."): tensor for name, tensor in state.items() if name.startswith("ecg_encoder.")
+    }
+    heads = {name: tensor for name, tensor in state.items() if not name.startswith("ecg_encoder.")}
+    change(encoder)
+    published = published_blocks(encoder) | unused
+    torch.save(published, folder / f"{size}_best_encoder.pth")
+    if not whole:
+        return folder
+    text = random_state(MerlText) | {"lm_model.embeddings.position_ids": torch.arange(512)[None]}
+    losses = {f"linear{place}.weight": torch.zeros(256, 256) for place in (1, 2)}
+    content = {f"ecg_encoder.{name}": tensor for name, tensor in published.items()} | heads | text | losses
+    torch.save(content, folder / f"{size}_best_ckpt.pth")
+    known = text["lm_model.embeddings.word_embeddings.weight"].shape[0]
+    write_vocabulary(folder, known)
+    return folder
+
+
+def write_vocabulary(folder: Path, size: int) -> None:
+    """`vocab.txt` of a BERT of so many words, those of the prompts of the tests among them."""
+    words = list(dict.fromkeys(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]))
+    words += [f"[unused{number}]" for number in range(size - len(words))]
+    (folder / "vocab.txt").write_text("\n".join(words) + "\n")
+
+
 # Registered model -> what writes its checkpoint into a folder.
 FAKES: dict[str, Callable[..., Path]] = {
     "PKUDigitalHealth/ECGFounder": ecgfounder,
@@ -223,6 +267,8 @@ FAKES: dict[str, Callable[..., Path]] = {
     "control-spiderman/ECGFM-KED": ked,
     "vuno/ST-MEM": st_mem,
     "AI4HealthUOL/ECG-CPC": ecg_cpc,
+    "cheliu-computation/MERL-resnet18": partial(merl, "res18"),
+    "cheliu-computation/MERL-vit-tiny": partial(merl, "vit_tiny"),
 }
 
 

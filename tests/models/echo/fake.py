@@ -12,7 +12,7 @@ from cardiobench.models.nets import echoprime, echoprime_text
 from cardiobench.models.nets.dinotxt import DinoTxt
 from cardiobench.models.nets.echofm import EchoFM
 from cardiobench.models.nets.panecho import PanEcho
-from tests.models.tiny import WORDS
+from tests.models.ecg.fake import write_vocabulary
 
 CANDIDATES = 80
 # The 15 sections of a report, in the order of the rows of the published table.
@@ -110,10 +110,7 @@ def report_encoder(folder: Path, change=lambda state: None) -> Path:
     state["backbone.bert.embeddings.position_ids"] = torch.arange(512)[None]
     change(state)
     torch.save(state, folder / "echo_prime_text_encoder.pt")
-    words = list(dict.fromkeys(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]))
-    size = echoprime_text.bert_config().vocab_size
-    words += [f"[unused{number}]" for number in range(size - len(words))]
-    (folder / "vocab.txt").write_text("\n".join(words) + "\n")
+    write_vocabulary(folder, echoprime_text.bert_config().vocab_size)
     return folder
 
 

@@ -15,6 +15,8 @@ DEFAULTS = {
     "Edoardo-BS/hubert-ecg-small": ("mean", "first"),
     "PKUDigitalHealth/ECGFounder": ("mean", "filtered"),
     "cardiobench/random-xresnet1d101": ("mean", ""),
+    "cheliu-computation/MERL-resnet18": ("mean", "encoder"),
+    "cheliu-computation/MERL-vit-tiny": ("mean", "encoder"),
     "control-spiderman/ECGFM-KED": ("mean", "mimic_order"),
     "echonet/EchoPrime": ("cls", "by_name"),
     "facebook/dinov3-vitb16-pretrain-lvd1689m": ("cls", "full_frame"),

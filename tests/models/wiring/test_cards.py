@@ -13,6 +13,7 @@ def test_default_pooling_and_variant_of_every_card():
 
 def test_every_adapter_is_here():
     ecg = {"sehunfromdaegu/ECG_JEPA", "kweimann/ECG-JEPA", "wanglab/ecg-fm", "PKUDigitalHealth/ECGFounder"}
+    ecg |= {"cheliu-computation/MERL-resnet18", "cheliu-computation/MERL-vit-tiny"}
     ecg |= {"control-spiderman/ECGFM-KED"}
     ecg |= {"vuno/ST-MEM", "AI4HealthUOL/ECG-CPC"}
     echo = {"echonet/EchoPrime", "CarDS-Yale/PanEcho", "sekeun/EchoFM", "facebookresearch/dinotxt-vitl16"}

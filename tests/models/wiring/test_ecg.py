@@ -170,5 +170,15 @@ def test_ecg_cpc(loaded, fs):
     np.testing.assert_allclose(got[0].T[120:-120], np.repeat([[3.0, -1.0] * 6], 2160, axis=0), atol=2e-3)
 
 
+@pytest.mark.parametrize("name", ["cheliu-computation/MERL-resnet18", "cheliu-computation/MERL-vit-tiny"])
+@pytest.mark.parametrize("variant", [None, "prompts"])
+def test_merl(loaded, name, variant):
+    """12 leads at 500 Hz, aVF before aVL, all of them in one scale from 0 to 1."""
+    got = entering_ecg(loaded(name, variant), Ecg(waves(400).astype(np.float32), 400))[0].T
+    wanted = waves(500, [0, 1, 2, 3, 5, 4, 6, 7, 8, 9, 10, 11])
+    wanted = (wanted - wanted.min()) / (wanted.max() - wanted.min())
+    np.testing.assert_allclose(got[50:-50], wanted[50:-50], atol=0.01)
+
+
 def test_leads_are_in_the_order_of_the_benchmark():
     assert LEADS == ("I", "II", "III", "aVR", "aVL", "aVF", "V1", "V2", "V3", "V4", "V5", "V6")

@@ -1,0 +1,175 @@
+"""MERL: 12 leads at 500 Hz, the first 10 s scaled to [0, 1] as a whole, aVF before aVL.
+
+Preprocessing: `finetune/finetune_dataset.py` of cheliu-computation/MERL-ICML2024 (commit 38799b7).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import torch
+
+from cardiobench.core.errors import NotApplicable
+from cardiobench.data.media.types import LEADS
+from cardiobench.models.bert_text import Tokens, loaded_text, read_tokenizer
+from cardiobench.models.cards import ModelCard
+from cardiobench.models.ecg.encoder import SignalEncoder, TokenExtractor, described, loaded
+from cardiobench.models.files import ModelFiles
+from cardiobench.models.nets import merl
+from cardiobench.models.nets.merl_text import MerlText
+from cardiobench.models.signal import resample
+from cardiobench.models.weights import read_weights
+
+COMPONENT = "adapter merl"
+VERSION = 1
+
+FS = 500
+SAMPLES = 10 * FS
+MIMIC_ORDER = [*range(4), LEADS.index("aVF"), LEADS.index("aVL"), *range(6, 12)]
+PROMPTS = "prompts"
+TOKENIZER = "ncbi/MedCPT-Query-Encoder"
+LENGTH = 256
+SCALE = 1 / 0.07
+"""Inverted temperature of the contrastive loss; the authors' own zero-shot scores are bare cosines."""
+
+
+def scaled(signal: np.ndarray) -> np.ndarray:
+    """Scale a signal (n, leads) to [0, 1] by the smallest and largest of all its values; a constant becomes 0."""
+    low, high = signal.min(), signal.max()
+    return (signal - low) / (high - low + 1e-8)
+
+
+def prepare(signal: np.ndarray, fs: float, seconds: float = 10.0) -> np.ndarray:
+    """Prepare a recording as input of the network.
+
+    Args:
+        signal: (n, 12), in any unit.
+        fs: Sampling rate in Hz; the authors know 500 Hz alone, others are resampled by polyphase filtering.
+        seconds: Length that is kept; the authors keep 5 of CPSC2018.
+
+    Returns:
+        (1, 12, 5000); zeros follow a record that is shorter, before it is scaled.
+    """
+    kept = resample(signal, fs, FS)[: round(seconds * FS)]
+    whole = np.pad(kept[:SAMPLES], ((0, max(0, SAMPLES - len(kept))), (0, 0)))
+    return scaled(whole)[:, MIMIC_ORDER].T[None]
+
+
+def one_token(network: torch.nn.Module, parts: torch.Tensor) -> torch.Tensor:
+    """Return the vector of each part (N, dim) as its only token, (N, 1, dim)."""
+    return network(parts)[:, None]
+
+
+@dataclass(frozen=True)
+class MerlSize:
+    """One of the two published encoders.
+
+    Attributes:
+        file: Beginning of the names of its files.
+        encoder: The network by itself.
+        tokens: Tokens of the network.
+        authors: The authors' vector as one token, where it is not the mean of the tokens.
+        shared: The network with its way to the space of texts.
+    """
+
+    file: str
+    encoder: Callable[[], torch.nn.Module]
+    tokens: Callable[[Any, torch.Tensor], torch.Tensor]
+    authors: Callable[[Any, torch.Tensor], torch.Tensor] | None
+    shared: Callable[[], torch.nn.Module]
+
+    @property
+    def whole(self) -> tuple[str, ...]:
+        """Names of the file of the whole model."""
+        return (f"{self.file}_best_ckpt.pth",)
+
+
+RESNET18 = MerlSize("res18", merl.MerlResNet18, merl.MerlResNet18.tokens, None, merl.MerlResNet18Shared)
+VIT_TINY = MerlSize("vit_tiny", merl.MerlVitTiny, merl.MerlVitTiny.tokens, one_token, merl.MerlVitTinyShared)
+
+
+@dataclass(eq=False, kw_only=True)
+class MerlPrompts(SignalEncoder):
+    """The encoder in the space of the texts, with its text tower.
+
+    Attributes:
+        text_network: Token ids and attention mask (N, L) to vectors (N, 256).
+        tokenize: Texts to both.
+        logit_scale: Factor on cosines before the softmax.
+    """
+
+    text_network: torch.nn.Module
+    tokenize: Callable[[Sequence[str]], Tokens]
+    logit_scale: float = SCALE
+
+    def __post_init__(self):
+        super().__post_init__()
+        self.text_network.float().eval().requires_grad_(False)
+
+    @torch.no_grad()
+    def encode_text(self, texts: Sequence[str]) -> torch.Tensor:
+        """Encode texts, in lower case, as vectors (len(texts), 256), float32, unit length."""
+        device = next(self.text_network.parameters()).device
+        ids, mask = self.tokenize([text.lower() for text in texts])
+        vectors = self.text_network(ids.to(device), mask.to(device))
+        return torch.nn.functional.normalize(vectors.float(), dim=-1)
+
+    def to(self, device: torch.device) -> Self:
+        """Move both networks and return the encoder."""
+        self.text_network.to(device)
+        return super().to(device)
+
+
+def load(size: MerlSize, card: ModelCard, source: ModelFiles, pooling: str, variant: str) -> SignalEncoder:
+    """Load an encoder; the variant `prompts` is the vector in the space of the texts, with the text tower.
+
+    Raises:
+        BadModel: no weights, weights that cannot be read safely or do not fit to the last key, or no tokenizer.
+        NotApplicable: another pooling for `prompts`, which has one vector.
+    """
+    if variant == PROMPTS:
+        return load_prompts(size, card, source, pooling, variant)
+    weights = source.weights((f"{size.file}_best_encoder.pth", *size.whole))
+    network = loaded(size.encoder, merl.encoder_keys(read_weights(weights)), card.id)
+    read = size.authors if pooling == "mean" and size.authors else size.tokens
+    return SignalEncoder(
+        **described(card, source, weights, pooling, variant),
+        network=TokenExtractor(network, read),
+        prepare=prepare,
+        no_text_reason=f"its text tower needs --variant {PROMPTS}",
+    )
+
+
+def load_prompts(size: MerlSize, card: ModelCard, source: ModelFiles, pooling: str, variant: str) -> MerlPrompts:
+    """Load the encoder in the space of the texts, and the text tower, from the file of the whole model."""
+    if pooling != card.poolings[0]:
+        raise NotApplicable(
+            f"{card.id} has one vector of a record in the space of its texts. Leave --pooling {pooling} or "
+            f"--variant {PROMPTS} out."
+        )
+    weights = source.weights(size.whole)
+    state = read_weights(weights)
+    network = loaded(size.shared, merl.shared_keys(state), card.id)
+    text = {name: tensor for name, tensor in state.items() if name.startswith(("lm_model.", "proj_t."))}
+    text_network = loaded_text(MerlText, text, f"the text tower of {card.id}")
+    words = text_network.lm_model.config.vocab_size
+    tokenize, facts = read_tokenizer(source, card.id, TOKENIZER, size=words, length=LENGTH)
+    fields: Mapping[str, Any] = described(card, source, weights, pooling, variant)
+    return MerlPrompts(
+        **{**fields, "preprocessing": {**fields["preprocessing"], **facts}},
+        network=TokenExtractor(network, one_token),
+        prepare=prepare,
+        text_network=text_network,
+        tokenize=tokenize,
+    )
+
+
+def load_resnet18(card: ModelCard, source: ModelFiles, *, pooling: str, variant: str) -> SignalEncoder:
+    """Load MERL with its ResNet-18, as `load`."""
+    return load(RESNET18, card, source, pooling, variant)
+
+
+def load_vit_tiny(card: ModelCard, source: ModelFiles, *, pooling: str, variant: str) -> SignalEncoder:
+    """Load MERL with its small vision transformer, as `load`."""
+    return load(VIT_TINY, card, source, pooling, variant)
