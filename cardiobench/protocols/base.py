@@ -103,6 +103,7 @@ class ProtocolOutput:
             fits the embeddings again. None deals the answers as they are, at a third of the level.
         cut: Weights by which class probabilities are multiplied before the largest is the answer, (classes,) or, of answers
             by several models, (n, classes); None for no weights.
+        warnings: Sentences about the fitting that a reader of the result has to know.
     """
 
     indices: np.ndarray
@@ -115,6 +116,7 @@ class ProtocolOutput:
     inner: HeldOut | None = None
     folds: np.ndarray | None = None
     cut: np.ndarray | None = None
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -138,7 +138,7 @@ def answer_recordings(
     predictions = predictions.with_floors(floors)
     context = cell.context({**output.details, **seed_scores(predictions, data, output)})
     refits = ranking_scores(predictions, data, output, output.refits)
-    warnings = (*context.warnings, *library_warnings(data.embeddings.libraries))
+    warnings = (*context.warnings, *output.warnings, *library_warnings(data.embeddings.libraries))
     stamp = {
         "device": ", ".join(data.embeddings.devices) or "unknown",
         "libraries": as_text(data.embeddings.libraries),

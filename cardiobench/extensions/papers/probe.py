@@ -27,6 +27,10 @@ __all__ = ["COMPONENT", "VERSION", "PaperProbe"]  # The keys of results are thos
 LEARNING_RATE, WEIGHT_DECAY = 1e-4, 1e-2
 BATCH, EPOCHS, PATIENCE, MIN_DELTA = 64, 1000, 20, 1e-3
 SEED = 42
+UNSTOPPED = (
+    f"the published recipe reached its {EPOCHS} epochs before its validation loss stopped falling by {MIN_DELTA:g} in "
+    f"{PATIENCE} epochs: the layer is not trained to its end"
+)
 
 
 @dataclass(frozen=True)
@@ -40,12 +44,27 @@ class PaperProbe(LinearProbe):
         super().check(task)
         check_has_recipe(task)
 
+    def params_for(self, task: Task) -> dict[str, Any]:
+        """Return the options that the recipe uses; those of the benchmark's own probe decide nothing here."""
+        return {
+            "profile": self.profile,
+            "seed": self.seed,
+            "learning_rate": LEARNING_RATE,
+            "weight_decay": WEIGHT_DECAY,
+            "batch_size": BATCH,
+            "max_epochs": EPOCHS,
+            "patience": PATIENCE,
+            "min_delta": MIN_DELTA,
+        }
+
     def predict(self, data: TaskData, encoder: Encoder, variant: str) -> ProtocolOutput:
         """Predict the test recordings with a probe fitted on train and stopped by validation."""
         self.check(data.task)
         test, n_parts = data.indices("test"), 1 if getattr(encoder, "frame_wise", False) else None
-        model, details = train(data, n_parts)
-        return ProtocolOutput(test, model.predict(mean_of_unit_parts(data, test, n_parts)), {**details, "refits": 0})
+        model, details = train(data, n_parts, seed=self.seed)
+        warnings = () if details["stopped"] else (UNSTOPPED,)
+        values = model.predict(mean_of_unit_parts(data, test, n_parts))
+        return ProtocolOutput(test, values, {**details, "refits": 0}, warnings=warnings)
 
 
 def check_has_recipe(task: Task) -> None:
@@ -105,6 +124,7 @@ def train(
     return model, {
         "recipe": "arXiv:2510.00520",
         "epochs": epoch,
+        "stopped": waited >= PATIENCE,
         "validation_loss": best_loss,
         "fitted_on": len(fit),
         "parts": n_parts or "all",

@@ -7,13 +7,19 @@ from pathlib import Path
 import pytest
 
 from cardiobench.cli.main import build_parser, main
+from cardiobench.data.catalog import spec
 from cardiobench.data.twin import write_twin
+from cardiobench.extensions.papers.echo_tables import LAYOUTS
 from tests.models.tiny import tiny_open_clip
 
 ROW = re.compile(r"^\| (?P<item>[^|]+) \| `(?P<line>cardiobench eval [^`]+)` \| (?P<differs>[^|]+) \|$", re.MULTILINE)
 PAGE = Path(__file__).parents[3] / "docs" / "papers.md"
 LINES = {match["item"]: match["line"] for match in ROW.finditer(PAGE.read_text(encoding="utf-8"))}
-TWINS = ("camus", "cardiacnet", "hmc_qu", "tmed2", "georgia", "code15")
+TWINS = (
+    *("camus", "cardiacnet", "echonet_dynamic", "echonet_lvh", "echonet_pediatric", "hmc_qu", "segrwma", "tmed2"),
+    *("chapman_ningbo", "code15", "georgia", "ptb_xl"),
+)
+TABLES = {f"Table {layout.number}": layout.tasks for layout in LAYOUTS}
 QUICK = "--resamples 20 --limit 12 --workers 0 --jobs 1"
 FEW = {name: f"--option {name}.classifiers=logistic" for name in ("cross_validation", "representation")}
 # What a line may say instead of a number, by the item: too few records on a twin, or nothing to compare.
@@ -35,11 +41,17 @@ def test_every_table_of_the_papers_has_a_line_of_the_command():
         build_parser().parse_args(shlex.split(line)[1:])
 
 
+@pytest.mark.parametrize("table", TABLES)
+def test_the_line_of_an_echo_table_names_its_tasks(table):
+    (line,) = (line for item, line in LINES.items() if item.startswith(table) and "ECG_MODEL" not in line)
+    assert build_parser().parse_args(shlex.split(line)[1:]).tasks == list(TABLES[table])
+
+
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
     folder = tmp_path_factory.mktemp("twins")
     for name in TWINS:
-        write_twin(name, folder / name, patients=60 if name in ("georgia", "code15") else 16)
+        write_twin(name, folder / name, patients=60 if spec(name).modality == "ecg" else 16)
     return folder
 
 

@@ -9,7 +9,7 @@ from cardiobench.core.errors import NotApplicable
 from cardiobench.extensions.papers.probe import PaperProbe
 from tests.protocols.conftest import BINARY, REGRESSION, VIEWS, task_data
 
-PAPER = PaperProbe()
+PAPER = PaperProbe(seed=42)
 
 
 def recordings(task, train=70, seed=0):
@@ -103,3 +103,20 @@ def test_without_validation_rows_it_is_refused():
     data.rows.loc[data.rows["split"] == "validation", "split"] = "train"
     with pytest.raises(NotApplicable, match="90 training and 0 validation rows"):
         PAPER.predict(data, None, "")
+
+
+def test_the_seed_and_the_options_are_those_of_the_recipe():
+    data = recordings(BINARY)
+    one, other = (PaperProbe(seed=seed).predict(data, None, "").values for seed in (42, 7))
+    assert (one != other).any()
+    options = PAPER.params_for(BINARY)
+    assert options["seed"] == 42 and options["max_epochs"] == 1000
+    assert not {"class_weight", "penalties"} & set(options)
+
+
+def test_a_training_that_never_stops_is_a_warning(monkeypatch):
+    data = recordings(BINARY)
+    assert PAPER.predict(data, None, "").warnings == ()
+    monkeypatch.setattr("cardiobench.extensions.papers.probe.PATIENCE", 10_000)
+    (sentence,) = PAPER.predict(data, None, "").warnings
+    assert "1000 epochs" in sentence
