@@ -163,7 +163,10 @@ class RunConfig(Settings):
     prompts: Annotated[
         Path | None,
         Setting(
-            "JSON with another prompt set, or a clone of the echo benchmark's repository", WHAT, "PATH", in_file=True
+            "JSON with another prompt set, or a clone of the repository of the echo benchmark or of MERL",
+            WHAT,
+            "PATH",
+            in_file=True,
         ),
     ] = None
     profile: Annotated[

@@ -59,8 +59,8 @@ def prompts(task: Task, file: Path | None = None) -> tuple[Mapping[str, Any], st
 
     Args:
         task: The task.
-        file: A JSON of the same form as a dataset's `prompts.json`, or a clone of the echo benchmark's repository; used
-            instead of the dataset's own.
+        file: A JSON of the same form as a dataset's `prompts.json`, or a clone of the repository of the echo benchmark or of
+            MERL; used instead of the dataset's own.
 
     Raises:
         NotApplicable: the set has no prompts for this task.

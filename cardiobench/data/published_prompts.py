@@ -1,5 +1,7 @@
 """Prompts of arXiv:2510.00520, read from a clone of its repository; they have no licence, so none of them is in this package.
 
+A clone of MERL's repository is read by `merl_prompts.py`.
+
 The files are Python: their literals are parsed, nothing in them is run.
 """
 
@@ -10,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cardiobench.core.errors import BadData
+from cardiobench.data import merl_prompts
 
 FILES = ("src/prompts.py", "src/regression.py")
 VERSION = "arXiv:2510.00520, released code"
@@ -26,12 +29,15 @@ _MEASUREMENTS = ("lvidd", "ivsd", "lvpwd")
 
 def clone_files(folder: Path) -> list[Path]:
     """Return the files of a clone that hold prompts; `BadData` where it is no clone."""
+    if (folder / merl_prompts.FILE).is_file():
+        return [folder / merl_prompts.FILE]
     files = [folder / name for name in FILES]
     missing = [name for name, file in zip(FILES, files, strict=True) if not file.is_file()]
     if missing:
         raise BadData(
             f"{folder} is no clone of the echo benchmark's repository: it lacks {', '.join(missing)}. Give --prompts the folder "
-            "that `git clone https://github.com/BioMedIA-MBZUAI/CardioBench` made, or a JSON file."
+            "that `git clone https://github.com/BioMedIA-MBZUAI/CardioBench` made (for MERL that of "
+            "https://github.com/cheliu-computation/MERL-ICML2024), or a JSON file."
         )
     return files
 
@@ -45,6 +51,8 @@ def read_clone(folder: Path) -> Mapping[str, Any]:
     Raises:
         BadData: it is no clone, or its files have another form.
     """
+    if (folder / merl_prompts.FILE).is_file():
+        return merl_prompts.read_merl(folder)
     literals: dict[str, Any] = {}
     for file in clone_files(folder):
         literals |= _literals(file)

@@ -45,6 +45,8 @@ class ZeroShot(PredictionProtocol):
 
     Class score = mean cosine of the pooled recording to the class's prompts; probabilities = softmax of the scores
     times the model's own logit scale. Numbers: `per_frame_median` and `rank_mean_median`, both always reported.
+    Where a recording can have several classes nothing competes: the score of each is its mean cosine, brought from [-1, 1] to
+    [0, 1], which ranks recordings and is no probability.
     Two classes have a second variant, `threshold`: the decision threshold is moved to where macro F1 on train and
     validation is best (test rows take no part), and the probabilities move with it.
 
@@ -62,12 +64,6 @@ class ZeroShot(PredictionProtocol):
 
     name = "zero_shot"
     headline_rank = 4
-
-    def check(self, task: Task) -> None:
-        """Refuse a task whose recordings can have several classes: similarities of prompts compete for one."""
-        super().check(task)
-        if task.rules.answer == "labels":
-            raise NotApplicable(f"{task.name} has recordings with several classes, and prompts compete for one")
 
     def variants(self, task: Task) -> tuple[str, ...]:
         """Return two decoding rules for numbers, two decision thresholds for two classes."""
@@ -107,11 +103,13 @@ class ZeroShot(PredictionProtocol):
     def predict_classes(
         self, data: TaskData, encoder: TextEncoder, texts: Mapping[str, Sequence[str]], indices: np.ndarray
     ) -> np.ndarray:
-        """Return class probabilities (n, classes) of these rows under prompts (class -> texts)."""
+        """Return class probabilities, or scores of labels, (n, classes) of these rows under prompts (class -> texts)."""
         pooled = l2_normalize(data.features[indices])
         scores = np.stack(
             [(pooled @ embed_texts(encoder, texts[name]).T).mean(axis=1) for name in data.task.classes], axis=1
         )
+        if data.task.rules.answer == "labels":
+            return np.clip((1 + scores) / 2, 0, 1)
         return softmax(encoder.logit_scale * scores, axis=1)
 
     def predict_by_positive_prompts(

@@ -246,7 +246,7 @@ def make_protocols(config: RunConfig) -> list[BaseProtocol]:
     if config.prompts and not config.prompts.exists():
         raise BadData(
             f"there is no prompt set {config.prompts}. Give --prompts a JSON file like a dataset's prompts.json, "
-            "or a clone of the echo benchmark's repository."
+            "or a clone of the repository of the echo benchmark or of MERL."
         )
     names = choose(config.protocols) if config.protocols else default_protocols(config.tasks)
     for name in config.options:

@@ -1,9 +1,11 @@
 """Probe and neighbours on multilabel tasks: against scikit-learn, class by class."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from sklearn.neighbors import NearestNeighbors
@@ -121,10 +123,35 @@ def test_recordings_of_a_unit_are_averaged_and_the_cell_follows():
         assert row.y_pred == label_set([name for name in CLASSES if getattr(row, f"p_{name}") >= 0.5], CLASSES)
 
 
-def test_what_has_no_meaning_for_several_classes_says_so():
-    data, _ = labelled(n=60)
-    with pytest.raises(NotApplicable, match="several classes"):
-        ZeroShot().check(data.task)
+class Directions:
+    """A model that puts each class's prompts on an axis, and one prompt between two of them."""
+
+    name, logit_scale = "toy", 10.0
+
+    def encode_text(self, texts):
+        axes = {"is A": [1, 0, 0], "is B": [0, 1, 0], "is C": [0, 0, 1], "is A or B": [2**-0.5, 2**-0.5, 0]}
+        return torch.tensor([[*axes[text], *[0] * 5] for text in texts], dtype=torch.float32)
+
+    transform = encode = to = encode_text
+    modalities = dim = pooling = sampling = revision = preprocessing = warnings = None
+
+
+def test_the_score_of_each_label_is_its_mean_cosine_by_zero_shot(tmp_path):
+    """As MERL scores: scikit-learn's AUROC of the bare cosine, class by class; no class takes from another."""
+    data, truth = labelled(n=120, unmeasured=0)
+    (tmp_path / "p.json").write_text(
+        json.dumps({"version": 1, "findings": {"A": ["is A"], "B": ["is B", "is A or B"], "C": ["is C"]}})
+    )
+    data = replace(data, prompts=tmp_path / "p.json")
+    output = ZeroShot().predict(data, Directions(), "")
+    assert ZeroShot().variants(data.task) == ("",) and output.details["prompt_set"] == "1"
+    test = data.indices("test")
+    unit = data.features[test] / np.linalg.norm(data.features[test], axis=1, keepdims=True)
+    cosines = np.stack([unit[:, 0], (unit[:, 1] + (unit[:, 0] + unit[:, 1]) * 2**-0.5) / 2, unit[:, 2]], axis=1)
+    np.testing.assert_allclose(output.values, (1 + cosines) / 2, atol=1e-6)
+    for code in range(3):
+        wanted = roc_auc_score(truth[test, code], cosines[:, code])
+        assert roc_auc_score(truth[test, code], output.values[:, code]) == pytest.approx(wanted)
 
 
 def test_nothing_to_learn_from_is_said():

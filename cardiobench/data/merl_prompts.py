@@ -1,0 +1,44 @@
+"""Prompts of MERL (arXiv:2403.06659), read from a clone of its repository; none of them is in this package."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from cardiobench.core.errors import BadData
+
+FILE = "zeroshot/CKEPE_prompt.json"
+VERSION = "MERL, zeroshot/CKEPE_prompt.json"
+PTB_XL = ("super", "sub", "diag", "form", "rhythm", "all")
+# Classes of CPSC2018 -> the names that MERL's table of its test set has for them.
+NINE = {
+    "NSR": "NORM",
+    "AF": "AFIB",
+    "IAVB": "1AVB",
+    "LBBB": "CLBBB",
+    "RBBB": "CRBBB",
+    "PAC": "PAC",
+    "PVC": "VPC",
+    "STD": "STD",
+    "STE": "STE",
+}
+
+
+def read_merl(folder: Path) -> Mapping[str, Any]:
+    """Return the prompts of the tasks that MERL answered, in the form of a dataset's `prompts.json`: one for each class.
+
+    Its names are those of PTB-XL without underscores at their ends.
+
+    Raises:
+        BadData: the file has another form.
+    """
+    path = folder / FILE
+    try:
+        sentences = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(sentences, dict) or not all(isinstance(text, str) for text in sentences.values()):
+            raise ValueError("expected one sentence under each name")
+        nine = {label: [sentences[name]] for label, name in NINE.items()}
+    except (ValueError, OSError, RecursionError, KeyError) as error:
+        raise BadData(f"{path} has another form than the released one ({error}). Clone the repository again.") from None
+    of_ptb_xl = {name: [text] for key, text in sentences.items() for name in (key, f"{key}_", f"_{key}")}
+    return {"version": VERSION, "nine": nine, **dict.fromkeys(PTB_XL, of_ptb_xl)}
