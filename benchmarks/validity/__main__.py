@@ -15,10 +15,12 @@ from benchmarks.validity.intervals import coverage
 from benchmarks.validity.means import rare_failures, unequal_patients
 from benchmarks.validity.tables import best_of_many, rankings
 from benchmarks.validity.verdicts import correlation, false_alarms, missing, power
+from benchmarks.validity.words import words
 
 PARTS = (
     false_alarms,
     power,
+    words,
     coverage,
     every_metric,
     rare_failures,

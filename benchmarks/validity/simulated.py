@@ -7,6 +7,7 @@ from scipy import stats
 
 from cardiobench.metrics.load import load_metric
 from cardiobench.metrics.scoring_input import ScoringInput
+from cardiobench.results.score_result import Judgement
 from cardiobench.scoring.verdict import judge
 from cardiobench.stats.clusters import Clusters
 from cardiobench.stats.estimates import Sampler, estimate_metric
@@ -49,13 +50,18 @@ def patients_of(rows: Sampler) -> Patients:
 
 def call(name: str, rows: Sampler) -> tuple[bool, bool, bool]:
     """Return whether the interval is above the floor, whether p < .05, and whether the verdict is "above the floor"."""
+    verdict = judged(name, rows)
+    return verdict.low > 0, verdict.p_value < 0.05, verdict.word == "above the floor"
+
+
+def judged(name: str, rows: Sampler) -> Judgement:
+    """Return the verdict on a test set."""
     metric = load_metric(name)
     estimate = estimate_metric(metric, rows, [name])[name]
     floor = best_uninformed(name, rows.sample.y_true, rows.classes, metric=metric)
     information = information_test(rows.sample, rows.clusters, rows.classes, DRAWS, rows.seed)
-    evidence = Evidence(estimate, floor, information, rows.clusters.count, patients_of(rows))
-    verdict = judge(evidence, metric.primary)
-    return verdict.low > 0, information.p_value < 0.05, verdict.word == "above the floor"
+    evidence = Evidence(estimate, floor, information, rows.clusters.count, patients_of(rows), numbers=not rows.classes)
+    return judge(evidence, metric.primary)
 
 
 def rates(make: Make, repetitions: int, name: str = "f1_macro", classes: int = 2) -> np.ndarray:
@@ -102,7 +108,7 @@ def numbers(n: int, r: float) -> Make:
 
     def make(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         truth = rng.normal(55, 10, n)
-        answer = 55 + r * (truth - 55) + rng.normal(0, max(10 * np.sqrt(r**2 - r**4), 2), n)
+        answer = 55 + r**2 * (truth - 55) + rng.normal(0, max(10 * np.sqrt(r**2 - r**4), 2), n)
         return truth, answer, np.arange(n)
 
     return make

@@ -52,6 +52,8 @@ EXPECTED = {  # An independent implementation, 200 repetitions: AUROC -> % above
     "STEMI 24/26": {0.7: (48, 55), 0.8: (88, 87)},
     "RWMA 44/4": {0.8: (0, 0), 0.9: (0, 0)},  # Four patients outside the most frequent class are "too few to say".
 }
+EXPECTED_OF_NUMBERS = {29: {0.7: 38, 0.8: 76}, 60: {0.5: 7, 0.7: 81}, 150: {0.5: 48, 0.6: 92}}
+"""The same for ejection fractions: patients -> correlation of calibrated answers -> % whose interval is above the floor."""
 EXPECTED_REPETITIONS = 200
 
 
@@ -65,6 +67,13 @@ def power(repetitions: int) -> Iterator[Promise]:
             for value, reference in zip(found, least, strict=True):
                 both = 1 / (1 / repetitions + 1 / EXPECTED_REPETITIONS)
                 yield f"power {name} {auroc}", reference - value, noise((value + reference) / 2, both, 3)
+    both = 1 / (1 / repetitions + 1 / EXPECTED_REPETITIONS)
+    print("\n| power, ejection fraction | r | interval above | p < .05 | above the floor |\n|---|---|---|---|---|")
+    for n, levels in EXPECTED_OF_NUMBERS.items():
+        for r, reference in levels.items():
+            interval, small, above = rates(numbers(n, r), repetitions, "mae", 0)
+            print(f"| {n} patients | {r} | {interval:.0f} | {small:.0f} | {above:.0f} |")
+            yield f"power EF {n} {r}", reference - above, noise((above + reference) / 2, both, 3)
 
 
 def missing(repetitions: int) -> Iterator[Promise]:

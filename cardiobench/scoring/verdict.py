@@ -135,7 +135,8 @@ class Reason:
     def _nothing(self) -> str:
         information, patients = self.evidence.information, self.evidence.patients
         if not information.test:
-            return "all answers are the same, or all true values: nothing tells one patient from another"
+            same = "all answers are the same" + (", or all true values" if self.evidence.numbers else "")
+            return f"{same}: nothing tells one patient from another"
         of = f"{_p_text(information.p_value)} by {self.statistic}, {information.test}"
         seldom = information.p_value < LEVEL
         adjusted = f"; that is too often for {self._strictness()}, {_p_text(self.p)} adjusted" if seldom else ""

@@ -1,8 +1,11 @@
 """Nothing learns from the test split: every prediction protocol, with every choice among its options, on every kind of task."""
 
 import hashlib
+import inspect
 import json
+import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Literal, get_args, get_origin
 
 import numpy as np
@@ -18,6 +21,17 @@ from cardiobench.testing.protocol import DIM, PARTS, TASKS, check_predictions, t
 from tests.contracts.test_protocols import quick_options
 
 BINARY = TASKS[1]
+OF_ITS_OWN = {
+    "dense": "dense/test_leakage.py::test_no_read_out_learns_from_test_frames",
+    "few_shot": "few_shot/test_few_shot.py::test_no_layer_learns_from_test_rows",
+    "scratch": "scratch/test_scratch.py::test_test_patients_change_nothing_that_is_learned",
+    "stress": "stress/test_stress.py::test_the_probe_learns_nothing_from_test_rows",
+    "transfer": "transfer/test_transfer.py::test_no_probe_learns_from_test_rows_of_any_dataset",
+}
+"""Protocol -> test of what it learns, below `tests/extensions`, where its inputs are more than toy vectors."""
+LEARNS_NOTHING = {"alignment", "frame_similarity", "prompt_sensitivity", "retrieval"}
+OF_ALL_SPLITS = {"confound", "representation"}
+"""They describe all records; what predicts in them is `nested_search`, whose folds are tested beside it."""
 
 
 class Talking:
@@ -80,6 +94,22 @@ def test_no_answer_and_no_choice_depends_on_other_test_recordings(name, options,
         for variant in check_predictions(made, replace(task_data(task), prompts=prompt_file), Talking())
     }
     assert checked, "a protocol that answers no kind of task"
+
+
+def test_every_other_protocol_has_a_test_of_its_own_or_learns_nothing():
+    others = set(list_protocols()) - {name for name, _ in choices()}
+    assert others <= {*OF_ITS_OWN, *LEARNS_NOTHING, *OF_ALL_SPLITS}, (
+        "a new protocol: test that it learns from no test row"
+    )
+    for name in others & {*OF_ITS_OWN}:
+        file, _, test = OF_ITS_OWN[name].partition("::")
+        assert f"def {test}(" in (Path(__file__).parents[1] / "extensions" / file).read_text(), OF_ITS_OWN[name]
+    for name in others & LEARNS_NOTHING:
+        folder = Path(inspect.getfile(protocol_class(name))).parent
+        learned = [
+            path.name for path in folder.glob("*.py") if re.search(r"\bfit\w*\(|lstsq|Probe\(", path.read_text())
+        ]
+        assert not learned, f"{name} learns in {', '.join(learned)}"
 
 
 @pytest.mark.parametrize("task", TASKS[:3], ids=lambda one: one.kind)

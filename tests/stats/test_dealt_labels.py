@@ -1,5 +1,7 @@
 """Refits on dealt labels, against scikit-learn's ridge, fold by fold, and against noise and signal of known size."""
 
+from itertools import combinations, product
+
 import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
@@ -8,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 from cardiobench.protocols.grid_search.folds import balanced_folds
 from cardiobench.stats.clusters import Clusters
-from cardiobench.stats.dealt_labels import BLOCK, FoldRidge, areas, refitted_test
+from cardiobench.stats.dealt_labels import BLOCK, PENALTY, FoldRidge, areas, refitted_test
 
 
 def simulated(n, d, gain, seed, each=1, folds=5):
@@ -48,6 +50,28 @@ def test_noise_is_found_as_often_as_it_may_be_and_signal_nearly_always():
     assert (
         signal.p_value == pytest.approx(1 / 2000) and signal.refitted and signal.test == "1,999 refits on dealt labels"
     )
+
+
+def test_p_is_the_share_of_all_dealings_within_folds_by_scikit_learn():
+    """All 100 ways in which two folds of five patients can have two ill ones each, the observed one among them."""
+    rng, folds = np.random.default_rng(3), np.repeat([0, 1], 5)
+    features = rng.normal(size=(10, 3))
+    pairs = [np.isin(np.arange(5), pair).astype(int) for pair in combinations(range(5), 2)]
+    dealt = [np.concatenate(both) for both in product(pairs, pairs)]
+    scaled = StandardScaler().fit_transform(features)
+
+    def area(labels):
+        found = np.empty(10)
+        for fold in (0, 1):
+            fitted = Ridge(alpha=PENALTY * 3).fit(scaled[folds != fold], labels[folds != fold])
+            found[folds == fold] = fitted.predict(scaled[folds == fold])
+        return roc_auc_score(labels, found)
+
+    reached = np.array([area(labels) for labels in dealt])
+    for place in np.argsort(-reached)[[2, 6, 11]]:
+        exact = (reached >= reached[place] - 1e-9).mean()
+        found = refitted_test(features, dealt[place], folds, Clusters.of(np.arange(10)), seed=1)
+        assert found.test == "1,999 refits on dealt labels" and found.p_value == pytest.approx(exact, abs=0.02)
 
 
 def test_a_clearly_large_p_ends_the_dealings_early():

@@ -82,6 +82,18 @@ def test_scores_are_means_and_no_medians():
     assert result.floor.value == pytest.approx(0.1)
 
 
+@pytest.mark.parametrize("phases", [("ED",), ("ED", "ES")])
+def test_three_structures_count_by_their_mean(phases):
+    """Two of them right and the third missed are two thirds, overall and in each phase."""
+    three = np.roll(BOX, 4, axis=1) + 3 * np.roll(BOX == 1, -6, axis=1).astype(np.uint8)
+    scorer = DenseScorer(replace(SEGMENTATION, structures=("cavity", "myocardium", "atrium")), with_volumes=False)
+    for phase in phases:
+        scorer.update(label("p0", mask=three, phase=phase), np.where(three == 3, 0, three).astype(np.uint8))
+    scores = scorer.unit_scores.loc["p0"]
+    found = [scores["dice"], *(scores[f"dice_{phase.lower()}"] for phase in phases if len(phases) > 1)]
+    assert scores["dice_atrium"] == 0 and found == pytest.approx([2 / 3] * len(found))
+
+
 def test_fewer_than_ten_patients_with_the_same_views_are_too_few():
     """Nine of twelve have one view and two phases; the others have other views or phases, each a set of its own."""
     odd = {"p9": (("A2C", "ED"),), "p10": (("A2C", "ES"),), "p11": (("A4C", "ED"), ("A2C", "ES"))}

@@ -17,9 +17,9 @@ def draw_intervals(axes: Axes, rows: pd.DataFrame) -> None:
         rows: Label, value, low, high (NaN where there is none), hollow (bool) and published (bool; a diamond).
     """
     height = np.arange(len(rows) - 1, -1, -1)
-    axes.hlines(height, rows["low"], rows["high"], color=MODEL, linewidth=2)
     for (published, hollow), part in rows.assign(height=height).groupby(["published", "hollow"]):
         colour = PUBLISHED if published else MODEL
+        axes.hlines(part["height"], part["low"], part["high"], color=colour, linewidth=2)
         axes.plot(
             part["value"],
             part["height"],

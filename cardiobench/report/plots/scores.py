@@ -83,7 +83,7 @@ def scores_figure(results: Sequence[ScoreResult]) -> ReportFigure:
     caption = (
         f"Scores on {first.task} with 95 % intervals over patients, n = {_range(full['n'])} "
         f"({_range(full['n_patients'])} patients); hollow circles: collapsed"
-        f"{'; diamonds: published by others, on their own runs' if published else ''}"
+        f"{'; diamonds: published by others, on their own runs, with intervals by their own methods' if published else ''}"
         f"{'; dash-dotted lines: predictions from elsewhere, as references' if lines else ''}.{note}"
         + (
             f" Green: agreement of people in other studies and settings ({'; '.join(dict.fromkeys(c.n for c in ceilings))})."

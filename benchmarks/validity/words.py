@@ -1,0 +1,129 @@
+"""Words of verdicts on test sets of known truth: noise, models that are good, weak, reversed or badly cut."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from scipy import stats
+
+from benchmarks.validity.simulated import Promise, judged, noise, sampler
+from cardiobench.metrics.scoring_input import ScoringInput
+from cardiobench.protocols.cut import rate_cut
+from cardiobench.results.verdict import Verdict
+from cardiobench.stats.clusters import Clusters
+from cardiobench.stats.estimates import Sampler
+from cardiobench.tasks.classes import most_probable
+
+Test = Callable[[np.random.Generator, int], tuple[str, Sampler]]
+"""Generator and seed -> metric and test set."""
+TEN, FIVE, EQUAL = np.array([0.82, *[0.02] * 9]), np.array([0.52, 0.2, 0.14, 0.1, 0.04]), np.full(10, 0.1)
+SHOWN = {
+    "above": Verdict.ABOVE, "informed": Verdict.INFORMED, "nothing": Verdict.NOTHING, "reversed": Verdict.REVERSED,
+    "few": Verdict.FEW,
+}  # fmt: skip
+
+
+def classes(shares: np.ndarray, patients: int, known: float) -> Test:
+    """Simulate answers that are the true class with a probability, and otherwise drawn at the class rates."""
+
+    def make(rng: np.random.Generator, seed: int) -> tuple[str, Sampler]:
+        counts = np.round(shares * patients).astype(int)
+        truth = np.repeat(np.arange(len(shares)), counts)
+        guess = rng.choice(len(shares), len(truth), p=shares)
+        answer = np.where(rng.random(len(truth)) < known, truth, guess)
+        return "f1_macro", sampler(truth, answer, np.arange(len(truth)), seed, len(shares))
+
+    return make
+
+
+def unequal(sizes: Callable[[np.random.Generator], np.ndarray]) -> Test:
+    """Simulate coins of patients with very different numbers of rows; answers and labels stay within the patient."""
+
+    def make(rng: np.random.Generator, seed: int) -> tuple[str, Sampler]:
+        rows = sizes(rng)
+        who = np.repeat(np.arange(len(rows)), rows)
+        truth, answer = ((rng.random(len(rows)) < 0.3).astype(int)[who] for _ in range(2))
+        return "f1_macro", sampler(truth, answer, who, seed)
+
+    return make
+
+
+def ranked(auroc: float, patients: int, ill: float, validation: int = 0, *, swapped: bool = False) -> Test:
+    """Simulate calibrated probabilities, cut at one half or, given validation patients, as often as these are ill.
+
+    Args:
+        auroc: AUROC; .5 gives probabilities that vary without knowing anything.
+        patients: Test patients.
+        ill: Share of the ill.
+        validation: Validation patients; 0 for a cut at one half.
+        swapped: Whether the two classes are swapped in the answers.
+    """
+    shift = np.sqrt(2) * stats.norm.ppf(auroc)
+
+    def drawn(rng: np.random.Generator, truth: np.ndarray) -> np.ndarray:
+        odds = shift * (rng.normal(size=len(truth)) + shift * (truth - 0.5)) + np.log(ill / (1 - ill))
+        if auroc == 0.5:
+            odds = np.log(ill / (1 - ill)) + 0.5 * rng.normal(size=len(truth))
+        positive = 1 / (1 + np.exp(-odds))
+        return np.stack([1 - positive, positive], axis=1)
+
+    def make(rng: np.random.Generator, seed: int) -> tuple[str, Sampler]:
+        truth = np.repeat([0, 1], (patients - round(ill * patients), round(ill * patients)))
+        probabilities, weights = drawn(rng, truth), np.ones(2)
+        if validation:
+            held = (rng.random(validation) < ill).astype(int)
+            weights = rate_cut(drawn(rng, held), held)
+        if swapped:
+            probabilities = probabilities[:, ::-1]
+        sample = ScoringInput(truth, most_probable(probabilities * weights), probabilities)
+        return "f1_macro", Sampler(sample, Clusters.of(np.arange(patients)), np.array([True, True]), 499, seed)
+
+    return make
+
+
+def fractions(patients: int, r: float, shift: float) -> Test:
+    """Simulate ejection fractions answered with a correlation, and all so much too low."""
+
+    def make(rng: np.random.Generator, seed: int) -> tuple[str, Sampler]:
+        truth = rng.normal(55, 10, patients)
+        answer = 55 + r * (truth - 55) + rng.normal(0, 10 * np.sqrt(1 - r**2), patients) - shift
+        return "mae", sampler(truth, answer, np.arange(patients), seed, 0)
+
+    return make
+
+
+CASES: dict[str, tuple[Test, str, float]] = {  # Name -> test set, word, its smallest share in % (below 0: its largest)
+    "coin, one patient has 400 of 500 rows": (unequal(lambda rng: np.array([400, *[1] * 100])), "few", 99),
+    "coin, 120 patients, Pareto .8": (
+        unequal(lambda rng: np.minimum(1 + rng.pareto(0.8, 120), 400).astype(int)), "above", -5),
+    "coin, 100 patients of 1-8 rows": (unequal(lambda rng: rng.integers(1, 9, 100)), "above", -5),
+    "coin, 10 classes (82 %, 9 x 2 %), 300": (classes(TEN, 300, 0.0), "above", -5),
+    "coin, 10 equal classes, 40": (classes(EQUAL, 40, 0.0), "above", -5),
+    "10 classes (82 %, 9 x 2 %), 300: right in 95 %": (classes(TEN, 300, 0.85), "above", 95),
+    "the same, knows 30 % of the answers": (classes(TEN, 300, 0.3), "above", 95),
+    "5 classes, rarest 4 %, 60 patients: knows 50 %": (classes(FIVE, 60, 0.5), "above", 95),
+    "10 equal classes, 40 patients: knows 20 %": (classes(EQUAL, 40, 0.2), "above", 70),
+    "labels reversed, AUROC .8, 100 patients": (ranked(0.8, 100, 0.5, swapped=True), "reversed", 95),
+    "calibrated noise, 300 patients, 30 % ill": (ranked(0.5, 300, 0.3), "reversed", -1),
+    "the same, rate cut on 50 validation patients": (ranked(0.5, 300, 0.3, 50), "above", -5),
+    "AUROC .6, 300 patients, 30 % ill, cut at one half": (ranked(0.6, 300, 0.3), "informed", 70),
+    "AUROC .65, the same": (ranked(0.65, 300, 0.3), "informed", 80),
+    "AUROC .65, rate cut on 50 validation patients": (ranked(0.65, 300, 0.3, 50), "above", 80),
+    "AUROC .65, rate cut on 300 validation patients": (ranked(0.65, 300, 0.3, 300), "above", 80),
+    "EF: noise, 30 points too low, 200": (fractions(200, 0.0, 30), "reversed", -1),
+    "EF: r = .8, 20 points too low, 200": (fractions(200, 0.8, 20), "informed", 95),
+    "EF: mirrored, r = -.7, 200": (fractions(200, -0.7, 0), "reversed", 95),
+}  # fmt: skip
+
+
+def words(repetitions: int) -> Iterator[Promise]:
+    """Print how often each word is said."""
+    print(f"\n| test set | {' | '.join(SHOWN)} |\n|---|{'---|' * len(SHOWN)}")
+    for name, (make, word, limit) in CASES.items():
+        rng, found = np.random.default_rng(2), Counter()
+        for seed in range(repetitions):
+            found[judged(*make(rng, seed)).word] += 1
+        shares = {one: 100 * found[verdict] / repetitions for one, verdict in SHOWN.items()}
+        print(f"| {name} | {' | '.join(f'{share:.0f}' for share in shares.values())} |", flush=True)
+        share, error = shares[word], noise(abs(limit), repetitions)
+        yield f"{word}: {name}", share if limit < 0 else -share, error - limit
