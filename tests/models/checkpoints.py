@@ -22,6 +22,7 @@ from cardiobench.models.nets import (
     ecg_jepa_kim,
     echoprime,
     echoprime_text,
+    ked_queries,
     merl,
     merl_text,
     net1d,
@@ -38,7 +39,7 @@ from tests.models.test_every_model import TINY
 CHECKPOINTS: dict[str, Callable[[Path], Path]] = {
     **TINY,
     **FAKES,
-    **{name: partial(FAKES[name], whole=True) for name in FAKES if "MERL" in name},
+    **{name: partial(FAKES[name], whole=True) for name in FAKES if "MERL" in name or "KED" in name},
     **dict.fromkeys(("Edoardo-BS/hubert-ecg-base", "Edoardo-BS/hubert-ecg-large"), hubert),
     "echonet/EchoPrime": lambda folder: fake.echoprime_folder(folder / "EchoPrime", reports=True),
     "CarDS-Yale/PanEcho": fake.panecho_file,
@@ -64,6 +65,8 @@ def smaller_networks() -> Iterator[None]:
         patch.setattr(ecg_jepa_kim, "DEPTH", 1)
         patch.setattr(st_mem, "DEPTH", 1)
         patch.setattr(ecg_cpc, "LAYERS", 1)
+        patch.setattr(ked_queries, "LAYERS", 1)
+        patch.setattr(ked_queries, "bert_config", small_bert)
         patch.setattr(merl, "VIT_DEPTH", 1)
         patch.setattr(merl_text, "bert_config", small_bert)
         shallow = partial(echofm_adapter.EchoFM, dim=128, heads=2, depth=1, decoder_depth=1)

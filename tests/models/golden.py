@@ -49,7 +49,7 @@ class Golden:
             total = zlib.crc32(key.encode(), total)
             total = zlib.crc32(np.ascontiguousarray(filled[key], dtype="<f4").tobytes(), total)
         assert total == self.spec["weights_crc32"], "this numpy draws other numbers than the golden run's"
-        return {key: torch.from_numpy(value) for key, value in filled.items()}
+        return {key: torch.from_numpy(np.asarray(value)) for key, value in filled.items()}
 
     @property
     def counters(self) -> dict[str, torch.Tensor]:

@@ -68,8 +68,9 @@ def registered(name: str) -> Case:
             if name in CHECKPOINTS:
                 change_card(patch, name)
                 weights = CHECKPOINTS[name](folder)
-            variants = (None, "prompts") if card(name).embedding.get("text") == "prompts" else (None,)
-            models = [load_model(name, weights=weights, variant=variant) for variant in variants]
+            settings = [{}, {"variant": "prompts"}] if card(name).embedding.get("text") == "prompts" else [{}]
+            settings += [{"variant": "queries", "pooling": KEEP_TOKENS}] if "queries" in card(name).variants else []
+            models = [load_model(name, weights=weights, **setting) for setting in settings]
             found = [array for model in models for array in outputs(model)]
         return found, set().union(*map(components_of, models))
 

@@ -11,6 +11,7 @@ from scipy.signal import resample
 from cardiobench.data.media.types import LEADS
 from cardiobench.models.cards import ModelCard
 from cardiobench.models.ecg.encoder import SignalEncoder, TokenExtractor, described, loaded
+from cardiobench.models.ecg.ked_queries import QUERIES, load_queries
 from cardiobench.models.files import ModelFiles
 from cardiobench.models.nets.xresnet1d import XResNet1d101, published_keys
 from cardiobench.models.signal import fit_length
@@ -32,27 +33,29 @@ def prepare(signal: np.ndarray, fs: float, variant: str = "mimic_order") -> np.n
     Args:
         signal: (n, 12), millivolts; neither filtered nor scaled.
         fs: Sampling rate in Hz.
-        variant: "mimic_order": aVF before aVL, as in the pretraining data; "standard_order": aVL before aVF, as in the
-            authors' test sets.
+        variant: "standard_order": aVL before aVF, as in the authors' test sets; any other: aVF before aVL, as in the
+            pretraining data.
 
     Returns:
         (1, 12, 1000); a record shorter than 10 s stands between zeros.
     """
     at_100 = signal if fs == FS else resample(signal, int(FS / fs * len(signal)), axis=0)
     ready = fit_length(at_100[:SAMPLES], SAMPLES)
-    return (ready[:, MIMIC_ORDER] if variant == "mimic_order" else ready).T[None]
+    return (ready if variant == "standard_order" else ready[:, MIMIC_ORDER]).T[None]
 
 
 def load(card: ModelCard, source: ModelFiles, *, pooling: str, variant: str) -> SignalEncoder:
-    """Load the ECG encoder from the published file, which holds it beside the query decoder and the text encoder.
+    """Load the ECG encoder from the published file; the variant `queries` adds its decoder and text encoder.
 
     Raises:
         BadModel: no weights, weights that cannot be read safely, or that do not fit to the last key.
+        NotApplicable: `queries` without the tokens that it asks.
     """
     weights = source.weights(WEIGHTS)
     network = loaded(XResNet1d101, published_keys(read_part(weights[0], ENCODER), card.id), card.id)
-    return SignalEncoder(
+    fields = {
         **described(card, source, weights, pooling, variant),
-        network=TokenExtractor(network, XResNet1d101.tokens),
-        prepare=partial(prepare, variant=variant),
-    )
+        "network": TokenExtractor(network, XResNet1d101.tokens),
+        "prepare": partial(prepare, variant=variant),
+    }
+    return load_queries(card, source, weights[0], fields) if variant == QUERIES else SignalEncoder(**fields)

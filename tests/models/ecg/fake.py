@@ -19,7 +19,15 @@ import torch
 from safetensors.torch import save_file
 
 from cardiobench.models.nets import ecg_cpc as nets_ecg_cpc
-from cardiobench.models.nets import ecg_jepa_kim, ecg_jepa_weimann, hubert_ecg, net1d, wav2vec2_cmsc, xresnet1d
+from cardiobench.models.nets import (
+    ecg_jepa_kim,
+    ecg_jepa_weimann,
+    hubert_ecg,
+    ked_queries,
+    net1d,
+    wav2vec2_cmsc,
+    xresnet1d,
+)
 from cardiobench.models.nets import merl as nets_merl
 from cardiobench.models.nets import st_mem as nets_st_mem
 from cardiobench.models.nets.merl_text import MerlText
@@ -136,8 +144,11 @@ def jepa_kim(folder: Path, change: Callable[[State], None] = lambda state: None)
     return folder
 
 
-def ked(folder: Path, change: Callable[[State], None] = lambda state: None) -> Path:
-    """`best_valid_all_increase_with_augment_epoch_3.pt`: three networks under a name each, settings and optimiser beside them."""
+def ked(folder: Path, change: Callable[[State], None] = lambda state: None, whole: bool = False) -> Path:
+    """`best_valid_all_increase_with_augment_epoch_3.pt`: three networks under a name each, settings and optimiser beside them.
+
+    Decoder and text encoder are those of the settings with `whole` alone, which adds a vocabulary.
+    """
     encoder = random_state(xresnet1d.XResNet1d101)
     encoder["0.0.weight"] = 16 * encoder["0.0.weight"]  # Else the biases of 33 bottlenecks drown the signal.
     change(encoder)
@@ -150,6 +161,11 @@ def ked(folder: Path, change: Callable[[State], None] = lambda state: None) -> P
         "config": {"batch_size": 80, "ecg_model_name": "xresnet1d_101"},
         "epoch": 3,
     }
+    if whole:
+        decoder = random_state(ked_queries.KedDecoder)
+        norms = {f"decoder.norm.{kind}": decoder[f"decoder_norm.{kind}"] for kind in ("weight", "bias")}
+        content |= {"model": decoder | norms, "text_encoder": random_state(ked_queries.KedText)}
+        write_vocabulary(folder, ked_queries.bert_config().vocab_size)
     torch.save(content, folder / "best_valid_all_increase_with_augment_epoch_3.pt")
     return folder
 
