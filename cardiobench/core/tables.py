@@ -26,6 +26,9 @@ _NUMBER = re.compile(r"[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|nan|inf|infinity)", r
 _DECIMAL_COMMA = re.compile(r"^(\s*[-+]?\d*),(\d+\s*)$")
 
 
+SPREADSHEETS = (".xlsx", ".xlsm", ".xls", ".ods", ".numbers")
+
+
 def read_table(source: str | Path | pd.DataFrame) -> pd.DataFrame:
     """Read a CSV or Parquet file as a data frame; a frame is copied.
 
@@ -43,6 +46,10 @@ def read_table(source: str | Path | pd.DataFrame) -> pd.DataFrame:
     path = Path(source)
     if not path.is_file():
         raise MissingData(f"{path} does not exist or is not a file.")
+    if path.suffix.lower() in SPREADSHEETS:
+        raise BadPredictions(
+            f"{path} is a spreadsheet, and tables are read from CSV or Parquet. Save its sheet as CSV (UTF-8)."
+        )
     try:
         table = _read_parquet(path) if path.suffix.lower() in (".parquet", ".pq") else _read_csv(path)
     except UnicodeDecodeError as error:

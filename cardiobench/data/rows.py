@@ -18,6 +18,7 @@ import pyarrow as pa
 from cardiobench.core.errors import BadData, MissingData, first_n
 from cardiobench.core.io import sha256_of_file
 from cardiobench.core.tables import TEXT
+from cardiobench.data.media.frame_folder import frame_files
 from cardiobench.data.release_counts import absent_rows, check_class_counts
 from cardiobench.data.spec import DatasetSpec
 from cardiobench.data.twin_manifest import TWIN_MARK, TwinManifest, find_manifest, is_generated
@@ -130,6 +131,18 @@ class FileIndex:
         except OSError:
             return None
         return status if stat.S_ISREG(status.st_mode) else None
+
+    def sources(self, relative: str, *, verify: bool) -> list[tuple]:
+        """Return size and change time, or content, of a file; of a folder of frames of each picture, with its name.
+
+        Empty for an empty file, and for anything else.
+        """
+        if (status := self.stat(relative)) is not None:
+            changed = sha256_of_file(self.raw / relative) if verify else status.st_mtime_ns
+            return [(status.st_size, changed)] if status.st_size else []
+        folder = self.raw / relative
+        names = [path.name for path in frame_files(folder)] if folder.is_dir() else []
+        return [(*one, name) for name in names for one in self.sources(f"{relative}/{name}", verify=verify)]
 
 
 def companions(relative: str) -> tuple[str, ...]:
@@ -325,17 +338,16 @@ def _find_files(
             missing[relative] = spelled[relative] = relative
             continue
         name = spelled[relative] = found
-        files = []
+        files: list[tuple] = []
         for part in companions(name):
             path = index.find(part)
-            status = None if path is None else index.stat(path)
-            if path is None or status is None or not status.st_size:
-                missing[name] = part + (" (empty)" if status else "")
+            found_here = [] if path is None else index.sources(path, verify=verify)
+            if not found_here:
+                missing[name] = part + (" (empty)" if path is not None and index.stat(path) else "")
                 break
-            if manifest and sizes.get(path) != status.st_size:
-                foreign.append(path)
-            changed = sha256_of_file(raw / path) if verify else status.st_mtime_ns
-            files.append((status.st_size, changed))
+            if manifest and sizes.get(path) != found_here[0][0]:
+                foreign.append(str(path))
+            files += found_here
         else:
             sources[name] = files
     if manifest and foreign:

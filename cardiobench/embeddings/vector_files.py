@@ -4,9 +4,10 @@ import csv
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
+from zipfile import BadZipFile, is_zipfile
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,7 @@ import pyarrow.parquet as pq
 
 from cardiobench.core.errors import BadConfig, BadData, MissingData, first_n
 from cardiobench.core.io import write_atomic
+from cardiobench.core.tables import decimal_point, separator_of
 from cardiobench.embeddings.vector_table import VectorRows, VectorTable, group_rows
 
 FORMATS = (".parquet", ".npz", ".csv")
@@ -25,6 +27,8 @@ POOLINGS = ("mean", "mean_l2")
 LISTS = ("vector", "vectors", "embedding", "embeddings")
 """Names by which a column of lists, or an array, is known where there are several."""
 NUMBERED = re.compile(r"(.*?)([0-9]+)")
+SNIFFED = 100
+"""Rows of a CSV in which a decimal comma is looked for."""
 NOTE = b"cardiobench"
 """Key of the metadata of a Parquet file that holds what it says of itself, as JSON."""
 
@@ -90,16 +94,29 @@ def _note(schema: pa.Schema) -> Mapping[str, Any]:
 
 def _csv(path: Path) -> VectorRows:
     with path.open(encoding="utf-8-sig", newline="") as file:
-        line = file.readline()
-    delimiter = max(",;\t", key=line.count)
+        line, *first = list(islice(file, 1 + SNIFFED)) or [""]
+    delimiter = separator_of(line)
     names = next(csv.reader([line], delimiter=delimiter), [])
+    if repeated := sorted({name for name in names if names.count(name) > 1}):
+        raise ValueError(f"column {first_n(repeated)} stands twice; remove the one that does not count")
     vectors = _numbered(names)
     types = {**{name: pa.string() for name in (ID, DATASET)}, PART: pa.int64()}
     if vectors:
         types |= dict.fromkeys(vectors, pa.float64())
     wanted = [name for name in (ID, PART, DATASET) if name in names] + (vectors or [n for n in names if n in LISTS])
     _check_id(names, path.name)
-    options = pyarrow.csv.ConvertOptions(column_types=types, include_columns=wanted, strings_can_be_null=True)
+    cells = (
+        [zip(names, row, strict=False) for row in csv.reader(first, delimiter=delimiter)] if delimiter == ";" else []
+    )
+    comma = any(
+        decimal_point(cell) != cell
+        for row in cells
+        for name, cell in row
+        if name in types and name not in (ID, DATASET)
+    )
+    options = pyarrow.csv.ConvertOptions(
+        column_types=types, include_columns=wanted, strings_can_be_null=True, decimal_point="," if comma else "."
+    )
     table = pyarrow.csv.read_csv(
         path, parse_options=pyarrow.csv.ParseOptions(delimiter=delimiter), convert_options=options
     )
@@ -110,8 +127,10 @@ def _csv(path: Path) -> VectorRows:
 
 
 def _npz(path: Path) -> VectorRows:
+    if not is_zipfile(path):
+        raise ValueError("it is no NPZ archive. Write it with numpy.savez")
     with np.load(path, allow_pickle=False) as file:
-        arrays = {name: file[name] for name in file.files}
+        arrays = {name: _plain(file, name) for name in file.files}
     _check_id(list(arrays), path.name)
     ids = arrays.pop(ID)
     others = {name: arrays.pop(name, None) for name in (PART, DATASET, POOLING)}
@@ -138,6 +157,19 @@ def _npz(path: Path) -> VectorRows:
         None if others[DATASET] is None else _texts(others[DATASET]),
         _pooling("" if others[POOLING] is None else str(others[POOLING])),
     )
+
+
+def _plain(file: Any, name: str) -> np.ndarray:
+    """Return an array of an NPZ file; Python objects, which only unpickling could read, are refused with the way on."""
+    try:
+        return file[name]
+    except ValueError as error:
+        if "allow_pickle" not in str(error):
+            raise
+        raise ValueError(
+            f"the array '{name}' holds Python objects, which are never read. Save ids as text, np.asarray(ids, dtype=str), "
+            "and vectors as one array of numbers"
+        ) from None
 
 
 def _texts(values: np.ndarray) -> np.ndarray:

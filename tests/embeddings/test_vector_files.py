@@ -131,6 +131,28 @@ def test_all_that_is_wrong_is_one_message():
         assert said in str(error.value)
 
 
+def test_decimal_commas_beside_semicolons(tmp_path):
+    wide().to_csv(tmp_path / "x.csv", index=False, sep=";", decimal=",")
+    assert read_vectors(tmp_path / "x.csv").digest == read_vectors(wide()).digest
+
+
+def test_python_objects_are_not_read_and_the_message_says_how_to_save(tmp_path):
+    np.savez(tmp_path / "x.npz", id=np.array(IDS, dtype=object), vectors=vectors())
+    with pytest.raises(BadData, match=r"array 'id' holds Python objects, .*dtype=str"):
+        read_vectors(tmp_path / "x.npz")
+    with (tmp_path / "x.npz").open("wb") as file:
+        np.save(file, vectors())
+    with pytest.raises(BadData, match=r"no NPZ archive\. Write it with numpy\.savez"):
+        read_vectors(tmp_path / "x.npz")
+
+
+@pytest.mark.parametrize("header", ["id,id,v0,v1", "id,v0,v0,v1"])
+def test_a_column_that_stands_twice_is_refused(tmp_path, header):
+    (tmp_path / "x.csv").write_text(f"{header}\n1,2,3,4\n")
+    with pytest.raises(BadData, match=r"column (id|v0) stands twice"):
+        read_vectors(tmp_path / "x.csv")
+
+
 def test_files_that_are_none(tmp_path):
     files = {
         "a.parquet": b"PAR1 not at all",

@@ -71,9 +71,14 @@ def _is_part(name: str, lower: set[str]) -> bool:
 
 
 class Finder:
-    """Finds the file that a cell names: its path, its path without suffix, its name, or its name without suffix."""
+    """Finds the file that a cell names: its path, its path without suffix, its name, or its name without suffix.
 
-    def __init__(self, files: Iterable[str]):
+    A path may be one below the folder, begin with the name of the folder, or be absolute.
+    """
+
+    def __init__(self, files: Iterable[str], folder: Path):
+        whole = folder.resolve()
+        self._heads = [f"{head}/" for head in (whole.as_posix(), folder.absolute().as_posix(), whole.name)]
         self._by_key: dict[str, set[str]] = defaultdict(set)
         for file in files:
             bare = file[: -len(_suffix(file))] if _suffix(file) else file
@@ -83,8 +88,12 @@ class Finder:
     def find(self, cell: str) -> set[str]:
         """Return the files that a cell may name; none for an empty one."""
         key = cell.replace("\\", "/").removeprefix("./")
-        # WFDB records are named by header, signal file or neither.
-        return self._by_key.get(key) or self._by_key.get(key.removesuffix(_suffix(key)), set()) if key else set()
+        below = [key.removeprefix(head) for head in self._heads if key.startswith(head)]
+        for path in (key, *below) if key else ():
+            # WFDB records are named by header, signal file or neither.
+            if found := self._by_key.get(path) or self._by_key.get(path.removesuffix(_suffix(path))):
+                return found
+        return set()
 
 
 def _suffix(file: str) -> str:

@@ -56,7 +56,7 @@ def locate(request: AdoptionRequest, table: pd.DataFrame, questions: Questions) 
     folder, answers = request.folder, request.answers
     files = _candidates(request)
     folders = listing.frame_folders(files)
-    finder = listing.Finder([*files, *folders])
+    finder = listing.Finder([*files, *folders], folder)
     column = named_column(answers.file_column, table) or listing.best_column(table, finder)
     named = listing.named_files(table[column], finder) if column is not None else _one_array(files, len(table))
     here = [name for name in named if name is not None]
