@@ -342,11 +342,11 @@ def _find_files(
         for part in companions(name):
             path = index.find(part)
             found_here = [] if path is None else index.sources(path, verify=verify)
-            if not found_here:
-                missing[name] = part + (" (empty)" if path is not None and index.stat(path) else "")
+            if path is None or not found_here:
+                missing[name] = part + (" (empty)" if path and index.stat(path) else "")
                 break
             if manifest and sizes.get(path) != found_here[0][0]:
-                foreign.append(str(path))
+                foreign.append(path)
             files += found_here
         else:
             sources[name] = files

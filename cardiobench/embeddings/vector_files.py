@@ -148,13 +148,14 @@ def _npz(path: Path) -> VectorRows:
         raise ValueError(
             f"there are {len(vectors)} vectors and {', '.join(f'{n} {name}s' for name, n in lengths.items())}"
         )
+    datasets = others[DATASET]
     return VectorRows(
         path.name,
         _texts(ids),
         _as_float(vectors),
         np.full(len(vectors), vectors.shape[1]),
         others[PART],
-        None if others[DATASET] is None else _texts(others[DATASET]),
+        None if datasets is None else _texts(datasets),
         _pooling("" if others[POOLING] is None else str(others[POOLING])),
     )
 
