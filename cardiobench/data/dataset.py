@@ -14,9 +14,10 @@ from cardiobench.core.errors import BadData, BadMedia
 from cardiobench.core.io import sha256_of_json
 from cardiobench.data import catalog
 from cardiobench.data.dense import check_inside
+from cardiobench.data.file_index import FileIndex
 from cardiobench.data.media import METADATA, Clip, Ecg, FrameSampling
 from cardiobench.data.media.overlays import mask_overlays
-from cardiobench.data.rows import FileIndex, RowTable
+from cardiobench.data.rows import RowTable
 from cardiobench.data.spec import ROWS, DatasetSpec, Task
 from cardiobench.tasks.dense_label import DenseLabel
 

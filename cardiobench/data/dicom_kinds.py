@@ -9,8 +9,9 @@ import pandas as pd
 
 from cardiobench.core.config import default_cache
 from cardiobench.core.io import sha256_of_json, write_atomic
+from cardiobench.data.file_index import FileIndex
 from cardiobench.data.media.dicom_regions import UNREAD, recording_kind
-from cardiobench.data.rows import FileIndex, check_relative
+from cardiobench.data.rows import check_relative
 
 CHUNK = 500  # Headers per job: about a second.
 

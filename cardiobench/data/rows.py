@@ -1,14 +1,11 @@
 """The rows of a dataset before any recording is read: checked, counted, and with a digest of their source files."""
 
-import errno
 import hashlib
 import json
 import os
-import stat
 from binascii import hexlify
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -18,13 +15,12 @@ import pyarrow as pa
 from cardiobench.core.errors import BadData, MissingData, first_n
 from cardiobench.core.io import sha256_of_file
 from cardiobench.core.tables import TEXT
-from cardiobench.data.media.frame_folder import frame_files
+from cardiobench.data.file_index import FileIndex, companions
 from cardiobench.data.release_counts import absent_rows, check_class_counts
 from cardiobench.data.spec import DatasetSpec
 from cardiobench.data.twin_manifest import TWIN_MARK, TwinManifest, find_manifest, is_generated
 from cardiobench.tasks.labels import strange_labels
 
-ABSENT = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG}
 FRACTION_ROWS = 3
 """Percentages of which all, and at least so many, are at most 1 are taken for fractions."""
 HEADERS_READ = 16
@@ -98,56 +94,6 @@ def links_out(raw: Path) -> tuple[str, ...]:
             if path.is_symlink() and os.path.commonpath((root, os.path.realpath(path))) != root:
                 links.append(path.relative_to(raw).as_posix())
     return tuple(sorted(links))
-
-
-class FileIndex:
-    """The files of a raw folder: each directory is listed once, and names are found whatever their case."""
-
-    def __init__(self, raw: Path):
-        self.raw = raw
-        self._prefix = f"{raw}/"  # A string, because joining a path takes longer than the existence check.
-        self._names = cache(self._list)
-
-    def _list(self, directory: str) -> dict[str, str]:
-        try:
-            names = os.listdir(self.raw / directory)  # noqa: PTH208 - names alone, in a third of the time
-        except OSError as error:
-            if error.errno in ABSENT:
-                return {}
-            raise
-        return {name.lower(): name for name in names} | {name: name for name in names}
-
-    def find(self, relative: str) -> str | None:
-        """Return the path of a file as it is spelled on disk; None where there is none."""
-        directory, _, name = relative.rpartition("/")
-        names = self._names(directory)
-        spelled = names.get(name) or names.get(name.lower())
-        return None if spelled is None else f"{directory}/{spelled}" if directory else spelled
-
-    def stat(self, relative: str) -> os.stat_result | None:
-        """Return size and times of a regular file that `find` has found; None for anything else."""
-        try:
-            status = os.stat(self._prefix + relative)  # noqa: PTH116 - half the time of Path.stat, once per file
-        except OSError:
-            return None
-        return status if stat.S_ISREG(status.st_mode) else None
-
-    def sources(self, relative: str, *, verify: bool) -> list[tuple]:
-        """Return size and change time, or content, of a file; of a folder of frames of each picture, with its name.
-
-        Empty for an empty file, and for anything else.
-        """
-        if (status := self.stat(relative)) is not None:
-            changed = sha256_of_file(self.raw / relative) if verify else status.st_mtime_ns
-            return [(status.st_size, changed)] if status.st_size else []
-        folder = self.raw / relative
-        names = [path.name for path in frame_files(folder)] if folder.is_dir() else []
-        return [(*one, name) for name in names for one in self.sources(f"{relative}/{name}", verify=verify)]
-
-
-def companions(relative: str) -> tuple[str, ...]:
-    """Return the files that a recording is read from: of WFDB the header too, which says leads, rate and amplitude."""
-    return (relative, f"{relative[:-4]}.hea") if relative[-4:].lower() in (".dat", ".mat") else (relative,)
 
 
 def _digest(*parts: str) -> str:
