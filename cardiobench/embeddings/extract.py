@@ -17,7 +17,7 @@ from cardiobench.data.media.types import Clip, Ecg, FrameSampling
 from cardiobench.embeddings.cost import CostMeter
 from cardiobench.embeddings.decode import Decoded, decode
 from cardiobench.embeddings.store import EmbeddingStore
-from cardiobench.models.base import Encoder, LoadedModel, sampling_rate
+from cardiobench.models.base import LoadedModel, sampling_rate
 from cardiobench.models.contract import encode, join_parts, transform
 from cardiobench.models.device import name_of
 from cardiobench.models.safe_folder import without_tokens
@@ -92,9 +92,13 @@ class _Encoded(NamedTuple):
     decoding: float
 
 
-def prepare(encoder: Encoder, source: RecordingSource, number: int) -> torch.Tensor:
+def prepare(model: LoadedModel, source: RecordingSource, number: int) -> torch.Tensor:
     """Read the recording of a line of `source.frame` and return its parts; raises `BadMedia` naming it."""
+    encoder = model.encoder
     recording = source.recording(number, encoder.sampling)
+    if model.change is not None:
+        change = model.change
+        recording = [change(clip) for clip in recording] if isinstance(recording, list) else change(recording)
     if isinstance(recording, Ecg):
         recording = at_rate(recording, sampling_rate(encoder))
     return transform(encoder, recording)
@@ -109,7 +113,7 @@ class _Recordings(Sequence[Decoded]):
     """Recordings as the encoder's parts, or the reason why they have none."""
 
     def __init__(self, model: LoadedModel, jobs: Sequence[EncodeJob]):
-        self.encoder, self.jobs = model.encoder, jobs
+        self.model, self.jobs = model, jobs
         self.seconds = RawArray("d", len(jobs))  # Of each, written by whichever process decodes it.
 
     def __len__(self) -> int:
@@ -118,7 +122,7 @@ class _Recordings(Sequence[Decoded]):
     def __getitem__(self, position: int) -> Decoded:  # type: ignore[override]  # no slices
         job, started = self.jobs[position], time.perf_counter()
         try:
-            return prepare(self.encoder, job.source, job.number)
+            return prepare(self.model, job.source, job.number)
         except BadMedia as error:
             return str(error)
         except MemoryError:

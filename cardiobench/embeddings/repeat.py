@@ -110,7 +110,7 @@ def _readable(
         if not count or tried >= TRIES:
             return
         try:
-            parts = prepare(model.encoder, source, int(number))
+            parts = prepare(model, source, int(number))
         except (BadMedia, MemoryError):
             continue
         count -= 1

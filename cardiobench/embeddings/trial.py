@@ -42,11 +42,11 @@ def _try(model: LoadedModel, dataset: OpenDataset, device: torch.device) -> Iter
     encoder, modality = model.encoder, dataset.spec.modality
     yield _recording_line(encoder, dataset)
     started = time.perf_counter()
-    parts = prepare(encoder, dataset, 0)
+    parts = prepare(model, dataset, 0)
     prepared = time.perf_counter() - started
     tail, shapes = tuple(parts.shape[1:]), f"{tuple(parts.shape)} {_kind(parts)}"
     yield Finding(f"{modality}: transform", shapes, "(P, ...): parts first, P >= 1; one shape for all recordings")
-    other = tuple(prepare(encoder, dataset, 1).shape[1:])
+    other = tuple(prepare(model, dataset, 1).shape[1:])
     yield Finding(
         f"{modality}: transform of another recording", f"(P, {_axes(other)})", f"(P, {_axes(tail)})", good=other == tail
     )

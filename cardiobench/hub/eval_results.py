@@ -7,6 +7,7 @@ from typing import Any
 import yaml
 
 from cardiobench.core.errors import BadData, UnknownName
+from cardiobench.core.extensions import contributions
 from cardiobench.hub import naming, yaml_text
 from cardiobench.hub.model_index import BENCHMARK
 from cardiobench.protocols import protocol_class
@@ -23,12 +24,15 @@ def primary_protocol(protocols: Iterable[str]) -> str:
     """Return the protocol, with its variant, whose result stands for a task.
 
     An entry has one value and no field for the protocol. Protocols declare their `headline_rank`, so that nobody picks the one
-    with the best score; those without a rank, or not installed here, come last.
+    with the best score; those without a rank, or not installed here, come last, as do results under a condition.
     """
-    return min(protocols, key=lambda label: (_headline_rank(label.partition(".")[0]), label))
+    return min(protocols, key=lambda label: (_headline_rank(label), label))
 
 
-def _headline_rank(protocol: str) -> float:
+def _headline_rank(label: str) -> float:
+    protocol, *variant = label.split(".")
+    if {part.partition("=")[0] for part in variant} & contributions("conditions").keys():
+        return math.inf
     try:
         rank = protocol_class(protocol).headline_rank
     except UnknownName:

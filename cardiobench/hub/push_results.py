@@ -224,7 +224,7 @@ class ModelChange:
             wanted[path] = to_bytes(result)
             if naming.defined(result):
                 index.append(model_index.entry(result, self.user, url, dataset))
-            if result.dataset.get("local"):  # No dataset's page could list it.
+            if result.dataset.get("local") or result.input_condition:  # No dataset's page could list it.
                 continue
             if result.label == eval_results.primary_protocol(_protocols(result, self.scores, snapshot, self.user)):
                 entries = eval_results.entries(result, self.user, url, dataset)

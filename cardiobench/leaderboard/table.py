@@ -123,9 +123,11 @@ def scores(collection: Collection, task: str, choice: Choice = Choice()) -> pd.D
 
 
 def _apart(entry: ResultEntry) -> tuple[str, bool]:
-    """Return the groups that are ranked apart: conditions of results from elsewhere, and facts that predictions cannot reproduce."""
+    """Return the groups that are ranked apart: conditions of the input or of results from elsewhere, and facts that predictions cannot reproduce."""
     result = entry.result
-    condition = EMBEDDINGS if result.given_embeddings else contest_of(result)[1] if result.external else ""
+    condition = (
+        EMBEDDINGS if result.given_embeddings else contest_of(result)[1] if result.external else result.input_condition
+    )
     return condition, not_verifiable(entry)
 
 

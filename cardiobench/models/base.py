@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import numpy as np
     import torch
 
-    from cardiobench.data.media.types import Clip, FrameSampling
+    from cardiobench.data.media.types import Clip, Ecg, FrameSampling
     from cardiobench.models.cards import ModelCard
 
 
@@ -178,6 +178,9 @@ class LoadedModel:
         custom: Identity of a user's own model: versions or digests of its code, and a digest of the values that it
             holds; () for any other model.
         given_revision: Revision as it was when the model was loaded; "" where it never changes.
+        change: Change of each recording before `transform`, of a condition on the input; None for recordings as they are. What it
+            changes is said in `preprocessing`, and `code` holds its component: both are in the key of the embeddings.
+        condition: Conditions on the input, as a variant has them: `leads=I`; "" for recordings as they are.
         several_vectors: Advice for a protocol that needs several vectors of a recording, where one is stored.
     """
 
@@ -196,6 +199,8 @@ class LoadedModel:
     several_vectors: str = "Give --pooling tokens for a network that has tokens"
     card: "ModelCard | None" = None
     seen: "Mapping[str, bool | None]" = field(default_factory=dict)
+    change: "Callable[[Clip | Ecg], Clip | Ecg] | None" = None
+    condition: str = ""
 
     @property
     def name(self) -> str:
@@ -217,6 +222,7 @@ class LoadedModel:
             "pooling": self.pooling,
             "token_pooling": self.token_pooling,
             "preprocessing": dict(self.preprocessing),
+            **({"condition": self.condition} if self.condition else {}),
         }
 
     def saw(self, dataset: str) -> bool | None:

@@ -14,8 +14,8 @@ from cardiobench.core.io import sha256_of_json
 from cardiobench.core.setting import code_location
 from cardiobench.core.user_code import user_code
 from cardiobench.core.versions import component_version, is_own, states_version
-from cardiobench.data.media.types import Clip, Ecg, FrameSampling
-from cardiobench.models.base import Encoder, LoadedModel
+from cardiobench.data.media.types import LEADS, Clip, Ecg, FrameSampling
+from cardiobench.models.base import Encoder, LoadedModel, leads_of
 from cardiobench.models.cards import find_card, list_models
 from cardiobench.models.held import held_by
 from cardiobench.models.own_code import MEMBERS, check_factory, import_code, make_encoder
@@ -39,6 +39,7 @@ class BaseEncoder(ABC):
         sampling: Frames of a clip that `transform` gets.
         sampling_rate: Rate in Hz that an ECG is brought to before `transform`; None: as it was recorded, by which datasets
             differ.
+        leads: Leads of an ECG that `transform` reads, where it does not need all twelve.
         preprocessing: Facts about `transform`, printed and stamped.
         warnings: Sentences that every result carries.
     """
@@ -47,6 +48,7 @@ class BaseEncoder(ABC):
     pooling: Literal["mean", "mean_l2"] = "mean"
     sampling: FrameSampling | None = FrameSampling()
     sampling_rate: float | None = 500.0
+    leads: tuple[str, ...] = LEADS
     preprocessing: Mapping[str, Any] = {}
     warnings: tuple[str, ...] = ()
 
@@ -217,6 +219,8 @@ def _check_facts(encoder: Encoder) -> None:
             f"{kind} has name {name!r:.100} and modalities {encoder.modalities!r}. Give a name such as "
             f"lab/name, of at most {LONGEST_NAME} characters, and of ('echo', 'ecg') what it takes."
         )
+    if not set(leads_of(encoder)) <= set(LEADS):
+        raise BadModel(f"{name} has leads {encoder.leads!r:.200}. Give a tuple of: {', '.join(LEADS)}.")  # type: ignore[attr-defined]
     if encoder.pooling not in POOLINGS:
         raise BadModel(f"{name} has pooling {encoder.pooling!r}. Give one of: {', '.join(POOLINGS)}.")
     try:

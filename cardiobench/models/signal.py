@@ -1,5 +1,6 @@
 """Steps between an ECG as recorded and the array that a model takes: rate, length, scale."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
@@ -97,6 +98,17 @@ def fit_length(signal: np.ndarray, samples: int) -> np.ndarray:
         return signal[surplus // 2 : surplus // 2 + samples]
     before = -surplus // 2
     return np.pad(signal, ((before, -surplus - before), (0, 0)))
+
+
+EVERY = slice(None)
+"""Columns of a signal all of whose leads are there."""
+
+
+def zero_absent(signal: np.ndarray, present: Sequence[int] | slice) -> np.ndarray:
+    """Return a signal (..., n, leads) with zeros in all columns but those of leads that are there."""
+    kept = np.zeros_like(signal)
+    kept[..., present] = signal[..., present]
+    return kept
 
 
 def standardise(signal: np.ndarray) -> np.ndarray:

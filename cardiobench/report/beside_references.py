@@ -49,7 +49,9 @@ def beside_references(entries: Sequence[ResultEntry]) -> list[Beside]:
         (entry, other)
         for other in references
         for entry in usable
-        if entry.result.task == other.result.task and not reference_of(entry.result.protocol)
+        if entry.result.task == other.result.task
+        and entry.result.input_condition == other.result.input_condition
+        and not reference_of(entry.result.protocol)
     ]
     return [_beside(*pair) for pair in pairs] if len(pairs) <= MAX_PAIRS else []
 

@@ -284,6 +284,14 @@ class ScoreResult(Record):
         return self.model.get("loaded_by") == EMBEDDINGS
 
     @property
+    def input_condition(self) -> str:
+        """The condition under which models saw other recordings, such as fewer leads; empty for recordings as they are.
+
+        Such a result is ranked with results of the same condition alone.
+        """
+        return str(self.model.get("condition") or "")
+
+    @property
     def label(self) -> str:
         """The protocol with its variant, as in file names and tables."""
         return f"{self.protocol}.{self.variant}" if self.variant else self.protocol

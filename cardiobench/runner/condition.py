@@ -1,13 +1,18 @@
-"""Conditions: changes of a protocol's answers that a run asks for, each under a name of its own."""
+"""Conditions: changes of recordings or answers that a run asks for, each under a name of its own."""
 
 import re
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from types import ModuleType
 
 from cardiobench.core import extensions
 from cardiobench.core.config import RunConfig, flag_of
-from cardiobench.core.errors import BadConfig
+from cardiobench.core.errors import BadConfig, NotApplicable, first_n
 from cardiobench.core.registry import unknown_name
+from cardiobench.data.spec import Task
+from cardiobench.embeddings.elsewhere import GivenEmbeddings
+from cardiobench.models.base import LoadedModel
+from cardiobench.protocols.base import BaseProtocol, PredictionProtocol
 
 SPELLING = re.compile(r"(\w+)(?:=([\w,+-]+))?", re.ASCII)
 """Spelling of a condition, which becomes part of the variant of a result and of its path."""
@@ -28,6 +33,11 @@ class Condition:
     name: str
     value: str
     module: ModuleType
+
+    @property
+    def of_input(self) -> bool:
+        """Whether models see other recordings under it, in training and test."""
+        return hasattr(self.module, "model")
 
 
 def conditions(config: RunConfig) -> tuple[Condition, ...]:
@@ -50,3 +60,55 @@ def conditions(config: RunConfig) -> tuple[Condition, ...]:
             raise BadConfig(f"{shown}: '{name}' is given twice. Leave one out, or make two runs.")
         found[name] = Condition(text, name, value, extensions.resolve(known[name]))
     return tuple(found[name] for name in sorted(found))
+
+
+def of_input(config: RunConfig) -> tuple[Condition, ...]:
+    """Return the conditions of a run under which models see other recordings."""
+    return tuple(one for one in conditions(config) if one.of_input)
+
+
+def under_conditions(model: LoadedModel, config: RunConfig) -> LoadedModel:
+    """Return a model as it takes recordings under the conditions of a run.
+
+    Raises:
+        NotApplicable: It cannot take them so.
+    """
+    for one in of_input(config):
+        if isinstance(model.encoder, GivenEmbeddings):
+            raise NotApplicable(
+                f"the vectors of {model.name} were given, and --condition {one.label} changes what is encoded"
+            )
+        model = one.module.model(model, one.value)
+        model = replace(model, condition=".".join(filter(None, (model.condition, one.label))))
+    return model
+
+
+def tasks_under(tasks: Sequence[Task], config: RunConfig) -> tuple[Task, ...]:
+    """Return the tasks that the conditions on the input apply to.
+
+    Raises:
+        BadConfig: A task that was asked for, by itself or by its dataset, is none of them.
+    """
+    for one in of_input(config):
+        fitting = [task for task in tasks if one.module.applies(task, one.value)]
+        other = [task.name for task in tasks if task not in fitting]
+        if other and config.tasks:
+            raise BadConfig(
+                f"--condition {one.label} does not apply to {first_n(other)}. Leave them out, or leave it out."
+            )
+        tasks = fitting
+    return tuple(tasks)
+
+
+def check_protocols(protocols: Iterable[BaseProtocol], config: RunConfig) -> None:
+    """Refuse analyses of recordings that models do not see as they are.
+
+    Raises:
+        BadConfig: A protocol gives no predictions.
+    """
+    for one in of_input(config):
+        if other := [protocol.name for protocol in protocols if not isinstance(protocol, PredictionProtocol)]:
+            raise BadConfig(
+                f"--condition {one.label} changes recordings, and {', '.join(other)} describe them as they are. "
+                "Run protocols that predict, or leave it out."
+            )

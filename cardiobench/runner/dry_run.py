@@ -136,14 +136,14 @@ def price(wanted: EncodeInput, priced: set[str], device: torch.device) -> dict[s
     ids = wanted.source.frame["id"].to_numpy()
     missing = [int(number) for number in wanted.missing if ids[number] not in priced]
     priced.update(ids[missing])
-    encode, encoder = PartEncoder(wanted.model, device), wanted.model.encoder
+    encode = PartEncoder(wanted.model, device)
     to_encode = len(missing) if wanted.clean is None else 0
     for number in missing:
         try:
             with run_code_of(wanted.model):
                 for _ in range(2):  # The first call warms up.
                     started = time.perf_counter()
-                    vectors = encode(prepare(encoder, wanted.source, number)).flatten(0, -2)
+                    vectors = encode(prepare(wanted.model, wanted.source, number)).flatten(0, -2)
         except BadMedia:
             continue
         seconds = time.perf_counter() - started

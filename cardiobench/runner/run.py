@@ -32,7 +32,7 @@ from cardiobench.protocols.profile import find_profile
 from cardiobench.protocols.zero_shot import no_text_tower
 from cardiobench.runner.analyze import analyze_model, compare_models
 from cardiobench.runner.cell import AnalysisCell, Cell
-from cardiobench.runner.condition import conditions
+from cardiobench.runner.condition import check_protocols, conditions, tasks_under, under_conditions
 from cardiobench.runner.context import RunContext, RunSummary
 from cardiobench.runner.encode import encode_missing
 from cardiobench.runner.evaluate import evaluate_cells, make_cells
@@ -199,7 +199,9 @@ def resolve(config: RunConfig, encoders: Mapping[str, Encoder] = MappingProxyTyp
     if config.max_recording_mb is not None:
         set_limit(config.max_recording_mb)
     protocols = make_protocols(config)
+    check_protocols(protocols, config)
     tasks = resolve_tasks(config.tasks, config.profile, forms=extra_forms(p.name for p in protocols))
+    tasks = tasks_under(tasks, config)
     config = with_own_models(config, protocols, tasks)
     here, absent = open_datasets(tasks, config, need_media=not only_given(config, encoders))
     modalities = modalities_of(config.models, encoders)
@@ -295,6 +297,7 @@ def load_models(
             for pooling, variant, chosen in profile.model_choices(name, config, request.protocols):
                 try:
                     model = load(name, config, lambda: context.accelerator.device, pooling, variant, context.encoders)
+                    model = under_conditions(model, config)
                 except NotApplicable as error:
                     refusals.append(error)
                     how = f"--pooling {pooling}" if pooling else ""

@@ -17,14 +17,21 @@ from cardiobench.core.versions import stated_versions
 from cardiobench.data import catalog
 from cardiobench.metrics.load import formula_version, own_metrics
 from tests.acceptance.compare import machine
-from tests.versions import datasets, declared, models, protocols, readers, rules, scoring
+from tests.versions import datasets, declared, fewer_leads, models, protocols, readers, rules, scoring
 from tests.versions.case import Case
 from tests.versions.sketch import TOLERANCE, distance, sketch
 
 INSTRUCTIONS = ("ATEN_CPU_CAPABILITY", "OPENBLAS_CORETYPE", "ONEDNN_MAX_CPU_ISA")
 FILE = Path(__file__).parents[1] / "golden" / "versions.json"
 CASES: dict[str, Case] = (
-    readers.CASES | declared.CASES | models.CASES | datasets.CASES | protocols.CASES | scoring.CASES | rules.CASES
+    readers.CASES
+    | declared.CASES
+    | fewer_leads.CASES
+    | models.CASES
+    | datasets.CASES
+    | protocols.CASES
+    | scoring.CASES
+    | rules.CASES
 )
 
 

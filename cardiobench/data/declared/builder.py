@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,14 +15,14 @@ from cardiobench.data.builder import CardioBuilder, candidate_dirs
 from cardiobench.data.declared.dataset_file import DatasetFile, DeclaredTask, read_dataset_file
 from cardiobench.data.declared.formats import ECHO_FORMATS, check_format, read_declared_ecg, reader_version
 from cardiobench.data.declared.labels import age_cells, need, read_labels, sex_cells, target_cells
-from cardiobench.data.media import Clip, Ecg, FrameSampling
+from cardiobench.data.media import LEADS, Clip, Ecg, FrameSampling
 from cardiobench.data.media.clip import EVERY_FRAME
 from cardiobench.data.media.frame_folder import read_frame_folder
 from cardiobench.data.rows import safe_join
 from cardiobench.data.spec import AGE_GROUPS, SEX_GROUPS, DatasetSpec, Group, Task
 
 COMPONENT = "builder declared"
-VERSION = 1
+VERSION = 2
 
 METRICS = {"class": "f1_macro", "labels": "auroc_macro", "number": "mae"}
 """Form of an answer -> metric that ranks models unless its file says otherwise."""
@@ -133,10 +134,11 @@ class DeclaredDataset(CardioBuilder):
 
     @classmethod
     def recording(cls, raw: Path | None, row: Mapping[str, Any], sampling: FrameSampling | None = None) -> Clip | Ecg:
-        """Return one recording; raises `BadMedia` naming the file."""
+        """Return one recording; raises `BadMedia` naming the file. A lead of an ECG that is zero throughout is none."""
         if raw is not None and cls.SPEC.media == "video" and (folder := safe_join(raw, row["media"])).is_dir():
             return read_frame_folder(folder, sampling or EVERY_FRAME)
-        return super().recording(raw, row, sampling)
+        recording = super().recording(raw, row, sampling)
+        return with_recorded_leads(recording) if isinstance(recording, Ecg) else recording
 
     @classmethod
     def ecg(cls, raw: Path | None, row: Mapping[str, Any]) -> Ecg:
@@ -155,6 +157,11 @@ class DeclaredDataset(CardioBuilder):
             return ""
         stated = settings.model_dump(exclude={"folder"})
         return f"{reader_version(settings)} {sha256_of_json(stated)[:16]}"
+
+
+def with_recorded_leads(ecg: Ecg) -> Ecg:
+    """Return an ECG whose leads are those that are not zero throughout: prepared rows hold nothing else of which there are."""
+    return replace(ecg, leads=tuple(lead for lead, signal in zip(LEADS, ecg.signal.T, strict=True) if signal.any()))
 
 
 def declared_builder(path: Path) -> type[DeclaredDataset]:

@@ -47,7 +47,7 @@ def check_format(name: str) -> None:
 
 
 def read_channels(path: Path, record: Record, settings: DeclaredRecordings) -> Channels:
-    """Read a recording as its file states it; not of WFDB, whose reader gives the twelve leads at once.
+    """Read a recording as its file states it; not of WFDB, whose reader gives the leads at once.
 
     Raises:
         BadMedia: The file cannot be read.
@@ -78,7 +78,7 @@ def read_declared_ecg(path: Path, record: Record, settings: DeclaredRecordings) 
         channels.check_rate(stated.fs, settings.sampling_rate, str(header))
         for channel in stated.channels:
             channels.check_unit(channel.unit, settings.unit, str(header), channel.name)
-        return ecg_wfdb.read_wfdb(header, settings.leads)
+        return ecg_wfdb.read_wfdb(header, settings.leads, fewer=True)
     read = read_channels(path, record, settings)
     return as_ecg(read, name, leads=settings.leads, fs=settings.sampling_rate, unit=settings.unit)
 

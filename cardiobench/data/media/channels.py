@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cardiobench.core.errors import BadMedia
-from cardiobench.data.media.signal import MILLIVOLTS, lead_order, millivolts, twelve_leads
+from cardiobench.data.media.signal import MILLIVOLTS, lead_order, leads_among, millivolts, some_leads
 from cardiobench.data.media.types import Ecg
 
 COMPONENT = "reader channels"
@@ -61,7 +61,7 @@ def as_ecg(
     fs: float | None = None,
     unit: str | None = None,
 ) -> Ecg:
-    """Return the twelve leads in mV.
+    """Return the leads in mV; fewer than twelve where there are no more.
 
     Args:
         channels: Recording.
@@ -82,10 +82,11 @@ def as_ecg(
         )
     if len(names) != width:
         raise BadMedia(f"{name} has {width} channels, and {len(names)} leads were named: {', '.join(names)}.")
-    order = lead_order(names, name)
+    there = leads_among(names, name)
+    order = lead_order(names, name, there)
     rate = check_rate(channels.fs, fs, name)
     factors = np.array([_factor(channels.units, position, unit, name, names[position]) for position in order])
-    return twelve_leads(channels.signal[:, order].astype(np.float64) * factors, rate, name)
+    return some_leads(channels.signal[:, order].astype(np.float64) * factors, there, rate, name)
 
 
 def check_rate(stated: float | None, given: float | None, name: str) -> float:

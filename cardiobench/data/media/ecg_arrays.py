@@ -33,7 +33,10 @@ def read_npy_ecg(path: Path, record: int | None, leads: Sequence[str] | None) ->
     Raises:
         BadMedia: No array of numbers, no such row, or no axis of that length.
     """
-    return Channels(_two_axes(open_numbers(path), record, leads, str(path)))
+    array = open_numbers(path)
+    if array.ndim == 1 and leads is not None and len(leads) == 1:
+        array = array[:, None]  # One lead needs no axis of leads.
+    return Channels(_two_axes(array, record, leads, str(path)))
 
 
 def read_hdf5_ecg(

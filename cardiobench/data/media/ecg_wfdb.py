@@ -16,8 +16,8 @@ import numpy as np
 from cardiobench.core.errors import BadMedia
 from cardiobench.data.media.file import COPY_AGAIN, either_case, refuse_special
 from cardiobench.data.media.limits import check_size
-from cardiobench.data.media.signal import lead_order, millivolts, twelve_leads
-from cardiobench.data.media.types import Ecg
+from cardiobench.data.media.signal import lead_order, leads_among, millivolts, some_leads
+from cardiobench.data.media.types import LEADS, Ecg
 
 COMPONENT = "reader wfdb"
 VERSION = 1
@@ -65,12 +65,13 @@ def header_path(path: Path) -> Path:
     return either_case(path.with_suffix(".hea") if known else path.with_name(f"{path.name}.hea"))
 
 
-def read_wfdb(path: Path, leads: Sequence[str] | None = None) -> Ecg:
+def read_wfdb(path: Path, leads: Sequence[str] | None = None, *, fewer: bool = False) -> Ecg:
     """Read the twelve leads of a record in mV, by the names in its header.
 
     Args:
         path: The header.
         leads: Names of the channels in their order, instead of the header's.
+        fewer: Whether a record may have fewer leads.
 
     Raises:
         BadMedia: see `read_ecg`.
@@ -81,7 +82,8 @@ def read_wfdb(path: Path, leads: Sequence[str] | None = None) -> Ecg:
         raise BadMedia(
             f"{path} has {len(header.channels)} channels, and {len(names)} leads were named: {', '.join(names)}."
         )
-    order = lead_order(names, str(path))
+    there = leads_among(names, str(path)) if fewer else LEADS
+    order = lead_order(names, str(path), there)
     gains, factors = np.ones(len(names)), np.ones(len(names))
     for position in order:
         channel = header.channels[position]
@@ -92,7 +94,7 @@ def read_wfdb(path: Path, leads: Sequence[str] | None = None) -> Ecg:
     blocks = groupby(header.channels, key=lambda channel: channel.file)
     stored = np.concatenate([_samples(path, tuple(block), header.samples) for _, block in blocks], axis=1)
     baselines = np.array([channel.baseline for channel in header.channels])
-    return twelve_leads(((stored - baselines) / gains * factors)[:, order], header.fs, str(path))
+    return some_leads(((stored - baselines) / gains * factors)[:, order], there, header.fs, str(path))
 
 
 def parse_header(path: Path) -> Header:

@@ -1,11 +1,13 @@
 """Checks that make an array a 12-lead ECG."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from cardiobench.core.errors import BadMedia
+from cardiobench.data.media.leads import keep_leads
 from cardiobench.data.media.limits import RATES
 from cardiobench.data.media.types import LEADS, Ecg
 
@@ -39,23 +41,56 @@ def millivolts(unit: str, name: str, lead: str) -> float:
     return MILLIVOLTS[unit.lower()]
 
 
-def lead_order(names: Sequence[str], name: str) -> list[int]:
-    """Return the positions of I II III aVR aVL aVF V1-V6 among the channel names of a record; further channels are left out.
+def leads_among(names: Sequence[str], name: str) -> tuple[str, ...]:
+    """Return the leads among the channel names of a record, in the order of `LEADS`.
+
+    Raises:
+        BadMedia: No channel is a lead.
+    """
+    plain = [channel.strip().lower() for channel in names]
+    found = tuple(lead for lead in LEADS if lead.lower() in plain)
+    if not found:
+        raise BadMedia(
+            f"{name} has no lead: its {len(names)} channels are {', '.join(names)}. Pass `leads` if the channels have other names."
+        )
+    return found
+
+
+def lead_order(names: Sequence[str], name: str, leads: Sequence[str] = LEADS) -> list[int]:
+    """Return the positions of leads among the channel names of a record; further channels are left out.
+
+    Args:
+        names: Names of the channels.
+        name: Name of the record for messages.
+        leads: Leads that are needed.
 
     Raises:
         BadMedia: a lead that is not there, or there twice.
     """
     plain = [channel.strip().lower() for channel in names]
-    missing = [lead for lead in LEADS if lead.lower() not in plain]
+    missing = [lead for lead in leads if lead.lower() not in plain]
     if missing:
         raise BadMedia(
             f"{name} has no lead {', '.join(missing)}: its {len(names)} channels are {', '.join(names)}. "
             "A 12-lead ECG is needed; pass `leads` if the channels have other names."
         )
-    for lead in LEADS:
+    for lead in leads:
         if plain.count(lead.lower()) > 1:
             raise BadMedia(f"{name} has lead {lead} {plain.count(lead.lower())} times. Correct the header.")
-    return [plain.index(lead.lower()) for lead in LEADS]
+    return [plain.index(lead.lower()) for lead in leads]
+
+
+def some_leads(signal: np.ndarray, leads: Sequence[str], fs: float, name: str) -> Ecg:
+    """Make a signal (samples, leads) in mV an ECG; limb leads that follow from I and II are computed, the others are zero.
+
+    Raises:
+        BadMedia: As of `twelve_leads`.
+    """
+    if tuple(leads) == LEADS:
+        return twelve_leads(signal, fs, name)
+    wide = np.zeros((len(signal), len(LEADS)))
+    wide[:, [LEADS.index(lead) for lead in leads]] = signal
+    return keep_leads(replace(twelve_leads(wide, fs, name), leads=tuple(leads)), leads)
 
 
 def twelve_leads(signal: ArrayLike, fs: float, name: str) -> Ecg:

@@ -40,14 +40,16 @@ class Ecg:
     """A 12-lead ECG.
 
     Attributes:
-        signal: Float32, (samples, 12), millivolts, leads in the order of `LEADS`.
+        signal: Float32, (samples, 12), millivolts, leads in the order of `LEADS`; zero in leads that are not there.
         fs: Sampling rate in Hz.
         facts: Facts, as for a clip.
+        leads: Leads that are there, in the order of `LEADS`.
     """
 
     signal: np.ndarray
     fs: float
     facts: Facts = field(default_factory=dict)
+    leads: tuple[str, ...] = LEADS
 
 
 @dataclass(frozen=True)

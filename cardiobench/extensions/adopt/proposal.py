@@ -20,7 +20,7 @@ from cardiobench.extensions.adopt.answers import ROLES, AdoptionRequest, column_
 from cardiobench.extensions.adopt.columns import MUCH_MISSING, NAMES, SEXES, profile
 from cardiobench.extensions.adopt.locate import PEEKED, locate
 from cardiobench.extensions.adopt.questions import Questions
-from cardiobench.extensions.adopt.recordings import check_recordings, check_unit, refuse_unreadable
+from cardiobench.extensions.adopt.recordings import check_recordings, check_unit, describe_leads, refuse_unreadable
 
 Progress = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
 
@@ -92,8 +92,7 @@ class _Adoption:
         advance = self.progress("recordings", len(index))
         with advance as step:
             checked = check_recordings(self.folder, list(index["id"]), self.files, self.records, settings, step)
-        if note := check_unit(checked, settings):
-            self.said.append(note)
+        self.said += filter(None, (check_unit(checked, settings), describe_leads(checked)))
         if note := refuse_unreadable(
             checked, sum(file is not None for file in self.files), allowed=self.answers.allow_unreadable
         ):

@@ -1,7 +1,8 @@
 """Every recording read once: whether it can be, its bytes, and whether its amplitudes fit the unit."""
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from cardiobench.core.errors import BadData, BadMedia, first_n
 from cardiobench.core.io import sha256_of_file
 from cardiobench.data.declared.dataset_file import DeclaredRecordings
 from cardiobench.data.declared.formats import read_declared_ecg
-from cardiobench.data.media import FrameSampling, read_clip
+from cardiobench.data.media import LEADS, FrameSampling, read_clip
 from cardiobench.data.media.channels import parse_unit
 from cardiobench.data.media.frame_folder import frame_files, read_frame_folder
 from cardiobench.data.media.signal import MILLIVOLTS, TooLarge
@@ -32,12 +33,14 @@ class Checked:
         unreadable: Id and reason of those.
         peaks: Peak in mV of each ECG that can be read, in any order; none of echo.
         rates: Distinct sampling rates in Hz, or frames per second where known.
+        leads: Leads of an ECG, those that are computed included -> number of recordings with these leads; empty for echo.
     """
 
     content: tuple[str, ...]
     unreadable: tuple[tuple[str, str], ...]
     peaks: np.ndarray
     rates: tuple[float, ...]
+    leads: Mapping[tuple[str, ...], int]
 
 
 def check_recordings(
@@ -59,13 +62,15 @@ def check_recordings(
         advance: Function called with the number of recordings that were read.
     """
     content, unreadable, peaks, rates = [], [], [], set()
+    lead_sets: Counter[tuple[str, ...]] = Counter()
     for name, file, record in zip(ids, files, records, strict=True):
         digest = ""
         if file is not None:
             path = safe_join(folder, file)
             try:
-                digest, peak, rate = _read(path, record, settings)
+                digest, peak, rate, leads = _read(path, record, settings)
                 rates.add(rate)
+                lead_sets.update([leads] if leads else [])
                 if peak is not None:
                     peaks.append(peak)
             except TooLarge as error:
@@ -75,7 +80,16 @@ def check_recordings(
                 unreadable.append((name, str(error)))
         content.append(digest)
         advance(1)
-    return Checked(tuple(content), tuple(unreadable), np.array(peaks), tuple(sorted(filter(None, rates))))
+    return Checked(tuple(content), tuple(unreadable), np.array(peaks), tuple(sorted(filter(None, rates))), lead_sets)
+
+
+def describe_leads(checked: Checked) -> str:
+    """Return a sentence on ECGs with fewer than twelve leads; empty where there are none."""
+    fewer = {leads: count for leads, count in checked.leads.items() if leads != LEADS}
+    sets = "; ".join(
+        f"{count} of {sum(checked.leads.values())} have only {', '.join(one)}" for one, count in fewer.items()
+    )
+    return f"{sets}: a model that needs others gets zeros for them" if sets else ""
 
 
 def refuse_unreadable(checked: Checked, total: int, *, allowed: bool) -> str:
@@ -130,17 +144,19 @@ def check_unit(checked: Checked, settings: DeclaredRecordings) -> str:
     )
 
 
-def _read(path: Path, record: str | None, settings: DeclaredRecordings) -> tuple[str, float | None, float | None]:
-    """Return digest, peak in mV and rate of a recording; raises `BadMedia`."""
+def _read(
+    path: Path, record: str | None, settings: DeclaredRecordings
+) -> tuple[str, float | None, float | None, tuple[str, ...]]:
+    """Return digest, peak in mV, rate and leads of a recording; raises `BadMedia`."""
     if settings.format in ("clip", "image"):
         if path.is_dir():
             read_frame_folder(path, ENDS)
             digest = hashlib.sha256("".join(map(sha256_of_file, frame_files(path))).encode()).hexdigest()
-            return digest, None, None
+            return digest, None, None, ()
         clip = read_clip(path, ENDS)
-        return sha256_of_file(path), None, clip.fps
+        return sha256_of_file(path), None, clip.fps, ()
     ecg = read_declared_ecg(path, record, settings)
     # Two headers around the same samples are the same recording, so it is the signal that is compared.
     digest = hashlib.sha256(ecg.signal.tobytes()).hexdigest()
     centred = ecg.signal - np.median(ecg.signal, axis=0)
-    return digest, float(np.quantile(np.abs(centred).max(axis=1), 0.999)), ecg.fs
+    return digest, float(np.quantile(np.abs(centred).max(axis=1), 0.999)), ecg.fs, ecg.leads

@@ -46,8 +46,9 @@ def score_best_classifiers(cells: Iterable[Cell], context: RunContext) -> None:
 
 def _load_or_score(size: str, cells: list[Cell], context: RunContext) -> tuple[ScoreResult, list[Path]]:
     first = cells[0]
+    variant = f"{size}.{BEST}{first.result_variant.removeprefix(first.variant)}"  # With the conditions of the run.
     key = sha256_of_json([component_version(score_best_classifiers), *(cell.key for cell in cells)])[:KEY_DIGITS]
-    path = result_path(first.folder, f"{first.protocol.name}.{size}.{BEST}", first.subject)
+    path = result_path(first.folder, f"{first.protocol.name}.{variant}", first.subject)
     cached = None if context.config.overwrite else load_cached_score(path, key)
     if cached is not None:
         return cached, []
@@ -67,7 +68,7 @@ def _load_or_score(size: str, cells: list[Cell], context: RunContext) -> tuple[S
     template = next(iter(results.values()))
     origin = first.context({"size": size, "records": template.options["records"], **details})
     information = refits_of(template.verdict, template.score.n_patients)  # Embeddings and folds are the same.
-    origin = replace(origin, variant=f"{size}.{BEST}", cost=template.cost)
+    origin = replace(origin, variant=variant, cost=template.cost)
     result = score(replace(predictions, information=information), references, origin)
     result = replace(result, stamp={**template.stamp, **result.stamp, **first.provenance(), "key": key})
     return save_scored(result, predictions.frame, path)

@@ -42,7 +42,7 @@ def all_cells(results: Sequence[ScoreResult], *, best: bool = False) -> pd.DataF
     """
     rows = {}
     for number, result in enumerate(results):
-        if result.protocol != "cross_validation" or result.generated:
+        if result.protocol != "cross_validation" or result.generated or result.input_condition:
             continue
         dataset, _, label = result.task.partition("/")
         options, score = result.options, result.score

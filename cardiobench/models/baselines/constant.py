@@ -19,6 +19,7 @@ class Constant:
 
     revision = "1"
     modalities = ("echo", "ecg")
+    leads = ()
     dim = 1
     pooling = "mean"
     sampling = FrameSampling(count=1)

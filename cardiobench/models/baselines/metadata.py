@@ -56,6 +56,7 @@ class Metadata:
 
     revision = "1"
     modalities = ("echo", "ecg")
+    leads = ()
     dim = DIM
     pooling = "mean"
     sampling = FrameSampling(count=1)

@@ -3,6 +3,7 @@
 Preprocessing: `pretrain.py` and `data/transforms.py` of the repository (commit ce8d436).
 """
 
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -14,7 +15,7 @@ from cardiobench.models.cards import ModelCard
 from cardiobench.models.ecg.encoder import SignalEncoder, TokenExtractor, described, loaded
 from cardiobench.models.files import ModelFiles
 from cardiobench.models.nets.ecg_jepa_weimann import SAMPLES, SIZES, EcgJepaWeimann
-from cardiobench.models.signal import standardise, windows
+from cardiobench.models.signal import EVERY, standardise, windows, zero_absent
 from cardiobench.models.weights import below, read_weights
 
 COMPONENT = "adapter ecg-jepa-weimann"
@@ -29,19 +30,23 @@ PTB_XL_MEAN = np.array([-2, -2, 0, 2, -1, -1, 0, -1, -2, -1, -1, -1]) / 1000
 PTB_XL_STD = np.array([191, 166, 173, 142, 149, 147, 235, 338, 335, 299, 294, 242]) / 1000
 
 
-def scaled(signal: np.ndarray, variant: str = "per_record") -> np.ndarray:
+def scaled(signal: np.ndarray, variant: str = "per_record", present: Sequence[int] | slice = EVERY) -> np.ndarray:
     """Standardise every lead of a signal (n, 12) and clip it at 5 standard deviations.
 
     Args:
         signal: Millivolts.
         variant: "ptb_xl": the fixed mean and deviation of PTB-XL, which keep what the height of the waves says; any
             other: those of the record itself, a flat lead becomes zero.
+        present: Columns of the leads that are there; the others become zero.
     """
     fixed = (signal - PTB_XL_MEAN) / PTB_XL_STD
-    return np.clip(fixed if variant == "ptb_xl" else standardise(signal), -LIMIT, LIMIT)
+    ready = fixed if variant == "ptb_xl" else standardise(signal)
+    return zero_absent(np.clip(ready, -LIMIT, LIMIT), present)
 
 
-def prepare(signal: np.ndarray, fs: float, variant: str = "per_record") -> np.ndarray:
+def prepare(
+    signal: np.ndarray, fs: float, variant: str = "per_record", present: Sequence[int] | slice = EVERY
+) -> np.ndarray:
     """Prepare a record as the network takes it.
 
     Args:
@@ -49,6 +54,7 @@ def prepare(signal: np.ndarray, fs: float, variant: str = "per_record") -> np.nd
         fs: Sampling rate in Hz.
         variant: "per_record" or "ptb_xl", see `scaled`; "high_pass" takes out what is slower than 0.5 Hz at the record's
             own rate (Butterworth of order 4, both ways), as was done with CODE-15 % and St Petersburg, then `per_record`.
+        present: Columns of the leads that are there.
 
     Returns:
         (P, 12, 5000); zeros follow a record that is shorter than 10 s.
@@ -56,7 +62,7 @@ def prepare(signal: np.ndarray, fs: float, variant: str = "per_record") -> np.nd
     if variant == "high_pass":
         signal = filtfilt(*butter(4, WANDER, "highpass", fs=fs), signal, axis=0)
     at_500 = signal if fs == FS else resample(signal, int(FS / fs * len(signal)), axis=0)
-    return windows(scaled(at_500, variant), SAMPLES).transpose(0, 2, 1)
+    return windows(scaled(at_500, variant, present), SAMPLES).transpose(0, 2, 1)
 
 
 def size_of(state: dict[str, torch.Tensor], what: str) -> str:
@@ -88,5 +94,6 @@ def load(card: ModelCard, source: ModelFiles, *, pooling: str, variant: str) -> 
     return SignalEncoder(
         **described(card, source, weights, pooling, variant),
         network=TokenExtractor(network, read),
-        prepare=partial(prepare, variant=variant),
+        prepare=(ready := partial(prepare, variant=variant)),
+        prepare_few=ready,
     )

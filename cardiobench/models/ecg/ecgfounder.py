@@ -6,6 +6,7 @@
   filters run both ways; second order and both ways are taken here.
 """
 
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -16,7 +17,7 @@ from cardiobench.models.ecg.ecgfounder_heads import EcgFounder
 from cardiobench.models.ecg.encoder import SignalEncoder, TokenExtractor, described, loaded
 from cardiobench.models.files import ModelFiles
 from cardiobench.models.nets.net1d import Net1D
-from cardiobench.models.signal import interpolate, windows
+from cardiobench.models.signal import EVERY, interpolate, windows, zero_absent
 from cardiobench.models.weights import read_weights
 
 COMPONENT = "adapter ecgfounder"
@@ -25,7 +26,9 @@ VERSION = 1
 FS = 500
 WINDOW = 10 * FS
 MAINS = 50.0  # Hz
-WEIGHTS = ("12_lead_ECGFounder.pth",)
+WEIGHTS = ("12_lead_ECGFounder.pth", "1_lead_ECGFounder.pth")
+FIRST = "first_conv.conv.weight"
+ONE_LEAD = "the weights are those for lead I alone, not those for 12 leads"
 
 
 def resampled(signal: np.ndarray, samples: int) -> np.ndarray:
@@ -49,46 +52,61 @@ def paper_filtered(signal: np.ndarray, fs: float = FS) -> np.ndarray:
     return filtfilt(*iirnotch(MAINS, 30, fs), out, axis=0)
 
 
-def standardised(signal: np.ndarray) -> np.ndarray:
-    """Standardise a signal (..., n, leads) with one mean and standard deviation over all of its values."""
-    over = (-2, -1)
-    centred = signal - signal.mean(axis=over, keepdims=True)
-    return centred / (signal.std(axis=over, keepdims=True) + 1e-8)
+def standardised(signal: np.ndarray, present: Sequence[int] | slice = EVERY) -> np.ndarray:
+    """Standardise a signal (..., n, leads) with one mean and standard deviation over all values of the leads that are there."""
+    over, there = (-2, -1), signal[..., present]
+    centred = signal - there.mean(axis=over, keepdims=True)
+    return zero_absent(centred / (there.std(axis=over, keepdims=True) + 1e-8), present)
 
 
 FILTERS = {"filtered": filtered, "zscore": lambda signal: signal, "paper": paper_filtered}
 
 
-def prepare(signal: np.ndarray, fs: float, variant: str = "filtered") -> np.ndarray:
+def prepare(
+    signal: np.ndarray, fs: float, variant: str = "filtered", present: Sequence[int] | slice = EVERY
+) -> np.ndarray:
     """Prepare a recording as input of the network.
 
     Args:
         signal: (n, 12), millivolts.
         fs: Sampling rate in Hz.
         variant: One of `FILTERS`.
+        present: Columns of the leads that are there.
 
     Returns:
         (P, 12, 5000): windows of 10 s, each standardised; zeros follow a shorter record.
     """
     clean = FILTERS[variant](resampled(signal, round(len(signal) * FS / fs)))
     if len(clean) < WINDOW:
-        return windows(standardised(clean), WINDOW).transpose(0, 2, 1)
-    return standardised(windows(clean, WINDOW)).transpose(0, 2, 1)
+        return windows(standardised(clean, present), WINDOW).transpose(0, 2, 1)
+    return standardised(windows(clean, WINDOW), present).transpose(0, 2, 1)
+
+
+def prepare_one(signal: np.ndarray, fs: float, variant: str = "filtered") -> np.ndarray:
+    """Prepare lead I of a recording as input of the network for one lead, as `prepare` does: (P, 1, 5000)."""
+    return prepare(signal[:, :1], fs, variant)
 
 
 def load(card: ModelCard, source: ModelFiles, *, pooling: str, variant: str) -> SignalEncoder:
-    """Load ECGFounder for 12 leads; with mean pooling its own labels predict AF and CD.
+    """Load ECGFounder for 12 leads, or for lead I if only those weights are given; with mean pooling it has its own labels.
 
     Raises:
         BadModel: no weights, weights that cannot be read safely, or that do not fit to the last key.
     """
     weights = source.weights(WEIGHTS)
-    network = loaded(Net1D, read_weights(weights), card.id)
+    state = read_weights(weights)
+    one = FIRST in state and state[FIRST].shape[1:2] == (1,)
+    network = loaded(partial(Net1D, leads=1) if one else Net1D, state, card.id)
     parts = {
         **described(card, source, weights, pooling, variant),
         "network": TokenExtractor(network, Net1D.tokens),
-        "prepare": partial(prepare, variant=variant),
+        "prepare": partial(prepare_one if one else prepare, variant=variant),
     }
+    if one:
+        parts |= {"leads": ("I",), "warnings": (ONE_LEAD,)}
+        parts["preprocessing"] = {**parts["preprocessing"], "leads": "I"}
+    else:
+        parts["prepare_few"] = parts["prepare"]
     if pooling != "mean":
         return SignalEncoder(**parts)
     return EcgFounder(**parts, head=network.dense)

@@ -31,6 +31,9 @@ class SignalEncoder:
     Attributes:
         network: Parts (N, ...) to tokens (N, T, dim).
         prepare: Signal (samples, 12) in millivolts and its rate in Hz to parts (P, ...), P >= 1.
+        prepare_few: The same of a signal without some of the network's leads, which are zero in it and `present` leaves out:
+            function of signal, rate and `present`, the columns of the leads that are there. It keeps absent leads from the scale
+            of the others, and leaves them zero. None where `prepare` does so.
         token_pooling: Pooling of a part's tokens into its vector, or `tokens` to keep them; see
             `cardiobench.models.pooling`.
         pooling: Pooling of the vectors of a record's parts into one.
@@ -45,6 +48,7 @@ class SignalEncoder:
     preprocessing: Mapping[str, Any]
     warnings: tuple[str, ...] = ()
     pooling: Literal["mean", "mean_l2"] = "mean"
+    prepare_few: Callable[..., np.ndarray] | None = None
     modalities: tuple[str, ...] = ("ecg",)
     sampling: FrameSampling | None = None
     no_text_reason: str = ""
@@ -67,7 +71,11 @@ class SignalEncoder:
                 f"an ECG of {len(signal)} samples at {recording.fs:g} Hz lasts {len(signal) / recording.fs:.2f} s; "
                 f"{self.name} needs {SHORTEST:g} s or more. Leave the record out."
             )
-        parts = self.prepare(signal.astype(np.float64), recording.fs)
+        if self.prepare_few is None or set(self.leads) <= set(recording.leads):
+            parts = self.prepare(signal.astype(np.float64), recording.fs)
+        else:
+            present = [column for column, lead in enumerate(LEADS) if lead in recording.leads]
+            parts = self.prepare_few(signal.astype(np.float64), recording.fs, present=present)
         return torch.from_numpy(np.ascontiguousarray(parts, dtype=np.float32))
 
     @torch.no_grad()

@@ -3,7 +3,7 @@
 Preprocessing: `utils.py` and `dataset.py` of the repository (commit affe1f9).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -18,7 +18,7 @@ from cardiobench.models.ecg.encoder import SignalEncoder, TokenExtractor, descri
 from cardiobench.models.files import ModelFiles
 from cardiobench.models.nets.hubert_ecg import SIZES, build, published_keys, tokens
 from cardiobench.models.safe_folder import plain
-from cardiobench.models.signal import windows
+from cardiobench.models.signal import EVERY, windows, zero_absent
 from cardiobench.models.weights import read_weights
 
 COMPONENT = "adapter hubert-ecg"
@@ -45,15 +45,15 @@ def filtered(signal: np.ndarray, fs: float) -> np.ndarray:
     return filtfilt(firwin(taps, BAND, pass_zero=False, fs=fs), [1.0], signal, axis=0)
 
 
-def scaled(signal: np.ndarray) -> np.ndarray:
-    """Scale every lead of a signal (n, leads) to [-1, 1]; a flat lead becomes -1."""
+def scaled(signal: np.ndarray, present: Sequence[int] | slice = EVERY) -> np.ndarray:
+    """Scale every lead of a signal (n, leads) to [-1, 1]; a flat lead becomes -1, one that is not there 0."""
     low, high = signal.min(axis=0), signal.max(axis=0)
-    return 2 * (signal - low) / (high - low + 1e-8) - 1
+    return zero_absent(2 * (signal - low) / (high - low + 1e-8) - 1, present)
 
 
-def preprocessed(signal: np.ndarray, fs: float) -> np.ndarray:
+def preprocessed(signal: np.ndarray, fs: float, present: Sequence[int] | slice = EVERY) -> np.ndarray:
     """Filter a signal (n, leads), Fourier-resample it to 500 Hz and scale every lead of the whole recording to [-1, 1]."""
-    return scaled(resample(filtered(signal, fs), int(len(signal) * FS / fs), axis=0))
+    return scaled(resample(filtered(signal, fs), int(len(signal) * FS / fs), axis=0), present)
 
 
 def flattened(window: np.ndarray) -> np.ndarray:
@@ -64,18 +64,21 @@ def flattened(window: np.ndarray) -> np.ndarray:
     return decimate(window.T.ravel(), 5)
 
 
-def prepare(signal: np.ndarray, fs: float, variant: str = "first") -> np.ndarray:
+def prepare(
+    signal: np.ndarray, fs: float, variant: str = "first", present: Sequence[int] | slice = EVERY
+) -> np.ndarray:
     """Prepare a recording as input of the network.
 
     Args:
         signal: (n, 12), millivolts.
         fs: Sampling rate in Hz.
         variant: "first": the first 5 s, as published; "mean": all windows of 5 s, whose vectors are averaged later.
+        present: Columns of the leads that are there.
 
     Returns:
         (P, 6000).
     """
-    pieces = windows(preprocessed(signal, fs), WINDOW)
+    pieces = windows(preprocessed(signal, fs, present), WINDOW)
     return np.stack([flattened(piece) for piece in (pieces[:1] if variant == "first" else pieces)])
 
 
@@ -114,7 +117,8 @@ def load(card: ModelCard, source: ModelFiles, *, pooling: str, variant: str) -> 
     return SignalEncoder(
         **described(card, source, weights, pooling, variant),
         network=TokenExtractor(network, tokens),
-        prepare=partial(prepare, variant=variant),
+        prepare=(ready := partial(prepare, variant=variant)),
+        prepare_few=ready,
     )
 
 

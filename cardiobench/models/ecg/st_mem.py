@@ -4,7 +4,8 @@ Preprocessing: `util/transforms.py` and `configs/downstream/st_mem.yaml` of vuno
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from copy import copy
+from dataclasses import dataclass
 from functools import partial
 from typing import Self
 
@@ -69,6 +70,16 @@ def prepare(signal: np.ndarray, fs: float, variant: str = "crops", leads: Sequen
     return np.stack([np.pad(crop, ((0, SAMPLES - len(crop)), (0, 0))) for crop in crops]).transpose(0, 2, 1)
 
 
+def prepare_few(
+    signal: np.ndarray, fs: float, variant: str = "crops", *, present: Sequence[int] = range(len(LEADS))
+) -> np.ndarray:
+    """Prepare a recording with zeros in place of leads that are not there, whose columns `present` leaves out: (P, 12, 2250)."""
+    some = prepare(signal, fs, variant, [LEADS[column] for column in present])
+    parts = np.zeros((len(some), len(LEADS), SAMPLES))
+    parts[:, present] = some
+    return parts
+
+
 @dataclass(eq=False, kw_only=True)
 class StMemEncoder(SignalEncoder):
     """The encoder, which can be made to take fewer leads."""
@@ -78,14 +89,12 @@ class StMemEncoder(SignalEncoder):
 
     def with_leads(self, leads: Sequence[str]) -> Self:
         """Return the encoder for these leads alone, each with the embedding of its name."""
-        places = [LEADS.index(lead) for lead in leads]
-        return replace(
-            self,
-            leads=tuple(leads),
-            network=TokenExtractor(self.network.network, partial(self.network.read, leads=places)),
-            prepare=partial(self.prepare, leads=leads),
-            preprocessing={**self.preprocessing, "leads": " ".join(leads)},
-        )
+        fewer, places = copy(self), [LEADS.index(lead) for lead in leads]
+        fewer.leads = tuple(leads)
+        fewer.network = TokenExtractor(self.network.network, partial(self.network.read, leads=places))
+        fewer.prepare = partial(self.prepare, leads=leads)
+        fewer.preprocessing = {**self.preprocessing, "leads": " ".join(leads)}
+        return fewer
 
 
 def load(card: ModelCard, source: ModelFiles, *, pooling: str, variant: str) -> StMemEncoder:
@@ -100,4 +109,5 @@ def load(card: ModelCard, source: ModelFiles, *, pooling: str, variant: str) -> 
         **described(card, source, weights, pooling, variant),
         network=TokenExtractor(network, StMem.representation if pooling == "mean" else StMem.tokens),
         prepare=partial(prepare, variant=variant),
+        prepare_few=partial(prepare_few, variant=variant),
     )

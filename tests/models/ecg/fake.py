@@ -91,6 +91,12 @@ def ecgfounder(folder: Path, change: Callable[[State], None] = lambda state: Non
     return folder
 
 
+def ecgfounder_one_lead(folder: Path) -> Path:
+    """`1_lead_ECGFounder.pth`: the same network with one input channel."""
+    torch.save({"state_dict": random_state(partial(net1d.Net1D, leads=1))}, folder / "1_lead_ECGFounder.pth")
+    return folder
+
+
 def ecg_fm(folder: Path, change: Callable[[State], None] = lambda state: None) -> Path:
     """`mimic_iv_ecg_physionet_pretrained.pt`: tensors under `model`, settings as omegaconf objects under `cfg`."""
     state = random_state(wav2vec2_cmsc.Wav2Vec2Cmsc)

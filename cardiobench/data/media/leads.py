@@ -1,0 +1,51 @@
+"""Fewer leads of an ECG: those that are kept, those that follow from I and II, and zeros in place of all others."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from cardiobench.core.errors import BadMedia
+from cardiobench.data.media.types import LEADS, Ecg
+
+COMPONENT = "leads"
+VERSION = 1
+
+LIMB = {"III": (-1.0, 1.0), "aVR": (-0.5, -0.5), "aVL": (1.0, -0.5), "aVF": (-0.5, 1.0)}
+"""Limb lead -> factors of I and II that give it: III = II - I (Einthoven), and the augmented leads (Goldberger)."""
+
+
+def computed(leads: Sequence[str]) -> tuple[str, ...]:
+    """Return the limb leads that follow from these leads: four where I and II are among them, else none."""
+    return tuple(LIMB) if {"I", "II"} <= set(leads) else ()
+
+
+def with_computed(leads: Sequence[str]) -> tuple[str, ...]:
+    """Return these leads and those that follow from them, in the order of `LEADS`."""
+    there = {*leads, *computed(leads)}
+    return tuple(lead for lead in LEADS if lead in there)
+
+
+def keep_leads(ecg: Ecg, leads: Sequence[str]) -> Ecg:
+    """Return an ECG of which only these leads are kept.
+
+    Limb leads that follow from I and II are computed from them, whether they were recorded or not; the others are zero.
+
+    Args:
+        ecg: Recording.
+        leads: Names of `LEADS`.
+
+    Raises:
+        BadMedia: The recording has no such lead.
+    """
+    if absent := [lead for lead in leads if lead not in ecg.leads]:
+        raise BadMedia(
+            f"the recording has the leads {', '.join(ecg.leads)}, and {', '.join(absent)} is asked for. Ask for leads that it has."
+        )
+    signal = np.zeros_like(ecg.signal)
+    kept = [LEADS.index(lead) for lead in leads if lead not in computed(leads)]
+    signal[:, kept] = ecg.signal[:, kept]
+    for lead in computed(leads):
+        first, second = LIMB[lead]
+        signal[:, LEADS.index(lead)] = first * signal[:, 0] + second * signal[:, 1]
+    return replace(ecg, signal=signal, leads=with_computed(leads))

@@ -1,0 +1,89 @@
+"""The condition `leads`: models get some of the twelve leads, in training and in test."""
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from cardiobench.core.config import RunConfig
+from cardiobench.core.errors import NotApplicable
+from cardiobench.data import catalog
+from cardiobench.data.media.leads import computed, keep_leads
+from cardiobench.data.spec import Task
+from cardiobench.extensions.leads.lead_set import LeadSet, is_lead_set, parse_leads
+from cardiobench.models.base import LoadedModel, leads_of
+from cardiobench.protocols.base import ProtocolOutput, TaskData
+
+if TYPE_CHECKING:
+    from cardiobench.runner.cell import Cell
+
+COMPONENT = "condition leads"
+VERSION = 1
+
+NATIVE, ZERO_FILLED = "native", "zero-filled"
+FACTS = ("leads", "leads_taken", "leads_computed", "leads_zero")
+"""Facts of a model under the condition, in its `preprocessing` and in the options of a result."""
+
+
+def check(config: RunConfig, value: str) -> None:
+    """Refuse a value that is no lead set; raises `BadConfig`."""
+    parse_leads(value)
+
+
+def applies(task: Task, value: str) -> bool:
+    """Return whether a task is one of ECGs."""
+    return catalog.modality(task) == "ecg" and is_lead_set(value)
+
+
+def model(model: LoadedModel, value: str) -> LoadedModel:
+    """Return a model that gets these leads alone: natively where it takes them, else with zeros in place of the others.
+
+    Raises:
+        NotApplicable: It takes none of these leads, or cannot be filled with zeros.
+    """
+    asked, encoder = parse_leads(value), model.encoder
+    taken = leads_of(encoder)
+    native = set(taken) <= set(asked.there)
+    if native and taken and asked.zeros:
+        raise NotApplicable(
+            f"{model.name} takes {', '.join(taken)} alone, and has no lead to fill with zeros. Leave +zero_filled out"
+        )
+    if taken and not set(taken) & set(asked.there):
+        raise NotApplicable(
+            f"{model.name} takes {', '.join(taken)}, and none of these is or follows from {', '.join(asked.leads)}"
+        )
+    if not (native or asked.zeros) and (with_leads := getattr(encoder, "with_leads", None)):
+        encoder, native = with_leads(asked.leads), True
+    return replace(
+        model,
+        encoder=encoder,
+        change=partial(keep_leads, leads=asked.leads),
+        preprocessing={**model.preprocessing, **facts(asked, native=native)},
+        code=(*model.code, keep_leads),
+        warnings=(*model.warnings, sentence(asked, native=native)),
+    )
+
+
+def facts(asked: LeadSet, *, native: bool) -> dict[str, Any]:
+    """Return the facts of a model under the condition; `leads` names those that it needs."""
+    zero = () if native else asked.absent
+    values = (" ".join(asked.leads), NATIVE if native else ZERO_FILLED, " ".join(computed(asked.leads)), " ".join(zero))
+    return {name: value for name, value in zip(FACTS, values, strict=True) if value}
+
+
+def sentence(asked: LeadSet, *, native: bool) -> str:
+    """Return a sentence on the leads, which every result carries."""
+    derived = computed(asked.leads)
+    parts = [
+        f"only {', '.join(asked.leads)} of the 12 leads, in training and test ({NATIVE if native else ZERO_FILLED})"
+    ]
+    if derived and not (native and not set(derived) & set(asked.leads)):
+        parts.append(f"{', '.join(derived)} are computed from I and II and are no new information")
+    if asked.absent and not native:
+        parts.append(f"{', '.join(asked.absent)} are zeros after the model's own normalisation")
+    return "; ".join(parts)
+
+
+def apply(cell: "Cell", data: TaskData, output: ProtocolOutput, value: str) -> ProtocolOutput:
+    """Return the answers as they are, with the facts of the leads beside the options of the protocol."""
+    stated = cell.model.preprocessing
+    return replace(output, details={**output.details, **{name: stated[name] for name in FACTS if name in stated}})

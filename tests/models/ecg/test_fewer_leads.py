@@ -1,0 +1,160 @@
+"""ECGs with fewer leads: limb leads from I and II, and what each model of the registry makes of leads that are not there."""
+
+import numpy as np
+import pytest
+import torch
+
+from cardiobench.core.errors import BadMedia, BadModel
+from cardiobench.data.media.leads import keep_leads, with_computed
+from cardiobench.data.media.types import LEADS, Ecg
+from cardiobench.models.base import leads_of
+from cardiobench.models.cards import card, list_models
+from cardiobench.models.custom import BaseEncoder, loaded
+from cardiobench.models.ecg import ecg_jepa_weimann, ecgfounder, hubert_ecg
+from cardiobench.models.ecg.encoder import SignalEncoder
+from cardiobench.models.ecg.signal_settings import SignalSettings
+from cardiobench.models.load import load_model
+from cardiobench.models.registry import NO_ADAPTER
+from tests.models.ecg import fake
+from tests.models.ecg.test_ecg_encoders import LARGE, load, record
+
+BARE = [
+    name
+    for name in list_models()
+    if "ecg" in (one := card(name)).modalities and not one.weights and one.adapter != NO_ADAPTER
+]
+QUICK = ("kweimann/ECG-JEPA", "cardiobench/ecg-morphology", "cardiobench/constant")
+"""Models that load in no time."""
+
+
+def models(names):
+    return [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for name in names]
+
+
+def test_limb_leads_follow_from_two():
+    ecg = record()
+    two = keep_leads(ecg, ("I", "II"))
+    first, second = ecg.signal[:, 0], ecg.signal[:, 1]
+    hand = [first, second, second - first, -(first + second) / 2, first - second / 2, second - first / 2]
+    np.testing.assert_allclose(two.signal[:, :6], np.stack(hand, axis=1), atol=1e-6)
+    assert two.leads == LEADS[:6] and not two.signal[:, 6:].any()
+    assert np.array_equal(keep_leads(ecg, LEADS[:6]).signal, two.signal), (
+        "they are computed where they were recorded too"
+    )
+
+
+def test_no_lead_follows_from_one():
+    ecg = record()
+    one = keep_leads(ecg, ("II", "V1"))
+    assert one.leads == ("II", "V1") and np.array_equal(one.signal[:, [1, 6]], ecg.signal[:, [1, 6]])
+    assert np.count_nonzero(one.signal.any(axis=0)) == 2
+    with pytest.raises(BadMedia, match="has the leads II, V1, and V5 is asked for"):
+        keep_leads(one, ("II", "V5"))
+    assert with_computed(("V1", "II", "I")) == (*LEADS[:6], "V1")
+
+
+def heard(encoder, ecg):
+    """Return the share of the numbers of the parts that are more than a trace."""
+    parts = encoder.transform(ecg)
+    assert torch.isfinite(parts).all()
+    return float((parts.abs() > 0.02 * parts.abs().max()).float().mean())
+
+
+def check_absent_leads(encoder):
+    """Assert that absent leads are zero in the parts, whatever the scale does, and that the others are there."""
+    everything = heard(encoder, record())
+    drift = Ecg(record().signal + np.linspace(-0.5, 0.5, 12, dtype=np.float32), 500.0)  # No lead has mean 0.
+    for kept in (("II",), ("I", "II"), ("I", "II", "V1", "V5")):
+        there = set(with_computed(kept)) & set(encoder.leads)
+        share = heard(encoder, keep_leads(drift, kept))
+        assert share <= 1.1 * len(there) / len(encoder.leads), kept
+        assert share > 0.2 * everything * len(there) / len(encoder.leads), kept
+
+
+@pytest.mark.parametrize("name", models(fake.FAKES))
+def test_absent_leads_stay_zero(tmp_path, name):
+    folder = fake.FAKES[name](tmp_path)
+    for variant in card(name).variants or ("",):
+        encoder = load(name, folder, variant=variant)
+        assert isinstance(encoder, SignalEncoder)
+        check_absent_leads(encoder)
+        if name in LARGE:
+            return  # Its variants choose windows alone.
+
+
+@pytest.mark.parametrize("scale", [1000.0, "standardise"])
+@pytest.mark.parametrize("layout", ["leads_first", "time_first"])
+def test_absent_leads_of_a_model_with_code_of_its_own_stay_zero(scale, layout):
+    settings = SignalSettings(fs=250, leads=("I", "II", "V1", "V5"), scale=scale, layout=layout)
+    check_absent_leads(
+        SignalEncoder(
+            name="toy",
+            revision="1",
+            network=torch.nn.Flatten(2),
+            prepare=settings,
+            token_pooling="mean",
+            preprocessing={},
+            leads=settings.leads,
+        )
+    )
+
+
+@pytest.mark.parametrize("name", models(BARE))
+def test_a_model_without_weights_takes_fewer_leads(name):
+    encoder = load_model(name).encoder
+    first, other = (keep_leads(record(seed=seed), ("I",)) for seed in (0, 1))
+    parts = [encoder.transform(one) for one in (first, other)]
+    vectors = [encoder.encode(one) for one in parts]
+    assert all(torch.isfinite(one).all() for one in vectors)
+    mixed = Ecg(np.where(np.arange(12) == 0, first.signal, 0), first.fs, leads=("I",))
+    assert torch.equal(encoder.encode(encoder.transform(mixed)), vectors[0])
+    assert torch.equal(vectors[0], vectors[1]) == (not leads_of(encoder)), "lead I is heard, where any lead is"
+
+
+def test_scales_see_the_leads_that_are_there():
+    signal = np.zeros((5000, 12))
+    wave = np.sin(np.arange(5000) / 20)
+    signal[:, 0] = wave
+    one = ecgfounder.prepare(signal, 500, "zscore", present=[0])[0]
+    np.testing.assert_allclose(one[0], (wave - wave.mean()) / wave.std(), atol=1e-6)
+    assert not one[1:].any() and ecgfounder.prepare(signal, 500, "zscore")[0, 1:].any()
+    fixed = ecg_jepa_weimann.prepare(signal, 500, "ptb_xl", present=[0])[0]
+    assert not fixed[1:].any() and ecg_jepa_weimann.prepare(signal, 500, "ptb_xl")[0, 1:].any()
+    scaled = hubert_ecg.preprocessed(signal, 500, present=[0])
+    assert not scaled[:, 1:].any() and np.allclose(hubert_ecg.preprocessed(signal, 500)[:, 1:], -1)
+
+
+@pytest.mark.slow
+def test_lead_i_has_weights_of_its_own(tmp_path):
+    encoder = load("PKUDigitalHealth/ECGFounder", fake.ecgfounder_one_lead(tmp_path))
+    assert encoder.leads == ("I",) and encoder.preprocessing["leads"] == "I"
+    assert "lead I alone" in encoder.warnings[0]
+    ecg = record()
+    parts = encoder.transform(ecg)
+    assert parts.shape == (1, 1, 5000)
+    assert torch.equal(parts, encoder.transform(keep_leads(ecg, ("I",))))
+
+
+class Limb(BaseEncoder):
+    """A model of lead II alone."""
+
+    name = "toy/limb"
+    leads = ("II",)
+
+    def transform(self, recording: Ecg) -> torch.Tensor:
+        """Return lead II."""
+        return torch.from_numpy(recording.signal[:1000, 1].copy())[None]
+
+    def encode(self, parts: torch.Tensor) -> torch.Tensor:
+        """Return the parts."""
+        return parts
+
+
+def test_leads_of_a_model_of_ones_own_are_known_ones():
+    assert leads_of(loaded(Limb(), "given", "fp32", torch.device("cpu")).encoder) == ("II",)
+
+    class Unknown(Limb):
+        leads = ("V7",)
+
+    with pytest.raises(BadModel, match=r"has leads \('V7',\). Give a tuple of: I, II"):
+        loaded(Unknown(), "given", "fp32", torch.device("cpu"))
