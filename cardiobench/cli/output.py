@@ -119,6 +119,8 @@ def print_dry_run(plan: "DryRun", console: Console) -> None:
         for row in plan.rows
     ]
     console.table("what the run would do", DRY_RUN_COLUMNS, rows)
+    for line in plan.prices:
+        console.print(line)
     for problem in plan.problems:
         console.print(f"! {problem}")
     console.print(

@@ -140,6 +140,16 @@ class AnalysisProtocol(BaseProtocol):
         """Return the disturbances under which test recordings of these tasks are encoded; by default none."""
         return ()
 
+    def price(self, analysis: Analysis, encoder: Encoder, seconds: Mapping[str, float]) -> list[str]:
+        """Return lines about the work that are printed before it starts; by default none.
+
+        Args:
+            analysis: Recordings, of which only references are read.
+            encoder: Model.
+            seconds: Label of a protocol -> seconds that its result of the same model and task took, where there is one.
+        """
+        return []
+
     @abstractmethod
     def analyze(self, analysis: Analysis, encoder: Encoder) -> AnalysisOutput:
         """Analyze one model's embeddings of one subject.

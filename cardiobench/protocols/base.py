@@ -2,10 +2,10 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -17,9 +17,6 @@ from cardiobench.embeddings.store import Embeddings
 from cardiobench.models.base import Encoder
 from cardiobench.protocols.options import validated
 from cardiobench.tasks.labels import label_values
-
-if TYPE_CHECKING:
-    from cardiobench.tasks.frames import DenseScorer
 
 
 @dataclass(frozen=True)
@@ -63,6 +60,14 @@ class TaskData:
     def patient_codes(self) -> np.ndarray:
         """Code of each row's patient, in the order of the patients' ids, (n,)."""
         return pd.factorize(self.rows["patient_id"], sort=True)[0]
+
+    def with_splits(self, split: np.ndarray) -> "TaskData":
+        """Return the same recordings in other splits (n,); features and labels that were computed are kept."""
+        made = replace(self, rows=self.rows.assign(split=split))
+        vars(made).update(
+            {name: vars(self)[name] for name in ("features", "labels", "patient_codes") if name in vars(self)}
+        )
+        return made
 
     def indices(self, *splits: str) -> np.ndarray:
         """Return the positions of the rows of these splits."""
@@ -117,23 +122,6 @@ class ProtocolOutput:
     folds: np.ndarray | None = None
     cut: np.ndarray | None = None
     warnings: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class FrameOutput:
-    """Predictions of labelled frames, measured one by one as they are made, since the masks of all of them fill the memory.
-
-    Attributes:
-        scorer: Measured predictions of the labelled test frames.
-        floors: Name -> the same of answers that need no model and of the best possible ones; `best_uninformed` is the floor.
-        answers: Predictions in the order of the scorer's rows: masks as PNG, or x and y of each point in turn.
-        details: Choices made during fitting; stamped into the result.
-    """
-
-    scorer: "DenseScorer"
-    floors: "Mapping[str, DenseScorer]"
-    answers: Sequence[bytes | list[float]]
-    details: Mapping[str, Any] = field(default_factory=dict)
 
 
 class BaseProtocol(ABC):
@@ -191,6 +179,19 @@ class BaseProtocol(ABC):
         """
         return ()
 
+    def takes(self, trained_by: str, tasks: Sequence[Task]) -> bool:
+        """Return whether the protocol is run with a model.
+
+        Args:
+            trained_by: Protocol that trains the model's network; empty for a model that is trained already.
+            tasks: Tasks of the run.
+        """
+        return trained_by == self.name if trained_by else not self.own_models(tasks, ())
+
+    def uses(self) -> tuple["BaseProtocol", ...]:
+        """Return the protocols whose answers this one takes, by default none; their versions are part of its keys."""
+        return ()
+
     def get_params(self) -> dict[str, Any]:
         """Return all options with their values, as stamped into results."""
         return asdict(self)  # type: ignore[call-overload]  # subclasses are dataclasses
@@ -203,25 +204,6 @@ class BaseProtocol(ABC):
         """Refuse a task before anything is read; `NotApplicable` says why. By default other forms of answer than `forms`."""
         if task.rules.answer not in self.forms:
             raise NotApplicable(f"{task.name} asks for {task.rules.wanted(task)}, and {self.name} answers {self.gives}")
-
-
-class FrameProtocol(BaseProtocol):
-    """A protocol that answers the labelled frames of a task. An extension plans its cells (`Extension.plans`)."""
-
-    forms = ("frames",)
-    gives = "with masks and landmarks of single frames"
-
-    @abstractmethod
-    def predict(self, plan: Any, variant: str) -> FrameOutput:
-        """Predict the labelled test frames.
-
-        Args:
-            plan: Plan of the cell, as the extension made it.
-            variant: Named way to predict; "" where there is one only.
-
-        Raises:
-            NotApplicable: The model cannot take part.
-        """
 
 
 @dataclass(frozen=True)
@@ -244,9 +226,11 @@ class PredictionProtocol(BaseProtocol):
 
     Attributes:
         runs_in_parallel: Each variant is so much work that its cells are announced, with their time, and sent to workers in any run.
+        learns: Whether it learns from the training patients, so that fewer of them are worth a score of their own.
     """
 
     runs_in_parallel: ClassVar[bool] = False
+    learns: ClassVar[bool] = False
 
     def variants(self, task: Task) -> tuple[str, ...]:
         """Return the named ways to predict a task, one result each; `("",)` where there is one only."""

@@ -57,6 +57,7 @@ class NearestNeighbours(PredictionProtocol):
     profile: Literal["default"] = "default"
 
     name = "knn"
+    learns = True
     from_embeddings = True
     headline_rank = 5
 

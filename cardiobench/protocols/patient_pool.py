@@ -1,5 +1,7 @@
 """Random subsets of the training patients."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from cardiobench.protocols.base import TaskData
@@ -40,3 +42,49 @@ class PatientPool:
                 for rows, patients in zip(self._of_class, drawn, strict=True)
             ]
         )
+
+
+def nested_subsets(
+    data: TaskData, rows: np.ndarray, shares: Sequence[float], rng: np.random.Generator
+) -> list[np.ndarray]:
+    """Draw random subsets of the patients, each within the next, and return all of their rows.
+
+    Patients of each class are drawn in proportion; one of several classes counts as one of the rarest. Those of a regression or
+    a multilabel task are drawn alike.
+
+    Args:
+        data: Recordings of the task.
+        rows: Rows whose patients are drawn from.
+        shares: Shares of the patients, above 0 and at most 1.
+        rng: Generator.
+    """
+    codes, patient_of_row = np.unique(data.patient_codes[rows], return_inverse=True)
+    strata = np.zeros(len(codes), dtype=np.int64)
+    if data.task.rules.answer == "class":
+        labels = data.labels[rows]
+        rarity = np.argsort(np.argsort(-np.bincount(labels), kind="stable"))
+        np.maximum.at(strata, patient_of_row, rarity[labels])
+    place = np.empty(len(codes))
+    for stratum in np.unique(strata):
+        members = np.flatnonzero(strata == stratum)
+        place[rng.permutation(members)] = (np.arange(len(members)) + 0.5) / len(members)
+    return [rows[(place <= share)[patient_of_row]] for share in shares]
+
+
+def two_of_each(data: TaskData, rows: np.ndarray, among: np.ndarray) -> bool:
+    """Return whether some rows hold two patients of each class that has two among other rows; of a regression two patients.
+
+    Of a multilabel task there is a class that two patients have and two have not.
+    """
+    codes, labels = data.patient_codes, data.labels
+
+    def patients(chosen: np.ndarray) -> int:
+        return len(np.unique(codes[chosen]))
+
+    if data.task.rules.answer == "labels":
+        columns = labels[rows].T
+        return any(min(patients(rows[column == value]) for value in (0, 1)) >= 2 for column in columns)
+    if not data.task.classes:
+        return patients(rows) >= 2
+    wanted = [code for code in np.unique(labels[among]) if patients(among[labels[among] == code]) >= 2]
+    return all(patients(rows[labels[rows] == code]) >= 2 for code in wanted)

@@ -67,6 +67,7 @@ class LinearProbe(PredictionProtocol):
     profile: Literal["default"] = "default"
 
     name = "probe"
+    learns = True
     from_embeddings = True
     headline_rank = 1
 

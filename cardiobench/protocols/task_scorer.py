@@ -1,7 +1,7 @@
 """The primary metric of a task for predictions that an analysis makes many times: value, resamples and floor."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -101,9 +101,16 @@ class RecordingsScorer:
         self._patients = answered["patient_id"].to_numpy()
         self._truth = label_values(answered["y_true"], data.task)
 
-    def score_all(self, values: Sequence[np.ndarray]) -> list[ScoreDraws]:
-        """Score several predictions, as in `ProtocolOutput`; patients are drawn once for all of them."""
-        samples = [self._sample(one) for one in values]
+    def score_all(
+        self, values: Sequence[np.ndarray], cuts: Sequence[np.ndarray | None] | None = None
+    ) -> list[ScoreDraws]:
+        """Score several predictions, as in `ProtocolOutput`; patients are drawn once for all of them.
+
+        Args:
+            values: Numbers or probabilities of each prediction.
+            cuts: Weights of the classes of each prediction, (classes,); None for no weights.
+        """
+        samples = [self._sample(one, cut) for one, cut in zip(values, cuts or [None] * len(values), strict=True)]
         metric, key, classes = self._scorer.metric, self._scorer.key, len(self._task.classes)
         if not (classes and metric.of_counts(key)):
             return [ScoreDraws(metric.value(sample)[key], self._drawn(sample), self._patients) for sample in samples]
@@ -138,10 +145,11 @@ class RecordingsScorer:
             found = paired_difference(metric, key, first, second, clusters, classes, scorer.resamples, scorer.seed)
         return Estimate(float(value), found.low, found.high, len(first), clusters.count, FEW if few else "")
 
-    def _sample(self, values: np.ndarray) -> ScoringInput:
+    def _sample(self, values: np.ndarray, cut: np.ndarray | None = None) -> ScoringInput:
         """Return the scored rows with their answers."""
-        means = self._units.mean(values)[self._rows].astype(np.float64)
-        return self._task.rules.scoring_input(self._truth, means)
+        means, rules = self._units.mean(values)[self._rows].astype(np.float64), self._task.rules
+        sample = rules.scoring_input(self._truth, means)
+        return sample if cut is None else replace(sample, y_pred=rules.scoring_input(self._truth, means * cut).y_pred)
 
     def _drawn(self, sample: ScoringInput) -> np.ndarray:
         """Return the score in every resample of the patients, (B,)."""

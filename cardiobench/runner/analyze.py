@@ -59,6 +59,8 @@ def analyze_model(
         cells.append(AnalysisCell(model, protocol, context.config, subject, members, plans, perturbed, lost))
     done: list[AnalysisCell] = []
     if context.accelerator.is_main_process:
+        for line in prices(cells, context.summary.results):
+            context.console.print(line)
         outcomes = compute_apart(cells, run_analysis, context, f"analyses of {model.name}")
         for n, cell in enumerate(cells):
             if record := settle(cell, outcomes.get(n), run_analysis, context):
@@ -67,6 +69,23 @@ def analyze_model(
                     context.summary.add(ScoreResult.load(one.path), earlier=context.summary.is_earlier(record))
     context.accelerator.wait_for_everyone()
     return done
+
+
+def prices(cells: Iterable[AnalysisCell], results: Sequence[ScoreResult]) -> list[str]:
+    """Return lines about the work of analyses that are still to be made.
+
+    Args:
+        cells: Analyses.
+        results: Results that are there, by whose time the work is estimated.
+    """
+    lines: list[str] = []
+    for cell in cells:
+        own = [one for one in results if one.task == cell.subject and one.model["name"] == cell.model.name]
+        seconds = {one.label: float(one.stamp["seconds"]) for one in own}
+        said = cell.protocol.price(open_analysis(cell), cell.model.encoder, seconds)
+        if said and (cell.config.overwrite or not cell.load_cached()):
+            lines += said
+    return lines
 
 
 def plan_subjects(
@@ -187,7 +206,8 @@ def open_analysis(cell: AnalysisCell) -> Analysis:
         rows = rows if perturbation is None else perturbation.rows(rows)
         rows = rows[~rows["id"].isin(cell.unreadable.get(task.dataset, frozenset()))].reset_index(drop=True)
         embeddings = plan.store.load(rows["id"], rows["fingerprint"])
-        return TaskData(task, rows, embeddings, cell.model.pooling, cell.config.prompts, cell.model.several_vectors)
+        model, work = cell.model, cell.work if cell.protocol.keeps_training else None
+        return TaskData(task, rows, embeddings, model.pooling, cell.config.prompts, model.several_vectors, work)
 
     return Analysis(
         cell.subject,

@@ -24,7 +24,8 @@ from cardiobench.embeddings.store import EmbeddingStore
 from cardiobench.metrics.load import formula_version
 from cardiobench.models.base import LoadedModel
 from cardiobench.protocols.analysis import AnalysisProtocol, Perturbation
-from cardiobench.protocols.base import BaseProtocol, FrameProtocol, PredictionProtocol
+from cardiobench.protocols.base import BaseProtocol, PredictionProtocol
+from cardiobench.protocols.frame import FrameProtocol
 from cardiobench.results.analysis_result import AnalysisResult
 from cardiobench.results.context import ResultContext
 from cardiobench.results.paths import folder_name, result_path
@@ -138,6 +139,11 @@ class BaseCell(ABC, Generic[Result]):
             "limit": self.config.limit,
             "seed": self.config.seed,
             "resamples": self.config.resamples,
+            **(
+                {"uses": {one.name: component_version(type(one)) for one in uses}}
+                if (uses := self.protocol.uses())
+                else {}
+            ),
             **self.inputs(),
         }
 

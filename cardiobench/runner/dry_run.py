@@ -21,7 +21,9 @@ from cardiobench.models.base import LoadedModel
 from cardiobench.models.device import name_of
 from cardiobench.protocols.analysis import AnalysisProtocol
 from cardiobench.protocols.base import BaseProtocol, PredictionProtocol
-from cardiobench.runner.analyze import plan_subjects
+from cardiobench.results.score_result import ScoreResult
+from cardiobench.runner.analyze import plan_subjects, prices
+from cardiobench.runner.cell import AnalysisCell
 from cardiobench.runner.context import RunContext, RunSummary
 from cardiobench.runner.encode import EncodeInput, dataset_inputs
 from cardiobench.runner.evaluate import make_cells
@@ -42,12 +44,14 @@ class DryRun:
         rows: Estimates per model and dataset: recordings to encode (labelled frames and perturbed recordings count as
             such) with seconds and bytes, cells of predictions, and how many of them are cached.
         free_bytes: Free bytes on the disk of the embeddings.
+        prices: Lines about the work of analyses.
         absent: Dataset -> why its data is not here.
         problems: Reasons why the run would be incomplete.
     """
 
     rows: list[dict[str, Any]] = field(default_factory=list)
     free_bytes: int = 0
+    prices: list[str] = field(default_factory=list)
     absent: dict[str, str] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
 
@@ -75,11 +79,13 @@ def dry_run(config: RunConfig, console: Console) -> DryRun:
         predicting = [protocol for protocol in protocols if isinstance(protocol, PredictionProtocol)]
         plans = plan_model(model, request.tasks, datasets, names, context)
         rows: dict[str, dict[str, Any]] = {}
+        known: list[ScoreResult] = []
         for name, dataset in plans.items():
             cells = make_cells(model, dataset, predicting, frozenset(), context)
-            cached = sum(cell.load_cached() is not None for cell in cells)
+            cached = [result for cell in cells if (result := cell.load_cached())]
             work = {"to_encode": 0, "seconds": 0.0, "bytes": 0}
-            rows[name] = {"model": model.name, "dataset": name, **work, "cells": len(cells), "cached": cached}
+            rows[name] = {"model": model.name, "dataset": name, **work, "cells": len(cells), "cached": len(cached)}
+            known += cached
         given_vectors = isinstance(model.encoder, GivenEmbeddings)
         inputs = () if given_vectors else model_inputs(model, request.tasks, datasets, protocols, plans, context)
         for name, one in inputs:
@@ -88,6 +94,7 @@ def dry_run(config: RunConfig, console: Console) -> DryRun:
             ).items():
                 rows[name][key] += value
         plan.rows += rows.values()
+        plan.prices += prices(analysis_cells(model, protocols, plans, context), known)
     plan.problems += [f"{name}: {reason}" for name, _, _, reason in context.summary.failures]
     needed = sum(row["bytes"] for row in plan.rows)
     if needed > plan.free_bytes:
@@ -96,6 +103,20 @@ def dry_run(config: RunConfig, console: Console) -> DryRun:
             "Choose another folder with --cache-dir."
         )
     return plan
+
+
+def analysis_cells(
+    model: LoadedModel, protocols: Sequence[BaseProtocol], plans: Mapping[str, DatasetPlan], context: RunContext
+) -> list[AnalysisCell]:
+    """Return the analyses of a model that disturb no recording, as if all recordings could be read."""
+    analyzing = [one for one in protocols if isinstance(one, AnalysisProtocol)]
+    return [
+        AnalysisCell(
+            model, protocol, context.config, subject, members, plans, {}, {one.dataset: frozenset() for one in members}
+        )
+        for protocol, subject, members, changed in plan_subjects(model, analyzing, plans, context)
+        if not changed
+    ]
 
 
 def model_inputs(

@@ -8,7 +8,7 @@ import pandas as pd
 from cardiobench.core.libraries import as_text, library_warnings, merged
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.spec import Task
-from cardiobench.protocols.base import FrameOutput
+from cardiobench.protocols.frame import FrameOutput
 from cardiobench.runner.answered import Answered
 from cardiobench.runner.cell import FrameCell
 from cardiobench.runner.references import expected_units, limited_references

@@ -39,7 +39,7 @@ def protocols_of(
     """
     trained_by = getattr(model.encoder, "trained_by", "")
     own = [one.name for one in protocols if one.own_models(tasks, ())]
-    left = [one for one in protocols if (one.name == trained_by if trained_by else one.name not in own)]
+    left = [one for one in protocols if one.takes(trained_by, tasks)]
     if not left:
         reason = (
             f"its network has no weights yet: the protocol {trained_by} trains it. Give --protocols {trained_by}"

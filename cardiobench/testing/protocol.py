@@ -14,13 +14,13 @@ from cardiobench.protocols import protocol as build
 from cardiobench.protocols.analysis import AnalysisProtocol
 from cardiobench.protocols.base import (
     BaseProtocol,
-    FrameProtocol,
     HeldOut,
     PredictionProtocol,
     ProtocolOutput,
     TaskData,
 )
 from cardiobench.protocols.cut import cut_by_validation
+from cardiobench.protocols.frame import FrameProtocol
 from cardiobench.protocols.options import validated
 from cardiobench.tasks.labels import label_set, split_labels
 from cardiobench.testing.require import require

@@ -125,6 +125,7 @@ ON_SAMPLE = {"tasks": ("ptb_xl_sample/cd",)}
 ATTENTION = {"attention_probe": {"epochs": 3, "seeds": 2}}
 STUDY = {"study": {"epochs": 3, "seeds": 2}}
 SCRATCH = {"protocols": ("scratch",), "options": {"scratch": {"network": "small", "epochs": 1, "seeds": 2}}}
+CURVE = {"protocols": ("learning_curve",), "options": {"learning_curve": {"learners": ["probe"], "draws": 2}}}
 CROSS = {"options": {"cross_validation": {"sizes": "XS", "classifiers": ("logistic", "tree")}}}
 DENSE = {"protocols": ("dense",), "options": {"dense": {"penalties": [0.01, 1.0]}}}
 MISSING = {"protocols": ("knn",), "allow_missing": True}
@@ -153,6 +154,7 @@ RUNS: dict[str, Run | Scoring] = {
     "text_analyses": Run(ECHO, {"tasks": ("phantom_echo/ef",), "protocols": TEXT, "limit": 8}),
     "stress": Run(ECHO, {"tasks": ("phantom_echo/ef",), "protocols": ("stress",), "limit": 8, "options": {"stress": {"patients": 2}}}),
     "few_shot": Run(ECG, {**ON_SAMPLE, "protocols": ("few_shot",)}),
+    "learning_curve": Run(ECG, {**ON_SAMPLE, **CURVE}, slow=True),
     "representation": Run(ECG, {**ON_SAMPLE, "protocols": ("representation",)}, slow=True),
     "across": Run(ECG, {"tasks": ("georgia/cd", "code15/cd"), "protocols": ACROSS}, {"georgia": 60, "code15": 60}, slow=True),
     "own_views": Run(ECHO, {"tasks": ("tmed2/as", "tmed2/view"), "protocols": ("knn",), "conditions": ("own_views",)}, {"tmed2": 12}, slow=True, extension="own_views"),

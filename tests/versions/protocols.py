@@ -43,6 +43,7 @@ SMALL = {
     },
     "scratch": {"network": "small", "epochs": 1, "seeds": 1},
     "study": {"epochs": 3, "seeds": 2},
+    "learning_curve": {"learners": ("probe",), "shares": (0.3, 1.0), "draws": 2},
     "confound": {"folds": 3, "inner": 2, "most": 60},
 }
 ENCODERS = {"scratch": lambda: load_model("cardiobench/scratch-small").encoder}
@@ -149,8 +150,10 @@ def case(name: str) -> Case:
         finally:
             torch.set_num_threads(threads)
 
-    scored = ("scoring",) if isinstance(protocol(name), AnalysisProtocol) else ()  # Its intervals are those of scoring.
-    return Case(make, (f"protocol {name}", *scored), slow=name in SLOW)
+    made = protocol(name, **SMALL.get(name, {}))
+    scored = ("scoring",) if isinstance(made, AnalysisProtocol) else ()  # Its intervals are those of scoring.
+    used = (f"protocol {one.name}" for one in made.uses())
+    return Case(make, (f"protocol {name}", *used, *scored), slow=name in SLOW)
 
 
 def disturbed(name: str) -> Case:

@@ -38,6 +38,7 @@ class AttentionProbe(AttentionRecipe, EnsembleProtocol):
     """
 
     name = "attention_probe"
+    learns = True
 
     @classmethod
     def settings(cls, config: RunConfig) -> dict[str, Any]:

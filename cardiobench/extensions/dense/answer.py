@@ -15,7 +15,7 @@ from cardiobench.extensions.dense.oracle import GridOracle
 from cardiobench.extensions.dense.readouts import FittedReadOut, MeanMask
 from cardiobench.extensions.dense.tokens import FramePlan
 from cardiobench.extensions.dense.variants import DenseVariant
-from cardiobench.protocols.base import FrameOutput
+from cardiobench.protocols.frame import FrameOutput
 from cardiobench.tasks.frames import DenseScorer
 
 Fit = Callable[[DenseData, DenseVariant], FittedReadOut]

@@ -12,7 +12,7 @@ from cardiobench.data.spec import Task
 from cardiobench.extensions.dense.data import DenseData, first_by_hash
 from cardiobench.extensions.dense.variants import USUAL, DenseVariant, Further
 from cardiobench.metrics.load import load_formula
-from cardiobench.protocols.base import FrameOutput, FrameProtocol
+from cardiobench.protocols.frame import FrameOutput, FrameProtocol
 from cardiobench.protocols.options import Penalty
 from cardiobench.tasks.dense_label import DenseLabel
 

@@ -55,6 +55,7 @@ class Scratch(EnsembleProtocol):
     device: Literal["auto", "cpu", "cuda"] = "auto"
 
     name = "scratch"
+    learns = True
     keeps_training = True
     reference = "training from scratch on these patients"
 
@@ -105,7 +106,8 @@ class Scratch(EnsembleProtocol):
         """
         network, details = prepared.train(self.seed + member)
         test, validation = (prepared.data.indices(split) for split in ("test", "validation"))
-        return prepared.predict(network, test), prepared.predict(network, validation), details
+        held_out = prepared.predict(network, validation) if len(validation) else np.empty(0)
+        return prepared.predict(network, test), held_out, details
 
     def combine(self, data: TaskData, answers: Sequence[Answers]) -> ProtocolOutput:
         """Return the mean of the answers; those of each training are its repeats."""

@@ -1,0 +1,9 @@
+"""Labels saved: learning curves over the training patients, and how many of them models need for the same score."""
+
+from cardiobench.core.extensions import Extension
+
+EXTENSION = Extension(
+    protocols={"learning_curve": "cardiobench.extensions.labels_saved.protocol:LearningCurve"},
+    figures={"learning_curve": "cardiobench.extensions.labels_saved.figures"},
+    tables={"labels_saved": "cardiobench.extensions.labels_saved.write:write_labels_saved"},
+)

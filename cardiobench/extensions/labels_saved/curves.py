@@ -1,0 +1,87 @@
+"""Learning curves read from records, and the patients that their learners save."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from cardiobench.extensions.labels_saved.savings import Curve, Saving, saving
+from cardiobench.results.analysis_result import AnalysisResult
+
+
+@dataclass(frozen=True)
+class CurveSet:
+    """Learning curves of one task.
+
+    Attributes:
+        task: Task.
+        tables: Name of each curve -> its rows of the record's table `curve`.
+        curves: Curves of two points or more that share patients and draws with the first one, in the order of the records.
+        unpaired: Names of other curves.
+    """
+
+    task: str
+    tables: dict[str, pd.DataFrame]
+    curves: tuple[Curve, ...]
+    unpaired: tuple[str, ...]
+
+    @property
+    def reference(self) -> Curve:
+        """Curve with which the others are compared: that of a reference such as training from scratch, else the lowest at its end."""
+        of_reference = [one for one in self.curves if one.reference]
+        lowest = min(self.curves, key=lambda one: one.scores[-1] * (1 if one.higher_is_better else -1))
+        return of_reference[0] if of_reference else lowest
+
+    def savings(self) -> Iterator[Saving]:
+        """Yield the saving of each curve compared with the reference."""
+        yield from (saving(one, self.reference) for one in self.curves if one is not self.reference)
+
+
+def curves_of(records: Sequence[AnalysisResult]) -> CurveSet:
+    """Return the curves of the records of one task."""
+    tables, found = {}, []
+    for record in records:
+        for learner, rows in record.tables["curve"].groupby("learner", sort=False):
+            name = f"{record.models[0]['name']}, {learner}"
+            tables[name] = rows
+            found.append(_curve(name, str(learner), rows, record))
+    several = [one for one in found if len(one.patients) > 1]
+    curves = tuple(one for one in several if one.paired_by == several[0].paired_by)
+    return CurveSet(
+        records[0].subject, tables, curves, tuple(one.name for one in found if not any(one is kept for kept in curves))
+    )
+
+
+def savings_table(curves: CurveSet) -> pd.DataFrame:
+    """Return a row for each pair of curves: patients that one needs for the score of the other with all, and the factor."""
+    pairs = [saving(one, other) for one in curves.curves for other in curves.curves if one is not other]
+    return pd.DataFrame([
+        {
+            "learner": one.name,
+            "compared_with": one.other,
+            "patients_needed": one.text,
+            "times_fewer": one.factor_text,
+            "factor": one.factor,
+            "low": one.low,
+            "high": one.high,
+            "all_patients": one.all,
+        }
+        for one in pairs
+    ])  # fmt: skip
+
+
+def _curve(name: str, learner: str, rows: pd.DataFrame, record: AnalysisResult) -> Curve:
+    patients = rows["patients"].to_numpy()
+    first = rows.iloc[0]
+    columns = [f"{learner} at {count}" for count in patients]
+    return Curve(
+        name,
+        patients,
+        rows["score"].to_numpy(dtype=np.float64),
+        record.tables["resamples"][columns].to_numpy(dtype=np.float64),
+        higher_is_better=first["better"] == "higher",
+        test_patients=int(first["test_patients"]),
+        reference=first["reference"] if isinstance(first["reference"], str) else "",
+        paired_by=str(record.options.get("paired_by", "")),
+    )

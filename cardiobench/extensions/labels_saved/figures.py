@@ -1,0 +1,49 @@
+"""Score against the number of patients learned from, of all models and protocols side by side."""
+
+from collections.abc import Sequence
+
+from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
+
+from cardiobench.extensions.labels_saved.curves import curves_of
+from cardiobench.report.plots.style import DASHES, FLOOR_LINE, LINES, shorten, subplots
+from cardiobench.results.analysis_result import AnalysisResult
+
+LONGEST = 44  # Characters of a curve's name.
+
+
+def draw(record: AnalysisResult) -> dict[str, Figure]:
+    """Draw the curves of one model."""
+    return draw_side_by_side([record])
+
+
+def draw_side_by_side(records: Sequence[AnalysisResult]) -> dict[str, Figure]:
+    """Draw the curves of all models with their 95 % bands; the legend says how many patients each needs for the reference's score."""
+    curves = curves_of(records)
+    needed = {one.name: one.text for one in curves.savings()} if curves.curves else {}
+    figure, axes = subplots(figsize=(7.2, 4.4 + 0.17 * len(curves.tables)), title=curves.task)
+    ticks: dict[int, None] = {}
+    for number, (name, rows) in enumerate(curves.tables.items()):
+        colour = LINES[number % len(LINES)]
+        dashes = DASHES[number // len(LINES) % len(DASHES)]
+        text = shorten(name, LONGEST)
+        text += f": {needed[name]} patients" if name in needed else ""
+        axes.fill_between(rows["patients"], rows["low"], rows["high"], color=colour, alpha=0.1, linewidth=0)
+        axes.plot(rows["patients"], rows["score"], f"o{dashes}", color=colour, markersize=4, label=text)
+        ticks |= dict.fromkeys(rows["patients"].tolist())
+    first = records[0].tables["curve"].iloc[0]
+    axes.axhline(first["floor"], label=f"floor {first['floor']:.3g}", **FLOOR_LINE)
+    axes.set_xscale("log")
+    axes.set_xticks(sorted(ticks), [str(one) for one in sorted(ticks)])
+    axes.xaxis.set_minor_locator(NullLocator())
+    unit = f" ({first['unit']})" if isinstance(first["unit"], str) and first["unit"] else ""
+    axes.set(
+        xlabel="patients of train and validation learned from",
+        ylabel=f"{first['metric']}{unit}, {first['better']} is better",
+    )
+    axes.grid(axis="y")
+    head = f"patients needed for the score of {shorten(curves.reference.name, LONGEST)} with all patients [95 %]"
+    axes.legend(
+        title=head if needed else None, loc="upper left", bbox_to_anchor=(0, -0.14), borderaxespad=0, alignment="left"
+    )
+    return {"curves": figure}

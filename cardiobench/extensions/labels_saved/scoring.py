@@ -1,0 +1,99 @@
+"""Scores of one learner on the draws of each subset."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+
+from cardiobench.core.errors import NotApplicable
+from cardiobench.extensions.labels_saved.savings import joint_resamples
+from cardiobench.extensions.labels_saved.subsets import PatientSubset
+from cardiobench.models.base import Encoder
+from cardiobench.protocols.base import PredictionProtocol, ProtocolOutput, TaskData
+from cardiobench.protocols.cut import cut_by_validation
+from cardiobench.protocols.task_scorer import ScoreDraws, TaskScorer
+
+
+@dataclass(frozen=True)
+class ScoredSubsets:
+    """Scores of one learner.
+
+    Attributes:
+        learner: Protocol, with its variant.
+        reference: Name of the reference that the learner is, empty for others.
+        subsets: Subsets that it learned from.
+        scores: Scores of the draws of each subset.
+        notes: Sentences about subsets that it could not learn from.
+    """
+
+    learner: str
+    reference: str
+    subsets: tuple[PatientSubset, ...]
+    scores: tuple[tuple[ScoreDraws, ...], ...]
+    notes: tuple[str, ...]
+
+    @property
+    def means(self) -> list[float]:
+        """Mean score over the draws of each subset."""
+        return [float(np.mean([one.value for one in scored])) for scored in self.scores]
+
+    @property
+    def patients(self) -> np.ndarray:
+        """Patient of each scored test unit."""
+        return self.scores[0][0].patients
+
+    def column(self, subset: PatientSubset) -> str:
+        """Return the name of a point of the curve."""
+        return f"{self.learner} at {subset.patients}"
+
+    def resamples(self, seed: int) -> pd.DataFrame:
+        """Return the mean scores in joint resamples of test and training patients, a column for each subset."""
+        values = [np.array([one.value for one in scored]) for scored in self.scores]
+        draws = [np.stack([one.draws for one in scored]) for scored in self.scores]
+        found = joint_resamples(values, draws, [one.share for one in self.subsets], seed)
+        return pd.DataFrame(found, columns=[self.column(one) for one in self.subsets])
+
+    def draws(self) -> pd.DataFrame:
+        """Return a row for each draw."""
+        return pd.DataFrame([
+            {"learner": self.learner, "patients": subset.patients, "draw": number, "score": one.value}
+            for subset, scored in zip(self.subsets, self.scores, strict=True)
+            for number, one in enumerate(scored)
+        ])  # fmt: skip
+
+
+def score_subsets(
+    learner: PredictionProtocol, variant: str, subsets: Sequence[PatientSubset], scorer: TaskScorer, encoder: Encoder
+) -> ScoredSubsets:
+    """Let a learner learn from every draw of every subset, and score it on the test patients.
+
+    A subset that it refuses in one draw is left out, and said.
+
+    Raises:
+        NotApplicable: It refuses all patients.
+    """
+    name = f"{learner.name}.{variant}" if variant else learner.name
+    kept, scores, notes = [], [], []
+    for subset in subsets:
+        try:
+            outputs = [
+                _answers(learner, variant, data, encoder, f"{name}-{subset.share}-{number}")
+                for number, data in enumerate(subset.draws)
+            ]
+        except NotApplicable as error:
+            if subset.share == 1:
+                raise
+            notes.append(f"{name} learns nothing from {subset.patients} patients, which are left out: {error}")
+            continue
+        test_scorer = scorer.of(subset.draws[0], outputs[0].indices)
+        kept.append(subset)
+        scores.append(tuple(test_scorer.score_all([one.values for one in outputs], [one.cut for one in outputs])))
+    return ScoredSubsets(name, learner.reference, tuple(kept), tuple(scores), tuple(notes))
+
+
+def _answers(learner: PredictionProtocol, variant: str, data: TaskData, encoder: Encoder, place: str) -> ProtocolOutput:
+    """Return the answers to the test recordings, as the protocol itself gives them."""
+    if data.work is not None:
+        data = replace(data, work=data.work / place)
+    return cut_by_validation(data, learner.predict(data, encoder, variant))

@@ -1,0 +1,89 @@
+"""Tables and figures of labels saved: `cardiobench report --layout labels_saved`."""
+
+from pathlib import Path
+
+import pandas as pd
+
+from cardiobench.core.errors import MissingExtra
+from cardiobench.core.io import write_text
+from cardiobench.core.tables import write_csv
+from cardiobench.extensions.labels_saved.curves import CurveSet, curves_of, savings_table
+from cardiobench.report.page.naming import anchor
+from cardiobench.report.plots.style import figure_style, save_figure
+from cardiobench.results import formatting as tables
+from cardiobench.results.analysis_result import AnalysisResult
+from cardiobench.results.collect import Collection, Problem
+from cardiobench.results.versions import data_version_key, describe_version
+
+PAGE = "labels_saved.md"
+PROTOCOL = "learning_curve"
+HEAD = """\
+# Labels saved
+
+Patients that a learner needs for the score that another one has with all patients, by interpolation of its learning curve in the logarithm of their number, with a 95 % interval over test and
+training patients (joint bootstrap). **Times fewer** compares both curves at the lower one of their ends, so that it is below 1 where the learner needs more.
+"""
+COLUMNS = ("learner", "compared with", "patients needed", "times fewer")
+
+
+def write_labels_saved(collection: Collection, out: Path) -> tuple[list[Path], list[Problem]]:
+    """Write the page, and for each task a table of all pairs as CSV and a figure of all models.
+
+    Args:
+        collection: Results and analyses.
+        out: Folder of the files.
+
+    Returns:
+        The files, and what could not be compared or drawn.
+    """
+    files: list[Path] = []
+    problems: list[Problem] = []
+    sections = [HEAD]
+    for name, records in _by_task(collection).items():
+        curves, stem = curves_of(records), anchor("labels_saved", name)
+        problems += [
+            Problem(one, "not compared", "it has one point, or its patients or draws are not those of the others", name)
+            for one in curves.unpaired
+        ]
+        files.append(write_csv(savings_table(curves), out / f"{stem}.csv"))
+        drawn = _drawn(records, out / f"{stem}.png", problems)
+        files += drawn
+        sections.append(_section(name, records, curves, drawn[0].name if drawn else ""))
+    if len(sections) == 1:
+        sections.append(f"There are no records of the protocol {PROTOCOL}.\n")
+    return [write_text("\n".join(sections), out / PAGE), *files], problems
+
+
+def _by_task(collection: Collection) -> dict[str, list[AnalysisResult]]:
+    found: dict[str, list[AnalysisResult]] = {}
+    for _, record in collection.analyses:
+        if record.protocol == PROTOCOL:
+            versions = (f"{one['name']} {describe_version(data_version_key(one))}" for one in record.datasets)
+            found.setdefault(f"{record.subject}, {', '.join(versions)}", []).append(record)
+    return found
+
+
+def _section(name: str, records: list[AnalysisResult], curves: CurveSet, image: str) -> str:
+    names = ["learner", "compared_with", "patients_needed", "times_fewer"]
+    rows = [tuple(row) for row in savings_table(curves).get(names, pd.DataFrame()).to_numpy()]
+    generated = "Generated recordings: these curves say nothing about patients.\n" if records[0].generated else ""
+    return "\n".join([
+        f"## {tables.markdown_text(name)}",
+        "",
+        *([generated] if generated else []),
+        *([f"![learning curves]({image})", ""] if image else []),
+        tables.markdown_table(COLUMNS, rows) if rows else "There is one curve, and nothing to compare it with.\n",
+    ])  # fmt: skip
+
+
+def _drawn(records: list[AnalysisResult], path: Path, problems: list[Problem]) -> list[Path]:
+    """Draw a figure as PNG and SVG; none, with the reason among the problems, without matplotlib."""
+    try:
+        with figure_style():
+            from cardiobench.extensions.labels_saved.figures import draw_side_by_side
+
+            save_figure(draw_side_by_side(records)["curves"], path)
+    except MissingExtra as error:
+        problems.append(Problem(path.name, "no picture", str(error)))
+        return []
+    return [path, path.with_suffix(".svg")]

@@ -1,0 +1,166 @@
+"""Learning curves: who is drawn, what is learned from, what is refused, and a curve whose end is the protocol's own result."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cardiobench.core.config import RunConfig
+from cardiobench.core.errors import BadConfig, NotApplicable
+from cardiobench.extensions.labels_saved import figures, write
+from cardiobench.extensions.labels_saved.curves import curves_of, savings_table
+from cardiobench.extensions.labels_saved.protocol import LearningCurve, learners
+from cardiobench.extensions.labels_saved.subsets import draw_subsets
+from cardiobench.protocols import protocol
+from cardiobench.protocols.cut import cut_by_validation
+from cardiobench.protocols.patient_pool import nested_subsets, two_of_each
+from cardiobench.protocols.task_scorer import TaskScorer
+from cardiobench.report.plots.style import figure_style
+from cardiobench.results.analysis_result import AnalysisResult
+from cardiobench.results.collect import Collection
+from cardiobench.testing.protocol import with_other_test_rows
+from tests.protocols.analyses import layers_of, study_of
+from tests.protocols.conftest import BINARY, REGRESSION, VIEWS, task_data
+
+SHARES = (0.1, 0.3, 1.0)
+PROBE = {"penalties": [1.0], "resamples": 2}
+CHEAP = {"shares": SHARES, "draws": 2, "options": {"probe": PROBE, "knn": {"neighbours": [3], "folds": 2}}}
+
+
+@pytest.fixture(scope="module")
+def clouds():
+    """Two classes of 100 and 60 patients of two recordings each; every fourth patient is in the test, every fifth in validation."""
+    rng = np.random.default_rng(0)
+    patient = np.arange(320) // 2
+    labels = np.where(patient < 100, "no", "yes")
+    features = rng.normal(size=(320, 8))
+    features[:, 0] += np.where(labels == "yes", 2, -2)
+    split = np.select([patient % 4 == 0, patient % 5 == 1], ["test", "validation"], "train")
+    return task_data(BINARY, features, labels.tolist(), split.tolist(), [f"p{one}" for one in patient])
+
+
+def test_subsets_lie_within_each_other_and_keep_patients_whole_and_classes_in_proportion(clouds):
+    pool = clouds.indices("train", "validation")
+    small, middle, whole = nested_subsets(clouds, pool, SHARES, np.random.default_rng(1))
+    assert set(small) < set(middle) < set(whole) == set(pool)
+    for rows, share in ((small, 0.1), (middle, 0.3)):
+        assert (np.bincount(clouds.patient_codes[rows]) % 2 == 0).all(), "all recordings of a patient, or none"
+        assert np.bincount(clouds.labels[rows]) == pytest.approx(share * np.bincount(clouds.labels[pool]), abs=1)
+
+
+def test_a_patient_of_two_classes_counts_as_one_of_the_rarer():
+    labels = ["A2C"] * 40 + ["A2C", "PLAX"] * 10
+    patients = [f"p{n}" for n in range(40)] + [f"q{n // 2}" for n in range(20)]
+    data = task_data(VIEWS, np.eye(60), labels, ["train"] * 60, patients)
+    for seed in range(5):
+        (rows,) = nested_subsets(data, np.arange(60), (0.5,), np.random.default_rng(seed))
+        assert np.sum(data.labels[rows] == 2) == 5
+
+
+def test_two_patients_of_each_class_are_asked_of_the_classes_that_have_two():
+    data = task_data(BINARY, np.eye(6), ["no", "no", "no", "yes", "yes", "yes"], ["train"] * 6, list("abcdee"))
+    every = np.arange(6)
+    assert two_of_each(data, every, every) and not two_of_each(data, np.array([0, 1, 4, 5]), every)
+    assert two_of_each(data, np.array([0, 1, 4]), np.array([0, 1, 4, 5])), "one patient says yes in all"
+    numbers = task_data(REGRESSION, np.eye(3), [1.0, 2, 3], ["train"] * 3, list("aab"))
+    assert two_of_each(numbers, np.arange(3), np.arange(3)) and not two_of_each(numbers, np.arange(2), np.arange(3))
+
+
+def test_validation_patients_who_cannot_choose_are_learned_from_and_test_rows_stay(clouds):
+    subsets, notes = draw_subsets(clouds, (0.01, *SHARES), 3, 0)
+    assert [one.share for one in subsets] == list(SHARES) and "1 % of the patients (1) cannot hold two" in notes[0]
+    for subset in subsets:
+        for data in subset.draws:
+            assert np.array_equal(data.indices("test"), clouds.indices("test"))
+            validation = data.indices("validation")
+            assert not len(validation) or two_of_each(clouds, validation, validation)
+    assert subsets[-1].draws[0] is clouds
+
+
+def test_the_end_of_a_curve_is_the_result_of_the_protocol_itself(clouds):
+    found = LearningCurve(learners=("probe",), **CHEAP).analyze(study_of(clouds), None)
+    curve = found.tables["curve"]
+    assert curve["patients"].tolist() == sorted(curve["patients"]) and curve["patients"].iloc[-1] == 120
+    assert len(found.tables["draws"]) == 2 + 2 + 1 and list(found.tables["resamples"]) == list(found.values)
+    probe, test = protocol("probe", **PROBE), clouds.indices("test")
+    output = cut_by_validation(clouds, probe.predict(clouds, None, ""))
+    (own,) = TaskScorer(BINARY, study_of(clouds).references(BINARY), 10, 0).of(clouds, test).score_all(
+        [output.values], [output.cut]
+    )  # fmt: skip
+    assert curve["score"].iloc[-1] == own.value
+    assert ((curve["low"] <= curve["score"]) & (curve["score"] <= curve["high"])).all()
+
+
+def test_nothing_is_learned_from_test_rows(clouds, monkeypatch):
+    made = LearningCurve(learners=("probe",), **CHEAP)
+    before, after = (
+        layers_of(monkeypatch, lambda one=data: made.analyze(study_of(one), None))
+        for data in (clouds, with_other_test_rows(clouds))
+    )
+    assert len(before) == len(after) and all(map(np.array_equal, before, after))
+
+
+def test_networks_are_trained_only_where_they_are_asked_for():
+    training = set(learners()) - set(learners(network=False))
+    assert {"probe", "knn"} <= set(learners(network=False))
+    assert all(protocol(name).keeps_training for name in training)
+    config = RunConfig(models=("a/b",), seed=3)
+    made = protocol("learning_curve", config)
+    assert made.learners == learners(network=False) and made.options["probe"]["seed"] == 3
+    assert not made.own_models((), ()) and made.takes("", ()) and not made.takes("another", ()) and made.from_embeddings
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"learners": ["zero_shot"]}, "learns nothing from training patients. Choose among .*probe"),
+        ({"learners": ["learning_curve"]}, "learns nothing"),
+        ({"shares": [0.1, 0.3]}, "ascending shares that end with 1"),
+        ({"shares": [0.3, 0.1, 1]}, "ascending shares"),
+        ({"shares": [0, 1]}, "greater than 0"),
+        ({"draws": 1}, "greater than or equal to 2"),
+    ],
+)
+def test_what_gives_no_curve_is_refused(options, message):
+    with pytest.raises(Exception, match=message) as raised:
+        protocol("learning_curve", **options)
+    assert isinstance(raised.value, BadConfig.__base__)
+
+
+def test_a_task_without_training_rows_is_not_applicable(clouds):
+    only_test = clouds.with_splits(np.full(len(clouds.rows), "test"))
+    with pytest.raises(NotApplicable, match="no training rows"):
+        LearningCurve(learners=("probe",)).analyze(study_of(only_test), None)
+
+
+def record(clouds, name, learner="probe", **changed):
+    made = LearningCurve(learners=(learner,), **CHEAP)
+    found = made.analyze(study_of(clouds, **changed), None)
+    options = {**made.get_params(), **found.options}
+    return AnalysisResult(
+        "learning_curve", "toy/as", ("toy/as",), found.values, found.tables, {}, options, models=({"name": name},)
+    )
+
+
+def test_models_stand_side_by_side_with_what_they_need(clouds, tmp_path):
+    records = [record(clouds, "lab/a"), record(clouds, "lab/b", "knn"), record(clouds, "lab/c", seed=1)]
+    curves = curves_of(records)
+    assert [one.name for one in curves.curves] == ["lab/a, probe", "lab/b, knn"]
+    assert curves.unpaired == ("lab/c, probe",), "of other resamples"
+    assert len(savings_table(curves)) == 2
+    with figure_style():
+        axes = figures.draw_side_by_side(records)["curves"].axes[0]
+    texts = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert len(texts) == 4 and sum("patients" in text for text in texts) == 1
+    collection = Collection([], analyses=[(tmp_path / "a.json", one) for one in records])
+    files, problems = write.write_labels_saved(collection, tmp_path)
+    assert len(files) == 4 and "lab/c, probe" in str(problems[0])
+    page = files[0].read_text("utf-8")
+    assert "| lab/a, probe | lab/b, knn |" in page and page.count("|\n") == 4
+    assert len(pd.read_csv(files[1])) == 2
+
+
+def test_a_record_of_one_curve_and_no_record_at_all_are_said(clouds, tmp_path):
+    one = Collection([], analyses=[(tmp_path / "a.json", record(clouds, "lab/a"))])
+    assert "nothing to compare it with" in write.write_labels_saved(one, tmp_path)[0][0].read_text("utf-8")
+    nothing = write.write_labels_saved(Collection([]), tmp_path)[0]
+    assert "There are no records" in nothing[0].read_text("utf-8") and len(nothing) == 1

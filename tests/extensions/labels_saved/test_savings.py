@@ -1,0 +1,81 @@
+"""Patients needed for the same score: by hand, against scikit-learn, and against planted factors."""
+
+import numpy as np
+import pytest
+from sklearn.isotonic import IsotonicRegression
+
+from benchmarks.validity.labels_saved import Phantom
+from cardiobench.extensions.labels_saved.savings import (
+    Curve,
+    factors,
+    joint_resamples,
+    monotone,
+    patients_needed,
+    saving,
+)
+
+PATIENTS = np.array([10, 100, 1000])
+
+
+def curve(scores, resamples=None, name="a", higher=True, tested=50, **more):
+    scores = np.array(scores, dtype=float)
+    resamples = scores[None] if resamples is None else np.array(resamples, dtype=float)
+    return Curve(name, more.get("patients", PATIENTS), scores, resamples, higher, tested)
+
+
+def test_patients_are_interpolated_in_their_logarithm():
+    curves = np.array([[0.5, 0.7, 0.9]] * 5)
+    needed = patients_needed(PATIENTS, curves, np.array([0.4, 0.6, 0.7, 0.9, 0.95]))
+    assert needed == pytest.approx([0, 10**1.5, 100, 1000, np.inf])
+
+
+def test_curves_that_never_fall_are_those_of_scikit_learn():
+    curves = np.random.default_rng(0).normal(size=(20, 5))
+    expected = [IsotonicRegression().fit_transform(np.arange(5), one) for one in curves]
+    assert monotone(curves) == pytest.approx(np.array(expected))
+
+
+def test_the_factor_is_the_distance_at_the_lower_end_and_turns_round():
+    better, worse = curve([0.5, 0.7, 0.9]), curve([0.3, 0.5, 0.7])
+    assert factors(better, worse)[0] == pytest.approx(10)
+    assert factors(worse, better)[0] == pytest.approx(0.1)
+    assert factors(better, better)[0] == pytest.approx(1)
+    errors = curve([9, 7, 5], higher=False), curve([11, 9, 7], higher=False)
+    assert factors(*errors)[0] == pytest.approx(10), "an error falls"
+
+
+def test_ends_that_no_subset_reaches_are_said_as_such():
+    high, low, steep = [0.8, 0.85, 0.9], [0.3, 0.5, 0.7], [0.5, 0.8, 0.95]
+    better = curve([0.5, 0.7, 0.9], [[0.5, 0.7, 0.9]] * 20 + [high] * 20)
+    worse = curve(low, [steep] * 10 + [low] * 30, "b")
+    found, turned = saving(better, worse), saving(worse, better)
+    assert (found.text, found.factor_text) == ("100 [fewer than 10, more than all 1000]", "10 [0.46, > 100]")
+    assert (turned.text, turned.factor_text) == ("more than all 1000 [464, more than all 1000]", "0.1 [< 0.01, 2.2]")
+    assert saving(curve(high), curve(low)).text == "fewer than 10, as in 95 % of the resamples"
+    assert "no interval" in saving(curve([0.5, 0.7, 0.9], tested=9), curve(low)).text
+
+
+def test_curves_of_other_patients_are_not_compared():
+    one, other = curve([0.1, 0.2, 0.3]), Curve("b", PATIENTS, np.zeros(3), np.zeros((1, 3)), True, 50, "", "x")
+    with pytest.raises(ValueError, match="different patients or draws"):
+        saving(one, other)
+
+
+def test_resamples_have_the_variance_of_other_training_patients():
+    """By hand: draws of 30 % with a variance of 2 stand for 2 / .7 of independent ones; five draws share 30 % of their patients."""
+    scores = [np.array([-2.0, -1, 0, 1, 2]) * np.sqrt(0.8), np.array([0.0])]
+    still = [np.zeros((5, 100_000)), np.zeros((1, 100_000))]
+    found = joint_resamples(scores, still, (0.3, 1.0), 0)
+    of_one = 2 / 0.7
+    assert found.mean(axis=0) == pytest.approx([0, 0], abs=0.02)
+    assert found.var(axis=0) == pytest.approx([of_one * (0.3 + 0.7 / 5), of_one * 0.3**2], rel=0.03)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("factor", [2, 4])
+def test_the_interval_covers_a_planted_factor(factor):
+    """Of 40 phantoms at a true coverage of 93 %, 4 or more than 36 of 40 in 99 of 100 tests; the benchmark has more of them."""
+    found = [Phantom(factor, test=200).saving(seed) for seed in range(40)]
+    covered = sum(one.low <= factor <= one.high for one in found)
+    assert covered >= 34
+    assert np.median([one.low for one in found]) > factor / 10 and np.median([one.high for one in found]) < factor * 6
