@@ -17,7 +17,7 @@ from cardiobench.core.versions import stated_versions
 from cardiobench.data import catalog
 from cardiobench.metrics.load import formula_version, own_metrics
 from tests.acceptance.compare import machine
-from tests.versions import datasets, declared, fewer_leads, models, protocols, readers, rules, scoring
+from tests.versions import datasets, declared, fewer_leads, models, protocols, raw_crops, readers, rules, scoring
 from tests.versions.case import Case
 from tests.versions.sketch import TOLERANCE, distance, sketch
 
@@ -27,6 +27,7 @@ CASES: dict[str, Case] = (
     readers.CASES
     | declared.CASES
     | fewer_leads.CASES
+    | raw_crops.CASES
     | models.CASES
     | datasets.CASES
     | protocols.CASES

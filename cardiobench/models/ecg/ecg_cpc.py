@@ -7,6 +7,7 @@ import numpy as np
 
 from cardiobench.models.cards import ModelCard
 from cardiobench.models.ecg.encoder import SignalEncoder, TokenExtractor, described, loaded
+from cardiobench.models.ecg.raw_crops import RawCrops
 from cardiobench.models.ecg.windowed_sinc import windowed_sinc
 from cardiobench.models.files import ModelFiles
 from cardiobench.models.nets.ecg_cpc import SAMPLES, EcgCpc, published_keys
@@ -50,4 +51,5 @@ def load(card: ModelCard, source: ModelFiles, *, pooling: str, variant: str) -> 
         **described(card, source, weights, pooling, variant),
         network=TokenExtractor(network, EcgCpc.tokens),
         prepare=prepare,
+        raw_crops=RawCrops(2.5, FS),
     )

@@ -12,9 +12,11 @@ from functools import partial
 import numpy as np
 from scipy.signal import butter, filtfilt, iirnotch, medfilt
 
+from cardiobench.data.media.types import LEADS
 from cardiobench.models.cards import ModelCard
 from cardiobench.models.ecg.ecgfounder_heads import EcgFounder
 from cardiobench.models.ecg.encoder import SignalEncoder, TokenExtractor, described, loaded
+from cardiobench.models.ecg.raw_crops import RawCrops
 from cardiobench.models.files import ModelFiles
 from cardiobench.models.nets.net1d import Net1D
 from cardiobench.models.signal import EVERY, interpolate, windows, zero_absent
@@ -101,6 +103,7 @@ def load(card: ModelCard, source: ModelFiles, *, pooling: str, variant: str) -> 
         **described(card, source, weights, pooling, variant),
         "network": TokenExtractor(network, Net1D.tokens),
         "prepare": partial(prepare_one if one else prepare, variant=variant),
+        "raw_crops": RawCrops(2.5, FS, ("I",) if one else LEADS),
     }
     if one:
         parts |= {"leads": ("I",), "warnings": (ONE_LEAD,)}

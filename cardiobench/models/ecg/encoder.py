@@ -10,6 +10,7 @@ import torch
 from cardiobench.core.errors import BadMedia, BadModel
 from cardiobench.data.media.types import LEADS, Ecg, FrameSampling
 from cardiobench.models.cards import ModelCard
+from cardiobench.models.ecg.raw_crops import RawCrops
 from cardiobench.models.files import ModelFiles
 from cardiobench.models.pooling import pool
 from cardiobench.models.signal import checked
@@ -38,6 +39,7 @@ class SignalEncoder:
             `cardiobench.models.pooling`.
         pooling: Pooling of the vectors of a record's parts into one.
         leads: Names of the leads that `prepare` takes from a record.
+        raw_crops: Preparation of a record in the way of arXiv:2509.25095, where it feeds the network raw crops.
     """
 
     name: str
@@ -52,6 +54,7 @@ class SignalEncoder:
     modalities: tuple[str, ...] = ("ecg",)
     sampling: FrameSampling | None = None
     no_text_reason: str = ""
+    raw_crops: RawCrops | None = None
     leads: tuple[str, ...] = LEADS
     dim: int = field(init=False)
 

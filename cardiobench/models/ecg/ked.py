@@ -12,6 +12,7 @@ from cardiobench.data.media.types import LEADS
 from cardiobench.models.cards import ModelCard
 from cardiobench.models.ecg.encoder import SignalEncoder, TokenExtractor, described, loaded
 from cardiobench.models.ecg.ked_queries import QUERIES, load_queries
+from cardiobench.models.ecg.raw_crops import RawCrops
 from cardiobench.models.files import ModelFiles
 from cardiobench.models.nets.xresnet1d import XResNet1d101, published_keys
 from cardiobench.models.signal import fit_length
@@ -58,4 +59,6 @@ def load(card: ModelCard, source: ModelFiles, *, pooling: str, variant: str) -> 
         "network": TokenExtractor(network, XResNet1d101.tokens),
         "prepare": partial(prepare, variant=variant),
     }
-    return load_queries(card, source, weights[0], fields) if variant == QUERIES else SignalEncoder(**fields)
+    if variant == QUERIES:
+        return load_queries(card, source, weights[0], fields)
+    return SignalEncoder(**fields, raw_crops=RawCrops(10, 500))

@@ -15,6 +15,7 @@ from cardiobench.data.media.types import LEADS
 from cardiobench.models.bert_text import Tokens, loaded_text, read_tokenizer
 from cardiobench.models.cards import ModelCard
 from cardiobench.models.ecg.encoder import SignalEncoder, TokenExtractor, described, loaded
+from cardiobench.models.ecg.raw_crops import RawCrops
 from cardiobench.models.files import ModelFiles
 from cardiobench.models.nets import merl
 from cardiobench.models.nets.merl_text import MerlText
@@ -137,6 +138,7 @@ def load(size: MerlSize, card: ModelCard, source: ModelFiles, pooling: str, vari
         **described(card, source, weights, pooling, variant),
         network=TokenExtractor(network, read),
         prepare=prepare,
+        raw_crops=RawCrops(2.5, FS) if size is RESNET18 else None,
         no_text_reason=f"its text tower needs --variant {PROMPTS}",
     )
 

@@ -5,7 +5,7 @@ Preprocessing: `util/transforms.py` and `configs/downstream/st_mem.yaml` of vuno
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Self
 
@@ -15,6 +15,7 @@ from scipy.signal import butter, resample, sosfiltfilt
 from cardiobench.data.media.types import LEADS
 from cardiobench.models.cards import ModelCard
 from cardiobench.models.ecg.encoder import SignalEncoder, TokenExtractor, described, loaded
+from cardiobench.models.ecg.raw_crops import RawCrops
 from cardiobench.models.files import ModelFiles
 from cardiobench.models.nets.st_mem import SAMPLES, StMem, published_keys
 from cardiobench.models.weights import read_weights
@@ -86,6 +87,7 @@ class StMemEncoder(SignalEncoder):
 
     network: TokenExtractor
     prepare: partial[np.ndarray]
+    raw_crops: RawCrops
 
     def with_leads(self, leads: Sequence[str]) -> Self:
         """Return the encoder for these leads alone, each with the embedding of its name."""
@@ -93,6 +95,7 @@ class StMemEncoder(SignalEncoder):
         fewer.leads = tuple(leads)
         fewer.network = TokenExtractor(self.network.network, partial(self.network.read, leads=places))
         fewer.prepare = partial(self.prepare, leads=leads)
+        fewer.raw_crops = replace(self.raw_crops, leads=tuple(leads))
         fewer.preprocessing = {**self.preprocessing, "leads": " ".join(leads)}
         return fewer
 
@@ -110,4 +113,5 @@ def load(card: ModelCard, source: ModelFiles, *, pooling: str, variant: str) -> 
         network=TokenExtractor(network, StMem.representation if pooling == "mean" else StMem.tokens),
         prepare=partial(prepare, variant=variant),
         prepare_few=partial(prepare_few, variant=variant),
+        raw_crops=RawCrops(2.4, FS),
     )

@@ -15,5 +15,5 @@ def windowed_sinc(signal: np.ndarray, fs: float, target: float) -> np.ndarray:
     try:
         import resampy
     except ModuleNotFoundError as error:
-        raise MissingExtra("resampling as ECG-CPC was trained", "resampy", error.name or "resampy") from error
+        raise MissingExtra("the resampling of arXiv:2509.25095", "resampy", error.name or "resampy") from error
     return resampy.resample(signal, fs, target, axis=0)

@@ -1,0 +1,37 @@
+"""Raw crops of a record: cut at its own rate, resampled one by one, neither filtered nor scaled."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cardiobench.data.media.types import LEADS
+from cardiobench.models.ecg.windowed_sinc import windowed_sinc
+from cardiobench.models.signal import windows
+
+
+@dataclass(frozen=True)
+class RawCrops:
+    """Preparation of a record as crops that follow each other, as arXiv:2509.25095 feeds its models.
+
+    Attributes:
+        seconds: Length of a crop.
+        rate: Rate of the network in Hz.
+        leads: Names of the leads to take.
+    """
+
+    seconds: float
+    rate: float
+    leads: Sequence[str] = LEADS
+
+    def __call__(self, signal: np.ndarray, fs: float) -> np.ndarray:
+        """Return the crops (P, leads, seconds * rate) of a signal (n, 12); zeros follow a record shorter than one.
+
+        Raises:
+            MissingExtra: resampy is not installed.
+        """
+        taken, length = signal[:, [LEADS.index(lead) for lead in self.leads]], int(self.seconds * fs)
+        pieces = windows(taken, length) if len(taken) >= length else [taken]
+        samples = round(self.seconds * self.rate)
+        crops = [windows(windowed_sinc(piece, fs, self.rate), samples)[0] for piece in pieces]
+        return np.stack(crops).transpose(0, 2, 1)
