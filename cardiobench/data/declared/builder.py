@@ -29,6 +29,7 @@ METRICS = {"class": "f1_macro", "labels": "auroc_macro", "number": "mae"}
 UNITS = {"recording": "id", "study": "study_id", "patient": "patient_id"}
 PLACES = {"site": "hospital", "device": "device"}
 """Field of the file -> column of the rows."""
+AGAIN = "Adopt the folder again with --overwrite."
 INDEX = ("id", "patient_id", "split", "file")
 """Columns that `splits.csv` must have; `study_id` and `record` it may have."""
 
@@ -96,9 +97,8 @@ class DeclaredDataset(CardioBuilder):
     def labels_file(cls, raw: Path) -> Path:
         """Return the table of labels: as its file names it, else one of that name below the folder of the recordings."""
         named = Path(cls.DECLARED.labels.file).expanduser()
-        return (
-            named if named.is_absolute() and named.is_file() else raw / (named.name if named.is_absolute() else named)
-        )
+        moved = raw / named.name
+        return moved if named.is_absolute() and not named.is_file() and moved.is_file() else raw / named
 
     @classmethod
     def rows(cls, raw: Path | None) -> pd.DataFrame:
@@ -108,6 +108,8 @@ class DeclaredDataset(CardioBuilder):
         table = _joined(read_labels(path), index["id"], declared.labels.id, path)
         need(table, wanted_columns(declared), path)
         ids = index["id"]
+        if declared.labels.patient:
+            _refuse_other_patients(table[declared.labels.patient], index, path)
         columns: dict[str, Any] = {name: index[name] for name in ("id", "patient_id", "split")}
         columns["media"] = index["file"]
         for name in ("study_id", "record"):
@@ -242,7 +244,21 @@ def wanted_columns(declared: DatasetFile) -> list[str]:
     of_tasks = [name for task in declared.tasks.values() for name in (task.columns or (task.column,)) if name]
     facts = [declared.sex.column] if declared.sex else []
     facts += [declared.age] if declared.age else []
+    facts += [declared.labels.patient] if declared.labels.patient else []
     return list(dict.fromkeys([*of_tasks, *facts, *text_columns(declared).values()]))
+
+
+def _refuse_other_patients(patients: pd.Series, index: pd.DataFrame, path: Path) -> None:
+    """Refuse a table whose patients are no longer those that were split.
+
+    Raises:
+        BadData: How many, and the first of them.
+    """
+    other = patients.to_numpy() != index["patient_id"].to_numpy()
+    if other.any():
+        raise BadData(
+            f"{path} gives {int(other.sum())} recordings another patient than splits.csv does: {first_n(index['id'][other])}. {AGAIN}"
+        )
 
 
 def _joined(table: pd.DataFrame, ids: pd.Series, column: str | None, path: Path) -> pd.DataFrame:
@@ -262,5 +278,7 @@ def _joined(table: pd.DataFrame, ids: pd.Series, column: str | None, path: Path)
         )
     places = pd.Series(range(len(table)), index=keys)
     if (absent := ids[~ids.isin(places.index)]).size:
-        raise BadData(f"{path} lacks {len(absent)} ids of splits.csv: {first_n(absent)}. Adopt the folder again.")
+        raise BadData(f"{path} lacks {len(absent)} ids of splits.csv: {first_n(absent)}. {AGAIN}")
+    if (added := keys[~keys.isin(ids)]).size:
+        raise BadData(f"{path} has {len(added)} ids that splits.csv lacks: {first_n(added)}. {AGAIN}")
     return table.iloc[places[ids]].reset_index(drop=True)

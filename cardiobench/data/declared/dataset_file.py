@@ -54,6 +54,7 @@ class Labels(_Closed):
     id: Text | None = Field(
         description="column with the id of a recording; null: the rows of the file are those of the array"
     )
+    patient: Text | None = Field(None, description="column with the patients, which must stay those of the splits")
 
 
 class Sex(_Closed):

@@ -267,7 +267,10 @@ class _Adoption:
         return DatasetFile(
             schema=1, name=self.request.name, title=self.answers.title or self.request.name, version="1", modality=self.modality,
             recordings=settings,
-            labels=Labels(file=labels.relative_to(self.folder.resolve()).as_posix() if inside else str(labels), id=self.id_column),
+            labels=Labels(
+                file=labels.relative_to(self.folder.resolve()).as_posix() if inside else str(labels),
+                id=self.id_column, patient=self.roles["patient"],
+            ),
             patient_is_record=self.roles["patient"] is None,
             sex=self.sex, age=self.roles["age"], site=self.roles["site"], device=self.roles["device"], view=self.roles["view"],
             groups=self.answers.groups, tasks=tasks,

@@ -1,6 +1,9 @@
 """Refusals of `adopt` in one message with counts and without files left behind, and its remarks beside the table."""
 
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -8,13 +11,14 @@ import pytest
 import yaml
 
 from cardiobench.core import plugins
-from cardiobench.core.errors import BadConfig
+from cardiobench.core.errors import BadConfig, BadData, MissingData
 from cardiobench.data import catalog
 from cardiobench.data.open import open_dataset
 from tests.extensions.adopt.folders import ORDER, RATE, UNIT, adopt, bundled, write_labels, write_npy
 
 LABEL = ("--target", "cd", "--positive", "cd=CD")
 STATED = (*UNIT, *RATE, *ORDER)
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture(autouse=True)
@@ -193,5 +197,38 @@ def test_a_changed_label_is_another_dataset_and_a_lost_row_is_told(hospital, tmp
     assert first.facts["digest"] != second.facts["digest"]
     assert list(first.frame["fingerprint"]) == list(second.frame["fingerprint"]), "the recordings are the same"
     table[1:].to_csv(labels, index=False)
-    with pytest.raises(Exception, match=r"lacks 1 ids of splits\.csv"):
+    with pytest.raises(BadData, match=r"lacks 1 ids of splits\.csv"):
         open_dataset("mine")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda table: pd.concat([table, table[:1].assign(id="new")]), r"has 1 ids that splits\.csv lacks: new\."),
+        (lambda table: table.assign(patient_id="one"), "gives 24 recordings another patient"),
+        (lambda table: table.assign(cd="maybe"), "unknown values maybe"),
+        (lambda table: table.drop(columns="patient_id"), "has no column patient_id"),
+    ],
+    ids=["a row more", "other patients", "another class", "a column less"],
+)
+def test_a_table_that_no_longer_fits_its_splits_is_refused(hospital, tmp_path, change, said):
+    labels = write_labels(hospital[0], tmp_path / "labels.csv")
+    assert adopt(hospital[1], labels, tmp_path / "own", *LABEL, *STATED) == 0
+    change(pd.read_csv(labels, dtype=str)).to_csv(labels, index=False)
+    with pytest.raises(BadData, match=said):
+        open_dataset("mine")
+    labels.unlink()
+    with pytest.raises(MissingData, match=re.escape(str(labels))):
+        open_dataset("mine")
+
+
+@pytest.mark.slow
+def test_a_full_disk_leaves_nothing_behind(hospital, tmp_path):
+    """In a process whose files may have 512 bytes at most."""
+    labels = write_labels(hospital[0], tmp_path / "labels.csv")
+    own = tmp_path / "own"
+    code = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (512, 512)); from tests.extensions.adopt.folders import adopt; "
+    code += f"from pathlib import Path; raise SystemExit(adopt(Path({str(hospital[1])!r}), Path({str(labels)!r}), Path({str(own)!r}), *{(*LABEL, *STATED)!r}))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode in (1, 2) and "File too large" in done.stderr and "Traceback" not in done.stderr
+    assert not list(own.glob("*")) and not list(own.glob(".*"))
