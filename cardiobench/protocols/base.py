@@ -138,6 +138,7 @@ class BaseProtocol(ABC):
         keeps_training: Whether a cell has a folder for checkpoints (`TaskData.work`).
         reference: Name of the reference, in words, with which models of other protocols are compared where both have results;
             empty for a protocol that is no reference.
+        published_as: Word for it in tables of published scores (`PublishedScore.protocol`); empty where they have none.
         selecting_options: Options that only choose which variants are run, and change no result of any of them.
         from_embeddings: Whether stored embeddings and the facts of the encoder are all that it needs of a model, so that its
             cells can be computed in worker processes, on one core each.
@@ -152,6 +153,7 @@ class BaseProtocol(ABC):
     selecting_options: ClassVar[frozenset[str]] = frozenset()
     from_embeddings: ClassVar[bool] = False
     reference: ClassVar[str] = ""
+    published_as: ClassVar[str] = ""
 
     @classmethod
     def from_config(cls, config: RunConfig, **options: Any) -> Self:

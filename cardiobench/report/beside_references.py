@@ -8,7 +8,9 @@ from cardiobench.core.extensions import contributions, resolve
 from cardiobench.report.contests import predictions_of
 from cardiobench.report.overview import ranked
 from cardiobench.results import formatting as tables
+from cardiobench.results.anchors import anchors
 from cardiobench.results.collect import ResultEntry
+from cardiobench.results.score_result import ScoreResult
 from cardiobench.scoring.compare import compare
 
 WORDS = {
@@ -53,7 +55,27 @@ def beside_references(entries: Sequence[ResultEntry]) -> list[Beside]:
         and entry.result.input_condition == other.result.input_condition
         and not reference_of(entry.result.protocol)
     ]
-    return [_beside(*pair) for pair in pairs] if len(pairs) <= MAX_PAIRS else []
+    compared = [_beside(*pair) for pair in pairs] if len(pairs) <= MAX_PAIRS else []
+    return compared + [found for entry in references if (found := _published(entry.result))]
+
+
+def _published(result: ScoreResult) -> Beside | None:
+    """Return the published scores of such references, of the same task and metric; None where there are none that fit.
+
+    They do not fit results on generated recordings, on some of the patients, or on recordings that were changed.
+    """
+    if result.generated or result.dataset.get("limit") or result.input_condition:
+        return None
+    word = resolve(contributions("protocols")[result.protocol]).published_as
+    known = [one for one in anchors(result.task).published if one.metric == result.metric and one.protocol == word]
+    if not word or not known:
+        return None
+    texts = []
+    for one in known:
+        condition = "; ".join(filter(None, (one.source, one.condition)))
+        texts.append(f"{' '.join(filter(None, (one.model, one.printed, one.interval)))} ({condition})")
+    head = f"{result.task}, {result.label}: {tables.number(result.score.value, result)} here; published as {word}: "
+    return Beside(result.model["name"], head + ", ".join(texts))
 
 
 def _beside(entry: ResultEntry, other: ResultEntry) -> Beside:

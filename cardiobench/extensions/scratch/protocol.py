@@ -58,6 +58,7 @@ class Scratch(EnsembleProtocol):
     learns = True
     keeps_training = True
     reference = "training from scratch on these patients"
+    published_as = "supervised"
 
     @classmethod
     def settings(cls, config: RunConfig) -> dict[str, Any]:

@@ -1,0 +1,38 @@
+"""The reference in a report: the words of the comparison, and published scores of such networks."""
+
+from dataclasses import replace
+
+import pytest
+
+from cardiobench.core.extensions import extensions
+from cardiobench.report.beside_references import _published, beside_references
+from cardiobench.results.collect import collect
+from tests.report.example_results import scored_example, write_result
+
+TASK = "echonet_dynamic/ef"
+
+
+@pytest.mark.parametrize(
+    ("qualities", "words"),
+    [((0.9, 0.2), "better than"), ((0.2, 0.9), "worse than"), ((0.5, 0.5), "not told apart from")],
+)
+def test_a_model_is_told_how_it_stands_to_training_from_scratch(qualities, words, tmp_path):
+    write_result(tmp_path, "lab/model", TASK, qualities[0], 1)
+    write_result(tmp_path, "cardiobench/scratch-r2plus1d", TASK, qualities[1], 2, "scratch")
+    (found,) = [one for one in beside_references(collect([tmp_path]).entries) if one.model == "lab/model"]
+    assert (
+        f"{words} training from scratch on these patients (cardiobench/scratch-r2plus1d); difference in" in found.text
+    )
+    assert found.text.endswith("]"), "with its interval"
+
+
+@pytest.mark.skipif("papers" not in extensions(), reason="published scores come from the extension papers")
+def test_published_scores_stand_beside_it_where_the_condition_fits():
+    _, result = scored_example(TASK, 0.5, 0)
+    facts = {"task": "ptb_xl/super", "metric": "auroc_macro", "protocol": "scratch", "model": {"name": "n"}}
+    fits = replace(result, overall={"auroc_macro": result.score}, dataset={}, **facts)
+    text = _published(fits).text
+    assert "published as supervised: S4 0.932 [0.926, 0.938] (arXiv:2509.25095" in text and "Net1D 0.924" in text
+    assert "negatives" in text, "with its condition"
+    for other in ({"generated": True}, {"dataset": {"limit": 5}}, {"metric": "f1_macro"}, {"task": "georgia/age"}):
+        assert _published(replace(fits, **other)) is None
