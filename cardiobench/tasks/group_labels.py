@@ -53,8 +53,9 @@ def _one_spelling(column: pd.Series) -> np.ndarray:
         if text := str(value).strip():
             names.setdefault(_folded(value), text if isinstance(value, str) else value)
     labels = {value: names.get(_folded(value)) for value in counts.index}
-    found = column.astype(object).map(labels)
-    return found.where(found.notna(), None).to_numpy()
+    found = np.empty(len(column), dtype=object)  # Whole numbers among unknown values stay whole.
+    found[:] = [labels.get(value) for value in column.astype(object)]
+    return found
 
 
 def _folded(value: object) -> object:

@@ -35,7 +35,11 @@ def test_text_where_numbers_are_due():
 def test_spellings_of_one_value_are_one_group_called_by_the_most_frequent():
     sexes = pd.DataFrame({"sex": ["F", "f", " F ", "F", "m", "M", "", None, "x"]})
     assert group_labels(SEX_GROUPS, sexes).tolist() == ["F", "F", "F", "F", "M", "M", None, None, "x"]
-    assert group_labels(SEX_GROUPS, pd.DataFrame({"sex": [1, 0, 1]})).tolist() == [1, 0, 1]
+    for codes in ([1, 0, 1], pd.Series([1, None, 0], dtype=object), pd.Series([1, None, 0], dtype="Int64")):
+        expected = [None if pd.isna(code) else code for code in codes]
+        assert group_labels(SEX_GROUPS, pd.DataFrame({"sex": codes})).tolist() == expected
+    named = pd.DataFrame({"sex": pd.Categorical(["F", None, "f", "F"])})
+    assert group_labels(SEX_GROUPS, named).tolist() == ["F", None, "F", "F"]
 
 
 @pytest.mark.parametrize("code", [-999, np.inf, -np.inf, 999, -0.1])
