@@ -14,6 +14,7 @@ import pandas as pd
 import torch
 
 from benchmarks.validity.simulated import Promise, noise
+from cardiobench.core.config import RESAMPLES
 from cardiobench.data import catalog
 from cardiobench.data.references import references_of
 from cardiobench.data.spec import Task
@@ -83,7 +84,7 @@ def study(data: dict[str, TaskData], seed: int, changed: TaskData | None = None)
         return references_of(data[task.name].rows, task)
 
     tasks = tuple(one.task for one in data.values())
-    return Analysis(tasks[0].name, tasks, {"name": "toy"}, seed, DRAWS, opened, references)
+    return Analysis(tasks[0].name, tasks, {"name": "toy"}, seed, RESAMPLES, opened, references)
 
 
 Coin = Callable[[int], tuple[float, float]]
