@@ -288,6 +288,15 @@ class RunConfig(Settings):
             in_file=True,
         ),
     ] = None
+    reuse: Annotated[
+        Name | None,
+        Setting(
+            "dataset of results on the Hub, whose verified results of the same model, data and rules are not computed again",
+            HOW,
+            "ORG/NAME",
+            in_file=True,
+        ),
+    ] = None
     overwrite: Annotated[bool, Setting("score again what has a result already", HOW, in_file=True)] = False
     push_to_hub: Annotated[
         bool,

@@ -48,6 +48,8 @@ class Extension:
         cards: Package whose files `<org>__<model>.md` are model cards.
         tasks: Sequence of tasks put together from several datasets, named `<modality>/<target>`; their members are the
             tasks of datasets with the same target and classes.
+        known_results: `f(cells, context)` -> key of a cell -> function that saves its result, which somebody else has computed,
+            where the cell keeps its own (`--reuse`); called for the cells of a model before anything is encoded.
         after_model: `f(cells, context)`, called on the main process when the cells of a model are finished, in a share of a job
             array (`context.config.shard`) those of that share; it adds results derived from theirs to the summary of the context.
         demos: Name -> `f()`, which yields what `cardiobench demo` prints before its run: sentences, and tables
@@ -70,6 +72,7 @@ class Extension:
     suites: str = ""
     cards: str = ""
     tasks: str = ""
+    known_results: str = ""
     after_model: str = ""
     demos: Mapping[str, str] = field(default_factory=dict)
     after_run: str = ""

@@ -110,7 +110,7 @@ def verify_submission(repository: str, revision: str, data_dir: Path | None = No
     Raises:
         HubError: no such dataset or revision, or the Hub is out of reach.
     """
-    files = _read_submission(repository, revision)
+    files = read_submission(repository, revision)
     entries, problems = read_entries(files.data, _any_result)
     unreadable = {one.file.partition(": ")[0] for one in problems if ": " not in one.file}
     counts = count_submissions(read_entries({**files.data, **files.earlier}, _any_result)[0])
@@ -152,7 +152,7 @@ class Submission:
     earlier: Mapping[str, bytes]
 
 
-def _read_submission(repository: str, revision: str) -> Submission:
+def read_submission(repository: str, revision: str) -> Submission:
     """Read the additions of a revision relative to the main branch; for the main branch itself, read everything."""
     api = connect()
     user, target = whoami(api), Target("dataset", repository, revision)
@@ -208,7 +208,7 @@ def check(entry: ResultEntry, answers: Mapping[str, bytes], data_dir: Path | Non
         problems += _other_cost(rules)
         on_trust = rules.card is None
         if path in answers:
-            again = rebuild(rules, _answers(answers[path], rules.task), data_dir)
+            again = rebuild(rules, read_answers(answers[path], rules.task), data_dir)
             problems += _differences(rules, again)
             reason = _of_refits(rules, again)
         elif catalog.spec(rules.task.dataset).redistributable:
@@ -241,7 +241,7 @@ def _other_cost(rules: Rules) -> Iterator[str]:
             yield f"cost {name}: {claimed:,} claimed, and the card of {card.id} says {stated:,}"
 
 
-def _answers(content: bytes, task: Task) -> pd.DataFrame:
+def read_answers(content: bytes, task: Task) -> pd.DataFrame:
     """Return ids and answers; no other column is read. `ValueError` for a file with more rows than any release has units."""
     file = pq.ParquetFile(io.BytesIO(content))
     if (rows := file.metadata.num_rows) > MAX_UNITS:

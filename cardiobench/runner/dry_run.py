@@ -28,6 +28,7 @@ from cardiobench.runner.context import RunContext, RunSummary
 from cardiobench.runner.encode import EncodeInput, dataset_inputs
 from cardiobench.runner.evaluate import make_cells
 from cardiobench.runner.given_embeddings import read_given
+from cardiobench.runner.known import applies, check_reuse, without_result
 from cardiobench.runner.plan import DatasetPlan, plan_model
 from cardiobench.runner.planned import planned_cells
 from cardiobench.runner.processes import start_processes
@@ -43,6 +44,7 @@ class DryRun:
     Attributes:
         rows: Estimates per model and dataset: recordings to encode (labelled frames and perturbed recordings count as
             such) with seconds and bytes, cells of predictions, and how many of them are cached.
+        holes: Model, task and protocol of each cell of predictions without a result.
         free_bytes: Free bytes on the disk of the embeddings.
         prices: Lines about the work of analyses.
         absent: Dataset -> why its data is not here.
@@ -50,6 +52,7 @@ class DryRun:
     """
 
     rows: list[dict[str, Any]] = field(default_factory=list)
+    holes: list[dict[str, str]] = field(default_factory=list)
     free_bytes: int = 0
     prices: list[str] = field(default_factory=list)
     absent: dict[str, str] = field(default_factory=dict)
@@ -70,6 +73,7 @@ def dry_run(config: RunConfig, console: Console) -> DryRun:
     given = read_given(config)
     request = resolve(replace(config, models=(*config.models, *given)), given)
     config = request.config
+    check_reuse(config)
     context = RunContext(config, start_processes(), RunSummary(), console, request.makers)
     print_data(request, console)
     plan = DryRun(free_bytes=free_bytes(config.cache_dir), absent=dict(request.absent))
@@ -80,15 +84,22 @@ def dry_run(config: RunConfig, console: Console) -> DryRun:
         plans = plan_model(model, request.tasks, datasets, names, context)
         rows: dict[str, dict[str, Any]] = {}
         known: list[ScoreResult] = []
+        done: list[str] = []
         for name, dataset in plans.items():
             cells = make_cells(model, dataset, predicting, frozenset(), context)
-            cached = [result for cell in cells if (result := cell.load_cached())]
-            work = {"to_encode": 0, "seconds": 0.0, "bytes": 0}
-            rows[name] = {"model": model.name, "dataset": name, **work, "cells": len(cells), "cached": len(cached)}
-            known += cached
+            known += [result for cell in cells if (result := cell.load_cached())]
+            missing = without_result(cells, context)
+            holes = [cell for cell in missing if applies(cell)]
+            plan.holes += [{"model": model.name, "task": cell.subject, "protocol": cell.label} for cell in holes]
+            done += [name] * (not holes)
+            counts = {"cells": len(cells), "cached": len(cells) - len(missing)}
+            rows[name] = {"model": model.name, "dataset": name, "to_encode": 0, "seconds": 0.0, "bytes": 0, **counts}
         given_vectors = isinstance(model.encoder, GivenEmbeddings)
         inputs = () if given_vectors else model_inputs(model, request.tasks, datasets, protocols, plans, context)
+        analyzing = any(isinstance(protocol, AnalysisProtocol) for protocol in protocols)
         for name, one in inputs:
+            if config.reuse and name in done and not analyzing:  # The run does not encode it.
+                continue
             for key, value in price(
                 one, priced.setdefault(one.store.folder, set()), context.accelerator.device
             ).items():

@@ -9,14 +9,7 @@ from typing import TYPE_CHECKING
 from cardiobench.core import extensions, plugins
 from cardiobench.core.config import RunConfig
 from cardiobench.core.console import Console
-from cardiobench.core.errors import (
-    BadConfig,
-    BadData,
-    BadModel,
-    CardioBenchError,
-    HubError,
-    NotApplicable,
-)
+from cardiobench.core.errors import BadConfig, BadData, BadModel, CardioBenchError, HubError, NotApplicable
 from cardiobench.core.io import remove_orphans
 from cardiobench.data import catalog
 from cardiobench.data.dataset import OpenDataset
@@ -37,6 +30,7 @@ from cardiobench.runner.context import RunContext, RunSummary
 from cardiobench.runner.encode import encode_missing
 from cardiobench.runner.evaluate import evaluate_cells, make_cells
 from cardiobench.runner.given_embeddings import check_given, only_given, read_given
+from cardiobench.runner.known import check_reuse, reuse
 from cardiobench.runner.output_folder import check_writable, write_settings
 from cardiobench.runner.pairs import protocols_of, with_own_models
 from cardiobench.runner.plan import (
@@ -78,6 +72,7 @@ def run(config: RunConfig, console: Console | None = None, encoders: Sequence[En
     config = request.config
     check_writable(config.output_dir)
     check_after_run(config)
+    check_reuse(config)
     accelerator = start_processes()
     console = console or Console(main=False)
     console.main = console.main and accelerator.is_main_process
@@ -382,10 +377,13 @@ def run_model(
     """
     plans = plan_model(model, tasks, datasets, [p.name for p in protocols], context)
     predicting = [p for p in protocols if isinstance(p, PredictionProtocol)]
+    analyzing = [p for p in protocols if isinstance(p, AnalysisProtocol)]
+    known = reuse(model, plans, predicting, context)
     unreadable: dict[str, frozenset[str]] = {}
     cells: list[Cell] = []
     for name, plan in plans.items():
-        unreadable[name] = encode_missing(model, {None: plan}, context)
+        skip = name in known and not analyzing
+        unreadable[name] = frozenset() if skip else encode_missing(model, {None: plan}, context)
         made = make_cells(model, plan, predicting, unreadable[name], context)
         cells += made
         evaluate_cells(made, context)
@@ -393,5 +391,4 @@ def run_model(
         for derive in extensions.hooks("after_model"):
             derive(cells, context)
     run_planned(model, tasks, datasets, protocols, context)
-    analyzing = [p for p in protocols if isinstance(p, AnalysisProtocol)]
     return analyze_model(model, analyzing, plans, unreadable, context)

@@ -25,6 +25,7 @@ LINES = {
     "adopt": "adopt folder --labels labels.csv --name mine --out own",
     "cache": "cache list",
     "choose": "choose good --task ptb_xl_sample/cd",
+    "missing": "missing --suite quick --model cardiobench/constant --output-dir out",
     "mirror": "mirror hub --datasets ptb_xl_sample",
     "eval": f"eval {ECG} --output-dir out",
     "audit": "audit ptb_xl_sample",

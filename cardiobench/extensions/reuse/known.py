@@ -1,0 +1,133 @@
+"""Verified results of a dataset of results that stand for cells of a run."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from cardiobench.core.errors import BadConfig
+from cardiobench.core.io import to_plain
+from cardiobench.hub.commit import MAIN
+from cardiobench.hub.results_dataset import predictions_path
+from cardiobench.leaderboard.rebuild import Rules
+from cardiobench.leaderboard.source import is_repository, read_entries
+from cardiobench.leaderboard.verify import check, read_answers, read_submission
+from cardiobench.results.collect import ResultEntry
+from cardiobench.results.predictions_file import save_scored
+from cardiobench.results.score_result import OLDER_RULES
+from cardiobench.runner.cell import Cell
+from cardiobench.runner.context import RunContext
+from cardiobench.scoring.predictions import Predictions
+
+Published = tuple[Sequence[ResultEntry], Mapping[str, bytes]]
+"""Results of a dataset of results, newest first, and path -> content of the files of predictions."""
+
+
+def known_results(cells: Sequence[Cell], context: RunContext) -> Mapping[str, Callable[[], None]]:
+    """Return key of a cell -> function that saves a verified result of somebody else; one line tells of each, and of each refused one.
+
+    Args:
+        cells: Cells of one model without a result here.
+        context: Run context, whose settings name the dataset of results.
+
+    Raises:
+        HubError: No such dataset, or the Hub is out of reach.
+    """
+    repository, say = str(context.config.reuse), context.console.print
+    entries, answers = published(context)
+    found: dict[str, Callable[[], None]] = {}
+    for cell in cells:
+        for entry in entries:
+            if not _same_question(entry, cell):
+                continue
+            what = f"{cell.model.name}, {cell.subject}, {cell.label}, run by {entry.pushed_by}"
+            if reason := why_not(entry, cell, answers):
+                say(f"not reused from {repository}: {what}: {reason}")
+                continue
+            say(f"reused from {repository}: {what}")
+            found[cell.key] = partial(save, entry, cell, answers)
+            break
+    if cells:
+        say(
+            f"{cells[0].model.name}: {len(found)} of {len(cells)} results that are not here are reused from {repository}"
+        )
+    return found
+
+
+def published(context: RunContext) -> Published:
+    """Return the results of the dataset that the settings name, read once in a run; files that cannot be read are told of.
+
+    Raises:
+        BadConfig: The name is none of a dataset.
+        HubError: No such dataset, or the Hub is out of reach.
+    """
+    repository = str(context.config.reuse)
+    key = ("published results", repository)
+    if not is_repository(repository):
+        raise BadConfig(f"--reuse {repository!r} is no dataset of results on the Hub. Give one as org/name.")
+    if key not in context.shared:
+        files = read_submission(repository, MAIN)
+        entries, problems = read_entries(files.data)
+        for problem in problems:
+            context.console.print(f"not reused from {repository}: {problem.file}: {problem.message}")
+        newest = sorted(entries, key=lambda entry: str(entry.result.stamp.get("date")), reverse=True)
+        context.shared[key] = newest, files.answers
+    known: Published = context.shared[key]
+    return known
+
+
+def why_not(entry: ResultEntry, cell: Cell, answers: Mapping[str, bytes]) -> str:
+    """Return why a published result does not stand for a cell; empty where it does.
+
+    It does where everything that can change a result is the same, which the key in its stamp says, and where its predictions,
+    scored again here, give what it claims.
+    """
+    if different := _difference(entry, cell):
+        return different
+    checked = check(entry, answers, cell.config.data_dir)
+    if checked.problems:
+        return f"it does not come out as claimed: {checked.problems[0]}"
+    return checked.not_verifiable and f"it cannot be verified: {checked.not_verifiable}"
+
+
+def save(entry: ResultEntry, cell: Cell, answers: Mapping[str, bytes]) -> None:
+    """Write a verified result where a cell keeps its own, with its predictions; it names its owner."""
+    result, rules = entry.result, Rules(entry.result)
+    table = read_answers(answers[predictions_path(result, entry.pushed_by)], cell.task)
+    references = rules.references(cell.dataset)
+    frame = Predictions.join(references, table, cell.task, source=entry.pushed_by, allow_missing=True).frame
+    source = {"dataset": cell.config.reuse, "owner": entry.pushed_by}
+    note = f"reused from {cell.config.reuse}, run by {entry.pushed_by}; its predictions were scored again here"
+    named = replace(result, stamp={**result.stamp, "reused": source}, warnings=(*result.warnings, note))
+    save_scored(named, frame, cell.path)
+
+
+def _same_question(entry: ResultEntry, cell: Cell) -> bool:
+    result = entry.result
+    return (result.model["name"], result.task, result.label) == (cell.model.name, cell.subject, cell.label)
+
+
+def _difference(entry: ResultEntry, cell: Cell) -> str:
+    """Return the first difference of the inputs of a published result from those of a cell; empty where there is none."""
+    result, stamp = entry.result, entry.result.stamp
+    if result.outdated:
+        return OLDER_RULES
+    pairs: Mapping[str, tuple[Any, Any]] = {
+        "model revision": (result.model.get("revision"), cell.model.revision),
+        "data version": (result.dataset.get("version"), cell.dataset.spec.version),
+        "data": (result.dataset.get("digest"), cell.dataset.table.digest),
+        "rules": (stamp.get("code"), to_plain(cell.code)),
+    }
+    for name, (theirs, ours) in pairs.items():
+        if theirs != ours:
+            return f"another {name}: {_text(theirs, ours)} there, {_text(ours, theirs)} here"
+    if stamp.get("key") != cell.key:
+        return f"other settings: its key is {stamp.get('key')}, and that of this run {cell.key}"
+    return ""
+
+
+def _text(one: Any, other: Any) -> str:
+    """Return a value as text; of two mappings the entries that differ."""
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return ", ".join(f"{name} {one[name]}" for name in one if one[name] != other.get(name)) or "nothing more"
+    return str(one)

@@ -1,0 +1,89 @@
+"""`cardiobench missing`."""
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cardiobench.core.config import RunConfig, make_config
+
+if TYPE_CHECKING:
+    from cardiobench.core.console import Console
+    from cardiobench.runner.dry_run import DryRun
+
+HELP = "results of a suite that nobody has computed yet, and the price of each"
+EXAMPLES = """\
+examples
+  cardiobench missing --suite cardiobench_ecg_v2 --model cardiobench/minirocket --reuse org/cardiobench-results
+Nothing is written. The price is the time for encoding, measured on one recording of each dataset, and the disk space.
+exit code 0: all could be priced, 1: a model could not be loaded, or the disk is too small
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the command's flags."""
+    parser.add_argument("--suite", required=True, metavar="NAME", help="suite, such as cardiobench_ecg_v2")
+    parser.add_argument(
+        "--model", nargs="+", metavar="ID", help="models (default: those with results of the suite below --output-dir)"
+    )
+    parser.add_argument("--reuse", metavar="ORG/NAME", help="dataset of results whose verified results count, too")
+    parser.add_argument("--weights", type=Path, metavar="PATH", help="folder or file of a model that is not on the Hub")
+    parser.add_argument("--data-dir", type=Path, metavar="DIR", help="raw or prepared data (default: as for a run)")
+    parser.add_argument("--output-dir", type=Path, default=Path("results"), metavar="DIR", help="results of runs")
+    parser.add_argument("--cache-dir", type=Path, metavar="DIR", help="embeddings (default: as for a run)")
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Print the holes with their price; return the exit code."""
+    from cardiobench.core.console import Console
+    from cardiobench.runner.dry_run import dry_run
+
+    models = arguments.model or models_of(arguments.suite, arguments.output_dir)
+    names = ("suite", "reuse", "weights", "data_dir", "output_dir", "cache_dir")
+    given = {name: getattr(arguments, name) for name in names if getattr(arguments, name) is not None}
+    console = Console()
+    plan = dry_run(make_config(RunConfig, {**given, "models": tuple(models)}, flags=True), console)
+    print_holes(plan, console)
+    return plan.exit_code
+
+
+def models_of(suite: str, folder: Path) -> list[str]:
+    """Return the models with results of a suite below a folder.
+
+    Raises:
+        BadConfig: There is none.
+    """
+    from cardiobench.core.errors import BadConfig
+    from cardiobench.results.collect import collect_by_suite
+
+    found = collect_by_suite([folder]).get(suite) if folder.is_dir() else None
+    if found is None or not found.entries:
+        raise BadConfig(f"there is no result of the suite {suite} below {folder}. Name a model: --model ID.")
+    return sorted({str(entry.result.model["name"]) for entry in found.entries})
+
+
+def print_holes(plan: "DryRun", console: "Console") -> None:
+    """Print the cells without a result, and the price of encoding by model and dataset."""
+    from cardiobench.runner.eta import format_seconds
+
+    holes = [(hole["model"], hole["task"], hole["protocol"]) for hole in plan.holes]
+    of_dataset = [(model, task.partition("/")[0]) for model, task, _ in holes]
+    console.table("missing", ("model", "task", "protocol"), holes)
+    priced = [
+        (
+            row["model"],
+            row["dataset"],
+            str(count),
+            str(row["to_encode"]),
+            f"about {format_seconds(row['seconds'])}",
+            f"{row['bytes'] / 1e6:.1f} MB",
+        )
+        for row in plan.rows
+        if (count := sum(one == (row["model"], row["dataset"]) for one in of_dataset))
+    ]
+    console.table("price", ("model", "dataset", "missing", "to encode", "time for encoding", "disk"), priced)
+    for problem in plan.problems:
+        console.print(f"! {problem}")
+    for name, reason in plan.absent.items():
+        console.print(f"! {name} is not priced: {reason}")
+    outlook = "; part of the runs would fail" if plan.problems else ""
+    console.print(f"{len(holes)} results are missing{outlook}; nothing was written")

@@ -1,0 +1,86 @@
+"""Results that somebody else has computed, which a run takes instead of computing them again."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from cardiobench.core import extensions
+from cardiobench.core.config import RunConfig, flag_of
+from cardiobench.core.errors import BadConfig, NotApplicable
+from cardiobench.models.base import LoadedModel
+from cardiobench.protocols.base import PredictionProtocol
+from cardiobench.runner.cell import Cell, check_not_given
+from cardiobench.runner.context import RunContext
+from cardiobench.runner.evaluate import make_cells
+from cardiobench.runner.plan import DatasetPlan
+from cardiobench.runner.processes import share
+
+
+def check_reuse(config: RunConfig) -> None:
+    """Refuse `--reuse` together with settings that contradict it, or without an extension that serves it.
+
+    Raises:
+        BadConfig: It cannot be served.
+    """
+    if not config.reuse:
+        return
+    if config.overwrite:
+        raise BadConfig("--reuse takes results that exist, and --overwrite computes them again. Leave one of them out.")
+    if not extensions.contributions("known_results"):
+        raise BadConfig(
+            f"{flag_of(RunConfig, 'reuse')} {config.reuse}: no installed extension finds results. Install one, or leave it out."
+        )
+
+
+def known_results(cells: Sequence[Cell], context: RunContext) -> Mapping[str, Callable[[], None]]:
+    """Return key of a cell -> function that saves a result that somebody else has computed; nothing without `--reuse`."""
+    if not context.config.reuse:
+        return {}
+    found: dict[str, Callable[[], None]] = {}
+    for find in extensions.hooks("known_results"):
+        found |= find(cells, context)
+    return found
+
+
+def without_result(cells: Sequence[Cell], context: RunContext) -> list[Cell]:
+    """Return the cells that have no result, neither here nor from somebody else."""
+    open_cells = [cell for cell in cells if cell.load_cached() is None]
+    known = known_results(list(filter(applies, open_cells)), context)
+    return [cell for cell in open_cells if cell.key not in known]
+
+
+def applies(cell: Cell) -> bool:
+    """Return whether the protocol of a cell answers its task with its model, as far as is known before anything is encoded."""
+    try:
+        check_not_given(cell)
+        cell.protocol.check(cell.task)
+        cell.protocol.check_encoder(cell.model.encoder, cell.task)
+    except NotApplicable:
+        return False
+    return True
+
+
+def reuse(
+    model: LoadedModel, plans: Mapping[str, DatasetPlan], protocols: Sequence[PredictionProtocol], context: RunContext
+) -> set[str]:
+    """Save the results of others for the cells of a model, and return the datasets all of whose cells have a result then.
+
+    Args:
+        model: Loaded.
+        plans: Dataset -> its plan; no recording is known to be unreadable before it is encoded.
+        protocols: Protocols of the cells.
+        context: Run context.
+
+    Returns:
+        Names of the datasets, the same on every process; none without `--reuse`.
+    """
+    if not context.config.reuse:
+        return set()
+    complete: list[str] = []
+    if context.accelerator.is_main_process:
+        planned = {name: make_cells(model, plan, protocols, frozenset(), context) for name, plan in plans.items()}
+        cells = [cell for members in planned.values() for cell in filter(applies, members) if not cell.load_cached()]
+        for save in known_results(cells, context).values():
+            save()
+        complete = [name for name, members in planned.items() if all(map(Cell.load_cached, filter(applies, members)))]
+    if context.accelerator.num_processes > 1:
+        (complete,) = share([complete])
+    return set(complete)
