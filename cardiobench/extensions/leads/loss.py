@@ -88,6 +88,8 @@ def _lead_sets(cell: Cell, plain: str) -> list[LeadResult]:
 
 
 def _results(cell: Cell) -> Iterator[LeadResult]:
+    if not cell.folder.is_dir():  # No protocol gave a result.
+        return
     for folder in sorted(cell.folder.iterdir()):
         path = result_path(cell.folder, folder.name, cell.task.name)
         if not path.is_file() or folder.name == NAME:

@@ -273,6 +273,12 @@ def test_twelve_leads_and_fewer_stand_apart_and_beside_each_other(planted):
 
 
 @pytest.mark.slow
+def test_a_run_without_any_result_ends_as_usual(tmp_path):
+    asked = {"models": ("cardiobench/constant",), "tasks": ("ptb_xl_sample/cd",), "protocols": ("probe",), "limit": 3}
+    outcome = run(settings(tmp_path, **asked))
+    assert not outcome.results and outcome.not_applicable
+
+
 def test_results_of_other_data_or_draws_are_not_compared(planted):
     run(settings(planted), encoders=(Spread(),))
     summary = run(settings(planted, conditions="leads=V1", seed=3), encoders=(Spread(),))
