@@ -33,7 +33,7 @@ def draw(record: AnalysisResult) -> dict[str, Figure]:
     unit = f" ({first['unit']})" if isinstance(first["unit"], str) and first["unit"] else ""
     scores.set(xlabel=f"{first['metric']}{unit}, {first['better']} is better", yticks=range(len(sets)))
     scores.set_yticklabels([_wrapped(leads) for leads in sets])
-    scores.invert_yaxis()
+    scores.set_ylim(len(sets) - 0.5, -0.5)
     losses.set(xlabel="loss against 12 leads, paired, 95 % interval")
     for axes in (scores, losses):
         axes.grid(axis="x")

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from cardiobench.core import plugins
+from cardiobench.data.media.types import LEADS
 from cardiobench.data.open import open_dataset
 from tests.extensions.adopt.folders import FORMATS, adopt, bundled, write_labels
 
@@ -79,3 +80,20 @@ def test_one_array_of_all_recordings_is_read_in_order_by_row_or_by_id(some, tmp_
         dataset = open_dataset(name, tmp_path / "all" if name == "by_id" else None)
         for number in (0, 7, 23):
             assert np.array_equal(dataset.recording(number).signal, array[number])
+
+
+@pytest.mark.parametrize(("leads", "there"), [("II", "II"), ("I,II", "I, II, III, aVR, aVL, aVF")])
+def test_recordings_of_fewer_leads_are_taken_and_counted(leads, there, some, tmp_path, capsys):
+    frame, signals = some
+    folder, columns = tmp_path / "recordings", [LEADS.index(lead) for lead in leads.split(",")]
+    folder.mkdir()
+    for name, signal in zip(frame["id"], signals, strict=True):
+        kept = signal[:, columns]
+        np.save(folder / f"{name}.npy", kept[:, 0] if len(columns) == 1 else kept)
+    flags = ("--leads", leads, "--unit", "mV", "--sampling-rate", "100")
+    assert adopt(folder, write_labels(frame, tmp_path / "labels.csv"), tmp_path / "own", *LABEL, *flags) == 0
+    said = " ".join("".join(capsys.readouterr()).split())
+    assert f"24 of 24 have only {there}: a model that needs others gets zeros for them" in said
+    read = open_dataset("mine").recording(0)
+    assert ", ".join(read.leads) == there
+    assert np.array_equal(read.signal[:, columns], signals[0][:, columns]) and not read.signal[:, 6:].any()
