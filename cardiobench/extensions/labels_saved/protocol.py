@@ -110,7 +110,9 @@ class LearningCurve(AnalysisProtocol):
         for one in self._of(encoder, task):
             if not one.keeps_training:
                 continue
-            members = f"{one.members} trainings" if isinstance(one, EnsembleProtocol) else "a training"
+            members = "a training"
+            if isinstance(one, EnsembleProtocol) and one.members > 1:
+                members = f"{one.members} trainings"
             counts = ", ".join(f"{share * patients:.0f}" for share in self.shares)
             text = (
                 f"{self.name} of {one.name} on {task.name}: {members} for each of {self.draws} draws of "
