@@ -62,7 +62,7 @@ def start_processes() -> "Accelerator | SingleProcess":
         CardioBenchError: it would work alone although it was started as one of several.
     """
     started = check_environment()
-    if started == 1 and not any(map(os.environ.get, MPI_SIZES)):
+    if _is_single():
         return SingleProcess()
     with _deadline(f"process {os.environ.get('RANK', 0)} of {started} waited {START_SECONDS} s for the others"):
         accelerator = _accelerator()
@@ -72,6 +72,11 @@ def start_processes() -> "Accelerator | SingleProcess":
             f"On a machine without GPUs launch with: {LAUNCH}"
         )
     return accelerator
+
+
+def _is_single() -> bool:
+    """Return whether this process works alone, so that neither accelerate nor PyTorch is imported."""
+    return check_environment() == 1 and not any(map(os.environ.get, MPI_SIZES))
 
 
 def _accelerator() -> "Accelerator":
@@ -104,6 +109,8 @@ def check_environment() -> int:
 
 def share(values: list[Any]) -> list[Any]:
     """Return the main process's values on every process; nobody goes on before all have asked."""
+    if _is_single():
+        return list(values)
     from accelerate.utils import broadcast_object_list
 
     values = list(values)
