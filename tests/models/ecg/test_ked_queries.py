@@ -53,7 +53,8 @@ def test_text_encoder_is_the_published_network():
 
 
 def test_lists_have_the_classes_of_the_tasks_in_their_order():
-    assert sorted(ANSWERS) == sorted(card(KED).native)
+    assert set(ANSWERS) <= {task(name).target for name in list_tasks()}
+    assert not card(KED).native, "without the variant there is no decoder"
     for name in list_tasks():
         asked = task(name)
         if asked.target in ANSWERS and asked.rules.answer == "labels":
