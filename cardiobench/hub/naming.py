@@ -13,7 +13,8 @@ from cardiobench.results.score_result import ScoreResult
 FOLDER = "cardiobench"
 """In a model's repository, of the result files."""
 SPLIT = "test"
-SAFE = re.compile(r"[\w.-]+")
+SAFE = re.compile(r"[\w.,=+-]+")
+"""Part of a path; a condition of the run has a value, as in `probe.name=a,b`."""
 
 
 def dataset_id(result: ScoreResult) -> str:

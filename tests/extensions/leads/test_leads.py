@@ -20,6 +20,7 @@ from cardiobench.extensions.leads import condition
 from cardiobench.extensions.leads.lead_set import parse_leads
 from cardiobench.extensions.leads.loss import split_label
 from cardiobench.hub.eval_results import primary_protocol
+from cardiobench.hub.naming import SAFE
 from cardiobench.leaderboard.rebuild import _has_variant
 from cardiobench.leaderboard.table import scores
 from cardiobench.models.custom import BaseEncoder, loaded
@@ -297,6 +298,10 @@ def test_a_submission_is_verified_under_the_lead_set():
 
 def test_no_page_takes_fewer_leads_for_its_headline():
     assert primary_protocol(["probe.leads=I", "knn"]) == "knn"
+
+
+def test_a_lead_set_has_a_path_on_the_hub():
+    assert SAFE.fullmatch("probe.leads=I,II+zero_filled") and not SAFE.fullmatch("probe/leads")
 
 
 @pytest.fixture
