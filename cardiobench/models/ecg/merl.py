@@ -19,7 +19,7 @@ from cardiobench.models.ecg.raw_crops import RawCrops
 from cardiobench.models.files import ModelFiles
 from cardiobench.models.nets import merl
 from cardiobench.models.nets.merl_text import MerlText
-from cardiobench.models.signal import resample
+from cardiobench.models.signal import EVERY, resample, zero_absent
 from cardiobench.models.weights import read_weights
 
 COMPONENT = "adapter merl"
@@ -35,26 +35,28 @@ SCALE = 1 / 0.07
 """Inverted temperature of the contrastive loss; the authors' own zero-shot scores are bare cosines."""
 
 
-def scaled(signal: np.ndarray) -> np.ndarray:
-    """Scale a signal (n, leads) to [0, 1] by the smallest and largest of all its values; a constant becomes 0."""
-    low, high = signal.min(), signal.max()
-    return (signal - low) / (high - low + 1e-8)
+def scaled(signal: np.ndarray, present: Sequence[int] | slice = EVERY) -> np.ndarray:
+    """Scale a signal (n, leads) to [0, 1] by the smallest and largest value of the leads that are there; a constant becomes 0."""
+    there = signal[:, present]
+    low, high = there.min(), there.max()
+    return zero_absent((signal - low) / (high - low + 1e-8), present)
 
 
-def prepare(signal: np.ndarray, fs: float, seconds: float = 10.0) -> np.ndarray:
+def prepare(signal: np.ndarray, fs: float, seconds: float = 10.0, present: Sequence[int] | slice = EVERY) -> np.ndarray:
     """Prepare a recording as input of the network.
 
     Args:
         signal: (n, 12), in any unit.
         fs: Sampling rate in Hz; the authors know 500 Hz alone, others are resampled by polyphase filtering.
         seconds: Length that is kept; the authors keep 5 of CPSC2018.
+        present: Columns of the leads that are there.
 
     Returns:
         (1, 12, 5000); zeros follow a record that is shorter, before it is scaled.
     """
     kept = resample(signal, fs, FS)[: round(seconds * FS)]
     whole = np.pad(kept[:SAMPLES], ((0, max(0, SAMPLES - len(kept))), (0, 0)))
-    return scaled(whole)[:, MIMIC_ORDER].T[None]
+    return scaled(whole, present)[:, MIMIC_ORDER].T[None]
 
 
 def one_token(network: torch.nn.Module, parts: torch.Tensor) -> torch.Tensor:
@@ -138,6 +140,7 @@ def load(size: MerlSize, card: ModelCard, source: ModelFiles, pooling: str, vari
         **described(card, source, weights, pooling, variant),
         network=TokenExtractor(network, read),
         prepare=prepare,
+        prepare_few=prepare,
         raw_crops=RawCrops(2.5, FS) if size is RESNET18 else None,
         no_text_reason=f"its text tower needs --variant {PROMPTS}",
     )
@@ -162,6 +165,7 @@ def load_prompts(size: MerlSize, card: ModelCard, source: ModelFiles, pooling: s
         **{**fields, "preprocessing": {**fields["preprocessing"], **facts}},
         network=TokenExtractor(network, one_token),
         prepare=prepare,
+        prepare_few=prepare,
         text_network=text_network,
         tokenize=tokenize,
     )

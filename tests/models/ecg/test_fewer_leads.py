@@ -75,6 +75,8 @@ def check_absent_leads(encoder):
 def test_absent_leads_stay_zero(tmp_path, name):
     folder = fake.FAKES[name](tmp_path)
     for variant in card(name).variants or ("",):
+        if variant in ("prompts", "queries"):
+            continue  # Text towers and decoders, behind the same preparation.
         encoder = load(name, folder, variant=variant)
         assert isinstance(encoder, SignalEncoder)
         check_absent_leads(encoder)
