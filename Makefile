@@ -102,7 +102,7 @@ wheel-smoke: $(STAMP)
 
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[models,analysis,resampy,test]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[models,analysis,resampy,finetune,test]"
 	touch $@
 
 clean:

@@ -4,8 +4,8 @@ A shard states the cost of the run that made it, so that embeddings carry it whe
 """
 
 import platform
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -75,20 +75,26 @@ FORMULAS: dict[Any, Any] = {
 """Operations that `torch.utils.flop_counter` does not know -> operations by the shapes of the arguments."""
 
 
+@contextmanager
+def layers_apart() -> Iterator[None]:
+    """Run the layers of PyTorch's transformers module by module, not as one fused operation on their weights."""
+    fused = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
+    try:
+        yield
+    finally:
+        torch.backends.mha.set_fastpath_enabled(fused)
+
+
 def count_work(call: Callable[[], Any]) -> tuple[dict[int, int], int]:
     """Call a function of a network and return the sizes of the parameters that it used and its floating-point operations.
 
     Attention is counted as two matrix products whatever kernel would be chosen: fused layers, which cannot be looked into,
     are taken apart for the count.
     """
-    fused = torch.backends.mha.get_fastpath_enabled()
     counter, used = FlopCounterMode(display=False, custom_mapping=FORMULAS), UsedParameters()
-    try:
-        torch.backends.mha.set_fastpath_enabled(False)
-        with torch.inference_mode(), counter, used:
-            call()
-    finally:
-        torch.backends.mha.set_fastpath_enabled(fused)
+    with layers_apart(), torch.inference_mode(), counter, used:
+        call()
     return used.sizes, counter.get_total_flops()
 
 

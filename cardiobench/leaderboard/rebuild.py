@@ -30,10 +30,12 @@ from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score
 from cardiobench.scoring.suites import load_suite
 from cardiobench.scoring.verdict import refits_of
-from cardiobench.stats.variability import BOTH
+from cardiobench.stats.variability import BOTH, SEEDS
 
 EXTERNAL = "predictions"
 """Protocol of answers that were scored from a file: it has no options and answers the test units."""
+SPREADS = {BOTH: "refit_scores", SEEDS: "seed_scores"}
+"""What an interval covers beside test patients -> scores of a context whose spread widens it."""
 
 
 @dataclass(frozen=True)
@@ -89,8 +91,9 @@ class Rules:
 
     @property
     def refitted(self) -> bool:
-        """Return whether the interval of the ranking metric covers refits, which predictions do not show."""
-        return self.options.get("refits", 0) > 1
+        """Return whether the interval of the ranking metric covers refits or seeds, which predictions do not show."""
+        seeds = getattr(self.protocol, "seeds_in_interval", False) and self.options.get("seeds", 0) > 1
+        return seeds or self.options.get("refits", 0) > 1
 
     @cached_property
     def card(self) -> ModelCard | None:
@@ -203,8 +206,9 @@ def rebuild(rules: Rules, answers: pd.DataFrame, data_dir: Path | None = None) -
         seed=SEED,
     )
     result = score(joined, references, context)
-    if rules.refitted and claimed.score.covers == BOTH:
-        result = score(joined, references, replace(context, refit_scores=_refit_scores(claimed, result)))
+    if rules.refitted and claimed.score.covers in SPREADS:
+        drawn: dict[str, Any] = {SPREADS[claimed.score.covers]: _spread_scores(claimed, result)}
+        result = score(joined, references, replace(context, **drawn))
     fixed = result.verdict
     if rules.out_of_fold and (information := refits_of(claimed.verdict, claimed.score.n_patients)):
         result = score(replace(joined, information=information), references, context)
@@ -212,8 +216,8 @@ def rebuild(rules: Rules, answers: pd.DataFrame, data_dir: Path | None = None) -
     return Rebuilt(result, lambda text: clean_text(text, ids), fixed)
 
 
-def _refit_scores(claimed: ScoreResult, test_only: ScoreResult) -> tuple[float, float]:
-    """Return two scores that spread as much as the refits of a result must have for its standard error."""
+def _spread_scores(claimed: ScoreResult, test_only: ScoreResult) -> tuple[float, float]:
+    """Return two scores that spread as much as the refits or seeds of a result must have for its standard error."""
     variance = claimed.score.se**2 - test_only.score.se**2
     half = math.sqrt(variance / 2) if variance > 0 else 0.0
     return -half, half

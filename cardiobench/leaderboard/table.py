@@ -22,7 +22,7 @@ from cardiobench.results.cost import Cost, timing_text
 from cardiobench.results.record import EMBEDDINGS
 from cardiobench.results.verdict import Rank
 from cardiobench.scoring.places import find_places
-from cardiobench.stats.variability import BOTH
+from cardiobench.stats.variability import TEST
 
 LONG = 80
 MODEL = "model and protocol"
@@ -133,7 +133,7 @@ def _apart(entry: ResultEntry) -> tuple[str, bool]:
 
 def not_verifiable(entry: ResultEntry) -> bool:
     """Return whether a submission has an interval or a p-value of refits, which cannot be rebuilt from its predictions."""
-    refits = entry.result.score.covers == BOTH or entry.result.verdict.refitted
+    refits = entry.result.score.covers != TEST or entry.result.verdict.refitted
     return bool(entry.pushed_by) and refits
 
 

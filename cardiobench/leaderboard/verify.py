@@ -46,9 +46,7 @@ VALUES = {"value", "n", "n_patients", "positives", "patients", "auprc"}
 """Fields that a result of older rules shares with one of today, and the numbers of its scores."""
 ADDED = {"out_of_fold", "numbers"}
 """Fields that results of schema 3 and older lack."""
-REFITS = (
-    "its interval and verdict cover refits of the probe; that they are no narrower than over test patients is checked"
-)
+REFITS = "its interval and verdict cover refits or seeds; that they are no narrower than over test patients is checked"
 PRIVATE_DATA = "it is of data of the submitter's own, which nobody else has"
 DEALT_LABELS = "its p-value is of refits on embeddings, which are not here; by the answers as they are, dealt at a third of the level,"
 

@@ -1,7 +1,9 @@
 """Checks of the tensors that an encoder gives: parts of a recording, and one vector per part."""
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
+from types import MethodType
 from typing import TYPE_CHECKING, Any
 
 from cardiobench.core.errors import BadModel, first_n
@@ -25,8 +27,13 @@ def transform(encoder: Encoder, recording: Any) -> "torch.Tensor":
     return check_parts(parts, recording, encoder)
 
 
-def encode(encoder: Encoder, parts: "torch.Tensor") -> "torch.Tensor":
+def encode(encoder: Encoder, parts: "torch.Tensor", *, gradients: bool = False) -> "torch.Tensor":
     """Return the vectors of parts, (N, dim), or (N, T, dim) of an encoder that keeps tokens.
+
+    Args:
+        encoder: Encoder.
+        parts: Parts (N, ...) on its device.
+        gradients: Whether to leave out the decorators of `encode` that switch gradients off.
 
     Raises:
         BadModel: `encode` raised an error that is the user's own, or gave something else.
@@ -36,8 +43,15 @@ def encode(encoder: Encoder, parts: "torch.Tensor") -> "torch.Tensor":
 
     what = f"{named(encoder)}: encode of parts of shape {tuple(parts.shape)}"
     with user_code(what, torch.OutOfMemoryError) if is_own(encoder) else nullcontext():
-        vectors = encoder.encode(parts)
+        vectors = _undecorated(encoder.encode)(parts) if gradients else encoder.encode(parts)
     return check_vectors(vectors, parts, encoder)
+
+
+def _undecorated(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a method without its decorators, such as `torch.no_grad`."""
+    if not inspect.ismethod(method):
+        return inspect.unwrap(method)
+    return MethodType(inspect.unwrap(method.__func__), method.__self__)
 
 
 def join_parts(parts: "Sequence[torch.Tensor]", encoder: Encoder) -> "torch.Tensor":

@@ -1,11 +1,11 @@
 """Base classes of protocols: rules that turn the embeddings of a task's recordings into predictions, never into scores."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -17,6 +17,9 @@ from cardiobench.embeddings.store import Embeddings
 from cardiobench.models.base import Encoder
 from cardiobench.protocols.options import validated
 from cardiobench.tasks.labels import label_values
+
+if TYPE_CHECKING:
+    import torch
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,8 @@ class TaskData:
         work: Folder for what a training keeps between runs, named by everything that can change its weights; None for none.
         prompts: Another prompt set than the dataset's own.
         several_vectors: Advice where a recording has one vector and a protocol needs several (`LoadedModel.several_vectors`).
+        parts_of: f(id) -> parts of a recording as the model's transform makes them, (P, ...), for a protocol that trains on them; None
+            for none.
     """
 
     task: Task
@@ -40,6 +45,7 @@ class TaskData:
     prompts: Path | None = None
     several_vectors: str = ""
     work: Path | None = None
+    parts_of: "Callable[[str], torch.Tensor] | None" = None
 
     @cached_property
     def features(self) -> np.ndarray:
@@ -135,7 +141,9 @@ class BaseProtocol(ABC):
         gives: The same in words, after "answers".
         headline_rank: Rank among the protocols of a task where a page has room for the result of one, lowest first; None
             ranks after every number.
-        keeps_training: Whether a cell has a folder for checkpoints (`TaskData.work`).
+        keeps_training: Whether a cell has the recordings and a folder for checkpoints (`TaskData.parts_of`, `TaskData.work`).
+        seeds_in_interval: Whether the interval of the score covers the spread over its repeats (`ProtocolOutput.repeats`).
+        beside: Name of the protocol with whose result of the same model its results are compared; empty for none.
         reference: Name of the reference, in words, with which models of other protocols are compared where both have results;
             empty for a protocol that is no reference.
         published_as: Word for it in tables of published scores (`PublishedScore.protocol`); empty where they have none.
@@ -154,6 +162,8 @@ class BaseProtocol(ABC):
     from_embeddings: ClassVar[bool] = False
     reference: ClassVar[str] = ""
     published_as: ClassVar[str] = ""
+    seeds_in_interval: ClassVar[bool] = False
+    beside: ClassVar[str] = ""
 
     @classmethod
     def from_config(cls, config: RunConfig, **options: Any) -> Self:

@@ -1,5 +1,6 @@
-"""Each result beside those of a reference protocol on the same task, such as training from scratch on the same patients."""
+"""Each result beside a reference on the same task, such as training from scratch, and a trained model beside its own probe."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -12,6 +13,8 @@ from cardiobench.results.anchors import anchors
 from cardiobench.results.collect import ResultEntry
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.scoring.compare import compare
+from cardiobench.scoring.compare_spread import with_spread
+from cardiobench.stats.variability import SEEDS
 
 WORDS = {
     "better": "better than",
@@ -39,21 +42,35 @@ class Beside:
 
 def reference_of(protocol: str) -> str:
     """Return the name of the reference that a protocol gives; empty for other protocols, and for one that is not installed."""
+    return _said(protocol, "reference")
+
+
+def _said(protocol: str, attribute: str) -> str:
+    """Return a text that the class of an extension's protocol has; empty for other protocols, which say nothing."""
     provided = contributions("protocols").get(protocol)
-    return resolve(provided).reference if provided else ""
+    return getattr(resolve(provided), attribute) if provided else ""
 
 
 def beside_references(entries: Sequence[ResultEntry]) -> list[Beside]:
-    """Compare every ranked result with every reference of its task; empty where there are none, or more pairs than a page waits for."""
+    """Compare every ranked result with every reference of its task, and with the protocol of its own model that it names.
+
+    Empty where there are none, or more pairs than a page waits for.
+    """
     usable = [entry for entry in entries if entry.predictions and ranked(entry.result) and not entry.result.external]
     references = [entry for entry in usable if reference_of(entry.result.protocol)]
     pairs = [
-        (entry, other)
+        (entry, other, f"{reference_of(other.result.protocol)} ({other.result.model['name']})")
         for other in references
         for entry in usable
         if entry.result.task == other.result.task
         and entry.result.input_condition == other.result.input_condition
         and not reference_of(entry.result.protocol)
+    ]
+    pairs += [
+        (entry, other, f"its own {other.result.label}")
+        for entry in usable
+        for other in usable
+        if other.result.label == _said(entry.result.protocol, "beside") and _same_model(entry.result, other.result)
     ]
     compared = [_beside(*pair) for pair in pairs] if len(pairs) <= MAX_PAIRS else []
     return compared + [found for entry in references if (found := _published(entry.result))]
@@ -78,12 +95,24 @@ def _published(result: ScoreResult) -> Beside | None:
     return Beside(result.model["name"], head + ", ".join(texts))
 
 
-def _beside(entry: ResultEntry, other: ResultEntry) -> Beside:
-    result, reference = entry.result, other.result
+def _same_model(one: ScoreResult, other: ScoreResult) -> bool:
+    """Return whether two results are of one model, loaded in one way, on one task."""
+    return one.task == other.task and all(
+        one.model.get(fact) == other.model.get(fact) for fact in ("name", "revision", "token_pooling", "preprocessing")
+    )
+
+
+def _seed_spread(*results: ScoreResult) -> float:
+    """Return the standard deviation that seeds add to a difference of scores; 0 where no interval covers them."""
+    return math.hypot(*(one.options.get("seed_sd", 0.0) for one in results if one.score.covers == SEEDS))
+
+
+def _beside(entry: ResultEntry, other: ResultEntry, tail: str) -> Beside:
+    result = entry.result
     head = f"{result.task}, {result.label}: "
-    tail = f"{reference_of(reference.protocol)} ({reference.model['name']})"
     try:
         found = compare(predictions_of(entry), predictions_of(other))
+        found = with_spread(found, _seed_spread(result, other.result))
     except CardioBenchError as error:
         return Beside(result.model["name"], f"{head}not compared with {tail}: {error}")
     numbers = (
@@ -101,5 +130,5 @@ def markdown(entries: Sequence[ResultEntry]) -> str:
     if not found:
         return ""
     lines = [f"* {tables.markdown_text(f'{one.model}, {one.text}')}" for one in found]
-    note = "Differences are paired over the same test patients, each with its 95 % interval; they change no rank.\n\n"
+    note = "Differences are paired over the same test patients, each with its 95 % interval, which covers the seeds of a training where that of its score does; they change no rank.\n\n"
     return "## Beside references\n\n" + note + "\n".join(lines) + "\n"

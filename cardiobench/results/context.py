@@ -19,7 +19,7 @@ PATIENT_IS_RECORD = (
 class ResultContext:
     """Facts of a result that its answers do not hold.
 
-    Of these, only `metrics`, `resamples`, `seed` and `refit_scores` change a number; protocol and variant choose the family
+    Of these, only `metrics`, `resamples`, `seed`, `refit_scores` and `seed_scores` change a number; protocol and variant choose the family
     that a p-value is adjusted for.
 
     Attributes:
@@ -37,6 +37,8 @@ class ResultContext:
         warnings: Sentences on the model and the data for the reader of the score.
         refit_scores: Ranking metric of probes refitted on reweighted training patients (`training_weights`), on the same
             test rows; with two or more, the interval covers test and training patients.
+        seed_scores: Ranking metric of trainings by other seeds, on the same test rows; with two or more, and without refits, the
+            interval covers test patients and seeds.
         cost: Cost of the embeddings that the answers were made from; None where there are none.
     """
 
@@ -53,6 +55,7 @@ class ResultContext:
     seed: int = 0
     warnings: Sequence[str] = ()
     refit_scores: Sequence[float] = ()
+    seed_scores: Sequence[float] = ()
     cost: Cost | None = None
 
     def __post_init__(self):

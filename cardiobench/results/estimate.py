@@ -19,7 +19,7 @@ class Estimate(Part):
         reason: Reason why a number is NaN or has no interval; empty otherwise.
         se: Standard error over patients.
         method: Method of the interval; a name in `cardiobench.stats.estimates.METHODS`.
-        covers: Source of the variation: "test patients", or "test and training patients".
+        covers: Source of the variation: "test patients", "test and training patients", or "test patients and seeds of the training".
     """
 
     value: Number

@@ -136,13 +136,16 @@ def answer_recordings(
         out_of_fold=protocol.out_of_fold,
     )
     predictions = predictions.with_floors(floors)
-    context = cell.context({**output.details, **seed_scores(predictions, data, output)})
+    seeds = seed_scores(predictions, data, output)
+    context = cell.context({**output.details, **seeds})
     refits = ranking_scores(predictions, data, output, output.refits)
     warnings = (*context.warnings, *output.warnings, *library_warnings(data.embeddings.libraries))
     stamp = {
         "device": ", ".join(data.embeddings.devices) or "unknown",
         "libraries": as_text(data.embeddings.libraries),
     }
+    if cell.protocol.seeds_in_interval:
+        context = replace(context, seed_scores=seeds.get("seed_scores", ()))
     context = replace(context, refit_scores=refits, warnings=warnings, cost=data.embeddings.cost)
     predictions = replace(predictions, information=refitted_information(predictions, data, output, context.seed))
     validation = validation_frame(cell, data, output, references)

@@ -1,11 +1,17 @@
 """The recordings of one cell, kept for the next one."""
 
 from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 
 from cardiobench.protocols.base import TaskData
 from cardiobench.runner.cell import Cell
+
+if TYPE_CHECKING:
+    import torch
 
 
 class RecentData:
@@ -26,11 +32,21 @@ class RecentData:
             self._data = TaskData(
                 cell.task, rows, embeddings, model.pooling, cell.config.prompts, model.several_vectors
             )
-        return replace(self._data, work=cell.work) if cell.protocol.keeps_training else self._data
+        if not cell.protocol.keeps_training:
+            return self._data
+        return replace(self._data, work=cell.work, parts_of=partial(_parts, cell))
 
     def clear(self) -> None:
         """Let the recordings go."""
         self._data = None
+
+
+def _parts(cell: Cell, name: str) -> "torch.Tensor":
+    """Return the parts of a recording by its id."""
+    from cardiobench.embeddings.extract import prepare
+
+    frame = cell.dataset.frame
+    return prepare(cell.model, cell.dataset, int(np.flatnonzero(frame["id"].to_numpy() == name)[0]))
 
 
 def _numbered(rows: pd.DataFrame) -> pd.DataFrame:

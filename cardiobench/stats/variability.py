@@ -13,6 +13,7 @@ from cardiobench.stats.intervals import LEVEL
 
 REFITS = 20
 TEST, BOTH = "test patients", "test and training patients"
+SEEDS = "test patients and seeds of the training"
 
 
 def training_weights(patient_ids: Sequence[object], refits: int = REFITS, seed: int = 0) -> Iterator[npt.NDArray]:
@@ -37,8 +38,8 @@ def training_spread(scores: Sequence[float]) -> float:
     return float(np.std(np.asarray(scores, dtype=np.float64), ddof=1))
 
 
-def widen(estimate: Estimate, spread: float, level: float = LEVEL) -> Estimate:
-    """Widen an interval over test patients by the spread over training sets.
+def widen(estimate: Estimate, spread: float, level: float = LEVEL, covers: str = BOTH) -> Estimate:
+    """Widen an interval over test patients by the spread over training sets, or over seeds.
 
     Each end moves out so that its distance from the score is the root of the sum of squares of what it was and of
     1.96 times the spread.
@@ -46,4 +47,4 @@ def widen(estimate: Estimate, spread: float, level: float = LEVEL) -> Estimate:
     reach = scipy.stats.norm.ppf((1 + level) / 2) * spread
     low = estimate.value - np.hypot(estimate.value - estimate.low, reach)
     high = estimate.value + np.hypot(estimate.high - estimate.value, reach)
-    return replace(estimate, low=float(low), high=float(high), se=float(np.hypot(estimate.se, spread)), covers=BOTH)
+    return replace(estimate, low=float(low), high=float(high), se=float(np.hypot(estimate.se, spread)), covers=covers)

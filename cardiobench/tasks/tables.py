@@ -20,7 +20,7 @@ from cardiobench.stats.clusters import Clusters
 from cardiobench.stats.estimates import Sampler, estimate_metric, estimate_metrics, further_numbers
 from cardiobench.stats.failures import FAILED, failures_sentence, share_failed
 from cardiobench.stats.information import Information, information_test
-from cardiobench.stats.variability import training_spread, widen
+from cardiobench.stats.variability import BOTH, SEEDS, training_spread, widen
 from cardiobench.tasks.answers import TableAnswers, check_classes, given_probabilities, probability_columns
 from cardiobench.tasks.checks import check_probabilities
 from cardiobench.tasks.floors import best_constant, best_uninformed, is_collapsed
@@ -118,15 +118,17 @@ class ScoredTable(Scored):
         self.sampler = Sampler(sample, clusters, present, context.resamples, context.seed)
         loaded = load_metrics(context.metrics or metrics_of(self.task))
         self.metrics, self.metric, self.key = self.ranking(loaded)
-        refits = context.refit_scores
-        self.spread = training_spread(refits) if len(refits) > 1 else None
+        refits = len(context.refit_scores) > 1
+        drawn = context.refit_scores if refits else context.seed_scores
+        self.spread = training_spread(drawn) if len(drawn) > 1 else None
+        self.covers = BOTH if refits else SEEDS
 
     def ranking(self, metrics: Sequence[Metric]) -> tuple[Sequence[Metric], Metric, str]:
         """Return all metrics of the result, the one that ranks and its key; by default the first."""
         return metrics, metrics[0], metrics[0].primary_key
 
     def overall(self) -> dict[str, Estimate]:
-        """Return every number of the metrics; the interval of the ranking one covers refits where there are some."""
+        """Return every number of the metrics; the interval of the ranking one covers refits or seeds where there are some."""
         found = estimate_metrics(self.metrics, self.sampler, self.key)
         failed = {} if self.failed is None else {FAILED.key: self.failed}
         return {**failed, **found, self.key: self._widened(found[self.key])}
@@ -206,7 +208,7 @@ class ScoredTable(Scored):
         return self.task.rules.completed(self.sampler.sample, truth, self.task, worst=worst)
 
     def _widened(self, estimate: Estimate) -> Estimate:
-        return estimate if self.spread is None else widen(estimate, self.spread)
+        return estimate if self.spread is None else widen(estimate, self.spread, covers=self.covers)
 
     def without_cut(self, key: str, sampler: Sampler) -> Estimate | None:
         """Return the number of the information test with its interval where another ranks models; None otherwise."""

@@ -126,6 +126,10 @@ ATTENTION = {"attention_probe": {"epochs": 3, "seeds": 2}}
 STUDY = {"study": {"epochs": 3, "seeds": 2}}
 SCRATCH = {"protocols": ("scratch",), "options": {"scratch": {"network": "small", "epochs": 1, "seeds": 2}}}
 CURVE = {"protocols": ("learning_curve",), "options": {"learning_curve": {"learners": ["probe"], "draws": 2}}}
+FINETUNE = {
+    "protocols": ("finetune",),
+    "options": {"finetune": {"epochs": 1, "seeds": 2, "rates": [3e-4, 1e-3], "parts": 2}},
+}
 CROSS = {"options": {"cross_validation": {"sizes": "XS", "classifiers": ("logistic", "tree")}}}
 DENSE = {"protocols": ("dense",), "options": {"dense": {"penalties": [0.01, 1.0]}}}
 MISSING = {"protocols": ("knn",), "allow_missing": True}
@@ -143,6 +147,7 @@ RUNS: dict[str, Run | Scoring] = {
     "attention": Run(ECG, {**ON_SAMPLE, "protocols": ("attention_probe",), "options": ATTENTION}),
     "study": Run(ECHO, {"tasks": ("phantom_echo/ef",), "protocols": ("study",), "options": STUDY, "limit": 12}),
     "scratch": Run("cardiobench/scratch-small", {**ON_SAMPLE, **SCRATCH}, slow=True, rtol=1e-3),
+    "finetune": Run("cardiobench/random-vit", {**FINETUNE, "tasks": ("phantom_echo/ef",), "limit": 8}, slow=True, rtol=1e-3),
     "cross_validation": Run(ECG, {**ON_SAMPLE, "protocols": ("cross_validation",), **CROSS}),
     "refits": Run(ECG, {**ON_SAMPLE, "protocols": ("probe",), "options": {"probe": {"refits": 4}}}),
     "one_metric": Run(ECG, {**ON_SAMPLE, "protocols": ("knn",), "metrics": ("f1_macro", "calibration_report")}),

@@ -26,6 +26,7 @@ CANNOT = {
     "frame_similarity": "",
     "retrieval": "text",
     "confound": "two places",
+    "finetune": "no PyTorch network",
     "transfer": "",
 }
 

@@ -8,10 +8,11 @@ import pandas as pd
 import torch
 
 from cardiobench.core.errors import NotApplicable
-from cardiobench.data.media import Clip
+from cardiobench.data.media import Clip, Ecg
 from cardiobench.data.references import references_of
 from cardiobench.data.spec import VIEWS, Group, PromptGrid, Task
 from cardiobench.embeddings.store import Embeddings
+from cardiobench.models.custom import BaseEncoder
 from cardiobench.models.load import load_model
 from cardiobench.protocols import list_protocols, protocol
 from cardiobench.protocols.analysis import Analysis, AnalysisProtocol
@@ -44,10 +45,9 @@ SMALL = {
     "scratch": {"network": "small", "epochs": 1, "seeds": 1},
     "study": {"epochs": 3, "seeds": 2},
     "learning_curve": {"learners": ("probe",), "shares": (0.3, 1.0), "draws": 2},
+    "finetune": {"epochs": 1, "seeds": 1, "rates": (1e-3,)},
     "confound": {"folds": 3, "inner": 2, "most": 60},
 }
-ENCODERS = {"scratch": lambda: load_model("cardiobench/scratch-small").encoder}
-"""Encoders of protocols that take networks of their own alone."""
 UNITS = {"study": "study_id"}
 """Units of scoring of protocols that refuse single recordings."""
 SLOW = ("cross_validation", "representation", "confound", "stress", "few_shot")
@@ -62,6 +62,33 @@ class Texts(Leads):
     modalities = ("echo", "ecg")
     native = ("ef", "view", "cd", "findings")
     findings = 3
+
+
+class Layers(BaseEncoder):
+    """Two layers on the values of a recording."""
+
+    name, sampling, sampling_rate = "versions/layers", None, None
+
+    def __init__(self) -> None:
+        torch.manual_seed(0)
+        self.network = torch.nn.Sequential(torch.nn.Linear(DIM, 8), torch.nn.Tanh(), torch.nn.Linear(8, DIM))
+
+    def transform(self, recording: Ecg) -> torch.Tensor:
+        """The first values of a record."""
+        return torch.from_numpy(recording.signal.reshape(-1)[:DIM].copy())[None]
+
+    def encode(self, parts: torch.Tensor) -> torch.Tensor:
+        return self.network(parts)
+
+
+def with_parts(data: TaskData) -> TaskData:
+    """Add the parts of recordings, which are their vectors."""
+    parts = {name: torch.from_numpy(data.embeddings.parts(row).copy()) for row, name in enumerate(data.rows["id"])}
+    return replace(data, parts_of=parts.__getitem__)
+
+
+ENCODERS = {"scratch": lambda: load_model("cardiobench/scratch-small").encoder, "finetune": Layers}
+"""Encoders of protocols that train networks."""
 
 
 def task_data(task: Task, shift: float = 0.0) -> TaskData:
@@ -105,6 +132,7 @@ def predictions(name: str) -> list:
             made.check(task)
             for variant in made.variants(task):
                 data = task_data(task)
+                data = with_parts(data) if made.keeps_training else data
                 output = made.predict(data, ENCODERS.get(name, Texts)(), variant)
                 found += [output.values, output.indices, *output.refits]
             found += [
@@ -176,5 +204,19 @@ def disturbs(name: str) -> bool:
     return isinstance(made, AnalysisProtocol) and bool(made.perturbations(TASKS))
 
 
+def finetuned(folder: Path) -> tuple[list, set[str]]:
+    """Vectors of a model that was made again of its saved weights."""
+    from cardiobench.extensions.finetune.saved import FinetunedEncoder
+
+    data, encoder = task_data(CD[0]), Layers()
+    data = replace(with_parts(data), work=folder)
+    protocol("finetune", **SMALL["finetune"]).predict(data, encoder, "")
+    (file,) = folder.glob("*.safetensors")
+    again = FinetunedEncoder(encoder, file)
+    return [again.encode(torch.from_numpy(data.embeddings.parts(0).copy())).numpy()], {"finetuned model"}
+
+
 CASES = {f"protocol {name}": case(name) for name in list_protocols() if name not in ELSEWHERE}
 CASES |= {f"disturbances of {name}": disturbed(name) for name in list_protocols() if disturbs(name)}
+if "finetune" in list_protocols():
+    CASES["finetuned model"] = Case(finetuned, ())

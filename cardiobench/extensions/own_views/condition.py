@@ -58,7 +58,7 @@ def apply(cell: "Cell", data: TaskData, output: ProtocolOutput, value: str) -> P
     cell.protocol.check(views)
     variants = cell.protocol.variants(views)
     variant = cell.variant if cell.variant in variants else variants[0]
-    answers = cell.protocol.predict(replace(data, task=views), cell.model.encoder, variant)
+    answers = cell.protocol.predict(replace(data, task=views, work=None), cell.model.encoder, variant)
     called = pd.Series(np.asarray(views.classes)[views.rules.decide(answers.values)], index=answers.indices)
     wanted = called.reindex(output.indices).isin(preferred).to_numpy()
     units = pd.Series(data.rows[cell.task.unit_column].to_numpy()[output.indices])

@@ -65,8 +65,10 @@ class TrainingObjective:
     def quality(self, answers: np.ndarray, rows: np.ndarray) -> float:
         """Return how good answers to rows are, higher is better: macro AUROC, or minus the mean squared error in standard deviations.
 
-        NaN where no class can be told apart on these rows.
+        NaN where no class can be told apart on these rows, or an answer is not finite.
         """
+        if not np.isfinite(answers).all():
+            return float("nan")
         truth = self.labels[rows]
         if not self.task.classes:
             return -float(np.mean(((answers - truth) / self.scale) ** 2))

@@ -14,8 +14,9 @@ from cardiobench.results.anchors import PublishedScore
 from cardiobench.results.collect import ResultEntry
 from cardiobench.results.cost import short, timing_text
 from cardiobench.results.score_result import Breakdown, Estimate, ScoreResult
+from cardiobench.stats.variability import BOTH, SEEDS
 
-COVERS = {"test and training patients": " (test and training patients)"}
+COVERS = {name: f" ({name})" for name in (BOTH, SEEDS)}
 """What an interval varies -> what is said of it; the usual one is said once on the page."""
 OWN_METHOD = "by the source's method"
 CEILING_COLUMNS = ("metric", "people", "n", "setting", "source")

@@ -1,0 +1,49 @@
+"""Options of fine-tuning."""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from annotated_types import Len
+from pydantic import Field, PositiveInt
+
+Rate = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
+
+
+@dataclass(frozen=True)
+class FinetuneRecipe:
+    """Trained part, learning rates and budget.
+
+    Attributes:
+        mode: "full" trains all that makes the vector, "last" its last blocks with what follows them, "lora" adapters of low rank
+            (package `peft`), with all weights of the model as they are.
+        blocks: Number of last blocks.
+        rank: Rank of the adapters.
+        layer_rates: Learning rates of layers: "decay" multiplies by `layer_decay` for each block before the head, as BEiT and
+            MAE do; "steps" takes a tenth in the later and a hundredth in the earlier half (arXiv:2509.25095); "equal" one for all.
+            Adapters have that of the head.
+        layer_decay: Factor of "decay".
+        rates: Learning rates of the head, of which validation patients choose one.
+        epochs: Epochs of each training.
+        seeds: Trainings at each rate.
+        seed: Seed of the first of them.
+        parts: Parts of a recording, such as frames or windows, that a step sees; an answer uses all.
+        batch_size: Recordings per step.
+        micro_batch: Recordings in memory at once; their gradients add up to those of the batch.
+        weight_decay: Weight decay of AdamW.
+        device: Device of the training; "auto" is a GPU where there is one.
+    """
+
+    mode: Literal["full", "last", "lora"] = "full"
+    blocks: PositiveInt = 2
+    rank: PositiveInt = 8
+    layer_rates: Literal["decay", "steps", "equal"] = "decay"
+    layer_decay: Annotated[float, Field(gt=0, le=1)] = 0.75
+    rates: Annotated[tuple[Rate, ...], Len(1)] = (1e-4, 3e-4, 1e-3)
+    epochs: PositiveInt = 20
+    seeds: PositiveInt = 3
+    seed: int = 0
+    parts: PositiveInt = 4
+    batch_size: PositiveInt = 32
+    micro_batch: PositiveInt = 8
+    weight_decay: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1e-3
+    device: Literal["auto", "cpu", "cuda"] = "auto"

@@ -1,0 +1,96 @@
+"""Saving and loading of trained weights: one file with those of the head and of the trained part."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
+
+from cardiobench.core.errors import BadModel
+from cardiobench.core.io import write_atomic
+from cardiobench.extensions.finetune.adapt import add_adapters
+from cardiobench.extensions.finetune.network import FinetunedNetwork
+from cardiobench.models.base import Encoder
+from cardiobench.models.custom import BaseEncoder
+from cardiobench.models.device import device_of
+
+COMPONENT = "finetuned model"
+VERSION = 1
+FACTS = "finetune"
+
+
+def save(network: FinetunedNetwork, path: Path, facts: Mapping[str, Any]) -> None:
+    """Write the parameters that were trained, all buffers, and facts as JSON, as one safetensors file."""
+    trained = {name for name, one in network.named_parameters() if one.requires_grad}
+    state = network.state_dict()
+    tensors = {
+        name: value.detach().cpu().contiguous().clone()
+        for name, value in state.items()
+        if name in trained or name == "scale"
+    }
+    text = {FACTS: json.dumps(dict(facts), sort_keys=True)}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomic(path, lambda place: save_file(tensors, place, text))
+
+
+def load(encoder: Encoder, path: Path) -> FinetunedNetwork:
+    """Return the network of a file that `save` wrote, in evaluation mode.
+
+    Args:
+        encoder: Frozen model that was trained, which stays as it is.
+        path: File.
+
+    Raises:
+        BadModel: The file is of another model or another revision, or its weights do not fit.
+    """
+    with safe_open(path, "pt") as file:
+        facts = json.loads((file.metadata() or {}).get(FACTS, "{}"))
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # Not a mapping.
+    wanted, given = (facts.get("model"), facts.get("revision")), (encoder.name, encoder.revision)
+    if wanted != given:
+        raise BadModel(
+            f"{path} was trained on {' @ '.join(map(str, wanted))}, not on {' @ '.join(given)}. Load that model."
+        )
+    network = FinetunedNetwork(encoder, np.asarray(tensors["scale"]), len(tensors["head.bias"]), device_of(encoder))
+    if facts["targets"]:
+        add_adapters(network, facts["targets"], facts["rank"])
+    if other := network.load_state_dict(tensors, strict=False).unexpected_keys:
+        raise BadModel(f"{path} holds weights that {encoder.name} has no place for, such as {other[0]}.")
+    for name, parameter in network.named_parameters():
+        parameter.requires_grad_(name in tensors)  # As in the training, since kernels differ by it in the last bit.
+    return network.eval()
+
+
+class FinetunedEncoder(BaseEncoder):
+    """A fine-tuned network as a model: its vectors in place of those of the frozen one.
+
+    Args:
+        encoder: Frozen model.
+        path: File of the trained weights.
+    """
+
+    def __init__(self, encoder: Encoder, path: Path):
+        self.network = load(encoder, path)
+        self.frozen = encoder
+        self.name = f"{encoder.name}-finetuned"  # type: ignore[misc]  # Not of the class.
+        self.pooling, self.sampling, self.preprocessing = encoder.pooling, encoder.sampling, encoder.preprocessing
+        self.sampling_rate = getattr(encoder, "sampling_rate", None)
+        self.warnings = (*encoder.warnings, f"its network was trained on the labels of {path.name}")
+
+    @property
+    def modalities(self) -> tuple[str, ...]:
+        """Those of the frozen model."""
+        return self.frozen.modalities
+
+    def transform(self, recording: Any) -> torch.Tensor:
+        """Prepare a recording as the frozen model does."""
+        return self.frozen.transform(recording)
+
+    @torch.no_grad()
+    def encode(self, parts: torch.Tensor) -> torch.Tensor:
+        """Encode parts (N, ...) as vectors (N, dim)."""
+        return self.network.encode(parts)

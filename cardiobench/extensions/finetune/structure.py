@@ -1,0 +1,107 @@
+"""Structure of a network: which parameters make its vectors, in the order of their use, and in which block each lies."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from cardiobench.core.errors import NotApplicable
+from cardiobench.embeddings.cost import count_work
+
+
+@dataclass(frozen=True)
+class Structure:
+    """The parameters that make a vector.
+
+    Attributes:
+        depth: Name of a parameter -> its depth: 0 in front of the first block, k in block k or behind it, `blocks` + 1 behind the
+            last block.
+        blocks: Number of blocks.
+        called: Names of the modules that are called, without those whose weights another module reads by itself.
+    """
+
+    depth: Mapping[str, int]
+    blocks: int
+    called: frozenset[str]
+
+
+def structure_of(network: torch.nn.Module, prefix: str, encode: Callable[[], torch.Tensor], name: str) -> Structure:
+    """Return the structure of a network, found by encoding: a text tower, or a head that is not asked, is no part of it.
+
+    Blocks are the members of every list of modules that have members of their own, such as the layers of a transformer or the
+    residual units of a stage, in the order of their use.
+
+    Args:
+        network: Module whose member `prefix` is the list of networks that hold the parameters.
+        prefix: Name of that list.
+        encode: Encodes one part.
+        name: Name of the model, for messages.
+
+    Raises:
+        NotApplicable: No parameter takes part, or none that a gradient reaches.
+    """
+    called: set[str] = set()
+    hooks = [
+        module.register_forward_pre_hook(lambda *_, key=key: called.add(key)) for key, module in network.named_modules()
+    ]
+    try:
+        used, _ = count_work(encode)
+    except (RuntimeError, TypeError) as error:
+        raise NotApplicable(
+            f"the network of {name} cannot be looked into ({' '.join(str(error).split())[:120]})"
+        ) from None
+    finally:
+        for hook in hooks:
+            hook.remove()
+    by_id = {id(one): (key, one) for key, one in network.named_parameters()}
+    named = dict(by_id[one] for one in used if one in by_id and by_id[one][1].is_floating_point())
+    named = _reached(named, encode, name)
+    blocks = [
+        block
+        for key, one in network.get_submodule(prefix).named_children()
+        for block in _blocks(one, f"{prefix}.{key}")
+    ]
+    inside = {key: block for block in blocks for key in named if key.startswith(f"{block}.")}
+    numbers: dict[str, int] = {}
+    for key in named:
+        if key in inside:
+            numbers.setdefault(inside[key], len(numbers) + 1)
+    depth, begun = {}, 0
+    for key in named:
+        begun = max(begun, numbers[inside[key]]) if key in inside else begun
+        last = len(numbers) + 1 if begun == len(numbers) else begun
+        depth[key] = numbers[inside[key]] if key in inside else last
+    return Structure(depth, len(numbers), frozenset(called))
+
+
+def _reached(
+    named: Mapping[str, torch.nn.Parameter], encode: Callable[[], torch.Tensor], name: str
+) -> dict[str, torch.nn.Parameter]:
+    """Return the parameters that a gradient of the vectors reaches."""
+    wanted = {key: one.requires_grad for key, one in named.items()}
+    try:
+        for one in named.values():
+            one.requires_grad_(True)
+        vectors = encode()
+        found: Any = [None] * len(named)
+        if named and vectors.requires_grad:
+            found = torch.autograd.grad(vectors.sum(), list(named.values()), allow_unused=True)
+    finally:
+        for key, one in named.items():
+            one.requires_grad_(wanted[key])
+    reached = {key: one for (key, one), gradient in zip(named.items(), found, strict=True) if gradient is not None}
+    if not reached:
+        raise NotApplicable(f"the vectors of {name} have no gradient to any parameter, and a training needs one")
+    return reached
+
+
+def _blocks(module: torch.nn.Module, path: str) -> Iterator[str]:
+    """Yield the names of modules in lists all of whose members with parameters have members of their own."""
+    members = [(key, one) for key, one in module.named_children() if any(True for _ in one.parameters())]
+    fewest = {torch.nn.ModuleList: 1, torch.nn.Sequential: 2}.get(type(module), len(members) + 1)
+    if len(members) >= fewest and all(any(True for _ in one.children()) for _, one in members):
+        yield from (f"{path}.{key}" for key, _ in members)
+        return
+    for key, one in members:
+        yield from _blocks(one, f"{path}.{key}")

@@ -1,0 +1,1 @@
+"""Suites of fine-tuned models."""

@@ -1,0 +1,154 @@
+"""Training of a model's own network on the recordings of a task."""
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+
+from cardiobench.core.errors import NotApplicable
+from cardiobench.extensions.finetune.adapt import adapt, groups_of
+from cardiobench.extensions.finetune.inputs import PreparedRecordings
+from cardiobench.extensions.finetune.network import FinetunedNetwork
+from cardiobench.extensions.finetune.recipe import FinetuneRecipe
+from cardiobench.extensions.finetune.saved import save
+from cardiobench.extensions.finetune.structure import Structure
+from cardiobench.metrics.load import load_metric
+from cardiobench.models.base import Encoder
+from cardiobench.models.device import name_of
+from cardiobench.models.safe_folder import without_tokens
+from cardiobench.protocols.base import TaskData
+from cardiobench.protocols.features import mean_and_std
+from cardiobench.protocols.training.loop import Schedule, train_network
+from cardiobench.protocols.training.objective import TrainingObjective, one_thread
+
+PARTS_AT_ONCE = 16
+"""Parts that are encoded together for an answer."""
+
+
+class FinetuneTraining:
+    """The recordings and labels of a task, to train a model's network on.
+
+    Args:
+        data: Recordings of the task, with their parts.
+        encoder: Model, which stays as it is.
+        fit: Rows to learn from.
+        held: Rows that choose the epoch and the learning rate.
+        recipe: Options.
+        device: Device of the training.
+    """
+
+    def __init__(
+        self,
+        data: TaskData,
+        encoder: Encoder,
+        fit: np.ndarray,
+        held: np.ndarray,
+        recipe: FinetuneRecipe,
+        device: torch.device,
+    ):
+        if data.parts_of is None:
+            raise NotApplicable(f"the recordings of {data.task.name} are not here, and fine-tuning trains on them")
+        self.data, self.encoder, self.fit, self.held, self.recipe, self.device = (
+            data,
+            encoder,
+            fit,
+            held,
+            recipe,
+            device,
+        )
+        self.objective = TrainingObjective(data, fit)
+        self.inputs = PreparedRecordings(data.parts_of, data.rows["id"])
+        self.scale = np.stack(mean_and_std(data.features, fit))
+
+    @cached_property
+    def structure(self) -> Structure:
+        """The structure of the model's network."""
+        with torch.random.fork_rng(devices=[]):
+            network = FinetunedNetwork(self.encoder, self.scale, self.objective.outputs, self.device)
+        return network.structure(self.inputs.parts(int(self.fit[0]))[:1].to(self.device), self.encoder.name)
+
+    def network(self, seed: int) -> FinetunedNetwork:
+        """Return the network before its training; the head and adapters are drawn from the seed."""
+        structure = self.structure  # Before the seed: the first network that asks for it would draw others.
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            network = FinetunedNetwork(self.encoder, self.scale, self.objective.outputs, self.device)
+            adapt(network, structure, self.recipe, self.encoder.name)
+        return network
+
+    def train(self, seed: int, rate: float) -> tuple[FinetunedNetwork, dict[str, Any]]:
+        """Train a network; return it at its best epoch, with the summary of the training.
+
+        Args:
+            seed: Seed of the head, of order, parts and dropout.
+            rate: Learning rate of the head.
+
+        Raises:
+            NotApplicable: No gradient reaches the network, or no epoch gave answers of finite quality.
+        """
+        recipe, work = self.recipe, self.data.work
+        network = self.network(seed)
+        groups = groups_of(network, self.structure, recipe, rate)
+        schedule = Schedule(recipe.epochs, recipe.batch_size, recipe.micro_batch, seed)
+        name = f"{self.device.type}-{seed}-{rate:g}"
+        checkpoint = work / f"{name}.pt" if work else None
+        with without_tokens():
+            done = train_network(
+                network, groups, self.objective, self.fit, self.held, self.crops, self.predict, schedule, checkpoint
+            )
+            details = {
+                "epoch": done.epoch,
+                "validation_quality": done.quality,
+                "trained_parameters": sum(one.numel() for one in network.parameters() if one.requires_grad),
+                "cka": self.cka(network),
+                "device": name_of(self.device),
+            }
+        if work:
+            path = work / f"{name}.safetensors"
+            save(network, path, self.facts(network))
+            details["weights"] = "/".join(path.parts[-3:])
+        return network, details
+
+    def facts(self, network: FinetunedNetwork) -> dict[str, Any]:
+        """Return the facts that stand in the file of the trained weights."""
+        return {
+            "model": self.encoder.name,
+            "revision": self.encoder.revision,
+            "task": self.data.task.name,
+            "classes": list(self.data.task.classes),
+            "center": self.objective.center,
+            "scale": self.objective.scale,
+            "rank": self.recipe.rank,
+            "targets": list(network.adapted),
+        }
+
+    def crops(self, rows: np.ndarray, generator: np.random.Generator | None) -> torch.Tensor:
+        """Return parts of each recording, drawn at random, (rows, parts, ...)."""
+        drawn = self.inputs.drawn(rows, self.recipe.parts, generator or np.random.default_rng(0))
+        return drawn.to(self.device)
+
+    @torch.no_grad()
+    def embed(self, network: FinetunedNetwork, rows: np.ndarray) -> torch.Tensor:
+        """Return the pooled vectors of recordings, (rows, dim), of all their parts."""
+        found = []
+        with one_thread():
+            for row in rows:
+                vectors = [
+                    network.encode(one.to(self.device)) for one in self.inputs.parts(int(row)).split(PARTS_AT_ONCE)
+                ]
+                found.append(network.pool(torch.cat(vectors).flatten(0, -2)[None]))
+        return torch.cat(found) if found else torch.empty(0, self.scale.shape[1], device=self.device)
+
+    @torch.no_grad()
+    def predict(self, network: torch.nn.Module, rows: np.ndarray) -> np.ndarray:
+        """Return the answers to recordings."""
+        assert isinstance(network, FinetunedNetwork)
+        vectors = self.embed(network, rows)
+        with one_thread():
+            return self.objective.answers(network.answer(vectors).double().cpu().numpy())
+
+    def cka(self, network: FinetunedNetwork) -> float:
+        """Return linear CKA between the vectors of the held-out recordings before and after the training."""
+        after = self.embed(network, self.held).double().cpu().numpy()
+        return load_metric("linear_cka").compute(self.data.features[self.held], after)["linear_cka"]

@@ -1,0 +1,247 @@
+"""Fine-tuning: what it trains and how fast, what it may see, what it repeats, what a kill leaves, and what it refuses."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from sklearn.metrics import roc_auc_score
+
+from cardiobench.core.errors import BadModel, MissingExtra, NotApplicable
+from cardiobench.data.media.types import Ecg
+from cardiobench.extensions.finetune.adapt import groups_of
+from cardiobench.extensions.finetune.inputs import PreparedRecordings
+from cardiobench.extensions.finetune.protocol import Finetune
+from cardiobench.extensions.finetune.saved import FinetunedEncoder
+from cardiobench.models.load import load_model
+from cardiobench.protocols.base import EnsembleProtocol
+from cardiobench.protocols.training import loop
+from tests.extensions.finetune.conftest import Tiny, data_of, signals
+from tests.protocols.conftest import BINARY, REGRESSION
+
+QUICK = Finetune(epochs=3, seeds=1, rates=(3e-3,), batch_size=8, parts=2)
+MODES = ("full", "last", "lora")
+
+
+def weights(module):
+    return {name: value.clone() for name, value in module.state_dict().items()}
+
+
+def same(first, second):
+    return first.keys() == second.keys() and all(torch.equal(first[name], second[name]) for name in first)
+
+
+def trained(recipe, data, encoder, seed=0):
+    return recipe.prepare(data, encoder).train(seed, recipe.rates[0])
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_it_learns_what_is_plain_and_leaves_the_model_as_it_is(data, encoder, mode):
+    before = weights(encoder.network)
+    output = replace(QUICK, mode=mode, epochs=15, rates=(1e-2,)).predict(data, encoder, "")
+    assert roc_auc_score(data.labels[output.indices], output.values[:, 1]) > 0.9
+    assert same(weights(encoder.network), before) and not encoder.network.training
+    assert output.details["patients_fitted_on"] == 20 and output.details["chosen_by"] == 10
+
+
+def test_an_untrained_network_gives_the_stored_vectors(data, encoder):
+    """By the model's own pooling, with gradients and in both modes of its dropout."""
+    for pooling in ("mean", "mean_l2"):
+        encoder.pooling = pooling
+        stored = data.embeddings.pooled(pooling)
+        prepared = QUICK.prepare(replace(data, pooling=pooling), encoder)
+        vectors = prepared.embed(prepared.network(0), np.arange(40))
+        np.testing.assert_allclose(vectors.numpy(), stored, atol=1e-5)
+    parts = torch.stack([prepared.inputs.parts(3)] * 2)
+    assert prepared.network(0).embed(parts).requires_grad
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_test_patients_change_nothing_that_is_learned(data, encoder, mode):
+    waves, labels = signals()
+    waves[30:], labels[30:] = 9.0, "yes"
+    other, recipe = data_of(waves, labels, encoder), replace(QUICK, mode=mode)
+    (one, details), (two, others) = (trained(recipe, given, encoder) for given in (data, other))
+    assert same(weights(one), weights(two)) and details == others
+
+
+def test_only_what_a_mode_names_is_trained(data, encoder):
+    def names(mode, **options):
+        network = replace(QUICK, mode=mode, **options).prepare(data, encoder).network(0)
+        return {key.removeprefix("networks.0.") for key, one in network.named_parameters() if one.requires_grad}
+
+    every = {key for key, _ in encoder.network.named_parameters() if not key.startswith("unused")}
+    head = {"head.weight", "head.bias"}
+    assert names("full") == every | head
+    last = {key for key in every if key.startswith(("blocks.1.", "blocks.2.", "norm."))}
+    assert names("last", blocks=2) == last | head
+    adapted = names("lora") - head
+    assert all("lora_" in key for key in adapted)
+    layers = {key.split(".lora_")[0].removesuffix(".base_layer.out_proj") for key in adapted}
+    assert layers == {f"blocks.{number}.{layer}" for number in range(3) for layer in ("attention", "linear")}
+
+
+@pytest.mark.parametrize(
+    ("how", "wanted"),
+    [
+        ("decay", {"stem": 0.5**4, "blocks.0": 0.5**3, "blocks.1": 0.5**2, "blocks.2": 0.5, "norm": 1.0}),
+        ("steps", {"stem": 0.01, "blocks.0": 0.01, "blocks.1": 0.1, "blocks.2": 0.1, "norm": 0.1}),
+        ("equal", dict.fromkeys(("stem", "blocks.0", "blocks.1", "blocks.2", "norm"), 1.0)),
+    ],
+)
+def test_earlier_layers_learn_at_smaller_rates(data, encoder, how, wanted):
+    recipe = replace(QUICK, layer_rates=how, layer_decay=0.5)
+    prepared = recipe.prepare(data, encoder)
+    network = prepared.network(0)
+    rates = {
+        id(one): group["lr"] for group in groups_of(network, prepared.structure, recipe, 2.0) for one in group["params"]
+    }
+    for key, one in network.named_parameters():
+        if one.requires_grad:
+            part = next((wanted[name] for name in wanted if key.startswith(f"networks.0.{name}.")), 1.0)
+            assert rates[id(one)] == pytest.approx(2.0 * part), key
+
+
+def test_frozen_weights_keep_their_bits_under_lora(data, encoder):
+    network, details = trained(replace(QUICK, mode="lora"), data, encoder)
+    after = {key.replace("base_layer.", ""): one for key, one in network.networks[0].state_dict().items()}
+    for key, one in encoder.network.state_dict().items():
+        assert torch.equal(after[key], one), key
+    moved = [one for key, one in network.named_parameters() if "lora_B" in key]
+    assert all(one.abs().sum() > 0 for one in moved)
+    assert 0 < details["cka"] < 1
+    assert details["trained_parameters"] == sum(one.numel() for one in network.parameters() if one.requires_grad)
+
+
+def test_a_seed_repeats_and_another_one_does_not(data, encoder):
+    first, again, other = (weights(trained(QUICK, data, encoder, seed)[0]) for seed in (0, 0, 1))
+    assert same(first, again) and not same(first, other)
+
+
+@pytest.mark.parametrize("mode", ["full", "lora"])
+def test_a_training_does_not_depend_on_those_before_it(data, encoder, mode):
+    """Processes share trainings out, so that each may be the first or a later one of its process."""
+    recipe = replace(QUICK, mode=mode)
+    prepared = recipe.prepare(data, encoder)
+    later = [weights(prepared.train(seed, 3e-3)[0]) for seed in (0, 1)][1]
+    assert same(later, weights(trained(recipe, data, encoder, 1)[0]))
+
+
+@pytest.mark.parametrize("mode", ["full", "lora"])
+@pytest.mark.parametrize("killed_after", [1, 2])
+def test_a_kill_after_any_epoch_resumes_to_the_same_weights(data, encoder, tmp_path, monkeypatch, killed_after, mode):
+    """With dropout, whose draws are those of the epoch and not of the process."""
+    recipe = replace(QUICK, mode=mode)
+    whole, done, save = weights(trained(recipe, data, encoder)[0]), [], loop._save
+
+    def kill(*arguments, **named):
+        save(*arguments, **named)
+        done.append(0)
+        if len(done) == killed_after:
+            raise KeyboardInterrupt
+
+    kept = replace(data, work=tmp_path)
+    monkeypatch.setattr(loop, "_save", kill)
+    with pytest.raises(KeyboardInterrupt):
+        trained(recipe, kept, encoder)
+    monkeypatch.setattr(loop, "_save", save)
+    torch.manual_seed(123)
+    assert same(weights(trained(recipe, kept, encoder)[0]), whole)
+    monkeypatch.setattr(loop, "_one_epoch", None)  # A finished training is read, not repeated.
+    assert same(weights(trained(recipe, kept, encoder)[0]), whole)
+
+
+def test_gradients_of_small_batches_add_up_to_those_of_the_whole(data, encoder):
+    for module in encoder.network.modules():
+        module.p = 0.0  # Dropout draws for each small batch.
+    found = [trained(replace(QUICK, epochs=1, micro_batch=micro), data, encoder)[0] for micro in (8, 3)]
+    for one, other in zip(*(network.parameters() for network in found), strict=True):
+        torch.testing.assert_close(one, other, atol=1e-3, rtol=1e-3)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_saved_weights_make_the_trained_model_again(data, encoder, tmp_path, mode):
+    network, details = trained(replace(QUICK, mode=mode), replace(data, work=tmp_path), encoder)
+    (file,) = tmp_path.glob("*.safetensors")
+    assert details["weights"].endswith(file.name)
+    again = FinetunedEncoder(encoder, file)
+    parts = again.transform(Ecg(signals()[0][3], 100.0))
+    with torch.no_grad():
+        torch.testing.assert_close(again.encode(parts), network.encode(parts), atol=0, rtol=0)
+    assert not torch.equal(again.encode(parts), encoder.encode(parts))
+    assert again.revision != encoder.revision and again.modalities == ("ecg",)
+    with pytest.raises(BadModel, match=r"trained on lab/tiny @ \w+, not on"):
+        FinetunedEncoder(Tiny(seed=1), file)
+
+
+def test_validation_patients_choose_one_rate_for_all_seeds(data, encoder):
+    recipe = replace(QUICK, rates=(1e-4, 1e-3, 1e-2), seeds=2)
+    assert isinstance(recipe, EnsembleProtocol) and recipe.members == 6
+    quality = [0.6, 0.9, 0.7, 0.6, 0.6, 0.9]  # Of seed 0 at each rate, then of seed 1.
+    answers = [
+        (np.full((10, 2), number), np.full((10, 2), number), {"validation_quality": one})
+        for number, one in enumerate(quality)
+    ]
+    output = recipe.combine(data, answers)
+    assert output.details["rate"] == 1e-2 and output.details["validation_quality"] == [0.7, 0.9]
+    np.testing.assert_array_equal(output.values, np.full((10, 2), 3.5))
+    lost = (np.empty(0), np.empty(0), {"validation_quality": -np.inf, "reason": "never finite"})
+    output = recipe.combine(data, [*answers[:5], lost])
+    assert output.details["rate"] == 1e-3 and output.details["quality_by_rate"]["0.01"] is None
+    with pytest.raises(NotApplicable, match="never finite"):
+        recipe.combine(data, [lost] * 6)
+
+
+def test_a_rate_that_is_too_large_is_left_out(data, encoder, monkeypatch):
+    recipe = replace(QUICK, rates=(3e-3, 1.0), epochs=1)
+    monkeypatch.setattr("cardiobench.extensions.finetune.adapt.factor", lambda *_: 1e30)
+    values, held, details = recipe.train(recipe.prepare(data, encoder), 1)
+    assert not values.size and not held.size and "never gave answers of finite quality" in details["reason"]
+
+
+def test_a_regression_answers_in_its_own_unit(encoder):
+    labels = 55 + 10 * np.random.default_rng(1).normal(size=40)
+    output = QUICK.predict(data_of(signals()[0], labels, encoder, REGRESSION), encoder, "")
+    assert output.values.shape == (10,) and np.abs(output.values - 55).max() < 40
+
+
+def test_a_step_sees_some_parts_of_a_recording_each_once():
+    parts = {f"r{count}": torch.arange(count)[:, None] for count in (1, 3, 5)}
+    inputs = PreparedRecordings(parts.__getitem__, list(parts))
+    drawn = inputs.drawn(np.arange(3), 4, np.random.default_rng(0))[:, :, 0]
+    assert drawn.shape == (3, 4) and set(drawn[0].tolist()) == {0}
+    assert set(drawn[1].tolist()) == {0, 1, 2} and len(set(drawn[2].tolist())) == 4
+
+
+class Blocked(Tiny):
+    """An encoder that switches gradients off where no decorator is."""
+
+    def encode(self, parts):
+        return super().encode(parts)
+
+
+@pytest.mark.parametrize("name", ["cardiobench/minirocket", "cardiobench/ecg-morphology", "cardiobench/metadata"])
+def test_a_model_without_a_network_takes_no_part(name):
+    with pytest.raises(NotApplicable, match=rf"{name} has no PyTorch network of its own"):
+        QUICK.check_encoder(load_model(name).encoder, BINARY)
+
+
+def test_a_network_that_cannot_be_trained_takes_no_part(data, encoder):
+    with pytest.raises(NotApplicable, match="no gradient to any parameter"):
+        trained(QUICK, data, Blocked())
+    with pytest.raises(NotApplicable, match="3 blocks, and 4 are to be trained"):
+        trained(replace(QUICK, mode="last", blocks=4), data, encoder)
+    with pytest.raises(NotApplicable, match="recordings of toy/as are not here"):
+        trained(QUICK, replace(data, parts_of=None), encoder)
+    given = SimpleNamespace(name="x/table")
+    with pytest.raises(NotApplicable, match="x/table has no PyTorch network"):
+        QUICK.check_encoder(given, BINARY)
+
+
+def test_without_peft_lora_names_its_extra_and_the_others_go_on(monkeypatch):
+    monkeypatch.setattr("cardiobench.extensions.finetune.protocol.find_spec", lambda name: None)
+    with pytest.raises(MissingExtra, match=r"finetune\.mode=lora needs the package 'peft'.*cardiobench\[finetune\]"):
+        Finetune(mode="lora").check(BINARY)
+    for mode in ("full", "last"):
+        Finetune(mode=mode).check(BINARY)

@@ -1,0 +1,57 @@
+"""Intervals that cover the seeds of a training: against the root of the sum of squares, worked out by hand."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cardiobench.data.spec import Task
+from cardiobench.results.context import ResultContext
+from cardiobench.scoring.compare import compare
+from cardiobench.scoring.compare_spread import with_spread
+from cardiobench.scoring.predictions import Predictions
+from cardiobench.scoring.score import score
+from cardiobench.stats.variability import BOTH, SEEDS, TEST
+
+TASK = Task("toy/ef", "regression", "ef", ("mae",), unit="%", label_range=(0, 100))
+REACH = 1.959963984540054
+
+
+def answers(error, seed=0, name="x"):
+    rng = np.random.default_rng(seed)
+    ids, truth = [f"r{number}" for number in range(80)], rng.uniform(30, 70, 80)
+    noise = np.random.default_rng([seed, int(10 * error)]).normal(size=80)
+    references = pd.DataFrame({"id": ids, "patient_id": ids, "split": "test", "y_true": truth})
+    table = pd.DataFrame({"id": ids, "y_pred": truth + error * noise})
+    return Predictions.join(references, table, TASK, source=name), references
+
+
+def test_a_score_covers_its_seeds_unless_it_covers_refits():
+    joined, references = answers(4.0)
+    plain, seeds, both = (
+        score(joined, references, ResultContext(resamples=200, **more)).score
+        for more in ({}, {"seed_scores": (3.0, 3.5, 4.0)}, {"seed_scores": (3.0, 9.0), "refit_scores": (3.0, 3.5, 4.0)})
+    )
+    assert (plain.covers, seeds.covers, both.covers) == (TEST, SEEDS, BOTH)
+    assert seeds.value == plain.value and seeds.se == pytest.approx(np.hypot(plain.se, 0.5))
+    assert seeds.low == pytest.approx(plain.value - np.hypot(plain.value - plain.low, REACH * 0.5))
+    assert seeds.high == pytest.approx(plain.value + np.hypot(plain.high - plain.value, REACH * 0.5))
+    assert (both.low, both.high) == (seeds.low, seeds.high)
+
+
+def test_a_difference_covers_the_seeds_of_its_models():
+    found = compare(answers(2.0, name="a")[0], answers(4.0, name="b")[0])
+    assert found.outcome == "better" and with_spread(found, 0.0).low == pytest.approx(found.low)
+    wider = with_spread(found, 0.3)
+    assert wider.high == pytest.approx(found.difference + np.hypot(found.high - found.difference, REACH * 0.3))
+    assert wider.low < found.low and wider.inner_high > found.inner_high and wider.p_value >= found.p_value
+    assert wider.difference == found.difference and wider.detectable > found.detectable
+    lost = with_spread(found, 5.0)
+    assert lost.outcome == "undecided" and lost.low < 0 < lost.high and lost.p_value > 0.5
+
+
+def test_too_few_patients_stay_too_few():
+    found = compare(answers(2.0, name="a")[0], answers(4.0, name="b")[0])
+    unknown = replace(found, p_value=np.nan, low=np.nan, high=np.nan, p_adjusted=np.nan)
+    assert with_spread(unknown, 1.0).outcome == "too few to say"
