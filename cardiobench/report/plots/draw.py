@@ -9,9 +9,10 @@ from pandas.api.types import is_numeric_dtype
 
 from cardiobench.core.errors import BadPredictions, MissingExtra, UnwritableOutput
 from cardiobench.report.overview import find_task
-from cardiobench.report.page.naming import anchor
 from cardiobench.report.plots import analysis_figures, is_side_by_side
 from cardiobench.report.plots.figure import ReportFigure, SavedFigure, save_report_figure
+from cardiobench.report.plots.job import FigureJob
+from cardiobench.report.plots.kept import keep_figures, kept_figures, shown_digest
 from cardiobench.report.plots.style import figure_style, shorten
 from cardiobench.results.analysis_result import AnalysisResult
 from cardiobench.results.collect import Collection, Problem, ResultEntry
@@ -25,21 +26,8 @@ DAMAGED = (KeyError, ValueError, TypeError, AttributeError, IndexError)
 """What drawing the tables of a damaged file raises; it is reported in the figure's place."""
 
 
-@dataclass(frozen=True)
-class FigureJob:
-    """The figures of one part of a report.
-
-    Attributes:
-        kind: Task, model, analysis or side_by_side.
-        name: Name of the task or model, path of the analysis, or shared key of several analyses.
-        entries: Results of the task or model.
-        records: The analysis, or one of each model side by side.
-    """
-
-    kind: str
-    name: str
-    entries: tuple[ResultEntry, ...] = ()
-    records: tuple[AnalysisResult, ...] = ()
+DrawnJob = tuple[tuple[SavedFigure, ...], tuple[Problem, ...]]
+"""Figures of a job, and those that failed."""
 
 
 @dataclass
@@ -84,23 +72,38 @@ def draw_report(
     Raises:
         UnwritableOutput: the folder cannot be written to.
     """
-    from joblib import Parallel, cpu_count, delayed
-
     jobs = [job for job in figure_jobs(collection) if not kinds or job.kind in kinds]
-    count = min(processes or cpu_count(), len(jobs)) or 1
+    folder = out / FIGURES
     try:
         with figure_style():
             pass
-        (out / FIGURES).mkdir(parents=True, exist_ok=True)
-        drawn = Parallel(n_jobs=count)(delayed(draw_job)(job, out / FIGURES, png) for job in jobs)
+        folder.mkdir(parents=True, exist_ok=True)
+        done = _kept_or_drawn(jobs, folder, png, processes)
     except MissingExtra as error:
         return ReportFigures(note=str(error))
     except OSError as error:
-        raise UnwritableOutput(f"{out / FIGURES} cannot be written: {error.strerror or error}") from error
+        raise UnwritableOutput(f"{folder} cannot be written: {error.strerror or error}") from error
     return ReportFigures(
-        {(job.kind, job.name): figures for job, (figures, _) in zip(jobs, drawn, strict=True)},
-        [problem for _, problems in drawn for problem in problems],
+        {(job.kind, job.name): figures for job, (figures, _) in zip(jobs, done, strict=True)},
+        [problem for _, problems in done for problem in problems],
     )
+
+
+def _kept_or_drawn(jobs: Sequence[FigureJob], folder: Path, png: bool, processes: int | None) -> list[DrawnJob]:
+    """Return the figures of each job: those of an earlier report where it showed the same, the others drawn in parallel."""
+    from joblib import Parallel, cpu_count, delayed
+
+    digests = [shown_digest(job, png) for job in jobs]
+    kept = [kept_figures(folder, job.stem, digest) for job, digest in zip(jobs, digests, strict=True)]
+    missing = [number for number, figures in enumerate(kept) if figures is None]
+    count = min(processes or cpu_count(), len(missing)) or 1
+    drawn = dict(
+        zip(missing, Parallel(n_jobs=count)(delayed(draw_job)(jobs[n], folder, png) for n in missing), strict=True)
+    )
+    for number, (figures, problems) in drawn.items():
+        if not problems:
+            keep_figures(figures, folder, jobs[number].stem, digests[number])
+    return [drawn.get(number, (figures or (), ())) for number, figures in enumerate(kept)]
 
 
 def figure_jobs(collection: Collection) -> list[FigureJob]:
@@ -128,15 +131,15 @@ def side_by_side(collection: Collection) -> dict[str, tuple[AnalysisResult, ...]
     return {name: tuple(records) for name, records in groups.items() if len(records) > 1}
 
 
-def draw_job(job: FigureJob, folder: Path, png: bool) -> tuple[tuple[SavedFigure, ...], tuple[Problem, ...]]:
+def draw_job(job: FigureJob, folder: Path, png: bool) -> DrawnJob:
     """Draw and save the figures of one job; return them and the failures."""
     entries = best_of_each_model(job.entries) if job.kind == "task" else view_entries(job.entries)
     predictions, problems = read_predictions(entries)
-    stem, saved = anchor(job.kind, job.name), []
+    saved = []
     with figure_style():
         try:
             for figure in _figures(job, predictions):
-                saved.append(save_report_figure(figure, folder, stem, png=png or bool(job.records)))
+                saved.append(save_report_figure(figure, folder, job.stem, png=png or bool(job.records)))
         except DAMAGED as error:
             message = f"its figure cannot be drawn from its tables: {type(error).__name__} {error}"
             problems.append(Problem(job.name, "no picture", message, ", ".join({r.protocol for r in job.records})))

@@ -1,0 +1,103 @@
+"""Figures of an earlier report that would show the same: they are taken from its folder instead of being drawn again."""
+
+import json
+from collections.abc import Sequence
+from functools import cache
+from hashlib import sha256
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import cardiobench
+from cardiobench.core import plugins
+from cardiobench.core.errors import BadData
+from cardiobench.core.io import parse_json, sha256_of_file, sha256_of_json, write_json
+from cardiobench.data.task_facts import task_facts
+from cardiobench.report.overview import find_task
+from cardiobench.report.plots.figure import SavedFigure
+from cardiobench.report.plots.job import FigureJob
+from cardiobench.report.plots.svg import inline_svg
+from cardiobench.results.collect import ResultEntry
+
+SUFFIX = ".figures"
+"""File beside the figures of a job: the digest of what they show, their captions, and digests of their files."""
+
+
+def shown_digest(job: FigureJob, png: bool) -> str:
+    """Return the digest of everything that the figures of a job depend on.
+
+    Args:
+        job: Results and records; their predictions are read as bytes.
+        png: Whether PNG files are wanted.
+    """
+    tasks = sorted({entry.result.task for entry in job.entries})
+    return sha256_of_json(
+        {
+            "program": _program(),
+            "job": [job.kind, job.name, png],
+            "tasks": {name: task_facts(task) if (task := find_task(name)) else None for name in tasks},
+            "results": [
+                [_result_digest(entry), entry.predictions and sha256_of_file(entry.predictions)]
+                for entry in job.entries
+            ],
+            "records": [
+                [record.to_json(), {name: table.to_csv() for name, table in record.tables.items()}]
+                for record in job.records
+            ],
+        }
+    )
+
+
+def kept_figures(folder: Path, stem: str, digest: str) -> tuple[SavedFigure, ...] | None:
+    """Return the figures of an earlier report; None where they show something else, or a file was changed since.
+
+    Args:
+        folder: Folder of the figures.
+        stem: First part of their file names.
+        digest: Digest of what they have to show (`shown_digest`).
+    """
+    note = folder / f"{stem}{SUFFIX}"
+    if not note.is_file():
+        return None
+    try:
+        stated = parse_json(note.read_bytes())
+    except BadData:
+        return None
+    if stated.get("digest") != digest or stated.get("note") != sha256_of_json(stated.get("figures")):
+        return None
+    figures = []
+    for one in stated["figures"]:
+        files = {folder / Path(name).name: known for name, known in one["files"].items()}
+        if any(not file.is_file() or sha256_of_file(file) != known for file, known in files.items()):
+            return None
+        svg = next(file for file in files if file.suffix == ".svg").read_text(encoding="utf-8")
+        figures.append(SavedFigure(one["name"], one["caption"], inline_svg(svg), tuple(files)))
+    return tuple(figures)
+
+
+def keep_figures(figures: Sequence[SavedFigure], folder: Path, stem: str, digest: str) -> None:
+    """Write the digest of the figures and of their files, for the next report into the same folder."""
+    listed: list[dict[str, Any]] = [
+        {"name": one.name, "caption": one.caption, "files": {file.name: sha256_of_file(file) for file in one.files}}
+        for one in figures
+    ]
+    write_json({"digest": digest, "figures": listed, "note": sha256_of_json(listed)}, folder / f"{stem}{SUFFIX}")
+
+
+def _result_digest(entry: ResultEntry) -> str:
+    """Return the digest of a result: that of its file, which is read far quicker than the result is written as JSON again."""
+    return sha256_of_file(entry.path) if entry.path.is_file() else sha256_of_json(entry.result.to_json())
+
+
+@cache
+def _program() -> str:
+    """Return the digest of the code that draws: this package, the extensions of others, and matplotlib."""
+    package = Path(str(cardiobench.__file__)).parent
+    sources = {
+        path.relative_to(package).as_posix(): sha256(path.read_bytes()).hexdigest()
+        for suffix in ("*.py", "*.csv")
+        for path in sorted(package.rglob(suffix))
+    }
+    points = plugins.entry_points("extensions")
+    others = {name: plugins.package_of(point) for name, point in sorted(points.items())}
+    return sha256(json.dumps([version("matplotlib"), others, sources]).encode()).hexdigest()

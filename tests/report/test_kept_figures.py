@@ -1,0 +1,66 @@
+"""A second report of unchanged results draws nothing, and one of anything changed draws that anew."""
+
+import pytest
+
+from cardiobench.report.plots import draw, kept
+from cardiobench.report.plots.draw import draw_report
+from cardiobench.report.plots.kept import SUFFIX
+from cardiobench.results.collect import collect
+from tests.report.example_results import write_result
+
+TASK = "phantom_echo/ef"
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("kept")
+    write_result(folder / "results", task=TASK)
+    return folder, draw_report(collect([folder / "results"]), folder / "out", processes=1)
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """Names of the jobs that are drawn."""
+    names, real = [], draw.draw_job
+    monkeypatch.setattr(draw, "draw_job", lambda job, *more: names.append(job.name) or real(job, *more))
+    return names
+
+
+def again(folder):
+    return draw_report(collect([folder / "results"]), folder / "out", processes=1)
+
+
+def test_unchanged_results_keep_their_figures(first, drawn):
+    folder, figures = first
+    assert again(folder) == figures and drawn == []
+
+
+def test_a_changed_picture_is_drawn_again(first, drawn):
+    folder, figures = first
+    (path, *_) = figures.of("task", TASK)[0].files
+    before = path.read_text("utf-8")
+    path.write_text(before.replace("<svg", "<svg onload='alert(1)'", 1), encoding="utf-8")
+    assert again(folder) == figures and drawn == [TASK]
+    assert path.read_text("utf-8") == before
+
+
+@pytest.mark.parametrize("text", ["", "{", '{"digest": 1}', "[]"])
+def test_a_damaged_note_is_no_reason_to_stop(first, drawn, text):
+    folder, figures = first
+    for note in (folder / "out" / "figures").glob(f"*{SUFFIX}"):
+        note.write_text(text, encoding="utf-8")
+    assert again(folder) == figures and TASK in drawn
+
+
+def test_another_program_draws_again(first, drawn, monkeypatch):
+    folder, figures = first
+    monkeypatch.setattr(kept, "_program", lambda: "another")
+    assert again(folder) == figures and TASK in drawn
+
+
+def test_further_answers_are_drawn(first, drawn):
+    folder, figures = first
+    again(folder)
+    drawn.clear()
+    write_result(folder / "results", "org/two", TASK, 0.5)
+    assert again(folder) != figures and set(drawn) >= {TASK}
