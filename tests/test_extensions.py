@@ -27,6 +27,7 @@ COMMON_WORDS = {
         "leads",
         "representation",
         "retrieval",
+        "reuse",
         "stress",
         "study",
         "transfer",

@@ -23,8 +23,11 @@ from tests.contracts.test_protocols import quick_options
 BINARY = TASKS[1]
 OF_ITS_OWN = {
     "dense": "dense/test_leakage.py::test_no_read_out_learns_from_test_frames",
+    "finetune": "finetune/test_finetune.py::test_test_patients_change_nothing_that_is_learned",
+    "learning_curve": "labels_saved/test_learning_curve.py::test_nothing_is_learned_from_test_rows",
     "few_shot": "few_shot/test_few_shot.py::test_no_layer_learns_from_test_rows",
     "scratch": "scratch/test_scratch.py::test_test_patients_change_nothing_that_is_learned",
+    "study": "study/test_study.py::test_test_studies_choose_nothing_not_even_the_view",
     "stress": "stress/test_stress.py::test_the_probe_learns_nothing_from_test_rows",
     "transfer": "transfer/test_transfer.py::test_no_probe_learns_from_test_rows_of_any_dataset",
 }
@@ -67,8 +70,8 @@ def choices():
     for name in list_protocols():
         if not issubclass(protocol_class(name), PredictionProtocol):
             continue  # What an analysis learns is tested beside its other tests.
-        if protocol_class(name).own_models is not PredictionProtocol.own_models:
-            continue  # So is what a protocol learns that takes networks of its own alone, whose inputs are no toy vectors.
+        if name in OF_ITS_OWN:
+            continue  # So is what a protocol learns that takes more than toy vectors: networks, or units of several recordings.
         small = quick_options(name)
         yield name, small
         for option, kind in option_types(name).items():

@@ -10,6 +10,7 @@ import os
 import sys
 import tempfile
 from dataclasses import dataclass, fields
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -17,22 +18,31 @@ from cardiobench.core.versions import stated_versions
 from cardiobench.data import catalog
 from cardiobench.metrics.load import formula_version, own_metrics
 from tests.acceptance.compare import machine
-from tests.versions import datasets, declared, fewer_leads, models, protocols, raw_crops, readers, rules, scoring
+from tests.versions import datasets, declared, fewer_leads, models, protocols, readers, rules, scoring
 from tests.versions.case import Case
 from tests.versions.sketch import TOLERANCE, distance, sketch
 
 INSTRUCTIONS = ("ATEN_CPU_CAPABILITY", "OPENBLAS_CORETYPE", "ONEDNN_MAX_CPU_ISA")
 FILE = Path(__file__).parents[1] / "golden" / "versions.json"
+
+
+def of_extensions() -> dict[str, Case]:
+    """Return the cases that lie beside the tests of extensions, in `versions.py`."""
+    files = sorted((Path(__file__).parents[1] / "extensions").glob("*/versions.py"))
+    modules = [import_module(f"tests.extensions.{file.parent.name}.versions") for file in files]
+    return {name: case for module in modules for name, case in module.CASES.items()}
+
+
 CASES: dict[str, Case] = (
     readers.CASES
     | declared.CASES
     | fewer_leads.CASES
-    | raw_crops.CASES
     | models.CASES
     | datasets.CASES
     | protocols.CASES
     | scoring.CASES
     | rules.CASES
+    | of_extensions()
 )
 
 

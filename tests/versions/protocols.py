@@ -204,19 +204,5 @@ def disturbs(name: str) -> bool:
     return isinstance(made, AnalysisProtocol) and bool(made.perturbations(TASKS))
 
 
-def finetuned(folder: Path) -> tuple[list, set[str]]:
-    """Vectors of a model that was made again of its saved weights."""
-    from cardiobench.extensions.finetune.saved import FinetunedEncoder
-
-    data, encoder = task_data(CD[0]), Layers()
-    data = replace(with_parts(data), work=folder)
-    protocol("finetune", **SMALL["finetune"]).predict(data, encoder, "")
-    (file,) = folder.glob("*.safetensors")
-    again = FinetunedEncoder(encoder, file)
-    return [again.encode(torch.from_numpy(data.embeddings.parts(0).copy())).numpy()], {"finetuned model"}
-
-
 CASES = {f"protocol {name}": case(name) for name in list_protocols() if name not in ELSEWHERE}
 CASES |= {f"disturbances of {name}": disturbed(name) for name in list_protocols() if disturbs(name)}
-if "finetune" in list_protocols():
-    CASES["finetuned model"] = Case(finetuned, ())

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from cardiobench.core.extensions import extensions
+from cardiobench.extensions.reality_check.condition import model
 from cardiobench.models.load import load_model
 from tests.models.checkpoints import CHECKPOINTS, change_card, smaller_networks
 from tests.versions.case import Case
@@ -15,8 +15,6 @@ MODEL = "AI4HealthUOL/ECG-CPC"
 
 def condition(folder: Path) -> tuple[list, set[str]]:
     """Parts and vectors of a model under the condition."""
-    from cardiobench.extensions.reality_check.condition import model
-
     with pytest.MonkeyPatch.context() as patch, smaller_networks():
         change_card(patch, MODEL)
         raw = model(load_model(MODEL, weights=CHECKPOINTS[MODEL](folder)), "").encoder
@@ -24,8 +22,4 @@ def condition(folder: Path) -> tuple[list, set[str]]:
         return [parts.numpy()[..., ::3], raw.encode(parts).numpy()], set()
 
 
-CASES = (
-    {"condition reality_check": Case(condition, ("condition reality_check",))}
-    if "reality_check" in extensions()
-    else {}
-)
+CASES = {"condition reality_check": Case(condition, ("condition reality_check",))}
