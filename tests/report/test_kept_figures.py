@@ -44,6 +44,7 @@ def test_a_changed_picture_is_drawn_again(first, drawn):
     assert path.read_text("utf-8") == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["", "{", '{"digest": 1}', "[]"])
 def test_a_damaged_note_is_no_reason_to_stop(first, drawn, text):
     folder, figures = first
@@ -52,12 +53,14 @@ def test_a_damaged_note_is_no_reason_to_stop(first, drawn, text):
     assert again(folder) == figures and TASK in drawn
 
 
+@pytest.mark.slow
 def test_another_program_draws_again(first, drawn, monkeypatch):
     folder, figures = first
     monkeypatch.setattr(kept, "_program", lambda: "another")
     assert again(folder) == figures and TASK in drawn
 
 
+@pytest.mark.slow
 def test_further_answers_are_drawn(first, drawn):
     folder, figures = first
     again(folder)

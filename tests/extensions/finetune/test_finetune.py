@@ -128,6 +128,7 @@ def test_a_training_does_not_depend_on_those_before_it(data, encoder, mode):
     assert same(later, weights(trained(recipe, data, encoder, 1)[0]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["full", "lora"])
 @pytest.mark.parametrize("killed_after", [1, 2])
 def test_a_kill_after_any_epoch_resumes_to_the_same_weights(data, encoder, tmp_path, monkeypatch, killed_after, mode):

@@ -34,6 +34,7 @@ def loaded(request, tmp_path, monkeypatch):
         return name, load_model(name, weights=CHECKPOINTS[name](tmp_path)).encoder
 
 
+@pytest.mark.slow
 def test_lora_trains_adapters_alone_and_the_vectors_follow(loaded):
     """Vectors without adapters are those of the model; frozen weights keep their bits; every adapter moves."""
     name, encoder = loaded

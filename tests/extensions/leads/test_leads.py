@@ -179,6 +179,7 @@ def test_the_value_is_taken_as_it_stands_on_the_command_line():
     assert split_label("probe.leads=V7") == ("probe.leads=V7", None)
 
 
+@pytest.mark.slow
 def test_models_take_fewer_leads_natively_or_get_zeros():
     spread, first, any_leads = load(Spread()), load(FirstLead()), load(AnyLeads())
     zeros = condition.model(spread, "I,II")
@@ -219,6 +220,7 @@ def test_vectors_that_were_given_have_no_fewer_leads(tmp_path):
         run(settings(tmp_path, embeddings=path, tasks=("ptb_xl_sample/cd",), conditions="leads=I"))
 
 
+@pytest.mark.slow
 def test_a_label_of_one_lead_is_gone_without_it(planted):
     """The label lives in V1 only."""
     whole = run(settings(planted), encoders=(Spread(),)).results[0]
@@ -280,6 +282,7 @@ def test_a_run_without_any_result_ends_as_usual(tmp_path):
     assert not outcome.results and outcome.not_applicable
 
 
+@pytest.mark.slow
 def test_results_of_other_data_or_draws_are_not_compared(planted):
     run(settings(planted), encoders=(Spread(),))
     summary = run(settings(planted, conditions="leads=V1", seed=3), encoders=(Spread(),))

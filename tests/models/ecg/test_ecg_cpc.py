@@ -20,6 +20,7 @@ def shallow(monkeypatch):
     monkeypatch.setattr(ecg_cpc, "LAYERS", 1)
 
 
+@pytest.mark.slow
 def test_settings_are_read_as_nothing(tmp_path, shallow):
     (file,) = fake.ecg_cpc(tmp_path).iterdir()
     content = zipfile.ZipFile(file).read("last_11597276/data.pkl")
