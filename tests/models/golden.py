@@ -59,7 +59,8 @@ class Golden:
     @property
     def kept(self) -> dict[str, torch.Tensor]:
         """The tensors of state spaces, whose own recipe the file states; empty for any other file."""
-        keys = self.spec["kept_keys"] if "kept_recipe" in self.spec else ()
+        # The recipe of tied tensors is a sentence.
+        keys = self.spec["kept_keys"] if isinstance(self.spec.get("kept_recipe"), dict) else ()
         return {key: torch.from_numpy(np.ascontiguousarray(self._kept(key))) for key in keys}
 
     def _kept(self, key: str) -> np.ndarray:

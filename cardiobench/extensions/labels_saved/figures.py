@@ -42,8 +42,8 @@ def draw_side_by_side(records: Sequence[AnalysisResult]) -> dict[str, Figure]:
         ylabel=f"{first['metric']}{unit}, {first['better']} is better",
     )
     axes.grid(axis="y")
-    head = f"patients needed for the score of {shorten(curves.reference.name, LONGEST)} with all patients [95 %]"
-    axes.legend(
-        title=head if needed else None, loc="upper left", bbox_to_anchor=(0, -0.14), borderaxespad=0, alignment="left"
-    )
+    head = None
+    if needed:
+        head = f"patients needed for the score of {shorten(curves.reference.name, LONGEST)} with all patients [95 %]"
+    axes.legend(title=head, loc="upper left", bbox_to_anchor=(0, -0.14), borderaxespad=0, alignment="left")
     return {"curves": figure}

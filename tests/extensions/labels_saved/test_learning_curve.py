@@ -1,5 +1,6 @@
 """Learning curves: who is drawn, what is learned from, what is refused, and a curve whose end is the protocol's own result."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -176,3 +177,12 @@ def test_a_record_of_one_curve_and_no_record_at_all_are_said(clouds, tmp_path):
     assert "nothing to compare it with" in write.write_labels_saved(one, tmp_path)[0][0].read_text("utf-8")
     nothing = write.write_labels_saved(Collection([]), tmp_path)[0]
     assert "There are no records" in nothing[0].read_text("utf-8") and len(nothing) == 1
+
+
+def test_curves_of_one_point_are_drawn_and_compared_with_nothing(clouds, tmp_path):
+    whole = record(clouds, "lab/a")
+    end = replace(whole, tables={**whole.tables, "curve": whole.tables["curve"].tail(1)})
+    assert not curves_of([end]).curves
+    with figure_style():
+        legend = figures.draw(end)["curves"].axes[0].get_legend()
+    assert not legend.get_title().get_text()
