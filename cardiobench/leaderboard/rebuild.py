@@ -35,7 +35,7 @@ from cardiobench.stats.variability import BOTH, SEEDS
 EXTERNAL = "predictions"
 """Protocol of answers that were scored from a file: it has no options and answers the test units."""
 SPREADS = {BOTH: "refit_scores", SEEDS: "seed_scores"}
-"""What an interval covers beside test patients -> scores of a context whose spread widens it."""
+"""Source of spread that an interval covers beside test patients -> field of the context with its scores."""
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ class Condition:
 
     @property
     def of_input(self) -> bool:
-        """Whether models see other recordings under it, in training and test."""
+        """Return whether models see other recordings under it, in training and test."""
         return hasattr(self.module, "model")
 
 

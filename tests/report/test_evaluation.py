@@ -1,4 +1,4 @@
-"""What `cardiobench.evaluate` returns: a sequence of results that is a table, compares its models and writes their report."""
+"""Results of `cardiobench.evaluate`: a sequence of results that is a table, compares its models and writes their report."""
 
 import json
 import re

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import NotApplicable
 from cardiobench.models.base import Encoder
 from cardiobench.protocols.attention.recipe import AttentionRecipe
@@ -39,16 +38,6 @@ class AttentionProbe(AttentionRecipe, EnsembleProtocol):
 
     name = "attention_probe"
     learns = True
-
-    @classmethod
-    def settings(cls, config: RunConfig) -> dict[str, Any]:
-        """Return the options that the settings of a run decide."""
-        return {"seed": config.seed}
-
-    @property
-    def members(self) -> int:
-        """Number of trainings."""
-        return self.seeds
 
     def prepare(self, data: TaskData, encoder: Encoder, variant: str = "") -> "AttentionTraining":
         """Return the shared data of all trainings: token scale, rows for fitting and rows for stopping.

@@ -82,7 +82,7 @@ class LearningCurve(AnalysisProtocol):
 
     @property
     def from_embeddings(self) -> bool:  # type: ignore[override]  # What a learner needs is known once it is chosen.
-        """Whether no learner trains networks."""
+        """Return whether no learner trains networks."""
         return not any(one.keeps_training for one in self.uses())
 
     def uses(self) -> tuple[PredictionProtocol, ...]:

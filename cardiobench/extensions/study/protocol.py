@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 import pandas as pd
 
-from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import NotApplicable
 from cardiobench.data.spec import Task
 from cardiobench.extensions.study.recordings import StudyRecordings, recorded, views_of
@@ -85,16 +84,6 @@ class StudyProbe(AttentionRecipe, EnsembleProtocol):
 
     name = "study"
     selecting_options = frozenset({"read_outs"})
-
-    @classmethod
-    def settings(cls, config: RunConfig) -> dict[str, Any]:
-        """Return the options that the settings of a run decide."""
-        return {"seed": config.seed}
-
-    @property
-    def members(self) -> int:
-        """Number of trainings."""
-        return self.seeds
 
     def params_for(self, task: Task) -> dict[str, Any]:
         """Return the options as a result of a task states them; a multilabel task has no class weights."""

@@ -1,9 +1,11 @@
 """Settings of an attention training, kept apart from the training so that reading them does not import PyTorch."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import PositiveFloat, PositiveInt
+
+from cardiobench.core.config import RunConfig
 
 
 @dataclass(frozen=True)
@@ -38,3 +40,13 @@ class AttentionRecipe:
     seeds: PositiveInt = 3
     seed: int = 0
     device: Literal["auto", "cpu", "cuda"] = "auto"
+
+    @classmethod
+    def settings(cls, config: RunConfig) -> dict[str, Any]:
+        """Return the options that the settings of a run decide."""
+        return {"seed": config.seed}
+
+    @property
+    def members(self) -> int:
+        """Number of trainings."""
+        return self.seeds
