@@ -55,9 +55,22 @@ def pages() -> dict[str, str]:
     made["models/index"] = index("Models", "Every registered model and baseline.", [card.stem for card in cards])
     made["metrics/index"] = index("Metrics", "Each is a module of `evaluate`.", metrics)
     made["protocols/index"] = index("Protocols", "How predictions come about.", protocols)
-    made["features/index"] = index("Features", "Each is a folder that can be taken away.", features)
+    made["features/index"] = questions({name: made[f"features/{name}"] for name in features})
     made["commands"] = commands()
     return made
+
+
+def questions(features: dict[str, str]) -> str:
+    """Return the list of features, each with the first sentence of its page, which is the question that it answers."""
+    rows = "\n".join(f"| {first_sentence(page)} | {{doc}}`{name}` |" for name, page in features.items())
+    intro = f"Each feature is a folder that can be deleted.\n\n| what it does | page |\n|---|---|\n{rows}"
+    return index("Features", intro, [*features])
+
+
+def first_sentence(page: str) -> str:
+    """Return the first sentence below the title of a page."""
+    paragraph = " ".join(page.split("\n\n")[1].split())
+    return re.split(r"(?<=[.?])\s|(?<=\w):$|(?<=\w):\s", paragraph)[0]
 
 
 def options(name: str) -> str:
