@@ -1,11 +1,14 @@
 """The gradio app. Names and notes come from strangers: every cell is text, never markup."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from cardiobench.core.errors import MissingExtra
-from cardiobench.leaderboard import table
+from cardiobench.leaderboard import style, table
+from cardiobench.leaderboard.grid import BoardTable
 from cardiobench.leaderboard.source import load
+from cardiobench.leaderboard.state import NAMES, BoardState, settle
 from cardiobench.leaderboard.submissions import UNKNOWN_TRIES
 from cardiobench.report.overview import MARKS
 from cardiobench.results.collect import Collection
@@ -17,13 +20,29 @@ if TYPE_CHECKING:
     import pandas
 
 TITLE = "CardioBench leaderboard"
-INTRODUCTION = (
-    f"Every score stands beside its **floor**: {FLOOR_MEANING}. Above the floor: {Verdict.ABOVE.meaning}. A cell says how far a model gets "
-    "from the floor (0 %) to a perfect score (100 %), then the score with its 95 % interval over patients. There is no mean over tasks: "
-    "coverage says how many a row has. Results of a suite are ranked among themselves only. A place is an interval: models whose "
-    f"places overlap are not told apart, and stand in alphabetical order. {UNKNOWN_TRIES}"
+LEAD = (
+    "Best first, one board for each condition of the network. Models whose places overlap cannot be told apart. "
+    f"**Floor**: {FLOOR_MEANING}."
+)
+GUIDE = (
+    f"Above the floor: {Verdict.ABOVE.meaning}. A cell says how far a model gets from the floor (0 %) to a perfect score (100 %), then "
+    "the score with its 95 % interval over patients. There is no mean over tasks: in the overview a row is better than another where "
+    "it is better on more of the tasks that tell the two apart, and coverage says how many tasks it has. Results of a suite are ranked "
+    "among themselves only. A place is an interval, from 1 plus the models that are better to the number of models less those that are "
+    f"worse. Generated recordings have no places. {UNKNOWN_TRIES}"
 )
 SIGNS = "\n".join(f"* {sign} {name}" for name, (sign, _) in MARKS.items())
+ADDRESS = """(...values) => {
+  const at = new URL(location);
+  NAMES.forEach((name, number) => {
+    const value = values[number];
+    if (value === undefined || value === null || value === '' || value === false) at.searchParams.delete(name);
+    else at.searchParams.set(name, value);
+  });
+  history.replaceState(null, '', at);
+  return values;
+}"""
+"""Script that writes the values of controls into the address, so that every view has a link."""
 
 
 def build(
@@ -43,109 +62,135 @@ def build(
     except ImportError:
         raise MissingExtra("the leaderboard", "leaderboard", "gradio") from None
     current = views  # Displayed content, replaced by a reload.
-    first = next(iter(current))
-    view = current[first]
-    kinds, tasks = table.kinds(view), table.tasks_of(view.entries)
+    state, options = settle(current, {})
+    controls: dict[str, Any] = {}
+
+    def dropdown(name: str, label: str, **more: Any) -> None:
+        value = getattr(state, name)
+        controls[name] = gr.Dropdown(options[name], value=value, label=label, elem_id=f"filter-{name}", **more)
+
     with gr.Blocks(title=TITLE, analytics_enabled=False) as app:
-        gr.Markdown(f"# {TITLE}\n\n{INTRODUCTION}")
+        gr.Markdown(f"# {TITLE}\n\n{LEAD}")
         with gr.Row():
-            suite = gr.Dropdown(_suites(current), value=first, label="Suite", elem_id="filter-suite")
-            model = gr.Textbox(label="Model", placeholder="part of a name", elem_id="filter-model")
-            protocol = gr.Dropdown(_protocols(view), value="", label="Protocol", elem_id="filter-protocol")
-            above = gr.Checkbox(label="only above the floor", elem_id="filter-above")
-            again = gr.Button("Reload", elem_id="reload", visible=reload is not None)
-        with gr.Tab("Overview"):
-            kind = gr.Dropdown(kinds, value=kinds[0] if kinds else None, label="Table", elem_id="filter-kind")
-            board = _frame(gr, table.overview(view, kinds[0]) if kinds else None, "Models by tasks", "overview", MODELS)
-        with gr.Tab("Tasks"):
-            task = gr.Dropdown(tasks, value=tasks[0] if tasks else None, label="Task", elem_id="filter-task")
-            words = gr.Textbox(table.about(view, tasks[0]) if tasks else "", label="About", interactive=False)
-            types = list(table.SCORES.values())
-            scores = _frame(gr, table.scores(view, tasks[0]) if tasks else None, "Scores, best first", "scores", types)
-            bars = _bars(gr, table.chart(view, tasks[0]) if tasks else None)
-        with gr.Tab("Not ranked"):
-            problems = _frame(gr, table.problems(view), "Found, and in no table", "problems", "str")
-        with gr.Accordion("What the signs mean", open=False):
-            gr.Markdown(SIGNS)
+            dropdown("board", "Board")
+            dropdown("suite", "Suite", visible=len(current) > 1)
+            dropdown("protocol", "Protocol")
+            controls["search"] = gr.Textbox(label="Model", placeholder="part of a name", elem_id="filter-search")
+        with gr.Accordion("More filters", open=False), gr.Row():
+            dropdown("modality", "Modality")
+            dropdown("licence", "Licence of the weights")
+            dropdown("size", "Parameters")
+            controls["unseen"] = gr.Checkbox(label="without data seen in pretraining", elem_id="filter-unseen")
+            controls["above"] = gr.Checkbox(label="only above the floor", elem_id="filter-above")
+        shown = outputs(current[state.suite], state)
+        with gr.Tabs() as tabs:
+            with gr.Tab("Overview", id="overview"):
+                dropdown("kind", "Table")
+                board = _frame(gr, shown["overview"], "Models by tasks, best first", "overview")
+                gr.HTML(style.scale())
+            with gr.Tab("Tasks", id="tasks"):
+                dropdown("task", "Task")
+                about = gr.Textbox(shown["about"], label="About", interactive=False)
+                scores = _frame(gr, shown["scores"], "Scores, best first", "scores")
+                bars = _bars(gr, shown["chart"])
+                costs = _frame(gr, shown["costs"], "Cost, by place; FLOPs and bytes are per recording", "costs")
+            with gr.Tab("Not ranked", id="problems"):
+                problems = _frame(gr, shown["problems"], "Found, and in no table", "problems")
+        with gr.Accordion("How to read the tables", open=False):
+            gr.Markdown(f"{GUIDE}\n\n{SIGNS}")
+        again = gr.Button("Reload", elem_id="reload", visible=reload is not None)
+        ordered = [controls[name] for name in NAMES]
+        shows = {
+            "overview": board,
+            "about": about,
+            "scores": scores,
+            "chart": bars,
+            "costs": costs,
+            "problems": problems,
+        }
 
-        def shown(suite: str, kind: str, task: str, model: str, protocol: str, above: bool) -> tuple[Any, ...]:
-            view, choice = current[suite], table.Choice(model, protocol or "", above)
-            return (
-                table.overview(view, kind, choice),
-                table.scores(view, task, choice),
-                table.about(view, task) if task else "",
-                _bars(gr, table.chart(view, task, choice)),
-            )
+        def updates(given: Mapping[str, Any]) -> list[Any]:
+            state, options = settle(current, given)
+            made = [
+                gr.Dropdown(options[name], value=getattr(state, name)) if name in options else getattr(state, name)
+                for name in NAMES
+            ]
+            found = outputs(current[state.suite], state)
+            return made + [_value(gr, name, found[name]) for name in shows]
 
-        def of_suite(suite: str, kind: str, task: str, model: str, protocol: str, above: bool) -> tuple[Any, ...]:
-            view = current[suite]
-            kinds, tasks, protocols = table.kinds(view), table.tasks_of(view.entries), _protocols(view)
-            kind, task = _still(kind, kinds), _still(task, tasks)
-            protocol = _still(protocol, [value for _, value in protocols])
-            lists = (
-                gr.Dropdown(kinds, value=kind or None),
-                gr.Dropdown(tasks, value=task or None),
-                gr.Dropdown(protocols, value=protocol),
-            )
-            return *shown(suite, kind, task, model, protocol, above), table.problems(view), *lists
+        def changed(*values: Any) -> list[Any]:
+            made = updates(dict(zip(NAMES, values, strict=True)))
+            made[NAMES.index("search")] = gr.skip()  # Somebody may have typed on.
+            return made
 
-        def loaded_again(suite: str, *others: Any) -> tuple[Any, ...]:
+        def opened(request: gr.Request) -> Any:
+            asked = dict(request.query_params)
+            if not {*NAMES, "tab"} & set(asked):
+                return gr.skip()
+            return [*updates(asked), gr.Tabs(selected=asked.get("tab") or "overview")]
+
+        def loaded_again(*values: Any) -> list[Any]:
             nonlocal current
             current = reload() if reload else current
-            suite = _still(suite, list(current))
-            return *of_suite(suite, *others), gr.Dropdown(_suites(current), value=suite)
+            return changed(*values)
 
-        controls: list[Any] = [suite, kind, task, model, protocol, above]
-        tables: list[Any] = [board, scores, words, bars]
-        lists: list[Any] = [problems, kind, task, protocol]
-        for control in controls[1:]:
-            control.change(shown, controls, tables, api_name=False)
-        suite.change(of_suite, controls, [*tables, *lists], api_name=False)
-        again.click(loaded_again, controls, [*tables, *lists, suite], api_name=False)
+        everything = [*ordered, *shows.values()]
+        script = ADDRESS.replace("NAMES", json.dumps(NAMES))
+        for name, control in controls.items():
+            event = control.change if name == "search" else control.input
+            event(
+                changed,
+                ordered,
+                everything,
+                js=script,
+                api_name=False,
+                trigger_mode="always_last",
+                show_progress="hidden",
+            )
+        again.click(loaded_again, ordered, everything, api_name=False)
+        for tab in tabs.children:
+            at = f"() => {{ ({ADDRESS.replace('NAMES', json.dumps(['tab']))})({json.dumps(tab.id)}); }}"
+            tab.select(None, None, None, js=at, api_name=False)
+        app.load(opened, None, [*everything, tabs], api_name=False, show_progress="hidden")
     return app
 
 
-MODELS = ["markdown"]
-"""Data types of the first columns of the overview; all further ones are text."""
+def outputs(view: Collection, state: BoardState) -> dict[str, Any]:
+    """Return the content of the page in a state: name -> table, chart or text."""
+    choice = state.choice
+    return {
+        "overview": table.overview(view, state.kind, choice),
+        "about": table.about(view, state.task) if state.task else "",
+        "scores": table.scores(view, state.task, choice),
+        "chart": table.chart(view, state.task, choice),
+        "costs": table.costs(view, state.task, choice),
+        "problems": table.problems(view),
+    }
 
 
-def _suites(views: Mapping[str, Collection]) -> list[tuple[str, str]]:
-    return [(name or table.NO_SUITE, name) for name in views]
+def _value(gr: Any, name: str, found: Any) -> Any:
+    """Return a component with another content."""
+    if isinstance(found, BoardTable):
+        return gr.Dataframe(found.value(), **found.options())
+    return _bars(gr, found) if name == "chart" else found
 
 
-def _protocols(collection: Collection) -> list[tuple[str, str]]:
-    return [("all", ""), *((name, name) for name in sorted({entry.result.label for entry in collection.entries}))]
-
-
-def _still(name: str, names: Sequence[str]) -> str:
-    """Return a choice if it is still there, else the first one."""
-    return name if name in names else next(iter(names), "")
-
-
-def _bars(gr: Any, value: "pandas.DataFrame | None") -> Any:
+def _bars(gr: Any, value: "pandas.DataFrame") -> Any:
     """Return a chart of scores from zero upwards, the best one first."""
-    top = 1.05 * value["score"].max() if value is not None and len(value) else 1.0
-    order = None if value is None else value[table.MODEL].tolist()
+    top = 1.05 * value["score"].max() if len(value) else 1.0
+    order = value[table.MODEL].tolist()
     return gr.BarPlot(value, x=table.MODEL, y="score", sort=order, y_lim=[0, top], x_label_angle=-60, height=420)
 
 
-def _frame(gr: Any, value: "pandas.DataFrame | None", label: str, name: str, types: Sequence[str] | str) -> Any:
-    if value is not None and not isinstance(types, str):
-        types = [*types, *["str"] * (len(value.columns) - len(types))]
-    widths = (
-        [f"{table.WIDTHS.get(str(column), table.TASK_WIDTH if name == 'overview' else 240)}px" for column in value]
-        if value is not None
-        else None
-    )
+def _frame(gr: Any, grid: BoardTable, label: str, name: str) -> Any:
     return gr.Dataframe(
-        value,
+        grid.value(),
         label=label,
         elem_id=name,
         interactive=False,
-        datatype=types,
-        column_widths=widths,
         wrap=True,
         latex_delimiters=[],
+        **grid.options(),
     )
 
 
@@ -161,13 +206,5 @@ def launch(
         block: Wait until the server is stopped.
     """
     app = build(load(sources, revision), lambda: load(sources, revision))
-    app.launch(server_port=port, share=False, prevent_thread_lock=not block, theme=theme(), quiet=not block)
+    app.launch(server_port=port, share=False, prevent_thread_lock=not block, quiet=not block, **style.options())
     return app
-
-
-def theme() -> Any:
-    """Return a theme with the fonts of the machine: none is fetched."""
-    import gradio as gr
-
-    fonts = ["system-ui", "sans-serif"]  # Also used by tables, whose font is called monospace.
-    return gr.themes.Default(font=fonts, font_mono=fonts)

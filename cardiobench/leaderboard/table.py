@@ -1,88 +1,71 @@
-"""Leaderboard tables as text: the overview, every score, and the unranked results."""
+"""Leaderboard tables: the overview, the scores and costs of a task, and the unranked results."""
 
 import math
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import groupby
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
 
-import numpy as np
 import pandas as pd
 
-from cardiobench.leaderboard.source import RUN_BY
-from cardiobench.models.cards import find_card
-from cardiobench.report.contests import contest_of
-from cardiobench.report.overview import ScoreCell, marks, overview_tables, ranked, skill, table_name
+from cardiobench.leaderboard.boards import (
+    NOT_VERIFIABLE,
+    RowStanding,
+    Standing,
+    conditions,
+    entries_of,
+    not_verifiable,
+    row_standings,
+    standings,
+)
+from cardiobench.leaderboard.choice import EVERYTHING, Choice, card_of, is_baseline
+from cardiobench.leaderboard.grid import BoardCell, BoardColumn, BoardTable, plain
+from cardiobench.report.overview import ScoreCell, marks, overview_tables, skill, table_name
 from cardiobench.report.page.naming import score_row, skill_text
 from cardiobench.report.plots.style import shorten
 from cardiobench.results import formatting as tables
 from cardiobench.results.collect import Collection, ResultEntry
-from cardiobench.results.cost import Cost, timing_text
-from cardiobench.results.record import EMBEDDINGS
-from cardiobench.results.verdict import Rank
-from cardiobench.scoring.places import find_places
-from cardiobench.stats.variability import TEST
+from cardiobench.results.cost import short, timing_text
+from cardiobench.results.score_result import ScoreResult
 
 LONG = 80
 MODEL = "model and protocol"
 SEEN = "seen in pretraining"
 NO_SUITE = "no suite"
-HARDWARE_FREE = ("M parameters", "GFLOPs", "width")
-"""Columns that no device changes, FLOPs per recording."""
-SCORES = {
-    "place": "str",
-    "model": "markdown",
-    "score": "number",
-    "95 % CI": "str",
-    "protocol": "str",
-    "floor to perfect, %": "number",
-    "floor": "number",
-    "verdict": "str",
-    "n": "number",
-    "patients": "number",
-    "coverage": "str",
-    "marks": "str",
-    **dict.fromkeys(HARDWARE_FREE, "number"),
-    "bytes": "number",
-    "time on its device": "str",
-}
-"""Columns of the scores of a task, and what each holds."""
-WIDTHS = {
-    "place": 70,
-    "model": 160,
-    MODEL: 175,
-    "score": 80,
-    "95 % CI": 140,
-    "protocol": 120,
-    "floor to perfect, %": 120,
-    "floor": 80,
-}
-WIDTHS |= {"time on its device": 300, **dict.fromkeys((*HARDWARE_FREE, "bytes"), 110)}
-WIDTHS |= {"verdict": 250, "n": 70, "patients": 100, "coverage": 110, "kind": 140}
-"""Pixels of a column: a telephone of 390 shows the model and its first score, and scrolls sideways for the rest."""
-TASK_WIDTH = 150
+BASELINE = "baseline"
+REFERENCE = "ref."
+"""Shown in place of the place of a result of another condition."""
+PLACE = BoardColumn("place", 76)
+NAME = BoardColumn("model", 210, "markdown")
+SCORES = (
+    PLACE,
+    NAME,
+    BoardColumn("score", 165, "number"),
+    BoardColumn("floor to perfect", 100, "number"),
+    BoardColumn("floor", 80, "number"),
+    BoardColumn("verdict", 170),
+    BoardColumn("patients", 95, "number"),
+    BoardColumn("protocol", 130),
+    BoardColumn("marks", 190),
+)
+COSTS = (
+    PLACE,
+    NAME,
+    BoardColumn("score", 165, "number"),
+    BoardColumn("parameters", 115, "number"),
+    BoardColumn("FLOPs", 100, "number"),
+    BoardColumn("width", 90, "number"),
+    BoardColumn("bytes", 90, "number"),
+    BoardColumn("time on its device", 360),
+)
+OVERVIEW = (BoardColumn("place", 58), BoardColumn(MODEL, 130, "markdown"))
+"""First columns of the overview: a telephone of 390 pixels shows them and the first score."""
+TASK_WIDTH = 136
+PROBLEMS = (
+    BoardColumn("file", 240),
+    BoardColumn("kind", 140),
+    BoardColumn("what is wrong, and what to do", 500),
+    BoardColumn("about", 240),
+)
 REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
-PROBLEMS = ("file", "kind", "what is wrong, and what to do", "about")
-
-
-@dataclass(frozen=True)
-class Choice:
-    """A visitor's selection.
-
-    Attributes:
-        model: Part of a name, any letter case; empty for all.
-        protocol: Whole name; empty for all.
-        above: Whether to show only scores above the floor.
-    """
-
-    model: str = ""
-    protocol: str = ""
-    above: bool = False
-
-    def takes(self, model: str, protocol: str) -> bool:
-        """Return whether a row is selected."""
-        return self.model.strip().lower() in model.lower() and self.protocol in ("", protocol)
 
 
 def kinds(collection: Collection) -> list[str]:
@@ -90,123 +73,183 @@ def kinds(collection: Collection) -> list[str]:
     return [board.name for board in overview_tables(collection.entries)]
 
 
-def overview(collection: Collection, kind: str, choice: Choice = Choice()) -> pd.DataFrame:
-    """Return models by tasks: skill from floor to perfect score, marks, score and interval."""
-    board = next((board for board in overview_tables(collection.entries) if board.name == kind), None)
-    if board is None:
-        return pd.DataFrame(columns=[MODEL, "coverage"])
-    rows = []
-    for row in board.rows:
-        beats = any(isinstance(cell, ScoreCell) and cell.wins for cell in row.cells)
-        if choice.takes(row.model, row.protocol) and (beats or not choice.above):
-            cells = {task: _text(cell) for task, cell in zip(board.tasks, row.cells, strict=True)}
-            name = f"{model_cell(f'{row.model} {row.setting}'.strip())} · {tables.markdown_text(row.protocol)}"
-            rows.append({MODEL: name, **cells, "coverage": f"{row.covered}/{len(row.cells)}"})
-    return pd.DataFrame(rows, columns=[MODEL, *board.tasks, "coverage"])
+def overview(collection: Collection, kind: str, choice: Choice = EVERYTHING) -> BoardTable:
+    """Return models by tasks, best first: share of the way from the floor to a perfect score, marks, score and interval.
 
-
-def _text(cell: ScoreCell | str) -> str:
-    return cell if isinstance(cell, str) else f"{skill_text(cell.skill)} {cell.signs} · {cell.score_text}"
-
-
-def scores(collection: Collection, task: str, choice: Choice = Choice()) -> pd.DataFrame:
-    """Return the scores of a task by place, then those apart (`_apart`); a place counts all, selected or not."""
-    by_result = {id(entry.result): entry for entry in collection.entries if entry.result.task == task}
-    best_first = [by_result[id(one)] for one in tables.ordered([entry.result for entry in by_result.values()])]
-    rows = [
-        _row(place, entry)
-        for place, entry in _places(sorted(best_first, key=_apart))
-        if choice.takes(entry.result.model["name"], entry.result.label)
-        and (entry.result.verdict.word.rank is Rank.WINS or not choice.above)
-    ]
-    return pd.DataFrame(rows, columns=list(SCORES), dtype=object)
-
-
-def _apart(entry: ResultEntry) -> tuple[str, bool]:
-    """Return the groups that are ranked apart: conditions of the input or of results from elsewhere, and facts that predictions cannot reproduce."""
-    result = entry.result
-    condition = (
-        EMBEDDINGS if result.given_embeddings else contest_of(result)[1] if result.external else result.input_condition
-    )
-    return condition, not_verifiable(entry)
-
-
-def not_verifiable(entry: ResultEntry) -> bool:
-    """Return whether a submission has an interval or a p-value of refits, which cannot be rebuilt from its predictions."""
-    refits = entry.result.score.covers != TEST or entry.result.verdict.refitted
-    return bool(entry.pushed_by) and refits
-
-
-def _places(ordered: Sequence[ResultEntry]) -> list[tuple[str, ResultEntry]]:
-    """Return each entry with its place among those it is ranked with; empty for one that may not be ranked, or is generated.
-
-    A board has no answers, so that two results count as if they were of different patients, which tells fewer apart.
+    After them stands the best result of every other condition on each task, as a reference.
     """
-    found: list[tuple[str, ResultEntry]] = []
-    for _, group in groupby(ordered, key=_apart):
-        entries = list(group)
-        counted = [one for one in entries if ranked(one.result) and not one.result.generated]
-        found += _places_of(counted) + [("", one) for one in entries if one not in counted]
-    return found
-
-
-def _places_of(entries: Sequence[ResultEntry]) -> list[tuple[str, ResultEntry]]:
-    if not entries:
-        return []
-    results = [entry.result for entry in entries]
-    values, errors, patients = (
-        np.array([getattr(one.score, name) for one in results], dtype=np.float64)
-        for name in ("value", "se", "n_patients")
+    condition = _condition(collection, choice)
+    tasks, found = row_standings(entries_of(collection, condition, choice.protocol), kind)
+    columns = (
+        *OVERVIEW,
+        *(BoardColumn(task, TASK_WIDTH, "number") for task in tasks),
+        BoardColumn("coverage", 95, "number"),
     )
-    names = {f"{one.model['name']} {one.label} {number}": number for number, one in enumerate(results)}
-    freedom = np.minimum.outer(patients, patients) - 1
-    higher = results[0].higher_is_better
-    places = find_places(list(names), values, np.diag(errors**2), freedom, higher_is_better=higher)
-    return [(place.text, entries[names[place.model]]) for place in places]
+    rows = [_overview_row(one, choice) for one in found if any(choice.takes(entry) for entry in _entries(one))]
+    for other in conditions(collection):
+        if other != condition and (best := _best(entries_of(collection, other), tasks)):
+            rows.append(_reference_row(other, best, tasks))
+    return BoardTable(columns, tuple(rows))
+
+
+def _entries(one: RowStanding) -> Iterator[ResultEntry]:
+    yield from (cell.entry for cell in one.row.cells if isinstance(cell, ScoreCell))
+
+
+def _overview_row(one: RowStanding, choice: Choice) -> tuple[BoardCell, ...]:
+    row, place = one.row, one.place
+    name = f"{model_cell(f'{row.model} {row.setting}'.strip())} · {tables.markdown_text(row.protocol)}"
+    name += _baseline(next(_entries(one)).result)
+    cells = (_task_cell(cell, choice) for cell in row.cells)
+    coverage = BoardCell(row.covered / len(row.cells), f"{row.covered}/{len(row.cells)}")
+    return (
+        _place(place.first if place else None, place.text if place else ""),
+        BoardCell(name, name),
+        *cells,
+        coverage,
+    )
+
+
+def _task_cell(cell: ScoreCell | str, choice: Choice) -> BoardCell:
+    if isinstance(cell, str):
+        return BoardCell(None, cell)
+    if choice.unseen and cell.entry.result.seen_in_pretraining:
+        return BoardCell(None, SEEN)
+    value = None if math.isnan(cell.skill) else cell.skill
+    return BoardCell(value, f"{skill_text(cell.skill)} {cell.signs} · {cell.score_text}", cell.shade)
+
+
+def _best(entries: Iterable[ResultEntry], tasks: Sequence[str]) -> dict[str, ResultEntry]:
+    """Return the best result of each task."""
+    best: dict[str, ResultEntry] = {}
+    by_result = {id(entry.result): entry for entry in entries if entry.result.task in tasks}
+    for result in tables.ordered([entry.result for entry in by_result.values()]):
+        best.setdefault(result.task, by_result[id(result)])
+    return best
+
+
+def _reference_row(condition: str, best: dict[str, ResultEntry], tasks: Sequence[str]) -> tuple[BoardCell, ...]:
+    name = tables.markdown_text(f"best {condition}")
+    found = [
+        ScoreCell(best[task], skill(best[task].result), marks(best[task].result)) if task in best else "–"
+        for task in tasks
+    ]
+    cells = (_task_cell(cell, EVERYTHING) for cell in found)
+    return (
+        _place(None, REFERENCE),
+        BoardCell(name, name),
+        *cells,
+        BoardCell(len(best) / len(tasks), f"{len(best)}/{len(tasks)}"),
+    )
+
+
+def board(collection: Collection, task: str, choice: Choice = EVERYTHING) -> list[Standing]:
+    """Return the selected results of a task, by place; a place counts all of the condition and the protocol, selected or not.
+
+    Without a condition the boards of all of them follow each other.
+    """
+    wanted = [choice.condition] if choice.condition else conditions(collection)
+    return [
+        one
+        for condition in wanted
+        for one in standings(_of_task(entries_of(collection, condition, choice.protocol), task), condition)
+        if choice.takes(one.entry)
+    ]
+
+
+def references(collection: Collection, task: str, choice: Choice) -> list[Standing]:
+    """Return the best result of a task of every condition but the chosen one; empty where none is chosen."""
+    others = [one for one in conditions(collection) if choice.condition not in ("", one)]
+    best = {other: _best(_of_task(entries_of(collection, other), task), (task,)) for other in others}
+    return [Standing(found[task], other, None) for other, found in best.items() if found]
+
+
+def scores(collection: Collection, task: str, choice: Choice = EVERYTHING) -> BoardTable:
+    """Return the scores of a task by place, and the best result of every other condition as a reference."""
+    rows = [_score_row(one, one.text) for one in board(collection, task, choice)]
+    rows += [_score_row(one, REFERENCE) for one in references(collection, task, choice)]
+    return BoardTable(SCORES, tuple(rows))
+
+
+def costs(collection: Collection, task: str, choice: Choice = EVERYTHING) -> BoardTable:
+    """Return the costs of the models of a task, by place; FLOPs and bytes are per recording."""
+    return BoardTable(COSTS, tuple(_cost_row(one) for one in board(collection, task, choice)))
+
+
+def _of_task(entries: Iterable[ResultEntry], task: str) -> list[ResultEntry]:
+    return [entry for entry in entries if entry.result.task == task]
+
+
+def _condition(collection: Collection, choice: Choice) -> str:
+    return choice.condition or next(iter(conditions(collection)), "")
+
+
+def _place(first: int | None, text: str) -> BoardCell:
+    return BoardCell(first, text)
+
+
+def _name(result: ScoreResult) -> BoardCell:
+    name = model_cell(result.model["name"]) + _baseline(result)
+    return BoardCell(name, name)
+
+
+def _baseline(result: ScoreResult) -> str:
+    return f" · {BASELINE}" if is_baseline(result) else ""
+
+
+def _score_cell(result: ScoreResult) -> BoardCell:
+    value = result.score.value
+    shown = tables.number(value, result)
+    interval = "" if math.isnan(result.score.low) else f" [{tables.interval(result.score, result)}]"
+    return BoardCell(_number(shown), shown + interval)
+
+
+def _score_row(one: Standing, place: str) -> tuple[BoardCell, ...]:
+    result, row = one.entry.result, score_row(one.entry)
+    cell = ScoreCell(one.entry, skill(result), marks(result))
+    protocol = f"{row['protocol']} ({one.condition})" if place == REFERENCE else row["protocol"]
+    floor, verdict, found = row["floor"], f"{row['sign']} {row['verdict']}", ", ".join(_marks(one.entry))
+    return (
+        _place(one.place.first if one.place else None, place),
+        _name(result),
+        _score_cell(result),
+        BoardCell(None if math.isnan(cell.skill) else cell.skill, skill_text(cell.skill), cell.shade),
+        BoardCell(_number(floor), floor),
+        BoardCell(verdict, verdict),
+        BoardCell(result.score.n_patients, str(result.score.n_patients)),
+        BoardCell(protocol, protocol),
+        BoardCell(found, found),
+    )
+
+
+def _cost_row(one: Standing) -> tuple[BoardCell, ...]:
+    result, cost = one.entry.result, one.entry.result.cost
+    numbers = (None,) * 4 if cost is None else (cost.parameters, cost.flops, cost.width, cost.bytes)
+    known = [None if number is None or math.isnan(number) else number for number in numbers]
+    timing = "–" if cost is None else "; ".join(filter(None, (cost.reason, timing_text(cost))))
+    return (
+        _place(one.place.first if one.place else None, one.text),
+        _name(result),
+        _score_cell(result),
+        *(BoardCell(number, short(number)) for number in known),
+        BoardCell(timing, timing),
+    )
 
 
 def _marks(entry: ResultEntry) -> list[str]:
     """Return the remarks beside a score: its marks, and unverifiable statements of a submission."""
     result, found = entry.result, list(marks(entry.result)[1:])
     if not_verifiable(entry):
-        found.append("interval not verifiable")
+        found.append(NOT_VERIFIABLE)
     if entry.submissions > 1:
         found.append(f"best of {entry.submissions} submissions")
     seen = result.seen_in_pretraining
-    if entry.pushed_by and seen is not None and find_card(result.model["name"].partition(RUN_BY)[0]) is None:
+    if entry.pushed_by and seen is not None and card_of(result) is None:
         found = [mark for mark in found if mark != SEEN]
         found.append(f"{SEEN if seen else f'not {SEEN}'} (declared by the submitter)")
+    if result.scored != result.expected:
+        found.append(f"answers {tables.coverage(result)}")
     return found
-
-
-def _row(place: str, entry: ResultEntry) -> dict[str, Any]:
-    row, result = score_row(entry), entry.result
-    cells = (
-        place,
-        model_cell(result.model["name"]),
-        _number(row["score"]),
-        row["interval"],
-        row["protocol"],
-        round(100 * share, 1) if math.isfinite(share := skill(result)) else None,
-        _number(row["floor"]),
-        f"{row['sign']} {row['verdict']}",
-        result.score.n,
-        result.score.n_patients,
-        row["coverage"],
-        ", ".join(_marks(entry)),
-        *_cost(result.cost),
-    )
-    return dict(zip(SCORES, cells, strict=True))
-
-
-def _cost(cost: Cost | None) -> tuple[Any, ...]:
-    """Return parameters in millions, FLOPs in units of 10⁹, width, stored bytes, and the times with their device."""
-    if cost is None:
-        return (None,) * 4 + ("–",)
-    parameters = None if cost.parameters is None else round(cost.parameters / 1e6, 3)
-    flops = None if math.isnan(cost.flops) else round(cost.flops / 1e9, 3)
-    timing = f"{cost.reason}; {timing_text(cost)}" if cost.reason else timing_text(cost)
-    return parameters, flops, cost.width, round(cost.bytes), timing
 
 
 def model_cell(name: str) -> str:
@@ -225,13 +268,12 @@ def _number(text: str) -> float | None:
         return None
 
 
-def chart(collection: Collection, task: str, choice: Choice = Choice()) -> pd.DataFrame:
+def chart(collection: Collection, task: str, choice: Choice = EVERYTHING) -> pd.DataFrame:
     """Return the scores of a task for a bar chart: setting and score."""
-    results = [entry.result for entry in collection.entries if entry.result.task == task]
+    results = [one.entry.result for one in board(collection, task, choice)]
     rows = [
         (f"{shorten(one.model['name'], LONG)}, {one.label}", _number(tables.number(one.score.value, one)))
         for one in tables.ordered(results)
-        if choice.takes(one.model["name"], one.label)
     ]
     return pd.DataFrame(rows, columns=[MODEL, "score"]).dropna()
 
@@ -249,10 +291,10 @@ def about(collection: Collection, task: str) -> str:
     )
 
 
-def problems(collection: Collection) -> pd.DataFrame:
+def problems(collection: Collection) -> BoardTable:
     """Return the table of unranked results with reasons."""
     rows = [(shorten(p.file, 200), p.kind, p.message, shorten(p.subject, LONG)) for p in collection.problems]
-    return pd.DataFrame(rows, columns=list(PROBLEMS))
+    return plain(PROBLEMS, rows)
 
 
 def tasks_of(entries: Sequence[ResultEntry]) -> list[str]:

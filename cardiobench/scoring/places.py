@@ -57,7 +57,25 @@ def find_places(
         The models by group, the best first, and by name within a group. A group holds models no two of which can be told
         apart.
     """
-    count = len(names)
+    sign = 1 if higher_is_better else -1
+    return arrange(names, scores, told_apart(sign * scores, covariance, freedom, factor=factor), sign * scores)
+
+
+def told_apart(
+    gains: np.ndarray, covariance: np.ndarray, freedom: np.ndarray | float, *, factor: float = 1.0
+) -> np.ndarray:
+    """Tell which models are better than which others, all pairs corrected together by Holm's method.
+
+    Args:
+        gains: Scores, larger is better, shape (M,).
+        covariance: Covariance of the scores, as of `find_places`.
+        freedom: Degrees of freedom, as of `find_places`.
+        factor: Factor of standard errors for unequal patients.
+
+    Returns:
+        Whether the model of the row is better than the model of the column, bool (M, M).
+    """
+    count = len(gains)
     one, other = np.triu_indices(count, 1)
     freedoms = np.broadcast_to(freedom, (count, count))[one, other]
     variance = covariance[one, one] + covariance[other, other] - 2 * covariance[one, other]
@@ -65,16 +83,31 @@ def find_places(
     error = factor * np.sqrt(
         np.where(variance > 1e-12 * (covariance[one, one] + covariance[other, other]), variance, 0)
     )
-    difference = (scores[one] - scores[other]) * (1 if higher_is_better else -1)
+    difference = gains[one] - gains[other]
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.where(error > 0, np.abs(difference) / error, np.where(difference == 0, 0.0, np.inf))
     p = np.nan_to_num(2 * scipy.stats.t.sf(np.where(np.isnan(variance), np.nan, t), np.maximum(freedoms, 1)), nan=1.0)
     better = np.zeros((count, count), dtype=bool)
     told = holm(np.minimum(p, 1)) < LEVEL
     better[np.where(difference > 0, one, other)[told], np.where(difference > 0, other, one)[told]] = True
+    return better
+
+
+def arrange(names: Sequence[str], scores: np.ndarray, better: np.ndarray, gains: np.ndarray) -> list[Place]:
+    """Place models by who is better than whom.
+
+    Args:
+        names: Models.
+        scores: Scores of the models, shape (M,).
+        better: Whether the model of the row is better than the model of the column, bool (M, M).
+        gains: Order among models with the same best place, the largest first, (M,).
+
+    Returns:
+        The models by group, as of `find_places`.
+    """
+    count = len(names)
     first, last = 1 + better.sum(axis=0), count - better.sum(axis=1)
-    sign = -1 if higher_is_better else 1
-    order = sorted(range(count), key=lambda place: (first[place], sign * np.nan_to_num(scores[place]), names[place]))
+    order = sorted(range(count), key=lambda place: (first[place], -np.nan_to_num(gains[place]), names[place]))
     groups: list[list[int]] = []
     for model in order:
         if groups and not (better[groups[-1], model] | better[model, groups[-1]]).any():

@@ -62,8 +62,8 @@ def test_the_board_ranks_them_among_themselves(pushed, given):
     push_to_dataset([model], REPOSITORY, dry_run=False, on_diff=lambda text: None)
     (view,) = source.load([REPOSITORY]).values()
     rows = table.scores(view, TASK)
-    assert list(rows["place"]) == ["1", "1–2", "1–2"] and "org/model" in rows["model"][0]
-    assert [EMBEDDINGS in marks for marks in rows["marks"]] == [False, True, True]
+    assert rows.texts("place") == ["1", "1–2", "1–2"] and "org/model" in rows.texts("model")[0]
+    assert [EMBEDDINGS in marks for marks in rows.texts("marks")] == [False, True, True]
     assert ELSEWHERE in table.about(view, TASK)
 
 

@@ -36,7 +36,8 @@ def test_the_dataset_gives_the_results_that_were_pushed(hub, client):  # noqa: F
     found = load([REPOSITORY])
     assert not found.problems and [entry.result.protocol for entry in found.entries] == ["knn", "probe"]
     scores = table.scores(found, "tmed2/as")
-    assert scores[["place", "protocol", "score"]].values.tolist() == [["1–2", "knn", 60.0], ["1–2", "probe", 71.23]]
+    assert scores.texts("place") == ["1–2", "1–2"] and scores.texts("protocol") == ["knn", "probe"]
+    assert scores.values("score") == [60.0, 71.23]
 
 
 def test_an_edited_result_of_a_stranger_is_shown_and_not_ranked(hub, client):  # noqa: F811
@@ -53,7 +54,7 @@ def test_an_edited_result_of_a_stranger_is_shown_and_not_ranked(hub, client):  #
     found = load([REPOSITORY])
     assert len(found.entries) == 1
     assert sorted(problem.kind for problem in found.problems) == ["edited by hand", *["unreadable"] * 3]
-    assert len(table.problems(found)) == 4
+    assert len(table.problems(found).rows) == 4
 
 
 def parquet(rows) -> bytes:
@@ -153,7 +154,7 @@ def test_suites_are_ranked_apart(hub, client):  # noqa: F811
         "": ["knn"],
     }
     assert list(views)[-1] == "", "results of no suite come last"
-    assert all(table.scores(view, "tmed2/as")["place"].tolist() == ["1"] for view in views.values())
+    assert all(table.scores(view, "tmed2/as").texts("place") == ["1"] for view in views.values())
     assert not any(view.problems for view in views.values())
 
 
@@ -212,15 +213,14 @@ def test_the_tables_of_a_folder_filter(tmp_path):
     ]
     everything = table.overview(found, "Generated recordings, ECG: diagnoses")
     names = [f"{link(f'org/{name}')} · probe" for name in ("flat", "one", "two")]
-    assert everything[table.MODEL].tolist() == names
-    assert everything["coverage"].tolist() == ["1/1"] * 3
-    assert table.overview(found, "Generated recordings, ECG: diagnoses", table.Choice("ONE"))[table.MODEL].tolist() == [
-        names[1]
-    ]
+    assert everything.texts(table.MODEL) == names
+    assert everything.texts("coverage") == ["1/1"] * 3
+    one = table.overview(found, "Generated recordings, ECG: diagnoses", table.Choice("ONE"))
+    assert one.texts(table.MODEL) == [names[1]]
     above = table.overview(found, "Generated recordings, ECG: diagnoses", table.Choice(above=True))
-    assert names[0] not in above[table.MODEL].tolist()
-    assert table.scores(found, "phantom_ecg/cd", table.Choice("flat"))["place"].tolist() == [""], "generated"
-    assert table.scores(found, "phantom_ecg/cd", table.Choice(protocol="knn")).empty
+    assert names[0] not in above.texts(table.MODEL)
+    assert table.scores(found, "phantom_ecg/cd", table.Choice("flat")).texts("place") == [""], "generated"
+    assert not table.scores(found, "phantom_ecg/cd", table.Choice(protocol="knn")).rows
 
 
 def test_the_files_of_a_space(tmp_path, capsys):
@@ -257,7 +257,7 @@ def test_a_measurement_is_shown_in_its_unit(hub, client):  # noqa: F811
     one = regression()
     send(replace(one, verdict=replace(one.verdict, difference=2.25)))
     found = load([REPOSITORY])
-    assert "mae %" in table.about(found, "camus/ef") and table.scores(found, "camus/ef")["score"].tolist() == [7.25]
+    assert "mae %" in table.about(found, "camus/ef") and table.scores(found, "camus/ef").values("score") == [7.25]
 
 
 def test_an_interval_of_refits_is_ranked_apart(hub, client):  # noqa: F811
@@ -267,8 +267,8 @@ def test_an_interval_of_refits_is_ranked_apart(hub, client):  # noqa: F811
     send(replace(refitted, overall={**refitted.overall, "f1_macro": score}), consistent(value=0.7), consistent(
         value=0.8, protocol="native", seen_in_pretraining=True))  # fmt: skip
     found = table.scores(load([REPOSITORY]), "tmed2/as")
-    assert found[["place", "score"]].values.tolist() == [["1–2", 80.0], ["1–2", 70.0], ["1", 90.0]]
-    assert found["marks"].tolist() == [
+    assert found.texts("place") == ["1–2", "1–2", "1"] and found.values("score") == [80.0, 70.0, 90.0]
+    assert found.texts("marks") == [
         "seen in pretraining (declared by the submitter)",
         "",
         "interval not verifiable, not seen in pretraining (declared by the submitter)",
@@ -284,7 +284,7 @@ def test_files_of_predictions_are_no_files_of_results(hub, client):  # noqa: F81
 def test_a_result_of_older_rules_is_not_ranked(hub, client, monkeypatch):  # noqa: F811
     send(consistent())
     monkeypatch.setattr(ScoreResult, "rules", ScoreResult.rules + 1)
-    assert table.scores(load([REPOSITORY]), "tmed2/as")["place"].tolist() == [""]
+    assert table.scores(load([REPOSITORY]), "tmed2/as").texts("place") == [""]
 
 
 def test_several_submissions_of_one_owner_are_corrected_for_their_number(hub, client):  # noqa: F811
@@ -297,4 +297,4 @@ def test_several_submissions_of_one_owner_are_corrected_for_their_number(hub, cl
     verdict = found.entries[0].result.verdict
     assert verdict.p_adjusted == pytest.approx(min(1, 2 * first.verdict.p_adjusted))
     assert found.entries[0].result.score.low < first.score.low
-    assert all("best of 2 submissions" in marks for marks in table.scores(found, "tmed2/as")["marks"])
+    assert all("best of 2 submissions" in marks for marks in table.scores(found, "tmed2/as").texts("marks"))

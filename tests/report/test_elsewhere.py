@@ -7,6 +7,7 @@ import pytest
 
 from cardiobench.cli.main import main
 from cardiobench.leaderboard import table
+from cardiobench.leaderboard.boards import condition_of
 from cardiobench.report import ranks
 from cardiobench.report.contests import contests
 from cardiobench.report.markdown import write_markdown
@@ -146,8 +147,8 @@ def test_the_leaderboard_ranks_files_after_models_and_apart(folder):
         ),
     )
     shown = table.scores(real, TASK)
-    assert [name.startswith("predictions") for name in shown["protocol"]] == [False] * 5 + [True] * 2
-    assert shown["place"].tolist()[-2:] == ["1", "2"] and shown["place"].tolist()[0].startswith("1")
+    assert [name.startswith("predictions") for name in shown.texts("protocol")] == [False] * 5 + [True] * 2
+    assert shown.texts("place")[-2:] == ["1", "2"] and shown.texts("place")[0].startswith("1")
     assert table.about(real, TASK).endswith(ELSEWHERE)
 
 
@@ -216,13 +217,12 @@ def test_embeddings_from_elsewhere_are_a_condition_of_their_own(tmp_path):
     assert all(not pair.family for pair in pairs if EMBEDDINGS in pair.contest[1])
     assert [one.model["name"] for one in ordered(collection.results)][:2] == ["org/one", "org/two"]
     board = table.scores(collection, TASK)
-    apart = {entry.result.model["name"]: table._apart(entry)[0] for entry in collection.entries}
+    apart = {entry.result.model["name"]: condition_of(entry) for entry in collection.entries}
     assert apart == {
-        "org/one": "",
-        "org/two": "",
+        **dict.fromkeys(("org/one", "org/two"), "frozen"),
         **dict.fromkeys(("ours", "theirs", "third"), EMBEDDINGS),
-        "file": "predictions",
+        "file": "predictions from elsewhere",
     }
-    assert board["marks"].str.contains(EMBEDDINGS).sum() == 3
+    assert sum(EMBEDDINGS in marks for marks in board.texts("marks")) == 3
     assert minute_row([one for one in collection.entries if not one.result.external])["model"] == "org/one"
     assert ELSEWHERE in table.about(collection, TASK)

@@ -42,6 +42,7 @@ class Finetune(FinetuneRecipe, EnsembleProtocol):
     """
 
     name = "finetune"
+    condition = "fine-tuned"
     keeps_training = True
     seeds_in_interval = True
     beside = "probe"

@@ -55,6 +55,7 @@ class Scratch(EnsembleProtocol):
     device: Literal["auto", "cpu", "cuda"] = "auto"
 
     name = "scratch"
+    condition = "from scratch"
     learns = True
     keeps_training = True
     reference = "training from scratch on these patients"

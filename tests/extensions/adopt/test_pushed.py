@@ -104,7 +104,7 @@ def test_a_board_gets_scores_alone_and_says_so(hub, client, hospital, monkeypatc
     assert (here.outcome, elsewhere.outcome) == ("not verifiable", "not verifiable")
     assert "data of the submitter's own" in elsewhere.not_verifiable
     (view,) = source.load([BOARD]).values()
-    assert "own data" in table.scores(view, "mine/cd")["marks"][0]
+    assert "own data" in table.scores(view, "mine/cd").texts("marks")[0]
 
 
 @pytest.mark.parametrize("name", ["ptb_xl_sample", "tmed2"])

@@ -268,7 +268,7 @@ def test_twelve_leads_and_fewer_stand_apart_and_beside_each_other(planted):
 
     collection = collect([planted / "results"])
     board = scores(collection, TASK)
-    assert set(board["place"]) <= {"1", "1–2", "1-2"}, "each lead set has places of its own"
+    assert set(board.texts("place")) <= {"1", "1–2", "1-2"}, "each lead set has places of its own"
     page = write_markdown(collection, planted / "results")[0].read_text()
     assert "knn.leads=V1" in page and "computed from I and II" in page
     pages = [line for line in page.splitlines() if line.startswith("|") and "knn.leads=V1" in line]

@@ -1,0 +1,102 @@
+"""Selection of a visitor: which board, and which of its rows."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from cardiobench.core.errors import UnknownName
+from cardiobench.data import catalog
+from cardiobench.leaderboard.source import RUN_BY
+from cardiobench.models.cards import ModelCard, find_card
+from cardiobench.report.overview import find_task
+from cardiobench.results.collect import ResultEntry
+from cardiobench.results.cost import NO_NETWORK
+from cardiobench.results.score_result import ScoreResult
+from cardiobench.results.verdict import Rank
+
+SIZES = {"up to 10 M": (0, 1e7), "10 M to 100 M": (1e7, 1e8), "above 100 M": (1e8, float("inf"))}
+"""Parameters of a size: above the first number, up to the second."""
+NOT_STATED = "not stated"
+OWN = "cardiobench/"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A visitor's selection; an empty text selects all.
+
+    Attributes:
+        model: Part of a name, any letter case.
+        protocol: Protocol with its variant; places count the results of this protocol only.
+        above: Whether to show only scores above the floor.
+        condition: Board (`boards.conditions`).
+        modality: "echo" or "ecg".
+        licence: Licence of the weights.
+        size: One of `SIZES`, "no network" or "not stated".
+        unseen: Whether to leave out scores on datasets that were in the model's pretraining data.
+    """
+
+    model: str = ""
+    protocol: str = ""
+    above: bool = False
+    condition: str = ""
+    modality: str = ""
+    licence: str = ""
+    size: str = ""
+    unseen: bool = False
+
+    def takes(self, entry: ResultEntry) -> bool:
+        """Return whether a result is selected."""
+        result = entry.result
+        return (
+            self.model.strip().lower() in str(result.model["name"]).lower()
+            and self.protocol in ("", result.label)
+            and not (self.above and result.verdict.word.rank is not Rank.WINS)
+            and not (self.unseen and result.seen_in_pretraining)
+            and self.modality in ("", modality(result))
+            and self.licence in ("", licence(result))
+            and self.size in ("", size(result))
+        )
+
+
+EVERYTHING = Choice()
+
+
+def card_of(result: ScoreResult) -> ModelCard | None:
+    """Return the card of a result's model; None without one."""
+    return find_card(str(result.model["name"]).partition(RUN_BY)[0])
+
+
+def is_baseline(result: ScoreResult) -> bool:
+    """Return whether a model is one of the project's own, which others are measured against."""
+    card = card_of(result)
+    return card is not None and card.id.startswith(OWN)
+
+
+def modality(result: ScoreResult) -> str:
+    """Return the modality of a result's task; empty for a task that this version does not know."""
+    task = find_task(result.task)
+    try:
+        return catalog.modality(task) if task else ""
+    except UnknownName:
+        return ""
+
+
+def licence(result: ScoreResult) -> str:
+    """Return the licence of a model's weights as its card states it."""
+    card = card_of(result)
+    return card.licence if card else NOT_STATED
+
+
+def size(result: ScoreResult) -> str:
+    """Return the class of size of a model, one of `SIZES`, "no network" or "not stated"."""
+    cost, card = result.cost, card_of(result)
+    if cost is not None and cost.reason == NO_NETWORK:
+        return "no network"
+    count = cost.parameters if cost is not None and cost.parameters is not None else card.parameters if card else None
+    if count is None:
+        return NOT_STATED
+    return next(name for name, (above, upto) in SIZES.items() if above < max(count, 1) <= upto)
+
+
+def licences(entries: Iterable[ResultEntry]) -> list[str]:
+    """Return the licences of the models of some results."""
+    return sorted({licence(entry.result) for entry in entries})

@@ -1,0 +1,90 @@
+"""Tables as gradio shows them: values to sort by, texts to read, and a style for each cell."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+SHADES = ("--b2", "--b1", "--z", "--a1", "--a2", "--a3", "--a4")
+"""Names of the heat colours in the report's style sheet, far below the floor to nearly perfect."""
+
+
+@dataclass(frozen=True)
+class BoardColumn:
+    """A column of a table.
+
+    Attributes:
+        name: Heading.
+        width: Pixels.
+        type: Kind of its cells to gradio: "str", "number" or "markdown".
+    """
+
+    name: str
+    width: int
+    type: str = "str"
+
+
+@dataclass(frozen=True)
+class BoardCell:
+    """A cell of a table.
+
+    Attributes:
+        value: Value that the column is sorted by; None sorts as an absent one.
+        text: Text that is read.
+        shade: Step of the heat colour, -2 to 4; None for none.
+    """
+
+    value: str | float | None
+    text: str
+    shade: int | None = None
+
+    @property
+    def style(self) -> str:
+        """CSS of the cell."""
+        return "" if self.shade is None else f"background: var({SHADES[self.shade + 2]}); color: var(--cell)"
+
+
+@dataclass(frozen=True)
+class BoardTable:
+    """A table.
+
+    Attributes:
+        columns: Columns.
+        rows: Cells of each row, one per column.
+    """
+
+    columns: tuple[BoardColumn, ...]
+    rows: tuple[tuple[BoardCell, ...], ...] = ()
+
+    def texts(self, name: str) -> list[str]:
+        """Return the texts of a column."""
+        number = [column.name for column in self.columns].index(name)
+        return [row[number].text for row in self.rows]
+
+    def values(self, name: str) -> list[str | float | None]:
+        """Return the values of a column."""
+        number = [column.name for column in self.columns].index(name)
+        return [row[number].value for row in self.rows]
+
+    def value(self) -> dict[str, Any]:
+        """Return the table as `gradio.Dataframe` takes it."""
+        return {
+            "headers": [column.name for column in self.columns],
+            "data": [[cell.value for cell in row] for row in self.rows],
+            "metadata": {
+                "display_value": [[cell.text for cell in row] for row in self.rows],
+                "styling": [[cell.style for cell in row] for row in self.rows],
+            },
+        }
+
+    def options(self) -> dict[str, Any]:
+        """Return the arguments of `gradio.Dataframe` that depend on the columns."""
+        return {
+            "datatype": [column.type for column in self.columns],
+            "column_widths": [f"{column.width}px" for column in self.columns],
+        }
+
+
+def plain(columns: Sequence[BoardColumn], rows: Sequence[Sequence[Any]]) -> BoardTable:
+    """Return a table of texts and numbers, whose cells read as they sort; None reads as a dash."""
+    cells = (tuple(BoardCell(one, "–" if one is None else str(one)) for one in row) for row in rows)
+    return BoardTable(tuple(columns), tuple(cells))

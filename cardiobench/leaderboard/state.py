@@ -1,0 +1,107 @@
+"""Settings of the page by a visitor, as they stand in the address."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any, get_type_hints
+
+from cardiobench.leaderboard import table
+from cardiobench.leaderboard.boards import conditions, entries_of
+from cardiobench.leaderboard.choice import NOT_STATED, SIZES, Choice, licences
+from cardiobench.results.collect import Collection
+
+Options = dict[str, list[tuple[str, str]]]
+"""Name of a field -> label and value of each choice."""
+
+
+@dataclass(frozen=True)
+class BoardState:
+    """Settings of the page; the names of the fields are those in the address.
+
+    Attributes:
+        suite: Suite.
+        board: Condition of the board.
+        protocol: Protocol with its variant; empty for all.
+        search: Part of a model's name.
+        modality: Modality; empty for both.
+        licence: Licence; empty for all.
+        size: Class of size; empty for all.
+        unseen: Whether scores on data seen in pretraining are left out.
+        above: Whether only scores above the floor are shown.
+        kind: Table of the overview.
+        task: Task.
+    """
+
+    suite: str = ""
+    board: str = ""
+    protocol: str = ""
+    search: str = ""
+    modality: str = ""
+    licence: str = ""
+    size: str = ""
+    unseen: bool = False
+    above: bool = False
+    kind: str = ""
+    task: str = ""
+
+    @property
+    def choice(self) -> Choice:
+        """The selection of rows."""
+        return Choice(
+            self.search,
+            self.protocol,
+            self.above,
+            self.board,
+            self.modality,
+            self.licence,
+            self.size,
+            self.unseen,
+        )
+
+
+LONGEST = 200
+"""Characters of a value that are read."""
+NAMES = tuple(field.name for field in fields(BoardState))
+
+
+def settle(views: Mapping[str, Collection], given: Mapping[str, Any]) -> tuple[BoardState, Options]:
+    """Return a state with values that exist, and the choices that it leaves.
+
+    Args:
+        views: Suite -> results.
+        given: Name of a field -> value; a value that does not exist becomes the first one that does.
+    """
+    flags = {name for name, kind in get_type_hints(BoardState).items() if kind is bool}
+    known: dict[str, Any] = {
+        name: str(given[name]).lower() == "true" if name in flags else str(given[name])[:LONGEST]
+        for name in NAMES
+        if given.get(name) is not None
+    }
+    state = BoardState(**known)
+    options: Options = {}
+
+    def keep(name: str, values: list[tuple[str, str]]) -> None:
+        nonlocal state
+        options[name] = values
+        if getattr(state, name) not in {value for _, value in values}:
+            first: dict[str, Any] = {name: values[0][1] if values else ""}
+            state = replace(state, **first)
+
+    keep("suite", [(name or table.NO_SUITE, name) for name in views])
+    view = views[state.suite]
+    keep("board", _same(conditions(view)))
+    entries = entries_of(view, state.board)
+    keep("protocol", _any(sorted({entry.result.label for entry in entries})))
+    keep("modality", _any(["echo", "ecg"]))
+    keep("licence", _any(licences(entries)))
+    keep("size", _any([*SIZES, "no network", NOT_STATED]))
+    keep("kind", _same(table.kinds(replace(view, entries=tuple(entries)))))
+    keep("task", _same(table.tasks_of(view.entries)))
+    return state, options
+
+
+def _same(names: list[str]) -> list[tuple[str, str]]:
+    return [(name, name) for name in names]
+
+
+def _any(names: list[str]) -> list[tuple[str, str]]:
+    return [("all", ""), *_same(names)]

@@ -1,0 +1,98 @@
+"""Boards: one per condition, best first, with places by what can be told apart."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cardiobench.leaderboard import table
+from cardiobench.leaderboard.boards import condition_of, conditions, row_standings
+from cardiobench.leaderboard.choice import Choice
+from cardiobench.leaderboard.state import settle
+from cardiobench.results.collect import Collection, ResultEntry
+from cardiobench.results.cost import Cost
+from cardiobench.results.score_result import EXTERNAL
+from tests.hub.results import consistent
+
+COST = Cost(768, 3072.0, "fp32", 20_000_000, 4e9)
+TASK, OTHER = "tmed2/as", "tmed2/view"
+
+
+def entry(model, value, task=TASK, se=0.01, **more):
+    result = consistent(task=task, value=value, model={"name": model, "revision": "r1"}, **more)
+    estimate = replace(result.score, se=se, n_patients=100)
+    return ResultEntry(Path(model), replace(result, overall={**result.overall, result.metric: estimate}))
+
+
+def collected(*entries):
+    return Collection(tuple(entries))
+
+
+def test_places_of_a_task_are_groups_that_cannot_be_told_apart():
+    """Differences of 0.01 have the standard error 0.014 and are noise; those of 0.2 are not."""
+    found = table.scores(collected(entry("b/b", 0.8), entry("c/c", 0.6), entry("a/a", 0.79)), TASK)
+    assert found.texts("place") == ["1–2", "1–2", "3"]
+    assert [name.partition("]")[0] for name in found.texts("model")] == ["[a/a", "[b/b", "[c/c"]
+
+
+def test_the_overview_counts_the_tasks_that_tell_two_rows_apart():
+    """x beats y on one task and is not told from it on the other; z is worse than both on the only task that it has."""
+    entries = [
+        entry("y/y", 0.6), entry("y/y", 0.71, OTHER), entry("x/x", 0.8), entry("x/x", 0.7, OTHER), entry("z/z", 0.3)
+    ]  # fmt: skip
+    kinds = table.kinds(collected(*entries))
+    _, rows = row_standings([replace(one, result=one.result) for one in entries], kinds[0])
+    assert [(one.row.model, one.place.text) for one in rows] == [("x/x", "1"), ("y/y", "2"), ("z/z", "3")]
+    tied = [one for one in entries if one.result.task == OTHER]
+    _, rows = row_standings(tied, table.kinds(collected(*tied))[0])
+    assert [(one.row.model, one.place.text) for one in rows] == [("x/x", "1–2"), ("y/y", "1–2")]
+
+
+def test_conditions_are_never_in_one_ranking_and_stand_beside_as_references():
+    scratch = entry("org/net", 0.95, protocol=EXTERNAL, variant="from_scratch")
+    view = collected(entry("a/a", 0.8), entry("b/b", 0.5), scratch)
+    assert (
+        conditions(view) == ["frozen", condition_of(scratch)] == ["frozen", "predictions from elsewhere, from_scratch"]
+    )
+    found = table.scores(view, TASK, Choice(condition="frozen"))
+    assert found.texts("place") == ["1", "2", table.REFERENCE] and "org/net" in found.texts("model")[2]
+    (kind,) = table.kinds(view)
+    overview = table.overview(view, kind, Choice(condition="frozen"))
+    assert overview.texts("place") == ["1", "2", table.REFERENCE] and "from" in overview.texts(table.MODEL)[2]
+    (only,) = table.scores(view, TASK, Choice(condition=condition_of(scratch))).texts("place")[:1]
+    assert only == "1", "alone on its own board"
+
+
+@pytest.mark.parametrize(
+    ("choice", "left"),
+    [
+        (Choice(), ["PanEcho", "constant", "some"]),
+        (Choice(licence="Apache-2.0"), ["constant"]),
+        (Choice(licence="not stated"), ["some"]),
+        (Choice(size="10 M to 100 M"), ["some"]),
+        (Choice(unseen=True), ["PanEcho", "constant"]),
+        (Choice(modality="ecg"), []),
+        (Choice("SOME"), ["some"]),
+    ],
+)
+def test_filters_hide_rows_and_change_no_place(choice, left):
+    view = collected(
+        entry("CarDS-Yale/PanEcho", 0.8), entry("cardiobench/constant", 0.6), entry("some/net", 0.4, seen_in_pretraining=True, cost=COST)
+    )  # fmt: skip
+    found = table.scores(view, TASK, choice)
+    names = [next(name for name in ("PanEcho", "constant", "some") if name in text) for text in found.texts("model")]
+    assert names == left
+    assert all(
+        place == str(1 + ["PanEcho", "constant", "some"].index(name))
+        for place, name in zip(found.texts("place"), names, strict=True)
+    )
+    assert [text.endswith(table.BASELINE) for text in found.texts("model")] == [name == "constant" for name in names]
+
+
+def test_a_state_that_does_not_exist_becomes_the_first_that_does():
+    view = collected(entry("a/a", 0.8), entry("a/a", 0.7, OTHER))
+    state, options = settle(
+        {"": view}, {"board": "<script>", "task": OTHER, "above": "true", "size": "huge", "odd": "x"}
+    )
+    assert (state.board, state.task, state.above, state.size) == ("frozen", OTHER, True, "")
+    assert [value for _, value in options["task"]] == [TASK, OTHER]
