@@ -53,13 +53,15 @@ def build_parser(prog: str = "python -m cardiobench.eval") -> Parser:
         usage=f"{prog} --model ID [ID ...] [flags]",
     )
     parser.add_argument("--list", action="store_true", help="list tasks and models, and the data on this machine")
-    parser.add_argument("--config", type=Path, metavar="FILE", help="YAML with settings; flags come before it")
+    parser.add_argument("--config", type=Path, metavar="FILE", help="YAML file with settings; flags override it")
     parser.add_argument(
-        "--dry-run", action="store_true", help="plan, time, disk and what is missing; exit code 0: it would run"
+        "--dry-run",
+        action="store_true",
+        help="print plan, time, disk space and what is missing; exit code 0 if the run would start",
     )
     add_common(parser)
-    parser.add_argument("--json", action="store_true", help="machine-readable results on standard output")
-    parser.add_argument("--print-config", action="store_true", help="print all settings as YAML, and do nothing")
+    parser.add_argument("--json", action="store_true", help="write results as JSON to standard output")
+    parser.add_argument("--print-config", action="store_true", help="print all settings as YAML and exit")
     add_settings(parser, RunConfig, ScoreConfig)
     return parser
 
@@ -80,6 +82,10 @@ def read_settings(arguments: argparse.Namespace) -> RunConfig | ScoreConfig:
     own = settings_of(ScoreConfig)
     if "predictions" in values or "task" in values or "references" in values:
         unused = [flag_of(RunConfig, name) for name in settings_of(RunConfig) if name in values and name not in own]
+        if unused and "task" in values and "predictions" not in values:
+            raise BadConfig(
+                f"--task names the task of --predictions, and no file is given. A run takes --tasks {values['task']}."
+            )
         if unused:
             raise BadConfig(
                 f"--predictions does not go with {', '.join(unused)}: nothing is evaluated. Leave them out."

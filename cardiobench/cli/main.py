@@ -7,9 +7,7 @@ from cardiobench.cli.commands import commands
 from cardiobench.cli.entry import guarded
 from cardiobench.cli.flags import Parser, add_common, add_folders
 
-DESCRIPTION = (
-    "CardioBench: how good are frozen cardiology foundation models, on echo and ECG? No score stands alone here."
-)
+DESCRIPTION = "Evaluate cardiology foundation models on echocardiography and ECG."
 
 
 def build_parser() -> Parser:
@@ -22,7 +20,7 @@ def build_parser() -> Parser:
         "eval",
         parents=[run],
         add_help=False,
-        help="evaluate models, or score a file of predictions",
+        help="evaluate models, or score a file of predictions or embeddings",
         description=run.description,
         epilog=run.epilog,
     ).set_defaults(execute=evaluation.execute, parser=run)

@@ -76,27 +76,22 @@ class Settings:
     ] = None
     allow_missing: Annotated[
         bool,
-        Setting(
-            "go on with an incomplete copy, or incomplete predictions; the coverage is stamped", DATA, in_file=True
-        ),
+        Setting("accept incomplete copies or predictions; scores state their coverage", DATA, in_file=True),
     ] = False
-    output_dir: Annotated[Path, Setting("results, predictions and report", HOW, "DIR", in_file=False)] = Path("results")
-    seed: Annotated[Seed, Setting("of the bootstrap", HOW, "N", in_file=True)] = SEED
-    resamples: Annotated[Resamples, Setting("of the bootstrap", HOW, "B", in_file=True)] = RESAMPLES
+    output_dir: Annotated[Path, Setting("folder for results", HOW, "DIR", in_file=False)] = Path("results")
+    seed: Annotated[Seed, Setting("seed of the bootstrap", HOW, "N", in_file=True)] = SEED
+    resamples: Annotated[Resamples, Setting("number of bootstrap resamples", HOW, "B", in_file=True)] = RESAMPLES
     metrics: Annotated[
         Names,
-        Setting(
-            "only these, the one that ranks among them; several allowed (default: all of the task)",
-            HOW,
-            "NAME",
-            in_file=True,
-        ),
+        Setting("metrics, the ranking one among them (default: all of the task)", HOW, "NAME", in_file=True),
     ] = ()
-    model_name: Annotated[str, Setting("name of their model (default: the file's)", EXTERNAL, "NAME", in_file=True)] = (
-        ""
-    )
+    model_name: Annotated[
+        str,
+        Setting("name of their model (default: name of the file)", EXTERNAL, "NAME", in_file=True),
+    ] = ""
     seen_in_pretraining: Annotated[
-        Names, Setting("datasets that it saw before, or none (default: as its card)", EXTERNAL, "DATASET", in_file=True)
+        Names,
+        Setting("pretraining datasets of the model, or none (default: see card)", EXTERNAL, "DATASET", in_file=True),
     ] = ()
 
 
@@ -107,12 +102,14 @@ class ScoreConfig(Settings):
     predictions: Annotated[
         Path, Setting("CSV or Parquet with an id and a prediction for every test unit", EXTERNAL, "FILE", in_file=True)
     ]
-    task: Annotated[Name, Setting("the task that they answer", EXTERNAL, "TASK", in_file=True)]
+    task: Annotated[Name, Setting("task of the predictions", EXTERNAL, "TASK", in_file=True)]
     references: Annotated[
         Path | None,
-        Setting("made by `cardiobench references` (default: read from --data-dir)", EXTERNAL, "FILE", in_file=True),
+        Setting("output of `cardiobench references` (default: see --data-dir)", EXTERNAL, "FILE", in_file=True),
     ] = None
-    protocol_name: Annotated[str, Setting("how they came about: fine_tuned", EXTERNAL, "NAME", in_file=True)] = ""
+    protocol_name: Annotated[
+        str, Setting("name of the protocol, such as fine_tuned", EXTERNAL, "NAME", in_file=True)
+    ] = ""
 
 
 @dataclass(frozen=True, kw_only=True, config=_STRICT)
@@ -141,7 +138,7 @@ class RunConfig(Settings):
     tasks: Annotated[
         Names,
         Setting(
-            "such as camus/ef, or a dataset for all its tasks (default: all whose real data is here)",
+            "task such as camus/ef, or a dataset for all its tasks; several allowed (default: all with real data on this machine)",
             WHAT,
             "TASK",
             in_file=True,
@@ -150,20 +147,20 @@ class RunConfig(Settings):
     suite: Annotated[
         str,
         Setting(
-            "cardiobench_echo_v1, cardiobench_ecg_v1, cardiobench_ecg_v2, mimic_echo_v1: the tasks and protocols of that benchmark, as everybody runs them; "
-            "quick: the generated phantoms, whose scores say nothing about patients",
+            "fixed tasks, protocols and options: cardiobench_echo_v1, cardiobench_ecg_v1, cardiobench_ecg_v2 or mimic_echo_v1; "
+            "quick: generated phantoms, whose scores say nothing about patients",
             WHAT,
             "NAME",
             in_file=True,
         ),
     ] = ""
     protocols: Annotated[
-        Names, Setting("names, or all (default: zero_shot, probe, knn)", WHAT, "NAME", in_file=True)
+        Names, Setting("protocols, or all (default: zero_shot, probe, knn)", WHAT, "NAME", in_file=True)
     ] = ()
     prompts: Annotated[
         Path | None,
         Setting(
-            "JSON with another prompt set, or a clone of the repository of the echo benchmark or of MERL",
+            "JSON file with other prompts, or a clone of the repository of the echo benchmark or of MERL",
             WHAT,
             "PATH",
             in_file=True,
@@ -171,12 +168,12 @@ class RunConfig(Settings):
     ] = None
     profile: Annotated[
         Name,
-        Setting("settings of an extension; paper: the published recipes, where a protocol has one", WHAT, in_file=True),
+        Setting("set of options; paper: the published recipes", WHAT, in_file=True),
     ] = "default"
     conditions: Annotated[
         Names,
         Setting(
-            "what changes the answers, beside the usual result; several allowed",
+            "change of the input or the answers, such as leads=I; several allowed",
             WHAT,
             "NAME[=VALUE]",
             flag="condition",
@@ -186,7 +183,7 @@ class RunConfig(Settings):
     poolings: Annotated[
         Names,
         Setting(
-            "mean, cls, last, max: how tokens become one vector; tokens: keep them; own: the model's own, the default; several allowed",
+            "how tokens become one vector: mean, cls, last or max; own: as the model does it (the default); tokens: keep them; several allowed",
             WHAT,
             "NAME",
             flag="pooling",
@@ -211,21 +208,20 @@ class RunConfig(Settings):
     models_dir: Annotated[
         Path | None,
         Setting(
-            "folder with model cards of your own, ORG__NAME.md (default: $CARDIOBENCH_MODELS_DIR)",
-            WHAT,
-            "DIR",
-            in_file=False,
+            "folder with your model cards, ORG__NAME.md (default: $CARDIOBENCH_MODELS_DIR)", WHAT, "DIR", in_file=False
         ),
     ] = None
     variant: Annotated[
         Name | None,
-        Setting("of the preprocessing; `cardiobench doctor --model ID` lists them", WHAT, "NAME", in_file=True),
+        Setting("variant of the preprocessing, see `cardiobench doctor`", WHAT, "NAME", in_file=True),
     ] = None
-    trust_remote_code: Annotated[bool, Setting("let a model repository run its own code", WHAT, in_file=False)] = False
+    trust_remote_code: Annotated[bool, Setting("allow a model repository to run its own code", WHAT, in_file=False)] = (
+        False
+    )
     preprocessing: Annotated[
         Facts,
         Setting(
-            "how a model without a card takes a recording, in place of its cardiobench.json: fs, seconds, leads, scale, "
+            "input format of a model without a card, instead of its cardiobench.json: fs, seconds, leads, scale, "
             "layout, length of an ECG; colour, zoom, border, frames, stride, start of a clip",
             WHAT,
             "KEY=VALUE",
@@ -235,73 +231,62 @@ class RunConfig(Settings):
     overlays: Annotated[
         Literal["keep", "mask"],
         Setting(
-            "mask: make black what is not ultrasound in the picture of a video, such as measured values as text",
+            "mask: make everything in a video black that is not ultrasound, such as measured values as text",
             DATA,
             in_file=True,
         ),
     ] = "keep"
     drop_duplicates: Annotated[
-        bool, Setting("leave out all but one of the recordings that are known to be the same", DATA, in_file=True)
+        bool, Setting("keep one of the recordings that are known duplicates", DATA, in_file=True)
     ] = False
     verify: Annotated[
         bool,
-        Setting(
-            "know recordings by the content of their files, read now, not by size and change time", DATA, in_file=True
-        ),
+        Setting("identify recordings by file content, not by size and time", DATA, in_file=True),
     ] = False
     limit: Annotated[
-        Positive | None, Setting("only the first N patients of each split, to try things out", DATA, "N", in_file=True)
+        Positive | None,
+        Setting("use only the first N patients of each split", DATA, "N", in_file=True),
     ] = None
-    cache_dir: Annotated[Path, Setting("embeddings", HOW, "DIR", in_file=False)] = field(default_factory=default_cache)
-    batch_size: Annotated[Positive, Setting("recordings encoded together", HOW, "N", in_file=True)] = 8
+    cache_dir: Annotated[Path, Setting("folder for embeddings", HOW, "DIR", in_file=False)] = field(
+        default_factory=default_cache
+    )
+    batch_size: Annotated[Positive, Setting("number of recordings in a batch", HOW, "N", in_file=True)] = 8
     workers: Annotated[
         ProcessesOrNone | None,
-        Setting("decoding processes for each encoding process (default: by cores)", HOW, "N", in_file=True),
+        Setting("decoding processes per encoding process (default: by cores)", HOW, "N", in_file=True),
     ] = None
     recording_timeout: Annotated[
         float,
         Field(gt=0, le=WEEK, allow_inf_nan=False),
-        Setting(
-            "seconds that a decoding process may take for one recording; after that it has failed",
-            HOW,
-            "S",
-            in_file=True,
-        ),
+        Setting("time limit for decoding a recording, in seconds", HOW, "S", in_file=True),
     ] = 120.0
     max_recording_mb: Annotated[
         float | None,
         Field(gt=0, le=MOST, allow_inf_nan=False),
-        Setting(
-            "MB that a decoded recording may take (default: 2048); a larger one has failed", HOW, "MB", in_file=True
-        ),
+        Setting("size limit of a decoded recording, in MB (default: 2048)", HOW, "MB", in_file=True),
     ] = None
     precision: Annotated[
         Literal["auto", "fp32", "bf16"],
-        Setting("of the network's arithmetic (default: auto, bf16 for echo networks on a GPU)", HOW, in_file=True),
+        Setting("precision of the network (default: auto, bf16 for echo networks on a GPU)", HOW, in_file=True),
     ] = "auto"
     shard: Annotated[
         Name | None,
-        Setting(
-            "share of the pairs of a model and a dataset, for a job array; a run without it ends the whole",
-            HOW,
-            "I/N",
-            in_file=True,
-        ),
+        Setting("share of the model-dataset pairs; a last run without it completes the rest", HOW, "I/N", in_file=True),
     ] = None
     reuse: Annotated[
         Name | None,
         Setting(
-            "dataset of results on the Hub, whose verified results of the same model, data and rules are not computed again",
+            "dataset of results on the Hub; its verified results of the same model, data and rules are reused",
             HOW,
             "ORG/NAME",
             in_file=True,
         ),
     ] = None
-    overwrite: Annotated[bool, Setting("score again what has a result already", HOW, in_file=True)] = False
+    overwrite: Annotated[bool, Setting("compute existing results again", HOW, in_file=True)] = False
     push_to_hub: Annotated[
         bool,
         Setting(
-            "write the results to each model's card on the Hub (a pull request where it is not yours)",
+            "write the results to each model's card on the Hub, by a pull request if it is not yours",
             HOW,
             in_file=False,
         ),
@@ -309,7 +294,7 @@ class RunConfig(Settings):
     report_to: Annotated[
         Names,
         Setting(
-            "trackers of accelerate that get score, interval and floor of each task, such as wandb or tensorboard; several allowed",
+            "trackers of accelerate to which scores are logged, such as wandb or tensorboard; several allowed",
             HOW,
             "NAME",
             in_file=False,
@@ -321,7 +306,7 @@ class RunConfig(Settings):
         Setting("where cells are computed in parallel: loky, dask=tcp://HOST:PORT or ray", HOW, "WHERE", in_file=False),
     ] = "loky"
     jobs: Annotated[
-        Processes | None, Setting("cells computed at a time (default: one per core)", HOW, "N", in_file=True)
+        Processes | None, Setting("number of cells computed at a time (default: one per core)", HOW, "N", in_file=True)
     ] = None
 
 

@@ -4,13 +4,14 @@ import errno
 import json
 import os
 import sys
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TextIO
 
 import rich.console
 import rich.progress
 import rich.table
+import rich.tree
 from rich.markup import escape
 
 from cardiobench.core.io import to_plain
@@ -37,6 +38,11 @@ def print_error(text: str) -> None:
     sys.stderr.flush()
 
 
+def _grow(tree: rich.tree.Tree, branches: Mapping[str, Any]) -> None:
+    for label, below in branches.items():
+        _grow(tree.add(escape(label)), below)
+
+
 class Console:
     """Standard output and standard error of one process.
 
@@ -59,6 +65,14 @@ class Console:
         """Print one line unchanged, without markup."""
         if self.main:
             self.out.print(escape(text), soft_wrap=True)
+
+    def tree(self, title: str, branches: Mapping[str, Any]) -> None:
+        """Print nested branches; nothing if there are none."""
+        if not self.main or not branches:
+            return
+        tree = rich.tree.Tree(escape(title), highlight=False)
+        _grow(tree, branches)
+        self.out.print(tree)
 
     def table(
         self, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], unbroken: Collection[str] = ()

@@ -9,13 +9,15 @@ _SHOWN = 60  # Characters shown of an unknown name.
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that was probably meant: one that begins like it, else the most similar one.
+    """Return the known name that was probably meant: the shortest way to a prefix or from one, else the most similar name.
 
-    >>> nearest("--output", ["--out", "--output-dir"]), nearest("xyz", ["abc"])
-    ('--output-dir', None)
+    >>> nearest("--output", ["--out", "--output-dir"]), nearest("--models", ["--model", "--models-dir"]), nearest("xyz", ["abc"])
+    ('--out', '--model', None)
     """
     by_lower = {candidate.lower(): candidate for candidate in sorted(known)}
-    near = [candidate for candidate in by_lower if candidate.startswith(name.lower())] if len(name) > 2 else []
+    given = name.lower()
+    near = [one for one in by_lower if one.startswith(given) or (given.startswith(one) and 2 * len(one) > len(given))]
+    near = sorted(near, key=lambda one: abs(len(one) - len(given))) if len(name) > 2 else []
     near = near or difflib.get_close_matches(name.lower()[:200], by_lower, n=1, cutoff=0.5)
     return by_lower[near[0]] if near else None
 

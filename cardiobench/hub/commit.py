@@ -26,6 +26,7 @@ DESCRIPTION = "Results of the CardioBench benchmark: result files, model-index a
 PlanChanges = Callable[["Snapshot"], Mapping[str, Content | None]]
 """What each file should be after the commit: its content, a path for a large one, None for no file. It is called again,
 with what is there by then, whenever the commit has to be tried again."""
+DELETED = "- {}: deleted"  # Change of a deleted file.
 
 
 @dataclass(frozen=True)
@@ -158,7 +159,7 @@ def write(
         user: Account that writes.
         create: Settings for creating a missing repository; None requires it to exist.
         as_pull_request: Ask the owner instead of writing to the branch.
-        on_diff: Is called with what changes, before anything is sent.
+        on_diff: Is called with the changes before anything is sent: each as text if `dry_run`, otherwise a summary.
         sleep: Waits between tries.
 
     Raises:
@@ -182,7 +183,8 @@ def write(
             changes = {ACCESS: "+ access: asked for on the page, granted by hand", **changes}
         if changes and changes not in shown:
             shown.append(changes)
-            on_diff("\n".join([f"{base}{' (as a pull request)' if ask else ''}", *changes.values()]))
+            head = f"{base}{' (as a pull request)' if ask else ''}"
+            on_diff("\n".join([head, *changes.values()]) if dry_run else f"{head}: {summary(changes)}")
         if dry_run or not changes:
             return CommitResult(base, changes, pull_request=ask)
         try:
@@ -195,6 +197,20 @@ def write(
             return attempt()
 
     return call(target, attempt, on_wait=on_diff, sleep=sleep)
+
+
+def summary(changes: Mapping[str, str], shown: int = 3) -> str:
+    """Return a line about the changed files: their number, the first names, and which are deleted.
+
+    >>> summary({"a": "+ a: new", "b": "+ b: new", "c": "- c: deleted", "d": "+ d: new"}, shown=2)
+    '4 files change: a, b and 2 more; deleted: c'
+    """
+    paths = [*changes]
+    more = f" and {len(paths) - shown} more" if len(paths) > shown else ""
+    deleted = [path for path, text in changes.items() if text == DELETED.format(path)]
+    return f"{len(paths)} file{'s change' if len(paths) > 1 else ' changes'}: {', '.join(paths[:shown])}{more}" + (
+        f"; deleted: {', '.join(deleted)}" if deleted else ""
+    )
 
 
 def read_snapshot(api: "HfApi", target: Target, user: Account, create: RepoOptions | None) -> Snapshot:
@@ -328,7 +344,7 @@ def describe(old: bytes | None, new: bytes | Path | None, path: str) -> str:
         path: Path in the repository.
     """
     if new is None:
-        return f"- {path}: deleted"
+        return DELETED.format(path)
     if isinstance(new, Path):
         return f"+ {path}: {new.stat().st_size:,} bytes"
     before, after = _text(old), _text(new)

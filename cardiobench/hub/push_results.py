@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cardiobench.core.errors import BadData, MissingData
+from cardiobench.core.errors import BadConfig, BadData, MissingData
 from cardiobench.core.io import files_below, parse_json
 from cardiobench.hub import cards, eval_results, model_index, naming
 from cardiobench.hub.api import call, connect, status, whoami
-from cardiobench.hub.commit import CommitResult, Snapshot, Target, write
+from cardiobench.hub.commit import CommitResult, RepoOptions, Snapshot, Target, write
 from cardiobench.hub.outgoing import ids_below, leave_out_local, not_a_benchmark_score, public_name, public_result
 from cardiobench.results.analysis_result import is_analysis
 from cardiobench.results.collect import read_result
@@ -100,6 +100,7 @@ def push(
     include_rehearsals: bool = False,
     overwrite: bool = False,
     local_datasets: Collection[str] = (),
+    create: RepoOptions | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> CommitResult:
     """Write the results of one model into its repository on the Hub.
@@ -113,9 +114,11 @@ def push(
         include_rehearsals: Write the result files of rehearsals too; to the card they never go.
         overwrite: Let an older or less complete result take the place of another.
         local_datasets: Names of datasets of the user's own whose scores may be written.
+        create: Settings for creating the repository if it is missing; None requires it to exist.
         sleep: Waits between tries.
 
     Raises:
+        BadConfig: a repository of somebody else cannot be created.
         HubError: refused or not reached. The results on this machine are kept, and pushing again adds nothing twice.
         BadData: the card there cannot be changed in place, or all results are rehearsals.
     """
@@ -131,6 +134,8 @@ def push(
         scores = leave_out_rehearsals(results, repository, on_diff)
     api = connect()
     user = whoami(api, sleep)
+    if create and user.name and not user.owns(repository):
+        raise BadConfig(f"--create: {repository} is not in a namespace of {user.name}. Name a repository of your own.")
     revisions = {
         name: dataset_revision(api, name, version, sleep) for name, version in sorted(_dataset_versions(scores))
     }
@@ -150,6 +155,7 @@ def push(
         message=TITLE,
         dry_run=dry_run,
         user=user,
+        create=create,
         as_pull_request=as_pull_request or not user.owns(repository),
         on_diff=on_diff,
         sleep=sleep,

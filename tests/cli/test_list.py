@@ -1,5 +1,7 @@
 """What `cardiobench list` says of every dataset."""
 
+import re
+
 from cardiobench.cli.commands.list import dataset_groups, print_list
 from cardiobench.core.console import Console
 from cardiobench.data import catalog
@@ -10,12 +12,14 @@ def test_every_dataset_task_and_model_is_there(capsys, monkeypatch):
     monkeypatch.delenv("CARDIOBENCH_DATA", raising=False)
     print_list(Console())
     printed = capsys.readouterr().out
-    lines = {line.split()[0]: line for line in printed.splitlines() if line.split()}
+    here, elsewhere = printed.split("└── not on this machine")
     for name in catalog.list_datasets():
         spec = catalog.spec(name)
-        assert all(task.name.partition("/")[2] in printed for task in spec.tasks)
-        assert ("generated" in lines[name]) == spec.generated
-    assert "48 / 14 / 52" in lines["ptb_xl_sample"]
+        (generated,) = re.findall(rf"── {name}( \(generated\))?: ", printed)
+        assert all(f" {task.name.partition('/')[2]}" in printed for task in spec.tasks)
+        assert bool(generated) == spec.generated and (not spec.generated or f" {name} " in here)
+    assert re.search(r"ptb_xl_sample: cd\s+│\s+│\s+├── here: 48 / 14 / 52 \(train / validation / test\)", here)
+    assert " camus: " in elsewhere
     assert "cardiobench/minirocket" in printed
 
 

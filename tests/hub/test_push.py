@@ -8,7 +8,8 @@ from huggingface_hub import HfApi, ModelCard, metadata_update
 from huggingface_hub.repocard import metadata_eval_result
 
 from cardiobench.cli.main import main
-from cardiobench.core.errors import BadData, MissingData
+from cardiobench.core.errors import BadConfig, BadData, HubError, MissingData
+from cardiobench.hub.commit import RepoOptions
 from cardiobench.hub.pull_results import pull, save
 from cardiobench.hub.push_results import Rehearsal, find_results, push, select_model, to_bytes
 from cardiobench.results.analysis_result import AnalysisResult
@@ -70,7 +71,7 @@ def test_one_commit_that_the_hubs_own_parsers_read(model):
         assert json.loads(model.files()[path])["task"].replace("/", "_") in entry.task_id, (
             "the source is the result file"
         )
-    assert "+ cardiobench/alice/knn/tmed2__as.json: new" in said and "+model-index:" in said
+    assert "6 files change: cardiobench/alice/" in said and "+model-index:" not in said
 
 
 def test_push_pull_push_changes_nothing(model):
@@ -138,6 +139,15 @@ def test_the_model_of_somebody_else_gets_a_pull_request_and_only_one(model, clie
     model.pulls[0].status = "closed"
     send()
     assert len(model.pulls) == 2
+
+
+def test_a_missing_repository_is_created_when_asked_and_only_ones_own(hub, client):
+    with pytest.raises(HubError, match="no such repository"):
+        send()
+    assert send(create=RepoOptions(private=True))[0].url
+    assert hub.store.repository("model", MODEL).private and len(pull(MODEL)) == 3
+    with pytest.raises(BadConfig, match="--create: other/model is not in a namespace of alice"):
+        send(repository="other/model", create=RepoOptions())
 
 
 def test_a_pull_request_for_ones_own_model_when_asked(model):

@@ -3,15 +3,15 @@
 import argparse
 from pathlib import Path
 
-HELP = "what to know of a copy of a dataset: counts, split leakage, duplicates, missing files"
+HELP = "check a copy of a dataset: counts, split leakage, duplicates, missing files"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
     parser.add_argument("dataset", metavar="DATASET")
     parser.add_argument("--data-dir", type=Path, metavar="DIR", help="raw folder (default: $CARDIOBENCH_DATA)")
-    parser.add_argument("--no-media", action="store_true", help="do not read the recordings to find duplicates")
-    parser.add_argument("--json", action="store_true", help="machine-readable, on standard output")
+    parser.add_argument("--no-media", action="store_true", help="do not read the recordings, which finds duplicates")
+    parser.add_argument("--json", action="store_true", help="write JSON to standard output")
 
 
 def execute(arguments: argparse.Namespace) -> int:

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from cardiobench.core.console import Console
     from cardiobench.embeddings.cached import CachedStore
 
-HELP = "stored embeddings by model and dataset: list, verify, delete, export"
+HELP = "list, verify, delete or export stored embeddings"
 EXAMPLES = """\
 examples
   what is stored, and how large it is
@@ -35,20 +35,31 @@ def configure(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     for name, text in ACTIONS.items():
         action = actions.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
-        action.add_argument("--model", default="", metavar="ID", help="only of this model")
-        action.add_argument("--dataset", default="", metavar="NAME", help="only of this dataset")
-        action.add_argument("--key", default="", metavar="KEY", help="only the store of this key, or start of a key")
-        action.add_argument("--cache-dir", type=Path, metavar="DIR", help="default: as for a run")
+        action.add_argument("--model", default="", metavar="ID", help="only embeddings of this model")
+        action.add_argument("--dataset", default="", metavar="NAME", help="only embeddings of this dataset")
+        action.add_argument(
+            "--key", default="", metavar="KEY", help="only the store with this key, or whose key begins with it"
+        )
+        action.add_argument(
+            "--cache-dir", type=Path, metavar="DIR", help="folder of embeddings (default: as for a run)"
+        )
         if name == "export":
-            action.add_argument("--out", type=Path, required=True, metavar="FILE", help=".parquet, .npz or .csv")
             action.add_argument(
-                "--pooling", default="", choices=("mean", "mean_l2"), help="default: as noted with the vectors"
+                "--out", type=Path, required=True, metavar="FILE", help="output file, .parquet, .npz or .csv"
+            )
+            action.add_argument(
+                "--pooling",
+                default="",
+                choices=("mean", "mean_l2"),
+                help="how the vectors of a recording become one (default: as noted with the vectors)",
             )
         else:
-            action.add_argument("--json", action="store_true", help="machine-readable, on standard output")
+            action.add_argument("--json", action="store_true", help="write JSON to standard output")
         if name == "delete":
-            action.add_argument("--all", action="store_true", help="of all models and datasets")
-            action.add_argument("--yes", action="store_true", help="delete them")
+            action.add_argument("--all", action="store_true", help="delete the embeddings of all models and datasets")
+            action.add_argument(
+                "--yes", action="store_true", help="delete; without it, only show what would be deleted"
+            )
 
 
 def execute(arguments: argparse.Namespace) -> int:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from cardiobench.core.errors import CardioBenchError
     from cardiobench.results.collect import ResultEntry
 
-HELP = "compare models: results, files of predictions, or both"
+HELP = "compare models by their results, files of predictions, or both"
 EXAMPLES = """\
 Every pair of models on every task and protocol that both answered: paired differences on the same patients, 95 %
 intervals, p-values corrected for all tasks of the suite, run or not, and places over all tasks. Predictions from elsewhere are compared
@@ -37,19 +37,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="SOURCE",
         help="folder of results, JSON file of one result, or file of predictions; several allowed (default: results)",
     )
-    parser.add_argument("--task", default="", metavar="TASK", help="task that the files of predictions answer")
+    parser.add_argument("--task", default="", metavar="TASK", help="task of the files of predictions")
     parser.add_argument(
         "--references",
         type=Path,
         metavar="FILE",
-        help="their references, made by `cardiobench references` (default: read from --data-dir)",
+        help="references from `cardiobench references` (default: tables below --data-dir)",
     )
     parser.add_argument("--data-dir", type=Path, metavar="DIR", help="raw folder (default: $CARDIOBENCH_DATA)")
     parser.add_argument(
-        "--allow-missing", action="store_true", help="compare incomplete files, by the worst case of what is missing"
+        "--allow-missing", action="store_true", help="compare incomplete files; missing answers count as wrong"
     )
     parser.add_argument("--tasks", nargs="+", default=[], metavar="TASK", help="tasks or datasets (default: all)")
-    parser.add_argument("--protocols", nargs="+", default=[], metavar="NAME", help="such as probe (default: all)")
+    parser.add_argument(
+        "--protocols", nargs="+", default=[], metavar="NAME", help="protocols such as probe (default: all)"
+    )
     parser.add_argument(
         "--resamples",
         type=whole_number(1, MOST_RESAMPLES),
@@ -58,8 +60,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="minimum number of bootstrap resamples (default: %(default)s)",
     )
     parser.add_argument("--seed", type=SEED, default=0, help="seed of the bootstrap (default: 0)")
-    parser.add_argument("--csv", type=Path, metavar="FILE", help="write the pairs too, every digit kept")
-    parser.add_argument("--json", action="store_true", help="machine-readable, on standard output")
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="also write the pairs with all digits")
+    parser.add_argument("--json", action="store_true", help="write JSON to standard output")
 
 
 def execute(arguments: argparse.Namespace) -> int:

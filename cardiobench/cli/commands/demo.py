@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from cardiobench.core.console import Console
     from cardiobench.results.score_result import ScoreResult
 
-HELP = "the baselines on bundled and generated data, from embedding to report"
+HELP = "evaluate baselines on bundled and generated data, from embeddings to report"
 MODELS = (
     "cardiobench/constant",
     "cardiobench/metadata",
@@ -39,7 +39,7 @@ MODEL = re.compile(r"model (\S+) @ ")
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add its flags."""
     parser.add_argument("--output-dir", type=Path, default=Path("results"), metavar="DIR")
-    parser.add_argument("-v", "--verbose", action="store_true", help="print everything that the run prints")
+    parser.add_argument("-v", "--verbose", action="store_true", help="print the complete output of the run")
 
 
 def execute(arguments: argparse.Namespace) -> int:

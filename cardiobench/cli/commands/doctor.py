@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-HELP = "diagnose a model, a dataset or a file of embeddings before a run"
+HELP = "check a model, a dataset or a file of embeddings before a run"
 EXAMPLES = """\
 examples
   cardiobench doctor --model mkaichristensen/echo-clip
@@ -25,7 +25,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--model", metavar="ID", help="Hub id, local folder, weights file, or file.py:Class of your own"
     )
     parser.add_argument("--dataset", metavar="NAME", help="dataset whose data is on this machine")
-    parser.add_argument("--embeddings", type=Path, metavar="FILE", help="file for --embeddings of a run")
+    parser.add_argument(
+        "--embeddings", type=Path, metavar="FILE", help="file of embeddings, as for `cardiobench eval --embeddings`"
+    )
     parser.add_argument(
         "--data-dir", type=Path, metavar="DIR", help="raw folder of --dataset (default: $CARDIOBENCH_DATA)"
     )
@@ -34,19 +36,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pooling", metavar="NAME", help="pooling of the network's tokens")
     parser.add_argument("--variant", metavar="NAME", help="variant of the preprocessing")
     parser.add_argument("--precision", choices=("auto", "fp32", "bf16"), default="auto")
-    parser.add_argument("--trust-remote-code", action="store_true", help="let a model repository run its own code")
+    parser.add_argument("--trust-remote-code", action="store_true", help="allow a model repository to run its own code")
     parser.add_argument(
         "--preprocessing",
         nargs="+",
         default=[],
         metavar="KEY=VALUE",
-        help="how a model without a card takes a recording",
+        help="input format of a model without a card",
     )
-    parser.add_argument("--json", action="store_true", help="machine-readable, on standard output")
-    parser.add_argument(
-        "-v", "--verbose", action="store_true", help="list every task that a model can be asked, a line each"
-    )
-    parser.add_argument("--quick", action="store_true", help="neither download nor read the weights")
+    parser.add_argument("--json", action="store_true", help="write JSON to standard output")
+    parser.add_argument("-v", "--verbose", action="store_true", help="list each task of the model on a line of its own")
+    parser.add_argument("--quick", action="store_true", help="do not download or read the weights")
 
 
 def execute(arguments: argparse.Namespace) -> int:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from cardiobench.cli.flags import whole_number
 
-HELP = "the results as an app with filters, from folders or from a dataset on the Hub; or as a Space"
+HELP = "show results as an app, from folders or from a dataset on the Hub; or publish it as a Space"
 EXAMPLES = """\
 examples:
   cardiobench leaderboard results                               serve a folder on this machine
@@ -18,10 +18,14 @@ examples:
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
     parser.add_argument(
-        "results", nargs="*", default=["results"], metavar="RESULTS", help="folders, or one org/dataset"
+        "results",
+        nargs="*",
+        default=["results"],
+        metavar="RESULTS",
+        help="folders of results, or a dataset of results on the Hub (default: results)",
     )
-    parser.add_argument("--revision", default="main", help="of the dataset")
-    parser.add_argument("--port", type=whole_number(0, 65535), help="default: a free one")
+    parser.add_argument("--revision", default="main", help="branch or commit of the dataset (default: %(default)s)")
+    parser.add_argument("--port", type=whole_number(0, 65535), help="port (default: a free one)")
     parser.add_argument("--files", type=Path, metavar="DIR", help="write the files of a Space instead of serving")
     parser.add_argument("--space", metavar="ORG/NAME", help="push the Space to the Hub instead of serving")
     parser.add_argument("--private", action="store_true", help="create the Space as private")

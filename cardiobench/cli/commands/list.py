@@ -8,19 +8,20 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from cardiobench.core.console import Console
 
-HELP = "datasets, tasks, models and protocols, and the data on this machine"
+HELP = "list datasets, tasks, models and protocols, and the data on this machine"
 
 # What tells models apart, a line each; sentences stand in a table of their own, so that no column squeezes another.
-DATASET_COLUMNS = ("dataset", "modality", "tasks", "release: train / validation / test", "here", "licence", "access")
 MODEL_COLUMNS = ("model", "modality", "text", "native outputs", "public weights", "datasets seen")
 LICENCE_COLUMNS = ("model", "licence", "access")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add its flags."""
-    parser.add_argument("--data-dir", type=Path, metavar="DIR", help="raw folders (default: $CARDIOBENCH_DATA)")
-    parser.add_argument("--models", action="store_true", help="models only")
-    parser.add_argument("--json", action="store_true", help="machine-readable, on standard output")
+    parser.add_argument(
+        "--data-dir", type=Path, metavar="DIR", help="folder with raw folders (default: $CARDIOBENCH_DATA)"
+    )
+    parser.add_argument("--models", action="store_true", help="list only models")
+    parser.add_argument("--json", action="store_true", help="write JSON to standard output")
 
 
 def execute(arguments: argparse.Namespace) -> int:
@@ -46,7 +47,7 @@ def print_list(
         records = {"datasets": datasets, "models": models, "installed_models": installed}
         console.json({**records, "protocols": list_protocols(), "suites": list_suites()})
         return
-    console.table("datasets", DATASET_COLUMNS, [_dataset_row(record) for record in datasets])
+    console.tree("datasets", dataset_tree(datasets))
     console.table("models", MODEL_COLUMNS, [_model_row(record) for record in models])
     console.table(
         "models: what the licence of the weights says, and where they come from",
@@ -110,17 +111,23 @@ def model_records() -> list[dict[str, Any]]:
     ]
 
 
-def _dataset_row(record: dict[str, Any]) -> tuple[str, ...]:
-    here = " / ".join(map(str, record["here"].values())) if record["here"] else "no"
-    return (
-        record["dataset"],
-        record["modality"],
-        ", ".join(name.partition("/")[2] for name in record["tasks"]),
-        _release(record),
-        f"unreadable: {record['problem']}" if record["problem"] else here,
-        record["licence"],
-        record["access"],
-    )
+def dataset_tree(records: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the branches of the tree of datasets: those on this machine by modality, then the others."""
+    tree: dict[str, Any] = {}
+    for record in records:
+        here, released = record["here"], f"release: {_release(record)}"
+        tasks = ", ".join(name.partition("/")[2] for name in record["tasks"])
+        facts = (
+            [] if record["generated"] else [released, f"licence: {record['licence']}", f"access: {record['access']}"]
+        )
+        if record["problem"]:
+            facts.insert(0, f"unreadable: {record['problem']}")
+        elif here:
+            facts.insert(0, f"here: {' / '.join(map(str, here.values()))} ({' / '.join(here)})")
+        place = "on this machine" if here or record["problem"] else "not on this machine"
+        label = f"{record['dataset']}{' (generated)' if record['generated'] else ''}: {tasks}"
+        tree.setdefault(place, {}).setdefault(record["modality"], {})[label] = {fact: {} for fact in facts}
+    return dict(sorted(tree.items(), reverse=True))
 
 
 def _release(record: dict[str, Any]) -> str:

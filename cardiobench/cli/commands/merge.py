@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-HELP = "put the result folders of several machines into one"
+HELP = "merge the results folders of several machines"
 EXAMPLES = """\
 examples
   shares of a job array on machines without a common disk
@@ -15,8 +15,12 @@ examples
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
-    parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER", help="--output-dir of each run")
-    parser.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="where all results go; may hold some")
+    parser.add_argument(
+        "folders", nargs="+", type=Path, metavar="FOLDER", help="results folder (--output-dir) of each run"
+    )
+    parser.add_argument(
+        "--out", type=Path, required=True, metavar="FOLDER", help="folder for all results; may already contain some"
+    )
 
 
 def execute(arguments: argparse.Namespace) -> int:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from cardiobench.cli.flags import SEED, whole_number
 
-HELP = "write a synthetic twin of a dataset in its own raw layout"
+HELP = "write a synthetic twin of a dataset in its raw layout"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -7,17 +7,19 @@ from pathlib import Path
 from cardiobench.cli.flags import whole_number
 from cardiobench.core.setting import MOST_PROCESSES
 
-HELP = "build a dataset as a folder that datasets.load_dataset reads"
+HELP = "prepare a dataset as a folder that datasets.load_dataset reads"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
     parser.add_argument("dataset", metavar="DATASET")
     parser.add_argument("--data-dir", type=Path, metavar="DIR", help="raw folder (default: $CARDIOBENCH_DATA)")
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="DIR/cardiobench/<dataset>/ is written")
-    parser.add_argument("--allow-missing", action="store_true", help="go on with an incomplete copy")
     parser.add_argument(
-        "--num-proc", type=whole_number(1, MOST_PROCESSES), metavar="N", help="processes that read recordings"
+        "--out", type=Path, required=True, metavar="DIR", help="output folder; DIR/cardiobench/<dataset>/ is written"
+    )
+    parser.add_argument("--allow-missing", action="store_true", help="accept an incomplete copy")
+    parser.add_argument(
+        "--num-proc", type=whole_number(1, MOST_PROCESSES), metavar="N", help="number of processes that read recordings"
     )
 
 

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-HELP = "publish datasets, metrics or model cards on the Hub; shows what would change unless --yes is given"
+HELP = "publish datasets, metrics or model cards on the Hub; without --yes, only show what would change"
 EXAMPLES = """\
 examples
   what would change in all dataset repositories
@@ -17,7 +17,7 @@ examples
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
     parser.add_argument("what", choices=("datasets", "metrics", "models"))
-    parser.add_argument("names", nargs="*", metavar="NAME", help="default: all")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="names of datasets, metrics or models (default: all)")
     parser.add_argument(
         "--namespace",
         metavar="NAME",
@@ -27,17 +27,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--gated",
         action="store_true",
-        help="let access to the files be asked for on the page and granted by hand (datasets)",
+        help="require that access is requested on the page and granted by hand (datasets)",
     )
     parser.add_argument(
-        "--prepared", type=Path, metavar="DIR", help="made by `cardiobench prepare`; its recordings go too (datasets)"
+        "--prepared",
+        type=Path,
+        metavar="DIR",
+        help="folder from `cardiobench prepare`, to publish its recordings, too (datasets)",
     )
     parser.add_argument(
         "--i-have-the-right",
         "--i-may-redistribute",
         dest="i_have_the_right",
         action="store_true",
-        help="with --private or --gated: your agreement lets you pass the recordings on to those who will see the files",
+        help="with --private or --gated: confirm that your agreement allows you to share the recordings with those who can see the files",
     )
     sending = parser.add_mutually_exclusive_group()
     sending.add_argument("--yes", action="store_true", help="write to the Hub")
@@ -78,6 +81,11 @@ def execute(arguments: argparse.Namespace) -> int:
     console = Console()
     written, failed = publish(wanted, dry_run=not arguments.yes, on_diff=console.print)
     changed = sum(bool(done.changes) for done in written)
+    if arguments.what == "datasets" and changed and not arguments.prepared:
+        console.print(
+            "\nThese are cards, builders, split ids and an index, without recordings: `load_dataset` reads the recordings from "
+            "--data-dir or $CARDIOBENCH_DATA. --prepared DIR publishes them, too."
+        )
     if not arguments.yes and changed:
         console.print(f"\n{changed} of {len(wanted)} would change. Nothing was written; add --yes to write it.")
     return 1 if failed else 0

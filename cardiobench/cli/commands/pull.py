@@ -3,13 +3,13 @@
 import argparse
 from pathlib import Path
 
-HELP = "read the results in a model's repository"
+HELP = "read results from a model's repository"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
     parser.add_argument("model", metavar="ORG/MODEL")
-    parser.add_argument("--revision", default="main", help="branch or commit; refs/pr/1 is the first pull request")
+    parser.add_argument("--revision", default="main", help="branch, commit or pull request such as refs/pr/1")
     parser.add_argument("--out", type=Path, metavar="DIR", help="write the result files to DIR/<user>/")
 
 

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-HELP = "write results to a model's repository or a results dataset; shows what would change unless --yes is given"
+HELP = "write results to a model's repository or to a dataset of results; without --yes, only show what would change"
 EXAMPLES = """\
 examples
   what would be written to the model's card; a model that is not yours gets a pull request
@@ -21,9 +21,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     where = parser.add_mutually_exclusive_group(required=True)
     where.add_argument("--to", metavar="ORG/MODEL", help="the model's repository")
     where.add_argument("--to-dataset", metavar="ORG/NAME", help="a dataset of results; created if it does not exist")
-    parser.add_argument("--model", metavar="NAME", help="by which the model was evaluated (default: the repository)")
-    parser.add_argument("--pr", action="store_true", help="open a pull request even where you may write")
-    parser.add_argument("--private", action="store_true", help="create the dataset as private")
+    parser.add_argument(
+        "--model", metavar="NAME", help="name under which the model was evaluated (default: the repository)"
+    )
+    parser.add_argument("--pr", action="store_true", help="open a pull request even if you may write")
+    parser.add_argument("--create", action="store_true", help="with --to: create the repository if it does not exist")
+    parser.add_argument("--private", action="store_true", help="create the repository or dataset as private")
     parser.add_argument(
         "--include-rehearsals",
         action="store_true",
@@ -45,7 +48,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="dataset of your own (`cardiobench adopt`) whose scores may leave this machine; its ids never do",
     )
     parser.add_argument(
-        "--overwrite", action="store_true", help="let an older or less complete result take the place of another"
+        "--overwrite", action="store_true", help="replace a result even with an older or less complete one"
     )
     sending = parser.add_mutually_exclusive_group()
     sending.add_argument("--yes", action="store_true", help="write to the Hub")
@@ -56,6 +59,7 @@ def execute(arguments: argparse.Namespace) -> int:
     """Show and write; returns the exit code."""
     from cardiobench.core.console import Console
     from cardiobench.core.errors import BadConfig
+    from cardiobench.hub.commit import RepoOptions
     from cardiobench.hub.push_results import find_results, push, select_model
     from cardiobench.hub.results_dataset import find_predictions, push_to_dataset
 
@@ -74,6 +78,7 @@ def execute(arguments: argparse.Namespace) -> int:
             include_rehearsals=arguments.include_rehearsals,
             overwrite=arguments.overwrite,
             local_datasets=arguments.local_dataset,
+            create=RepoOptions(arguments.private) if arguments.create else None,
         )
     else:
         done = push_to_dataset(

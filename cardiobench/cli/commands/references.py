@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-HELP = "write the truth of a task, for scoring predictions elsewhere"
+HELP = "write the references of a task, against which predictions are scored"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from cardiobench.core.extensions import contributions, resolve
 
-HELP = "one page of results that people can read, or their tables in another layout"
+HELP = "write a page of results, or their tables in another layout"
 EXAMPLES = """\
 examples:
   cardiobench report results --out report              the page, its Markdown twin, pictures as SVG with CSV
@@ -16,15 +16,17 @@ examples:
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
     parser.add_argument("results", type=Path, nargs="*", default=[Path("results")], metavar="RESULTS")
-    parser.add_argument("--out", type=Path, metavar="DIR", help="default: the first results folder itself")
-    parser.add_argument("--layout", choices=("page", *contributions("tables")), default="page", help="default: page")
-    parser.add_argument("--suite", default="", metavar="NAME", help="rank the results of that suite only")
-    parser.add_argument("--png", action="store_true", help="pictures as PNG too")
+    parser.add_argument("--out", type=Path, metavar="DIR", help="output folder (default: the first results folder)")
+    parser.add_argument(
+        "--layout", choices=("page", *contributions("tables")), default="page", help="what to write (default: page)"
+    )
+    parser.add_argument("--suite", default="", metavar="NAME", help="rank only the results of this suite")
+    parser.add_argument("--png", action="store_true", help="also write figures as PNG")
     parser.add_argument(
         "--examples",
         nargs="*",
         metavar="TASK",
-        help="show the worst 12 test items of each model with their recordings, of these tasks or of all with data here",
+        help="show the 12 worst test items of each model with their recordings; for these tasks, or for all with data here",
     )
     parser.add_argument(
         "--data-dir", type=Path, metavar="DIR", help="raw data of --examples (default: $CARDIOBENCH_DATA)"

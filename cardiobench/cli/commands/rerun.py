@@ -6,7 +6,7 @@ from pathlib import Path
 from cardiobench.cli.flags import add_settings
 from cardiobench.core.config import RunConfig
 
-HELP = "repeat a run from the run.yaml that it wrote beside its results"
+HELP = "repeat a run from its run.yaml"
 EXAMPLES = """\
 examples
   finish what is missing of a run, or see that nothing is
@@ -18,8 +18,8 @@ examples
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add its flags."""
-    parser.add_argument("config", type=Path, metavar="FILE", help="run.yaml of the run; flags come before it")
-    parser.add_argument("--json", action="store_true", help="machine-readable results on standard output")
+    parser.add_argument("config", type=Path, metavar="FILE", help="run.yaml of the run; flags override it")
+    parser.add_argument("--json", action="store_true", help="write results as JSON to standard output")
     add_settings(parser, RunConfig)
 
 

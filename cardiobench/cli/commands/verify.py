@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-HELP = "score the predictions of a submission to a dataset of results again, and compare every field"
+HELP = "compute submitted results again from their predictions, and compare every field"
 EXAMPLES = """\
 examples
   one pull request
@@ -21,8 +21,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
     parser.add_argument("dataset", metavar="ORG/NAME", help="dataset of results")
     which = parser.add_mutually_exclusive_group(required=True)
-    which.add_argument("--revision", metavar="REV", help="refs/pr/3, a branch or a commit; main: all results")
-    which.add_argument("--pull-requests", action="store_true", help="every open pull request")
+    which.add_argument(
+        "--revision", metavar="REV", help="branch, commit or pull request such as refs/pr/3; main: all results"
+    )
+    which.add_argument("--pull-requests", action="store_true", help="verify every open pull request")
     parser.add_argument("--data-dir", type=Path, metavar="DIR", help="raw or prepared data (default: as for a run)")
 
 

@@ -9,7 +9,7 @@ from cardiobench.cli.flags import SEED
 if TYPE_CHECKING:
     from cardiobench.extensions.adopt.answers import Answers
 
-HELP = "make a dataset of a folder of recordings and a table of labels, without code; nothing of it leaves this machine"
+HELP = "make a dataset from a folder of recordings and a table of labels, without code; nothing leaves this machine"
 EXAMPLES = """\
 examples
   ECGs in WFDB; the table has the columns file, patient_id and stemi
@@ -38,7 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--labels", type=Path, required=True, metavar="FILE", help="CSV or Parquet, one row per recording"
     )
-    parser.add_argument("--name", required=True, help="of the dataset: lower case letters, digits and underscores")
+    parser.add_argument("--name", required=True, help="name of the dataset: lower-case letters, digits and underscores")
     parser.add_argument(
         "--out", type=Path, required=True, metavar="DIR", help="folder of your datasets (--datasets-dir)"
     )
@@ -47,26 +47,34 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dry-run", action="store_true", help="only show what was found")
     columns = parser.add_argument_group("columns", "found by their names unless given; 'none' for no such column")
     columns.add_argument(
-        "--file-column", default="", metavar="COLUMN", help="path or name of a file (default: by its cells)"
+        "--file-column",
+        default="",
+        metavar="COLUMN",
+        help="column with the path or name of a file (default: found by its values)",
     )
     for role, what in ROLES.items():
         columns.add_argument(f"--{role}-column", default="", metavar="COLUMN", help=what)
     columns.add_argument(
-        "--record-column", default="", metavar="COLUMN", help="row or id in an array of many recordings"
+        "--record-column", default="", metavar="COLUMN", help="column with the row or id in an array of many recordings"
     )
     columns.add_argument(
-        "--in-order", action="store_true", help="the rows of the table are those of the one array, in order"
+        "--in-order", action="store_true", help="the rows of the table are the rows of the array, in order"
     )
     columns.add_argument(
         "--patient-is-record",
         action="store_true",
-        help="nobody knows which recordings are of one patient; every result then says so",
+        help="treat each recording as a patient, because the patients are unknown; every result then says so",
     )
     columns.add_argument(
-        "--sex-values", nargs="+", default=[], action="extend", metavar="CELL=F|M", help="what a cell means"
+        "--sex-values", nargs="+", default=[], action="extend", metavar="CELL=F|M", help="meaning of a value"
     )
     columns.add_argument(
-        "--group", nargs="+", default=[], action="extend", metavar="COLUMN", help="break scores down by it"
+        "--group",
+        nargs="+",
+        default=[],
+        action="extend",
+        metavar="COLUMN",
+        help="column for which scores are also given by group",
     )
     labels = parser.add_argument_group(
         "labels", "NAME is that of a task: the column's, in lower case, unless --target says NAME=COLUMN"
@@ -90,17 +98,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default="",
         help="wfdb, dicom, edf, csv, npy, hdf5, parquet, clip, image, or a reader of an installed package",
     )
-    recordings.add_argument("--modality", choices=("ecg", "echo"), default="", help="refuse the other one")
+    recordings.add_argument(
+        "--modality", choices=("ecg", "echo"), default="", help="expected modality; the other one is refused"
+    )
     recordings.add_argument("--leads", default="", metavar="I,II,...", help="names of the channels in their order")
     recordings.add_argument("--sampling-rate", type=float, metavar="HZ")
-    recordings.add_argument("--unit", help="of the samples: V, mV, uV, nV, or a factor before it as in '4.88 uV'")
+    recordings.add_argument(
+        "--unit", help="unit of the samples: V, mV, uV or nV, with a factor as in '4.88 uV' if needed"
+    )
     recordings.add_argument("--array", metavar="NAME", help="dataset of an HDF5 file with the samples")
     recordings.add_argument("--records", metavar="NAME", help="dataset of an HDF5 file with the ids of its records")
-    recordings.add_argument(
-        "--allow-missing", action="store_true", help="go on although rows name recordings that are not here"
-    )
-    recordings.add_argument("--allow-unreadable", action="store_true", help="go on although recordings cannot be read")
-    parser.add_argument("--seed", type=SEED, default=0, help="of the split (default: %(default)s)")
+    recordings.add_argument("--allow-missing", action="store_true", help="leave out rows whose recordings are missing")
+    recordings.add_argument("--allow-unreadable", action="store_true", help="leave out recordings that cannot be read")
+    parser.add_argument("--seed", type=SEED, default=0, help="seed of the split (default: %(default)s)")
 
 
 def execute(arguments: argparse.Namespace) -> int:

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-HELP = "choose a model from results: constraints, the set that cannot be told apart from the best, its cheapest member"
+HELP = "choose a model from results by constraints, score and cost"
 EXAMPLES = """\
 A model is chosen on the stored answers for validation patients, and reported on test patients, which take no part in the choice.
   cardiobench choose results --task ptb_xl/cd --max-parameters 30M --use commercial

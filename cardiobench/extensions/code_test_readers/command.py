@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-HELP = "write the bundled readings of CODE-test, by a network and by doctors, as files of predictions"
+HELP = "write the readings of CODE-test by a network and by doctors as files of predictions"
 EXAMPLES = """\
 Compare answers of your own to the 827 ECGs of CODE-test with a published network and with doctors:
   cardiobench readers --out readers
@@ -13,7 +13,9 @@ Compare answers of your own to the 827 ECGs of CODE-test with a published networ
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add its flag."""
-    parser.add_argument("--out", type=Path, default=Path("readers"), metavar="DIR", help="default: %(default)s")
+    parser.add_argument(
+        "--out", type=Path, default=Path("readers"), metavar="DIR", help="output folder (default: %(default)s)"
+    )
 
 
 def execute(arguments: argparse.Namespace) -> int:

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-HELP = "write metrics and datasets to a folder where their Hub names load without a network"
+HELP = "write metrics and datasets to a folder from which their Hub names load without a network"
 EXAMPLES = """\
   cardiobench mirror hub
   cd hub
@@ -14,14 +14,14 @@ EXAMPLES = """\
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
-    parser.add_argument("folder", type=Path, metavar="DIR", help="DIR/cardiobench/<name>/ is written")
+    parser.add_argument("folder", type=Path, metavar="DIR", help="output folder; DIR/cardiobench/<name>/ is written")
     parser.add_argument(
         "--datasets", nargs="+", metavar="NAME", help="datasets to write (default: all with data on this machine)"
     )
     parser.add_argument(
         "--twins",
         action="store_true",
-        help="for datasets without data here, write their synthetic twins: generated patients in the columns of the release",
+        help="write a synthetic twin of each dataset whose data is not here: generated patients in the columns of the release",
     )
     parser.add_argument(
         "--data-dir", type=Path, metavar="DIR", help="folder with raw folders (default: $CARDIOBENCH_DATA)"

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     from cardiobench.core.console import Console
 
-HELP = "floors of each task (scores without a model), beside every published number"
+HELP = "show the floor of each task beside published scores"
 EXAMPLES = """\
 Labels of CardiacNet, HMC-QU and SegRWMA come with the package, class counts of TMED-2 and of the views too; the other
 floors need the raw tables of the dataset (--data-dir or $CARDIOBENCH_DATA), of which no recording is read.
@@ -22,7 +22,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
     parser.add_argument("tasks", nargs="*", metavar="TASK", help="tasks or datasets (default: all)")
     parser.add_argument("--data-dir", type=Path, metavar="DIR", help="raw folder (default: $CARDIOBENCH_DATA)")
-    parser.add_argument("--csv", type=Path, metavar="FILE", help="write the table too, every digit kept")
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="also write the table with all digits")
 
 
 def execute(arguments: argparse.Namespace) -> int:

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-HELP = "the tables of the echo benchmark paper from its predictions, number for number, and put right"
+HELP = "compute the tables of the echo benchmark paper from its predictions, as published and corrected"
 EXAMPLES = """\
 DIR holds splits/ and example_predictions/, laid out as those of the published evaluator:
   cardiobench reproduce-reference --inputs evaluation --out tables
@@ -18,7 +18,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--inputs", type=Path, required=True, metavar="DIR")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR")
     parser.add_argument(
-        "--profile", choices=PROFILES, help="one of the two only (default: both, and the page that compares them)"
+        "--profile", choices=PROFILES, help="only one of the two (default: both, and a page that compares them)"
     )
 
 

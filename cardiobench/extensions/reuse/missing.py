@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from cardiobench.core.console import Console
     from cardiobench.runner.dry_run import DryRun
 
-HELP = "results of a suite that nobody has computed yet, and the price of each"
+HELP = "list results of a suite that nobody has computed yet, with the price of each"
 EXAMPLES = """\
 examples
   cardiobench missing --suite cardiobench_ecg_v2 --model cardiobench/minirocket --reuse org/cardiobench-results
