@@ -16,6 +16,7 @@ from cardiobench.tasks.task import (
 
 __all__ = [
     "AGE_GROUPS",
+    "BMI_GROUPS",
     "LABEL_SEPARATOR",
     "ROWS",
     "SEX_GROUPS",
@@ -101,3 +102,5 @@ class DatasetSpec:
 
 AGE_GROUPS = Group("age", "age", edges=(45.0, 65.0, 80.0), labels=("≤45", "46-65", "66-80", ">80"))
 SEX_GROUPS = Group("sex", "sex")
+BMI_GROUPS = Group("bmi", "bmi", edges=(18.5, 25.0), labels=("Low", "Healthy", "High"), right=False)
+"""Ranges of the body mass index of adults in kg/m²: below 18.5, below 25, and 25 or more."""

@@ -32,7 +32,7 @@ _WORD = re.compile(r"[\w.+-]+")
 PATH_MARK, ID_MARK, TOKEN_MARK = "(local path)", "(id)", "(token)"
 # Facts about the making of a result that others need; everything else of the stamp stays here.
 STAMP = {"cardiobench", "numpy", "scipy", "scikit-learn", "pandas", "torch", "python", "commit", "seed", "resamples"}
-STAMP |= {"key", "code", "embeddings", "device", "libraries", "seconds", "date", "suite"}
+STAMP |= {"key", "code", "embeddings", "device", "libraries", "seconds", "date", "suite", "profile"}
 
 
 def public_result(result: ScoreResult, name: str = "", ids: Collection[str] = ()) -> ScoreResult:
@@ -213,7 +213,8 @@ def not_a_benchmark_score(result: ScoreResult) -> list[str]:
         OLDER_RULES: result.outdated,
         "files of the release are missing": facts.get("missing_files") or facts.get("absent_rows"),
         f"scored with {draws} draws of patients, not {RESAMPLES}: leave --resamples out": draws != RESAMPLES,
-        f"run with seed {seed}, not {SEED}: leave --seed out": seed != SEED,
+        f"run by the definitions of --profile {result.profile}": result.profile,
+        f"run with seed {seed}, not {SEED}: leave --seed out": seed != SEED and not result.profile,
         "prompts other than the dataset's": asked_with is not None and asked_with != prompt_digest(task),
     }
     return [reason for reason, holds in reasons.items() if holds]

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 
 from cardiobench.core import extensions
-from cardiobench.core.config import RESAMPLES, SEED
+from cardiobench.core.config import RESAMPLES, RunConfig
 from cardiobench.core.errors import BadData, UnknownName
 from cardiobench.core.io import to_plain
 from cardiobench.data import catalog
@@ -23,6 +23,7 @@ from cardiobench.metrics.load import load_metrics
 from cardiobench.models.cards import ModelCard, find_card
 from cardiobench.protocols import protocol
 from cardiobench.protocols.base import BaseProtocol, PredictionProtocol
+from cardiobench.protocols.profile import DEFAULT, RunProfile, find_profile
 from cardiobench.results.context import ResultContext
 from cardiobench.results.score_result import Judgement, ScoreResult
 from cardiobench.scoring.metrics import metrics_of
@@ -43,16 +44,26 @@ class Rules:
     """Facts that the suite, the protocol and the registry of this installation set for a result.
 
     Attributes:
-        claimed: The submitted result; only its task, protocol, variant, suite and model name are read, and what it says of
-            pretraining where its model has no card.
+        claimed: The submitted result; only its task, protocol, variant, suite, profile and model name are read, and what it
+            says of pretraining where its model has no card.
     """
 
     claimed: ScoreResult
 
     @cached_property
+    def profile(self) -> RunProfile:
+        """The profile of its run, whose definitions, options and seed count."""
+        return find_profile(self.claimed.profile or DEFAULT)
+
+    @cached_property
     def task(self) -> Task:
-        """The task, from the catalogue."""
-        return catalog.task(self.claimed.task)
+        """The task, from the catalogue, as the profile defines it."""
+        return self.profile.task(catalog.task(self.claimed.task))
+
+    @cached_property
+    def seed(self) -> int:
+        """Seed of a run without `--seed`."""
+        return self.profile.apply(RunConfig()).seed
 
     @cached_property
     def protocol(self) -> BaseProtocol | None:
@@ -66,7 +77,8 @@ class Rules:
         suite = self.claimed.stamp.get("suite")
         try:
             options = load_suite(str(suite)).options if suite else {}
-            made = None if name == EXTERNAL else protocol(name, **options.get(name, {}))
+            run = RunConfig(profile=self.claimed.profile or DEFAULT, seed=self.seed, options=dict(options))
+            made = None if name == EXTERNAL else protocol(name, run)
         except UnknownName as error:
             raise BadData(f"{error} Its options and units are not known here") from error
         if isinstance(made, PredictionProtocol):
@@ -127,7 +139,7 @@ class Rules:
             "dataset": {"name": spec.name, "version": spec.version, "twin": False} | limit,
             "generated": spec.generated,
             "seen_in_pretraining": self.seen_in_pretraining,
-            "stamp": {"seed": SEED, "resamples": RESAMPLES},
+            "stamp": {"seed": self.seed, "resamples": RESAMPLES},
         }
 
 
@@ -176,7 +188,9 @@ def rebuild(rules: Rules, answers: pd.DataFrame, data_dir: Path | None = None) -
         MissingData: The data is not to be had.
     """
     task, claimed = rules.task, rules.claimed
-    dataset = open_dataset(task.dataset, data_dir, need_media=False, published=True)
+    dataset = open_dataset(
+        task.dataset, data_dir, need_media=False, paper_rows=rules.profile.paper_rows, published=True
+    )
     if claimed.dataset.get("overlays") == "masked":
         dataset = dataset.with_masked_overlays()
     references = rules.references(dataset)
@@ -203,7 +217,8 @@ def rebuild(rules: Rules, answers: pd.DataFrame, data_dir: Path | None = None) -
         protocol=claimed.protocol,
         variant=claimed.variant,
         options=rules.options,
-        seed=SEED,
+        profile=claimed.profile,
+        seed=rules.seed,
     )
     result = score(joined, references, context)
     if rules.refitted and claimed.score.covers in SPREADS:

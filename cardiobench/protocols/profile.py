@@ -41,6 +41,10 @@ class RunProfile:
         """Return the tasks that the name of a dataset stands for."""
         return spec.tasks
 
+    def task(self, task: Task) -> Task:
+        """Return a task of a run as the profile defines it: the same question of the same rows, by other groups."""
+        return task
+
     def model_choices(self, name: str, config: RunConfig, protocols: Sequence[BaseProtocol]) -> list[ModelChoice]:
         """Return the ways in which a model is run.
 

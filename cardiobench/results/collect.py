@@ -323,12 +323,12 @@ def _is_of(facts: Mapping[str, Any], editions: Iterable[tuple]) -> bool:
 
 
 def _newest(entries: list[ResultEntry]) -> tuple[list[ResultEntry], list[Problem]]:
-    """Keep the newest result of each model or file, task, protocol and preprocessing, of each person who pushed some."""
+    """Keep the newest result of each model or file, task, protocol, profile and preprocessing, of each person who pushed some."""
     groups: dict[str, list[ResultEntry]] = {}
     for entry in entries:
         result = entry.result
         seed, origin = dict(result.options).get("seed"), result.stamp.get("origin")
-        facts = (entry.pushed_by, result.task, result.label, dict(result.model), seed, origin)
+        facts = (entry.pushed_by, result.task, result.label, result.profile, dict(result.model), seed, origin)
         groups.setdefault(json.dumps(facts, sort_keys=True, default=str), []).append(entry)
     kept, problems = [], []
     for runs in groups.values():

@@ -30,6 +30,7 @@ class ResultContext:
         protocol: Name of the protocol that gave the answers.
         variant: Variant of the protocol.
         suite: Suite with its version that the run is of; empty for none.
+        profile: Profile of the run (`--profile`); empty for the benchmark's own settings.
         options: Options of the protocol, and what it found out.
         metrics: Folders of `hf_metrics/`, the first of which ranks; empty for those of the task and of its kind.
         resamples: Number of draws of patients, at least 1.
@@ -49,6 +50,7 @@ class ResultContext:
     protocol: str = "predictions"
     variant: str = ""
     suite: str = ""
+    profile: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
     metrics: Sequence[str] = ()
     resamples: int = RESAMPLES
@@ -61,6 +63,11 @@ class ResultContext:
     def __post_init__(self):
         """Refuse draws that cannot be made."""
         check_draws(self.resamples, self.seed)
+
+    @property
+    def run(self) -> dict[str, str]:
+        """Suite and profile of the run, as far as it has them, for the stamp."""
+        return {name: value for name, value in (("suite", self.suite), ("profile", self.profile)) if value}
 
 
 DEFAULT_CONTEXT = ResultContext()

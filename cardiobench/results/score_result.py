@@ -292,6 +292,11 @@ class ScoreResult(Record):
         return str(self.model.get("condition") or "")
 
     @property
+    def profile(self) -> str:
+        """Profile of the run that made it, whose definitions and seed it follows; empty for the benchmark's own."""
+        return str(self.stamp.get("profile") or "")
+
+    @property
     def label(self) -> str:
         """The protocol with its variant, as in file names and tables."""
         return f"{self.protocol}.{self.variant}" if self.variant else self.protocol

@@ -21,7 +21,7 @@ from cardiobench.results.paths import folder_name, result_path
 from cardiobench.results.provenance import stamp
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner.answered import save_answered
-from cardiobench.runner.cell import KEY_DIGITS, SCORED, AnalysisCell
+from cardiobench.runner.cell import KEY_DIGITS, SCORED, AnalysisCell, profile_fact
 from cardiobench.runner.context import RunContext
 from cardiobench.runner.encode import encode_missing
 from cardiobench.runner.evaluate import answer_recordings
@@ -225,7 +225,7 @@ def _save(
 ) -> tuple[AnalysisResult, list[Path]]:
     first, libraries = cells[0], _libraries(cells)
     suite = {"suite": first.config.suite} if first.config.suite else {}
-    facts = {**suite, **first.provenance(), "key": key, "libraries": as_text(libraries)}
+    facts = {**suite, **profile_fact(first.config), **first.provenance(), "key": key, "libraries": as_text(libraries)}
     result = AnalysisResult(
         protocol=first.protocol.name,
         subject=first.subject,

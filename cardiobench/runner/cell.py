@@ -26,6 +26,7 @@ from cardiobench.models.base import LoadedModel
 from cardiobench.protocols.analysis import AnalysisProtocol, Perturbation
 from cardiobench.protocols.base import BaseProtocol, PredictionProtocol
 from cardiobench.protocols.frame import FrameProtocol
+from cardiobench.protocols.profile import DEFAULT
 from cardiobench.results.analysis_result import AnalysisResult
 from cardiobench.results.context import ResultContext
 from cardiobench.results.paths import folder_name, result_path
@@ -139,6 +140,7 @@ class BaseCell(ABC, Generic[Result]):
             "limit": self.config.limit,
             "seed": self.config.seed,
             "resamples": self.config.resamples,
+            **profile_fact(self.config),
             **(
                 {"uses": {one.name: component_version(type(one)) for one in uses}}
                 if (uses := self.protocol.uses())
@@ -208,6 +210,7 @@ class TaskCell(BaseCell[ScoreResult]):
             protocol=self.protocol.name,
             variant=self.result_variant,
             suite=config.suite or "",
+            profile=profile_fact(config).get("profile", ""),
             options={**self.protocol.params_for(self.task), **details},
             metrics=narrow_metrics(self.task, config.metrics),
             resamples=config.resamples,
@@ -374,6 +377,11 @@ def check_not_given(cell: BaseCell[Any]) -> None:
 def not_applicable(cell: BaseCell[Any], reason: str, context: RunContext) -> None:
     """Note that a protocol does not apply."""
     context.summary.not_applicable.append((cell.model.name, cell.subject, cell.label, reason))
+
+
+def profile_fact(config: RunConfig) -> dict[str, str]:
+    """Return the profile of a run under its name, for keys and stamps; nothing for the benchmark's own settings."""
+    return {} if config.profile == DEFAULT else {"profile": config.profile}
 
 
 def dataset_facts(dataset: OpenDataset, limit: int | None) -> dict[str, Any]:

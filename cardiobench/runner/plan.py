@@ -75,7 +75,7 @@ def resolve_tasks(names: Sequence[str], profile: str = "default", *, forms: Coll
 
     A task over several datasets stands for its members, whose answers are put together at the end.
 
-    A profile may choose other tasks of a dataset; a task that is named stays as named.
+    A profile may choose other tasks of a dataset; a task that is named stays as named, in groups of the profile where it defines some.
 
     A dataset's name stands for its tasks of single frames, too, whose form of answer is one of `forms`.
     """
@@ -91,7 +91,7 @@ def resolve_tasks(names: Sequence[str], profile: str = "default", *, forms: Coll
             tasks |= {task.name: task for task in (*chosen.tasks(spec), *further)}
         else:
             raise unknown_name("task or dataset", name, [*catalog.list_tasks(), *catalog.list_datasets()])
-    return tuple(tasks.values())
+    return tuple(chosen.task(task) for task in tasks.values())
 
 
 def open_datasets(

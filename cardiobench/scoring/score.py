@@ -77,9 +77,7 @@ def score(
             *scored.sentences(estimate),
             *notes,
         ),
-        stamp=stamp(
-            seed=context.seed, resamples=context.resamples, **({"suite": context.suite} if context.suite else {})
-        ),
+        stamp=stamp(seed=context.seed, resamples=context.resamples, **context.run),
     )
 
 

@@ -4,12 +4,38 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from cardiobench.report.plots.style import INK, MODEL, subplots
+from cardiobench.report.plots.style import GRID, INK, MODEL, RASTERIZE_ABOVE, subplots
 from cardiobench.results.analysis_result import AnalysisResult
 
 
 def draw(record: AnalysisResult) -> dict[str, Figure]:
-    """Draw prompts and recordings along and across the axis, and below the projection against the measurement."""
+    """Draw prompts and recordings along and across the axis, below the projection against the measurement; maps where there are any."""
+    return {"axis": _axis(record), **_maps(record)}
+
+
+def _maps(record: AnalysisResult) -> dict[str, Figure]:
+    """Draw the map of the prompts and that of the recordings, coloured by their number."""
+    columns = {"texts": ("prompts", "number"), "recordings": ("recordings", "measured")}
+    shown = {name: record.tables[name] for name in columns if "x" in record.tables[name]}
+    if not shown:
+        return {}
+    target, unit = record.subject.partition("/")[2], record.options.get("unit", "")
+    title = f"{record.subject}   {record.models[0]['name']}   UMAP, for the eye only"
+    figure, panels = subplots(1, len(shown), figsize=(4.2 * len(shown) + 0.8, 4.2), squeeze=False, title=title)
+    numbers = pd.concat([record.tables[name][column] for name, (_, column) in columns.items()])
+    for axes, (name, table) in zip(panels[0], shown.items(), strict=True):
+        what, column = columns[name]
+        points = axes.scatter(
+            table["x"], table["y"], c=table[column], s=14, cmap="viridis", vmin=numbers.min(), vmax=numbers.max(),
+            linewidths=0, rasterized=len(table) > RASTERIZE_ABOVE,
+        )  # fmt: skip
+        axes.set(xticks=[], yticks=[], title=f"{len(table)} {what}")
+        axes.spines[:].set(color=GRID, visible=True)
+    figure.colorbar(points, ax=list(panels[0]), label=f"{target} ({unit})")
+    return {"maps": figure}
+
+
+def _axis(record: AnalysisResult) -> Figure:
     texts, recordings = record.tables["texts"], record.tables["recordings"]
     target, unit = record.subject.partition("/")[2], record.options.get("unit", "")
     title = f"{record.subject}   {record.models[0]['name']}"
@@ -38,7 +64,7 @@ def draw(record: AnalysisResult) -> dict[str, Figure]:
         xlabel=f"measured {target} ({unit})",
         ylabel="projection of the recording",
     )
-    return {"axis": figure}
+    return figure
 
 
 def _standardize(values: pd.Series) -> pd.Series:

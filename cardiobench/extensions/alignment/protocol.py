@@ -14,6 +14,7 @@ from cardiobench.embeddings.store import l2_normalize
 from cardiobench.metrics.load import load_formula, load_metric
 from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.models.base import Encoder, TextEncoder
+from cardiobench.protocols import maps
 from cardiobench.protocols.analysis import Analysis, AnalysisOutput, AnalysisProtocol
 from cardiobench.protocols.zero_shot import embed_texts, no_text_tower, numeric_sentences
 from cardiobench.results.analysis_result import point_estimate
@@ -36,7 +37,13 @@ class Alignment(AnalysisProtocol):
 
     Each number of the grid is the mean of its templates' unit vectors; each test recording is its pooled vector at
     unit length, projected onto the axis (arXiv:2510.00520, section on text alignment). Intervals are over patients.
+
+    Attributes:
+        draw_maps: Draw a map of the prompts and one of the recordings, for the eye only: UMAP by cosine distance, each by
+            itself, as the scripts of that paper do.
     """
+
+    draw_maps: bool = False
 
     name = "alignment"
 
@@ -79,17 +86,24 @@ class Alignment(AnalysisProtocol):
             "explained_variance": point_estimate(scores["explained_variance"], n=len(texts)),
             "p_value": point_estimate(p_value, n=len(test), n_patients=len(set(patients))),
         }
-        second = main_direction_across(texts, axis)
-        return AnalysisOutput(
-            values,
-            {
-                "texts": projections(l2_normalize(texts), axis, second, number=prompt_grid),
-                "recordings": projections(
-                    recordings, axis, second, id=data.rows["id"].to_numpy()[test], measured=labels
-                ),
-            },
-            {"prompts": prompt_digest(task, data.prompts), "templates": len(templates), "unit": task.unit},
-        )
+        second, texts = main_direction_across(texts, axis), l2_normalize(texts)
+        tables = {
+            "texts": projections(texts, axis, second, number=prompt_grid),
+            "recordings": projections(recordings, axis, second, id=data.rows["id"].to_numpy()[test], measured=labels),
+        }
+        shown = {"texts": texts, "recordings": recordings} if self.draw_maps else {}
+        notes = [
+            f"no map of {len(v)} {name}: it needs {maps.FEWEST}" for name, v in shown.items() if len(v) < maps.FEWEST
+        ]
+        tables |= {name: with_map(tables[name], v) for name, v in shown.items() if len(v) >= maps.FEWEST}
+        options = {"prompts": prompt_digest(task, data.prompts), "templates": len(templates), "unit": task.unit}
+        return AnalysisOutput(values, tables, options, tuple(notes))
+
+
+def with_map(table: pd.DataFrame, vectors: np.ndarray) -> pd.DataFrame:
+    """Return a table of vectors with their coordinates `x` and `y` in the map of the echo paper."""
+    (coordinates,) = maps.umap_maps(vectors, (maps.ECHO_PAPER,), metric="cosine").values()
+    return table.assign(x=coordinates[:, 0], y=coordinates[:, 1])
 
 
 def main_direction_across(texts: np.ndarray, axis: np.ndarray) -> np.ndarray:

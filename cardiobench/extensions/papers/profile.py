@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from cardiobench.core.config import RunConfig
 from cardiobench.data.spec import DatasetSpec, Task
-from cardiobench.extensions.papers.tasks import paper_tasks
+from cardiobench.extensions.papers.tasks import in_published_groups, paper_tasks
 from cardiobench.models.base import LoadedModel
 from cardiobench.protocols.base import BaseProtocol
 from cardiobench.protocols.profile import ModelChoice, RunProfile, chosen_poolings
@@ -26,6 +26,7 @@ class PaperProfile(RunProfile):
         "knn": {"profile": PAPER},
         "cross_validation": {"search": "flat", "grouped": False, "one_a_patient": False},
         "representation": {"profile": PAPER, "folds": 15},
+        "alignment": {"draw_maps": True},
         "stress": {"kinds": ("shuffle",), "patients": None},
     }
     recipes: ClassVar[Mapping[str, str]] = {
@@ -38,6 +39,10 @@ class PaperProfile(RunProfile):
     def tasks(self, spec: DatasetSpec) -> Sequence[Task]:
         """Return the tasks with the published definitions."""
         return paper_tasks(spec)
+
+    def task(self, task: Task) -> Task:
+        """Return a task in the groups of the released code."""
+        return in_published_groups(task)
 
     def model_choices(self, name: str, config: RunConfig, protocols: Sequence[BaseProtocol]) -> list[ModelChoice]:
         """Return the published poolings and preprocessing, as far as the model has them and none were given.

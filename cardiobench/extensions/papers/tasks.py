@@ -6,7 +6,7 @@ of another question. They are run when named, and instead of the benchmark's own
 
 from dataclasses import replace
 
-from cardiobench.data.spec import VIEWS, DatasetSpec, Task
+from cardiobench.data.spec import BMI_GROUPS, VIEWS, DatasetSpec, Group, Task
 
 NAMED_VIEWS = tuple(name for name in VIEWS if name != "Other")
 """The views that arXiv:2510.00520 has prompts for."""
@@ -22,6 +22,12 @@ _ECG_LABELS = {
 _ECG_LABELS |= {name: _ECG_LABELS["ptb_xl"] for name in ("ptb_xl_500", "ptb_xl_sample")}
 # The paper's 10,247 records of CHN are those of the first hospital.
 _ECG_ROWS = {"chapman_ningbo": {"hospital": ("chapman_shaoxing",)}}
+# Task -> breakdown of the benchmark -> the one of the released code of arXiv:2510.00520 in its place: the image quality of a
+# patient's first row, which is the two-chamber view, and ranges of the body mass index of adults for children.
+_GROUPS = {
+    "camus/ef": {"image_quality": Group("image_quality", "image_quality")},
+    "echonet_pediatric/ef": {"bmi_for_age": BMI_GROUPS},
+}
 
 
 def published_tasks(spec: DatasetSpec) -> tuple[Task, ...]:
@@ -52,6 +58,12 @@ def published_tasks(spec: DatasetSpec) -> tuple[Task, ...]:
                 )
             )
     return tuple(tasks)
+
+
+def in_published_groups(task: Task) -> Task:
+    """Return a task with the breakdowns of the released code in place of the benchmark's own; the same where they agree."""
+    published = _GROUPS.get(task.name, {})
+    return replace(task, groups=tuple(published.get(group.name, group) for group in task.groups))
 
 
 def paper_tasks(spec: DatasetSpec) -> tuple[Task, ...]:

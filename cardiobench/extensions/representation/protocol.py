@@ -11,8 +11,9 @@ from threadpoolctl import threadpool_limits
 
 from cardiobench.data import catalog
 from cardiobench.data.spec import Task
-from cardiobench.extensions.representation import geometry, maps, overlap, similarity
+from cardiobench.extensions.representation import geometry, overlap, similarity
 from cardiobench.models.base import Encoder
+from cardiobench.protocols import maps
 from cardiobench.protocols.analysis import Analysis, AnalysisOutput, AnalysisProtocol
 from cardiobench.protocols.grid_search.classifiers import CLASSIFIERS, ClassifierName
 from cardiobench.protocols.grid_search.grids import GRIDS, Grids

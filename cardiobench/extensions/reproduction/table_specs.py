@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pandas as pd
 
-from cardiobench.data.spec import Group
+from cardiobench.data.spec import BMI_GROUPS, Group
 from cardiobench.extensions.reproduction.table_spec import Grouping, TableSpec, Truth
 
 
@@ -72,11 +72,7 @@ PEDIATRIC_GROUPS = (
         ("0–1", "1–5", "6–12", "13–18", ">18"),
         lost={">18": "its age groups end at 18 years"},
     ),
-    Grouping(  # Published cut-offs of adults.
-        Group("BMI_bin", "BMI", edges=(18.5, 25), labels=("Low", "Healthy", "High"), right=False),
-        _bmi,
-        ("Low", "Healthy", "High"),
-    ),
+    Grouping(replace(BMI_GROUPS, name="BMI_bin", column="BMI"), _bmi, BMI_GROUPS.labels),
 )
 
 _IMAGES = "tmed2/per_image.csv"

@@ -66,6 +66,24 @@ def test_r_is_what_theory_gives(drawn):
     np.testing.assert_allclose(along, drawn.features[:, 1], atol=1e-6)
 
 
+@pytest.mark.slow
+def test_maps_of_prompts_and_recordings_where_they_are_asked_for(drawn):
+    few = task_data(EF, drawn.features[:60], drawn.labels[:60], ["test"] * 60, pooling="mean_l2")
+    plain, found = (Alignment(draw_maps=maps).analyze(study_of(few, resamples=20), Pair()) for maps in (False, True))
+    assert found.values == plain.values, "a map changes no number"
+    for name, table in plain.tables.items():
+        assert found.tables[name][["x", "y"]].notna().all().all()
+        assert found.tables[name].drop(columns=["x", "y"]).equals(table)
+    assert [one.get_title() for one in figure.draw(record_of(found))["maps"].axes[:2]] == [
+        "101 prompts",
+        "60 recordings",
+    ]
+    assert set(figure.draw(record_of(plain))) == {"axis"}
+    alone = task_data(EF, drawn.features[:3], drawn.labels[:3], ["test"] * 3, pooling="mean_l2")
+    found = Alignment(draw_maps=True).analyze(study_of(alone, resamples=20), Pair())
+    assert found.warnings == ("no map of 3 recordings: it needs 4",) and "x" in found.tables["texts"]
+
+
 def test_the_axis_does_not_turn_with_the_labels(drawn):
     rows = drawn.rows.assign(ef=100 - drawn.rows["ef"])
     one, other = (
@@ -102,17 +120,16 @@ def test_a_model_without_text_or_without_an_axis_does_not_take_part(drawn):
         Alignment().analyze(study_of(drawn), deaf)
 
 
+def record_of(finding):
+    """Return the record that a run saves of a finding."""
+    model = {"name": "pair"}
+    return AnalysisResult(
+        "alignment", "toy/ef", ("toy/ef",), finding.values, finding.tables, options=finding.options, models=(model,)
+    )
+
+
 def test_the_figure_shows_every_recording_and_r(drawn):
     finding = Alignment().analyze(study_of(drawn, resamples=100), Pair())
-    record = AnalysisResult(
-        "alignment",
-        "toy/ef",
-        ("toy/ef",),
-        finding.values,
-        finding.tables,
-        options=finding.options,
-        models=({"name": "pair"},),
-    )
-    drawing = figure.draw(record)["axis"]
+    drawing = figure.draw(record_of(finding))["axis"]
     below = drawing.axes[1]
     assert len(below.lines[0].get_xdata()) == N and "r = 0.7" in below.get_title()

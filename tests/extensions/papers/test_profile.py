@@ -4,13 +4,17 @@ from dataclasses import replace
 
 import pytest
 
-from cardiobench.core.config import RunConfig
+from cardiobench.core.config import RESAMPLES, RunConfig
 from cardiobench.data.twin import write_twin
+from cardiobench.hub.outgoing import public_result
+from cardiobench.hub.results_dataset import predictions_path
+from cardiobench.leaderboard.verify import check
 from cardiobench.models.cards import find_card
 from cardiobench.models.frames import frame_settings
 from cardiobench.models.load import facts_of, load_model
 from cardiobench.protocols import list_protocols, protocol
 from cardiobench.protocols.profile import find_profile
+from cardiobench.results.collect import ResultEntry
 from cardiobench.runner.plan import resolve_tasks
 from cardiobench.runner.run import run
 
@@ -129,3 +133,36 @@ def test_on_one_twin_the_profile_changes_what_the_papers_fix_and_nothing_else(tm
     assert published.options["profile"] == "paper" != knn.options["profile"]
     named = {r.task for r in run(replace(paper, tasks=("georgia",), protocols=("knn",))).results}
     assert {"georgia/cd_paper", "georgia/af_paper"} <= named and not named & {"georgia/cd", "georgia/af"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", ["echonet_pediatric/ef", "tmed2/as"])
+def test_a_result_is_verified_by_the_definitions_options_and_seed_of_its_profile(task, tmp_path):
+    """Groups of children, images of named views, k by accuracy: all of it follows from the profile in the stamp."""
+    name = task.partition("/")[0]
+    write_twin(name, tmp_path / name, patients=40)
+    config = RunConfig(
+        models=("cardiobench/pixel-motion",),
+        tasks=(task,),
+        protocols=("knn",),
+        profile="paper",
+        data_dir=tmp_path,
+        output_dir=tmp_path / "results",
+        cache_dir=tmp_path / "cache",
+        resamples=RESAMPLES,
+        workers=0,
+    )
+    (result,) = run(config).results
+    (answers,) = (tmp_path / "results").rglob("*.predictions.parquet")
+    groups = {*result.groups, *(one.partition("=")[0] for one in result.skipped_groups)}
+    assert ("bmi" in groups) == (name == "echonet_pediatric") and "bmi_for_age" not in groups
+
+    def problems(claimed):
+        entry = ResultEntry(answers, public_result(claimed), pushed_by="bob")
+        return check(entry, {predictions_path(claimed, "bob"): answers.read_bytes()}, tmp_path).problems
+
+    assert problems(result) == ("a synthetic twin", "run by the definitions of --profile paper")
+    plain = {name: value for name, value in result.stamp.items() if name != "profile"}
+    found = problems(replace(result, stamp=plain))
+    assert "options profile: 'paper' claimed, 'default' scored again" in found, "the benchmark's own are others"
+    assert any("seed 42" in sentence for sentence in found)

@@ -1,17 +1,21 @@
 """Tasks with the papers' label definitions: other rows, other labels, other classes than the benchmark's own, and other names."""
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from cardiobench.data import catalog
 from cardiobench.data.open import open_dataset
 from cardiobench.data.twin import write_twin
 from cardiobench.extensions.papers.tasks import NAMED_VIEWS, paper_tasks, published_tasks
+from cardiobench.protocols.profile import find_profile
+from cardiobench.tasks.group_labels import group_labels
 
 
 @pytest.fixture(scope="module")
 def twins(tmp_path_factory):
     folder = tmp_path_factory.mktemp("twins")
-    for name in ("georgia", "chapman_ningbo", "tmed2"):
+    for name in ("georgia", "chapman_ningbo", "tmed2", "camus"):
         write_twin(name, folder / name)
     return folder
 
@@ -41,6 +45,25 @@ def test_five_views_without_other(twins):
     own, named = labels("tmed2/view", twins), labels("tmed2/view_named", twins)
     assert "Other" in set(own) and named.equals(own[own != "Other"])
     assert catalog.task("tmed2/view_named").classes == NAMED_VIEWS and len(NAMED_VIEWS) == 5
+
+
+def test_the_quality_of_a_patient_is_that_of_the_first_row_as_in_the_released_code(twins):
+    own = catalog.task("camus/ef")
+    dataset, task = open_dataset("camus", twins, need_media=False), find_profile("paper").task(own)
+    rows = dataset.frame.sort_values("id").drop_duplicates("patient_id").set_index("patient_id")
+    references = dataset.references(task).set_index("id")
+    assert references["image_quality"].to_dict() == rows["image_quality"].to_dict()
+    worse = dataset.references(own).set_index("id")["patient_image_quality"]
+    assert (references["image_quality"] != worse[references.index]).any(), "it is not that of the worse view"
+    assert [group.name for group in task.groups] == [group.name for group in own.groups]
+
+
+def test_the_body_mass_index_of_children_by_the_cut_offs_of_adults():
+    task = find_profile("paper").task(catalog.task("echonet_pediatric/ef"))
+    assert [group.name for group in task.groups] == ["sex", "age", "bmi"]
+    labels = group_labels(task.groups[-1], pd.DataFrame({"bmi": [18.49, 18.5, 24.99, 25.0, np.nan]}))
+    assert list(labels[:4]) == ["Low", "Healthy", "Healthy", "High"] and pd.isna(labels[4])
+    assert find_profile("default").task(task) is task
 
 
 def test_what_a_profile_runs():

@@ -5,15 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.manifold import trustworthiness
-from sklearn.neighbors import NearestNeighbors
 
 from cardiobench.core.errors import NotApplicable
 from cardiobench.data import catalog
 from cardiobench.data.spec import Task
-from cardiobench.extensions.representation import maps, overlap
+from cardiobench.extensions.representation import overlap
 from cardiobench.extensions.representation.geometry import levels
 from cardiobench.extensions.representation.protocol import Representation
+from cardiobench.protocols import maps
 from cardiobench.protocols.analysis import Analysis
 from cardiobench.protocols.sample import BalancedSample, DatasetSample, draw
 from cardiobench.protocols.subjects import EF_CLASSES, class_tasks_by_label
@@ -270,51 +269,6 @@ def test_classes_of_the_ejection_fraction():
     assert np.bincount(drawn.parts[0].labels).tolist() == [15, 15, 15], "as many as the fewest, 45 %"
     part = drawn.parts[0]
     assert part.features[part.labels == 0].mean() < 42 and part.features[part.labels == 2].mean() > 49
-
-
-def test_neighbours_are_found_exactly_and_a_vector_is_its_own_first():
-    rng = np.random.default_rng(0)
-    vectors = rng.normal(size=(80, 5))
-    vectors[1] = vectors[0]
-    distance, index = maps.nearest_neighbours(vectors, 12)
-    assert index[:, 0].tolist() == list(range(80)) and not distance[:, 0].any()
-    theirs = NearestNeighbors(n_neighbors=12).fit(vectors).kneighbors(return_distance=True, X=vectors)[0]
-    assert distance == pytest.approx(theirs, abs=1e-5)
-    assert {0, 1} <= set(index[0]) and {0, 1} <= set(index[1])
-
-
-@pytest.mark.slow
-def test_the_maps_of_echo_recordings_by_cosine_as_in_the_scripts_of_the_echo_paper():
-    vectors = np.random.default_rng(0).normal(size=(40, 5)) * np.arange(1, 41)[:, None]
-    _, by_cosine = maps.nearest_neighbours(vectors, 3, "cosine")
-    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    assert by_cosine.tolist() == np.argsort(-(unit @ unit.T), axis=1, kind="stable")[:, :3].tolist()
-    (coordinates,) = maps.umap_maps(vectors, (maps.ECHO_PAPER,), metric="cosine").values()
-    # Longer vectors are nowhere else: only the direction counts.
-    (scaled,) = maps.umap_maps(2 * vectors, (maps.ECHO_PAPER,), metric="cosine").values()
-    assert coordinates == pytest.approx(scaled)
-
-
-@pytest.mark.slow
-def test_maps_are_the_same_twice_and_their_stability_is_measured_by_definition():
-    rng = np.random.default_rng(0)
-    vectors = np.concatenate([rng.normal(size=(40, 6)), rng.normal(size=(40, 6)) + 8])
-    settings = ((10, 0.1), (20, 0.5))
-    one, two = maps.umap_maps(vectors, settings), maps.umap_maps(vectors, settings)
-    for name, places in one.items():
-        assert places.shape == (80, 2) and np.array_equal(places, two[name])
-        # Two clouds 8 apart: their pictures do not touch.
-        gap = np.linalg.norm(places[:40].mean(axis=0) - places[40:].mean(axis=0))
-        assert gap > 2 * max(np.linalg.norm(part - part.mean(axis=0), axis=1).mean() for part in np.split(places, 2))
-    turn = np.array([[0.6, -0.8], [0.8, 0.6]])
-    pictures = {"a": vectors[:, :2], "b": 3 * vectors[:, :2] @ turn + 7, "c": rng.normal(size=(80, 2))}
-    table = maps.stability(vectors[:, :2], pictures).set_index(["measure", "setting", "other"])["value"]
-    assert table["procrustes", "a", "b"] == pytest.approx(0, abs=1e-12), "turned, scaled and moved: the same shape"
-    assert table["procrustes", "a", "c"] > 0.5
-    assert table["trustworthiness", "b", ""] == 1.0
-    assert table["trustworthiness", "c", ""] == pytest.approx(
-        trustworthiness(vectors[:, :2], pictures["c"], n_neighbors=10)
-    )
 
 
 def test_the_record_holds_all_tables_of_its_figures(small, tmp_path):

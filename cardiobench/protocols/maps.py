@@ -1,4 +1,4 @@
-"""UMAP of the same records under several settings, and how far the maps agree with each other and the data."""
+"""UMAP of the same vectors under several settings, and how far the maps agree with each other and the data."""
 
 import warnings
 from collections.abc import Sequence
@@ -18,6 +18,8 @@ SETTINGS = tuple((neighbours, distance) for neighbours in (15, 50) for distance 
 ECHO_PAPER = (30, 0.12)
 """The setting of the scripts of arXiv:2510.00520, by cosine distance."""
 SEED = 42
+FEWEST = 4
+"""Vectors that a map needs."""
 Metric = Literal["euclidean", "cosine"]
 
 
@@ -35,7 +37,7 @@ def umap_maps(
     """Return two coordinates of each vector under each setting; neighbours are searched once.
 
     Args:
-        vectors: (n, d), at a common scale.
+        vectors: (n, d), at a common scale; n at least `FEWEST`.
         settings: (n_neighbors, min_dist).
         seed: Seed of every layout.
         metric: Distance between vectors.
