@@ -156,7 +156,8 @@ def convolve(signal: torch.Tensor, kernel: torch.Tensor) -> torch.Tensor:
     length = signal.shape[-1]
     if length <= 8 * signal.shape[1]:
         return torch.bmm(signal.flip(-1), kernel.unfold(-1, length, 1))
-    spectrum = torch.fft.rfft(signal, n=2 * length) * torch.fft.rfft(kernel, n=2 * length)[:, None]
+    # There is no transform of bfloat16, in which autocast gives the kernel.
+    spectrum = torch.fft.rfft(signal.float(), n=2 * length) * torch.fft.rfft(kernel.float(), n=2 * length)[:, None]
     return torch.fft.irfft(spectrum, n=2 * length)[..., length - 1 : 2 * length - 1]
 
 
@@ -172,13 +173,14 @@ def kept(signal: torch.Tensor, dropout: nn.Dropout) -> torch.Tensor:
 
 def normed(signal: torch.Tensor, norm: nn.LayerNorm) -> torch.Tensor:
     """Apply a layer norm over the channels of (C, B, L) without transposing it: a batch norm over the first axis is the same."""
-    normal = functional.batch_norm(signal.flatten(1), None, None, training=True, eps=norm.eps).view_as(signal)
-    return torch.addcmul(norm.bias[:, None, None], normal, norm.weight[:, None, None])
+    normal = functional.batch_norm(signal.flatten(1).float(), None, None, training=True, eps=norm.eps)
+    return torch.addcmul(norm.bias[:, None, None], normal.view_as(signal), norm.weight[:, None, None])
 
 
 def s4_stack(signal: torch.Tensor, layers: nn.ModuleList, norms: nn.ModuleList, dropout: nn.Dropout) -> torch.Tensor:
     """Pass a signal (width, B, L) through S4 layers, each added to its input and followed by a layer norm over the width."""
     for layer, norm in zip(layers, norms, strict=True):
+        assert isinstance(norm, nn.LayerNorm)
         out = layer(signal)
         signal = normed(torch.addcmul(signal, out, kept(out, dropout)) if dropout.training else signal + out, norm)
     return signal
