@@ -16,6 +16,7 @@ from cardiobench.data.spec import Task
 from cardiobench.embeddings.store import Embeddings
 from cardiobench.models.base import Encoder
 from cardiobench.protocols.options import validated
+from cardiobench.results.cost import Cost
 from cardiobench.tasks.labels import label_values
 
 if TYPE_CHECKING:
@@ -115,6 +116,7 @@ class ProtocolOutput:
         cut: Weights by which class probabilities are multiplied before the largest is the answer, (classes,) or, of answers
             by several models, (n, classes); None for no weights.
         warnings: Sentences about the fitting that a reader of the result has to know.
+        cost: Cost of an answer by a network that the protocol trained itself; None where the answer costs what the embedding does.
     """
 
     indices: np.ndarray
@@ -128,6 +130,7 @@ class ProtocolOutput:
     folds: np.ndarray | None = None
     cut: np.ndarray | None = None
     warnings: tuple[str, ...] = ()
+    cost: Cost | None = None
 
 
 class BaseProtocol(ABC):

@@ -146,7 +146,7 @@ def answer_recordings(
     }
     if cell.protocol.seeds_in_interval:
         context = replace(context, seed_scores=seeds.get("seed_scores", ()))
-    context = replace(context, refit_scores=refits, warnings=warnings, cost=data.embeddings.cost)
+    context = replace(context, refit_scores=refits, warnings=warnings, cost=output.cost or data.embeddings.cost)
     predictions = replace(predictions, information=refitted_information(predictions, data, output, context.seed))
     validation = validation_frame(cell, data, output, references)
     return Answered(predictions, references, context, predictions.frame, stamp, validation)

@@ -1,7 +1,7 @@
 """Scratch: a network that is trained from nothing on the training patients of a task."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -17,12 +17,13 @@ from cardiobench.protocols.base import EnsembleProtocol, ProtocolOutput, TaskDat
 from cardiobench.protocols.learnable import check_learnable
 from cardiobench.protocols.training.ensemble import Answers, mean_of_trainings
 from cardiobench.protocols.training.split import fit_and_held
+from cardiobench.results.cost import Cost
 
 if TYPE_CHECKING:
     from cardiobench.extensions.scratch.training import ScratchTraining
 
 COMPONENT = "protocol scratch"
-VERSION = 1
+VERSION = 2
 DEFAULT = {"ecg": "s4", "echo": "r2plus1d"}
 LEARNER = "a network trained from scratch"
 
@@ -119,7 +120,11 @@ class Scratch(EnsembleProtocol):
             "patients_fitted_on": len(np.unique(data.patients[fit])),
             "epoch_chosen_by": len(held),
         }
-        return mean_of_trainings(data, answers, details)
+        output, summary = mean_of_trainings(data, answers, details), answers[0][2]
+        stored = data.embeddings.cost
+        return replace(
+            output, cost=Cost(stored.width, stored.bytes, "fp32", summary["parameters"], float(summary["flops"]))
+        )
 
     def _split(self, data: TaskData) -> tuple[np.ndarray, np.ndarray]:
         return fit_and_held(data, self.seed, LEARNER)

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 
 from cardiobench.data.media.types import LEADS
+from cardiobench.embeddings.cost import count_work
 from cardiobench.extensions.scratch.encoder import SIZE
 from cardiobench.extensions.scratch.recipes import Recipe
 from cardiobench.models.device import name_of
@@ -56,6 +57,7 @@ class ScratchTraining:
             "epoch": trained.epoch,
             "validation_quality": trained.quality,
             "parameters": sum(one.numel() for one in network.parameters()),
+            "flops": self._flops(trained.network),
             "trained_on": name_of(self.device),
         }
 
@@ -81,6 +83,13 @@ class ScratchTraining:
                 outputs = torch.cat([network(piece) for piece in pieces]).double().cpu().numpy()
                 answers += [part.mean(axis=0) for part in np.split(self.objective.answers(outputs), ends[:-1])]
         return np.array(answers).reshape(len(rows), *np.shape(answers[0])) if answers else np.empty(0)
+
+    def _flops(self, network: torch.nn.Module) -> float:
+        """Return the mean floating-point operations of the answer to a recording: those of one window times its windows."""
+        rows = self.data.indices("test")
+        cut = [self._windows(self._recording(row)) for row in rows]
+        _, flops = count_work(lambda: network(self._tensor(cut[0][:1])))
+        return flops * sum(map(len, cut)) / len(rows)
 
     @property
     def _window(self) -> int:

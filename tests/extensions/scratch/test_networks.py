@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 import torch
 
+from cardiobench.embeddings.cost import count_work
 from cardiobench.extensions.scratch.recipes import RECIPES
-from cardiobench.models.nets.s4 import S4Classifier, S4Kernel
+from cardiobench.models.nets.s4 import S4Classifier, S4Kernel, convolve
 from tests.models.golden import Golden
 
 
@@ -77,3 +78,71 @@ def test_the_sibling_for_stills_has_no_convolution_over_time():
     network = RECIPES["r2plus1d"].build(2, False)
     assert all(one.kernel_size[0] == 1 for one in network.modules() if isinstance(one, torch.nn.Conv3d))
     assert network(torch.randn(1, 1, 1, 112, 112)).shape == (1, 2)
+
+
+def convolutions(*shapes):
+    """Operations of convolutions given as (places, inputs, outputs, taps)."""
+    return 2 * sum(places * inputs * outputs * taps for places, inputs, outputs, taps in shapes)
+
+
+def small_by_hand():
+    """250 samples: a stem to 125 places, and blocks to 63, 32, 16 and 8, each of two convolutions and a shortcut."""
+    widths, taps, places = (32, 32, 64, 128, 128), (5, 5, 5, 3), (63, 32, 16, 8)
+    shapes, size = [(125, 12, 32, 15)], 12 * 32 * 15 + 2 * 32 + 128 * 5 + 5
+    for before, width, count, place in zip(widths, widths[1:], taps, places, strict=False):
+        shapes += [(place, before, width, count), (place, width, width, count), (place, before, width, 1)]
+        size += before * width * (count + 1) + width * width * count + 4 * width
+    return size, convolutions(*shapes) + 2 * 128 * 5
+
+
+def s4_by_hand():
+    """250 samples: linear maps, and the kernels of two directions mixed of a basis of 8; transforms are not counted."""
+    layer = 2 * 250 * 512 * 1024 + 2 * 2 * 8 * 512 * 250
+    return 2_149_381, 2 * 250 * 12 * 512 + 4 * layer + 2 * 512 * 5
+
+
+def r2plus1d_by_hand():
+    """16 frames of 112 x 112: a stem to 56 x 56, and blocks to 56, 28, 14 and 7 squared, of 16, 8, 4 and 2 frames."""
+    widths = (16, 16, 32, 64, 128)
+    shapes, size = [(16 * 56**2, 1, 16, 49)], 49 * 16 + 32 + 128 * 5 + 5
+    frames, side = 16, 56
+    for number, (before, width) in enumerate(zip(widths, widths[1:], strict=False)):
+        space = side // 2 if number else side
+        time = frames // 2 if number else frames
+        shapes += [
+            (frames * space**2, before, width, 9), (time * space**2, width, width, 3),
+            (time * space**2, width, width, 9), (time * space**2, width, width, 3), (time * space**2, before, width, 1),
+        ]  # fmt: skip
+        size += 9 * before * width + 9 * width**2 + 6 * width**2 + before * width + 4 * 2 * width
+        frames, side = time, space
+    return size, convolutions(*shapes) + 2 * 128 * 5
+
+
+@pytest.mark.parametrize(
+    ("name", "by_hand"), [("small", small_by_hand), ("s4", s4_by_hand), ("r2plus1d", r2plus1d_by_hand)]
+)
+def test_parameters_and_operations_are_those_counted_by_hand(name, by_hand):
+    network = RECIPES[name].build(5, True).eval()
+    shape = (12, 250) if RECIPES[name].modality == "ecg" else (1, 16, 112, 112)
+    sizes, flops = count_work(lambda: network(torch.zeros(1, *shape)))
+    assert (sum(sizes.values()), flops) == by_hand()
+
+
+@pytest.mark.parametrize("length", [40, 250])
+def test_one_product_of_all_shifts_convolves_like_transforms(length):
+    """Of 8 recordings, 40 samples take the product and 250 the transforms; both are the sum over lags."""
+    rng = torch.Generator().manual_seed(0)
+    signal, kernel = torch.randn(3, 8, length, generator=rng), torch.randn(3, 2 * length - 1, generator=rng)
+    wanted = torch.zeros(3, 8, length, dtype=torch.float64)
+    for channel, row in np.ndindex(3, 8):
+        whole = np.convolve(signal[channel, row].double(), kernel[channel].double())
+        wanted[channel, row] = torch.from_numpy(whole[length - 1 : 2 * length - 1])
+    torch.testing.assert_close(convolve(signal, kernel).double(), wanted, atol=1e-4, rtol=1e-5)
+
+
+@pytest.mark.parametrize("count", [1, 16])
+def test_s4_computes_under_autocast_as_on_a_gpu(count):
+    network, signal = S4Classifier(2, width=8, layers=1, length=50).eval(), torch.randn(count, 12, 50)
+    with torch.autocast("cpu", torch.bfloat16):
+        half = network(signal)
+    torch.testing.assert_close(half.float(), network(signal), atol=0.03, rtol=0.05)

@@ -57,6 +57,9 @@ def test_it_learns_what_is_plain(data):
     positive = data.labels[output.indices] == 1
     assert output.values[positive, 1].min() > output.values[~positive, 1].max()
     assert output.details["patients_fitted_on"] == 20 and output.details["epoch_chosen_by"] == 10
+    one_window = QUICK.prepare(data, SMALL)._flops(RECIPES["small"].build(2, True)) / 2
+    assert output.cost.flops == 2 * one_window > 1e7, "5 s are two windows"
+    assert (output.cost.parameters, output.cost.width, output.cost.reason) == (output.details["parameters"][0], 300, "")
 
 
 def test_test_patients_change_nothing_that_is_learned(data):

@@ -1,0 +1,92 @@
+"""Simulate `cardiobench choose`: how often it names a single best of models that are equally good.
+
+    OMP_NUM_THREADS=1 python -m benchmarks.validity.choices [REPETITIONS]
+"""
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy.special import expit
+
+from cardiobench.data.spec import Task
+from cardiobench.extensions.choose.decide import decide
+from cardiobench.tasks.answers import TableAnswers
+
+SICK = Task("toy/sick", "binary", "sick", ("f1_macro",), ("well", "sick"))
+EF = Task("toy/ef", "regression", "ef", ("mae",), unit="%", label_range=(0, 100))
+COMMON = 0.7
+"""Standard deviation of what all models see alike, and of what each sees for itself, in distances between label and mean."""
+
+
+@dataclass(frozen=True)
+class Equals:
+    """Validation patients of one recording each, and models that are equally good at telling them.
+
+    Attributes:
+        models: Models.
+        patients: Validation patients.
+        tasks: Tasks, of each of which the patients have a label.
+        positives: Share of the patients with the class of a binary task.
+    """
+
+    models: int
+    patients: int
+    tasks: tuple[Task, ...] = (SICK,)
+    positives: float = 0.5
+
+    def answers(self, rng: np.random.Generator) -> dict[str, Mapping[str, TableAnswers]]:
+        """Draw patients and return task -> model -> its answers."""
+        return {task.name: self._of_task(task, rng) for task in self.tasks}
+
+    def _of_task(self, task: Task, rng: np.random.Generator) -> dict[str, TableAnswers]:
+        truth = rng.permutation(self.patients) < round(self.positives * self.patients)
+        shared = COMMON * rng.normal(size=self.patients)
+        own = COMMON * rng.normal(size=(self.models, self.patients))
+        ids = {name: [f"{name}{n}" for n in range(self.patients)] for name in ("id", "patient_id")}
+        found = {}
+        for number, noise in enumerate(shared + own):
+            if task.classes:
+                p, names = expit(2 * (2 * truth - 1 + noise)), np.array(task.classes)
+                columns = {"y_true": names[truth.astype(int)], "y_pred": names[(p >= 0.5).astype(int)]}
+                columns |= {f"p_{names[0]}": 1 - p, f"p_{names[1]}": p}
+            else:
+                columns = {"y_true": 50 + 20 * shared, "y_pred": 50 + 20 * (shared + noise)}
+            name = f"model {number}"
+            found[name] = TableAnswers(task, pd.DataFrame({**ids, **columns}), self.patients, name)
+        return found
+
+
+CASES = (
+    Equals(2, 30),
+    Equals(2, 100),
+    Equals(2, 400),
+    Equals(2, 100, positives=0.1),
+    Equals(3, 100),
+    Equals(6, 100),
+    Equals(12, 100),
+    Equals(2, 100, (EF,)),
+    Equals(6, 100, (EF,)),
+    Equals(2, 100, (SICK, EF)),
+    Equals(6, 100, (SICK, EF)),
+)
+
+
+def main(repetitions: int = 1000) -> int:
+    """Print the share of runs in which a single best is named; return how many cases are above 5 % by more than chance."""
+    print("| models | validation patients | with the class, % | metrics | single best, % |\n|---|---|---|---|---|")
+    broken = 0
+    for case in CASES:
+        rng = np.random.default_rng(17)
+        share = np.mean([len(decide(case.answers(rng)).best) == 1 for _ in range(repetitions)])
+        broken += bool(share > 0.05 + 2 * np.sqrt(0.05 * 0.95 / repetitions))
+        metrics = ", ".join(task.metrics[0] for task in case.tasks)
+        facts = f"{case.models} | {case.patients} | {100 * case.positives:.0f} | {metrics}"
+        print(f"| {facts} | {100 * share:.1f} |", flush=True)
+    return broken
+
+
+if __name__ == "__main__":
+    sys.exit(min(1, main(*map(int, sys.argv[1:]))))
