@@ -42,6 +42,7 @@ def find_places(
     *,
     higher_is_better: bool,
     factor: float = 1.0,
+    level: float = LEVEL,
 ) -> list[Place]:
     """Place models by all pairs, whose p-values are corrected together by Holm's method.
 
@@ -52,17 +53,24 @@ def find_places(
         freedom: Degrees of freedom of Student's t, (M, M) or one for all pairs; NaN as of `covariance`.
         higher_is_better: Direction of the score.
         factor: Factor of standard errors for unequal patients.
+        level: Chance of at least one wrong pair.
 
     Returns:
         The models by group, the best first, and by name within a group. A group holds models no two of which can be told
         apart.
     """
     sign = 1 if higher_is_better else -1
-    return arrange(names, scores, told_apart(sign * scores, covariance, freedom, factor=factor), sign * scores)
+    better = told_apart(sign * scores, covariance, freedom, factor=factor, level=level)
+    return arrange(names, scores, better, sign * scores)
 
 
 def told_apart(
-    gains: np.ndarray, covariance: np.ndarray, freedom: np.ndarray | float, *, factor: float = 1.0
+    gains: np.ndarray,
+    covariance: np.ndarray,
+    freedom: np.ndarray | float,
+    *,
+    factor: float = 1.0,
+    level: float = LEVEL,
 ) -> np.ndarray:
     """Tell which models are better than which others, all pairs corrected together by Holm's method.
 
@@ -71,6 +79,7 @@ def told_apart(
         covariance: Covariance of the scores, as of `find_places`.
         freedom: Degrees of freedom, as of `find_places`.
         factor: Factor of standard errors for unequal patients.
+        level: Chance of at least one wrong pair.
 
     Returns:
         Whether the model of the row is better than the model of the column, bool (M, M).
@@ -88,7 +97,7 @@ def told_apart(
         t = np.where(error > 0, np.abs(difference) / error, np.where(difference == 0, 0.0, np.inf))
     p = np.nan_to_num(2 * scipy.stats.t.sf(np.where(np.isnan(variance), np.nan, t), np.maximum(freedoms, 1)), nan=1.0)
     better = np.zeros((count, count), dtype=bool)
-    told = holm(np.minimum(p, 1)) < LEVEL
+    told = holm(np.minimum(p, 1)) < level
     better[np.where(difference > 0, one, other)[told], np.where(difference > 0, other, one)[told]] = True
     return better
 

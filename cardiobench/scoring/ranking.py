@@ -8,6 +8,7 @@ import numpy as np
 from cardiobench.metrics.load import load_metric
 from cardiobench.metrics.metric import Metric
 from cardiobench.metrics.number import Number
+from cardiobench.results.verdict import LEVEL
 from cardiobench.scoring.missing_answers import fill_missing
 from cardiobench.scoring.places import Place, find_places
 from cardiobench.scoring.ranks import Contest
@@ -61,6 +62,8 @@ class TaskScore:
 def rank_models(
     contests: Mapping[Contest, Mapping[str, TableAnswers]],
     beside: Mapping[Contest, Mapping[str, TableAnswers]] | None = None,
+    *,
+    together: bool = False,
 ) -> list[Ranking]:
     """Rank models by the mean over tasks, one ranking for each protocol and metric.
 
@@ -70,6 +73,7 @@ def rank_models(
     Args:
         contests: Contest (task, protocol) -> model -> its predictions for the same units.
         beside: Contest -> reference -> its predictions for the same units.
+        together: Whether all rankings together keep the level of a wrong pair, and not each of them alone.
     """
     tables: dict[tuple[str, str, str], dict[str, Mapping[str, TableAnswers]]] = {}
     metrics: dict[str, Metric] = {}
@@ -81,7 +85,8 @@ def rank_models(
     rankings = []
     for (protocol, key, _), of_tasks in tables.items():
         references = {task: (beside or {}).get((task, protocol), {}) for task in of_tasks}
-        if (ranking := _rank(protocol, metrics[key], of_tasks, references)) is not None:
+        level = LEVEL / len(tables) if together else LEVEL
+        if (ranking := _rank(protocol, metrics[key], of_tasks, references, level)) is not None:
             rankings.append(ranking)
     return rankings
 
@@ -91,6 +96,7 @@ def _rank(
     metric: Metric,
     of_tasks: Mapping[str, Mapping[str, TableAnswers]],
     beside: Mapping[str, Mapping[str, TableAnswers]],
+    level: float,
 ) -> Ranking | None:
     names, tasks = _common(of_tasks)
     if len(names) < 2:
@@ -111,7 +117,9 @@ def _rank(
     clusters = Clusters.of(np.repeat(np.arange(many), sizes))
     covariance = moved @ moved.T * many / max(many - 1, 1)
     factor = stretch(clusters, 0.0, 0.0) if len(by_dataset) == len(tasks) == 1 else 1.0
-    places = find_places(names, scores, covariance, freedom, higher_is_better=metric.higher_is_better, factor=factor)
+    places = find_places(
+        names, scores, covariance, freedom, higher_is_better=metric.higher_is_better, factor=factor, level=level
+    )
     variance = np.diag(covariance)[:, None] + np.diag(covariance) - 2 * covariance
     spread = factor * np.sqrt(np.maximum(variance, 0))
     errors = {(one, other): float(spread[i, j]) for i, one in enumerate(names) for j, other in enumerate(names)}

@@ -173,7 +173,8 @@ def _comparison(choice: ModelChoice) -> list[str]:
             if others
             else f"{leader} was better than every other model of its rank"
         )
-        found = [f"On {sizes}, {apart} (all pairs corrected together by Holm's method, level 0.05)."]
+        every = "all pairs and metrics" if len(choice.decision.rankings) > 1 else "all pairs"
+        found = [f"On {sizes}, {apart} ({every} corrected together by Holm's method, level 0.05)."]
         counts = [f"{name}: {count:,}" for name in others if (count := needed(choice, name)) is not None]
         if counts:
             found.append(

@@ -28,14 +28,14 @@ class Decision:
 def decide(answers: Mapping[str, Mapping[str, TableAnswers]], protocol: str = "probe") -> Decision:
     """Return the models that cannot be told apart from the best.
 
-    They are the first group of the places that `cardiobench compare` gives: all pairs corrected together, so that of equal
-    models a single one is named in at most 5 of 100 cases.
+    They are the first group of the places that `cardiobench compare` gives: all pairs corrected together, and those by several
+    metrics too, so that of equal models a single one is named in at most 5 of 100 cases.
 
     Args:
         answers: Task -> model -> its answers for the same validation units.
         protocol: Protocol of the answers.
     """
-    rankings = tuple(rank_models({(task, protocol): models for task, models in answers.items()}))
+    rankings = tuple(rank_models({(task, protocol): models for task, models in answers.items()}, together=True))
     names = sorted({name for models in answers.values() for name in models})
     if not rankings:
         return Decision((), tuple(names), names[0] if names else "")

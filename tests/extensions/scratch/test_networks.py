@@ -1,5 +1,7 @@
 """Networks that are trained from nothing: the published reference's outputs, sizes, and what no kernel may know."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import torch
@@ -106,7 +108,7 @@ def r2plus1d_by_hand():
     widths = (16, 16, 32, 64, 128)
     shapes, size = [(16 * 56**2, 1, 16, 49)], 49 * 16 + 32 + 128 * 5 + 5
     frames, side = 16, 56
-    for number, (before, width) in enumerate(zip(widths, widths[1:], strict=False)):
+    for number, (before, width) in enumerate(pairwise(widths)):
         space = side // 2 if number else side
         time = frames // 2 if number else frames
         shapes += [
