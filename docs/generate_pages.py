@@ -2,6 +2,7 @@
 
 import inspect
 import re
+import shutil
 import subprocess
 import sys
 from importlib import import_module
@@ -26,7 +27,7 @@ def index(title: str, intro: str, names: list[str]) -> str:
 
 def pages() -> dict[str, str]:
     """Return path below the generated folder -> Markdown text; parts of packages that happen to be installed have none."""
-    from cardiobench.core.extensions import PACKAGE, contributions, extensions
+    from cardiobench.core.extensions import contributions, extensions
     from cardiobench.core.plugins import entry_points
     from cardiobench.core.resources import folder
     from cardiobench.data.catalog import is_own, list_datasets
@@ -49,7 +50,7 @@ def pages() -> dict[str, str]:
         kind = protocol_class(name)
         made[f"protocols/{name}"] = f"# {name}\n\n{inspect.getdoc(sys.modules[kind.__module__])}\n\n{options(name)}"
     for name in features:
-        page = Path(str(import_module(f"{PACKAGE}.{name}").__file__)).with_name("docs.md").read_text(encoding="utf-8")
+        page = (feature_folder(name) / "docs.md").read_text(encoding="utf-8")
         made[f"features/{name}"] = "\n".join([page, *map(options, extensions()[name].protocols)])
     made["datasets/index"] = index("Datasets", "What is measured on, and what is wrong with it.", datasets)
     made["models/index"] = index("Models", "Every registered model and baseline.", [card.stem for card in cards])
@@ -71,6 +72,13 @@ def first_sentence(page: str) -> str:
     """Return the first sentence below the title of a page."""
     paragraph = " ".join(page.split("\n\n")[1].split())
     return re.split(r"(?<=[.?])\s|(?<=\w):$|(?<=\w):\s", paragraph)[0]
+
+
+def feature_folder(name: str) -> Path:
+    """Return the folder of a feature, in which its page and its pictures lie."""
+    from cardiobench.core.extensions import PACKAGE
+
+    return Path(str(import_module(f"{PACKAGE}.{name}").__file__)).parent
 
 
 def options(name: str) -> str:
@@ -111,6 +119,9 @@ def write_pages(app: Sphinx) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             path.write_text(text, encoding="utf-8")
+        if path.parent.name == "features" and name != "features/index":
+            for picture in feature_folder(path.stem).glob("*.png"):
+                shutil.copy2(picture, path.parent)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

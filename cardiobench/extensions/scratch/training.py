@@ -108,7 +108,7 @@ class ScratchTraining:
 
     def _tensor(self, cut: np.ndarray) -> torch.Tensor:
         """Return windows as the network takes them: (W, 12, samples), or (W, 1, frames, 112, 112) in [-1, 1]."""
-        tensor = torch.from_numpy(np.ascontiguousarray(cut, dtype=np.float32)).to(self.device)
+        tensor = torch.from_numpy(np.array(cut, dtype=np.float32)).to(self.device)
         if self.recipe.modality == "ecg":
             return tensor.transpose(1, 2).contiguous()
         return tensor.reshape(len(tensor), 1, -1, SIZE, SIZE) / 127.5 - 1
