@@ -139,8 +139,9 @@ def test_a_torchvision_network_in_an_encoder_of_ones_own():
 
 def test_the_built_in_random_vit():
     model, found = measured("cardiobench/random-vit", None)
-    assert found["parameters"] == sum(one.numel() for one in model.encoder.network.parameters())
-    assert found["flops"] > 0
+    size = 192 * (3 * 16**2 + 1) + 192 + 50 * 192 + 12 * block_size(192, 768) + 2 * 192
+    assert found["parameters"] == size == sum(one.numel() for one in model.encoder.network.parameters())
+    assert found["flops"] == linear(49, 3 * 16**2, 192) + 12 * block(50, 192, 768)
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])

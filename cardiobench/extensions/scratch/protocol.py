@@ -122,9 +122,7 @@ class Scratch(EnsembleProtocol):
         }
         output, summary = mean_of_trainings(data, answers, details), answers[0][2]
         stored = data.embeddings.cost
-        return replace(
-            output, cost=Cost(stored.width, stored.bytes, "fp32", summary["parameters"], float(summary["flops"]))
-        )
+        return replace(output, cost=Cost(stored.width, stored.bytes, "fp32", summary["parameters"], summary["flops"]))
 
     def _split(self, data: TaskData) -> tuple[np.ndarray, np.ndarray]:
         return fit_and_held(data, self.seed, LEARNER)

@@ -53,11 +53,12 @@ class ScratchTraining:
         trained = train_network(
             network, groups, self.objective, self.fit, self.held, self.crops, self.predict, schedule, checkpoint
         )
+        parameters, flops = self.work(trained.network)
         return trained.network, {
             "epoch": trained.epoch,
             "validation_quality": trained.quality,
-            "parameters": sum(one.numel() for one in network.parameters()),
-            "flops": self._flops(trained.network),
+            "parameters": parameters,
+            "flops": flops,
             "trained_on": name_of(self.device),
         }
 
@@ -84,12 +85,12 @@ class ScratchTraining:
                 answers += [part.mean(axis=0) for part in np.split(self.objective.answers(outputs), ends[:-1])]
         return np.array(answers).reshape(len(rows), *np.shape(answers[0])) if answers else np.empty(0)
 
-    def _flops(self, network: torch.nn.Module) -> float:
-        """Return the mean floating-point operations of the answer to a recording: those of one window times its windows."""
+    def work(self, network: torch.nn.Module) -> tuple[int, float]:
+        """Return the parameters that a network uses, and its mean operations for a recording: those for a window times its windows."""
         rows = self.data.indices("test")
         cut = [self._windows(self._recording(row)) for row in rows]
-        _, flops = count_work(lambda: network(self._tensor(cut[0][:1])))
-        return flops * sum(map(len, cut)) / len(rows)
+        sizes, flops = count_work(lambda: network(self._tensor(cut[0][:1])))
+        return sum(sizes.values()), flops * sum(map(len, cut)) / len(rows)
 
     @property
     def _window(self) -> int:

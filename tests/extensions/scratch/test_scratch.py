@@ -9,6 +9,7 @@ import torch
 
 from cardiobench.core.errors import NotApplicable
 from cardiobench.data.media.types import Clip, Ecg
+from cardiobench.embeddings.cost import count_work
 from cardiobench.extensions.scratch.encoder import FrameInputs, SignalInputs
 from cardiobench.extensions.scratch.protocol import Scratch
 from cardiobench.extensions.scratch.recipes import RECIPES, Recipe, card_of
@@ -57,9 +58,11 @@ def test_it_learns_what_is_plain(data):
     positive = data.labels[output.indices] == 1
     assert output.values[positive, 1].min() > output.values[~positive, 1].max()
     assert output.details["patients_fitted_on"] == 20 and output.details["epoch_chosen_by"] == 10
-    one_window = QUICK.prepare(data, SMALL)._flops(RECIPES["small"].build(2, True)) / 2
-    assert output.cost.flops == 2 * one_window > 1e7, "5 s are two windows"
-    assert (output.cost.parameters, output.cost.width, output.cost.reason) == (output.details["parameters"][0], 300, "")
+    network = RECIPES["small"].build(2, True).eval()
+    sizes, flops = count_work(lambda: network(torch.zeros(1, 12, 250)))
+    cost = output.cost
+    assert (cost.parameters, cost.flops) == (sum(sizes.values()), 2 * flops), "5 s are two windows"
+    assert (cost.width, cost.reason) == (300, "")
 
 
 def test_test_patients_change_nothing_that_is_learned(data):
