@@ -11,6 +11,7 @@ from cardiobench.core.extensions import contributions
 from cardiobench.hub import naming, yaml_text
 from cardiobench.hub.model_index import BENCHMARK
 from cardiobench.protocols import protocol_class
+from cardiobench.protocols.base import BaseProtocol
 from cardiobench.report.overview import skill
 from cardiobench.results.score_result import ScoreResult
 
@@ -24,9 +25,18 @@ def primary_protocol(protocols: Iterable[str]) -> str:
     """Return the protocol, with its variant, whose result stands for a task.
 
     An entry has one value and no field for the protocol. Protocols declare their `headline_rank`, so that nobody picks the one
-    with the best score; those without a rank, or not installed here, come last, as do results under a condition.
+    with the best score; those without a rank, or not installed here, come last, as do results under a condition. Trained networks
+    have no entry, which would be ranked with frozen models: empty where there are only such.
     """
-    return min(protocols, key=lambda label: (_headline_rank(label), label))
+    frozen = (label for label in protocols if _frozen(label))
+    return min(frozen, key=lambda label: (_headline_rank(label), label), default="")
+
+
+def _frozen(label: str) -> bool:
+    try:
+        return protocol_class(label.partition(".")[0]).condition == BaseProtocol.condition
+    except UnknownName:
+        return True
 
 
 def _headline_rank(label: str) -> float:

@@ -4,6 +4,7 @@ import hashlib
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from cardiobench.runner.encode import encode_missing
 from cardiobench.runner.evaluate import answer_recordings
 from cardiobench.runner.parallel import compute_apart, settle
 from cardiobench.runner.plan import DatasetPlan, plan_dataset
+from cardiobench.runner.recent import parts_of
 from cardiobench.runner.references import first_patients, limited_references
 
 
@@ -206,8 +208,11 @@ def open_analysis(cell: AnalysisCell) -> Analysis:
         rows = rows if perturbation is None else perturbation.rows(rows)
         rows = rows[~rows["id"].isin(cell.unreadable.get(task.dataset, frozenset()))].reset_index(drop=True)
         embeddings = plan.store.load(rows["id"], rows["fingerprint"])
-        model, work = cell.model, cell.work if cell.protocol.keeps_training else None
-        return TaskData(task, rows, embeddings, model.pooling, cell.config.prompts, model.several_vectors, work)
+        model = cell.model
+        data = TaskData(task, rows, embeddings, model.pooling, cell.config.prompts, model.several_vectors)
+        if not cell.protocol.keeps_training:
+            return data
+        return replace(data, work=cell.work, parts_of=partial(parts_of, model, plan.dataset))
 
     return Analysis(
         cell.subject,

@@ -132,7 +132,11 @@ class BaseCell(ABC, Generic[Result]):
         return {
             "code": self.code,
             "tasks": [task_facts(task) for task in self.tasks],
-            "options": self.protocol.get_params(),
+            "options": {
+                name: value
+                for name, value in self.protocol.get_params().items()
+                if name not in self.protocol.selecting_options
+            },
             "pooling": self.model.pooling,
             "prompts": [
                 file.read_text("utf-8") for task in self.tasks for file in prompt_files(task, self.config.prompts)

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from cardiobench.data.dataset import OpenDataset
+from cardiobench.models.base import LoadedModel
 from cardiobench.protocols.base import TaskData
 from cardiobench.runner.cell import Cell
 
@@ -34,19 +36,18 @@ class RecentData:
             )
         if not cell.protocol.keeps_training:
             return self._data
-        return replace(self._data, work=cell.work, parts_of=partial(_parts, cell))
+        return replace(self._data, work=cell.work, parts_of=partial(parts_of, cell.model, cell.dataset))
 
     def clear(self) -> None:
         """Let the recordings go."""
         self._data = None
 
 
-def _parts(cell: Cell, name: str) -> "torch.Tensor":
+def parts_of(model: LoadedModel, dataset: OpenDataset, name: str) -> "torch.Tensor":
     """Return the parts of a recording by its id."""
     from cardiobench.embeddings.extract import prepare
 
-    frame = cell.dataset.frame
-    return prepare(cell.model, cell.dataset, int(np.flatnonzero(frame["id"].to_numpy() == name)[0]))
+    return prepare(model, dataset, int(np.flatnonzero(dataset.frame["id"].to_numpy() == name)[0]))
 
 
 def _numbered(rows: pd.DataFrame) -> pd.DataFrame:

@@ -9,7 +9,7 @@ from torch.nn.utils.parametrize import is_parametrized
 
 from cardiobench.core.errors import NotApplicable
 from cardiobench.extensions.finetune.network import HEAD, FinetunedNetwork
-from cardiobench.extensions.finetune.recipe import FinetuneRecipe
+from cardiobench.extensions.finetune.recipe import FinetuneRecipe, Mode
 from cardiobench.extensions.finetune.structure import Structure
 
 ADAPTER = "lora_"
@@ -20,23 +20,24 @@ LATE, EARLY = 0.1, 0.01
 """Learning rates of the later and the earlier half of the blocks, as parts of that of the head (arXiv:2509.25095)."""
 
 
-def adapt(network: FinetunedNetwork, structure: Structure, recipe: FinetuneRecipe, name: str) -> None:
+def adapt(network: FinetunedNetwork, structure: Structure, mode: Mode, recipe: FinetuneRecipe, name: str) -> None:
     """Say which parameters of a network are trained, beside the head; LoRA adds its own.
 
     Args:
         network: Network, of which nothing is trained yet.
         structure: Structure of the network.
+        mode: Trained part.
         recipe: Options.
         name: Name of the model, for messages.
 
     Raises:
         NotApplicable: There are not so many blocks, or no layer that LoRA could adapt.
     """
-    if recipe.mode == "lora":
+    if mode == "lora":
         add_adapters(network, lora_targets(network, structure, name), recipe.rank)
         return
     first = 0
-    if recipe.mode == "last":
+    if mode == "last":
         first = structure.blocks + 1 - recipe.blocks
         if first < 1:
             raise NotApplicable(

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import MissingExtra, NotApplicable
 from cardiobench.data.spec import Task
-from cardiobench.extensions.finetune.recipe import FinetuneRecipe
+from cardiobench.extensions.finetune.recipe import MODES, FinetuneRecipe, Mode
 from cardiobench.models.base import Encoder
 from cardiobench.protocols.base import EnsembleProtocol, ProtocolOutput, TaskData
 from cardiobench.protocols.learnable import check_learnable
@@ -43,6 +43,8 @@ class Finetune(FinetuneRecipe, EnsembleProtocol):
 
     name = "finetune"
     condition = "fine-tuned"
+    selecting_options = frozenset({"modes"})
+    learns = True
     keeps_training = True
     seeds_in_interval = True
     beside = "probe"
@@ -52,6 +54,14 @@ class Finetune(FinetuneRecipe, EnsembleProtocol):
         """Return the options that the settings of a run decide."""
         return {"seed": config.seed}
 
+    def variants(self, task: Task) -> tuple[str, ...]:
+        """Return the chosen trained parts."""
+        return tuple(dict.fromkeys(self.modes))
+
+    def result_variants(self, task: Task) -> tuple[str, ...]:
+        """Return all trained parts."""
+        return MODES
+
     @property
     def members(self) -> int:
         """Number of trainings: each seed at each rate."""
@@ -60,8 +70,8 @@ class Finetune(FinetuneRecipe, EnsembleProtocol):
     def check(self, task: Task) -> None:
         """Refuse other forms of answer, and LoRA without its package."""
         super().check(task)
-        if self.mode == "lora" and find_spec("peft") is None:
-            raise MissingExtra(f"{self.name}.mode=lora", "finetune", "peft")
+        if "lora" in self.modes and find_spec("peft") is None:
+            raise MissingExtra(f"'lora' in {self.name}.modes", "finetune", "peft")
 
     def check_encoder(self, encoder: Encoder, task: Task) -> None:
         """Refuse a model without a PyTorch network."""
@@ -69,7 +79,7 @@ class Finetune(FinetuneRecipe, EnsembleProtocol):
 
         check_network(encoder, self.name)
 
-    def prepare(self, data: TaskData, encoder: Encoder, variant: str = "") -> "FinetuneTraining":
+    def prepare(self, data: TaskData, encoder: Encoder, variant: str = MODES[0]) -> "FinetuneTraining":
         """Return the shared data of all trainings: recordings, rows for fitting, and rows for choosing.
 
         Raises:
@@ -82,7 +92,7 @@ class Finetune(FinetuneRecipe, EnsembleProtocol):
         from cardiobench.models.device import training_device
 
         device = training_device(self.device, f"{self.name}.device")
-        return FinetuneTraining(data, encoder, *self._split(data), self, device)
+        return FinetuneTraining(data, encoder, *self._split(data), cast(Mode, variant), self, device)
 
     def train(self, prepared: "FinetuneTraining", member: int) -> Answers:
         """Return the answers of one seed at one rate to test and validation recordings, and the summary of the training.

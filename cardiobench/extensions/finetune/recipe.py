@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 from annotated_types import Len
 from pydantic import Field, PositiveInt
 
+Mode = Literal["full", "last", "lora"]
+MODES: tuple[Mode, ...] = ("full", "last", "lora")
 Rate = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
 
 
@@ -14,9 +16,9 @@ class FinetuneRecipe:
     """Trained part, learning rates and budget.
 
     Attributes:
-        mode: "full" trains all that makes the vector, "last" its last blocks with what follows them, "lora" adapters of low rank
-            (package `peft`), with all weights of the model as they are.
-        blocks: Number of last blocks.
+        modes: Trained parts, one result each: "full" trains all that makes the vector, "last" its last blocks with what follows
+            them, "lora" adapters of low rank (package `peft`), with all weights of the model as they are.
+        blocks: Number of last blocks that "last" trains.
         rank: Rank of the adapters.
         layer_rates: Learning rates of layers: "decay" multiplies by `layer_decay` for each block before the head, as BEiT and
             MAE do; "steps" takes a tenth in the later and a hundredth in the earlier half (arXiv:2509.25095); "equal" one for all.
@@ -33,7 +35,7 @@ class FinetuneRecipe:
         device: Device of the training; "auto" is a GPU where there is one.
     """
 
-    mode: Literal["full", "last", "lora"] = "full"
+    modes: Annotated[tuple[Mode, ...], Len(1)] = MODES[:1]
     blocks: PositiveInt = 2
     rank: PositiveInt = 8
     layer_rates: Literal["decay", "steps", "equal"] = "decay"

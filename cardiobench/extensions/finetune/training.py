@@ -10,7 +10,7 @@ from cardiobench.core.errors import NotApplicable
 from cardiobench.extensions.finetune.adapt import adapt, groups_of
 from cardiobench.extensions.finetune.inputs import PreparedRecordings
 from cardiobench.extensions.finetune.network import FinetunedNetwork
-from cardiobench.extensions.finetune.recipe import FinetuneRecipe
+from cardiobench.extensions.finetune.recipe import FinetuneRecipe, Mode
 from cardiobench.extensions.finetune.saved import save
 from cardiobench.extensions.finetune.structure import Structure
 from cardiobench.metrics.load import load_metric
@@ -34,6 +34,7 @@ class FinetuneTraining:
         encoder: Model, which stays as it is.
         fit: Rows to learn from.
         held: Rows that choose the epoch and the learning rate.
+        mode: Trained part.
         recipe: Options.
         device: Device of the training.
     """
@@ -44,19 +45,14 @@ class FinetuneTraining:
         encoder: Encoder,
         fit: np.ndarray,
         held: np.ndarray,
+        mode: Mode,
         recipe: FinetuneRecipe,
         device: torch.device,
     ):
         if data.parts_of is None:
             raise NotApplicable(f"the recordings of {data.task.name} are not here, and fine-tuning trains on them")
-        self.data, self.encoder, self.fit, self.held, self.recipe, self.device = (
-            data,
-            encoder,
-            fit,
-            held,
-            recipe,
-            device,
-        )
+        self.data, self.encoder, self.fit, self.held = data, encoder, fit, held
+        self.mode, self.recipe, self.device = mode, recipe, device
         self.objective = TrainingObjective(data, fit)
         self.inputs = PreparedRecordings(data.parts_of, data.rows["id"])
         self.scale = np.stack(mean_and_std(data.features, fit))
@@ -74,7 +70,7 @@ class FinetuneTraining:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             network = FinetunedNetwork(self.encoder, self.scale, self.objective.outputs, self.device)
-            adapt(network, structure, self.recipe, self.encoder.name)
+            adapt(network, structure, self.mode, self.recipe, self.encoder.name)
         return network
 
     def train(self, seed: int, rate: float) -> tuple[FinetunedNetwork, dict[str, Any]]:
@@ -102,7 +98,7 @@ class FinetuneTraining:
                 "validation_quality": done.quality,
                 "trained_parameters": sum(one.numel() for one in network.parameters() if one.requires_grad),
                 "cka": self.cka(network),
-                "device": name_of(self.device),
+                "trained_on": name_of(self.device),
             }
         if work:
             path = work / f"{name}.safetensors"

@@ -11,7 +11,7 @@ from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import BadConfig, NotApplicable
 from cardiobench.core.io import sha256_of_json
 from cardiobench.data.spec import Task
-from cardiobench.extensions.labels_saved.scoring import ScoredSubsets, score_subsets
+from cardiobench.extensions.labels_saved.scoring import ScoredSubsets, label_of, score_subsets
 from cardiobench.extensions.labels_saved.subsets import draw_subsets
 from cardiobench.models.base import Encoder
 from cardiobench.protocols import list_protocols, protocol, protocol_class
@@ -104,22 +104,22 @@ class LearningCurve(AnalysisProtocol):
         (task,) = analysis.tasks
         known = analysis.references(task)
         patients = known.loc[known["split"] != "test", "patient_id"].nunique()
-        smaller = self.shares[:-1]
-        work = self.draws * sum(smaller) + 1
+        counts = ", ".join(f"{share * patients:.0f}" for share in self.shares)
+        work = self.draws * sum(self.shares[:-1]) + 1
         lines = []
         for one in self._of(encoder, task):
-            if not one.keeps_training:
+            if not one.keeps_training or _refusal(one, encoder, task):
                 continue
             members = "a training"
             if isinstance(one, EnsembleProtocol) and one.members > 1:
                 members = f"{one.members} trainings"
-            counts = ", ".join(f"{share * patients:.0f}" for share in self.shares)
-            text = (
-                f"{self.name} of {one.name} on {task.name}: {members} for each of {self.draws} draws of "
-                f"{counts} patients (all at once); at most {work:.1f} times the work of {one.name} itself"
-            )
-            time = f", about {format_seconds(work * seconds[one.name])}" if one.name in seconds else ""
-            lines.append(text + time)
+            for label in (label_of(one, variant) for variant in one.variants(task)):
+                text = (
+                    f"{self.name} of {label} on {task.name}: {members} for each of {self.draws} draws of "
+                    f"{counts} patients (all at once); at most {work:.1f} times the work of {label} itself"
+                )
+                time = f", about {format_seconds(work * seconds[label])}" if label in seconds else ""
+                lines.append(text + time)
         return lines
 
     def analyze(self, analysis: Analysis, encoder: Encoder) -> AnalysisOutput:
@@ -135,12 +135,14 @@ class LearningCurve(AnalysisProtocol):
         subsets, notes = draw_subsets(data, self.shares, self.draws, self.seed)
         curves: list[ScoredSubsets] = []
         for one in self._of(encoder, task):
-            try:
-                one.check(task)
-                one.check_encoder(encoder, task)
-                curves += [score_subsets(one, variant, subsets, scorer, encoder) for variant in one.variants(task)]
-            except NotApplicable as error:
-                notes.append(f"{one.name} has no learning curve: {error}")
+            if reason := _refusal(one, encoder, task):
+                notes.append(f"{one.name} has no learning curve: {reason}")
+                continue
+            for variant in one.variants(task):
+                try:
+                    curves.append(score_subsets(one, variant, subsets, scorer, encoder))
+                except NotApplicable as error:
+                    notes.append(f"{label_of(one, variant)} has no learning curve: {error}")
         if not curves:
             raise NotApplicable("; ".join(notes) or f"no learner takes {encoder.name}")
         notes += [note for curve in curves for note in curve.notes]
@@ -180,6 +182,16 @@ class LearningCurve(AnalysisProtocol):
         facts = [rows[name].astype(str).tolist() for name in ("id", "patient_id", "split")]
         drawn = [analysis.seed, analysis.resamples, self.seed, self.draws, self.shares[-2:]]
         return sha256_of_json([data.task.name, *facts, *drawn])
+
+
+def _refusal(learner: PredictionProtocol, encoder: Encoder, task: Task) -> str:
+    """Return why a learner takes no part with a model on a task; empty where it does."""
+    try:
+        learner.check(task)
+        learner.check_encoder(encoder, task)
+    except NotApplicable as error:
+        return str(error)
+    return ""
 
 
 def learners(*, network: bool = True) -> tuple[str, ...]:

@@ -63,6 +63,11 @@ class ScoredSubsets:
         ])  # fmt: skip
 
 
+def label_of(learner: PredictionProtocol, variant: str) -> str:
+    """Return the name of a learner with its variant."""
+    return f"{learner.name}.{variant}" if variant else learner.name
+
+
 def score_subsets(
     learner: PredictionProtocol, variant: str, subsets: Sequence[PatientSubset], scorer: TaskScorer, encoder: Encoder
 ) -> ScoredSubsets:
@@ -73,7 +78,7 @@ def score_subsets(
     Raises:
         NotApplicable: It refuses all patients.
     """
-    name = f"{learner.name}.{variant}" if variant else learner.name
+    name = label_of(learner, variant)
     kept, scores, notes = [], [], []
     for subset in subsets:
         try:

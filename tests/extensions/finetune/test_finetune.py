@@ -13,6 +13,7 @@ from cardiobench.data.media.types import Ecg
 from cardiobench.extensions.finetune.adapt import groups_of
 from cardiobench.extensions.finetune.inputs import PreparedRecordings
 from cardiobench.extensions.finetune.protocol import Finetune
+from cardiobench.extensions.finetune.recipe import MODES
 from cardiobench.extensions.finetune.saved import FinetunedEncoder
 from cardiobench.models.load import load_model
 from cardiobench.protocols.base import EnsembleProtocol
@@ -21,7 +22,6 @@ from tests.extensions.finetune.conftest import Tiny, data_of, signals
 from tests.protocols.conftest import BINARY, REGRESSION
 
 QUICK = Finetune(epochs=3, seeds=1, rates=(3e-3,), batch_size=8, parts=2)
-MODES = ("full", "last", "lora")
 
 
 def weights(module):
@@ -32,17 +32,18 @@ def same(first, second):
     return first.keys() == second.keys() and all(torch.equal(first[name], second[name]) for name in first)
 
 
-def trained(recipe, data, encoder, seed=0):
-    return recipe.prepare(data, encoder).train(seed, recipe.rates[0])
+def trained(recipe, data, encoder, seed=0, mode="full"):
+    return recipe.prepare(data, encoder, mode).train(seed, recipe.rates[0])
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_it_learns_what_is_plain_and_leaves_the_model_as_it_is(data, encoder, mode):
     before = weights(encoder.network)
-    output = replace(QUICK, mode=mode, epochs=15, rates=(1e-2,)).predict(data, encoder, "")
+    output = replace(QUICK, epochs=15, rates=(1e-2,)).predict(data, encoder, mode)
     assert roc_auc_score(data.labels[output.indices], output.values[:, 1]) > 0.9
     assert same(weights(encoder.network), before) and not encoder.network.training
     assert output.details["patients_fitted_on"] == 20 and output.details["chosen_by"] == 10
+    assert not output.details.keys() & QUICK.get_params().keys(), "a result states both, and the options are compared"
 
 
 def test_an_untrained_network_gives_the_stored_vectors(data, encoder):
@@ -61,14 +62,14 @@ def test_an_untrained_network_gives_the_stored_vectors(data, encoder):
 def test_test_patients_change_nothing_that_is_learned(data, encoder, mode):
     waves, labels = signals()
     waves[30:], labels[30:] = 9.0, "yes"
-    other, recipe = data_of(waves, labels, encoder), replace(QUICK, mode=mode)
-    (one, details), (two, others) = (trained(recipe, given, encoder) for given in (data, other))
+    other = data_of(waves, labels, encoder)
+    (one, details), (two, others) = (trained(QUICK, given, encoder, mode=mode) for given in (data, other))
     assert same(weights(one), weights(two)) and details == others
 
 
 def test_only_what_a_mode_names_is_trained(data, encoder):
     def names(mode, **options):
-        network = replace(QUICK, mode=mode, **options).prepare(data, encoder).network(0)
+        network = replace(QUICK, **options).prepare(data, encoder, mode).network(0)
         return {key.removeprefix("networks.0.") for key, one in network.named_parameters() if one.requires_grad}
 
     every = {key for key, _ in encoder.network.named_parameters() if not key.startswith("unused")}
@@ -104,7 +105,7 @@ def test_earlier_layers_learn_at_smaller_rates(data, encoder, how, wanted):
 
 
 def test_frozen_weights_keep_their_bits_under_lora(data, encoder):
-    network, details = trained(replace(QUICK, mode="lora"), data, encoder)
+    network, details = trained(QUICK, data, encoder, mode="lora")
     after = {key.replace("base_layer.", ""): one for key, one in network.networks[0].state_dict().items()}
     for key, one in encoder.network.state_dict().items():
         assert torch.equal(after[key], one), key
@@ -122,10 +123,9 @@ def test_a_seed_repeats_and_another_one_does_not(data, encoder):
 @pytest.mark.parametrize("mode", ["full", "lora"])
 def test_a_training_does_not_depend_on_those_before_it(data, encoder, mode):
     """Processes share trainings out, so that each may be the first or a later one of its process."""
-    recipe = replace(QUICK, mode=mode)
-    prepared = recipe.prepare(data, encoder)
+    prepared = QUICK.prepare(data, encoder, mode)
     later = [weights(prepared.train(seed, 3e-3)[0]) for seed in (0, 1)][1]
-    assert same(later, weights(trained(recipe, data, encoder, 1)[0]))
+    assert same(later, weights(trained(QUICK, data, encoder, 1, mode)[0]))
 
 
 @pytest.mark.slow
@@ -133,8 +133,7 @@ def test_a_training_does_not_depend_on_those_before_it(data, encoder, mode):
 @pytest.mark.parametrize("killed_after", [1, 2])
 def test_a_kill_after_any_epoch_resumes_to_the_same_weights(data, encoder, tmp_path, monkeypatch, killed_after, mode):
     """With dropout, whose draws are those of the epoch and not of the process."""
-    recipe = replace(QUICK, mode=mode)
-    whole, done, save = weights(trained(recipe, data, encoder)[0]), [], loop._save
+    whole, done, save = weights(trained(QUICK, data, encoder, mode=mode)[0]), [], loop._save
 
     def kill(*arguments, **named):
         save(*arguments, **named)
@@ -145,12 +144,12 @@ def test_a_kill_after_any_epoch_resumes_to_the_same_weights(data, encoder, tmp_p
     kept = replace(data, work=tmp_path)
     monkeypatch.setattr(loop, "_save", kill)
     with pytest.raises(KeyboardInterrupt):
-        trained(recipe, kept, encoder)
+        trained(QUICK, kept, encoder, mode=mode)
     monkeypatch.setattr(loop, "_save", save)
     torch.manual_seed(123)
-    assert same(weights(trained(recipe, kept, encoder)[0]), whole)
+    assert same(weights(trained(QUICK, kept, encoder, mode=mode)[0]), whole)
     monkeypatch.setattr(loop, "_one_epoch", None)  # A finished training is read, not repeated.
-    assert same(weights(trained(recipe, kept, encoder)[0]), whole)
+    assert same(weights(trained(QUICK, kept, encoder, mode=mode)[0]), whole)
 
 
 def test_gradients_of_small_batches_add_up_to_those_of_the_whole(data, encoder):
@@ -163,7 +162,7 @@ def test_gradients_of_small_batches_add_up_to_those_of_the_whole(data, encoder):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_saved_weights_make_the_trained_model_again(data, encoder, tmp_path, mode):
-    network, details = trained(replace(QUICK, mode=mode), replace(data, work=tmp_path), encoder)
+    network, details = trained(QUICK, replace(data, work=tmp_path), encoder, mode=mode)
     (file,) = tmp_path.glob("*.safetensors")
     assert details["weights"].endswith(file.name)
     again = FinetunedEncoder(encoder, file)
@@ -203,7 +202,7 @@ def test_a_rate_that_is_too_large_is_left_out(data, encoder, monkeypatch):
 
 def test_a_regression_answers_in_its_own_unit(encoder):
     labels = 55 + 10 * np.random.default_rng(1).normal(size=40)
-    output = QUICK.predict(data_of(signals()[0], labels, encoder, REGRESSION), encoder, "")
+    output = QUICK.predict(data_of(signals()[0], labels, encoder, REGRESSION), encoder, "full")
     assert output.values.shape == (10,) and np.abs(output.values - 55).max() < 40
 
 
@@ -232,7 +231,7 @@ def test_a_network_that_cannot_be_trained_takes_no_part(data, encoder):
     with pytest.raises(NotApplicable, match="no gradient to any parameter"):
         trained(QUICK, data, Blocked())
     with pytest.raises(NotApplicable, match="3 blocks, and 4 are to be trained"):
-        trained(replace(QUICK, mode="last", blocks=4), data, encoder)
+        trained(replace(QUICK, blocks=4), data, encoder, mode="last")
     with pytest.raises(NotApplicable, match="recordings of toy/as are not here"):
         trained(QUICK, replace(data, parts_of=None), encoder)
     given = SimpleNamespace(name="x/table")
@@ -242,7 +241,8 @@ def test_a_network_that_cannot_be_trained_takes_no_part(data, encoder):
 
 def test_without_peft_lora_names_its_extra_and_the_others_go_on(monkeypatch):
     monkeypatch.setattr("cardiobench.extensions.finetune.protocol.find_spec", lambda name: None)
-    with pytest.raises(MissingExtra, match=r"finetune\.mode=lora needs the package 'peft'.*cardiobench\[finetune\]"):
-        Finetune(mode="lora").check(BINARY)
-    for mode in ("full", "last"):
-        Finetune(mode=mode).check(BINARY)
+    with pytest.raises(
+        MissingExtra, match=r"'lora' in finetune\.modes needs the package 'peft'.*cardiobench\[finetune\]"
+    ):
+        Finetune(modes=MODES).check(BINARY)
+    Finetune(modes=("full", "last")).check(BINARY)

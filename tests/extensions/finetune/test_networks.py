@@ -45,9 +45,9 @@ def test_lora_trains_adapters_alone_and_the_vectors_follow(loaded):
     network = FinetunedNetwork(encoder, scale, 2, torch.device("cpu"))
     structure = network.structure(parts, name)
     assert structure.blocks == BLOCKS[name]
-    recipe = Finetune(mode="lora", rank=2)
+    recipe = Finetune(rank=2)
     torch.manual_seed(0)
-    adapt(network, structure, recipe, name)
+    adapt(network, structure, "lora", recipe, name)
     torch.testing.assert_close(network.encode(parts), vectors, atol=1e-5, rtol=1e-4)
     optimiser = torch.optim.SGD(groups_of(network, structure, recipe, 0.1))
     for _ in range(2):  # In the first step only one half of each adapter has a gradient.

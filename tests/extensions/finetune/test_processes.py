@@ -23,7 +23,7 @@ def tiny() -> Encoder:
 @pytest.mark.slow
 @pytest.mark.xdist_group("processes")
 def test_two_processes_train_the_networks_that_one_trains(tmp_path):
-    options = {"mode": "lora", "epochs": 2, "seeds": 2, "batch_size": 8, "rates": [1e-3, 1e-2]}
+    options = {"modes": ["lora"], "epochs": 2, "seeds": 2, "batch_size": 8, "rates": [1e-3, 1e-2]}
     config = RunConfig(
         models=(MODEL,),
         tasks=("ptb_xl_sample/cd",),
@@ -42,7 +42,7 @@ def test_two_processes_train_the_networks_that_one_trains(tmp_path):
     call(*command, "--output-dir", tmp_path / "two", "--cache-dir", tmp_path / "cache-two")
     results = {}
     for name in ("one", "two"):
-        (path,) = (tmp_path / name).glob("lab__tiny/*/finetune/*.json")
+        (path,) = (tmp_path / name).glob("lab__tiny/*/finetune.lora/*.json")
         results[name] = json.loads(path.read_text()), pd.read_parquet(path.with_suffix(".predictions.parquet"))
         weights = results[name][0]["options"]["weights"]
         assert len(weights) == 2 and all((tmp_path / f"cache-{name}" / one).is_file() for one in weights)

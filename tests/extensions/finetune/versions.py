@@ -15,7 +15,7 @@ def finetuned(folder: Path) -> tuple[list, set[str]]:
     """Vectors of a model that was made again of its saved weights."""
     data, encoder = task_data(CD[0]), Layers()
     data = replace(with_parts(data), work=folder)
-    protocol("finetune", **SMALL["finetune"]).predict(data, encoder, "")
+    protocol("finetune", **SMALL["finetune"]).predict(data, encoder, "full")
     (file,) = folder.glob("*.safetensors")
     again = FinetunedEncoder(encoder, file)
     return [again.encode(torch.from_numpy(data.embeddings.parts(0).copy())).numpy()], {"finetuned model"}
