@@ -27,7 +27,7 @@ def draw_side_by_side(records: Sequence[AnalysisResult]) -> dict[str, Figure]:
         colour = LINES[number % len(LINES)]
         dashes = DASHES[number // len(LINES) % len(DASHES)]
         text = shorten(name, LONGEST)
-        text += f": {needed[name]} patients" if name in needed else ""
+        text += f": {needed[name]}" if name in needed else ""
         axes.fill_between(rows["patients"], rows["low"], rows["high"], color=colour, alpha=0.1, linewidth=0)
         axes.plot(rows["patients"], rows["score"], f"o{dashes}", color=colour, markersize=4, label=text)
         ticks |= dict.fromkeys(rows["patients"].tolist())
