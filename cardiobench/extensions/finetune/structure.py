@@ -48,9 +48,7 @@ def structure_of(network: torch.nn.Module, prefix: str, encode: Callable[[], tor
     try:
         used, _ = count_work(encode)
     except (RuntimeError, TypeError) as error:
-        raise NotApplicable(
-            f"the network of {name} cannot be looked into ({' '.join(str(error).split())[:120]})"
-        ) from None
+        raise _opaque(name, error) from None
     finally:
         for hook in hooks:
             hook.remove()
@@ -75,6 +73,11 @@ def structure_of(network: torch.nn.Module, prefix: str, encode: Callable[[], tor
     return Structure(depth, len(numbers), frozenset(called))
 
 
+def _opaque(name: str, error: Exception) -> NotApplicable:
+    """Return the error of a network that no gradient can be computed of."""
+    return NotApplicable(f"the network of {name} cannot be looked into ({' '.join(str(error).split())[:120]})")
+
+
 def _reached(
     named: Mapping[str, torch.nn.Parameter], encode: Callable[[], torch.Tensor], name: str
 ) -> dict[str, torch.nn.Parameter]:
@@ -87,6 +90,8 @@ def _reached(
         found: Any = [None] * len(named)
         if named and vectors.requires_grad:
             found = torch.autograd.grad(vectors.sum(), list(named.values()), allow_unused=True)
+    except RuntimeError as error:  # Such as a value that was changed in place.
+        raise _opaque(name, error) from None
     finally:
         for key, one in named.items():
             one.requires_grad_(wanted[key])

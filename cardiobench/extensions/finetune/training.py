@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from cardiobench.core.errors import NotApplicable
+from cardiobench.core.errors import CardioBenchError, NotApplicable
 from cardiobench.extensions.finetune.adapt import adapt, groups_of
 from cardiobench.extensions.finetune.inputs import PreparedRecordings
 from cardiobench.extensions.finetune.network import FinetunedNetwork
@@ -82,24 +82,36 @@ class FinetuneTraining:
 
         Raises:
             NotApplicable: No gradient reaches the network, or no epoch gave answers of finite quality.
+            CardioBenchError: The device is too small.
         """
+        try:
+            with without_tokens():
+                return self._train(seed, rate)
+        except torch.OutOfMemoryError:
+            at_once = min(self.recipe.micro_batch, self.recipe.batch_size)
+            raise CardioBenchError(
+                f"{name_of(self.device)} has too little memory to train {self.encoder.name} on {at_once} recordings of "
+                f"{self.recipe.parts} parts at once. Try --option finetune.micro_batch={max(at_once // 2, 1)}, which changes no batch, or "
+                "finetune.modes='[\"lora\"]', which keeps fewer gradients."
+            ) from None
+
+    def _train(self, seed: int, rate: float) -> tuple[FinetunedNetwork, dict[str, Any]]:
         recipe, work = self.recipe, self.data.work
         network = self.network(seed)
         groups = groups_of(network, self.structure, recipe, rate)
         schedule = Schedule(recipe.epochs, recipe.batch_size, recipe.micro_batch, seed)
         name = f"{self.device.type}-{seed}-{rate:g}"
         checkpoint = work / f"{name}.pt" if work else None
-        with without_tokens():
-            done = train_network(
-                network, groups, self.objective, self.fit, self.held, self.crops, self.predict, schedule, checkpoint
-            )
-            details = {
-                "epoch": done.epoch,
-                "validation_quality": done.quality,
-                "trained_parameters": sum(one.numel() for one in network.parameters() if one.requires_grad),
-                "cka": self.cka(network),
-                "trained_on": name_of(self.device),
-            }
+        done = train_network(
+            network, groups, self.objective, self.fit, self.held, self.crops, self.predict, schedule, checkpoint
+        )
+        details = {
+            "epoch": done.epoch,
+            "validation_quality": done.quality,
+            "trained_parameters": sum(one.numel() for one in network.parameters() if one.requires_grad),
+            "cka": self.cka(network),
+            "trained_on": name_of(self.device),
+        }
         if work:
             path = work / f"{name}.safetensors"
             save(network, path, self.facts(network))

@@ -8,7 +8,7 @@ import pytest
 import torch
 from sklearn.metrics import roc_auc_score
 
-from cardiobench.core.errors import BadModel, MissingExtra, NotApplicable
+from cardiobench.core.errors import BadModel, CardioBenchError, MissingExtra, NotApplicable
 from cardiobench.data.media.types import Ecg
 from cardiobench.extensions.finetune.adapt import groups_of
 from cardiobench.extensions.finetune.inputs import PreparedRecordings
@@ -193,6 +193,33 @@ def test_validation_patients_choose_one_rate_for_all_seeds(data, encoder):
         recipe.combine(data, [lost] * 6)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", MODES)
+def test_bfloat16_learns_the_same(data, encoder, mode, monkeypatch):
+    """The arithmetic of a GPU, here on a processor; answers are in single precision."""
+    recipe = replace(QUICK, epochs=15, rates=(1e-2,))
+    monkeypatch.setattr(loop, "_autocast", lambda *_: torch.autocast("cpu", torch.bfloat16))
+    output = recipe.predict(data, encoder, mode)
+    assert roc_auc_score(data.labels[output.indices], output.values[:, 1]) > 0.9
+
+
+@pytest.mark.filterwarnings("ignore:CUDA is not available")
+def test_only_a_gpu_computes_in_bfloat16():
+    with loop._autocast(torch.device("cpu"), True):
+        assert not torch.is_autocast_enabled("cpu")
+    with loop._autocast(torch.device("cuda"), True):
+        assert torch.get_autocast_dtype("cuda") == torch.bfloat16
+
+
+def test_a_gpu_that_is_too_small_is_one_message(data, encoder, monkeypatch):
+    def full(*_):
+        raise torch.OutOfMemoryError
+
+    monkeypatch.setattr(loop, "_one_epoch", full)
+    with pytest.raises(CardioBenchError, match=r"8 recordings of 2 parts at once.*finetune\.micro_batch=4"):
+        trained(QUICK, data, encoder)
+
+
 def test_a_rate_that_is_too_large_is_left_out(data, encoder, monkeypatch):
     recipe = replace(QUICK, rates=(3e-3, 1.0), epochs=1)
     monkeypatch.setattr("cardiobench.extensions.finetune.adapt.factor", lambda *_: 1e30)
@@ -221,6 +248,16 @@ class Blocked(Tiny):
         return super().encode(parts)
 
 
+class InPlace(Tiny):
+    """An encoder that changes a value that the gradient needs."""
+
+    @torch.no_grad()
+    def encode(self, parts):
+        vectors = self.network(parts).sigmoid()
+        vectors.mul_(2)
+        return vectors
+
+
 @pytest.mark.parametrize("name", ["cardiobench/minirocket", "cardiobench/ecg-morphology", "cardiobench/metadata"])
 def test_a_model_without_a_network_takes_no_part(name):
     with pytest.raises(NotApplicable, match=rf"{name} has no PyTorch network of its own"):
@@ -234,6 +271,8 @@ def test_a_network_that_cannot_be_trained_takes_no_part(data, encoder):
         trained(replace(QUICK, blocks=4), data, encoder, mode="last")
     with pytest.raises(NotApplicable, match="recordings of toy/as are not here"):
         trained(QUICK, replace(data, parts_of=None), encoder)
+    with pytest.raises(NotApplicable, match=r"cannot be looked into.*modified by an inplace operation"):
+        trained(QUICK, data, InPlace())
     given = SimpleNamespace(name="x/table")
     with pytest.raises(NotApplicable, match="x/table has no PyTorch network"):
         QUICK.check_encoder(given, BINARY)

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import BadConfig, NotApplicable
@@ -115,8 +116,11 @@ def test_networks_are_trained_only_where_they_are_asked_for():
 @pytest.mark.parametrize("name", sorted({*learners()} - {*learners(network=False)}))
 def test_a_training_is_priced_before_it_starts(clouds, name):
     """By hand: five draws of 44 % of the patients and all of them once are 3.2 times the work; 120 patients are not in the test."""
-    made, encoder = LearningCurve(learners=(name,)), SimpleNamespace(trained_by=name)
-    (known,) = made.price(study_of(clouds), encoder, {name: 10.0})
+    made = LearningCurve(learners=(name,))
+    encoder = SimpleNamespace(trained_by=name, name="lab/a", network=torch.nn.Linear(2, 2))
+    (variant,) = protocol(name).variants(BINARY)
+    label = f"{name}.{variant}".rstrip(".")
+    (known,) = made.price(study_of(clouds), encoder, {label: 10.0})
     assert "of 1, 4, 12, 36, 120 patients" in known and "3.2 times the work" in known and known.endswith("about 32 s")
     assert not made.from_embeddings and "about" not in made.price(study_of(clouds), encoder, {})[0]
     assert LearningCurve(learners=("probe",)).price(study_of(clouds), None, {}) == []
