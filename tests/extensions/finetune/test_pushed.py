@@ -11,6 +11,7 @@ from cardiobench.cli.main import main
 from cardiobench.hub.push_results import push
 from cardiobench.hub.results_dataset import predictions_path
 from cardiobench.leaderboard import table, verify
+from cardiobench.leaderboard.boards import NOT_VERIFIABLE
 from cardiobench.report.contests import contest_of
 from cardiobench.results.collect import Collection, ResultEntry
 from cardiobench.results.record import CHECKSUM, checksum
@@ -32,10 +33,13 @@ def test_a_fine_tuned_network_is_never_in_one_rank_with_frozen_ones():
     tuned = consistent(value=0.9, **TUNED)
     seeds = replace(tuned, variant="lora", overall={**tuned.overall, "f1_macro": replace(tuned.score, covers=SEEDS)})
     given = [ResultEntry(Path(f"{one.label}.json"), one, pushed_by="bob") for one in (frozen, refitted, tuned, seeds)]
-    rows = table.scores(Collection(given), frozen.task)
-    assert rows[["protocol", "place"]].values.tolist() == [
-        ["probe", "1"], ["knn", "1"], ["finetune.full", "1"], ["finetune.lora", "1"],
-    ]  # fmt: skip
+    found = table.board(Collection(given), frozen.task)
+    assert {one.entry.result.label: (one.condition, one.text) for one in found} == {
+        "probe": ("frozen", "1"),
+        "knn": (f"frozen, {NOT_VERIFIABLE}", "1"),
+        "finetune.full": ("fine-tuned", "1"),
+        "finetune.lora": (f"fine-tuned, {NOT_VERIFIABLE}", "1"),
+    }
     assert len({contest_of(entry.result) for entry in given}) == 4
 
 
