@@ -54,14 +54,14 @@ def call(name: str, rows: Sampler) -> tuple[bool, bool, bool]:
     return verdict.low > 0, verdict.p_value < 0.05, verdict.word == "above the floor"
 
 
-def judged(name: str, rows: Sampler) -> Judgement:
-    """Return the verdict on a test set."""
+def judged(name: str, rows: Sampler, *, out_of_fold: bool = False) -> Judgement:
+    """Return the verdict on a test set, by the test of its answers as they are."""
     metric = load_metric(name)
     estimate = estimate_metric(metric, rows, [name])[name]
     floor = best_uninformed(name, rows.sample.y_true, rows.classes, metric=metric)
     information = information_test(rows.sample, rows.clusters, rows.classes, DRAWS, rows.seed)
     evidence = Evidence(estimate, floor, information, rows.clusters.count, patients_of(rows), numbers=not rows.classes)
-    return judge(evidence, metric.primary)
+    return judge(evidence, metric.primary, out_of_fold=out_of_fold)
 
 
 def rates(make: Make, repetitions: int, name: str = "f1_macro", classes: int = 2) -> np.ndarray:

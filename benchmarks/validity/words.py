@@ -17,6 +17,7 @@ from cardiobench.tasks.classes import most_probable
 Test = Callable[[np.random.Generator, int], tuple[str, Sampler]]
 """Generator and seed -> metric and test set."""
 TEN, FIVE, EQUAL = np.array([0.82, *[0.02] * 9]), np.array([0.52, 0.2, 0.14, 0.1, 0.04]), np.full(10, 0.1)
+THREE, RARE = np.array([0.7, 0.2, 0.1]), np.array([0.5, 0.3, 0.12, 0.04, 0.04])
 SHOWN = {
     "above": Verdict.ABOVE, "informed": Verdict.INFORMED, "nothing": Verdict.NOTHING, "reversed": Verdict.REVERSED,
     "few": Verdict.FEW,
@@ -32,6 +33,39 @@ def classes(shares: np.ndarray, patients: int, known: float) -> Test:
         guess = rng.choice(len(shares), len(truth), p=shares)
         answer = np.where(rng.random(len(truth)) < known, truth, guess)
         return "f1_macro", sampler(truth, answer, np.arange(len(truth)), seed, len(shares))
+
+    return make
+
+
+def repeated(shares: np.ndarray, patients: int, *, stays: bool) -> Test:
+    """Simulate coins at the class rates on five rows of each patient, whose class is one; the answers are one or change."""
+
+    def make(rng: np.random.Generator, seed: int) -> tuple[str, Sampler]:
+        who = np.repeat(np.arange(patients), 5)
+        truth = rng.choice(len(shares), patients, p=shares)[who]
+        answer = (
+            rng.choice(len(shares), patients, p=shares)[who] if stays else rng.choice(len(shares), len(who), p=shares)
+        )
+        return "f1_macro", sampler(truth, answer, who, seed, len(shares))
+
+    return make
+
+
+def weighted(shares: np.ndarray, patients: int, gain: float, validation: int) -> Test:
+    """Simulate probabilities of several classes, cut as often as validation patients have each; a gain of 0 is a coin."""
+    count = len(shares)
+
+    def drawn(rng: np.random.Generator, number: int) -> tuple[np.ndarray, np.ndarray]:
+        truth, size = rng.choice(count, number, p=shares), gain or 0.7
+        seen = truth if gain else rng.permutation(truth)
+        odds = shares * np.exp(size * (rng.normal(size=(number, count)) + size * np.eye(count)[seen]))
+        return truth, odds / odds.sum(axis=1, keepdims=True)
+
+    def make(rng: np.random.Generator, seed: int) -> tuple[str, Sampler]:
+        (truth, probabilities), (held, of_held) = drawn(rng, patients), drawn(rng, validation)
+        answer = most_probable(probabilities * rate_cut(of_held, held))
+        sample, present = ScoringInput(truth, answer, probabilities), np.bincount(truth, minlength=count) > 0
+        return "f1_macro", Sampler(sample, Clusters.of(np.arange(patients)), present, 499, seed)
 
     return make
 
@@ -98,20 +132,41 @@ CASES: dict[str, tuple[Test, str, float]] = {  # Name -> test set, word, its sma
         unequal(lambda rng: np.minimum(1 + rng.pareto(0.8, 120), 400).astype(int)), "above", -5),
     "coin, 100 patients of 1-8 rows": (unequal(lambda rng: rng.integers(1, 9, 100)), "above", -5),
     "coin, 10 classes (82 %, 9 x 2 %), 300": (classes(TEN, 300, 0.0), "above", -5),
+    "coin, three patients have 150 rows, 60 have one": (unequal(lambda rng: np.array([*[150] * 3, *[1] * 60])), "few", 99),
+    "coin, 10 classes (82 %, 9 x 2 %), 100": (classes(TEN, 100, 0.0), "above", -5),
     "coin, 10 equal classes, 40": (classes(EQUAL, 40, 0.0), "above", -5),
+    "coin, 5 classes, rarest 4 %, 60": (classes(FIVE, 60, 0.0), "above", -5),
+    "coin, 5 rows of each of 120, 10 classes (82 %), one answer": (repeated(TEN, 120, stays=True), "above", -5),
+    "coin, the same, answers change": (repeated(TEN, 120, stays=False), "above", -5),
+    "coin, 5 rows of each of 120, 10 equal classes": (repeated(EQUAL, 120, stays=True), "above", -5),
+    "coin, 5 rows of each of 60, 5 classes": (repeated(FIVE, 60, stays=True), "above", -5),
     "10 classes (82 %, 9 x 2 %), 300: right in 95 %": (classes(TEN, 300, 0.85), "above", 95),
     "the same, knows 30 % of the answers": (classes(TEN, 300, 0.3), "above", 95),
     "5 classes, rarest 4 %, 60 patients: knows 50 %": (classes(FIVE, 60, 0.5), "above", 95),
+    "the same, knows 25 %": (classes(FIVE, 60, 0.25), "above", 70),
     "10 equal classes, 40 patients: knows 20 %": (classes(EQUAL, 40, 0.2), "above", 70),
     "labels reversed, AUROC .8, 100 patients": (ranked(0.8, 100, 0.5, swapped=True), "reversed", 95),
+    "the same, AUROC .7": (ranked(0.7, 100, 0.5, swapped=True), "reversed", 85),
     "calibrated noise, 300 patients, 30 % ill": (ranked(0.5, 300, 0.3), "reversed", -1),
     "the same, rate cut on 50 validation patients": (ranked(0.5, 300, 0.3, 50), "above", -5),
+    "the same, rate cut on 300 validation patients": (ranked(0.5, 300, 0.3, 300), "above", -5),
+    "calibrated noise, 300 patients, 10 % ill, rate cut on 50": (ranked(0.5, 300, 0.1, 50), "above", -5),
+    "calibrated noise, 100 patients, 30 % ill, rate cut on 50": (ranked(0.5, 100, 0.3, 50), "above", -5),
+    "3 classes (70, 20, 10 %), 150, coin, rate cut on 100": (weighted(THREE, 150, 0.0, 100), "above", -5),
+    "5 classes, rarest 4 %, 150, coin, rate cut on 100": (weighted(RARE, 150, 0.0, 100), "above", -5),
+    "3 classes (70, 20, 10 %), 150, weak model, rate cut on 100": (weighted(THREE, 150, 0.5, 100), "above", 70),
+    "5 classes, rarest 4 %, 150, weak model, rate cut on 100": (weighted(RARE, 150, 0.5, 100), "above", 70),
+    "AUROC .7, 300 patients, 10 % ill, rate cut on 50": (ranked(0.7, 300, 0.1, 50), "above", 65),
+    "AUROC .65, 100 patients, 30 % ill, rate cut on 300": (ranked(0.65, 100, 0.3, 300), "above", 35),
+    "AUROC .8, 100 patients, 30 % ill, rate cut on 50": (ranked(0.8, 100, 0.3, 50), "above", 95),
+    "AUROC .7, 50 patients, 50 % ill, rate cut on 50": (ranked(0.7, 50, 0.5, 50), "above", 40),
     "AUROC .6, 300 patients, 30 % ill, cut at one half": (ranked(0.6, 300, 0.3), "informed", 70),
     "AUROC .65, the same": (ranked(0.65, 300, 0.3), "informed", 80),
     "AUROC .65, rate cut on 50 validation patients": (ranked(0.65, 300, 0.3, 50), "above", 80),
     "AUROC .65, rate cut on 300 validation patients": (ranked(0.65, 300, 0.3, 300), "above", 80),
     "EF: noise, 30 points too low, 200": (fractions(200, 0.0, 30), "reversed", -1),
     "EF: r = .8, 20 points too low, 200": (fractions(200, 0.8, 20), "informed", 95),
+    "EF: mirrored, r = -.7, 30": (fractions(30, -0.7, 0), "reversed", 65),
     "EF: mirrored, r = -.7, 200": (fractions(200, -0.7, 0), "reversed", 95),
 }  # fmt: skip
 

@@ -208,7 +208,7 @@ def rebuild(rules: Rules, answers: pd.DataFrame, data_dir: Path | None = None) -
     if claimed.protocol == EXTERNAL:
         by_file = "references_digest" in claimed.dataset
         facts = References.of(dataset, task).facts if by_file else dataset.facts
-
+        joined = joined.with_doubts()
     context = ResultContext(
         dataset=facts,
         generated=dataset.generated,

@@ -72,7 +72,7 @@ def cut_by_validation(data: TaskData, output: ProtocolOutput) -> ProtocolOutput:
         details = {"cut": cut_facts(weights, task), "cut_chosen_on": f"{patients} {source}"}
         return replace(output, cut=weights, details={**output.details, **details})
     few = f": fewer than {FEWEST} patients to choose a cut on" if any(held for _, held in sources) else ""
-    return replace(output, details={**output.details, "cut": f"{ARGMAX}{few}"})
+    return replace(output, details={"cut": f"{ARGMAX}{few}", **output.details})
 
 
 def cut_facts(weights: np.ndarray, task: Task) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Linear probe: ridge or logistic regression on frozen embeddings."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -13,7 +14,7 @@ from cardiobench.core.errors import NotApplicable
 from cardiobench.data.spec import Task
 from cardiobench.models.base import Encoder
 from cardiobench.protocols.base import HeldOut, PredictionProtocol, ProtocolOutput, TaskData
-from cardiobench.protocols.cut import FEWEST
+from cardiobench.protocols.cut import FEWEST, cut_by_validation
 from cardiobench.protocols.learnable import check_learnable, two_answers
 from cardiobench.protocols.linear.model import LinearModel, fit_linear_models, linear_path, predict_all
 from cardiobench.protocols.linear.path import SEARCH_TOLERANCE, TOLERANCE
@@ -32,6 +33,26 @@ TIE = 1e-4
 
 Over a wide range the loss hardly depends on the penalty, and what the solver leaves open would decide.
 """
+
+
+@dataclass(frozen=True)
+class FittedProbe:
+    """A fitted probe with its cut, for recordings of its dataset or of others.
+
+    Attributes:
+        model: The linear layer.
+        cut: Weights of the classes, chosen on held-out patients of the dataset that it learned from; None for no weights.
+        details: Choices made during fitting, and the cut.
+    """
+
+    model: LinearModel
+    cut: np.ndarray | None
+    details: Mapping[str, Any]
+
+    def predict(self, data: TaskData) -> ProtocolOutput:
+        """Predict the test recordings."""
+        test = data.indices("test")
+        return ProtocolOutput(test, self.model.predict(data.features, test), self.details, cut=self.cut)
 
 
 @dataclass(frozen=True)
@@ -87,26 +108,34 @@ class LinearProbe(PredictionProtocol):
     def predict(self, data: TaskData, encoder: Encoder, variant: str) -> ProtocolOutput:
         """Predict the test recordings with a probe fitted on train and validation."""
         self.check(data.task)
-        test = data.indices("test")
-        model, details, validation = self._fit_and_hold_out(data)
-        refits = self._refits(data, test, details["penalty"])
-        values = model.predict(data.features, test)
-        inner = self._inner_folds(data, details["penalty"])
-        return ProtocolOutput(test, values, details, refits=refits, validation=validation, inner=inner)
+        output = self._fit_and_predict(data)[1]
+        return replace(output, refits=self._refits(data, output.indices, output.details["penalty"]))
 
-    def fit(self, data: TaskData) -> tuple[LinearModel, dict[str, Any]]:
-        """Choose the penalty and fit the probe.
-
-        Returns:
-            The model, and what was chosen: the penalty, on what, its range over partitions, recordings learned from.
+    def fit(self, data: TaskData) -> FittedProbe:
+        """Choose the penalty, fit the probe, and choose its cut: the test recordings get the answers of protocol `probe`.
 
         Raises:
             NotApplicable: there is nothing to learn from.
         """
-        return self._fit_and_hold_out(data)[:2]
+        model, output = self._fit_and_predict(data)
+        output = cut_by_validation(data, output)
+        return FittedProbe(model, output.cut, output.details)
+
+    def _fit_and_predict(self, data: TaskData) -> tuple[LinearModel, ProtocolOutput]:
+        """Fit the probe, and predict the test recordings and those that a cut is chosen on."""
+        test = data.indices("test")
+        model, details, validation = self._fit_and_hold_out(data)
+        inner = self._inner_folds(data, details["penalty"])
+        values = model.predict(data.features, test)
+        return model, ProtocolOutput(test, values, details, validation=validation, inner=inner)
 
     def _fit_and_hold_out(self, data: TaskData) -> tuple[LinearModel, dict[str, Any], HeldOut | None]:
-        """Fit as `fit` does, and predict the validation recordings by the model of the same penalty fitted on train alone."""
+        """Fit the probe, and predict the validation recordings by the model of the same penalty fitted on train alone.
+
+        Returns:
+            The model; what was chosen: the penalty, on what, its range over partitions, recordings learned from; and the
+            predictions of the validation recordings.
+        """
         check_learnable(data)
         both = data.indices("train", "validation")
         with threadpool_limits(1):  # Blocks are small, so threads waiting for each other cost more than they save.

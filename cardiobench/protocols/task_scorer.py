@@ -126,17 +126,23 @@ class RecordingsScorer:
             scores.append(ScoreDraws(float(drawn[0]), drawn[1:], self._patients))
         return scores
 
-    def estimate(self, values: np.ndarray) -> Estimate:
-        """Score predictions with the interval that a result of them has."""
-        sample, scorer = self._sample(values), self._scorer
+    def estimate(self, values: np.ndarray, cut: np.ndarray | None = None) -> Estimate:
+        """Score predictions, with a cut or without, with the interval that a result of them has."""
+        sample, scorer = self._sample(values, cut), self._scorer
         present = sample.present_classes(len(self._task.classes))
         sampler = Sampler(sample, Clusters.of(self._patients), present, scorer.resamples, scorer.seed)
         return estimate_metric(scorer.metric, sampler, (scorer.key,))[scorer.key]
 
-    def difference(self, values: np.ndarray, others: np.ndarray) -> Estimate:
+    def difference(
+        self,
+        values: np.ndarray,
+        others: np.ndarray,
+        cuts: tuple[np.ndarray | None, np.ndarray | None] = (None, None),
+    ) -> Estimate:
         """Return the score of predictions minus that of others, with the interval by which `compare` judges two models."""
         scorer, clusters = self._scorer, Clusters.of(self._patients)
-        metric, key, first, second = scorer.metric, scorer.key, self._sample(values), self._sample(others)
+        metric, key = scorer.metric, scorer.key
+        first, second = self._sample(values, cuts[0]), self._sample(others, cuts[1])
         if first.multilabel and (chosen := comparable_labels(first.y_true, clusters)).any():
             first, second = first.take_classes(chosen), second.take_classes(chosen)
         value, found, few = metric.value(first)[key] - metric.value(second)[key], UNKNOWN, clusters.count < MIN_PATIENTS

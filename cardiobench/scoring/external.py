@@ -51,6 +51,7 @@ def join_external(
         if references.release is None:  # Such references need not list the units without a label.
             raise BadPredictions(f"{error} This may be due to the references: {advice}") from error
         raise
+    joined = joined.with_doubts()
     joined = replace(joined, warnings=(*joined.warnings, *_shared_patients(references.table, split)))
     if references.release is not None:
         return replace(joined, expected=references.expected(split))

@@ -1,5 +1,6 @@
 """Predictions, from any source, set against the references: nothing missing, nothing extra, nothing twice."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -55,9 +56,13 @@ class Predictions(TableAnswers):
         answered = rules.complete_answers(answers, task).iloc[place[place >= 0]].reset_index(drop=True)
         frame = pd.concat([frame, answered], axis=1)
         without_label = count_unlabelled(answers["id"], unlabelled, split)
-        notes = _notes(wanted, place, task, split, without_label) + rules.doubts(frame, task)
+        notes = _notes(wanted, place, task, split, without_label)
         missing = wanted.loc[place < 0, ["id", "patient_id", "y_true"]].reset_index(drop=True)
         return cls(task, frame, len(wanted), source, tuple(notes), missing if len(missing) else None)
+
+    def with_doubts(self) -> "Predictions":
+        """Return predictions from elsewhere with warnings where they contradict themselves; a cut of a protocol is stamped."""
+        return replace(self, warnings=(*self.warnings, *self.task.rules.doubts(self.frame, self.task)))
 
 
 def _notes(wanted: pd.DataFrame, place: np.ndarray, task: Task, split: str, without_label: int) -> list[str]:

@@ -1,5 +1,7 @@
 """Influence of each patient on a score, from which covariances between models' scores are computed."""
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 
@@ -31,16 +33,30 @@ def patient_influence(
         present: Classes that occur, bool (K,); empty where answers are no classes.
     """
     if metric.of_counts(key) and metric.from_tables is not None and len(present):
-        size = len(present)
-        counts = clusters.cells(sample.y_true * size + sample.y_pred, size**2).reshape(-1, size, size)
-        tables = np.concatenate([counts.sum(axis=0)[None], counts.sum(axis=0) - _STEP * counts])
-        values = metric.from_tables(tables, present)[key]
-        return np.nan_to_num((values[0] - values[1:]) / _STEP)
+        return clusters.sum(row_influence(metric.from_tables, key, sample, present))
     if metric.numbers[key].method == "class_mean" and metric.per_class is not None:
         return _of_labels(*metric.per_class(**metric.inputs(sample)), clusters)
     if metric.influence is not None:
         return clusters.sum(metric.influence(**metric.inputs(sample))[key])
     return _left_out(metric, key, sample, clusters)
+
+
+def row_influence(
+    from_tables: Callable[..., dict[str, np.ndarray]], key: str, sample: ScoringInput, present: np.ndarray
+) -> npt.NDArray[np.float64]:
+    """Compute the derivative of a function of the confusion table by the weight of each row, (n,).
+
+    Args:
+        from_tables: Formula of a metric, `Metric.from_tables`.
+        key: Key of the number.
+        sample: Rows.
+        present: Classes that occur, bool (K,).
+    """
+    size, cell = len(present), sample.y_true * len(present) + sample.y_pred
+    counts = np.bincount(cell, minlength=size**2).astype(np.float64)
+    tables = (counts + _STEP * np.vstack([np.zeros(size**2), np.eye(size**2)])).reshape(-1, size, size)
+    values = from_tables(tables, present)[key]
+    return np.asarray(np.nan_to_num((values[1:] - values[0]) / _STEP)[cell])
 
 
 def _of_labels(truth: np.ndarray, scores: np.ndarray, clusters: Clusters) -> npt.NDArray[np.float64]:

@@ -112,7 +112,8 @@ class Classification(ClassKind):
         odd = int((table[np.arange(len(table)), answer] < table.max(axis=1) - 1e-9).sum())
         if not odd:
             return []
-        return [f"y_pred is not the most probable class in {odd} of {len(answers)} rows; both are used as given"]
+        rows = f"{odd} of {len(answers)} rows"
+        return [f"y_pred is not the most probable class in {rows}, as after a cut of its own; both are used as given"]
 
     def named(self, answers: np.ndarray, task: Task) -> np.ndarray:
         """Return the names of classes."""

@@ -120,6 +120,14 @@ def test_a_protocol_with_few_validation_patients_answers_for_inner_folds(binary,
     assert not np.array_equal(before.values[~own], after.values[~own])
 
 
+def test_a_fitted_probe_answers_as_the_protocol_does(binary):
+    own = cut_by_validation(binary, LinearProbe().predict(binary, None, ""))
+    fitted = LinearProbe().fit(binary).predict(binary)
+    assert own.cut is not None and np.array_equal(fitted.cut, own.cut) and fitted.details == own.details
+    assert aggregate(binary, fitted).equals(aggregate(binary, own))
+    assert cut_by_validation(binary, fitted).details == own.details, "a cut that was chosen elsewhere keeps its words"
+
+
 def test_each_fold_is_cut_by_its_inner_folds():
     rng = np.random.default_rng(0)
     labels, patients = (rng.random(120) < 0.3).astype(int), np.arange(120)

@@ -2,16 +2,18 @@ import dataclasses
 
 import numpy as np
 import pytest
-from scipy.stats import ttest_rel
+from scipy.stats import ttest_ind, ttest_rel
 
 from cardiobench.core.errors import BadPredictions
 from cardiobench.metrics.load import load_metric
 from cardiobench.metrics.scoring_input import ScoringInput
-from cardiobench.scoring.compare import compare, paired_difference, two_sided
+from cardiobench.scoring.compare import compare, paired_difference
 from cardiobench.scoring.families import Family
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.stats.clusters import Clusters
 from cardiobench.stats.holm import holm
+from cardiobench.stats.influence import row_influence
+from cardiobench.stats.paired import difference_of_classes, two_sided, wider
 
 from .factories import BINARY, VALUE, references, test_rows
 
@@ -83,6 +85,24 @@ def test_two_classifiers_are_compared_in_the_same_smoothed_draws():
         assert found.low < found.high and found.se > 0 and 0 < found.p_value <= 1
         called.append(not found.low <= 0 <= found.high)
     assert np.mean(called) <= 0.08
+
+
+def test_two_balanced_accuracies_are_compared_by_welchs_test_of_what_each_class_gains():
+    truth, rng, metric = np.repeat([0, 1], (30, 7)), np.random.default_rng(3), load_metric("classification_report")
+    samples = [ScoringInput(truth, np.where(rng.random(37) < right, truth, 1 - truth)) for right in (0.8, 0.5)]
+    moved = [row_influence(metric.from_tables, "balanced_accuracy", one, np.array([True, True])) for one in samples]
+    gain = np.subtract(*[(one.y_pred == truth).astype(float) for one in samples])
+    known = ttest_ind(gain[truth == 1], -gain[truth == 0], equal_var=False)
+    difference = gain[truth == 0].mean() / 2 + gain[truth == 1].mean() / 2
+    found = difference_of_classes(difference, moved[0] - moved[1], truth, Clusters.of(np.arange(37)))
+    assert found.p_value == pytest.approx(known.pvalue, rel=1e-4)
+    assert (found.low, found.high) == pytest.approx(np.array(known.confidence_interval(0.95)) / 2, rel=1e-4)
+    assert (found.inner_low, found.inner_high) == pytest.approx(np.array(known.confidence_interval(0.9)) / 2, rel=1e-4)
+    drawn = found._replace(low=found.low - 1, inner_high=found.inner_high + 1, se=0.0, p_value=0.9)
+    both = wider(found, drawn)
+    assert (
+        both == found._replace(low=found.low - 1, inner_high=found.inner_high + 1, p_value=0.9) == wider(drawn, found)
+    )
 
 
 def test_a_difference_that_is_the_same_for_every_patient_is_no_chance():

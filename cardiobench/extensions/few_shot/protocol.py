@@ -22,7 +22,7 @@ from cardiobench.results.score_result import Estimate
 from cardiobench.stats.bootstrap import estimate
 
 COMPONENT = "protocol few_shot"
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,8 @@ class FewShot(AnalysisProtocol):
 
     Patients are drawn from train and validation, several times. So few cannot choose a penalty, so it is the same for
     all: `penalty` per feature, which shrinks alike whatever the length of the embedding. The scale of the
-    features is learned from all recordings of train and validation, without their labels.
+    features is learned from all recordings of train and validation, without their labels. Nor can so few choose a cut: they
+    answer the most probable class. The last point of the curve is protocol `probe` with its cut.
 
     Attributes:
         sizes: Patients per class.
@@ -72,8 +73,8 @@ class FewShot(AnalysisProtocol):
                 ]
                 values[f"{scorer.key} at {size}"] = pooled = pool_draws(scored)
                 curve.append({"patients": size, **interval_columns(pooled)})
-            model, _ = LinearProbe(seed=analysis.seed).fit(data)
-        full = test_scorer.estimate(model.predict(data.features, test))
+            probe = LinearProbe(seed=analysis.seed).fit(data).predict(data)
+        full = test_scorer.estimate(probe.values, probe.cut)
         values[f"{scorer.key} of all"] = full
         curve.append({"patients": len(np.unique(data.patients[pool])), **interval_columns(full)})
         table = pd.DataFrame(curve).assign(

@@ -16,7 +16,6 @@ from cardiobench.extensions.stress import ecg, echo
 from cardiobench.models.base import Encoder
 from cardiobench.protocols.analysis import Analysis, AnalysisOutput, AnalysisProtocol, Perturbation
 from cardiobench.protocols.base import ProtocolOutput, TaskData
-from cardiobench.protocols.linear.model import LinearModel
 from cardiobench.protocols.native import NativePrediction
 from cardiobench.protocols.options import InFile
 from cardiobench.protocols.probe import LinearProbe
@@ -25,7 +24,7 @@ from cardiobench.protocols.zero_shot import ZeroShot
 from cardiobench.results.score_result import Estimate
 
 COMPONENT = "protocol stress"
-VERSION = 1
+VERSION = 2
 
 Predictor = Callable[[TaskData], ProtocolOutput]
 KINDS: dict[str, Mapping[str, tuple[Callable[..., Any], tuple[float, ...]]]] = {"echo": echo.KINDS, "ecg": ecg.KINDS}
@@ -111,7 +110,8 @@ def against(
     ids, clean_ids = (one.rows["id"].to_numpy()[found.indices] for one, found in ((data, output), (clean_data, clean)))
     _, here, there = np.intersect1d(ids, clean_ids, return_indices=True)
     recordings, values = scorer.of(data, output.indices[here]), output.values[here]
-    return recordings.estimate(values), recordings.difference(values, clean.values[there])
+    change = recordings.difference(values, clean.values[there], (output.cut, clean.cut))
+    return recordings.estimate(values, output.cut), change
 
 
 def of_patients(data: TaskData, output: ProtocolOutput, patients: set[str]) -> ProtocolOutput:
@@ -129,8 +129,7 @@ def fit_predictors(data: TaskData, encoder: Encoder, seed: int) -> dict[str, Pre
     predictors: dict[str, Predictor] = {}
     reasons = []
     try:
-        model, _ = LinearProbe(seed=seed).fit(data)
-        predictors["probe"] = partial(_predict_linear, model)
+        predictors["probe"] = LinearProbe(seed=seed).fit(data).predict
     except NotApplicable as error:
         reasons.append(str(error))
     for protocol in (NativePrediction(), ZeroShot()):
@@ -143,11 +142,6 @@ def fit_predictors(data: TaskData, encoder: Encoder, seed: int) -> dict[str, Pre
     if not predictors:
         raise NotApplicable("; ".join(reasons))
     return predictors
-
-
-def _predict_linear(model: LinearModel, data: TaskData) -> ProtocolOutput:
-    test = data.indices("test")
-    return ProtocolOutput(test, model.predict(data.features, test), {})
 
 
 def _row(by: str, change: str, severity: float, score: Estimate, difference: Estimate) -> dict[str, Any]:

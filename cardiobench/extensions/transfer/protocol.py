@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
 import pandas as pd
 from threadpoolctl import threadpool_limits
@@ -11,15 +10,13 @@ from cardiobench.core.errors import NotApplicable
 from cardiobench.data.spec import Task
 from cardiobench.models.base import Encoder
 from cardiobench.protocols.analysis import Analysis, AnalysisOutput, AnalysisProtocol, ScoredPredictions
-from cardiobench.protocols.base import ProtocolOutput
-from cardiobench.protocols.linear.model import LinearModel
-from cardiobench.protocols.probe import LinearProbe
+from cardiobench.protocols.probe import FittedProbe, LinearProbe
 from cardiobench.protocols.subjects import tasks_by_label
 from cardiobench.protocols.task_scorer import TaskScorer
 from cardiobench.results.score_result import Estimate
 
 COMPONENT = "protocol transfer"
-VERSION = 1
+VERSION = 2
 
 COLUMNS = ("train", "test", "score", "low", "high", "change", "change_low", "change_high", "floor", "n_patients")
 
@@ -28,7 +25,7 @@ COLUMNS = ("train", "test", "score", "low", "high", "change", "change_low", "cha
 class Transfer(AnalysisProtocol):
     """External validation: every dataset's probe scored on the test patients of every dataset with the same label and unit.
 
-    The probe is that of protocol `probe`, fitted on train and validation of one dataset alone. Beside each score stands
+    The probe is that of protocol `probe`, fitted and cut on train and validation of one dataset alone. Beside each score stands
     its change from the probe of the test dataset itself, on the same patients, with the interval of the paired difference.
     Every pair of two datasets is also a result of its own, of the test dataset's task; its variant is the dataset that the
     probe learned from.
@@ -59,18 +56,20 @@ class Transfer(AnalysisProtocol):
                 warnings.append(f"{task.name} has no test rows here")
                 continue
             scorer = TaskScorer(task, analysis.references(task), analysis.resamples, analysis.seed)
-            outputs = {
-                name: ProtocolOutput(test, probe.predict(data.features, test), {**details, "train_on": name})
-                for name, (probe, details) in probes.items()
-            }
+            outputs = {name: probe.predict(data) for name, probe in probes.items()}
             recordings, own = scorer.of(data, test), outputs.get(task.dataset)
             for name, output in outputs.items():
-                values[f"{name} -> {task.dataset}: {scorer.key}"] = score = recordings.estimate(output.values)
-                change = recordings.difference(output.values, own.values) if own else None
+                values[f"{name} -> {task.dataset}: {scorer.key}"] = score = recordings.estimate(
+                    output.values, output.cut
+                )
+                change = (
+                    recordings.difference(output.values, own.values, (output.cut, own.cut)) if own is not None else None
+                )
                 if change and name != task.dataset:
                     values[f"{name} -> {task.dataset}: change"] = change
                 if name != task.dataset:
-                    details = {**output.details, "change_from_own_probe": asdict(change) if change else None}
+                    of_own = {"change_from_own_probe": asdict(change) if change else None}
+                    details = {**output.details, "train_on": name, **of_own}
                     predictions.append(ScoredPredictions(task, name, replace(output, details=details)))
                 rows.append(_row(name, task.dataset, score, change, scorer.floor()))
         if not rows:
@@ -82,9 +81,10 @@ class Transfer(AnalysisProtocol):
         )
         return AnalysisOutput(values, {"matrix": table}, {}, tuple(warnings), tuple(predictions))
 
-    def _fit(self, analysis: Analysis) -> tuple[dict[str, tuple[LinearModel, dict[str, Any]]], list[str]]:
-        """Return dataset -> probe with its choices, and the reason why a dataset has none."""
-        probes, warnings = {}, []
+    def _fit(self, analysis: Analysis) -> tuple[dict[str, FittedProbe], list[str]]:
+        """Return dataset -> probe, and the reason why a dataset has none."""
+        probes: dict[str, FittedProbe] = {}
+        warnings: list[str] = []
         for task in analysis.tasks:
             try:
                 with threadpool_limits(1):

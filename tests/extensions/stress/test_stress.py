@@ -15,7 +15,7 @@ from cardiobench.extensions.stress import ecg, echo
 from cardiobench.extensions.stress import figures as figure
 from cardiobench.extensions.stress.protocol import Stress
 from cardiobench.models.load import load_model
-from cardiobench.protocols.base import ProtocolOutput, TaskData, aggregate
+from cardiobench.protocols.base import TaskData, aggregate
 from cardiobench.protocols.probe import LinearProbe
 from cardiobench.results.analysis_result import AnalysisResult
 from cardiobench.results.context import ResultContext
@@ -218,14 +218,11 @@ def test_intervals_are_those_of_the_results_and_of_compare():
     )
     study = study_of(base, lambda change: changed)
     found = Stress(kinds=("gain",)).analyze(study, load_model("cardiobench/constant"))
-    probe, _ = LinearProbe().fit(base)
+    probe = LinearProbe().fit(base)
     references = references_of(base.rows.drop(index=lost), base.task)
     (clean, disturbed) = (
         Predictions.join(references, answers.loc[answers["id"] != base.rows["id"][lost]], base.task, source="")
-        for answers in (
-            aggregate(data, ProtocolOutput(rows, probe.predict(data.features, rows), {}))
-            for data, rows in ((base, base.indices("test")), (changed, np.arange(len(test))))
-        )
+        for answers in (aggregate(data, probe.predict(data)) for data in (base, changed))
     )
     row = found.tables["scores"].iloc[-1]
     known = score(disturbed, references, ResultContext(resamples=100)).score

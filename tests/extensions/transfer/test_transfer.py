@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from cardiobench.core.errors import NotApplicable
@@ -12,6 +11,7 @@ from cardiobench.data.spec import Task
 from cardiobench.extensions.transfer import figures as figure
 from cardiobench.extensions.transfer.protocol import Transfer
 from cardiobench.protocols.analysis import Analysis
+from cardiobench.protocols.base import aggregate
 from cardiobench.protocols.probe import LinearProbe
 from cardiobench.results.analysis_result import AnalysisResult
 from cardiobench.results.context import ResultContext
@@ -50,18 +50,6 @@ def named(name, task=BINARY):
     return replace(task, name=f"{name}/{task.target}")
 
 
-def answers(data, model):
-    """What a file of predictions of the test recordings would hold."""
-    test = data.indices("test")
-    values, ids = model.predict(data.features, test), data.rows["id"].to_numpy()[test]
-    if not data.task.classes:
-        return pd.DataFrame({"id": ids, "y_pred": values})
-    chosen = np.array(data.task.classes)[values.argmax(axis=1)]
-    return pd.DataFrame(
-        {"id": ids, "y_pred": chosen, **{f"p_{name}": values[:, code] for code, name in enumerate(data.task.classes)}}
-    )
-
-
 def matrix(output):
     return output.tables["matrix"].set_index(["train", "test"])
 
@@ -93,7 +81,9 @@ def test_intervals_are_those_of_the_results_and_of_compare(task):
     output = Transfer().analyze(analysis_of(a=one, b=two), None)
     references = references_of(two.rows, two.task)
     joined = {
-        train: Predictions.join(references, answers(two, LinearProbe().fit(data)[0]), two.task, source=train)
+        train: Predictions.join(
+            references, aggregate(two, LinearProbe().fit(data).predict(two)), two.task, source=train
+        )
         for train, data in (("a", one), ("b", two))
     }
     for train, predictions in joined.items():
