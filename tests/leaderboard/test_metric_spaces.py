@@ -8,6 +8,7 @@ import sys
 import time
 import urllib.request
 
+import pandas
 import pytest
 
 from cardiobench.hub import publish_metrics
@@ -44,6 +45,8 @@ def test_every_page_is_built(name, tmp_path):
     page = runpy.run_path(str(write_space(name, tmp_path / "app")))
     assert isinstance(page["page"], gradio.Interface)
     assert set(page["features"]) <= set(CASES[name])
+    rows = pandas.DataFrame(page["rows"], columns=list(page["features"]))
+    assert len(rows) > 0 and page["compute"](rows, page["options"]), "the example on the page is scored"
     assert page["page"].article.lstrip().startswith("# Metric card"), "the card without its settings"
 
 
@@ -65,9 +68,9 @@ def test_a_page_opens_and_scores(tmp_path):
             page.screenshot(path=tmp_path / "space.png")
         client = gradio_client.Client(url, verbose=False)
         rows = {"headers": ["predictions", "references"], "data": [["1", "3.5"], ["2", "2"]]}
-        assert client.predict(rows, api_name="/score") == {"mae": 1.25}
+        assert client.predict(rows, "{}", api_name="/compute") == {"mae": 1.25}
         with pytest.raises(gradio_client.exceptions.AppError, match="empty cell"):
-            client.predict({**rows, "data": [["1", ""]]}, api_name="/score")
+            client.predict({**rows, "data": [["1", ""]]}, "", api_name="/compute")
     finally:
         process.terminate()
         process.wait(30)
