@@ -1,14 +1,14 @@
 """Simulate what the verdicts promise: false alarms, power, coverage, rare failures, gaps, comparisons, rankings, missing answers.
 
 Every rule is run as the package runs it, on answers whose truth is known. Prints Markdown tables; fails where a promise
-is not kept. Two minutes of one core at 300 repetitions:
+is not kept. Four minutes of one core at 300 repetitions:
 
     OMP_NUM_THREADS=1 python -m benchmarks.validity [REPETITIONS]
 """
 
 import sys
 
-from benchmarks.validity.differences import comparisons, gaps, group_differences, label_comparisons
+from benchmarks.validity.differences import comparisons, equal_models, gaps, group_differences, label_comparisons
 from benchmarks.validity.every_metric import every_metric
 from benchmarks.validity.frames import dealt_frames
 from benchmarks.validity.intervals import coverage
@@ -28,6 +28,7 @@ PARTS = (
     gaps,
     group_differences,
     comparisons,
+    equal_models,
     label_comparisons,
     rankings,
     best_of_many,

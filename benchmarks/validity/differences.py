@@ -160,6 +160,65 @@ def comparisons(repetitions: int) -> Iterator[Promise]:
     yield "family", mean[1], 5 + noise(5, repetitions)
 
 
+def _rare(rng: np.random.Generator) -> tuple[ScoringInput, ScoringInput, np.ndarray]:
+    """Answer 12 ill of 400 by two models of sensitivity .6 and specificity .95."""
+    truth = np.repeat([0, 1], (388, 12))
+    first, second = (
+        ScoringInput(truth, np.where(rng.random(400) < np.where(truth == 1, 0.6, 0.95), truth, 1 - truth)) for _ in "ab"
+    )
+    return first, second, np.arange(400)
+
+
+def _five(rng: np.random.Generator) -> tuple[ScoringInput, ScoringInput, np.ndarray]:
+    """Answer five classes, the rarest 4 %, by two models that know 60 % of the answers."""
+    truth = rng.choice(5, 150, p=[0.5, 0.3, 0.12, 0.04, 0.04])
+    first, second = (ScoringInput(truth, np.where(rng.random(150) < 0.6, truth, rng.integers(0, 5, 150))) for _ in "ab")
+    return first, second, np.arange(150)
+
+
+def _clustered(rng: np.random.Generator, sizes: np.ndarray) -> tuple[ScoringInput, ScoringInput, np.ndarray]:
+    """Answer patients of several rows by two models that are right in 75 %, often for a whole patient."""
+    people, who = len(sizes), np.repeat(np.arange(len(sizes)), sizes)
+    truth = (rng.random(people) < 0.4).astype(int)[who]
+
+    def answers() -> ScoringInput:
+        own = (rng.random(people) < 0.75)[who]
+        right = np.where(rng.random(len(who)) < 0.6, own, rng.random(len(who)) < 0.75)
+        return ScoringInput(truth, np.where(right, truth, 1 - truth))
+
+    return answers(), answers(), who
+
+
+def _heavy(rng: np.random.Generator) -> tuple[ScoringInput, ScoringInput, np.ndarray]:
+    """Answer ejection fractions with errors of heavy tails."""
+    truth = rng.normal(55, 10, 30)
+    first, second = (ScoringInput(truth, truth + 4 * rng.standard_t(2.5, 30)) for _ in "ab")
+    return first, second, np.arange(30)
+
+
+EQUAL = {
+    "12 of 400 ill": (_rare, "f1_macro", 2),
+    "5 classes, rarest 4 %, 150": (_five, "f1_macro", 5),
+    "60 patients of 1 to 8 rows": (lambda rng: _clustered(rng, rng.integers(1, 9, 60)), "f1_macro", 2),
+    "12 of 72 patients have 30 rows": (lambda rng: _clustered(rng, np.repeat([30, 1], [12, 60])), "f1_macro", 2),
+    "EF errors of 4 t(2.5), 30": (_heavy, "mae", 0),
+}
+
+
+def equal_models(repetitions: int) -> Iterator[Promise]:
+    """Two equal models on rare classes, unequal patients and heavy tails."""
+    print("\n| two equal models | called different, % |\n|---|---|")
+    for name, (make, key, count) in EQUAL.items():
+        metric, called = load_metric(key), []
+        for seed in range(repetitions):
+            first, second, who = make(np.random.default_rng([78, seed]))
+            found = paired_difference(metric, key, first, second, Clusters.of(who), count, DRAWS, seed)
+            called.append(not found.low <= 0 <= found.high)
+        different = 100 * float(np.mean(called))
+        print(f"| {name} | {different:.1f} |")
+        yield f"different {name}", different, 5 + noise(5, repetitions, 3)
+
+
 def _macro_f1(counts: tuple[int, int], share: float) -> float:
     """Macro F1 of a model with that sensitivity and specificity, at these counts."""
     table = np.array([[counts[0] * share, counts[0] * (1 - share)], [counts[1] * (1 - share), counts[1] * share]])
