@@ -4,7 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from cardiobench.cli.main import main
 from cardiobench.core.config import RunConfig
+from cardiobench.data.twin import write_twin
 from cardiobench.extensions.study.protocol import FLOOR
 from cardiobench.hub.results_dataset import predictions_path
 from cardiobench.leaderboard import verify
@@ -12,7 +14,9 @@ from cardiobench.results.collect import ResultEntry
 from cardiobench.results.record import CHECKSUM, checksum
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner.run import run
+from tests.hub.conftest import client, hub  # noqa: F401
 
+BOARD = "org/cardiobench-results"
 pytestmark = pytest.mark.slow
 
 
@@ -21,7 +25,7 @@ def problems(result, content):
     return verify.check(entry, {predictions_path(result, "bob"): content}).problems
 
 
-def test_the_floor_of_a_submission_is_trained_again_and_a_lower_one_is_refused(tmp_path):
+def test_the_floor_of_a_submission_is_trained_again_and_a_lower_one_is_refused(hub, client, tmp_path, capsys):  # noqa: F811
     config = RunConfig(
         models=("cardiobench/metadata",),
         tasks=("phantom_echo/ef",),
@@ -39,3 +43,32 @@ def test_the_floor_of_a_submission_is_trained_again_and_a_lower_one_is_refused(t
     record = {name: value for name, value in replace(result, floors=floors).to_json().items() if name != CHECKSUM}
     lie = ScoreResult.from_json({**record, CHECKSUM: checksum(record)})
     assert any(FLOOR in one for one in problems(lie, content))
+
+    hub.store.put("dataset", BOARD, {"README.md": b"a card"})
+    pushed = ["push", str(tmp_path / "results"), "--to-dataset", BOARD, "--with-predictions", "--include-rehearsals"]
+    assert main([*pushed, "--yes"]) == 0, capsys.readouterr()
+    (checked,) = verify.verify_submission(BOARD, "main")
+    assert checked.problems == ("generated recordings",) and "study.mean" in checked.name
+
+
+@pytest.mark.parametrize("task", ["camus/ef", "mimic_iv_echo/ef"])
+def test_studies_of_releases_with_several_recordings(task, tmp_path):
+    """Both views of a CAMUS patient, and all recordings of a MIMIC-IV-ECHO study."""
+    name = task.partition("/")[0]
+    write_twin(name, tmp_path / name, patients=24)
+    summary = run(
+        RunConfig(
+            models=("cardiobench/pixel-motion",),
+            tasks=(task,),
+            protocols=("study",),
+            options={"study": {"epochs": 2, "seeds": 1}},
+            data_dir=tmp_path,
+            output_dir=tmp_path / "results",
+            cache_dir=tmp_path / "cache",
+            resamples=20,
+            workers=0,
+        )
+    )
+    assert {one.label for one in summary.results} == {"study.attention", "study.mean", "study.best_view"}
+    for one in summary.results:
+        assert FLOOR in one.floors and one.scored == one.expected and one.options["recordings"][1] > 1
