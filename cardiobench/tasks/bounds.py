@@ -12,7 +12,7 @@ def completed(
     classes: int,
     label_range: tuple[float, float] | None = None,
     *,
-    worst: bool = True,
+    worst: bool,
 ) -> ScoringInput:
     """Answer the missing rows in the worst or in the best way; they come after the answered rows.
 

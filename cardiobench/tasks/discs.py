@@ -87,8 +87,8 @@ def largest_piece(mask: np.ndarray) -> npt.NDArray[np.bool_]:
 def _inside(mask: np.ndarray, spacing: tuple[float, float], points: np.ndarray, reach: np.ndarray) -> np.ndarray:
     """Return how far the mask goes along each ray (n, m, 2): the first of `reach` at which it has ended."""
     rows, columns = (np.rint(points[..., i] / spacing[i]).astype(int) for i in (0, 1))
-    within = (rows >= 0) & (rows < mask.shape[0]) & (columns >= 0) & (columns < mask.shape[1])
-    ended = ~(within & mask[rows.clip(0, mask.shape[0] - 1), columns.clip(0, mask.shape[1] - 1)])
+    # A ray that leaves the picture stays at its border, which no mask touches.
+    ended = ~mask[rows.clip(0, mask.shape[0] - 1), columns.clip(0, mask.shape[1] - 1)]
     return reach[ended.argmax(axis=1)]
 
 

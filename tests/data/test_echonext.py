@@ -7,6 +7,7 @@ import pytest
 from cardiobench.core.errors import BadData, BadMedia, MissingData
 from cardiobench.data import catalog, open_dataset
 from cardiobench.data.audit import audit
+from cardiobench.data.echonext import to_millivolts, to_z_scores
 from cardiobench.data.phantom.ecg import ecg_patients, ecg_signal
 from cardiobench.data.twin import write_twin
 
@@ -189,3 +190,10 @@ def test_findings_with_and_without_what_was_not_measured(raw):
     tasks = [catalog.task(f"echonext/{name}") for name in ("findings", "findings_measured")]
     assert [len(task.classes) for task in tasks] == [11, 11]
     assert [task.partially_labelled for task in tasks] == [False, True]
+
+
+def test_a_z_score_is_a_standard_deviation_of_4_88_microvolts_in_each_lead():
+    whole = (to_millivolts(np.ones(12)) - to_millivolts(np.zeros(12))).sum() / 4.88e-3
+    assert whole == pytest.approx(456.59, abs=1e-3)  # The sum of the twelve published standard deviations.
+    assert to_millivolts(np.zeros(12))[2] == pytest.approx(-0.88 * 4.88e-3)
+    assert to_z_scores(np.zeros(12))[2] == pytest.approx(0.88 / 30.16)

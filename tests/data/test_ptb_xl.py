@@ -13,6 +13,7 @@ from cardiobench.core.errors import BadData, BadMedia, MissingData
 from cardiobench.data import catalog, open_dataset
 from cardiobench.data.ecg_labels import conduction, fibrillation
 from cardiobench.data.media import LEADS
+from cardiobench.data.ptb_xl_labels import REMOVED
 
 SAMPLE = catalog.dataset_folder("ptb_xl_sample")
 
@@ -223,3 +224,7 @@ def test_a_removed_record_is_left_out_and_named(copy):
     source = open_dataset("ptb_xl", copy, allow_missing=True)
     assert "00142" not in set(source.frame["id"]) and len(source.frame) == 113
     assert source.table.excluded == {"records that release 1.0.3 removed: this copy is older": ("00142",)}
+
+
+def test_the_release_lacks_38_records_of_21837():
+    assert len(REMOVED) == 21837 - 21799 and max(REMOVED) <= 21837

@@ -11,7 +11,7 @@ from cardiobench.cli.main import main
 from cardiobench.core.errors import BadConfig, BadData, HubError, MissingData
 from cardiobench.hub.commit import RepoOptions
 from cardiobench.hub.pull_results import pull, save
-from cardiobench.hub.push_results import Rehearsal, find_results, push, select_model, to_bytes
+from cardiobench.hub.push_results import Rehearsal, find_results, push, select_model, to_bytes, worse_than
 from cardiobench.results.analysis_result import AnalysisResult
 from cardiobench.results.record import CHECKSUM, EditedResult
 from tests.hub.conftest import ALICE, BOB
@@ -383,3 +383,9 @@ def test_one_damaged_file_does_not_stop_a_pull(model, content, tmp_path, capsys)
     capsys.readouterr()
     assert main(["pull", MODEL, "--out", str(tmp_path / "out")]) == 0
     assert f"left out: {path}" in capsys.readouterr().out and len(list(tmp_path.glob("out/**/*.json"))) == 3
+
+
+def test_completeness_is_a_share_of_what_was_expected_then():
+    fewer_of_few, more_of_many = ({"scored": scored, "expected": expected} for scored, expected in ((5, 5), (6, 10)))
+    assert worse_than(result(coverage=fewer_of_few), result(coverage=more_of_many)) == ""
+    assert "less complete" in worse_than(result(coverage=more_of_many), result(coverage=fewer_of_few))

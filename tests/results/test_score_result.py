@@ -187,3 +187,9 @@ def test_an_older_schema_does_not_say_whether_it_is_out_of_fold():
         content = {name: value for name, value in result().to_json().items() if name not in ("out_of_fold", CHECKSUM)}
         assert ScoreResult.from_json(seal({**content, "schema": schema})).out_of_fold is None
     assert ScoreResult.from_json(result().to_json()).out_of_fold is False
+
+
+def test_the_commit_is_stamped_where_there_is_one(monkeypatch):
+    for commit, stamped in (("0123abc", {"commit": "0123abc"}), (None, {})):
+        monkeypatch.setattr("cardiobench.results.provenance._commit", lambda: commit)  # noqa: B023
+        assert {name: value for name, value in stamp().items() if name == "commit"} == stamped

@@ -2,11 +2,15 @@
 
 from types import SimpleNamespace
 
+import numpy as np
+import pandas as pd
+
 from cardiobench.core.config import RunConfig
 from cardiobench.data import catalog
 from cardiobench.protocols.subjects import class_tasks_by_label
 from cardiobench.runner.analyze import unmixed_subjects
-from cardiobench.runner.plan import real_or_quick
+from cardiobench.runner.encode import EncodeInput, encode_inputs
+from cardiobench.runner.plan import dataset_rows, real_or_quick
 
 
 def dataset(modality, generated=False, twin=False):
@@ -42,3 +46,21 @@ def test_a_study_across_datasets_holds_real_or_generated_recordings():
     found = unmixed_subjects(across, real, generated)
     assert not any({task in real for task in members} == {True, False} for members in found.values())
     assert any(list(members) == real for members in found.values())
+
+
+def test_what_a_dataset_lacks_is_said_and_nothing_of_a_whole_one():
+    table = SimpleNamespace(twin=False, excluded={})
+    spec, frame = SimpleNamespace(version="1", generated=False), pd.DataFrame({"split": ["test", "train", "test"]})
+    for absent, said in ((0, "complete"), (3, "3 rows of the release absent")):
+        coverage = {"missing_files": 0, "absent_rows": absent}
+        dataset = SimpleNamespace(frame=frame, coverage=lambda: coverage, table=table, spec=spec, raw="/data")  # noqa: B023
+        assert dataset_rows({"toy": dataset}) == [("toy", "1", "1", "0", "2", said, "/data")]
+
+
+def test_what_one_store_has_does_not_keep_another_from_being_filled(monkeypatch):
+    asked = []
+    monkeypatch.setattr("cardiobench.runner.encode.encode_jobs", lambda model, jobs, *_: asked.extend(jobs))
+    full, empty = (EncodeInput(None, None, name, np.arange(count)) for name, count in (("full", 0), ("empty", 2)))
+    alone = SimpleNamespace(accelerator=SimpleNamespace(process_index=0, num_processes=1))
+    encode_inputs([full, empty], "toy", alone)
+    assert [(job.store, job.number) for job in asked] == [("empty", 0), ("empty", 1)]

@@ -1,5 +1,6 @@
 """The six words, and what may never be said."""
 
+from types import SimpleNamespace
 from unittest.mock import Mock
 
 import numpy as np
@@ -170,7 +171,7 @@ def test_the_bounds_hold_whatever_the_missing_answers_were():
 
 
 def test_a_missing_number_may_lie_at_the_far_end_of_its_range():
-    found = completed(ScoringInput(np.array([50.0]), np.array([50.0])), np.array([30.0, 80.0]), 0, (0, 100))
+    found = completed(ScoringInput(np.array([50.0]), np.array([50.0])), np.array([30.0, 80.0]), 0, (0, 100), worst=True)
     assert found.y_pred.tolist() == [50, 100, 0]
 
 
@@ -220,3 +221,12 @@ def test_a_verdict_without_a_sentence_of_its_own_is_explained_by_its_meaning():
     seventh = Mock(meaning="what the seventh means")
     reason = Reason(evidence, Number("score"), "", 0.01, None, False)
     assert reason.sentence(seventh) == "what the seventh means"
+
+
+def test_ten_patients_of_as_many_rows_are_not_called_unequal():
+    information = SimpleNamespace(statistic="AUROC", test="exact test", n_patients=10)
+    for effective, said in ((10.0, "3 patients who are not healthy"), (9.4, "10 patients count as 9.4")):
+        patients = SimpleNamespace(total=10, effective=effective, others=3, frequent="healthy")
+        evidence = SimpleNamespace(patients=patients, information=information, numbers=False)
+        number = SimpleNamespace(value_unit=lambda unit: unit)
+        assert said in Reason(evidence, number, "", 1.0, None, False).sentence(Verdict.FEW)

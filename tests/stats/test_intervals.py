@@ -243,3 +243,10 @@ def test_every_number_of_a_binary_report_lies_in_its_interval():
                 assert np.isnan(found.low) and "fewer than 50 patients have the finding" in found.reason
             else:
                 assert found.low < found.value < found.high and found.method, key
+
+
+def test_students_interval_of_a_correlation_is_symmetric_in_fishers_z():
+    # By the delta method the standard error of z is se / (1 - r^2): z = arctanh(.5) +- 2.2621572 x .06 / .75.
+    found = t_interval(0.5, 0.06, 10, "fisher_z")
+    expected = np.tanh(0.5493061443 + np.array([-1, 1]) * 2.2621571628 * 0.08)
+    assert [found.low, found.high] == pytest.approx(expected, abs=1e-9)

@@ -1,3 +1,5 @@
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,8 +9,11 @@ from cardiobench.metrics.load import load_metric
 from cardiobench.metrics.metric import Metric
 from cardiobench.metrics.number import Number
 from cardiobench.metrics.scoring_input import ScoringInput
+from cardiobench.results.score_result import Floor
 from cardiobench.stats.information import expected_macro_f1
-from cardiobench.tasks.floors import COLLAPSED_SPREAD, best_uninformed, floors, is_collapsed
+from cardiobench.tasks.floors import COLLAPSED_SPREAD, _shares, best_uninformed, floors, is_collapsed
+from cardiobench.tasks.landmarks import Landmarks
+from cardiobench.tasks.tables import ScoredTable
 from tests.scoring.factories import BINARY, VALUE
 
 
@@ -115,3 +120,25 @@ def test_collapsed():
         (1.0, False),
     ):
         assert is_collapsed(VALUE, ScoringInput(values, 55 + factor * (values - 55))) is expected
+
+
+def test_shares_count_the_measured_rows_of_each_class():
+    measured = np.array(
+        [[1, np.nan, 1, np.nan], [np.nan, 0, 1, np.nan], [np.nan, 1, 0, np.nan], [np.nan, 1, 1, np.nan]]
+    )
+    assert _shares(measured).tolist() == [1, 2 / 3, 3 / 4, 0]
+
+
+def test_the_lowest_error_of_given_floors_is_the_hardest_to_beat():
+    for key, hardest in (("mae", 3.0), ("r2", 7.0)):
+        higher = SimpleNamespace(higher_is_better=key == "r2")
+        given = {"site": Floor(3.0), "age": Floor(7.0), "unknown": Floor(np.nan)}
+        scored = SimpleNamespace(metric=SimpleNamespace(numbers={key: higher}), key=key, given_floors=given)
+        assert ScoredTable.hardest(scored, Floor(5.0)).value == hardest
+
+
+def test_points_that_vary_by_less_than_a_hundredth_of_the_labels_are_all_the_same():
+    labels = [np.array([[-10.0, 0.0]]), np.array([[10.0, 0.0]])]  # A standard deviation of 10.
+    for spread, same in ((0.05, True), (0.2, False)):
+        answers = [np.array([[-spread, 4.0]]), np.array([[spread, 4.0]])]
+        assert Landmarks().all_same(labels, answers) is same

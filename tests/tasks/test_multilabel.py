@@ -23,7 +23,7 @@ from cardiobench.scoring.missing_answers import fill_missing
 from cardiobench.scoring.predictions import Predictions, read_predictions
 from cardiobench.scoring.score import score
 from cardiobench.stats.clusters import Clusters
-from cardiobench.stats.estimates import Sampler, estimate_metric
+from cardiobench.stats.estimates import Sampler, estimate_metric, score_classes
 from cardiobench.stats.information import p_of_labels
 from cardiobench.tasks.labels import label_set
 
@@ -344,3 +344,11 @@ def test_intervals_of_decisions_hold_the_truth_with_few_positives(right):
         for key, found in estimate_metric(metric, sampler).items():
             covered[key] += found.low <= truth_of[key] <= found.high
     assert all(count >= 0.9 * 300 for count in covered.values()), covered
+
+
+def test_ten_patients_are_enough_for_the_interval_of_a_class():
+    truth, rng = np.array([[0.0], [1.0]] * 5), np.random.default_rng(0)
+    for count, reason in ((10, False), (9, True)):
+        sample = ScoringInput(truth[:count], truth[:count], rng.random((count, 1)))
+        found = score_classes(Sampler(sample, Clusters.of(np.arange(count)), np.array([True]), 10, 0), ("A",))["A"]
+        assert bool(found.auroc.reason) is reason and bool(np.isnan(found.auroc.low)) is reason

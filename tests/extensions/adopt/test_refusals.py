@@ -14,6 +14,9 @@ from cardiobench.core import plugins
 from cardiobench.core.errors import BadConfig, BadData, MissingData
 from cardiobench.data import catalog
 from cardiobench.data.open import open_dataset
+from cardiobench.extensions.adopt.columns import ColumnProfile
+from cardiobench.extensions.adopt.kinds import CLASSES, NUMBER
+from cardiobench.extensions.adopt.questions import Questions
 from tests.extensions.adopt.folders import ORDER, RATE, UNIT, adopt, bundled, write_labels, write_npy
 
 LABEL = ("--target", "cd", "--positive", "cd=CD")
@@ -135,6 +138,7 @@ def test_what_is_odd_is_said_beside_the_table(hospital, tmp_path, capsys):
         "by patient, stratified by cd, seed 0",
     ):
         assert sentence in said, sentence
+    assert "0 of 24 cells are empty" not in said
 
 
 @pytest.mark.parametrize(
@@ -232,3 +236,23 @@ def test_a_full_disk_leaves_nothing_behind(hospital, tmp_path):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
     assert done.returncode in (1, 2) and "File too large" in done.stderr and "Traceback" not in done.stderr
     assert not list(own.glob("*")) and not list(own.glob(".*"))
+
+
+def test_what_a_column_of_many_numbers_looks_like():
+    for values, numbers, kind in (
+        ([f"{one}.5" for one in range(40)], True, NUMBER),
+        ([str(one) for one in range(40)], True, ""),  # Numbered patients.
+        (["0", "1", "2"], True, CLASSES),
+        (["0.5", "1", "2"], True, "?"),
+    ):
+        assert ColumnProfile("x", len(values), len(values), tuple(values), numbers).kind == kind
+
+
+def test_an_answer_is_asked_for_until_it_is_one():
+    for typed, choices, empty, answer in (
+        (["", "x"], (), False, "x"),
+        (["x", "b"], ("a", "b"), False, "b"),
+        (["x", ""], ("a", "b"), True, None),
+    ):
+        left = iter(typed)
+        assert Questions(read=lambda _: next(left)).ask("Which?", "--which", choices, empty=empty) == answer  # noqa: B023

@@ -237,3 +237,8 @@ def test_a_regression_has_no_operating_point_and_its_worst_group_is_the_largest_
     assert set(strict.excluded) == {"lab/a", "lab/b"}
     loose, _ = choose([tmp_path / "results"], task=task, constraints=Constraints(worst_group=np.inf))
     assert not loose.excluded
+
+
+def test_amounts_have_decimal_prefixes():
+    amounts = {"250": 250.0, "3k": 3e3, "30M": 3e7, "1G": 1e9, "2.5T": 2.5e12}
+    assert {text: command.amount(text) for text in amounts} == amounts

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from cardiobench.extensions.finetune.adapt import adapt, groups_of
+from cardiobench.extensions.finetune.adapt import adapt, factor, groups_of
 from cardiobench.extensions.finetune.network import FinetunedNetwork
 from cardiobench.extensions.finetune.protocol import Finetune
+from cardiobench.extensions.finetune.recipe import FinetuneRecipe
 from cardiobench.models.load import load_model
 from tests.models.checkpoints import CHECKPOINTS, change_card, smaller_networks
 from tests.models.tiny import tiny_open_clip, tiny_siglip, tiny_timm
@@ -61,3 +62,11 @@ def test_lora_trains_adapters_alone_and_the_vectors_follow(loaded):
     assert all(torch.equal(after[key], one) for key, one in before.items())
     assert all(torch.equal(encoder.network.state_dict()[key], one) for key, one in before.items())
     assert not torch.allclose(network.eval().encode(parts), vectors, atol=1e-4)
+
+
+def test_the_later_half_of_the_blocks_learns_ten_times_as_fast():
+    steps = FinetuneRecipe(layer_rates="steps")
+    for blocks, later in ((12, 7), (5, 3)):
+        rates = [factor(depth, blocks, steps) for depth in range(1, blocks + 1)]
+        assert rates == [0.01] * (later - 1) + [0.1] * (blocks - later + 1)
+    assert factor(None, 12, steps) == 1

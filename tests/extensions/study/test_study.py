@@ -254,3 +254,14 @@ def test_the_floor_is_computed_in_double_precision():
     probe, _ = reader.training.train(0)
     assert {value.dtype for value in probe.state_dict().values()} == {torch.float64}
     assert isinstance(data, TaskData)
+
+
+def test_a_time_that_is_not_known_counts_as_that_of_the_first_recording():
+    data = studies(np.array([True]), [(1, 1, 0, 0)])
+    rows = data.rows.assign(acquisition_datetime=["2140-01-01 10:00", None])
+    without = recorded(data.rows, AS).features.shape[1]
+    assert (recorded(rows, AS).features[0, without:] == 0).all()
+
+
+def test_a_run_asks_for_three_read_outs_and_not_for_the_models_own():
+    assert StudyProbe().read_outs == ("attention", "mean", "best_view")
