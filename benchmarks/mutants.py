@@ -1,27 +1,43 @@
 """Mutants of the code against the quick tests: which mistake does no test notice?
 
-    OMP_NUM_THREADS=1 python -m benchmarks.mutants [--count 200] [--first 30] [--seconds 60] [--out mutants.jsonl]
+    OMP_NUM_THREADS=1 python -m benchmarks.mutants [--count 200] [--seconds 60] [--out mutants.json] [tests ...]
 
 Draws mutants by a seed: another comparison, operator, number or truth value, a mean as a median, a value that is not returned.
-Each runs in a copy of the checkout, first against the quick tests that import its module, then against those that import a
-module which imports it, then against the others of its folder. What is done stands in `--out`, and a second call goes on from there. Ends with the survivors.
+All of them are compiled into the code, each behind a switch that also notes when it is passed. One process imports everything
+and collects the tests. One file of tests after the other, nearest to most mutants first, runs in a fork of it, which tells what tests pass
+what switches; each mutant that is passed and alive runs in a fork too, against these tests. What survives runs against the other tests of
+these files, and where it is passed at import, in a process of its own. What is done stands in `--out`, and a second call goes on from there.
 """
 
 import argparse
 import ast
+import builtins
+import copy
+import hashlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
 import json
 import math
+import mmap
+import os
 import random
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
+from types import CodeType
 
-from tests.without_extensions import ROOT, copy_without
+import pytest
+from _pytest.runner import runtestprotocol
 
+ROOT = Path(__file__).parents[1]
 PACKAGES = ("scoring", "protocols", "data", "runner", "hub", "results", "tasks", "stats", "extensions")
 SEED = 0
 OTHER: dict[type, type] = {
@@ -38,13 +54,17 @@ NAMES = {
     "argmax": "argmin",
     "argmin": "argmax",
 }
-STARTING = 5
-"""Seconds that pytest and the imports take."""
+STARTING = 30
+"""Seconds of a processor that a process of its own may take for imports."""
 NO_CODE = ("annotation", "returns", "decorator_list", "type_params")
 """Fields of the syntax tree that compute nothing."""
+SWITCH = "_is_mutant"
+ALIVE = ("no test", "survived")
 
-Mutation = tuple[ast.AST, str, Callable[[], None]]
-"""Place, words, and what changes the tree."""
+Mutation = tuple[ast.AST, str, ast.expr, Callable[[], ast.expr]]
+"""Place, words, the expression, and what makes the other one."""
+Place = tuple[str, int]
+"""File and number of a mutation in it."""
 
 
 def mutations(tree: ast.AST) -> Iterator[Mutation]:
@@ -60,27 +80,41 @@ def mutations(tree: ast.AST) -> Iterator[Mutation]:
 
 def _of_node(node: ast.AST) -> Iterator[Mutation]:
     if isinstance(node, ast.BinOp | ast.BoolOp) and type(node.op) in OTHER:
-        yield _set(node, "op", OTHER[type(node.op)]())
+        yield node, _words(node, "op"), node, lambda: _with(node, op=OTHER[type(node.op)]())
     elif isinstance(node, ast.Compare) and type(node.ops[0]) in OTHER:
-        yield _set(node, "ops", [OTHER[type(node.ops[0])](), *node.ops[1:]])
+        yield node, _words(node, "ops"), node, lambda: _with(node, ops=[OTHER[type(node.ops[0])](), *node.ops[1:]])
     elif isinstance(node, ast.If | ast.IfExp) and not isinstance(node.test, ast.Compare | ast.BoolOp):
-        yield _set(node, "test", ast.UnaryOp(ast.Not(), node.test))
-    elif isinstance(node, ast.Constant) and isinstance(node.value, int | float):
-        yield _set(node, "value", not node.value if isinstance(node.value, bool) else node.value + 1)
+        yield node, _words(node, "test"), node.test, lambda: ast.UnaryOp(ast.Not(), copy.deepcopy(node.test))
+    elif isinstance(node, ast.Constant) and isinstance(value := node.value, int | float):
+        other = not value if isinstance(value, bool) else value + 1
+        yield node, _words(node, "value"), node, lambda: ast.Constant(other)
     elif isinstance(node, ast.Return) and node.value and not isinstance(node.value, ast.Constant):
-        yield _set(node, "value", ast.Constant(None))
+        yield node, _words(node, "value"), node.value, lambda: ast.Constant(None)
     elif isinstance(node, ast.Call):
         field = {ast.Name: "id", ast.Attribute: "attr"}.get(type(node.func), "")
-        if field and getattr(node.func, field) in NAMES:
-            yield _set(node.func, field, NAMES[getattr(node.func, field)])
+        if field and (name := getattr(node.func, field)) in NAMES:
+            yield (
+                node,
+                _words(node.func, field),
+                node,
+                lambda: _with(node, func=_with(node.func, **{field: NAMES[name]})),
+            )
 
 
-def _set(node: ast.AST, field: str, value: object) -> Mutation:
-    return node, f"{type(node).__name__}.{field}", lambda: setattr(node, field, value)
+def _words(node: ast.AST, field: str) -> str:
+    return f"{type(node).__name__}.{field}"
 
 
-def places() -> list[tuple[str, int]]:
-    """Return file and number of every mutation; what states a version is left out."""
+def _with(node: ast.expr, **fields: object) -> ast.expr:
+    """Return a copy of an expression with other fields."""
+    other = copy.deepcopy(node)
+    for name, value in fields.items():
+        setattr(other, name, value)
+    return other
+
+
+def places() -> list[Place]:
+    """Return every mutation; what states a version is left out."""
     found = []
     for path in sorted(path for name in PACKAGES for path in (ROOT / "cardiobench" / name).rglob("*.py")):
         source = path.read_text("utf-8")
@@ -88,6 +122,82 @@ def places() -> list[tuple[str, int]]:
             if not source.splitlines()[node.lineno - 1].startswith(("VERSION", "SCHEMA", "RULES")):  # type: ignore[attr-defined]
                 found.append((path.relative_to(ROOT).as_posix(), number))
     return found
+
+
+def described(place: Place) -> dict[str, object]:
+    """Return the line and the words of a mutation."""
+    source = (ROOT / place[0]).read_text("utf-8")
+    node, words, *_ = list(mutations(ast.parse(source)))[place[1]]
+    line: int = node.lineno  # type: ignore[attr-defined]
+    return {
+        "outcome": "no test",
+        "by": "",
+        "seconds": 0.0,
+        "survived": [],
+        "file": place[0],
+        "number": place[1],
+        "line": line,
+        "what": words,
+        "code": source.splitlines()[line - 1].strip(),
+    }
+
+
+class Switches(importlib.abc.MetaPathFinder):
+    """The drawn mutants in the code that is imported, of which at most one is switched on."""
+
+    def __init__(self, drawn: list[Place]) -> None:
+        """Compile all of them into what is imported from now on."""
+        self.drawn, self.on = drawn, -1
+        self.passed = mmap.mmap(-1, len(drawn))  # Processes that tests fork write here too.
+        setattr(builtins, SWITCH, self.switch)
+        sys.meta_path.insert(0, self)
+
+    def switch(self, index: int) -> bool:
+        """Note that a mutant's place is passed, and tell whether the mutant is on."""
+        self.passed[index] = 1
+        return index == self.on
+
+    def take(self) -> set[int]:
+        """Return the mutants whose places were passed since the last call."""
+        found = {index for index, byte in enumerate(self.passed[:]) if byte}
+        self.passed[:] = bytes(len(self.drawn))
+        return found
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> importlib.machinery.ModuleSpec | None:
+        """Return a module of the package with its switches."""
+        base = ROOT / name.replace(".", "/")
+        file = base / "__init__.py" if base.is_dir() else base.with_suffix(".py")
+        here = {number: i for i, (drawn, number) in enumerate(self.drawn) if ROOT / drawn == file}
+        if not here:
+            return None
+        loader = _Loader(name, str(file), here)
+        inside = [str(base)] if base.is_dir() else None
+        return importlib.util.spec_from_file_location(name, file, loader=loader, submodule_search_locations=inside)
+
+
+class _Loader(importlib.machinery.SourceFileLoader):
+    def __init__(self, name: str, path: str, here: dict[int, int]) -> None:
+        super().__init__(name, path)
+        self.here = here
+
+    def get_code(self, fullname: str) -> CodeType:
+        tree = ast.parse(Path(self.path).read_text("utf-8"))
+        found = enumerate(list(mutations(tree)))
+        others = {id(old): (self.here[i], old, other()) for i, (*_, old, other) in found if i in self.here}
+        return compile(ast.fix_missing_locations(_Switched(others).visit(tree)), self.path, "exec")
+
+
+class _Switched(ast.NodeTransformer):
+    def __init__(self, others: dict[int, tuple[int, ast.expr, ast.expr]]) -> None:
+        self.others = others
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        visited = super().generic_visit(node)
+        if id(node) not in self.others:
+            return visited
+        index, old, other = self.others[id(node)]
+        test = ast.Call(ast.Name(SWITCH, ast.Load()), [ast.Constant(index)], [])
+        return ast.copy_location(ast.IfExp(test, other, old), old)
 
 
 def imports(path: Path) -> set[str]:
@@ -101,130 +211,233 @@ def imports(path: Path) -> set[str]:
     return names
 
 
-def test_files(file: str) -> list[list[str]]:
-    """Return the tests that import a module, those that import a module which imports it, and the others of its own folder."""
+@cache
+def _imports_of(folder: str) -> dict[str, set[str]]:
+    return {path.relative_to(ROOT).as_posix(): imports(path) for path in sorted((ROOT / folder).rglob("*.py"))}
+
+
+def distance(test: str, file: str) -> int:
+    """Return 0 where a file of tests imports a module, 1 where it imports one that imports it or has its folder, else 2."""
     module = file.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
-    code = {path: imports(path) for path in sorted((ROOT / "cardiobench").rglob("*.py"))}
+    names = _imports_of("tests").get(test, set())
+    if module in names:
+        return 0
     users = {
-        path.relative_to(ROOT).as_posix().removesuffix(".py").replace("/", ".")
-        for path, names in code.items()
-        if module in names
+        path.removesuffix(".py").replace("/", ".")
+        for path, used in _imports_of("cardiobench").items()
+        if module in used
     }
-    tests = {path.relative_to(ROOT).as_posix(): imports(path) for path in sorted((ROOT / "tests").rglob("test_*.py"))}
-    ordered = sorted(tests, key=lambda path: (Path(path).parent.name not in file, len(tests[path])))
-    direct = [path for path in ordered if module in tests[path]]
-    folder = Path(file.replace("cardiobench/", "tests/", 1)).parent.as_posix()
-    second = [path for path in ordered if tests[path] & users and path not in direct]
-    return [direct, second, [path for path in ordered if path.startswith(f"{folder}/") and path not in direct + second]]
+    return (
+        1 if names & users or test.startswith(Path(file.replace("cardiobench/", "tests/", 1)).parent.as_posix()) else 2
+    )
+
+
+def _file(test: str) -> str:
+    return test.partition("::")[0]
+
+
+@cache
+def _digest(file: str) -> str:
+    return hashlib.sha256((ROOT / file).read_bytes()).hexdigest()[:8]
+
+
+class Run:
+    """Plug-in of pytest that judges mutants by the tests in place of running the tests themselves."""
+
+    def __init__(self, switches: Switches, out: Path, seconds: float, whole: bool) -> None:
+        """Judge the mutants of some switches by all tests or some; `seconds` of a processor are for one of them."""
+        self.switches, self.out, self.seconds, self.whole = switches, out, seconds, whole
+        self.known = json.loads(out.read_text("utf-8")) if out.is_file() else {"passed": {}, "mutants": {}}
+        self.sound: dict[str, bool] = {}
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        """Take one file of tests after the other, and judge the mutants whose places it passes."""
+        at_import = self.switches.take()
+        self.items = {item.nodeid: item for item in session.items}
+        self.home = Path(os.environ["HF_HOME"])
+        rows = [
+            self.known["mutants"].setdefault(":".join(map(str, place)), described(place))
+            for place in self.switches.drawn
+        ]
+        for reach in (1, 2):  # Tests that have to do with a mutant's module first.
+            left = list(dict.fromkeys(map(_file, self.items)))
+            while left:
+                alive = [(index, row) for index, row in enumerate(rows) if row["outcome"] in ALIVE]
+                near = {test: [pair for pair in alive if distance(test, pair[1]["file"]) <= reach] for test in left}
+                left.remove(file := max(left, key=lambda test: len(near[test])))
+                passing = self._passing(file) if near[file] else {}
+                for index, row in near[file]:
+                    self._judge(index, row, [name for name in passing if index in passing[name]])
+                self._save()
+        for index, row in enumerate(rows):
+            if row["outcome"] in ALIVE and self.whole:
+                self._judge_again(index, row, index in at_import)
+                self._save()
+        return True
+
+    def _save(self) -> None:
+        self.out.write_text(json.dumps(self.known), "utf-8")
+
+    def _passing(self, file: str) -> dict[str, list[int]]:
+        """Return the places that each test of a file passes; tests that fail are left out."""
+        known = self.known["passed"].get(file, {})
+        if known.get("digest") != _digest(file):
+            started = _spent()
+            said, late = self._fork(
+                [item for name, item in self.items.items() if _file(name) == file], -1, 4 * self.seconds
+            )
+            tests = {name: places for name, passed, places in said if passed}
+            spent = round(_spent() - started, 1)
+            known = {
+                "digest": _digest(file),
+                "seconds": spent,
+                "late": late,
+                "failed": len(said) - len(tests),
+                "tests": tests,
+            }
+            self.known["passed"][file] = known
+        return {name: places for name, places in known["tests"].items() if name in self.items}
+
+    def _judge(self, index: int, row: dict, names: list[str]) -> None:
+        """Run tests that a mutant has not survived yet, and note what became of it."""
+        tried, started = set(row["survived"]), _spent()
+        names = [name for name in names if _key(name) not in tried]
+        while names:
+            said, late = self._fork([self.items[name] for name in names], index, max(1, self.seconds - row["seconds"]))
+            failed = said[-1][0] if said and not said[-1][1] else ""
+            if not failed or self._is_sound(failed):
+                outcome = "killed" if failed else "late" if late else "survived"
+                survived = [] if failed or late else [*row["survived"], *map(_key, names)]
+                row |= {"outcome": outcome, "by": failed, "survived": survived}
+                break
+            names.remove(failed)
+        row["seconds"] = round(row["seconds"] + _spent() - started, 1)
+
+    def _judge_again(self, index: int, row: dict, at_import: bool) -> None:
+        """Run all tests of the near files that pass a place: caches and fixtures hide which of them depend on it."""
+        before = row["seconds"], row["outcome"]
+        near = [file for file in self.known["passed"] if distance(file, row["file"]) < 2]
+        if at_import:
+            started = _spent()
+            if near and (failed := self._in_process(near, index)):
+                row |= {"outcome": "killed", "by": failed}
+            row["seconds"] = round(row["seconds"] + _spent() - started, 1)
+            return
+        passing = {file: self.known["passed"][file]["tests"] for file in near}
+        row["seconds"] = 0.0
+        self._judge(
+            index,
+            row,
+            [
+                name
+                for tests in passing.values()
+                if any(index in places for places in tests.values())
+                for name in tests
+                if name in self.items
+            ],
+        )
+        row["seconds"] = round(row["seconds"] + before[0], 1)
+        if row["outcome"] == "late":
+            row["outcome"] = before[1]
+
+    def _is_sound(self, name: str) -> bool:
+        """Tell whether a test passes alone and without a mutant."""
+        if name not in self.sound:
+            said, _ = self._fork([self.items[name]], -1, 600)
+            self.sound[name] = bool(said) and said[0][1]
+        return self.sound[name]
+
+    def _fork(self, items: list[pytest.Item], index: int, seconds: float) -> tuple[list[list], bool]:
+        """Run tests in a fork; return name, success and places of each (of a mutant: of the failure), and whether time was up."""
+        reader, writer = os.pipe()
+        before = set(self.home.rglob("*"))
+        if not (child := os.fork()):
+            try:
+                os.setsid()
+                self._limit(seconds)
+                self.switches.on = index
+                self._run(items, writer, index >= 0)
+            finally:
+                os._exit(0)
+        os.close(writer)
+        with os.fdopen(reader) as file:
+            said = [json.loads(line) for line in file if line.endswith("\n")]
+        _, status = os.waitpid(child, 0)
+        with suppress(ProcessLookupError):  # Processes that a test started and left behind.
+            os.killpg(child, signal.SIGKILL)
+        for path in set(self.home.rglob("*")) - before:  # No mutant leaves its files to the next one.
+            shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
+        return said, os.WIFSIGNALED(status)
+
+    @staticmethod
+    def _limit(seconds: float) -> None:
+        resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(seconds), math.ceil(seconds) + 5))
+        signal.alarm(math.ceil(30 * seconds))  # A shared machine makes tests wait, which is not their time.
+
+    def _run(self, items: list[pytest.Item], writer: int, first: bool) -> None:
+        """Run tests in this process, to the first failure or all; write a line for each."""
+        for item, following in zip(items, [*items[1:], None], strict=True):
+            self.switches.take()
+            failed = any([report.failed for report in runtestprotocol(item, log=False, nextitem=following)])
+            said = [item.nodeid, not failed, sorted(self.switches.take())]
+            if not first or failed:
+                os.write(writer, f"{json.dumps(said)}\n".encode())
+            if first and failed:
+                return
+
+    def _in_process(self, files: list[str], index: int) -> str:
+        """Return the test that kills a mutant of what runs at import, in a process of its own."""
+        failed = self._process(files, index)
+        return failed if failed and not self._process([failed], -1) else ""
+
+    def _process(self, tests: list[str], index: int) -> str:
+        mine = [
+            sys.executable,
+            "-m",
+            "benchmarks.mutants",
+            "--count",
+            str(len(self.switches.drawn)),
+            "--only",
+            str(index),
+        ]
+        limit = self.seconds + STARTING
+        done = subprocess.run(
+            [*mine, *tests], cwd=ROOT, capture_output=True, text=True, preexec_fn=lambda: self._limit(limit)
+        )
+        named = [row.split()[1] for row in done.stdout.splitlines() if row.startswith(("FAILED", "ERROR"))]
+        return (named or tests)[0] if done.returncode in (1, 2, 3, 4) else ""
+
+
+def _key(name: str) -> str:
+    return f"{_digest(_file(name))} {name}"
 
 
 def _spent() -> float:
-    """Return the seconds of a processor that tests have taken so far."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
-class Run:
-    """Quick tests in a copy of the checkout."""
-
-    def __init__(self, folder: Path, seconds: float) -> None:
-        """Copy the checkout into a folder; `seconds` of a processor are for one mutant."""
-        self.copy, self.seconds = copy_without((), folder / "copy"), seconds
-        if (beside := ROOT.parent / "shared").is_dir():
-            (folder / "shared").symlink_to(beside)
-        self.sound: set[str] = set()
-        self.broken: set[str] = set()
-
-    def judge(self, file: str, number: int) -> dict[str, object]:
-        """Return what became of one mutant."""
-        tree = ast.parse(source := (ROOT / file).read_text("utf-8"))
-        node, words, change = list(mutations(tree))[number]
-        line = source.splitlines()[node.lineno - 1].strip()  # type: ignore[attr-defined]
-        facts = {"file": file, "number": number, "line": node.lineno, "what": words, "code": line}  # type: ignore[attr-defined]
-        change()
-        try:
-            (self.copy / file).write_text(ast.unparse(ast.fix_missing_locations(tree)), "utf-8")
-            return facts | self._outcome(file)
-        finally:
-            shutil.copy(ROOT / file, self.copy / file)
-
-    def _outcome(self, file: str) -> dict[str, object]:
-        end, ran = _spent() + self.seconds, False
-        for tests in filter(None, test_files(file)):
-            while True:
-                left = end - _spent()
-                failed = self._first_failure(tests, left) if left > 0 else "late"
-                ran = True
-                if failed == "late":
-                    return {"outcome": "late"}
-                if not failed:
-                    break
-                if self._is_sound(failed, file):
-                    return {"outcome": "killed", "by": failed}
-        return {"outcome": "survived" if ran else "no test"}
-
-    def _first_failure(self, tests: list[str], seconds: float) -> str:
-        """Return the first test that fails; "late" where time is up, empty where all pass."""
-        skipped = [option for test in sorted(self.broken) for option in ("--deselect", test)]
-        line = [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-q",
-            "-x",
-            "-m",
-            "not slow",
-            "-p",
-            "no:cacheprovider",
-            *skipped,
-            *tests,
-        ]
-        limit = math.ceil(seconds) + STARTING
-        try:  # A shared machine makes tests wait, which is not their time.
-            done = subprocess.run(
-                line,
-                cwd=self.copy,
-                capture_output=True,
-                text=True,
-                timeout=20 * limit,
-                preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (limit, limit)),
-            )
-        except subprocess.TimeoutExpired:
-            return "late"
-        if done.returncode < 0:
-            return "late"
-        if done.returncode in (0, 5):
-            return ""
-        named = [row.split()[1] for row in done.stdout.splitlines() if row.startswith(("FAILED", "ERROR"))]
-        return named[0] if named else tests[0]
-
-    def _is_sound(self, test: str, file: str) -> bool:
-        """Tell whether a test passes without the mutant; one that does not is left out from then on."""
-        if test not in self.sound | self.broken:
-            mutant = (self.copy / file).read_text("utf-8")
-            shutil.copy(ROOT / file, self.copy / file)
-            (self.broken if self._first_failure([test], 600) else self.sound).add(test)
-            (self.copy / file).write_text(mutant, "utf-8")
-        return test in self.sound
+def _pytest(tests: Iterable[str], folder: str, plugin: list[object]) -> int:
+    options = ["-q", "-x", "-m", "not slow", "-p", "no:cacheprovider", f"--basetemp={folder}/tests"]
+    return int(pytest.main([*options, *tests], plugins=plugin))
 
 
 def main() -> None:
     """Judge the mutants that no earlier call has judged, and print the count of each outcome and the survivors."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("tests", nargs="*", default=["tests"], help="files and folders of tests")
     parser.add_argument("--count", type=int, default=200, help="mutants drawn")
-    parser.add_argument("--first", type=int, help="judge only so many of them")
     parser.add_argument("--seconds", type=float, default=60, help="of a processor, for one mutant")
-    parser.add_argument("--out", type=Path, default=Path("mutants.jsonl"))
+    parser.add_argument("--out", type=Path, default=Path("mutants.json"))
+    parser.add_argument("--only", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    drawn = random.Random(SEED).sample(places(), options.count)[: options.first]
-    rows = [json.loads(line) for line in options.out.read_text().splitlines()] if options.out.is_file() else []
-    done = {(row["file"], row["number"]) for row in rows}
-    with tempfile.TemporaryDirectory() as folder, options.out.open("a") as file:
-        run = Run(Path(folder), options.seconds)
-        for place in drawn:
-            if place not in done:
-                rows.append(row := run.judge(*place))
-                print(json.dumps(row), file=file, flush=True)
+    switches = Switches(random.Random(SEED).sample(places(), options.count))
+    with tempfile.TemporaryDirectory() as folder:
+        if options.only is not None:
+            switches.on = options.only
+            sys.exit(_pytest(options.tests, folder, []))
+        _pytest(options.tests, folder, [Run(switches, options.out, options.seconds, options.tests == ["tests"])])
+    rows = list(json.loads(options.out.read_text("utf-8"))["mutants"].values())
     for outcome in ("killed", "survived", "late", "no test"):
         print(f"{outcome}: {sum(row['outcome'] == outcome for row in rows)} of {len(rows)}")
     for row in rows:
