@@ -163,3 +163,8 @@ def test_the_command(tmp_path, capsys):
     assert "byte for byte" not in capsys.readouterr().out
     assert main(["audit", "echonet_dynamick", "--data-dir", str(tmp_path)]) == 2
     assert "Did you mean 'echonet_dynamic'" in capsys.readouterr().err
+
+
+def test_ids_without_a_loose_reading_are_no_finding():
+    rows = pd.DataFrame({"split": ["train", "test"]})
+    assert loose_groups(rows, pd.Series([None, None])).count == 0

@@ -154,3 +154,15 @@ def test_the_alignment_metric_deals_patients_too():
         for patients, found in ((who, by_patient), (None, by_row)):
             found.append(formula.compute(**given, permutations=99, seed=seed, patients=patients)["p_value"] <= 0.05)
     assert np.mean(by_patient) <= 0.15 < np.mean(by_row)
+
+
+def test_the_p_of_a_correlation_among_unequal_patients_is_that_of_numpys_correlation():
+    rng = np.random.default_rng(3)
+    patients = np.repeat(np.arange(12), [1, 1, 1, 2, 2, 3, 3, 4, 5, 6, 8, 12])
+    x = rng.exponential(size=len(patients)) ** 2
+    y, clusters = rng.normal(size=len(x)), Clusters.of(patients)
+    dealer = Dealer(clusters, np.random.default_rng(0))
+    first, second = x[dealer.rows], y[dealer.rows]
+    dealt = [abs(np.corrcoef(first[one], second)[0, 1]) for source in dealer.deal(300) for one in source]
+    reached = sum(np.array(dealt) >= abs(np.corrcoef(x, y)[0, 1]) - 1e-9)
+    assert p_of_correlation(x, y, clusters, 300) == pytest.approx((1 + reached) / (1 + len(dealt)))

@@ -6,6 +6,7 @@ import pytest
 
 from cardiobench.core.errors import BadMedia
 from cardiobench.data.media import LEADS, read_ecg
+from cardiobench.data.media.ecg_hdf5 import open_tracings
 
 
 @pytest.fixture
@@ -143,3 +144,10 @@ def test_names_that_are_no_text(tmp_path):
         file.create_group(b"tracin\xe7s")
     with pytest.raises(BadMedia, match="no `tracings`"):
         read_ecg(path, 0)
+
+
+def test_a_block_of_the_user_before_the_file_moves_no_record(tmp_path):
+    whole = np.random.default_rng(0).normal(size=(2, 4096, 12)).astype(np.float32)
+    with h5py.File(tmp_path / "exams.hdf5", "w", userblock_size=512) as file:
+        file["tracings"], file["exam_id"] = whole, np.array([5, 6])
+    assert np.array_equal(open_tracings(tmp_path / "exams.hdf5").signal(1), whole[1])

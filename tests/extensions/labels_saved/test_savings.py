@@ -1,10 +1,14 @@
 """Patients needed for the same score: by hand, against scikit-learn, and against planted factors."""
 
+from types import SimpleNamespace
+
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.isotonic import IsotonicRegression
 
 from benchmarks.validity.labels_saved import Phantom
+from cardiobench.extensions.labels_saved.curves import CurveSet, curves_of
 from cardiobench.extensions.labels_saved.savings import (
     Curve,
     factors,
@@ -79,3 +83,21 @@ def test_the_interval_covers_a_planted_factor(factor):
     covered = sum(one.low <= factor <= one.high for one in found)
     assert covered >= 34
     assert np.median([one.low for one in found]) > factor / 10 and np.median([one.high for one in found]) < factor * 6
+
+
+def test_the_reference_is_the_curve_that_ends_worst():
+    crossing = curve([0.4, 0.7, 0.6]), curve([0.3, 0.5, 0.65], name="b")
+    assert CurveSet("x", {}, crossing, ()).reference.name == "a"
+    errors = curve([9, 5, 3], higher=False), curve([9, 4, 3.5], name="b", higher=False)
+    assert CurveSet("x", {}, errors, ()).reference.name == "b"
+
+
+def test_a_curve_needs_two_points():
+    facts = {"score": 0.5, "better": "higher", "test_patients": 9, "reference": None}
+    points = pd.DataFrame(
+        [{"learner": name, "patients": n, **facts} for name, n in (("two", 8), ("two", 9), ("one", 9))]
+    )
+    drawn = pd.DataFrame({"two at 8": [0.5], "two at 9": [0.5], "one at 9": [0.5]})
+    tables = {"curve": points, "resamples": drawn}
+    found = curves_of([SimpleNamespace(models=[{"name": "m"}], subject="x", options={}, tables=tables)])
+    assert [one.name for one in found.curves] == ["m, two"] and found.unpaired == ("m, one",)

@@ -1,6 +1,7 @@
 """Fewer leads of ECGs: what is refused, what models get, and which results stand beside each other."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -25,6 +26,7 @@ from cardiobench.leaderboard.rebuild import _has_variant
 from cardiobench.leaderboard.table import scores
 from cardiobench.models.custom import BaseEncoder, loaded
 from cardiobench.protocols import protocol
+from cardiobench.protocols.base import ProtocolOutput
 from cardiobench.report.markdown import write_markdown
 from cardiobench.results.analysis_result import AnalysisResult
 from cardiobench.results.collect import collect
@@ -357,3 +359,12 @@ def test_twelve_two_and_one_lead_of_real_ecgs(tmp_path, request, tasks):
         )
     assert len(summary.analyses) == 2
     assert all(isinstance(one, ScoreResult) for one in summary.results)
+
+
+def test_an_answer_states_the_leads_beside_the_options_of_its_protocol():
+    asked = parse_leads("I,II")
+    stated = {**condition.facts(asked, native=True), "fs": 500}
+    output = ProtocolOutput(np.arange(1), np.zeros(1), {"penalty": 1.0})
+    cell = SimpleNamespace(model=SimpleNamespace(preprocessing=stated))
+    found = condition.apply(cell, None, output, "I,II").details
+    assert found["penalty"] == 1.0 and found["leads"] == "I II" and "fs" not in found

@@ -13,6 +13,7 @@ from cardiobench.embeddings.cost import count_work
 from cardiobench.extensions.scratch.encoder import FrameInputs, SignalInputs
 from cardiobench.extensions.scratch.protocol import Scratch
 from cardiobench.extensions.scratch.recipes import RECIPES, Recipe, card_of
+from cardiobench.extensions.scratch.training import ScratchTraining
 from cardiobench.models.cards import card
 from cardiobench.models.load import load_model
 from cardiobench.protocols.base import TaskData
@@ -233,3 +234,9 @@ def test_clips_and_stills_are_learned(count):
     windows = prepared._windows(prepared._recording(0))
     assert windows.shape == (1, min(count, 1) if count == 1 else 16, 112 * 112)
     assert prepared.time == (count > 1)
+
+
+def test_grey_values_reach_the_network_between_minus_one_and_one():
+    training = SimpleNamespace(device="cpu", recipe=SimpleNamespace(modality="echo"))
+    cut = np.stack([np.full((1, 2, 112, 112), grey) for grey in (0, 255)])
+    assert [one.unique().tolist() for one in ScratchTraining._tensor(training, cut)] == [[-1.0], [1.0]]

@@ -1,0 +1,112 @@
+"""Mutations of the code, and how they are drawn: places in its syntax trees, each with another expression."""
+
+import ast
+import copy
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("scoring", "protocols", "data", "runner", "hub", "results", "tasks", "stats", "extensions")
+SEED = 0
+OTHER: dict[type, type] = {
+    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
+    ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.Add: ast.Sub, ast.Sub: ast.Add,
+    ast.Mult: ast.Div, ast.Div: ast.Mult, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd, ast.And: ast.Or, ast.Or: ast.And,
+}  # fmt: skip
+NAMES = {
+    "min": "max",
+    "max": "min",
+    "any": "all",
+    "all": "any",
+    "mean": "median",
+    "argmax": "argmin",
+    "argmin": "argmax",
+}
+NO_CODE = ("annotation", "returns", "decorator_list", "type_params")
+"""Fields of the syntax tree that compute nothing."""
+
+Mutation = tuple[ast.AST, str, ast.expr, Callable[[], ast.expr]]
+"""Place, words, the expression, and what makes the other one."""
+Place = tuple[str, int]
+"""File and number of a mutation in it."""
+
+
+def mutations(tree: ast.AST) -> Iterator[Mutation]:
+    """Yield every mutation of a tree, always in the same order."""
+    for name, child in ast.iter_fields(tree):
+        if name in NO_CODE:
+            continue
+        for node in child if isinstance(child, list) else [child]:
+            if isinstance(node, ast.AST):
+                yield from _of_node(node)
+                yield from mutations(node)
+
+
+def _of_node(node: ast.AST) -> Iterator[Mutation]:
+    if isinstance(node, ast.BinOp | ast.BoolOp) and type(node.op) in OTHER:
+        yield node, _words(node, "op"), node, lambda: _with(node, op=OTHER[type(node.op)]())
+    elif isinstance(node, ast.Compare) and type(node.ops[0]) in OTHER:
+        yield node, _words(node, "ops"), node, lambda: _with(node, ops=[OTHER[type(node.ops[0])](), *node.ops[1:]])
+    elif isinstance(node, ast.If | ast.IfExp) and not isinstance(node.test, ast.Compare | ast.BoolOp):
+        yield node, _words(node, "test"), node.test, lambda: ast.UnaryOp(ast.Not(), copy.deepcopy(node.test))
+    elif isinstance(node, ast.Constant) and isinstance(value := node.value, int | float):
+        other = not value if isinstance(value, bool) else value + 1
+        yield node, _words(node, "value"), node, lambda: ast.Constant(other)
+    elif isinstance(node, ast.Return) and node.value and not isinstance(node.value, ast.Constant):
+        yield node, _words(node, "value"), node.value, lambda: ast.Constant(None)
+    elif isinstance(node, ast.Call):
+        field = {ast.Name: "id", ast.Attribute: "attr"}.get(type(node.func), "")
+        if field and (name := getattr(node.func, field)) in NAMES:
+            yield (
+                node,
+                _words(node.func, field),
+                node,
+                lambda: _with(node, func=_with(node.func, **{field: NAMES[name]})),
+            )
+
+
+def _words(node: ast.AST, field: str) -> str:
+    return f"{type(node).__name__}.{field}"
+
+
+def _with(node: ast.expr, **fields: object) -> ast.expr:
+    """Return a copy of an expression with other fields."""
+    other = copy.deepcopy(node)
+    for name, value in fields.items():
+        setattr(other, name, value)
+    return other
+
+
+def places() -> list[Place]:
+    """Return every mutation; what states a version is left out."""
+    found = []
+    for path in sorted(path for name in PACKAGES for path in (ROOT / "cardiobench" / name).rglob("*.py")):
+        source = path.read_text("utf-8")
+        for number, (node, *_) in enumerate(mutations(ast.parse(source))):
+            if not source.splitlines()[node.lineno - 1].startswith(("VERSION", "SCHEMA", "RULES")):  # type: ignore[attr-defined]
+                found.append((path.relative_to(ROOT).as_posix(), number))
+    return found
+
+
+def described(place: Place) -> dict[str, object]:
+    """Return the line and the words of a mutation."""
+    source = (ROOT / place[0]).read_text("utf-8")
+    node, words, *_ = list(mutations(ast.parse(source)))[place[1]]
+    line: int = node.lineno  # type: ignore[attr-defined]
+    return {
+        "outcome": "no test",
+        "by": "",
+        "seconds": 0.0,
+        "survived": [],
+        "file": place[0],
+        "number": place[1],
+        "line": line,
+        "what": words,
+        "code": source.splitlines()[line - 1].strip(),
+    }
+
+
+def draw(count: int) -> list[Place]:
+    """Return so many mutations, always the same of the same code."""
+    return random.Random(SEED).sample(places(), count)
