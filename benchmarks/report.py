@@ -19,6 +19,7 @@ import pandas as pd
 from joblib.externals.loky import get_reusable_executor
 
 from cardiobench.data import catalog
+from cardiobench.data.spec import Task
 from cardiobench.report.page.write import write_report
 from cardiobench.results.context import ResultContext
 from cardiobench.results.predictions_file import save_scored
@@ -26,24 +27,26 @@ from cardiobench.results.score_result import ScoreResult
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score
 
-KINDS = {"regression": "phantom_echo/ef", "binary": "phantom_ecg/cd", "multiclass": "phantom_echo/view"}
+KINDS = ("regression", "binary", "multiclass")
 
 
-def names(count: int) -> list[tuple[str, str]]:
-    """(task, kind): those of the catalogue of these kinds, then made-up ones."""
-    known = [(name, kind) for name in catalog.list_tasks() if (kind := catalog.task(name).kind) in KINDS]
-    more = [(f"made_up_{number}/ef", "regression") for number in range(max(0, count - len(known)))]
+def tasks_of(count: int) -> list[tuple[str, Task]]:
+    """Return (name, task whose answers it gets): those of the catalogue of these kinds, then made-up ones."""
+    known = [(name, task) for name in catalog.list_tasks() if (task := catalog.task(name)).kind in KINDS]
+    more = [(f"made_up_{number}/ef", catalog.task("phantom_echo/ef")) for number in range(count - len(known))]
     return [*known, *more][:count]
 
 
-def scored(kind: str, seed: int, units: int) -> tuple[Predictions, ScoreResult]:
-    """Made-up answers to a task of that kind, scored."""
+def scored(task: Task, seed: int, units: int) -> tuple[Predictions, ScoreResult]:
+    """Made-up answers to a task, scored."""
     rng = np.random.default_rng(seed)
-    task = catalog.task(KINDS[kind])
     ids = [f"p{number}" for number in range(units)]
     truth = pd.DataFrame({"id": ids, "patient_id": ids, "split": "test", "sex": np.resize(["F", "M"], units)})
     truth["age"], truth["bmi"], truth["image_quality"] = rng.uniform(30, 90, units), rng.uniform(18, 40, units), "Good"
-    if kind == "regression":
+    for group in task.groups:
+        if group.column not in truth:
+            truth[group.column] = rng.uniform(0, 90, units) if group.edges else np.resize(["A", "B"], units)
+    if task.kind == "regression":
         truth["y_true"] = rng.normal(55, 10, units)
         answers = truth[["id"]].assign(y_pred=truth["y_true"] + rng.normal(0, 2 + seed, units))
     else:
@@ -61,10 +64,12 @@ def scored(kind: str, seed: int, units: int) -> tuple[Predictions, ScoreResult]:
 
 def fill(folder: Path, models: int, tasks: int, units: int) -> None:
     """Write the results of every model on every task."""
-    made = {(kind, seed): scored(kind, seed, units) for kind in KINDS for seed in range(models)}
+    alike = {name: repr((task.kind, task.classes, task.groups, task.unit)) for name, task in tasks_of(tasks)}
+    first = {alike[name]: task for name, task in reversed(tasks_of(tasks))}
     for seed in range(models):
-        for name, kind in names(tasks):
-            joined, result = made[kind, seed]
+        made = {key: scored(task, seed, units) for key, task in first.items()}
+        for name, key in alike.items():
+            joined, result = made[key]
             path = folder / f"org__model-{seed:02d}" / "r1" / "probe" / f"{name.replace('/', '__')}.json"
             facts = {"name": f"org/model-{seed:02d}", "revision": "r1", "preprocessing": {"frames": 16}}
             dataset = {"name": name.partition("/")[0], "version": "1.0.0", "digest": "d"}
@@ -113,7 +118,8 @@ def main() -> None:
         )
         for which in ("first", "second, of unchanged results"):
             start, used = time.perf_counter(), cpu_seconds()
-            _, (page, twin, *others) = write_report([place / "results"], place / "report")
+            collection, (page, twin, *others) = write_report([place / "results"], place / "report")
+            assert "no picture" not in page.read_text("utf-8"), collection.problems
             seconds = time.perf_counter() - start
             get_reusable_executor().shutdown(wait=True)  # The time of a process counts once it has ended
             print(f"{which} report: {seconds:.1f} s; {cpu_seconds() - used:.1f} s of CPU time")

@@ -57,20 +57,25 @@ def beside_references(entries: Sequence[ResultEntry]) -> list[Beside]:
     Empty where there are none, or more pairs than a page waits for.
     """
     usable = [entry for entry in entries if entry.predictions and ranked(entry.result) and not entry.result.external]
-    references = [entry for entry in usable if reference_of(entry.result.protocol)]
+    protocols = {entry.result.protocol for entry in usable}
+    names = {protocol: reference_of(protocol) for protocol in protocols}
+    partners = {protocol: _said(protocol, "beside") for protocol in protocols}
+    of_task: dict[str, list[ResultEntry]] = {}
+    for entry in usable:
+        of_task.setdefault(entry.result.task, []).append(entry)
+    references = [entry for entry in usable if names[entry.result.protocol]]
     pairs = [
-        (entry, other, f"{reference_of(other.result.protocol)} ({other.result.model['name']})")
+        (entry, other, f"{names[other.result.protocol]} ({other.result.model['name']})")
         for other in references
-        for entry in usable
-        if entry.result.task == other.result.task
-        and entry.result.input_condition == other.result.input_condition
-        and not reference_of(entry.result.protocol)
+        for entry in of_task[other.result.task]
+        if entry.result.input_condition == other.result.input_condition and not names[entry.result.protocol]
     ]
     pairs += [
         (entry, other, f"its own {other.result.label}")
         for entry in usable
-        for other in usable
-        if other.result.label == _said(entry.result.protocol, "beside") and _same_model(entry.result, other.result)
+        if partners[entry.result.protocol]
+        for other in of_task[entry.result.task]
+        if other.result.label == partners[entry.result.protocol] and _same_model(entry.result, other.result)
     ]
     compared = [_beside(*pair) for pair in pairs] if len(pairs) <= MAX_PAIRS else []
     return compared + [found for entry in references if (found := _published(entry.result))]
@@ -96,8 +101,8 @@ def _published(result: ScoreResult) -> Beside | None:
 
 
 def _same_model(one: ScoreResult, other: ScoreResult) -> bool:
-    """Return whether two results are of one model, loaded in one way, on one task."""
-    return one.task == other.task and all(
+    """Return whether two results on one task are of one model, loaded in one way."""
+    return all(
         one.model.get(fact) == other.model.get(fact) for fact in ("name", "revision", "token_pooling", "preprocessing")
     )
 

@@ -57,6 +57,7 @@ def execute(arguments: argparse.Namespace) -> int:
         examples=arguments.examples,
         data_dir=arguments.data_dir,
         suite=suite,
+        console=console,
     )
     print_results(console, collection.results)
     print_problems(console, collection.problems)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import unquote
 
+from cardiobench.core.console import Console
 from cardiobench.core.errors import UnwritableOutput
 from cardiobench.report.markdown import write_markdown
 from cardiobench.report.page.render import write_html
@@ -19,6 +20,7 @@ def write_report(
     examples: Sequence[str] | None = None,
     data_dir: Path | None = None,
     suite: str = "",
+    console: Console | None = None,
 ) -> tuple[Collection, list[Path]]:
     """Write the page, its Markdown twin and the figures.
 
@@ -30,6 +32,7 @@ def write_report(
             when None. They stay on this machine.
         data_dir: Raw data of those recordings.
         suite: Rank the results of that suite only.
+        console: Console for the progress; None for silence.
 
     Returns:
         What the folders hold, and the files: page, Markdown page, and the rest.
@@ -43,7 +46,7 @@ def write_report(
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UnwritableOutput(f"{out} cannot be made: {error.strerror or error}. Choose another with --out.") from None
-    figures = draw_report(collection, out, png=png)
+    figures = draw_report(collection, out, png=png, console=console)
     pages: dict[str, list[tuple[str, str]]] = {}
     if examples is not None:
         from cardiobench.report.page.examples import write_examples

@@ -7,6 +7,7 @@ from pathlib import Path
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
+from cardiobench.core.console import Console
 from cardiobench.core.errors import BadPredictions, MissingExtra, UnwritableOutput
 from cardiobench.report.overview import find_task
 from cardiobench.report.plots import analysis_figures, is_side_by_side
@@ -55,7 +56,13 @@ class ReportFigures:
 
 
 def draw_report(
-    collection: Collection, out: Path, *, png: bool = False, processes: int | None = None, kinds: Sequence[str] = ()
+    collection: Collection,
+    out: Path,
+    *,
+    png: bool = False,
+    processes: int | None = None,
+    kinds: Sequence[str] = (),
+    console: Console | None = None,
 ) -> ReportFigures:
     """Draw the figures of a collection and save them below `out/figures`.
 
@@ -65,6 +72,7 @@ def draw_report(
         png: PNG files too.
         processes: Number of drawing processes; None for as many as this process may use cores.
         kinds: Kinds of jobs; all when empty.
+        console: Console for the progress; None for silence.
 
     Returns:
         The figures; without matplotlib none, and a note that says how to get it.
@@ -78,7 +86,7 @@ def draw_report(
         with figure_style():
             pass
         folder.mkdir(parents=True, exist_ok=True)
-        done = _kept_or_drawn(jobs, folder, png, processes)
+        done = _kept_or_drawn(jobs, folder, png, processes, console or Console(main=False))
     except MissingExtra as error:
         return ReportFigures(note=str(error))
     except OSError as error:
@@ -89,7 +97,9 @@ def draw_report(
     )
 
 
-def _kept_or_drawn(jobs: Sequence[FigureJob], folder: Path, png: bool, processes: int | None) -> list[DrawnJob]:
+def _kept_or_drawn(
+    jobs: Sequence[FigureJob], folder: Path, png: bool, processes: int | None, console: Console
+) -> list[DrawnJob]:
     """Return the figures of each job: those of an earlier report where it showed the same, the others drawn in parallel."""
     from joblib import Parallel, cpu_count, delayed
 
@@ -97,12 +107,16 @@ def _kept_or_drawn(jobs: Sequence[FigureJob], folder: Path, png: bool, processes
     kept = [kept_figures(folder, job.stem, digest) for job, digest in zip(jobs, digests, strict=True)]
     missing = [number for number, figures in enumerate(kept) if figures is None]
     count = min(processes or cpu_count(), len(missing)) or 1
-    drawn = dict(
-        zip(missing, Parallel(n_jobs=count)(delayed(draw_job)(jobs[n], folder, png) for n in missing), strict=True)
-    )
-    for number, (figures, problems) in drawn.items():
-        if not problems:
-            keep_figures(figures, folder, jobs[number].stem, digests[number])
+    drawn: dict[int, DrawnJob] = {}
+    with console.progress("figures", len(missing), doing="drawing") as advance:
+        in_turn = Parallel(n_jobs=count, return_as="generator")(
+            delayed(draw_job)(jobs[n], folder, png) for n in missing
+        )
+        for number, (figures, problems) in zip(missing, in_turn, strict=True):
+            drawn[number] = figures, problems
+            if not problems:
+                keep_figures(figures, folder, jobs[number].stem, digests[number])
+            advance(1)
     return [drawn.get(number, (figures or (), ())) for number, figures in enumerate(kept)]
 
 
