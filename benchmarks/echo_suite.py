@@ -74,13 +74,20 @@ def fill_stores(releases: Mapping[str, OpenDataset], config: RunConfig) -> int:
     return size
 
 
-def whole_suite(folder: Path, output: Path) -> Callable[[], str]:
-    """Return the step that evaluates one model on the whole suite, from stored embeddings to the report."""
+def stored_suite(folder: Path, output: Path) -> tuple[RunConfig, int]:
+    """Return the settings of a run of one model on the whole suite whose embeddings are stored, and their bytes."""
     releases = open_releases(folder)
     tasks = load_suite(SUITE).tasks
     config = RunConfig(models=(MODEL,), tasks=tasks, protocols=PROTOCOLS, output_dir=output, cache_dir=folder / "cache")
     size = fill_stores(releases, config)
-    run.open_datasets = lambda tasks, config: (releases, {})
+    run.open_datasets = lambda tasks, config, **more: (releases, {})
+    return config, size
+
+
+def whole_suite(folder: Path, output: Path) -> Callable[[], str]:
+    """Return the step that evaluates one model on the whole suite in one process, from stored embeddings to the report."""
+    config, size = stored_suite(folder, output)
+    config = replace(config, jobs=1)
     cpu: dict[str, dict[str, float]] = {}
 
     def timed(function: Callable[..., Any], label: Callable[[Any], tuple[str, str]]) -> Callable[..., Any]:

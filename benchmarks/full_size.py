@@ -5,7 +5,7 @@ falling spectrum, of which a few are informed by the label. Then every stage run
 
     OMP_NUM_THREADS=1 python benchmarks/full_size.py
     OMP_NUM_THREADS=1 python benchmarks/full_size.py --dim 1536 --stages probe
-    OMP_NUM_THREADS=1 python benchmarks/full_size.py --recordings 172890    # half of it: how the time grows
+    OMP_NUM_THREADS=1 python benchmarks/full_size.py --recordings 345779 1000000 --stages open load     # and how time grows
     OMP_NUM_THREADS=1 python benchmarks/full_size.py --stages frames        # EchoNet-Dynamic: 10,030 x 16 frames x 768
     OMP_NUM_THREADS=1 python benchmarks/full_size.py --stages echo          # the whole echo suite, 50,796 recordings x 512
 
@@ -14,13 +14,15 @@ The scores mean nothing.
 
 import argparse
 import json
+import math
 import os
 import resource
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import h5py
@@ -212,7 +214,7 @@ def probe_frames(folder: Path) -> Callable[[], str]:
 def main() -> None:
     """Make the release, then measure the stages that were asked for."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--recordings", type=int, default=FULL)
+    parser.add_argument("--recordings", type=int, nargs="+", default=[FULL], help="several: how time grows, too")
     parser.add_argument("--dim", type=int, default=384)
     parser.add_argument("--stages", nargs="+", choices=STAGES, default=STAGES[:-2])
     parser.add_argument(
@@ -223,28 +225,42 @@ def main() -> None:
     if asked.one:
         run_stage(asked.one, asked.folder)
         return
+    seconds: dict[str, list[tuple[int, float]]] = {}
     with tempfile.TemporaryDirectory() as temporary:
-        folder = (asked.folder or Path(temporary)) / f"{asked.recordings}x{asked.dim}"
-        if set(asked.stages) - {"frames", "echo"}:
-            make_release(folder, asked.recordings)
-            fill_store(folder, asked.dim)
-        size = asked.recordings * asked.dim * 4 / 1e6
-        print(f"{asked.recordings} x {asked.dim}, {size:.0f} MB of embeddings; one thread, one process per stage")
+        for count in asked.recordings:
+            for name, cpu in measured(asked, asked.folder or Path(temporary), count):
+                seconds.setdefault(name, []).append((count, cpu))
+    for name, points in seconds.items():
+        for (fewer, less), (more, cpu) in pairwise(sorted(points)):
+            exponent = math.log(cpu / less) / math.log(more / fewer)
+            print(f"{name:<12} time grows as recordings^{exponent:.2f} from {fewer} to {more}")
+
+
+def measured(asked: argparse.Namespace, root: Path, count: int) -> Iterator[tuple[str, float]]:
+    """Make the release of so many records, measure and print its stages; yields their CPU seconds."""
+    folder = root / f"{count}x{asked.dim}"
+    if set(asked.stages) - {"frames", "echo"}:
+        make_release(folder, count)
+    if set(asked.stages) - {"frames", "echo", "open", "score"}:
+        fill_store(folder, asked.dim)
+    size = count * asked.dim * 4 / 1e6
+    print(f"{count} x {asked.dim}, {size:.0f} MB of embeddings; one thread, one process per stage")
+    print(
+        f"{'stage':<12}{'CPU s':>9}{'goal':>7}{'wall s':>9}{'peak MB':>9}{'goal':>7}{'imports':>9}{'rest / embeddings':>19}"
+    )
+    goals = GOALS.get(asked.dim, {}) if count == FULL else {}
+    for name in asked.stages:
+        line = [sys.executable, __file__, "--one", name, "--folder", str(folder)]
+        threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+        done = subprocess.run(line, env={**os.environ, **threads}, stdout=subprocess.PIPE, text=True, check=True)
+        result = json.loads(done.stdout.splitlines()[-1])
+        cpu, memory = (f"{goal}" if goal else "" for goal in goals.get(name, (None, None)))
         print(
-            f"{'stage':<12}{'CPU s':>9}{'goal':>7}{'wall s':>9}{'peak MB':>9}{'goal':>7}{'imports':>9}{'rest / embeddings':>19}"
+            f"{name:<12}{result['cpu']:9.1f}{cpu:>7}{result['wall']:9.1f}{result['peak']:9.0f}{memory:>7}"
+            f"{result['imports']:9.0f}{(result['peak'] - result['imports']) / size:19.2f}   {result['note']}",
+            flush=True,
         )
-        goals = GOALS.get(asked.dim, {}) if asked.recordings == FULL else {}
-        for name in asked.stages:
-            line = [sys.executable, __file__, "--one", name, "--folder", str(folder)]
-            threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-            done = subprocess.run(line, env={**os.environ, **threads}, stdout=subprocess.PIPE, text=True, check=True)
-            result = json.loads(done.stdout.splitlines()[-1])
-            cpu, memory = (f"{goal}" if goal else "" for goal in goals.get(name, (None, None)))
-            print(
-                f"{name:<12}{result['cpu']:9.1f}{cpu:>7}{result['wall']:9.1f}{result['peak']:9.0f}{memory:>7}"
-                f"{result['imports']:9.0f}{(result['peak'] - result['imports']) / size:19.2f}   {result['note']}",
-                flush=True,
-            )
+        yield name, result["cpu"]
 
 
 if __name__ == "__main__":

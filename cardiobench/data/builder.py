@@ -11,6 +11,7 @@ import pandas as pd
 
 from cardiobench.core.errors import BadMedia, MissingData, first_n
 from cardiobench.data import phantom
+from cardiobench.data.folders import DATA_VARIABLE, candidate_dirs
 from cardiobench.data.media import Clip, Ecg, FrameSampling, decode, read_ecg
 from cardiobench.data.media.deidentify import deidentified, is_dicom
 from cardiobench.data.rows import ARCHIVES, RowTable, archive_hint, row_table, safe_join
@@ -21,16 +22,9 @@ from cardiobench.tasks.labels import unmeasured_column
 if TYPE_CHECKING:
     from cardiobench.data.audit_finding import AuditFinding
 
-DATA_VARIABLE = "CARDIOBENCH_DATA"
 DEFAULT = "default"
 """The configuration that holds every row."""
 LOOSE = re.compile(r"(?:[A-Za-z]+[-_ ]?)?0*(?P<number>\d+)(?:[-_].*)?")
-
-
-def candidate_dirs(name: str, data_dir: str | os.PathLike | None) -> list[Path]:
-    """Return the folders in which a dataset's data may lie, the most likely first."""
-    given = [data_dir] if data_dir else os.environ.get(DATA_VARIABLE, "").split(os.pathsep)
-    return [folder for root in given if root for folder in (Path(root) / name, Path(root))]
 
 
 class CardioBuilder(datasets.GeneratorBasedBuilder):

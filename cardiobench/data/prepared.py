@@ -14,9 +14,9 @@ import pyarrow as pa
 
 from cardiobench.core.errors import BadData, CardioBenchError, MissingData
 from cardiobench.core.tables import read_table
-from cardiobench.data.builder import candidate_dirs
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.fingerprints import fingerprints
+from cardiobench.data.folders import candidate_dirs
 from cardiobench.data.media import Clip, Ecg, FrameSampling, decode
 from cardiobench.data.prepared_labels import label_path, read_labels
 from cardiobench.data.prepared_note import LEFT_OUT, NOTE, check_files, is_note_of, read_note

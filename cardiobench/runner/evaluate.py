@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -46,14 +47,16 @@ def make_cells(
 
 
 def evaluate_cells(cells: Sequence[Cell], context: RunContext) -> None:
-    """Evaluate all cells of one model on one dataset, in parallel where the protocol asks for it.
+    """Evaluate all cells of one model, in parallel where stored embeddings are enough.
 
     All processes train the members of ensembles; the main one does the rest, and the others wait for it.
 
     Args:
-        cells: Cells of one model and dataset, the same on every process.
+        cells: Cells of one model, the same on every process.
         context: Run context.
     """
+    if not cells:
+        return
     trained = train_members(cells, context)
     if context.accelerator.is_main_process:
         _evaluate_here(cells, context, trained)
@@ -62,18 +65,25 @@ def evaluate_cells(cells: Sequence[Cell], context: RunContext) -> None:
 
 def _evaluate_here(cells: Sequence[Cell], context: RunContext, trained: Trained) -> None:
     kept, recent = applicable(cells, context), RecentData()
-    in_parallel: dict[str, list[Cell]] = {}
+    in_parallel: dict[tuple[str, str], list[Cell]] = {}
     for cell in kept:
         if cell.protocol.runs_in_parallel:
-            in_parallel.setdefault(cell.protocol.name, []).append(cell)
+            in_parallel.setdefault((cell.dataset.spec.name, cell.protocol.name), []).append(cell)
     others = [cell for cell in kept if not cell.protocol.runs_in_parallel]
-    name = f"{cells[0].dataset.spec.name} with {cells[0].model.name}" if cells else ""
-    outcomes = compute_apart(others, evaluate_cell, context, name)
+    datasets = list(dict.fromkeys(cell.dataset.spec.name for cell in cells))
+    name = f"{datasets[0] if len(datasets) == 1 else f'{len(datasets)} datasets'} with {cells[0].model.name}"
+    # Each message to a worker has a copy of `RecentData` of its own, so that cells sent together read recordings once.
+    outcomes = compute_apart(others, partial(evaluate_cell, recent=RecentData()), context, name, together=_task_name)
     for n, cell in enumerate(others):
         settle(cell, outcomes.get(n), lambda one: evaluate_cell(one, recent, trained.get(one.key)), context)
     recent.clear()
     for group in in_parallel.values():
         run_parallel(group, evaluate_cell, context)
+
+
+def _task_name(cell: Cell) -> str:
+    """Return the name of a cell's task, whose cells read the same recordings."""
+    return cell.task.name
 
 
 def evaluate_cell(

@@ -7,9 +7,7 @@ output folder on a shared disk. Every worker computes on one core, so a cell giv
 import os
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import BrokenExecutor
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -21,6 +19,7 @@ from cardiobench.core.memory import memory_limit
 from cardiobench.embeddings.store import PROCESSES_HERE
 from cardiobench.models.base import Encoder, LoadedModel
 from cardiobench.results.score_result import ScoreResult
+from cardiobench.runner.backends import backend
 from cardiobench.runner.cell import BaseCell, Cell, Result, given, load_or_compute, not_applicable
 from cardiobench.runner.context import RunContext
 from cardiobench.runner.eta import (
@@ -36,6 +35,7 @@ Evaluate = Callable[[Any], tuple[Any, Sequence[Path]]]
 MEMORY_SHARE = 0.8
 WORKER_BYTES = 500_000_000  # Libraries, tables and results of a worker.
 COPIES = 3  # Embeddings, their pooled vectors, and what a protocol makes of them.
+MIN_GROUPS = 4  # Groups of cells per worker from which on a worker gets whole groups.
 WORTH_WORKERS = (
     50_000_000  # Bytes of embeddings below which workers take longer to start than to work, unless they are asked for.
 )
@@ -162,6 +162,11 @@ def run_one(index: int, cell: BaseCell[Any], evaluate: Evaluate) -> CellOutcome:
     return CellOutcome(index, result, files)
 
 
+def run_group(cells: Sequence[tuple[int, BaseCell[Any]]], evaluate: Evaluate) -> list[CellOutcome]:
+    """Evaluate the cells of a message, each with its position, one after the other."""
+    return [run_one(index, cell, evaluate) for index, cell in cells]
+
+
 def on_one_core(evaluate: Evaluate, cell: BaseCell[Any]) -> Any:
     """Evaluate a cell with one thread of the mathematical libraries, whose number changes the last bits."""
     from threadpoolctl import threadpool_limits
@@ -183,7 +188,11 @@ def launched_here() -> int:
 
 
 def compute_apart(
-    cells: Sequence[BaseCell[Any]], compute: Evaluate, context: RunContext, name: str
+    cells: Sequence[BaseCell[Any]],
+    compute: Evaluate,
+    context: RunContext,
+    name: str,
+    together: Callable[[Any], Hashable] = id,
 ) -> dict[int, CellOutcome]:
     """Compute those cells in worker processes that need stored embeddings alone and are not kept from an earlier run.
 
@@ -192,6 +201,7 @@ def compute_apart(
         compute: Function that makes and saves the record of a cell.
         context: Run context.
         name: Name of what they belong to, for the progress bar.
+        together: Key of a cell; one worker computes the cells of equal keys one after the other where there are enough of them.
 
     Returns:
         Position -> outcome; nothing where one process does it as well. Up to the first cell that fails all are there.
@@ -199,25 +209,36 @@ def compute_apart(
     config = context.config
     apart = [n for n, cell in enumerate(cells) if cell.protocol.from_embeddings and not given(cell)]
     todo = [n for n in apart if config.overwrite or not cells[n].load_cached()]
-    sizes = [stored_bytes(cells[n]) for n in todo]
-    jobs = min(n_jobs(config), jobs_by_memory(max(sizes, default=0)), len(todo))
+    sizes = {n: stored_bytes(cells[n]) for n in todo}
+    jobs = min(n_jobs(config), jobs_by_memory(max(sizes.values(), default=0)), len(todo))
     chosen = config.jobs is not None or config.backend != "loky"
-    if (jobs < 2 and config.backend == "loky") or not todo or not (chosen or sum(sizes) >= WORTH_WORKERS):
+    if (jobs < 2 and config.backend == "loky") or not todo or not (chosen or sum(sizes.values()) >= WORTH_WORKERS):
         return {}
+    # The largest first: one that is begun last would keep one worker busy while the others wait.
+    todo.sort(key=lambda n: sizes[n], reverse=True)
+    groups = _grouped(todo, [together(cells[n]) for n in todo], jobs)
     outcomes: dict[int, CellOutcome] = {}
     failed = len(cells)
     with (
-        backend(config.backend, jobs, len(todo)),
+        backend(config.backend, jobs, len(groups)),
         context.console.progress(name, len(todo), doing="evaluating") as advance,
     ):
-        for outcome in dispatch([cells[n] for n in todo], compute, config, jobs):
-            n = todo[outcome.index]
+        for outcome in dispatch(cells, compute, config, jobs, groups):
+            n = outcome.index
             outcomes[n] = outcome
             failed = min(failed, n) if outcome.error else failed
             if all(earlier in outcomes for earlier in todo if earlier <= failed):
                 break  # The others would be thrown away, as one process does not begin them.
             advance(1)
     return outcomes
+
+
+def _grouped(positions: Sequence[int], keys: Sequence[Hashable], jobs: int) -> list[list[int]]:
+    """Return positions of equal keys together; each alone where a worker would get fewer than `MIN_GROUPS` groups."""
+    groups: dict[Hashable, list[int]] = {}
+    for position, key in zip(positions, keys, strict=True):
+        groups.setdefault(key, []).append(position)
+    return list(groups.values()) if len(groups) >= MIN_GROUPS * jobs else [[one] for one in positions]
 
 
 def settle(
@@ -268,124 +289,35 @@ def _collect(
 
 
 def dispatch(
-    cells: Sequence[BaseCell[Any]], evaluate: Evaluate, config: RunConfig, jobs: int | None = None
+    cells: Sequence[BaseCell[Any]],
+    evaluate: Evaluate,
+    config: RunConfig,
+    jobs: int | None = None,
+    groups: Sequence[Sequence[int]] | None = None,
 ) -> Iterator[CellOutcome]:
-    """Evaluate all cells on the `backend` that is open; yields outcomes as they come, in any order.
+    """Evaluate cells on the `backend` that is open; yields outcomes as they come, in any order.
 
     Args:
         cells: Cells of one model.
         evaluate: Function that makes and saves the record of one cell.
         config: Settings of the run.
         jobs: Cells at a time on this machine; None for `n_jobs`.
+        groups: Positions of the cells that go to a worker together; None for each cell by itself.
     """
     import joblib
 
-    cells = [replace(cell, model=without_network(cell.model)) for cell in cells]
-    if min(jobs or n_jobs(config), len(cells)) <= 1 and config.backend == "loky":
-        yield from (run_one(index, cell, evaluate) for index, cell in enumerate(cells))
+    groups = [[n] for n in range(len(cells))] if groups is None else groups
+    messages = [[(n, replace(cells[n], model=without_network(cells[n].model))) for n in group] for group in groups]
+    if min(jobs or n_jobs(config), len(messages)) <= 1 and config.backend == "loky":
+        for message in messages:
+            yield from run_group(message, evaluate)
         return
     with warnings.catch_warnings():
         # A worker whose memory has grown makes room for a new one between two cells; nothing is lost.
         warnings.filterwarnings("ignore", message="A worker stopped while some jobs")
         # Ray's pool returns everything at the end; the files of its cells are there all the same as they finish.
         order = "list" if config.backend == "ray" else "generator_unordered"
-        # One cell per message: they take seconds to minutes, and none should wait for another.
-        yield from joblib.Parallel(return_as=order, batch_size=1)(
-            joblib.delayed(run_one)(index, cell, evaluate) for index, cell in enumerate(cells)
-        )
-
-
-def backend(name: str, jobs: int, cells: int) -> AbstractContextManager[int]:
-    """Return a context in which joblib works on `loky`, `dask` (a cluster on this machine), `dask=tcp://HOST:PORT` or `ray`.
-
-    Args:
-        name: Name of the backend.
-        jobs: Cells at a time on this machine.
-        cells: Cells to evaluate; no more workers than these are started.
-
-    Returns:
-        The context of the number of cells at a time: the cores of a cluster that runs already, else `jobs`.
-
-    Raises:
-        CardioBenchError: there is no such backend, or its package is not installed.
-    """
-    kind, _, address = name.partition("=")
-    if kind == "dask":
-        return dask(address, jobs, cells)
-    if name in ("loky", "ray"):
-        return loky(jobs, cells) if name == "loky" else ray(jobs, cells)
-    raise CardioBenchError(f"no backend '{name}'. Give --backend loky, dask=tcp://HOST:PORT or ray.")
-
-
-@contextmanager
-def loky(jobs: int, cells: int) -> Iterator[int]:
-    """Work in processes of this machine."""
-    import joblib
-
-    # A worker that leaves the math libraries' threads alone would run jobs x cores of them.
-    with joblib.parallel_config(backend="loky", n_jobs=min(jobs, cells), inner_max_num_threads=1):
-        yield jobs
-
-
-@contextmanager
-def dask(address: str, jobs: int, cells: int) -> Iterator[int]:
-    """Work on the Dask cluster at the address, else on a new one on this machine."""
-    import joblib
-
-    try:
-        from dask.distributed import Client, KilledWorker, LocalCluster
-    except ImportError:
-        raise CardioBenchError("--backend dask needs its package: pip install 'dask[distributed]'") from None
-    cluster = (
-        None if address else LocalCluster(n_workers=min(jobs, cells), threads_per_worker=1, dashboard_address=None)
-    )
-    try:
-        client = Client(address or cluster, timeout="10s")
-    except (OSError, TimeoutError) as error:
-        raise CardioBenchError(f"no Dask scheduler answers at {address}: {error}. Start one there.") from None
-    try:
-        with joblib.parallel_config(backend=_dask_backend(client)):
-            yield joblib.effective_n_jobs() if address else jobs
-    except KilledWorker as error:  # Raised by joblib's own processes.
-        raise BrokenExecutor(str(error)) from error
-    finally:
-        client.close()
-        if cluster:
-            cluster.close()
-
-
-def _dask_backend(client: Any) -> Any:
-    """Return joblib's backend of a Dask client; a task whose workers were killed fails there, where joblib 1.5 waits for it forever."""
-    from joblib._dask import DaskDistributedBackend
-
-    class Backend(DaskDistributedBackend):
-        def submit(self, func: Any, callback: Any = None) -> Any:
-            future = super().submit(func, callback)
-            future.add_done_callback(lambda done: done.exception() and callback(done.exception()))
-            return future
-
-    return Backend(client=client, pure=False)
-
-
-@contextmanager
-def ray(jobs: int, cells: int) -> Iterator[int]:
-    """Work on the Ray cluster that RAY_ADDRESS names, else on a new one on this machine."""
-    import joblib
-
-    try:
-        import ray as engine
-        from ray.util.joblib import register_ray
-    except ImportError:
-        raise CardioBenchError("--backend ray needs its package: pip install ray") from None
-    started = not engine.is_initialized()
-    # Ray takes a local cluster's size from here; the size of one that runs already is its own.
-    local = started and not os.environ.get("RAY_ADDRESS")
-    if started:
-        engine.init(include_dashboard=False, log_to_driver=False, **({"num_cpus": min(jobs, cells)} if local else {}))
-    try:
-        register_ray()
-        with joblib.parallel_config(backend="ray", n_jobs=min(jobs, cells) if local else -1):
-            yield jobs if local else joblib.effective_n_jobs()
-    finally:
-        if started:
-            engine.shutdown()
+        # One group per message: they take seconds to minutes, and none should wait for another.
+        parallel = joblib.Parallel(return_as=order, batch_size=1)
+        for outcomes in parallel(joblib.delayed(run_group)(message, evaluate) for message in messages):
+            yield from outcomes

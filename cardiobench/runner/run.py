@@ -381,12 +381,17 @@ def run_model(
     known = reuse(model, plans, predicting, context)
     unreadable: dict[str, frozenset[str]] = {}
     cells: list[Cell] = []
+    waiting: list[Cell] = []
+    stored = dict(zip(plans, share([plan.complete for plan in plans.values()]), strict=True))
     for name, plan in plans.items():
         skip = name in known and not analyzing
+        if not skip and not stored[name]:  # Results of earlier datasets do not wait until this one is encoded.
+            evaluate_cells(waiting, context)
+            waiting = []
         unreadable[name] = frozenset() if skip else encode_missing(model, {None: plan}, context)
         made = make_cells(model, plan, predicting, unreadable[name], context)
-        cells += made
-        evaluate_cells(made, context)
+        cells, waiting = [*cells, *made], [*waiting, *made]
+    evaluate_cells(waiting, context)
     if context.accelerator.is_main_process:
         for derive in extensions.hooks("after_model"):
             derive(cells, context)

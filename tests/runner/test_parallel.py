@@ -18,7 +18,7 @@ from cardiobench.core.extensions import Extension
 from cardiobench.protocols import list_protocols, protocol_class
 from cardiobench.results.paths import predictions_path
 from cardiobench.results.score_result import ScoreResult
-from cardiobench.runner import evaluate, parallel
+from cardiobench.runner import backends, evaluate, parallel
 from cardiobench.runner.eta import DurationEstimator, format_seconds
 from cardiobench.runner.run import run
 from tests.results.test_formatting import result as made_up
@@ -165,7 +165,7 @@ def test_every_protocol_that_needs_embeddings_alone_comes_to_the_same_bits_in_wo
 def test_a_dask_cluster_is_used_where_it_is_and_left_running():
     distributed = pytest.importorskip("distributed", reason="distributed is not installed: make test-cluster")
     with distributed.LocalCluster(n_workers=3, threads_per_worker=1, dashboard_address=None) as cluster:
-        with parallel.backend(f"dask={cluster.scheduler_address}", 8, 4) as slots:
+        with backends.backend(f"dask={cluster.scheduler_address}", 8, 4) as slots:
             assert slots == 3, "its cores, not those of this machine"
             pids = joblib.Parallel(batch_size=1)(joblib.delayed(os.getpid)() for _ in range(4))
         with distributed.Client(cluster) as client:
@@ -176,7 +176,7 @@ def test_a_dask_cluster_is_used_where_it_is_and_left_running():
 def test_a_dask_cluster_of_this_machine_has_a_worker_for_each_job():
     distributed = pytest.importorskip("distributed", reason="distributed is not installed: make test-cluster")
     for jobs, cells, workers in ((3, 5, 3), (3, 2, 2)):
-        with parallel.backend("dask", jobs, cells), distributed.get_client() as client:
+        with backends.backend("dask", jobs, cells), distributed.get_client() as client:
             assert len(client.run(os.getpid)) == workers
 
 
@@ -192,13 +192,20 @@ def test_memory_and_launched_processes_bound_the_workers(monkeypatch):
     assert parallel.n_jobs(RunConfig(models=("a/b",), jobs=3)) == 3
 
 
+def test_cells_of_a_task_go_to_one_worker_where_there_are_enough_tasks_for_all_workers():
+    positions, keys = [5, 1, 4, 0], ["a", "b", "a", "b"]
+    assert parallel._grouped(positions, keys, jobs=2) == [[5], [1], [4], [0]]
+    names = [f"task {n}" for n in range(8)]
+    assert parallel._grouped(range(16), [*names, *names], jobs=2) == [[n, n + 8] for n in range(8)]
+
+
 @pytest.mark.slow
 def test_a_dask_worker_that_is_killed_ends_the_cells_as_one_of_this_machine_does():
     pytest.importorskip("distributed", reason="distributed is not installed: make test-cluster")
     import dask
 
     once = {"distributed.scheduler.allowed-failures": 0}
-    with dask.config.set(once), pytest.raises(BrokenExecutor), parallel.backend("dask", 2, 2):
+    with dask.config.set(once), pytest.raises(BrokenExecutor), backends.backend("dask", 2, 2):
         joblib.Parallel(batch_size=1)(joblib.delayed(signal.raise_signal)(signal.SIGKILL) for _ in range(2))
 
 
@@ -207,7 +214,7 @@ def test_all_cores_of_a_ray_cluster_are_used_and_it_is_left_running():
     engine = pytest.importorskip("ray", reason="ray is not installed: make test-cluster")
     engine.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
     try:
-        with parallel.backend("ray", 1, 1) as slots:
+        with backends.backend("ray", 1, 1) as slots:
             assert slots == joblib.effective_n_jobs() == 2, "not as many as this machine has, or was told"
         assert engine.is_initialized()
     finally:
@@ -216,10 +223,10 @@ def test_all_cores_of_a_ray_cluster_are_used_and_it_is_left_running():
 
 def test_an_unknown_backend_or_one_that_is_not_installed_is_said(monkeypatch):
     with pytest.raises(CardioBenchError, match="no backend 'slurm'"):
-        parallel.backend("slurm", 2, 2)
+        backends.backend("slurm", 2, 2)
     for name, package, advice in (("dask", "dask.distributed", r"dask\[distributed\]"), ("ray", "ray", "install ray")):
         monkeypatch.setitem(__import__("sys").modules, package, None)
-        with pytest.raises(CardioBenchError, match=advice), parallel.backend(name, 2, 2):
+        with pytest.raises(CardioBenchError, match=advice), backends.backend(name, 2, 2):
             pytest.fail("it is not there")
 
 

@@ -11,10 +11,11 @@ import pandas as pd
 from cardiobench.core.errors import BadConfig, BadData, MissingData, first_n
 from cardiobench.core.io import sha256_of_json
 from cardiobench.core.tables import read_table, text_of, unescape_formula
-from cardiobench.data.builder import CardioBuilder, candidate_dirs
+from cardiobench.data.builder import CardioBuilder
 from cardiobench.data.declared.dataset_file import DatasetFile, DeclaredTask, read_dataset_file
 from cardiobench.data.declared.formats import ECHO_FORMATS, check_format, read_declared_ecg, reader_version
 from cardiobench.data.declared.labels import age_cells, need, read_labels, sex_cells, target_cells
+from cardiobench.data.folders import candidate_dirs
 from cardiobench.data.media import LEADS, Clip, Ecg, FrameSampling
 from cardiobench.data.media.clip import EVERY_FRAME
 from cardiobench.data.media.frame_folder import read_frame_folder

@@ -1,0 +1,94 @@
+"""What a second worker is worth: the echo suite and the quick suite, from stored embeddings to the report, with 1 and 2 jobs.
+
+    OMP_NUM_THREADS=1 python benchmarks/jobs.py [--suites echo quick] [--jobs 2]
+
+Prints wall and CPU seconds of each, the ratio of the wall seconds, and the ratio that the CPU seconds allow on idle cores: one
+process alone against the main process plus an equal share of the workers. Unlike wall time these do not grow with others' work.
+"""
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+SUITES = ("echo", "quick")
+QUICK_MODELS = ("cardiobench/constant", "cardiobench/metadata", "cardiobench/ecg-morphology", "cardiobench/minirocket")
+
+
+def cpu_seconds(who: int) -> float:
+    """Return the CPU seconds of this process, or of those that it has waited for."""
+    used = resource.getrusage(who)
+    return used.ru_utime + used.ru_stime
+
+
+def measure(suite: str, jobs: int, folder: Path) -> None:
+    """Run a suite from stored embeddings in this process and its workers; print what it took as JSON."""
+    from echo_suite import stored_suite
+    from joblib.externals.loky import get_reusable_executor
+
+    from cardiobench.core.config import RunConfig
+    from cardiobench.runner import run
+
+    with tempfile.TemporaryDirectory() as place:
+        if suite == "echo":
+            config, _ = stored_suite(folder, Path(place))
+        else:
+            config = RunConfig(models=QUICK_MODELS, suite="quick", output_dir=Path(place), cache_dir=folder / "cache")
+        config = replace(config, jobs=jobs)
+        start, before = time.perf_counter(), cpu_seconds(resource.RUSAGE_SELF)
+        summary = run.run(config)
+        if jobs > 1:
+            get_reusable_executor().shutdown(wait=True)  # The time of a process counts once it has ended.
+        wall, main = time.perf_counter() - start, cpu_seconds(resource.RUSAGE_SELF) - before
+    assert not summary.failures, summary.failures
+    scores = [(one.model["name"], one.task, one.label, one.score.value, one.score.low) for one in summary.results]
+    workers = cpu_seconds(resource.RUSAGE_CHILDREN)
+    print(json.dumps({"wall": wall, "main": main, "workers": workers, "scores": scores}))
+
+
+def measured(suite: str, jobs: int, folder: Path) -> dict:
+    """Return what a run in a process of its own took."""
+    line = [sys.executable, __file__, "--one", suite, "--jobs", str(jobs), "--folder", str(folder)]
+    threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+    done = subprocess.run(line, env={**os.environ, **threads}, stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--suites", nargs="+", choices=SUITES, default=SUITES)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--folder", type=Path, help="where embeddings are kept (default: a temporary folder)")
+    parser.add_argument("--one", choices=SUITES, help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.one:
+        measure(asked.one, asked.jobs, asked.folder)
+        return
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = asked.folder or Path(temporary)
+        for suite in asked.suites:
+            if suite == "quick":
+                measured(suite, 1, folder)  # Its embeddings.
+            alone, apart = measured(suite, 1, folder), measured(suite, asked.jobs, folder)
+            assert alone["scores"] == apart["scores"], "numbers moved"
+            for jobs, one in ((1, alone), (asked.jobs, apart)):
+                print(
+                    f"{suite}, {jobs} jobs: {one['wall']:.1f} s; CPU seconds: {one['main']:.1f} here, {one['workers']:.1f} in workers"
+                )
+            idle = (alone["main"] + alone["workers"]) / (apart["main"] + apart["workers"] / asked.jobs)
+            print(
+                f"{suite}: {alone['wall'] / apart['wall']:.2f} x by the clock, {idle:.2f} x by CPU time (goal 1.7); all "
+                f"{len(alone['scores'])} scores equal",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,105 @@
+"""Backends of joblib for cells: processes of this machine, a Dask cluster, or Ray."""
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import BrokenExecutor
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
+
+from cardiobench.core.errors import CardioBenchError
+
+
+def backend(name: str, jobs: int, cells: int) -> AbstractContextManager[int]:
+    """Return a context in which joblib works on `loky`, `dask` (a cluster on this machine), `dask=tcp://HOST:PORT` or `ray`.
+
+    Args:
+        name: Name of the backend.
+        jobs: Cells at a time on this machine.
+        cells: Cells to evaluate; no more workers than these are started.
+
+    Returns:
+        The context of the number of cells at a time: the cores of a cluster that runs already, else `jobs`.
+
+    Raises:
+        CardioBenchError: there is no such backend, or its package is not installed.
+    """
+    kind, _, address = name.partition("=")
+    if kind == "dask":
+        return dask(address, jobs, cells)
+    if name in ("loky", "ray"):
+        return loky(jobs, cells) if name == "loky" else ray(jobs, cells)
+    raise CardioBenchError(f"no backend '{name}'. Give --backend loky, dask=tcp://HOST:PORT or ray.")
+
+
+@contextmanager
+def loky(jobs: int, cells: int) -> Iterator[int]:
+    """Work in processes of this machine."""
+    import joblib
+
+    # A worker that leaves the math libraries' threads alone would run jobs x cores of them.
+    with joblib.parallel_config(backend="loky", n_jobs=min(jobs, cells), inner_max_num_threads=1):
+        yield jobs
+
+
+@contextmanager
+def dask(address: str, jobs: int, cells: int) -> Iterator[int]:
+    """Work on the Dask cluster at the address, else on a new one on this machine."""
+    import joblib
+
+    try:
+        from dask.distributed import Client, KilledWorker, LocalCluster
+    except ImportError:
+        raise CardioBenchError("--backend dask needs its package: pip install 'dask[distributed]'") from None
+    cluster = (
+        None if address else LocalCluster(n_workers=min(jobs, cells), threads_per_worker=1, dashboard_address=None)
+    )
+    try:
+        client = Client(address or cluster, timeout="10s")
+    except (OSError, TimeoutError) as error:
+        raise CardioBenchError(f"no Dask scheduler answers at {address}: {error}. Start one there.") from None
+    try:
+        with joblib.parallel_config(backend=_dask_backend(client)):
+            yield joblib.effective_n_jobs() if address else jobs
+    except KilledWorker as error:  # Raised by joblib's own processes.
+        raise BrokenExecutor(str(error)) from error
+    finally:
+        client.close()
+        if cluster:
+            cluster.close()
+
+
+def _dask_backend(client: Any) -> Any:
+    """Return joblib's backend of a Dask client; a task whose workers were killed fails there, where joblib 1.5 waits for it forever."""
+    from joblib._dask import DaskDistributedBackend
+
+    class Backend(DaskDistributedBackend):
+        def submit(self, func: Any, callback: Any = None) -> Any:
+            future = super().submit(func, callback)
+            future.add_done_callback(lambda done: done.exception() and callback(done.exception()))
+            return future
+
+    return Backend(client=client, pure=False)
+
+
+@contextmanager
+def ray(jobs: int, cells: int) -> Iterator[int]:
+    """Work on the Ray cluster that RAY_ADDRESS names, else on a new one on this machine."""
+    import joblib
+
+    try:
+        import ray as engine
+        from ray.util.joblib import register_ray
+    except ImportError:
+        raise CardioBenchError("--backend ray needs its package: pip install ray") from None
+    started = not engine.is_initialized()
+    # Ray takes a local cluster's size from here; the size of one that runs already is its own.
+    local = started and not os.environ.get("RAY_ADDRESS")
+    if started:
+        engine.init(include_dashboard=False, log_to_driver=False, **({"num_cpus": min(jobs, cells)} if local else {}))
+    try:
+        register_ray()
+        with joblib.parallel_config(backend="ray", n_jobs=min(jobs, cells) if local else -1):
+            yield jobs if local else joblib.effective_n_jobs()
+    finally:
+        if started:
+            engine.shutdown()
