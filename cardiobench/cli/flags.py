@@ -40,6 +40,7 @@ def add_settings(parser: argparse.ArgumentParser, *kinds: type[Settings]) -> Non
 
     A parser of runs also takes the spellings of the last release.
     """
+    hints = {kind: get_type_hints(kind) for kind in kinds}
     for group in GROUPS:
         box = parser.add_argument_group(group)
         kinds_of = {
@@ -53,7 +54,7 @@ def add_settings(parser: argparse.ArgumentParser, *kinds: type[Settings]) -> Non
                 dest=name,
                 default=argparse.SUPPRESS,
                 help=(setting.help + ("" if "(default" in setting.help else shown)).replace("%", "%%"),
-                **_shape(get_type_hints(kind)[name], setting.metavar),
+                **_shape(hints[kind][name], setting.metavar),
             )
     if RunConfig in kinds and OLD:
         box = parser.add_argument_group("spellings of the last release, translated until the next")

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping
 from dataclasses import MISSING, field, fields, replace
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_type_hints
 
@@ -313,7 +314,8 @@ class RunConfig(Settings):
 Config = TypeVar("Config", bound=Settings)
 
 
-def settings_of(kind: type[Settings]) -> dict[str, Setting]:
+@cache  # A command line asks hundreds of times.
+def settings_of(kind: type[Settings]) -> Mapping[str, Setting]:
     """Return the help text of each field."""
     hints = get_type_hints(kind, include_extras=True)
     return {

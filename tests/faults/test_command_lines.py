@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pandas as pd
@@ -96,6 +97,7 @@ def damaged(tmp_path_factory):
     return root
 
 
+@cache
 def commands():
     parser = build_parser()
     return next(one for one in parser._actions if isinstance(one, argparse._SubParsersAction)).choices
