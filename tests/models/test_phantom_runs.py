@@ -140,14 +140,7 @@ ENCODERS = (*((name, usual(card(name))) for name in CHECKPOINTS), ("echonet/Echo
 CLIP_ENCODERS = {"echonet/EchoPrime", "CarDS-Yale/PanEcho", "sekeun/EchoFM"}
 
 
-@pytest.fixture
-def undrawn(monkeypatch):
-    """Records without their figures, which take most of the time and know no model."""
-    monkeypatch.setattr("cardiobench.runner.analyze.save_figures", lambda record, path: [])
-
-
 @pytest.mark.slow
-@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize(("checkpoint", "variant"), ENCODERS, indirect=["checkpoint"])
 def test_what_is_asked_of_a_model_itself(checkpoint, variant, tmp_path, monkeypatch):
     """Sentences, single frames, and recordings under the first of the disturbances: records with numbers, by the card."""
@@ -183,7 +176,6 @@ STORED = (
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize(("checkpoint", "task", "protocols", "patients"), STORED, indirect=["checkpoint"])
 def test_what_works_on_stored_vectors(checkpoint, task, protocols, patients, tmp_path):
     name, weights = checkpoint

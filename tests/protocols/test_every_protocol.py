@@ -42,6 +42,7 @@ def config(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("figures")
 def test_one_line_runs_every_protocol_and_draws_its_figures(config, tmp_path):
     model = str(tiny_open_clip(tmp_path / "org" / "clip"))
     outcome = run(dataclasses.replace(config, models=(model,), tasks=(EF,)))

@@ -97,6 +97,7 @@ def test_no_results_says_what_to_run(tmp_path):
         collect([tmp_path])
 
 
+@pytest.mark.usefixtures("figures")
 def test_a_page_needs_nothing_but_results(tmp_path):
     path = result(task="ptb_xl_sample/cd", collapsed=True).save(
         tmp_path / "m" / "r" / "probe" / "ptb_xl_sample__cd.json"

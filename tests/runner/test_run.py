@@ -15,7 +15,6 @@ from cardiobench.core.errors import BadConfig, BadData, MissingData, NotApplicab
 from cardiobench.core.io import write_atomic
 from cardiobench.data import catalog
 from cardiobench.embeddings.store import EmbeddingStore
-from cardiobench.report.plots.draw import ReportFigures
 from cardiobench.results.paths import predictions_path
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner.context import RunContext, RunSummary
@@ -29,13 +28,6 @@ SAMPLE = catalog.dataset_folder("ptb_xl_sample") / "data"
 def cache(tmp_path_factory):
     """Embeddings that the tests share; a test about encoding takes a folder of its own."""
     return tmp_path_factory.mktemp("cache")
-
-
-@pytest.fixture(autouse=True)
-def without_figures(request, monkeypatch):
-    """Draw nothing, which takes longer than the run, but in the test that looks for figures."""
-    if request.node.originalname != "test_a_result_says_everything_beside_the_number":
-        monkeypatch.setattr("cardiobench.report.markdown.draw_report", lambda *_, **__: ReportFigures())
 
 
 @pytest.fixture
@@ -87,6 +79,7 @@ def test_protocols_of_one_task_share_what_was_read(config, monkeypatch):
     assert [result.score for result in alone.results] == [result_of(both, protocol="knn")[1].score]
 
 
+@pytest.mark.usefixtures("figures")
 def test_a_result_says_everything_beside_the_number(config):
     outcome = run(config)
     assert outcome.exit_code == 0

@@ -223,6 +223,7 @@ def test_vectors_that_were_given_have_no_fewer_leads(tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("figures")
 def test_a_label_of_one_lead_is_gone_without_it(planted):
     """The label lives in V1 only."""
     whole = run(settings(planted), encoders=(Spread(),)).results[0]

@@ -1,0 +1,25 @@
+"""Skips that are no failure: reasons as regular expressions in `skips.txt`."""
+
+import re
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+LISTED = Path(__file__).with_name("skips.txt")
+
+
+def unlisted_skips(reports: Iterable[Any], environment: str = Path(sys.prefix).name) -> list[str]:
+    """Return file and reason of each skip that is not on the list, or that names the target of this environment.
+
+    Args:
+        reports: Reports of skipped tests and files.
+        environment: Name of the virtual environment; `make test-cluster` runs in `.venv-cluster`.
+    """
+    lines = LISTED.read_text("utf-8").splitlines()
+    allowed = re.compile("|".join(line for line in lines if line and not line.startswith("#")))
+    target = f"make test-{environment.partition('-')[2]}"
+    found = ((file, reason.removeprefix("Skipped: ")) for file, _, reason in (one.longrepr for one in reports))
+    return sorted(
+        {f"{file}: {reason}" for file, reason in found if not allowed.fullmatch(reason) or reason.endswith(target)}
+    )
