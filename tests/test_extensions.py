@@ -36,8 +36,12 @@ COMMON_WORDS = {
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_extension_passes_its_contract(name):
+def test_every_extension_passes_its_contract(name, monkeypatch):
+    """Its protocols are checked with small settings in tests/contracts/test_protocols.py, over all that are registered."""
+    checked = []
+    monkeypatch.setattr("cardiobench.testing.extension.check_protocol", checked.append)
     check_extension(name)
+    assert checked == [*extensions()[name].protocols]
 
 
 def test_what_is_no_manifest_is_named(monkeypatch):
