@@ -314,9 +314,13 @@ class RunConfig(Settings):
 Config = TypeVar("Config", bound=Settings)
 
 
-@cache  # A command line asks hundreds of times.
 def settings_of(kind: type[Settings]) -> Mapping[str, Setting]:
     """Return the help text of each field."""
+    return _settings_of(kind)  # type: ignore[arg-type]  # A class is hashable, whatever its objects are.
+
+
+@cache  # A command line asks hundreds of times.
+def _settings_of(kind: type[Settings]) -> Mapping[str, Setting]:
     hints = get_type_hints(kind, include_extras=True)
     return {
         one.name: next(entry for entry in hints[one.name].__metadata__ if isinstance(entry, Setting))
