@@ -17,7 +17,7 @@ from cardiobench.data import catalog
 from cardiobench.data.media.types import LEADS, Ecg
 from cardiobench.data.open import open_dataset
 from cardiobench.embeddings.vector_files import write_vectors
-from cardiobench.extensions.leads import condition
+from cardiobench.extensions.leads import condition, figures
 from cardiobench.extensions.leads.lead_set import parse_leads
 from cardiobench.extensions.leads.loss import split_label
 from cardiobench.hub.eval_results import primary_protocol
@@ -369,3 +369,17 @@ def test_an_answer_states_the_leads_beside_the_options_of_its_protocol():
     cell = SimpleNamespace(model=SimpleNamespace(preprocessing=stated))
     found = condition.apply(cell, None, output, "I,II").details
     assert found["penalty"] == 1.0 and found["leads"] == "I II" and "fs" not in found
+
+
+def test_protocols_stand_beside_each_other_within_a_lead_set():
+    facts = {"score": 0.7, "score_low": 0.6, "score_high": 0.8, "loss": 0.1, "loss_low": 0.0, "loss_high": 0.2}
+    facts |= {"floor": 0.5, "unit": "", "metric": "AUROC", "better": "higher", "taken": "native"}
+    sets = [" ".join(LEADS[:count]) for count in (12, 6, 3, 2, 1)]
+    rows = [{"leads": one, "count": len(one.split()), "by": by, **facts} for by in ("knn", "probe") for one in sets]
+    record = SimpleNamespace(tables={"leads": pd.DataFrame(rows)}, subject="ptb_xl/cd", models=[{"name": "org/model"}])
+    figure = figures.draw(record)["leads"]
+    marks = [
+        line.get_ydata()[0] for line in figure.axes[0].lines if line.get_marker() == "o" and len(line.get_ydata()) == 1
+    ]
+    assert marks == pytest.approx([*(one - 0.06 for one in range(5)), *(one + 0.06 for one in range(5))])
+    assert figure.get_size_inches()[1] == pytest.approx(1.4 + 5 * (0.25 + 2 * 0.12))
