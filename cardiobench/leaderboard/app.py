@@ -2,14 +2,17 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cardiobench.core.errors import MissingExtra
-from cardiobench.leaderboard import style, table
+from cardiobench.leaderboard import model_page, style, table
+from cardiobench.leaderboard.export import write_downloads
 from cardiobench.leaderboard.grid import BoardTable
-from cardiobench.leaderboard.source import load
+from cardiobench.leaderboard.source import is_repository, load
 from cardiobench.leaderboard.state import NAMES, BoardState, settle
 from cardiobench.leaderboard.submissions import UNKNOWN_TRIES
+from cardiobench.leaderboard.submit import submit_text
 from cardiobench.report.overview import MARKS
 from cardiobench.results.collect import Collection
 from cardiobench.results.formatting import FLOOR_MEANING
@@ -46,13 +49,14 @@ ADDRESS = """(...values) => {
 
 
 def build(
-    views: Mapping[str, Collection], reload: Callable[[], Mapping[str, Collection]] | None = None
+    views: Mapping[str, Collection], reload: Callable[[], Mapping[str, Collection]] | None = None, dataset: str = ""
 ) -> "gradio.Blocks":
     """Build the app over results.
 
     Args:
         views: Suite -> results that were loaded; a visitor sees one suite at a time.
         reload: Loads them again when a visitor asks for it; None for results that do not change.
+        dataset: Dataset of the results, `org/name`; empty for folders.
 
     Raises:
         MissingExtra: gradio is not installed.
@@ -64,6 +68,13 @@ def build(
     current = views  # Displayed content, replaced by a reload.
     state, options = settle(current, {})
     controls: dict[str, Any] = {}
+
+    written: dict[str, dict[str, str]] = {}
+
+    def downloads(suite: str) -> dict[str, str]:
+        if suite not in written:
+            written[suite] = write_downloads(current[suite])
+        return written[suite]
 
     def dropdown(name: str, label: str, **more: Any) -> None:
         value = getattr(state, name)
@@ -82,7 +93,7 @@ def build(
             dropdown("size", "Parameters")
             controls["unseen"] = gr.Checkbox(label="without data seen in pretraining", elem_id="filter-unseen")
             controls["above"] = gr.Checkbox(label="only above the floor", elem_id="filter-above")
-        shown = outputs(current[state.suite], state)
+        shown = {**outputs(current[state.suite], state), **downloads(state.suite)}
         with gr.Tabs() as tabs:
             with gr.Tab("Overview", id="overview"):
                 dropdown("kind", "Table")
@@ -92,21 +103,38 @@ def build(
                 dropdown("task", "Task")
                 about = gr.Textbox(shown["about"], label="About", interactive=False)
                 scores = _frame(gr, shown["scores"], "Scores, best first", "scores")
-                bars = _bars(gr, shown["chart"])
+                chart = _bars(gr, shown["chart"])
                 costs = _frame(gr, shown["costs"], "Cost, by place; FLOPs and bytes are per recording", "costs")
+            with gr.Tab("Models", id="models"):
+                dropdown("model", "Model of this page")
+                card = gr.Markdown(shown["card"], elem_id="card")
+                of_model = _frame(gr, shown["model_tasks"], "Its results on all boards", "model-tasks")
+                versions = _frame(gr, shown["versions"], "Its revisions, newest result first", "versions")
+            with gr.Tab("Submit and cite", id="submit"):
+                gr.Markdown(submit_text(dataset))
+            with gr.Tab("Submissions", id="owners"):
+                owners = _frame(gr, shown["owners"], "Revisions of models that each owner submitted", "owners")
             with gr.Tab("Not ranked", id="problems"):
                 problems = _frame(gr, shown["problems"], "Found, and in no table", "problems")
         with gr.Accordion("How to read the tables", open=False):
             gr.Markdown(f"{GUIDE}\n\n{SIGNS}")
+        with gr.Row():
+            files = [gr.DownloadButton(f"Download {kind}", shown[kind], size="sm") for kind in ("CSV", "Parquet")]
         again = gr.Button("Reload", elem_id="reload", visible=reload is not None)
         ordered = [controls[name] for name in NAMES]
         shows = {
             "overview": board,
             "about": about,
             "scores": scores,
-            "chart": bars,
+            "chart": chart,
             "costs": costs,
+            "card": card,
+            "model_tasks": of_model,
+            "versions": versions,
+            "owners": owners,
             "problems": problems,
+            "CSV": files[0],
+            "Parquet": files[1],
         }
 
         def updates(given: Mapping[str, Any]) -> list[Any]:
@@ -115,7 +143,7 @@ def build(
                 gr.Dropdown(options[name], value=getattr(state, name)) if name in options else getattr(state, name)
                 for name in NAMES
             ]
-            found = outputs(current[state.suite], state)
+            found = {**outputs(current[state.suite], state), **downloads(state.suite)}
             return made + [_value(gr, name, found[name]) for name in shows]
 
         def changed(*values: Any) -> list[Any]:
@@ -132,6 +160,7 @@ def build(
         def loaded_again(*values: Any) -> list[Any]:
             nonlocal current
             current = reload() if reload else current
+            written.clear()
             return changed(*values)
 
         everything = [*ordered, *shows.values()]
@@ -149,7 +178,9 @@ def build(
             )
         again.click(loaded_again, ordered, everything, api_name=False)
         for tab in tabs.children:
-            at = f"() => {{ ({ADDRESS.replace('NAMES', json.dumps(['tab']))})({json.dumps(tab.id)}); }}"
+            written_at = f"({ADDRESS.replace('NAMES', json.dumps(['tab']))})({json.dumps(tab.id)})"
+            # The first tab is selected once while the page is made, before the address has been read.
+            at = f"() => {{ if (window.cardiobenchShown) {written_at}; window.cardiobenchShown = true; }}"
             tab.select(None, None, None, js=at, api_name=False)
         app.load(opened, None, [*everything, tabs], api_name=False, show_progress="hidden")
     return app
@@ -164,12 +195,16 @@ def outputs(view: Collection, state: BoardState) -> dict[str, Any]:
         "scores": table.scores(view, state.task, choice),
         "chart": table.chart(view, state.task, choice),
         "costs": table.costs(view, state.task, choice),
+        "card": model_page.card_text(state.model) if state.model else "",
+        "model_tasks": model_page.model_tasks(view, state.model),
+        "versions": model_page.versions(view, state.model),
+        "owners": model_page.owners(view),
         "problems": table.problems(view),
     }
 
 
 def _value(gr: Any, name: str, found: Any) -> Any:
-    """Return a component with another content."""
+    """Return another content of a component."""
     if isinstance(found, BoardTable):
         return gr.Dataframe(found.value(), **found.options())
     return _bars(gr, found) if name == "chart" else found
@@ -205,6 +240,7 @@ def launch(
         port: Port to listen on; None for a free one.
         block: Wait until the server is stopped.
     """
-    app = build(load(sources, revision), lambda: load(sources, revision))
+    dataset = sources[0] if is_repository(sources[0]) and not Path(sources[0]).is_dir() else ""
+    app = build(load(sources, revision), lambda: load(sources, revision), dataset)
     app.launch(server_port=port, share=False, prevent_thread_lock=not block, quiet=not block, **style.options())
     return app

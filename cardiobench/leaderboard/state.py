@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, get_type_hints
 
-from cardiobench.leaderboard import table
+from cardiobench.leaderboard import model_page, table
 from cardiobench.leaderboard.boards import conditions, entries_of
 from cardiobench.leaderboard.choice import NOT_STATED, SIZES, Choice, licences
 from cardiobench.results.collect import Collection
@@ -29,6 +29,7 @@ class BoardState:
         above: Whether only scores above the floor are shown.
         kind: Table of the overview.
         task: Task.
+        model: Model whose page is shown.
     """
 
     suite: str = ""
@@ -42,6 +43,7 @@ class BoardState:
     above: bool = False
     kind: str = ""
     task: str = ""
+    model: str = ""
 
     @property
     def choice(self) -> Choice:
@@ -96,6 +98,7 @@ def settle(views: Mapping[str, Collection], given: Mapping[str, Any]) -> tuple[B
     keep("size", _any([*SIZES, "no network", NOT_STATED]))
     keep("kind", _same(table.kinds(replace(view, entries=tuple(entries)))))
     keep("task", _same(table.tasks_of(view.entries)))
+    keep("model", _same(model_page.models(view)))
     return state, options
 
 

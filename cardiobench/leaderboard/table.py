@@ -56,9 +56,9 @@ COSTS = (
     BoardColumn("bytes", 90, "number"),
     BoardColumn("time on its device", 360),
 )
-OVERVIEW = (BoardColumn("place", 58), BoardColumn(MODEL, 130, "markdown"))
+OVERVIEW = (BoardColumn("place", 66), BoardColumn(MODEL, 126, "markdown"))
 """First columns of the overview: a telephone of 390 pixels shows them and the first score."""
-TASK_WIDTH = 136
+TASK_WIDTH = 132
 PROBLEMS = (
     BoardColumn("file", 240),
     BoardColumn("kind", 140),
@@ -197,7 +197,8 @@ def _baseline(result: ScoreResult) -> str:
     return f" · {BASELINE}" if is_baseline(result) else ""
 
 
-def _score_cell(result: ScoreResult) -> BoardCell:
+def score_cell(result: ScoreResult) -> BoardCell:
+    """Return a score with its interval."""
     value = result.score.value
     shown = tables.number(value, result)
     interval = "" if math.isnan(result.score.low) else f" [{tables.interval(result.score, result)}]"
@@ -212,7 +213,7 @@ def _score_row(one: Standing, place: str) -> tuple[BoardCell, ...]:
     return (
         _place(one.place.first if one.place else None, place),
         _name(result),
-        _score_cell(result),
+        score_cell(result),
         BoardCell(None if math.isnan(cell.skill) else cell.skill, skill_text(cell.skill), cell.shade),
         BoardCell(_number(floor), floor),
         BoardCell(verdict, verdict),
@@ -230,7 +231,7 @@ def _cost_row(one: Standing) -> tuple[BoardCell, ...]:
     return (
         _place(one.place.first if one.place else None, one.text),
         _name(result),
-        _score_cell(result),
+        score_cell(result),
         *(BoardCell(number, short(number)) for number in known),
         BoardCell(timing, timing),
     )

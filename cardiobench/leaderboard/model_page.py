@@ -1,0 +1,127 @@
+"""Page of one model, and the number of submissions of each owner."""
+
+from cardiobench.leaderboard import table
+from cardiobench.leaderboard.choice import Choice
+from cardiobench.leaderboard.grid import BoardCell, BoardColumn, BoardTable, plain
+from cardiobench.leaderboard.source import RUN_BY
+from cardiobench.models.cards import find_card
+from cardiobench.report.overview import ScoreCell, marks, skill
+from cardiobench.report.page.naming import skill_text
+from cardiobench.results.collect import Collection, ResultEntry
+from cardiobench.results.cost import short
+from cardiobench.results.formatting import floor, markdown_text, verdict
+
+TASKS = (
+    BoardColumn("task", 190),
+    BoardColumn("board", 130),
+    BoardColumn("protocol", 120),
+    BoardColumn("place", 76, "number"),
+    BoardColumn("score", 165, "number"),
+    BoardColumn("floor to perfect", 100, "number"),
+    BoardColumn("floor", 80),
+    BoardColumn("verdict", 190),
+    BoardColumn("FLOPs", 90, "number"),
+)
+VERSIONS = (
+    BoardColumn("revision", 330),
+    BoardColumn("owner", 130),
+    BoardColumn("first result", 120),
+    BoardColumn("last result", 120),
+    BoardColumn("results", 90, "number"),
+    BoardColumn("cardiobench", 120),
+)
+OWNERS = (
+    BoardColumn("owner", 200),
+    BoardColumn("submissions", 120, "number"),
+    BoardColumn("most for one task", 120, "number"),
+    BoardColumn("models", 100, "number"),
+    BoardColumn("tasks", 100, "number"),
+    BoardColumn("results", 100, "number"),
+    BoardColumn("last result", 130),
+)
+LOCAL = "local folder"
+
+
+def models(collection: Collection) -> list[str]:
+    """Return the names of all models."""
+    return sorted({str(entry.result.model["name"]) for entry in collection.entries})
+
+
+def card_text(name: str) -> str:
+    """Return the card of a model as Markdown; for a model without one, that it has none."""
+    head = f"## {table.model_cell(name)}\n\n"
+    card = find_card(name.partition(RUN_BY)[0])
+    if card is None:
+        return f"{head}CardioBench has no card of this model: what it is and what it was trained on is its submitter's to say."
+    facts = {
+        "Modality": " and ".join(card.modalities),
+        "Licence of the weights": card.licence,
+        "Access": card.access,
+        "Pretraining data": card.pretraining_data,
+        "Datasets seen in pretraining": card.seen_text,
+        "Parameters": short(card.parameters),
+    }
+    listed = "\n".join(f"* **{key}**: {markdown_text(str(value))}" for key, value in facts.items())
+    _, _, body = card.body.partition("\n")
+    return f"{head}{listed}\n\n{body.strip()}"
+
+
+def model_tasks(collection: Collection, name: str) -> BoardTable:
+    """Return the results of a model on all boards, with the places among all results of each board."""
+    tasks = table.tasks_of(_of(collection, name))
+    found = [one for task in tasks for one in table.board(collection, task, Choice(name))]
+    rows = []
+    for one in found:
+        result = one.entry.result
+        if str(result.model["name"]) != name:
+            continue
+        cell = ScoreCell(one.entry, skill(result), marks(result))
+        texts = [result.task, one.condition, result.label]
+        flops = None if result.cost is None or result.cost.flops != result.cost.flops else result.cost.flops
+        rows.append((
+            *(BoardCell(text, text) for text in texts),
+            BoardCell(one.place.first if one.place else None, one.text),
+            table.score_cell(result),
+            BoardCell(None if cell.skill != cell.skill else cell.skill, skill_text(cell.skill), cell.shade),
+            BoardCell(floor(result), floor(result)),
+            BoardCell(verdict(result), f"{result.verdict.word.sign} {verdict(result)}"),
+            BoardCell(flops, short(flops)),
+        ))  # fmt: skip
+    return BoardTable(TASKS, tuple(rows))
+
+
+def versions(collection: Collection, name: str) -> BoardTable:
+    """Return the revisions of a model that have results, the newest first."""
+    groups: dict[tuple[str, str], list[ResultEntry]] = {}
+    for entry in _of(collection, name):
+        key = str(entry.result.model.get("revision") or "not stated"), entry.pushed_by or LOCAL
+        groups.setdefault(key, []).append(entry)
+    rows = []
+    for (revision, owner), entries in groups.items():
+        dates = sorted(_date(entry) for entry in entries)
+        releases = sorted({str(entry.result.stamp.get("cardiobench") or "–") for entry in entries})
+        rows.append((revision, owner, dates[0], dates[-1], len(entries), ", ".join(releases)))
+    return plain(VERSIONS, sorted(rows, key=lambda row: row[3], reverse=True))
+
+
+def owners(collection: Collection) -> BoardTable:
+    """Return the submissions of each owner; a submission is a revision of a model."""
+    groups: dict[str, list[ResultEntry]] = {}
+    for entry in collection.entries:
+        groups.setdefault(entry.pushed_by or LOCAL, []).append(entry)
+    rows = []
+    for owner, entries in groups.items():
+        results = [entry.result for entry in entries]
+        revisions = {(one.model["name"], one.model.get("revision")) for one in results}
+        counts = (len({one.model["name"] for one in results}), len({one.task for one in results}), len(results))
+        most = max(entry.submissions for entry in entries)
+        rows.append((owner, len(revisions), most, *counts, max(_date(entry) for entry in entries)))
+    return plain(OWNERS, sorted(rows, key=lambda row: (-row[1], row[0])))
+
+
+def _of(collection: Collection, name: str) -> list[ResultEntry]:
+    return [entry for entry in collection.entries if str(entry.result.model["name"]) == name]
+
+
+def _date(entry: ResultEntry) -> str:
+    return str(entry.result.stamp.get("date") or "–")[:10]
