@@ -272,7 +272,7 @@ class LeaveOneOut(PredictionProtocol):
 
 
 def test_a_plug_in_out_of_fold_is_verified_on_all_units(toy, monkeypatch):
-    monkeypatch.setattr("cardiobench.leaderboard.rebuild.protocol", lambda name, **options: LeaveOneOut())
+    monkeypatch.setattr("cardiobench.leaderboard.rebuild.protocol", lambda name, run: LeaveOneOut())
     submission = submit(toy, "view", "leave_one_out")
     assert submission.result.out_of_fold and submission.result.coverage == {"scored": 240, "expected": 240}
     record = submission.result.to_json()

@@ -227,7 +227,7 @@ def test_the_files_of_a_space(tmp_path, capsys):
     assert main(["leaderboard", REPOSITORY, "--files", str(tmp_path)]) == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["README.md", "app.py", "requirements.txt"]
     compile((tmp_path / "app.py").read_text(), "app.py", "exec")
-    assert f'from_dataset("{REPOSITORY}")' in (tmp_path / "app.py").read_text()
+    assert f'DATASET = "{REPOSITORY}"' in (tmp_path / "app.py").read_text()
     import yaml
 
     front = yaml.safe_load((tmp_path / "README.md").read_text().split("---\n")[1])

@@ -27,7 +27,7 @@ def test_the_sentence_of_the_manual_is_what_the_command_prints(root):
     cells, above = map(
         int,
         re.search(
-            r"of (\d+) zero-shot classification cells of Table 1 of arXiv:2510.00520, (\d+) exceed", text
+            r"[Oo]f (\d+) zero-shot classification cells of Table 1 of arXiv:2510.00520, (\d+) exceed", text
         ).groups(),
     )
     counts = counts_by_table(floor_table(tasks_by_name([]))).set_index("source").loc[TABLE_1]
