@@ -32,7 +32,7 @@ _WORD = re.compile(r"[\w.+-]+")
 PATH_MARK, ID_MARK, TOKEN_MARK = "(local path)", "(id)", "(token)"
 # Facts about the making of a result that others need; everything else of the stamp stays here.
 STAMP = {"cardiobench", "numpy", "scipy", "scikit-learn", "pandas", "torch", "python", "commit", "seed", "resamples"}
-STAMP |= {"key", "code", "embeddings", "device", "libraries", "seconds", "date", "suite", "profile"}
+STAMP |= {"key", "code", "embeddings", "device", "libraries", "seconds", "date", "suite", "profile", "reused"}
 
 
 def public_result(result: ScoreResult, name: str = "", ids: Collection[str] = ()) -> ScoreResult:
@@ -215,6 +215,13 @@ def not_a_benchmark_score(result: ScoreResult) -> list[str]:
         f"scored with {draws} draws of patients, not {RESAMPLES}: leave --resamples out": draws != RESAMPLES,
         f"run by the definitions of --profile {result.profile}": result.profile,
         f"run with seed {seed}, not {SEED}: leave --seed out": seed != SEED and not result.profile,
+        f"reused, so that it is its owner's to push ({_reused(result)})": _reused(result),
         "prompts other than the dataset's": asked_with is not None and asked_with != prompt_digest(task),
     }
     return [reason for reason, holds in reasons.items() if holds]
+
+
+def _reused(result: ScoreResult) -> str:
+    """Return where a result of somebody else was taken from; empty for one that was computed."""
+    source = result.stamp.get("reused") or ""
+    return ", ".join(f"{name} {value}" for name, value in source.items()) if isinstance(source, Mapping) else str(source)

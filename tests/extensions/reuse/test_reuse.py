@@ -10,13 +10,14 @@ from cardiobench.cli.main import main
 from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import BadConfig
 from cardiobench.extensions.reuse import known
+from cardiobench.hub.outgoing import public_result
 from cardiobench.hub.results_dataset import parquet, predictions_path, records
-from cardiobench.leaderboard.verify import Submission
+from cardiobench.leaderboard.verify import Submission, check
 from cardiobench.results.collect import ResultEntry
 from cardiobench.results.record import CHECKSUM, checksum
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner.known import check_reuse
-from tests.hub.conftest import client, hub  # noqa: F401
+from tests.hub.conftest import BOB, client, hub  # noqa: F401
 
 REPOSITORY, TASK = "org/cardiobench-results", "ptb_xl_sample/cd"
 LINE = ("eval", "--model", "cardiobench/ecg-morphology", "--tasks", TASK, "--workers", "0", "--jobs", "1")
@@ -51,6 +52,15 @@ def test_a_verified_result_is_taken_and_the_rest_computed(theirs, hub, client, t
     assert not list((tmp_path / "same" / "cache").rglob("*.arrow")), "nothing was encoded"
     again = run(tmp_path / "same", "--protocols", "knn")["knn"]
     assert again == only, "later it is there, with its predictions"
+
+    client(BOB)
+    mine = str(tmp_path / "same" / "results")
+    for target in (("--to", "bob/m", "--model", "cardiobench/ecg-morphology"), ("--to-dataset", REPOSITORY)):
+        assert main(["push", mine, *target, "--yes"]) != 0
+        refused = " ".join(capsys.readouterr().err.split())
+        assert "its owner's to push (dataset org/cardiobench-results, owner alice)" in refused
+    lie = ResultEntry(Path("x"), public_result(again), pushed_by="bob")
+    assert "its owner's to push" in check(lie, {}).problems[0], "verify refuses it too"
 
     both = run(tmp_path / "more", "--protocols", "knn", "probe", "--reuse", REPOSITORY)
     assert "1 of 2 results that are not here are reused" in capsys.readouterr().out
