@@ -76,6 +76,7 @@ def read_declared_ecg(path: Path, record: Record, settings: DeclaredRecordings) 
         header = ecg_wfdb.header_path(path)
         stated = ecg_wfdb.parse_header(header)
         channels.check_rate(stated.fs, settings.sampling_rate, str(header))
+        channels.check_leads([channel.name for channel in stated.channels], settings.leads, str(header))
         for channel in stated.channels:
             channels.check_unit(channel.unit, settings.unit, str(header), channel.name)
         return ecg_wfdb.read_wfdb(header, settings.leads, fewer=True)

@@ -8,7 +8,7 @@ import numpy as np
 
 from cardiobench.core.errors import BadMedia
 from cardiobench.data.media.signal import MILLIVOLTS, lead_order, leads_among, millivolts, some_leads
-from cardiobench.data.media.types import Ecg
+from cardiobench.data.media.types import LEADS, Ecg
 
 COMPONENT = "reader channels"
 VERSION = 1
@@ -82,11 +82,25 @@ def as_ecg(
         )
     if len(names) != width:
         raise BadMedia(f"{name} has {width} channels, and {len(names)} leads were named: {', '.join(names)}.")
+    check_leads(stated or (), leads, name)
     there = leads_among(names, name)
     order = lead_order(names, name, there)
     rate = check_rate(channels.fs, fs, name)
     factors = np.array([_factor(channels.units, position, unit, name, names[position]) for position in order])
     return some_leads(channels.signal[:, order].astype(np.float64) * factors, there, rate, name)
+
+
+def check_leads(stated: Sequence[str], given: Sequence[str] | None, name: str) -> None:
+    """Refuse a lead's name that contradicts the one which a file states; other names of channels may be replaced.
+
+    Raises:
+        BadMedia: They differ.
+    """
+    known = {lead.lower(): lead for lead in LEADS}
+    for theirs, ours in zip(stated, given or (), strict=False):
+        lead = known.get(theirs.strip().lower())
+        if lead and lead.lower() != ours.strip().lower():
+            raise BadMedia(f"{name} states lead {lead}, and {ours} was given (leads). Leave that out, or correct the file.")
 
 
 def check_rate(stated: float | None, given: float | None, name: str) -> float:

@@ -256,3 +256,18 @@ def test_an_answer_is_asked_for_until_it_is_one():
     ):
         left = iter(typed)
         assert Questions(read=lambda _: next(left)).ask("Which?", "--which", choices, empty=empty) == answer  # noqa: B023
+
+
+@pytest.mark.parametrize(("named", "given", "accepted"), [("I", "II", False), ("i", "I", True), ("MLII", "II", True)])
+def test_a_lead_that_contradicts_the_file_is_refused(named, given, accepted, hospital, tmp_path, capsys):
+    folder = tmp_path / "wfdb"
+    folder.mkdir()
+    for name in hospital[0]["id"]:
+        signal = np.load(hospital[1] / f"{name}.npy")[:, 0]
+        (folder / f"{name}.dat").write_bytes((signal * 1000).round().astype("<i2").tobytes())
+        lines = f"{name} 1 100 {len(signal)}\n{name}.dat 16 1000(0)/mV 16 0 0 0 0 {named}\n"
+        (folder / f"{name}.hea").write_text(lines)
+    labels = write_labels(hospital[0], tmp_path / "labels.csv", file=list(hospital[0]["id"]))
+    assert adopt(folder, labels, tmp_path / "own", *LABEL, "--leads", given) == (0 if accepted else 2)
+    said = " ".join("".join(capsys.readouterr()).split())
+    assert (f"have only {given}:" if accepted else "states lead I, and II was given (leads)") in said
