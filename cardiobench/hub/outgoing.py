@@ -224,4 +224,6 @@ def not_a_benchmark_score(result: ScoreResult) -> list[str]:
 def _reused(result: ScoreResult) -> str:
     """Return where a result of somebody else was taken from; empty for one that was computed."""
     source = result.stamp.get("reused") or ""
-    return ", ".join(f"{name} {value}" for name, value in source.items()) if isinstance(source, Mapping) else str(source)
+    return (
+        ", ".join(f"{name} {value}" for name, value in source.items()) if isinstance(source, Mapping) else str(source)
+    )

@@ -100,7 +100,9 @@ def check_leads(stated: Sequence[str], given: Sequence[str] | None, name: str) -
     for theirs, ours in zip(stated, given or (), strict=False):
         lead = known.get(theirs.strip().lower())
         if lead and lead.lower() != ours.strip().lower():
-            raise BadMedia(f"{name} states lead {lead}, and {ours} was given (leads). Leave that out, or correct the file.")
+            raise BadMedia(
+                f"{name} states lead {lead}, and {ours} was given (leads). Leave that out, or correct the file."
+            )
 
 
 def check_rate(stated: float | None, given: float | None, name: str) -> float:
