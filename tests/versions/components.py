@@ -18,7 +18,7 @@ from cardiobench.core.versions import stated_versions
 from cardiobench.data import catalog
 from cardiobench.metrics.load import formula_version, own_metrics
 from tests.acceptance.compare import machine
-from tests.versions import datasets, declared, fewer_leads, models, protocols, readers, rules, scoring
+from tests.versions import datasets, declared, fewer_leads, models, phantoms, protocols, readers, rules, scoring
 from tests.versions.case import Case
 from tests.versions.sketch import TOLERANCE, distance, sketch
 
@@ -39,6 +39,7 @@ CASES: dict[str, Case] = (
     | fewer_leads.CASES
     | models.CASES
     | datasets.CASES
+    | phantoms.CASES
     | protocols.CASES
     | scoring.CASES
     | rules.CASES

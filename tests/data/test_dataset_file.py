@@ -1,0 +1,26 @@
+"""A declared dataset that states the least: what is taken for granted of it."""
+
+import pytest
+from pydantic import ValidationError
+
+from cardiobench.data.declared.dataset_file import DatasetFile
+
+LEAST = {
+    "schema": 1,
+    "name": "mine",
+    "title": "Mine",
+    "version": "1",
+    "modality": "ecg",
+    "recordings": {"folder": "ecgs", "format": "npy"},
+    "labels": {"file": "labels.csv", "id": "id"},
+    "tasks": {"cd": {"kind": "binary", "column": "cd", "classes": ["no", "yes"]}},
+}
+
+
+def test_patients_are_told_apart_and_nothing_is_changed_once_checked():
+    checked = DatasetFile(**LEAST)
+    assert not checked.patient_is_record and not checked.redistributable
+    with pytest.raises(ValidationError, match="frozen"):
+        checked.redistributable = True
+    with pytest.raises(ValidationError, match="frozen"):
+        checked.tasks["cd"].unmeasured = True
