@@ -1,5 +1,6 @@
 """One dataset, opened: its rows, and its recordings one at a time, read when they are asked for."""
 
+import hashlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -63,6 +64,11 @@ class OpenDataset:
     def frame(self) -> pd.DataFrame:
         """The rows whose recording is here, one per recording."""
         return self.table.frame
+
+    @cached_property
+    def recordings(self) -> str:
+        """Digest of the fingerprints of all recordings: it changes when a file on this machine is changed or replaced."""
+        return hashlib.sha256("\n".join(self.frame["fingerprint"]).encode()).hexdigest()[:16]
 
     @property
     def duplicates(self) -> list[tuple[str, ...]]:

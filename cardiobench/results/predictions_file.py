@@ -88,9 +88,9 @@ def _checksum_of(frame: pd.DataFrame) -> str:
     return hashlib.sha256(frame.to_csv(index=False).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def load_cached_score(path: Path, key: str) -> ScoreResult | None:
-    """Return the saved result if its key matches and the predictions beside it are those that were scored, else None."""
-    result, predictions = ScoreResult.load_cached(path, key), predictions_path(path)
+def load_cached_score(path: Path, key: str, recordings: str = "") -> ScoreResult | None:
+    """Return the saved result if key and recordings match and the predictions beside it were scored, else None."""
+    result, predictions = ScoreResult.load_cached(path, key, recordings), predictions_path(path)
     if result is None or not predictions.is_file() or sha256_of_file(predictions) != result.predictions_sha256:
         return None
     return result

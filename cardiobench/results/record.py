@@ -185,13 +185,20 @@ class Record(Part):
         return [Path(path)]
 
     @classmethod
-    def load_cached(cls, path: Path, key: str) -> Self | None:
-        """Return the saved record if it can be read and its key matches, else None: it has to be made again."""
+    def load_cached(cls, path: Path, key: str, recordings: str = "") -> Self | None:
+        """Return the saved record if it can be read and is current, else None: it has to be made again.
+
+        Args:
+            path: Path of the record.
+            key: Key that its stamp has to hold.
+            recordings: Digest of the recordings that its stamp has to hold, if it holds one; empty for any.
+        """
         try:
             record = cls.load(path)
         except BadData:
             return None
-        return record if record.stamp.get("key") == key else None
+        same = not recordings or record.stamp.get("recordings", recordings) == recordings
+        return record if same and record.stamp.get("key") == key else None
 
     @classmethod
     def load(cls, path: str | Path) -> Self:

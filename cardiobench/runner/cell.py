@@ -1,7 +1,7 @@
 """The cells of a run: one model under one protocol on one task or subject; each has a key, a path and one saved record."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +12,6 @@ import pandas as pd
 
 from cardiobench import scoring
 from cardiobench.core.config import RunConfig
-from cardiobench.core.errors import NotApplicable
 from cardiobench.core.io import sha256_of_json
 from cardiobench.core.versions import component_version
 from cardiobench.data.dataset import OpenDataset
@@ -35,7 +34,6 @@ from cardiobench.results.record import Record
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner import references
 from cardiobench.runner.condition import Condition, conditions
-from cardiobench.runner.context import RunContext
 from cardiobench.runner.encode import FrameTaskPlan
 from cardiobench.runner.plan import DatasetPlan, TaskPlan
 from cardiobench.scoring.metrics import metrics_of, narrow_metrics
@@ -113,13 +111,18 @@ class BaseCell(ABC, Generic[Result]):
 
     def provenance(self) -> dict[str, Any]:
         """Return the cell's part of the stamp: key and versions of the components."""
-        return {"key": self.key, "code": self.code}
+        return {"key": self.key, "code": self.code, "recordings": self.recordings}
+
+    @property
+    @abstractmethod
+    def recordings(self) -> str:
+        """Digest of the recordings on this machine; no part of the key, so that a key is the same on every machine."""
 
     @property
     def work(self) -> Path:
         """Folder for checkpoints of a training, named by everything that can change its weights."""
         facts = {name: value for name, value in self._facts.items() if name not in NOT_TRAINED_BY}
-        facts["code"] = self.code["protocol"]
+        facts |= {"code": self.code["protocol"], "recordings": self.recordings}
         return self.config.cache_dir / "training" / sha256_of_json(facts)[:KEY_DIGITS]
 
     @cached_property
@@ -195,9 +198,14 @@ class TaskCell(BaseCell[ScoreResult]):
             "metrics": self.config.metrics,
         }
 
+    @property
+    def recordings(self) -> str:
+        """Digest of the recordings of the dataset."""
+        return self.dataset.recordings
+
     def load_cached(self) -> ScoreResult | None:
-        """Return the saved result if its key matches and its predictions are there, else None."""
-        return load_cached_score(self.path, self.key)
+        """Return the saved result if key and recordings match and its predictions are there, else None."""
+        return load_cached_score(self.path, self.key, self.recordings)
 
     def context(self, details: Mapping[str, Any] = NOTHING) -> ResultContext:
         """Return the context of the cell's score.
@@ -310,9 +318,14 @@ class AnalysisCell(BaseCell[AnalysisResult]):
             "unreadable": {name: sorted(ids) for name, ids in self.unreadable.items()},
         }
 
+    @property
+    def recordings(self) -> str:
+        """Digest of the recordings of all its datasets."""
+        return sha256_of_json([dataset.recordings for dataset in self.datasets.values()])[:KEY_DIGITS]
+
     def load_cached(self) -> AnalysisResult | None:
-        """Return the saved analysis if its key matches and the scores beside it are there, else None."""
-        record = AnalysisResult.load_cached(self.path, self.key)
+        """Return the saved analysis if key and recordings match and the scores beside it are there, else None."""
+        record = AnalysisResult.load_cached(self.path, self.key, self.recordings)
         complete = record and all(cell.load_cached() for cell in self.scores(record))
         return record if complete else None
 
@@ -342,45 +355,10 @@ class AnalysisScoreCell(TaskCell):
         """Return the analysis with its metrics and variant."""
         return {"analysis": self.analysis.key, "metrics": self.config.metrics, "variant": self.variant}
 
-
-def load_or_compute(
-    cell: BaseCell[Result], compute: Callable[[Any], tuple[Result, Iterable[Path]]], context: RunContext
-) -> Result | None:
-    """Return the saved record of a cell if its key matches, else compute it; the summary gets it either way.
-
-    Args:
-        cell: Cell of the record.
-        compute: Makes and saves the record; returns it with its files.
-        context: Run context.
-
-    Returns:
-        The record; None, with the reason in the summary, where the protocol does not apply.
-    """
-    cached = None if context.config.overwrite else cell.load_cached()
-    try:
-        check_not_given(cell)
-        record, files = (cached, ()) if cached else compute(cell)
-    except NotApplicable as error:
-        not_applicable(cell, str(error), context)
-        return None
-    context.summary.add(record, files, earlier=cached is not None)
-    return record
-
-
-def given(cell: BaseCell[Any]) -> set[str]:
-    """Return the targets of a cell that the model is told beside the recording, as the metadata baseline is told the age."""
-    return {task.target for task in cell.tasks} & set(getattr(cell.model.encoder, "given", ()))
-
-
-def check_not_given(cell: BaseCell[Any]) -> None:
-    """Refuse a task whose answer the model is told."""
-    if told := given(cell):
-        raise NotApplicable(f"{cell.model.name} is told the {', '.join(sorted(told))} that {cell.subject} asks for")
-
-
-def not_applicable(cell: BaseCell[Any], reason: str, context: RunContext) -> None:
-    """Note that a protocol does not apply."""
-    context.summary.not_applicable.append((cell.model.name, cell.subject, cell.label, reason))
+    @property
+    def recordings(self) -> str:
+        """Digest of the recordings of the analysis."""
+        return self.analysis.recordings
 
 
 def profile_fact(config: RunConfig) -> dict[str, str]:

@@ -7,7 +7,8 @@ from cardiobench.core.config import RunConfig, flag_of
 from cardiobench.core.errors import BadConfig, NotApplicable
 from cardiobench.models.base import LoadedModel
 from cardiobench.protocols.base import PredictionProtocol
-from cardiobench.runner.cell import Cell, check_not_given
+from cardiobench.runner.cell import Cell
+from cardiobench.runner.compute import check_not_given
 from cardiobench.runner.context import RunContext
 from cardiobench.runner.evaluate import make_cells
 from cardiobench.runner.plan import DatasetPlan

@@ -9,7 +9,8 @@ from typing import Any
 
 from cardiobench.core.errors import NotApplicable
 from cardiobench.protocols.base import EnsembleProtocol
-from cardiobench.runner.cell import Cell, check_not_given
+from cardiobench.runner.cell import Cell
+from cardiobench.runner.compute import check_not_given
 from cardiobench.runner.context import RunContext
 from cardiobench.runner.processes import share
 from cardiobench.runner.recent import RecentData

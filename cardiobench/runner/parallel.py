@@ -20,7 +20,8 @@ from cardiobench.embeddings.store import PROCESSES_HERE
 from cardiobench.models.base import Encoder, LoadedModel
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner.backends import backend
-from cardiobench.runner.cell import BaseCell, Cell, Result, given, load_or_compute, not_applicable
+from cardiobench.runner.cell import BaseCell, Cell, Result
+from cardiobench.runner.compute import given, load_or_compute, not_applicable
 from cardiobench.runner.context import RunContext
 from cardiobench.runner.eta import (
     DurationEstimator,

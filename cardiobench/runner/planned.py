@@ -10,7 +10,8 @@ from cardiobench.data.spec import Task
 from cardiobench.embeddings.elsewhere import NO_ENCODER, GivenEmbeddings
 from cardiobench.models.base import LoadedModel
 from cardiobench.protocols.base import BaseProtocol
-from cardiobench.runner.cell import FrameCell, load_or_compute
+from cardiobench.runner.cell import FrameCell
+from cardiobench.runner.compute import load_or_compute
 from cardiobench.runner.context import RunContext
 from cardiobench.runner.encode import encode_inputs
 from cardiobench.runner.evaluate import evaluate_cell

@@ -57,6 +57,7 @@ CHANGING = {
     "verdict.high": "from the interval of the score",
     "options.cut*": "what is said of the cut; the records are those of the most probable class",
     "values.p_value_at_*": "one classifier overlaps with itself whatever it has learned",
+    "stamp.recordings": "sizes and times of the files on a machine",
     "seal": "the checksum of the file itself",
     "stamp.key": "composed of versions",
     "stamp.code": "versions of the components",

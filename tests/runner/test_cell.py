@@ -23,6 +23,8 @@ TASK = catalog.task("camus/ef")
 class Keyed(BaseCell):
     """A cell without data."""
 
+    recordings = ""
+
     def inputs(self):
         return {}
 

@@ -13,6 +13,7 @@ from cardiobench.core.config import RunConfig
 from cardiobench.core.console import Console
 from cardiobench.core.errors import BadModel
 from cardiobench.data.media import Ecg
+from cardiobench.data.twin import write_twin
 from cardiobench.runner.run import run
 
 pytestmark = pytest.mark.fault
@@ -119,6 +120,7 @@ SOURCE = """
 from my_stale_network import Net
 from cardiobench import BaseEncoder
 from cardiobench.data.media import Ecg
+from cardiobench.data.twin import write_twin
 import torch
 
 class Mine(BaseEncoder):
@@ -162,3 +164,26 @@ def test_a_changed_network_in_an_imported_file_and_a_changed_weights_file(evalua
     keys = [key(of(NETWORK.replace("self.scale * x", "self.scale * x * x"), 2.0)), key(of(NETWORK, 2.5))]
     assert len({key(first), *keys}) == 3
     sys.modules.pop("my_stale_network", None)
+
+
+@pytest.mark.slow
+def test_replaced_recordings_are_encoded_and_scored_again(tmp_path):
+    """Files of the release change places, so that tables and labels stay and every score is of other signals."""
+    write_twin("ptb_xl", tmp_path / "twin", patients=24)
+    settings = {"tasks": ("ptb_xl/sex",), "protocols": ("knn",), "workers": 0, "resamples": 20}
+    folders = {"data_dir": tmp_path / "twin", "output_dir": tmp_path / "out", "cache_dir": tmp_path / "cache"}
+
+    def evaluate(**changed):
+        config = RunConfig(**{**settings, **folders, **changed})
+        (result,) = (summary := run(config, Console(False), (Spread(),))).results
+        return summary.is_earlier(result), result.score.value, result.stamp["key"]
+
+    before = evaluate()
+    assert evaluate() == (True, *before[1:])
+    signals = sorted(tmp_path.rglob("*_lr.dat"))
+    contents = [path.read_bytes() for path in signals]
+    for path, content in zip(signals, [*contents[7:], *contents[:7]], strict=True):
+        path.write_bytes(content)
+    earlier, value, again = evaluate()
+    assert not earlier and again == before[2], "a key is the same on every machine"
+    assert value == evaluate(output_dir=tmp_path / "fresh", cache_dir=tmp_path / "other")[1] != before[1]

@@ -49,7 +49,7 @@ def _load_or_score(size: str, cells: list[Cell], context: RunContext) -> tuple[S
     variant = f"{size}.{BEST}{first.result_variant.removeprefix(first.variant)}"  # With the conditions of the run.
     key = sha256_of_json([component_version(score_best_classifiers), *(cell.key for cell in cells)])[:KEY_DIGITS]
     path = result_path(first.folder, f"{first.protocol.name}.{variant}", first.subject)
-    cached = None if context.config.overwrite else load_cached_score(path, key)
+    cached = None if context.config.overwrite else load_cached_score(path, key, first.recordings)
     if cached is not None:
         return cached, []
     results = {cell.variant.partition(".")[2]: ScoreResult.load(cell.path) for cell in cells}

@@ -113,7 +113,7 @@ def _alike(one: ScoreResult, other: ScoreResult) -> bool:
 def _load_or_compare(
     path: Path, groups: list[list[LeadResult]], cell: Cell, context: RunContext
 ) -> tuple[AnalysisResult, list[Path]]:
-    keys = [one.result.stamp.get("key") for group in groups for one in group]
+    keys = [(one.result.stamp.get("key"), one.result.stamp.get("recordings")) for group in groups for one in group]
     key = sha256_of_json([component_version(compare_lead_sets), keys, cell.config.resamples, cell.config.seed])[
         :KEY_DIGITS
     ]

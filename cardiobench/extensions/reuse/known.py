@@ -98,7 +98,11 @@ def save(entry: ResultEntry, cell: Cell, answers: Mapping[str, bytes]) -> None:
     frame = Predictions.join(references, table, cell.task, source=entry.pushed_by, allow_missing=True).frame
     source = {"dataset": cell.config.reuse, "owner": entry.pushed_by}
     note = f"reused from {cell.config.reuse}, run by {entry.pushed_by}; its predictions were scored again here"
-    named = replace(result, stamp={**result.stamp, "reused": source}, warnings=(*result.warnings, note))
+    named = replace(
+        result,
+        stamp={**result.stamp, "reused": source, "recordings": cell.recordings},
+        warnings=(*result.warnings, note),
+    )
     save_scored(named, frame, cell.path)
 
 
