@@ -119,7 +119,7 @@ def test_the_line_that_evaluates_a_model_writes_to_its_card(hub, client, start, 
     line = f"{launch} launch -m cardiobench.eval --model {name} --push-to-hub".split()
     line += "--tasks ptb_xl_sample".split()
     out = printed(start(*line))
-    assert "+model-index:" in out and f"/{name}/commit/" in out
+    assert " files change: " in out and f"/{name}/commit/" in out
     card = ModelCard.load(name)
     saved = {}
     for path in (tmp_path / "empty" / "results").rglob("*__*.json"):
