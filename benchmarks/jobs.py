@@ -1,4 +1,4 @@
-"""What a second worker is worth: the echo suite and the quick suite, from stored embeddings to the report, with 1 and 2 jobs.
+"""Time the echo suite and the quick suite, from stored embeddings to the report, with 1 and 2 jobs.
 
     OMP_NUM_THREADS=1 python benchmarks/jobs.py [--suites echo quick] [--jobs 2]
 

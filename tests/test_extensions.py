@@ -104,7 +104,7 @@ def covering_sets(names):
 
 
 def test_every_two_extensions_are_told_apart_by_a_set_that_is_deleted():
-    """What works without a set needs none of its folders, so that each folder may go alone."""
+    """Check that the sets tell every two folders apart: what works without a set needs none of its folders."""
     together = [*covering_sets(NAMES)]
     for one in NAMES:
         left = {name for names in together if one in names for name in NAMES if name not in names}

@@ -12,7 +12,7 @@ from cardiobench.runner.context import RunContext
 def load_or_compute(
     cell: BaseCell[Result], compute: Callable[[Any], tuple[Result, Iterable[Path]]], context: RunContext
 ) -> Result | None:
-    """Return the saved record of a cell if its key matches, else compute it; the summary gets it either way.
+    """Return the saved record of a cell if it is current, else compute it; the summary gets it either way.
 
     Args:
         cell: Cell of the record.

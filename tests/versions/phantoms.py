@@ -1,4 +1,4 @@
-"""What phantoms and twins of ECGs are drawn from: more patients than the first recordings of a dataset show."""
+"""Sketches of what phantoms and twins of ECGs are drawn from, for more patients than the first recordings show."""
 
 from dataclasses import asdict, replace
 from pathlib import Path

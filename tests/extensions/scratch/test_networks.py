@@ -149,7 +149,7 @@ def test_parameters_and_operations_are_those_counted_by_hand(name, by_hand):
 
 @pytest.mark.parametrize("length", [40, 250])
 def test_one_product_of_all_shifts_convolves_like_transforms(length):
-    """Of 8 recordings, 40 samples take the product and 250 the transforms; both are the sum over lags."""
+    """Compare both ways with the sum over lags: of 8 recordings, 40 samples take the product and 250 the transforms."""
     rng = torch.Generator().manual_seed(0)
     signal, kernel = torch.randn(3, 8, length, generator=rng), torch.randn(3, 2 * length - 1, generator=rng)
     wanted = torch.zeros(3, 8, length, dtype=torch.float64)
