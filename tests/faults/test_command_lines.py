@@ -202,7 +202,7 @@ def test_little_memory_is_one_message(megabytes, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("line", ["list", "list --models", "floors", "doctor --model cardiobench/constant"])
 def test_nobody_reads_the_output(line, tmp_path):
-    shell = f"PYTHONUNBUFFERED=1 {sys.executable} -m cardiobench.cli {line} | head -1; exit ${{PIPESTATUS[0]}}"
+    shell = f"PYTHONUNBUFFERED=1 {sys.executable} -m cardiobench.cli {line} | true; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", shell], cwd=tmp_path, capture_output=True, check=False)
     assert done.returncode == 141 and not done.stderr
 
