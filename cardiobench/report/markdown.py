@@ -107,7 +107,7 @@ def _group_table(results: list[ScoreResult]) -> str:
                 for group, estimate in breakdown.values.items()
             ),
             tables.gap_text(breakdown, result),
-            breakdown.worst or "–",
+            tables.worst_group(breakdown, result) or "–",
         )
         for result in tables.ordered(results)
         for name, breakdown in result.groups.items()

@@ -66,6 +66,12 @@ def gap_text(breakdown: Breakdown, result: ScoreResult) -> str:
     return text + ("; a difference" if gap.shown else "; no difference shown")
 
 
+def worst_group(breakdown: Breakdown, result: ScoreResult) -> str:
+    """Return the worst group; empty where the gap is undefined or is printed as zero."""
+    gap = breakdown.gap.value
+    return "" if math.isnan(gap) or number(gap, result) == number(0.0, result) else breakdown.worst
+
+
 def floor(result: ScoreResult) -> str:
     """Return the best score without looking at the recording."""
     return "none" if math.isnan(result.floor.value) else number(result.floor.value, result)

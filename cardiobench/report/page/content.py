@@ -17,6 +17,7 @@ from cardiobench.results import formatting as tables
 from cardiobench.results.analysis_result import AnalysisResult
 from cardiobench.results.anchors import anchors
 from cardiobench.results.collect import Collection, ResultEntry
+from cardiobench.results.score_result import ScoreResult
 from cardiobench.results.verdict import Verdict
 
 
@@ -81,7 +82,7 @@ def _names(record: AnalysisResult) -> list[str]:
 
 
 def counts(collection: Collection) -> dict[str, Any]:
-    """Return the numbers in the head of the page; verdicts on generated recordings are not among them."""
+    """Return the numbers in the head of the page: verdicts on patients, and the flags of all rows of the page."""
     results = collection.results
     real = [result for result in results if not result.generated]
     words: Counter[Verdict] = Counter(result.verdict.word for result in real)
@@ -91,9 +92,9 @@ def counts(collection: Collection) -> dict[str, Any]:
         "scores": len(real),
         "generated": len(results) - len(real),
         "verdicts": [(verdict, words[verdict]) for verdict in Verdict],
-        "collapsed": sum(result.collapsed for result in real),
-        "seen": sum(bool(result.seen_in_pretraining) for result in real),
-        "exploratory": sum(result.verdict.exploratory for result in real),
+        "collapsed": sum(result.collapsed for result in results),
+        "seen": sum(bool(result.seen_in_pretraining) for result in results),
+        "exploratory": sum(result.verdict.exploratory and not result.outdated for result in results),
     }
 
 
@@ -107,23 +108,27 @@ def minute_row(entries: Sequence[ResultEntry]) -> dict[str, Any]:
         for result in results
         if not (result.collapsed or result.score.high < best.score.low or result.score.low > best.score.high)
     } - {best.model["name"]}
-    gaps = {name: breakdown for name, breakdown in best.groups.items() if not math.isnan(breakdown.gap.excess)}
-    widest = max(gaps, key=lambda name: gaps[name].gap.excess, default=None)
-    weak = "no groups scored"
-    if widest is not None:
-        gap, expected = (tables.number(value, best) for value in (gaps[widest].gap.value, gaps[widest].gap.expected))
-        p = tables.p_value(gaps[widest].gap.p_adjusted)
-        weak = (
-            f"{widest.replace('_', ' ')}: worst {gaps[widest].worst}, gap {gap} where {expected} is expected, p = {p}"
-        )
     return {
         **naming.score_row(by_result[id(best)]),
         "task": best.task,
         "metric": tables.metric_name(best),
         "near": len(near),
         "generated": best.generated,
-        "weak": weak,
+        "weak": widest_gap(best),
     }
+
+
+def widest_gap(result: ScoreResult) -> str:
+    """Return the gap between groups with the largest excess in words, with the worst group where there is a gap."""
+    gaps = {name: breakdown for name, breakdown in result.groups.items() if not math.isnan(breakdown.gap.excess)}
+    if not gaps:
+        return "no groups scored"
+    name = max(gaps, key=lambda name: gaps[name].gap.excess)
+    gap, column = gaps[name].gap, name.replace("_", " ")
+    if not (worst := tables.worst_group(gaps[name], result)):
+        return f"{column}: no gap"
+    value, expected = (tables.number(number, result) for number in (gap.value, gap.expected))
+    return f"{column}: {worst} worst, gap {value} ({expected} expected), p = {tables.p_value(gap.p_adjusted)}"
 
 
 def task_part(

@@ -182,7 +182,7 @@ def group_rows(results: Sequence[ScoreResult]) -> list[dict[str, Any]]:
                 if not math.isnan(gap.value)
             ),
             "sure": breakdown.gap.shown,
-            "worst": breakdown.worst or "–",
+            "worst": tables.worst_group(breakdown, result) or "–",
         }
         for result in tables.ordered(list(results))
         for name, breakdown in result.groups.items()

@@ -1,6 +1,5 @@
 """Scores of every subgroup with their intervals; of a measurement also the errors behind them (arXiv:2510.00520, Figure 3)."""
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -33,7 +32,7 @@ def group_table(results: Sequence[ScoreResult]) -> pd.DataFrame:
                 "breakdown": name,
                 "group": group,
                 **{key: getattr(estimate, key) for key in ("value", "low", "high", "n", "n_patients")},
-                "worst": group == breakdown.worst and not math.isnan(breakdown.gap.value),
+                "worst": group == tables.worst_group(breakdown, result),
                 "gap": breakdown.gap.value,
             }
             for result in tables.ordered(list(results))
