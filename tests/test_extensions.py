@@ -13,6 +13,8 @@ import pytest
 from cardiobench.core import plugins
 from cardiobench.core.errors import BadConfig
 from cardiobench.core.extensions import Extension, contributions, extensions
+from cardiobench.protocols import protocol_class
+from cardiobench.protocols.base import BaseProtocol
 from cardiobench.testing import check_extension
 from tests.without_extensions import copy_without, own_extensions
 
@@ -69,8 +71,13 @@ def core_files(root: Path):
 
 
 def test_core_code_names_no_extension(root):
-    """Neither as an identifier nor as a string; docstrings and help texts may mention them."""
-    named = {name for name in NAMES if name not in COMMON_WORDS}
+    """Check identifiers and strings for names of extensions, of their protocols and of their conditions.
+
+    Docstrings and help texts may mention them.
+    """
+    brought = [protocol_class(name) for name in contributions("protocols")]
+    conditions = {one.condition for one in brought} - {BaseProtocol.condition}
+    named = {*NAMES, *(one.name for one in brought), *conditions} - COMMON_WORDS
     found = []
     for path in core_files(root):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

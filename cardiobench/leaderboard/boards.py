@@ -9,6 +9,7 @@ import numpy as np
 
 from cardiobench.core.errors import UnknownName
 from cardiobench.protocols import protocol_class
+from cardiobench.protocols.base import BaseProtocol
 from cardiobench.report.contests import TRAINED
 from cardiobench.report.overview import ModelRow, OverviewTable, ScoreCell, overview_tables, ranked
 from cardiobench.results import formatting as tables
@@ -17,11 +18,10 @@ from cardiobench.results.record import EMBEDDINGS
 from cardiobench.scoring.places import Place, arrange, told_apart
 from cardiobench.stats.variability import TEST
 
-FROZEN = "frozen"
 PREDICTIONS = "predictions from elsewhere"
 UNKNOWN = "unknown protocol"
-ORDER = (FROZEN, "fine-tuned", "from scratch", EMBEDDINGS, PREDICTIONS, UNKNOWN)
-"""Conditions in the order of their boards; an addition after a comma makes a board of its own, after the plain one."""
+LAST = (EMBEDDINGS, PREDICTIONS, UNKNOWN)
+"""Conditions whose boards come after those that protocols declare."""
 NOT_VERIFIABLE = "interval not verifiable"
 
 
@@ -87,11 +87,15 @@ def not_verifiable(entry: ResultEntry) -> bool:
 
 
 def conditions(collection: Collection) -> list[str]:
-    """Return the conditions of which there are results, in the order of their boards."""
+    """Return the conditions of which there are results, in the order of their boards.
+
+    The condition that protocols have by default comes first, then those that protocols declare, by name, then `LAST`. An
+    addition after a comma makes a board of its own, after the plain one.
+    """
 
     def order(name: str) -> tuple[int, str]:
         base = name.partition(", ")[0]
-        return (ORDER.index(base) if base in ORDER else len(ORDER)), name
+        return (2 + LAST.index(base) if base in LAST else int(base != BaseProtocol.condition)), name
 
     return sorted({condition_of(entry) for entry in collection.entries}, key=order)
 

@@ -214,7 +214,9 @@ class LoadedModel:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Name, revision, loader and preprocessing, as every record of the model holds them."""
+        """Name, revision, loader and preprocessing, as every record of the model holds them; leads that are stated nowhere else."""
+        leads = leads_of(self.encoder)
+        unstated = leads != LEADS and "leads" not in self.preprocessing
         return {
             "name": self.name,
             "revision": self.revision,
@@ -222,6 +224,7 @@ class LoadedModel:
             "pooling": self.pooling,
             "token_pooling": self.token_pooling,
             "preprocessing": dict(self.preprocessing),
+            **({"leads": list(leads)} if unstated else {}),
             **({"condition": self.condition} if self.condition else {}),
         }
 

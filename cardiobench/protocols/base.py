@@ -149,7 +149,7 @@ class BaseProtocol(ABC):
         beside: Name of the protocol with whose result of the same model its results are compared; empty for none.
         reference: Name of the reference, in words, with which models of other protocols are compared where both have results;
             empty for a protocol that is no reference.
-        condition: Condition of the model's network, by which results are ranked apart: "frozen", "fine-tuned" or "from scratch".
+        condition: Condition of the model's network, by which results are ranked apart, such as "frozen".
         published_as: Word for it in tables of published scores (`PublishedScore.protocol`); empty where they have none.
         selecting_options: Options that only choose which variants are run, and change no result of any of them.
         from_embeddings: Whether stored embeddings and the facts of the encoder are all that it needs of a model, so that its

@@ -78,9 +78,10 @@ def validated(cls: type[Instance], options: Mapping[str, Any]) -> Instance:
     except ValidationError as error:
         first = error.errors()[0]
         option = str(first["loc"][0])
-        default = json.dumps(getattr(cls(), option))
+        default = getattr(cls(), option)
+        advice = "Leave it out" if default is None else f"Give a value such as {json.dumps(default)}"
         raise CardioBenchError(
-            f"{cls.name}.{option}={json.dumps(options[option])}: {first['msg']}. Give a value such as {default}."
+            f"{cls.name}.{option}={json.dumps(options[option])}: {first['msg']}. {advice}."
         ) from None
 
 

@@ -32,8 +32,10 @@ CALLED = []
 
 @pytest.fixture(autouse=True)
 def own_path(monkeypatch):
-    """Undo what an import does to the path and to the modules."""
+    """Undo what an import does to the path and to the modules, and hide files of the same name that other tests imported."""
     monkeypatch.setattr(sys, "path", list(sys.path))
+    for name in [name for name in sys.modules if name.startswith("cardiobench_model_")]:
+        monkeypatch.delitem(sys.modules, name)
     known = set(sys.modules)
     yield
     for name in set(sys.modules) - known:

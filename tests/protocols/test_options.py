@@ -1,13 +1,16 @@
 """Options of protocols by name: read, checked against what the protocol takes, and part of what it says of itself."""
 
 import json
+from dataclasses import dataclass
 
 import pytest
+from pydantic import PositiveInt
 
 from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import BadConfig, CardioBenchError, UnknownName
 from cardiobench.protocols import list_protocols, option_types, protocol
 from cardiobench.protocols.knn import NearestNeighbours
+from cardiobench.protocols.options import validated
 from cardiobench.protocols.probe import LinearProbe
 
 
@@ -44,6 +47,18 @@ def test_a_class_refuses_the_recipe_of_another(kind):
 def test_a_value_of_another_kind_is_refused_with_what_is_expected(name, option, value):
     with pytest.raises(CardioBenchError, match=rf"{name}\.{option}=.*Give a value such as "):
         made(name, **{option: value})
+
+
+@dataclass(frozen=True)
+class Trained(LinearProbe):
+    """A protocol with an option that is nothing by default."""
+
+    epochs: PositiveInt | None = None
+
+
+def test_no_value_is_advised_where_an_option_has_none_by_default():
+    with pytest.raises(CardioBenchError, match=r"probe\.epochs=0: Input should be greater than 0\. Leave it out\.$"):
+        validated(Trained, {"epochs": 0})
 
 
 def test_names_that_are_none():

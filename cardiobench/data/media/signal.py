@@ -15,6 +15,11 @@ MOST_MV = 1000.0
 """Largest amplitude that is taken for an ECG, in millivolts: electrodes that come off reach hundreds, the heart a few."""
 TAKE_OUT = "Take the record out of the dataset's table, or copy it again."
 
+RENAME = (
+    "If the channels have other names, give the leads in their order: `recordings.leads` in dataset.yaml, "
+    "or `leads` of `read_ecg` in Python."
+)
+
 
 class TooLarge(BadMedia):
     """An amplitude that no ECG has.
@@ -51,7 +56,7 @@ def leads_among(names: Sequence[str], name: str) -> tuple[str, ...]:
     found = tuple(lead for lead in LEADS if lead.lower() in plain)
     if not found:
         raise BadMedia(
-            f"{name} has no lead: its {len(names)} channels are {', '.join(names)}. Pass `leads` if the channels have other names."
+            f"{name} has no lead: its {len(names)} channels are {', '.join(names)}. {RENAME}"
         )
     return found
 
@@ -72,7 +77,7 @@ def lead_order(names: Sequence[str], name: str, leads: Sequence[str] = LEADS) ->
     if missing:
         raise BadMedia(
             f"{name} has no lead {', '.join(missing)}: its {len(names)} channels are {', '.join(names)}. "
-            "A 12-lead ECG is needed; pass `leads` if the channels have other names."
+            f"A 12-lead ECG is needed. {RENAME}"
         )
     for lead in leads:
         if plain.count(lead.lower()) > 1:

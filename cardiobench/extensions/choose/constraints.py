@@ -125,9 +125,9 @@ def _rate(candidate: Candidate, asked: Constraints) -> Iterator[str]:
 
 
 def needed_leads(result: ScoreResult) -> tuple[str, ...]:
-    """Return the leads that a model takes, as its preprocessing states them; all twelve where it states none."""
-    stated = (result.model.get("preprocessing") or {}).get("leads")
-    names = stated.split() if isinstance(stated, str) else list(stated or LEADS)
+    """Return the leads that a model takes, as its facts or its preprocessing state them; all twelve where they state none."""
+    stated = result.model.get("leads", (result.model.get("preprocessing") or {}).get("leads", LEADS))
+    names = stated.split() if isinstance(stated, str) else list(LEADS if stated is None else stated)
     every: list[str] = []
     for name in names:
         first, dash, last = str(name).partition("-")

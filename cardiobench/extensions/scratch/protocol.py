@@ -1,6 +1,6 @@
 """Scratch: a network that is trained from nothing on the training patients of a task."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import PositiveInt
 
 from cardiobench.core.config import RunConfig
-from cardiobench.core.errors import NotApplicable
+from cardiobench.core.errors import BadConfig, NotApplicable
 from cardiobench.data import catalog
 from cardiobench.data.spec import Task
 from cardiobench.extensions.scratch.recipes import PREFIX, RECIPES, card_of, recipe_of
@@ -68,10 +68,15 @@ class Scratch(EnsembleProtocol):
         return {"seed": config.seed}
 
     def own_models(self, tasks: Sequence[Task], models: Sequence[str]) -> tuple[str, ...]:
-        """Return the card of the network for the modality of each task, unless the run names one itself."""
+        """Return the card of the network for the modality of each task, unless the run names one itself.
+
+        Raises:
+            BadConfig: No task is of the modality of the network that was asked for.
+        """
+        modalities = {catalog.spec(task.dataset).modality for task in tasks}
+        self._check_network(tasks, modalities)
         if any(model.startswith(PREFIX) for model in models):
             return ()
-        modalities = {catalog.spec(task.dataset).modality for task in tasks}
         networks = DEFAULT.values() if self.network == "auto" else (self.network,)
         return tuple(card_of(one) for one in networks if RECIPES[one].modality in modalities)
 
@@ -123,6 +128,16 @@ class Scratch(EnsembleProtocol):
         output, summary = mean_of_trainings(data, answers, details), answers[0][2]
         stored = data.embeddings.cost
         return replace(output, cost=Cost(stored.width, stored.bytes, "fp32", summary["parameters"], summary["flops"]))
+
+    def _check_network(self, tasks: Sequence[Task], modalities: Collection[str]) -> None:
+        if not tasks or self.network == "auto" or RECIPES[self.network].modality in modalities:
+            return
+        fitting = [name for name, recipe in RECIPES.items() if recipe.modality in modalities]
+        raise BadConfig(
+            f"{self.name}.network={self.network} is a network of {RECIPES[self.network].modality} recordings, and "
+            f"{tasks[0].name} is a task of {catalog.spec(tasks[0].dataset).modality} recordings. "
+            f"Choose {self.name}.network among auto, {', '.join(fitting)}, or other tasks."
+        )
 
     def _split(self, data: TaskData) -> tuple[np.ndarray, np.ndarray]:
         return fit_and_held(data, self.seed, LEARNER)

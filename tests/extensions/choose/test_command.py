@@ -14,6 +14,7 @@ from cardiobench.data.open import open_dataset
 from cardiobench.extensions.choose import command
 from cardiobench.extensions.choose.constraints import Constraints, needed_leads
 from cardiobench.extensions.choose.run import choose
+from cardiobench.models.load import load_model
 from cardiobench.results.cost import NO_NETWORK, Cost, Timing
 from cardiobench.results.paths import result_path, validation_path
 from cardiobench.results.predictions_file import CONTENT, _checksum_of, save_scored
@@ -223,6 +224,8 @@ def test_leads_are_read_as_cards_write_them(tmp_path, monkeypatch):
     for stated, count in (("I II V1-V6", 8), ("I II III aVR aVL aVF V1-V6", 12), (["II"], 1), (None, 12)):
         facts = {**result.model, "preprocessing": {"leads": stated}}
         assert len(needed_leads(replace(result, model=facts))) == count
+    assert len(needed_leads(replace(result, model={**result.model, "preprocessing": {}}))) == 12
+    assert needed_leads(replace(result, model=load_model("cardiobench/metadata").facts)) == (), "it looks at no signal"
 
 
 def test_a_regression_has_no_operating_point_and_its_worst_group_is_the_largest_error(tmp_path, monkeypatch):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from cardiobench.core.errors import NotApplicable
+from cardiobench.core.errors import BadConfig, NotApplicable
 from cardiobench.data.media.types import Clip, Ecg
 from cardiobench.embeddings.cost import count_work
 from cardiobench.extensions.scratch.encoder import FrameInputs, SignalInputs
@@ -202,6 +202,8 @@ def test_it_brings_the_networks_of_the_modalities_unless_the_run_names_one():
     assert Scratch().own_models([ecg, echo], ()) == ("cardiobench/scratch-s4", "cardiobench/scratch-r2plus1d")
     assert Scratch(network="small").own_models([ecg, echo], ()) == ("cardiobench/scratch-small",)
     assert Scratch().own_models([ecg], ("cardiobench/scratch-small",)) == ()
+    with pytest.raises(BadConfig, match=r"scratch\.network=s4 is .* ecg .* camus/ef .* echo .* among auto, r2plus1d, or"):
+        Scratch(network="s4").own_models([echo], ())
 
 
 def test_signals_keep_their_millivolts_and_lose_only_what_is_no_number():
