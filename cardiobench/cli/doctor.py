@@ -13,6 +13,7 @@ from cardiobench.models.cards import ModelCard, find_card
 from cardiobench.models.custom import find_custom, loaded
 from cardiobench.models.load import ModelPlan, load_model, plan_model
 from cardiobench.models.registry import NO_ADAPTER
+from cardiobench.runner.processes import start_processes
 
 if TYPE_CHECKING:
     from cardiobench.embeddings.finding import Finding
@@ -39,19 +40,21 @@ class Diagnosis:
     trial: "tuple[Finding, ...]" = ()
 
 
-def examine(name: str, *, quick: bool = False, **options: Any) -> Diagnosis:
+def examine(name: str, *, quick: bool = False, device: str = "auto", **options: Any) -> Diagnosis:
     """Report the files and settings of a model, whether it would load, and its tasks.
 
     Args:
         name: Model name, as in `load_model`.
         quick: Do not read (or download) the weights.
+        device: Device of the network, as `--device` of a run names it.
         options: Further arguments of `load_model`: revision, weights, pooling, variant, precision, trust_remote_code.
 
     Raises:
         UnknownName: no model of that name.
     """
     if (make := find_custom(name)) is not None:
-        return examine_custom(name, make, quick=quick, precision=options.get("precision", "fp32"))
+        return examine_custom(name, make, quick=quick, device=device, precision=options.get("precision", "fp32"))
+    process = start_processes(device)
     card = find_card(name)
     facts = _card_facts(name, card)
     try:
@@ -60,7 +63,7 @@ def examine(name: str, *, quick: bool = False, **options: Any) -> Diagnosis:
         if quick:
             facts += [("weights", "not read"), *_card_preprocessing(card)]
             return Diagnosis(tuple(facts), tuple(_answers(_expected(plan), card)))
-        model = load_model(name, **options)
+        model = load_model(name, device=lambda: process.device, **options)
     except UnknownName:
         raise
     except CardioBenchError as error:
@@ -73,7 +76,7 @@ def examine(name: str, *, quick: bool = False, **options: Any) -> Diagnosis:
 
 
 def examine_custom(
-    name: str, make: Callable[[], Encoder], *, quick: bool = False, precision: str = "fp32"
+    name: str, make: Callable[[], Encoder], *, quick: bool = False, device: str = "auto", precision: str = "fp32"
 ) -> Diagnosis:
     """Report the facts of a model of the user's own, and the findings of a trial on generated recordings.
 
@@ -81,20 +84,20 @@ def examine_custom(
         name: Model name, as the user gave it.
         make: Function that makes the encoder.
         quick: Make no trial.
+        device: Device of the network, as `--device` of a run names it.
         precision: "fp32" or "bf16"; "auto" is "fp32".
     """
     from cardiobench.embeddings.trial import try_model
-    from cardiobench.runner.processes import SingleProcess
 
-    device = SingleProcess().device
+    on = start_processes(device).device
     try:
         chosen = "fp32" if precision == "auto" else precision
-        model = loaded(make(), f"{name} is a model of the user's own", chosen, device, make)
+        model = loaded(make(), f"{name} is a model of the user's own", chosen, on, make)
     except CardioBenchError as error:
         return Diagnosis((("model", name),), (), error)
     facts = [*_card_facts(model.name, model.card), ("loaded by", model.loaded_by), *_model_facts(model)]
     answers = tuple(_answers(_abilities(model.encoder, model.card, ""), model.card))
-    return Diagnosis(tuple(facts), answers, trial=() if quick else tuple(try_model(model, device)))
+    return Diagnosis(tuple(facts), answers, trial=() if quick else tuple(try_model(model, on)))
 
 
 def _card_facts(name: str, card: ModelCard | None) -> list[Fact]:

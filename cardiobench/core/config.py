@@ -19,6 +19,7 @@ from cardiobench.core.setting import (
     HOW,
     MOST,
     WHAT,
+    Device,
     Facts,
     Name,
     Names,
@@ -266,6 +267,12 @@ class RunConfig(Settings):
         Field(gt=0, le=MOST, allow_inf_nan=False),
         Setting("size limit of a decoded recording, in MB (default: 2048)", HOW, "MB", in_file=True),
     ] = None
+    device: Annotated[
+        Device,
+        Setting(
+            "device of the networks (default: auto, a GPU by CUDA where there is one, else the CPU)", HOW, in_file=True
+        ),
+    ] = "auto"
     precision: Annotated[
         Literal["auto", "fp32", "bf16"],
         Setting("precision of the network (default: auto, bf16 for echo networks on a GPU)", HOW, in_file=True),

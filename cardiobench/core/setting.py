@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
@@ -103,6 +103,7 @@ Resamples = Annotated[int, Field(ge=1, le=MOST_RESAMPLES)]
 Processes = Annotated[int, Field(ge=1, le=MOST_PROCESSES)]
 ProcessesOrNone = Annotated[int, Field(ge=0, le=MOST_PROCESSES)]
 """A number of processes; 0 for work in this one."""
+Device = Literal["auto", "cpu", "cuda", "mps"]
 Seed = Annotated[int, Field(ge=0, lt=2**32)]
 Options = Annotated[Mapping[str, Mapping[str, Any]], BeforeValidator(parse_options)]
 Facts = Annotated[Mapping[str, Any], BeforeValidator(parse_facts)]

@@ -29,6 +29,7 @@ TRUSTED: Mapping[Leaf, str] = {
     ("stamp", "recordings"): "digest of the sizes and times of the files on the submitter's machine",
     ("cost",): COST,
     ("cost", "timings"): HOST,
+    ("options", "device"): HOST,
 }
 """First one or two names of a path -> why what is there cannot be compared."""
 SAYS: Mapping[Leaf, str] = {

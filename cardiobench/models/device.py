@@ -1,10 +1,11 @@
 """Device and memory format of a network."""
 
+import os
 from typing import Any
 
 import torch
 
-from cardiobench.core.errors import CardioBenchError
+from cardiobench.core.errors import BadConfig
 
 
 def name_of(device: torch.device) -> str:
@@ -12,20 +13,31 @@ def name_of(device: torch.device) -> str:
     return f"cuda: {torch.cuda.get_device_name(device)}" if device.type == "cuda" else device.type
 
 
-def training_device(wanted: str, option: str) -> torch.device:
-    """Return the device of a training: "auto" is a GPU where there is one.
+def choose_device(wanted: str = "auto", option: str = "--device") -> torch.device:
+    """Return a device that PyTorch can use here.
 
     Args:
-        wanted: "auto", "cpu" or "cuda".
+        wanted: "cpu", "cuda", "mps", or "auto": "cuda" where it is here, unless the launcher asks for the CPU, else "cpu".
         option: Name of the option that says so, for messages.
 
     Raises:
-        CardioBenchError: There is no GPU, and one is asked for.
+        BadConfig: The device is not here.
     """
-    gpu = torch.cuda.is_available()
-    if wanted == "cuda" and not gpu:
-        raise CardioBenchError(f"{option} is cuda, and there is no GPU that PyTorch can use. Leave the option out.")
-    return torch.device(("cuda" if gpu else "cpu") if wanted == "auto" else wanted)
+    absent = {"cuda": not torch.cuda.is_available(), "mps": not torch.backends.mps.is_available()}
+    if wanted == "auto":
+        wanted = "cpu" if absent["cuda"] or _launched_on_cpu() else "cuda"
+    if absent.get(wanted):
+        here = " and ".join(["cpu", *(name for name in absent if not absent[name])])
+        raise BadConfig(
+            f"{option} is {wanted}, and PyTorch {torch.__version__} finds no such device here, only {here}. "
+            f"Give {option} one of those, or leave it out."
+        )
+    return torch.device(wanted)
+
+
+def _launched_on_cpu() -> bool:
+    """Return whether `accelerate launch --cpu`, or its configuration, asks for the CPU."""
+    return os.environ.get("ACCELERATE_USE_CPU", "").lower() in ("1", "true", "yes", "on")
 
 
 def to_device(network: torch.nn.Module, device: torch.device) -> torch.nn.Module:

@@ -74,7 +74,7 @@ def dry_run(config: RunConfig, console: Console) -> DryRun:
     request = resolve(replace(config, models=(*config.models, *given)), given)
     config = request.config
     check_reuse(config)
-    context = RunContext(config, start_processes(), RunSummary(), console, request.makers)
+    context = RunContext(config, start_processes(config.device), RunSummary(), console, request.makers)
     print_data(request, console)
     plan = DryRun(free_bytes=free_bytes(config.cache_dir), absent=dict(request.absent))
     priced: dict[Path, set[str]] = {}

@@ -14,7 +14,7 @@ from socket import gethostname
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from cardiobench.core.console import print_error
-from cardiobench.core.errors import CardioBenchError
+from cardiobench.core.errors import CardioBenchError, MissingExtra
 from cardiobench.core.io import write_text
 
 if TYPE_CHECKING:
@@ -46,26 +46,35 @@ class SingleProcess:
 
     process_index, num_processes, is_main_process = 0, 1, True
 
+    def __init__(self, device: str = "auto"):
+        self._wanted = device
+
     @cached_property
     def device(self) -> "torch.device":
-        """The device that accelerate chooses."""
-        return _accelerator().device
+        """The device of the networks."""
+        return _choose(self._wanted)
 
     def wait_for_everyone(self) -> None:
         """Go on: there is nobody to wait for."""
 
 
-def start_processes() -> "Accelerator | SingleProcess":
+def start_processes(device: str = "auto") -> "Accelerator | SingleProcess":
     """Return the accelerator of this process after all processes have arrived, or the stand-in for a single process.
 
+    Args:
+        device: "auto", "cpu", "cuda" or "mps".
+
     Raises:
+        BadConfig: The device is not here.
         CardioBenchError: it would work alone although it was started as one of several.
     """
     started = check_environment()
     if _is_single():
-        return SingleProcess()
+        if device not in ("auto", "cpu"):  # Those are on every machine, so that PyTorch need not be imported.
+            _choose(device)
+        return SingleProcess(device)
     with _deadline(f"process {os.environ.get('RANK', 0)} of {started} waited {START_SECONDS} s for the others"):
-        accelerator = _accelerator()
+        accelerator = _accelerator(device)
     if accelerator.num_processes != started:
         raise CardioBenchError(
             f"{started} processes were started, but accelerate sees {accelerator.num_processes}: each would do all the work. "
@@ -79,11 +88,19 @@ def _is_single() -> bool:
     return check_environment() == 1 and not any(map(os.environ.get, MPI_SIZES))
 
 
-def _accelerator() -> "Accelerator":
-    import torch
+def _choose(device: str) -> "torch.device":
+    try:
+        from cardiobench.models.device import choose_device
+    except ImportError as error:
+        raise MissingExtra(f"--device {device}", "models", error.name or "torch") from error
+    return choose_device(device)
+
+
+def _accelerator(device: str) -> "Accelerator":
     from accelerate import Accelerator, InitProcessGroupKwargs
 
-    return Accelerator(cpu=not torch.cuda.is_available(), kwargs_handlers=[InitProcessGroupKwargs(timeout=WAIT)])
+    on_cpu = _choose(device).type == "cpu"
+    return Accelerator(cpu=on_cpu, kwargs_handlers=[InitProcessGroupKwargs(timeout=WAIT)])
 
 
 def check_environment() -> int:

@@ -73,7 +73,7 @@ def run(config: RunConfig, console: Console | None = None, encoders: Sequence[En
     check_writable(config.output_dir)
     check_after_run(config)
     check_reuse(config)
-    accelerator = start_processes()
+    accelerator = start_processes(config.device)
     console = console or Console(main=False)
     console.main = console.main and accelerator.is_main_process
     summary = RunSummary(is_main_process=accelerator.is_main_process)

@@ -297,3 +297,12 @@ def test_references_do_not_take_the_place_of_another_file(tmp_path, capsys):
         assert file.read_text() == content
     file.unlink()
     assert main(line) == 0 and main(line) == 0, "references are written again"
+
+
+@pytest.mark.parametrize("line", [f"eval {ECG}", "doctor --model cardiobench/constant"])
+def test_a_device_that_is_not_here_is_one_line(line, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    assert main([*line.split(), "--device", "cuda"]) == 2
+    (said,) = capsys.readouterr().err.splitlines()
+    assert "--device is cuda" in said and "only cpu" in said

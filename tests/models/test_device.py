@@ -1,8 +1,10 @@
-"""Moving a network: convolutions over pictures get their channels last, those over time can stay, numbers do not change."""
+"""Choice of a device, and moving a network: convolutions over pictures get their channels last, those over time can stay, numbers do not change."""
 
+import pytest
 import torch
 
-from cardiobench.models.device import to_device
+from cardiobench.core.errors import BadConfig
+from cardiobench.models.device import choose_device, to_device
 
 
 class Both(torch.nn.Module):
@@ -25,3 +27,30 @@ def test_pictures_and_clips_in_one_network():
     assert network.picture.weight.is_contiguous(memory_format=torch.channels_last)
     assert not network.picture.weight.is_contiguous()
     assert network.video.weight.is_contiguous()
+
+
+@pytest.mark.parametrize(
+    ("wanted", "cuda", "mps", "launched", "chosen"),
+    [
+        ("auto", False, False, "", "cpu"),
+        ("auto", True, False, "", "cuda"),
+        ("auto", True, False, "true", "cpu"),
+        ("auto", False, True, "", "cpu"),
+        ("cpu", True, True, "", "cpu"),
+        ("cuda", True, False, "true", "cuda"),
+        ("mps", False, True, "", "mps"),
+    ],
+)
+def test_the_device_is_the_named_one_or_a_gpu_where_there_is_one(wanted, cuda, mps, launched, chosen, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
+    monkeypatch.setenv("ACCELERATE_USE_CPU", launched)
+    assert choose_device(wanted).type == chosen
+
+
+@pytest.mark.parametrize(("wanted", "other", "here"), [("cuda", "mps", "cpu and mps"), ("mps", "cuda", "cpu and cuda")])
+def test_a_device_that_is_not_here_is_refused_with_those_that_are(wanted, other, here, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: other == "cuda")
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: other == "mps")
+    with pytest.raises(BadConfig, match=f"^probe.device is {wanted}, .* only {here}\\. Give probe.device"):
+        choose_device(wanted, "probe.device")

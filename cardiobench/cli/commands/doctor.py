@@ -2,6 +2,9 @@
 
 import argparse
 from pathlib import Path
+from typing import get_args
+
+from cardiobench.core.setting import Device
 
 HELP = "check a model, a dataset or a file of embeddings before a run"
 EXAMPLES = """\
@@ -35,6 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--revision", help="commit of the model on the Hub")
     parser.add_argument("--pooling", metavar="NAME", help="pooling of the network's tokens")
     parser.add_argument("--variant", metavar="NAME", help="variant of the preprocessing")
+    parser.add_argument("--device", choices=get_args(Device), default="auto", help="device of the network, as of a run")
     parser.add_argument("--precision", choices=("auto", "fp32", "bf16"), default="auto")
     parser.add_argument("--trust-remote-code", action="store_true", help="allow a model repository to run its own code")
     parser.add_argument(
@@ -64,6 +68,7 @@ def execute(arguments: argparse.Namespace) -> int:
     diagnosis = examine(
         arguments.model,
         quick=arguments.quick,
+        device=arguments.device,
         weights=arguments.weights,
         revision=arguments.revision,
         pooling=arguments.pooling,

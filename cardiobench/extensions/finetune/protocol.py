@@ -52,7 +52,7 @@ class Finetune(FinetuneRecipe, EnsembleProtocol):
     @classmethod
     def settings(cls, config: RunConfig) -> dict[str, Any]:
         """Return the options that the settings of a run decide."""
-        return {"seed": config.seed}
+        return {"seed": config.seed, "device": config.device}
 
     def variants(self, task: Task) -> tuple[str, ...]:
         """Return the chosen trained parts."""
@@ -89,9 +89,9 @@ class Finetune(FinetuneRecipe, EnsembleProtocol):
         self.check_encoder(encoder, data.task)
         check_learnable(data, LEARNER)
         from cardiobench.extensions.finetune.training import FinetuneTraining
-        from cardiobench.models.device import training_device
+        from cardiobench.models.device import choose_device
 
-        device = training_device(self.device, f"{self.name}.device")
+        device = choose_device(self.device, f"{self.name}.device")
         return FinetuneTraining(data, encoder, *self._split(data), cast(Mode, variant), self, device)
 
     def train(self, prepared: "FinetuneTraining", member: int) -> Answers:

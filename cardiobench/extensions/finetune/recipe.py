@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 from annotated_types import Len
 from pydantic import Field, PositiveInt
 
+from cardiobench.core.setting import Device
+
 Mode = Literal["full", "last", "lora"]
 MODES: tuple[Mode, ...] = ("full", "last", "lora")
 Rate = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
@@ -32,7 +34,7 @@ class FinetuneRecipe:
         batch_size: Recordings per step.
         micro_batch: Recordings in memory at once; their gradients add up to those of the batch.
         weight_decay: Weight decay of AdamW.
-        device: Device of the training; "auto" is a GPU where there is one.
+        device: Device of the training; by default that of the run (`--device`).
     """
 
     modes: Annotated[tuple[Mode, ...], Len(1)] = MODES[:1]
@@ -48,4 +50,4 @@ class FinetuneRecipe:
     batch_size: PositiveInt = 32
     micro_batch: PositiveInt = 8
     weight_decay: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1e-3
-    device: Literal["auto", "cpu", "cuda"] = "auto"
+    device: Device = "auto"

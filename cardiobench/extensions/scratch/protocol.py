@@ -9,6 +9,7 @@ from pydantic import PositiveInt
 
 from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import BadConfig, NotApplicable
+from cardiobench.core.setting import Device
 from cardiobench.data import catalog
 from cardiobench.data.spec import Task
 from cardiobench.extensions.scratch.recipes import PREFIX, RECIPES, card_of, recipe_of
@@ -46,14 +47,14 @@ class Scratch(EnsembleProtocol):
         epochs: Epochs; None for those of the recipe, 100 of an ECG and 50 of an echo.
         seeds: Trainings, each with first weights, order and crops of its own.
         seed: Seed of the first of them.
-        device: Device of the training; "auto" is a GPU where there is one.
+        device: Device of the training; by default that of the run (`--device`).
     """
 
     network: Literal["auto", "s4", "net1d", "small", "r2plus1d"] = "auto"
     epochs: PositiveInt | None = None
     seeds: PositiveInt = 3
     seed: int = 0
-    device: Literal["auto", "cpu", "cuda"] = "auto"
+    device: Device = "auto"
 
     name = "scratch"
     condition = "from scratch"
@@ -65,7 +66,7 @@ class Scratch(EnsembleProtocol):
     @classmethod
     def settings(cls, config: RunConfig) -> dict[str, Any]:
         """Return the options that the settings of a run decide."""
-        return {"seed": config.seed}
+        return {"seed": config.seed, "device": config.device}
 
     def own_models(self, tasks: Sequence[Task], models: Sequence[str]) -> tuple[str, ...]:
         """Return the card of the network for the modality of each task, unless the run names one itself.
@@ -100,10 +101,10 @@ class Scratch(EnsembleProtocol):
         self.check_encoder(encoder, data.task)
         check_learnable(data, LEARNER)
         from cardiobench.extensions.scratch.training import ScratchTraining
-        from cardiobench.models.device import training_device
+        from cardiobench.models.device import choose_device
 
         recipe = recipe_of(encoder.name)
-        device = training_device(self.device, f"{self.name}.device")
+        device = choose_device(self.device, f"{self.name}.device")
         return ScratchTraining(data, *self._split(data), recipe, self.epochs or recipe.epochs, device)
 
     def train(self, prepared: "ScratchTraining", member: int) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:

@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import PositiveFloat, PositiveInt
 
 from cardiobench.core.config import RunConfig
+from cardiobench.core.setting import Device
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class AttentionRecipe:
         class_weight: "balanced" makes up for rare classes, as in `probe`; a multilabel task has no weights.
         seeds: Trainings, each with first weights and an order of its own.
         seed: Seed of the first member.
-        device: Device of the training; "auto" is a GPU where there is one. On a CPU one thread computes each
+        device: Device of the training; by default that of the run (`--device`). On a CPU one thread computes each
             training, so that its bits do not depend on how many processes share the machine.
     """
 
@@ -39,12 +40,12 @@ class AttentionRecipe:
     class_weight: Literal["balanced"] | None = "balanced"
     seeds: PositiveInt = 3
     seed: int = 0
-    device: Literal["auto", "cpu", "cuda"] = "auto"
+    device: Device = "auto"
 
     @classmethod
     def settings(cls, config: RunConfig) -> dict[str, Any]:
         """Return the options that the settings of a run decide."""
-        return {"seed": config.seed}
+        return {"seed": config.seed, "device": config.device}
 
     @property
     def members(self) -> int:

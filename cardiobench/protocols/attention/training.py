@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from cardiobench.core.errors import NotApplicable
-from cardiobench.models.device import name_of, training_device
+from cardiobench.models.device import choose_device, name_of
 from cardiobench.protocols.attention.recipe import AttentionRecipe
 from cardiobench.protocols.base import TaskData
 from cardiobench.protocols.features import mean_and_std
@@ -68,12 +68,12 @@ class AttentionTraining:
         recipe: Recipe of the training.
 
     Raises:
-        CardioBenchError: there is no such device.
+        BadConfig: The device is not here.
     """
 
     def __init__(self, data: TaskData, fit: np.ndarray, held: np.ndarray, recipe: AttentionRecipe):
         self.data, self.fit, self.held, self.recipe = data, fit, held, recipe
-        self.device = training_device(recipe.device, f"{recipe.name}.device")
+        self.device = choose_device(recipe.device, f"{recipe.name}.device")
         self.dtype = torch.float64 if data.embeddings.vectors.dtype == np.float64 else torch.float32
         rows = _token_rows(data.embeddings.offsets, fit)
         self.token_scale = [

@@ -11,6 +11,7 @@ from sklearn.metrics import roc_auc_score
 
 import cardiobench
 from cardiobench.cli.main import main
+from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import CardioBenchError, NotApplicable
 from cardiobench.data.media.types import Clip
 from cardiobench.data.phantom.ecg import EcgTruth, ecg_signal
@@ -253,8 +254,10 @@ def test_who_brings_one_vector_per_recording_is_told_how_to_bring_several(given,
     assert ("--pooling" in refused["reason"]) is not given
 
 
-def test_a_device_that_is_not_there_is_named():
-    if torch.cuda.is_available():
-        pytest.skip("there is a GPU")
-    with pytest.raises(CardioBenchError, match="device is cuda"):
+def test_the_device_is_that_of_the_run_and_an_absent_one_is_named(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    run = RunConfig(device="cpu")
+    assert AttentionProbe.from_config(run).device == "cpu"
+    assert AttentionProbe.from_config(run, device="auto").device == "auto"
+    with pytest.raises(CardioBenchError, match=r"attention_probe\.device is cuda"):
         replace(QUICK, device="cuda").predict(task_of("binary"), None, "")
