@@ -37,9 +37,10 @@ MEMORY_SHARE = 0.8
 WORKER_BYTES = 500_000_000  # Libraries, tables and results of a worker.
 COPIES = 3  # Embeddings, their pooled vectors, and what a protocol makes of them.
 MIN_GROUPS = 4  # Groups of cells per worker from which on a worker gets whole groups.
-WORTH_WORKERS = (
-    50_000_000  # Bytes of embeddings below which workers take longer to start than to work, unless they are asked for.
-)
+# Prices by which a run that does not ask for workers decides about them. Those of cells are the least of any protocol.
+WORKER_SECONDS = 3.0  # Start of a worker: the imports.
+CELL_SECONDS = 0.15  # Reading, intervals, floors and files of a cell.
+SECONDS_PER_BYTE = 3e-9  # Embeddings of a cell.
 
 
 def run_parallel(cells: Sequence[Cell], evaluate: Evaluate, context: RunContext) -> None:
@@ -128,9 +129,12 @@ class EncoderFacts:
 
 
 def without_network(model: LoadedModel) -> LoadedModel:
-    """Return a model whose encoder is its facts alone, to be sent to workers."""
+    """Return a model whose encoder is its facts alone, to be sent to workers.
+
+    The code that encodes recordings stays here: to receive it, a worker would import PyTorch.
+    """
     facts = EncoderFacts(model.name, model.revision, model.modalities, model.dim, model.pooling, model.frame_wise)
-    return replace(model, encoder=cast(Encoder, facts))
+    return replace(model, encoder=cast(Encoder, facts), code=(), change=None)
 
 
 @dataclass(frozen=True)
@@ -213,7 +217,7 @@ def compute_apart(
     sizes = {n: stored_bytes(cells[n]) for n in todo}
     jobs = min(n_jobs(config), jobs_by_memory(max(sizes.values(), default=0)), len(todo))
     chosen = config.jobs is not None or config.backend != "loky"
-    if (jobs < 2 and config.backend == "loky") or not todo or not (chosen or sum(sizes.values()) >= WORTH_WORKERS):
+    if (jobs < 2 and config.backend == "loky") or not todo or not (chosen or workers_pay(list(sizes.values()), jobs)):
         return {}
     # The largest first: one that is begun last would keep one worker busy while the others wait.
     todo.sort(key=lambda n: sizes[n], reverse=True)
@@ -266,6 +270,17 @@ def settle(
 def stored_bytes(cell: BaseCell[Any]) -> int:
     """Return the size of the stores of embeddings that a cell reads from."""
     return sum(file.stat().st_size for store in cell.stores for file in store.folder.glob("*.arrow"))
+
+
+def workers_pay(sizes: Sequence[int], jobs: int) -> bool:
+    """Return whether workers save more time than their start takes.
+
+    Args:
+        sizes: Bytes of embeddings of each cell.
+        jobs: Number of workers.
+    """
+    prices = [CELL_SECONDS + SECONDS_PER_BYTE * size for size in sizes]
+    return sum(prices) - max(sum(prices) / jobs, max(prices)) > WORKER_SECONDS
 
 
 def jobs_by_memory(size: int) -> int:

@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import os
+import pickle
 import signal
 from concurrent.futures import BrokenExecutor
 from dataclasses import replace
@@ -15,6 +16,7 @@ from cardiobench.core.config import RunConfig
 from cardiobench.core.console import Console
 from cardiobench.core.errors import CardioBenchError
 from cardiobench.core.extensions import Extension
+from cardiobench.models.load import load_model
 from cardiobench.protocols import list_protocols, protocol_class
 from cardiobench.results.paths import predictions_path
 from cardiobench.results.score_result import ScoreResult
@@ -190,6 +192,22 @@ def test_memory_and_launched_processes_bound_the_workers(monkeypatch):
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "4")
     assert parallel.n_jobs(RunConfig(models=("a/b",))) == 2
     assert parallel.n_jobs(RunConfig(models=("a/b",), jobs=3)) == 3
+
+
+def test_workers_start_unasked_only_where_they_save_more_than_their_start_takes():
+    tiny, large = 1_000_000, 1_000_000_000  # About 0.15 and 3.15 s
+    assert not parallel.workers_pay([tiny] * 20, jobs=8), "3 s of work, of which 2.7 s are saved"
+    assert parallel.workers_pay([tiny] * 24, jobs=8), "3.7 s of work, of which 3.2 s are saved"
+    assert not parallel.workers_pay([tiny] * 24, jobs=2), "only half is saved"
+    assert not parallel.workers_pay([100 * large], jobs=8), "one cell takes as long anywhere"
+    assert not parallel.workers_pay([10 * large, tiny], jobs=2), "the small one runs beside the large one"
+    assert parallel.workers_pay([large, large], jobs=2)
+
+
+def test_a_worker_does_not_receive_the_code_that_encodes_recordings():
+    model = load_model("cardiobench/ecg-morphology")
+    assert b"ecg_morphology" in pickle.dumps(model.code)
+    assert b"ecg_morphology" not in pickle.dumps(parallel.without_network(model)), "or it would import PyTorch"
 
 
 def test_cells_of_a_task_go_to_one_worker_where_there_are_enough_tasks_for_all_workers():
