@@ -34,7 +34,7 @@ def evaluate(
 
     Args:
         model: Hub id, local folder, `package.module:Class`, `path/to/file.py:Class`, an encoder object, or several.
-        tasks: Task or dataset names; empty = every task of the model's modality that has data here.
+        tasks: Task or dataset names; empty = all tasks of the model's modality with data on this machine.
         protocols: Names; empty = the default ones.
         embeddings: Parquet, NPZ or CSV file, or a data frame, with an `id` and a vector for every recording of the tasks, in
             place of a model or beside others; `model_name` names what made them.

@@ -102,7 +102,7 @@ def examine_custom(
 
 def _card_facts(name: str, card: ModelCard | None) -> list[Fact]:
     if card is None:
-        return [("model", name), ("card", "none: licence and pretraining data are not known here")]
+        return [("model", name), ("card", "none: licence and pretraining data are unknown")]
     return [
         ("model", card.id),
         ("licence", card.licence),
@@ -110,7 +110,7 @@ def _card_facts(name: str, card: ModelCard | None) -> list[Fact]:
         ("public weights", "yes" if card.public_weights else "no: the card says what would be needed"),
         ("pretraining data", card.pretraining_data),
         ("datasets seen in pretraining", card.seen_text),
-        ("embedding, by the card", _words(card.embedding) or "not described"),
+        ("embedding (card)", _words(card.embedding) or "not described"),
     ]
 
 
@@ -119,12 +119,12 @@ def _card_plan(card: ModelCard | None) -> list[Fact]:
     if card is None:
         return []
     return [
-        ("revision, by the card", card.revision or "none pinned"),
-        *(("weights, by the card", f"{file}: SHA-256 {known or 'not known'}") for file, known in card.weights.items()),
-        ("pooling of tokens, by the card", ", ".join(card.poolings) or "one only"),
-        ("variant of preprocessing, by the card", ", ".join(card.variants) or "one only"),
-        ("text, by the card", _prompts(card)),
-        ("native outputs, by the card", ", ".join(card.native) or "none"),
+        ("revision (card)", card.revision or "none pinned"),
+        *(("weights (card)", f"{file}: SHA-256 {known or 'not known'}") for file, known in card.weights.items()),
+        ("pooling of tokens (card)", ", ".join(card.poolings) or "one only"),
+        ("variant of preprocessing (card)", ", ".join(card.variants) or "one only"),
+        ("text (card)", _prompts(card)),
+        ("native outputs (card)", ", ".join(card.native) or "none"),
     ]
 
 
@@ -261,7 +261,7 @@ def print_diagnosis(diagnosis: Diagnosis, *, every_task: bool = False) -> None:
         lines = [("ok" if one.good else "!!", one.what, one.found, one.expected) for one in diagnosis.trial]
         console.table("one transform and one encode of generated recordings", TRIAL_COLUMNS, lines)
     rows = diagnosis.answers if every_task else list(_grouped(diagnosis.answers))
-    console.table("what it can be asked" + ("" if every_task else " (-v: every task)"), COLUMNS, rows)
+    console.table("tasks it can answer" + ("" if every_task else " (-v: every task)"), COLUMNS, rows)
 
 
 def _grouped(answers: Sequence[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:

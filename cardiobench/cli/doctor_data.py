@@ -35,7 +35,7 @@ def examine_dataset(name: str, data_dir: Path | None = None) -> list[Finding]:
     several = list(shared[shared > 1].index)
     lines = [
         Finding("dataset", f"{spec.title}, version {spec.version}, {spec.modality}"),
-        Finding("licence", f"{spec.licence}; {'may' if spec.redistributable else 'may not'} be passed on"),
+        Finding("licence", f"{spec.licence}; {'may' if spec.redistributable else 'may not'} be redistributed"),
         Finding("folder", "generated" if spec.generated else str(dataset.raw)),
         Finding(
             "files and rows",

@@ -65,7 +65,7 @@ def guarded(
         return BROKEN_PIPE
     except KeyboardInterrupt as stop:
         code = TERMINATED if isinstance(stop, Terminated) else INTERRUPTED
-        return _fail("interrupted; what is finished is kept, run the same line again to go on", code)
+        return _fail("interrupted; finished results are kept. Run the same command again to continue", code)
     except Exception as error:
         explained = explain(error)
         if explained is None:
@@ -110,7 +110,7 @@ def check_tokens() -> None:
     for name in TOKENS:
         if not os.environ.get(name, "").isascii():
             raise CardioBenchError(
-                f"{name} holds characters that no token has. Copy it again from https://huggingface.co/settings/tokens."
+                f"{name} contains characters that are not allowed in a token. Copy it again from https://huggingface.co/settings/tokens."
             )
 
 
@@ -119,7 +119,7 @@ def check_arguments(arguments: argparse.Namespace) -> None:
     for name, value in vars(arguments).items():
         texts = value if isinstance(value, (list, tuple)) else [value]
         if any("\0" in str(text) for text in texts if isinstance(text, (str, Path))):
-            raise BadConfig(f"--{name.replace('_', '-')} holds a zero byte. Type it again.")
+            raise BadConfig(f"--{name.replace('_', '-')} contains a zero byte. Type it again.")
 
 
 def explain(error: Exception) -> tuple[str, int] | None:
@@ -134,7 +134,7 @@ def explain(error: Exception) -> tuple[str, int] | None:
         return f"UnwritableOutput: a name, path or token that cannot be written or sent: {error}.", 2
     if isinstance(error, BrokenExecutor):
         reason = " ".join(str(error).split())
-        advice = "What is finished is kept: run the same line again, with fewer --jobs if memory was short."
+        advice = "Finished results are kept: run the same command again, with fewer --jobs if memory ran out."
         return f"LostWorker: {reason} {advice}", 1
     return None
 
@@ -144,20 +144,20 @@ def _os_error(error: OSError) -> tuple[str, int]:
     if error.errno in NAMES:
         return f"UnknownName: {name[:60]}... ({len(name)} characters): {error.strerror}.", 2
     if error.errno in DISK:
-        return f"UnwritableOutput: {name or 'the disk'}: {error.strerror}. What is finished is kept.", 1
+        return f"UnwritableOutput: {name or 'the disk'}: {error.strerror}. Finished results are kept.", 1
     if error.errno == errno.ENOENT and name:
         return (
-            f"MissingData: {name} does not exist, or was removed meanwhile. Run the same line again if it is there.",
+            f"MissingData: {name} does not exist, or was removed during the run. Run the same command again once it is there.",
             1,
         )
     what = f"{name}: " if name else ""
-    return f"{type(error).__name__}: {what}{error.strerror or error}. What is finished is kept.", 1
+    return f"{type(error).__name__}: {what}{error.strerror or error}. Finished results are kept.", 1
 
 
 def _out_of_memory(error: BaseException) -> str:
     reason = (str(error).strip().splitlines() or ["an allocation failed"])[0][:200]
     return (
-        f"OutOfMemory: this process may take no more memory ({reason}). What is finished is kept: run the same line again with "
+        f"OutOfMemory: this process has reached its memory limit ({reason}). Finished results are kept: run the same command again with "
         "fewer --workers, --jobs or --batch-size, or with more memory."
     )
 

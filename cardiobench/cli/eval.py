@@ -23,23 +23,23 @@ from cardiobench.runner.old_settings import translate
 
 EXAMPLES = """\
 examples
-  every task of the model's modality that has data here
+  all tasks of the model's modality with data on this machine
       accelerate launch -m cardiobench.eval --model org/name
-  two baselines on the bundled real ECGs and the generated hearts; nothing to download
+  two baselines on the bundled real ECGs and the generated hearts, without downloads
       accelerate launch -m cardiobench.eval --model cardiobench/pixel-motion cardiobench/ecg-morphology \\
           --tasks ptb_xl_sample/cd phantom_echo/ef
   a model in a local folder, one task, raw data in a folder of its own
       accelerate launch -m cardiobench.eval --model ./my_model --tasks camus/ef --data-dir /data/camus
   two processes on a machine without GPUs
       accelerate launch --multi_gpu --num_processes 2 -m cardiobench.eval --model org/name
-  only score predictions from elsewhere (CSV or Parquet)
+  score existing predictions (CSV or Parquet)
       cardiobench references tmed2/as --data-dir /data/tmed2 --out refs.csv
       python -m cardiobench.eval --predictions mine.csv --task tmed2/as --references refs.csv
 
-  embeddings that exist already (Parquet, NPZ or CSV); no recording and no network are needed
+  evaluate existing embeddings (Parquet, NPZ or CSV), without recordings or a network
       python -m cardiobench.eval --embeddings vectors.parquet --tasks ptb_xl/super --model-name lab/net
 
-running the same line again finishes what is missing; exit code 0 = done, 1 = something failed, 2 = wrong request
+running the same command again computes only what is missing; exit code 0 = done, 1 = something failed, 2 = wrong request
 """
 
 

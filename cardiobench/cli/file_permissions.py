@@ -37,8 +37,8 @@ def check_permissions(path: Path, values: Mapping[str, Any], flags: Mapping[str,
     ]
     if refused:
         raise BadConfig(
-            f"{path} sets {first_n(refused, 20)}, and a file may not run code, reach a network, write elsewhere or publish: "
-            "repeat on the command line what you mean, once you have read the file."
+            f"{path} sets {first_n(refused, 20)}, and settings files may not run code, use the network, write elsewhere or publish: "
+            "read the file, then give these settings on the command line."
         )
     return values
 

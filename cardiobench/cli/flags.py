@@ -57,7 +57,7 @@ def add_settings(parser: argparse.ArgumentParser, *kinds: type[Settings]) -> Non
                 **_shape(hints[kind][name], setting.metavar),
             )
     if RunConfig in kinds and OLD:
-        box = parser.add_argument_group("spellings of the last release, translated until the next")
+        box = parser.add_argument_group("flags of the last release, accepted until the next release")
         for name, old in OLD.items():
             several: dict[str, Any] = {"nargs": "+", "action": "extend"} if old.several else {}
             box.add_argument(flag(name), dest=name, default=argparse.SUPPRESS, metavar=old.metavar, **several)
@@ -80,7 +80,7 @@ def whole_number(low: int, high: int) -> Callable[[str], int]:
 
     def read(text: str) -> int:
         if not re.fullmatch(r"-?[0-9]{1,18}", text.strip()) or not low <= int(text) <= high:
-            raise argparse.ArgumentTypeError(f"{text[:60]!r} is no whole number from {low} to {high}")
+            raise argparse.ArgumentTypeError(f"{text[:60]!r} is not a whole number from {low} to {high}")
         return int(text)
 
     return read

@@ -118,11 +118,13 @@ def print_dry_run(plan: "DryRun", console: Console) -> None:
         )
         for row in plan.rows
     ]
-    console.table("what the run would do", DRY_RUN_COLUMNS, rows)
+    console.table("plan of the run", DRY_RUN_COLUMNS, rows)
     for line in plan.prices:
         console.print(line)
     for problem in plan.problems:
         console.print(f"! {problem}")
     console.print(
-        "it would run; nothing was written" if not plan.problems else "part of it would fail; nothing was written"
+        "the run would start; nothing was written"
+        if not plan.problems
+        else "part of it would fail; nothing was written"
     )

@@ -85,11 +85,11 @@ class Settings:
     resamples: Annotated[Resamples, Setting("number of bootstrap resamples", HOW, "B", in_file=True)] = RESAMPLES
     metrics: Annotated[
         Names,
-        Setting("metrics, the ranking one among them (default: all of the task)", HOW, "NAME", in_file=True),
+        Setting("metrics, including the ranking metric (default: all of the task)", HOW, "NAME", in_file=True),
     ] = ()
     model_name: Annotated[
         str,
-        Setting("name of their model (default: name of the file)", EXTERNAL, "NAME", in_file=True),
+        Setting("name of the model behind the file (default: its file name)", EXTERNAL, "NAME", in_file=True),
     ] = ""
     seen_in_pretraining: Annotated[
         Names,
@@ -170,7 +170,7 @@ class RunConfig(Settings):
     ] = None
     profile: Annotated[
         Name,
-        Setting("set of options; paper: the published recipes", WHAT, in_file=True),
+        Setting("set of options; paper: the published settings", WHAT, in_file=True),
     ] = "default"
     conditions: Annotated[
         Names,
@@ -185,7 +185,7 @@ class RunConfig(Settings):
     poolings: Annotated[
         Names,
         Setting(
-            "how tokens become one vector: mean, cls, last or max; own: as the model does it (the default); tokens: keep them; several allowed",
+            "pooling of tokens into one vector: mean, cls, last or max; own: the model's own pooling (default); tokens: keep all tokens; several allowed",
             WHAT,
             "NAME",
             flag="pooling",
@@ -233,13 +233,13 @@ class RunConfig(Settings):
     overlays: Annotated[
         Literal["keep", "mask"],
         Setting(
-            "mask: make everything in a video black that is not ultrasound, such as measured values as text",
+            "mask: blacken everything in a video outside the ultrasound image, such as text with measurements",
             DATA,
             in_file=True,
         ),
     ] = "keep"
     drop_duplicates: Annotated[
-        bool, Setting("keep one of the recordings that are known duplicates", DATA, in_file=True)
+        bool, Setting("keep one of each set of known duplicate recordings", DATA, in_file=True)
     ] = False
     verify: Annotated[
         bool,
@@ -279,7 +279,9 @@ class RunConfig(Settings):
     ] = "auto"
     shard: Annotated[
         Name | None,
-        Setting("share of the model-dataset pairs; a last run without it completes the rest", HOW, "I/N", in_file=True),
+        Setting(
+            "shard of the model-dataset pairs; a final run without it completes the rest", HOW, "I/N", in_file=True
+        ),
     ] = None
     reuse: Annotated[
         Name | None,
@@ -290,7 +292,7 @@ class RunConfig(Settings):
             in_file=True,
         ),
     ] = None
-    overwrite: Annotated[bool, Setting("compute existing results again", HOW, in_file=True)] = False
+    overwrite: Annotated[bool, Setting("recompute existing results", HOW, in_file=True)] = False
     push_to_hub: Annotated[
         bool,
         Setting(
@@ -302,7 +304,7 @@ class RunConfig(Settings):
     report_to: Annotated[
         Names,
         Setting(
-            "trackers of accelerate to which scores are logged, such as wandb or tensorboard; several allowed",
+            "accelerate trackers to log scores to, such as wandb or tensorboard; several allowed",
             HOW,
             "NAME",
             in_file=False,
@@ -311,7 +313,7 @@ class RunConfig(Settings):
     backend: Annotated[
         str,
         Field(pattern=r"^(loky|ray|dask(=.+)?)$"),
-        Setting("where cells are computed in parallel: loky, dask=tcp://HOST:PORT or ray", HOW, "WHERE", in_file=False),
+        Setting("backend for parallel cells: loky, dask=tcp://HOST:PORT or ray", HOW, "WHERE", in_file=False),
     ] = "loky"
     jobs: Annotated[
         Processes | None, Setting("number of cells computed at a time (default: one per core)", HOW, "N", in_file=True)

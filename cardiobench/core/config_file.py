@@ -27,7 +27,7 @@ def read_config(path: str | Path) -> dict[str, Any]:
         values = yaml.safe_load(content.decode("utf-8"))
         # An alias repeats what its anchor names, so a short file can stand for billions of entries.
         if sum(1 for _, _ in zip(_entries(values), range(MOST_ENTRIES + 1), strict=False)) > MOST_ENTRIES:
-            raise ValueError(f"it stands for more than {MOST_ENTRIES:,} entries, too many for settings")
+            raise ValueError(f"it expands to more than {MOST_ENTRIES:,} entries, too many for settings")
     except (
         OSError,
         ValueError,
@@ -39,7 +39,7 @@ def read_config(path: str | Path) -> dict[str, Any]:
             f"{path} cannot be read as YAML: {reason}. Give a file of settings, such as a run.yaml below runs/ of a results folder."
         ) from error
     if not isinstance(values, dict) or not all(isinstance(name, str) for name in values):
-        kind = "names that are no text" if isinstance(values, dict) else f"a {type(values).__name__}"
+        kind = "names that are not text" if isinstance(values, dict) else f"a {type(values).__name__}"
         raise BadConfig(f"{path} holds {kind}, not a mapping of settings such as 'models: [org/name]'")
     if "schema" in values and "stamp" in values:
         raise BadConfig(f"{path} is a result, not settings. Give the run.yaml below runs/ of the same results folder.")

@@ -39,7 +39,7 @@ def write_atomic(path: str | Path, write: Callable[[Path], object]) -> Path:
     """
     path = Path(path)
     if "\0" in str(path) or not path.name or path.is_dir():
-        raise UnwritableOutput(f"{str(path)!r} is a folder or no name of a file. Choose another name.")
+        raise UnwritableOutput(f"{str(path)!r} is a folder or not a valid file name. Choose another name.")
     partial = temporary_path(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -136,7 +136,7 @@ def parse_json(text: str | bytes) -> dict[str, Any]:
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise BadData(f"half-finished or damaged, no JSON ({error}). Delete it and run again") from error
+        raise BadData(f"incomplete or damaged JSON ({error}). Delete it and run again") from error
     if not isinstance(content, dict):
         raise BadData(f"it holds a {type(content).__name__}, not an object")
     return content

@@ -29,7 +29,9 @@ def check_text(kind: str, name: object) -> str:
         UnknownName: It is something else.
     """
     if not isinstance(name, str):
-        raise UnknownName(f"{name!r:.100} is no name of a {kind}: expected a text, got {type(name).__name__}.")
+        raise UnknownName(
+            f"{name!r:.100} is not a valid name of a {kind}: expected a string, got {type(name).__name__}."
+        )
     return name
 
 

@@ -48,7 +48,7 @@ def read_table(source: str | Path | pd.DataFrame) -> pd.DataFrame:
         raise MissingData(f"{path} does not exist or is not a file.")
     if path.suffix.lower() in SPREADSHEETS:
         raise BadPredictions(
-            f"{path} is a spreadsheet, and tables are read from CSV or Parquet. Save its sheet as CSV (UTF-8)."
+            f"{path} is a spreadsheet; only CSV and Parquet are supported. Save the sheet as CSV (UTF-8)."
         )
     try:
         table = _read_parquet(path) if path.suffix.lower() in (".parquet", ".pq") else _read_csv(path)
@@ -65,7 +65,7 @@ def _read_parquet(path: Path) -> pd.DataFrame:
     try:
         table = pd.read_parquet(path)
     except (KeyError, TypeError) as error:  # Part of the column metadata written by pandas.
-        raise ValueError(f"its notes of pandas are damaged: {error}") from error
+        raise ValueError(f"its pandas metadata is damaged: {error}") from error
     return _indexed_by_place(_with_single_columns(table, path.name))
 
 
@@ -73,9 +73,7 @@ def _with_single_columns(table: pd.DataFrame, what: str) -> pd.DataFrame:
     """Refuse a table of which a column's name stands twice."""
     repeated = table.columns[table.columns.duplicated()]
     if len(repeated):
-        raise BadPredictions(
-            f"{what}: column {first_n(repeated.unique())} stands twice; remove the one that does not count."
-        )
+        raise BadPredictions(f"{what}: column {first_n(repeated.unique())} occurs twice; remove one of them.")
     return table
 
 
@@ -88,7 +86,7 @@ def _read_csv(path: Path) -> pd.DataFrame:
     content = path.read_bytes()
     encoding = encoding_of(content)
     if encoding == "utf-8-sig" and (zero := content.find(b"\0")) >= 0:
-        raise ValueError(f"line {content.count(10, 0, zero) + 1} holds a zero byte")
+        raise ValueError(f"line {content.count(10, 0, zero) + 1} contains a zero byte")
     with path.open(encoding=encoding, newline="") as file:
         first_line = file.readline()
     separator = separator_of(first_line)
@@ -98,9 +96,7 @@ def _read_csv(path: Path) -> pd.DataFrame:
     header = pd.read_csv(path, header=None, nrows=1, **options).iloc[0].str.strip().str.lower().tolist()
     repeated = {name for name, count in Counter(header).items() if name and count > 1}
     if repeated:
-        raise ValueError(
-            f"column {first_n(sorted(repeated))} stands twice (whatever the case); remove the one that does not count"
-        )
+        raise ValueError(f"column {first_n(sorted(repeated))} occurs twice (ignoring case); remove one of them")
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)
         table = pd.read_csv(path, index_col=False, **options)

@@ -70,7 +70,7 @@ def stated_versions() -> dict[str, int]:
             continue
         name = constants["COMPONENT"]
         if name in stated:
-            raise ValueError(f"{path} states the id '{name}' of another component. Give it an id of its own.")
+            raise ValueError(f"{path} uses the id '{name}' of another component. Give it its own id.")
         stated[name] = constants["VERSION"]
     return dict(sorted(stated.items()))
 
@@ -124,5 +124,5 @@ def _of_module(component: Any, required: bool = True) -> str:
     if not is_own(component):
         return f"{getattr(component, '__qualname__', '')} {code_digest(component)}".strip()
     if required:
-        raise TypeError(f"{component} of this package states no version. Give its module a COMPONENT and VERSION = 1.")
+        raise TypeError(f"{component} of this package has no version. Give its module a COMPONENT and VERSION = 1.")
     return ""

@@ -36,7 +36,10 @@ def audit(source: OpenDataset, *, media: bool = True) -> list[AuditFinding]:
     findings.append(loose_groups(listed, loose))
     findings.append(
         AuditFinding(
-            "files that the tables name and the folder lacks", len(source.table.missing), "files", source.table.missing
+            "files named by the tables but missing from the folder",
+            len(source.table.missing),
+            "files",
+            source.table.missing,
         )
     )
     for split, count in source.table.absent.items():
@@ -104,7 +107,7 @@ def _patients(source: OpenDataset) -> Iterator[AuditFinding]:
                     f"{task.name} {split}: patients with the answer '{task.classes[1]}'",
                     sick["patient_id"].nunique(),
                     "patients",
-                    note="every score rests on them",
+                    note="they determine every score",
                 )
 
 
@@ -131,9 +134,9 @@ def crossing(rows: pd.DataFrame, key: pd.Series, check: str) -> AuditFinding:
 
 def loose_groups(rows: pd.DataFrame, loose: pd.Series) -> AuditFinding:
     """Return the patients that become one when their ids are normalized and then are in two splits."""
-    check = "patients in two splits if ids are read loosely"
+    check = "patients in two splits when ids are compared loosely"
     if loose.isna().all():
-        return AuditFinding(check, 0, "groups", note="ids of this dataset have no loose reading")
+        return AuditFinding(check, 0, "groups", note="ids of this dataset cannot be compared loosely")
     return crossing(rows, loose, check)
 
 

@@ -44,7 +44,7 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
 
         A frame where the release has many: a dict for each takes seconds and a kilobyte per recording.
         """
-        raise NotImplementedError(f"{cls.__name__} must say how its rows are read")
+        raise NotImplementedError(f"{cls.__name__} must define how its rows are read")
 
     @classmethod
     def excluded(cls, raw: Path | None, rows: pd.DataFrame) -> Mapping[str, tuple[str, ...]]:
@@ -108,14 +108,14 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
             ecg = cls.ecg(raw, row)
             return {"ecg": ecg.signal, "fs": ecg.fs}
         if raw is None:
-            raise NotImplementedError(f"{cls.__name__} is generated and must say how its recordings are drawn")
+            raise NotImplementedError(f"{cls.__name__} is generated and must define how its recordings are drawn")
         return {cls.SPEC.media: {"path": str(safe_join(raw, row["media"])), "bytes": None}}
 
     @classmethod
     def ecg(cls, raw: Path | None, row: Mapping[str, Any]) -> Ecg:
         """Return the ECG of a row, where that is the medium; raises `BadMedia` naming the file."""
         if raw is None:
-            raise NotImplementedError(f"{cls.__name__} is generated and must say how its ECGs are drawn")
+            raise NotImplementedError(f"{cls.__name__} is generated and must define how its ECGs are drawn")
         record = row["record"]
         return read_ecg(safe_join(raw, row["media"]), None if pd.isna(record) else record)
 
@@ -173,8 +173,8 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
         )
         raise MissingData(
             f"{spec.title} was not found in {where} (no {' or '.join(spec.detect_files)}).\n"
-            f"  Ask for it at {spec.access}, unpack it, and give its folder with --data-dir or {DATA_VARIABLE};\n"
-            f"  or rehearse on a synthetic twin: cardiobench phantom {spec.name} --out {spec.name}_twin"
+            f"  Request it at {spec.access}, unpack it, and give its folder with --data-dir or {DATA_VARIABLE};\n"
+            f"  or try a synthetic twin: cardiobench phantom {spec.name} --out {spec.name}_twin"
         )
 
     @classmethod

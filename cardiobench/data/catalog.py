@@ -86,9 +86,11 @@ def _builder(name: str, location: Path | EntryPoint, changed: int) -> "type[Card
     except (TypeError, ValueError) as error:  # `DatasetSpec.__post_init__` raises these for invalid values.
         raise BadConfig(f"the dataset {name} ({origin}) cannot be loaded: {error}") from error
     if not (isinstance(kind, type) and issubclass(kind, CardioBuilder)):
-        raise BadConfig(f"{origin}: {kind!r} is no dataset. A dataset is a subclass of cardiobench.data.CardioBuilder.")
+        raise BadConfig(
+            f"{origin}: {kind!r} is not a dataset. A dataset is a subclass of cardiobench.data.CardioBuilder."
+        )
     if kind.SPEC.name != name:
-        raise BadConfig(f"{origin}: its SPEC is called '{kind.SPEC.name}', expected '{name}'. Give both one name.")
+        raise BadConfig(f"{origin}: its SPEC is called '{kind.SPEC.name}', expected '{name}'. Give both the same name.")
     return kind
 
 

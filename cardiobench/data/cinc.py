@@ -60,7 +60,7 @@ def parse_comments(path: Path, text: str) -> Patient:
         key = key.strip().lower()
         if key == "dx":
             if codes is not None:
-                raise BadData(f"{path}, line {line}: 'Dx' is there twice. Download the header again.")
+                raise BadData(f"{path}, line {line}: 'Dx' occurs twice. Download the header again.")
             codes = _codes(path, line, value)
         fields[key] = value.strip()
     return Patient(_SEXES.get(fields.get("sex", "").lower()), _age(fields.get("age", "")), codes or ())

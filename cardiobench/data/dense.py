@@ -100,7 +100,7 @@ def check_mask(mask: np.ndarray, structures: int, size: tuple[int, int], source:
     if highest > structures:
         raise BadData(f"{source}: the mask holds the label {highest}, known are 0 to {structures}. Download it again.")
     if highest == 0:
-        raise BadData(f"{source}: the mask is empty. Take the frame out of the release's table, or download it again.")
+        raise BadData(f"{source}: the mask is empty. Remove the frame from the release's table, or download it again.")
     return mask
 
 
@@ -125,7 +125,7 @@ def check_inside(points: np.ndarray, size: tuple[int, int], source: str) -> np.n
     if outside.any():
         x, y = points[outside.any(axis=1)][0]
         raise BadData(
-            f"{source}: the point ({x:g}, {y:g}) lies outside the picture of {size[1]} x {size[0]} pixels. "
+            f"{source}: the point ({x:g}, {y:g}) lies outside the image of {size[1]} x {size[0]} pixels. "
             "Correct the row, or download the table again."
         )
     return points

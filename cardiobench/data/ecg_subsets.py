@@ -156,9 +156,9 @@ def read_subset(path: Path) -> Subset:
         content = parse_json(path.read_bytes())
         subset = Subset(**{**content, "ids": tuple(content["ids"])})
     except FileNotFoundError:
-        raise BadData(f"{path} is not there. Draw the subset again, or check the path.") from None
+        raise BadData(f"{path} does not exist. Draw the subset again, or check the path.") from None
     except (BadData, OSError, ValueError, TypeError, KeyError) as error:
-        raise BadData(f"{path} is no subset with task, size, seed and ids ({error}). Draw it again.") from None
+        raise BadData(f"{path} is not a subset file with task, size, seed and ids ({error}). Draw it again.") from None
     if not all(isinstance(name, str) for name in subset.ids) or len(set(subset.ids)) < len(subset.ids):
-        raise BadData(f"{path}: its ids must be text and stand once each. Draw it again.")
+        raise BadData(f"{path}: its ids must be unique strings. Draw it again.")
     return subset

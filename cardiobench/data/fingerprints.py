@@ -64,7 +64,7 @@ def _digests(path: Path) -> Iterator[tuple[str, str]]:
                 digest.update(content)
                 yield name, digest.hexdigest()[:16]
     except (pa.ArrowInvalid, OSError) as error:
-        raise BadData(f"{path} is not a whole Parquet file ({error}). Prepare the dataset again.") from None
+        raise BadData(f"{path} is not a complete Parquet file ({error}). Prepare the dataset again.") from None
 
 
 def _contents(column: pa.Array) -> Iterator[bytes]:

@@ -236,9 +236,9 @@ def read_numbers(rows: pd.DataFrame, quantity: Quantity) -> tuple[pd.Series, pd.
         values = values.where(~other, mixed)
     problems = pd.Series("", index=rows.index)
     problems[~values.between(quantity.low, quantity.high)] = (
-        f"is no number from {quantity.low:g} to {quantity.high:g} {quantity.unit}"
+        f"is not a number from {quantity.low:g} to {quantity.high:g} {quantity.unit}"
     )
-    problems[units.map(factors).isna()] = f"has a unit that is not known here, expected {quantity.unit}"
+    problems[units.map(factors).isna()] = f"has an unknown unit, expected {quantity.unit}"
     return values.where(problems == ""), problems
 
 
@@ -247,7 +247,7 @@ def read_grades(rows: pd.DataFrame, rule: GradeRule) -> tuple[pd.Series, pd.Seri
     grades = {words: rule.grade(words.strip()) for words in rows["result"].unique()}
     values = rows["result"].map(grades).astype(object)
     problems = pd.Series("", index=rows.index)
-    problems[values.isna()] = f"has words that no rule of '{rule.target}' knows"
+    problems[values.isna()] = f"has words that match no rule of '{rule.target}'"
     return values, problems
 
 

@@ -39,6 +39,8 @@ def read_merl(folder: Path) -> Mapping[str, Any]:
             raise ValueError("expected one sentence under each name")
         nine = {label: [sentences[name]] for label, name in NINE.items()}
     except (ValueError, OSError, RecursionError, KeyError) as error:
-        raise BadData(f"{path} has another form than the released one ({error}). Clone the repository again.") from None
+        raise BadData(
+            f"{path} does not have the format of the release ({error}). Clone the repository again."
+        ) from None
     of_ptb_xl = {name: [text] for key, text in sentences.items() for name in (key, f"{key}_", f"_{key}")}
     return {"version": VERSION, "nine": nine, **dict.fromkeys(PTB_XL, of_ptb_xl)}

@@ -80,8 +80,8 @@ def _check_twin(raw: Path | None) -> None:
     foreign = manifest.foreign_files() if manifest else []
     if foreign:
         raise BadData(
-            f"{raw} is marked as a synthetic twin, and {len(foreign)} of its files are not as they were drawn: {first_n(foreign)}. "
-            "Keep a release and its twin in folders of their own; a twin is drawn again with cardiobench phantom."
+            f"{raw} is marked as a synthetic twin, but {len(foreign)} of its files were changed: {first_n(foreign)}. "
+            "Keep a release and its twin in separate folders; cardiobench phantom generates the twin again."
         )
 
 
@@ -170,7 +170,7 @@ def _unreadable(build: "CardioBuilder", damaged: "pd.DataFrame") -> BadMedia:
         reason = str(error)
     return BadMedia(
         f"{build.SPEC.title}: {len(damaged)} of {len(build._rows.frame)} recordings cannot be read: {first_n(damaged['id'])}. "
-        f"The first: {reason}\n  Or go on without them with --allow-missing (they are counted, and the coverage is stamped on every score)."
+        f"The first: {reason}\n  Or continue without them with --allow-missing (every score then states its coverage)."
     )
 
 

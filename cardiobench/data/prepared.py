@@ -150,7 +150,7 @@ def _load_parquet(folder: Path, spec: DatasetSpec) -> Any:
         return datasets.load_dataset("parquet", data_files=shards)
     except (datasets.exceptions.DatasetsError, pa.ArrowException, OSError, ValueError) as error:
         raise BadData(
-            f"{folder / 'data'} holds no whole Parquet files ({error}). Prepare the dataset again."
+            f"{folder / 'data'} holds incomplete Parquet files ({error}). Prepare the dataset again."
         ) from error
 
 

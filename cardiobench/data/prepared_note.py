@@ -115,7 +115,7 @@ def read_note(folder: Path, spec: DatasetSpec) -> Preparation:
         if outside := [name for name in (*note.shards, *note.labels) if Path(name).name != name]:
             raise ValueError(f"{first_n(outside)} is no file name")
     except ValueError as error:
-        raise BadData(f"{folder / NOTE} is not what `cardiobench prepare` wrote: {error}. {advice}") from error
+        raise BadData(f"{folder / NOTE} was not written by `cardiobench prepare`: {error}. {advice}") from error
     return note
 
 
@@ -145,7 +145,9 @@ def check_files(folder: Path, note: Preparation, *, verify: bool = False) -> Non
     if changed:
         (first, difference), *others = changed.items()
         also = f" Also changed: {first_n(path for path, _ in others)}." if others else ""
-        raise BadData(f"{folder} is not as it was written: {first} {difference}.{also} {_advice(folder, note.name)}")
+        raise BadData(
+            f"{folder} was changed after it was written: {first} {difference}.{also} {_advice(folder, note.name)}"
+        )
     if states != matched:
         with contextlib.suppress(UnwritableOutput):  # A failed write only costs time at the next opening.
             write_json(states, kept_in)
@@ -192,5 +194,5 @@ def _difference(expected: str | None, found: str | None) -> str:
 
 def _advice(folder: Path, name: str) -> str:
     if folder.parent.name == "snapshots":  # Cache of the Hub client.
-        return f"Delete {folder} and run again; it is downloaded anew."
+        return f"Delete {folder} and run again; it is downloaded again."
     return f"Make it again: cardiobench prepare {name} --out ..."

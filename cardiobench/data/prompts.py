@@ -40,7 +40,7 @@ def _first_wrong(content: Any) -> str:
             return f"'{target:.40}' is a {type(chosen).__name__}, expected a mapping to lists of texts"
         for key, texts in chosen.items():
             if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
-                return f"'{target:.40}', '{key:.40}' is no list of texts"
+                return f"'{target:.40}', '{key:.40}' is not a list of strings"
     return ""
 
 

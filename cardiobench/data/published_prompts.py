@@ -35,7 +35,7 @@ def clone_files(folder: Path) -> list[Path]:
     missing = [name for name, file in zip(FILES, files, strict=True) if not file.is_file()]
     if missing:
         raise BadData(
-            f"{folder} is no clone of the echo benchmark's repository: it lacks {', '.join(missing)}. Give --prompts the folder "
+            f"{folder} is not a clone of the echo benchmark's repository: it lacks {', '.join(missing)}. Give --prompts the folder "
             "that `git clone https://github.com/BioMedIA-MBZUAI/CardioBench` made (for MERL that of "
             "https://github.com/cheliu-computation/MERL-ICML2024), or a JSON file."
         )
@@ -70,13 +70,13 @@ def read_clone(folder: Path) -> Mapping[str, Any]:
         }
     except (KeyError, TypeError, AttributeError) as error:
         raise BadData(
-            f"{folder} has no prompts under {error}: its files have another form than the released ones."
+            f"{folder} has no prompts under {error}: its files do not have the format of the release."
         ) from None
 
 
 def _texts(value: Any) -> list[str]:
     if not isinstance(value, (list, tuple)) or not all(isinstance(text, str) for text in value):
-        raise TypeError(f"{str(value)[:50]!r}, which is no list of texts")
+        raise TypeError(f"{str(value)[:50]!r}, which is not a list of strings")
     return list(value)
 
 
@@ -89,7 +89,7 @@ def _literals(file: Path) -> dict[str, Any]:
     try:
         tree = ast.parse(file.read_text(encoding="utf-8"))
     except (SyntaxError, ValueError, RecursionError, MemoryError, OSError) as error:
-        raise BadData(f"{file} is no Python file: {error}") from None
+        raise BadData(f"{file} is not a valid Python file: {error}") from None
     found: dict[str, Any] = {}
     for node in ast.walk(tree):
         if not isinstance(node, ast.Assign | ast.AnnAssign) or not isinstance(

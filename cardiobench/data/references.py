@@ -92,7 +92,7 @@ def check_references(table: pd.DataFrame, task: Task, source: str = "references"
             raise BadData(
                 f"{source} of {task.name}: {unknown} of {len(table)} rows have no label: "
                 f"{first_n(table.loc[table['y_true'].isna(), 'id'])}. Leave them out"
-                f"{'; that a unit has none of the classes is an empty text, not a null' if task.rules.empty_label else ''}."
+                f"{'; write an empty text, not a null, for a unit without any class' if task.rules.empty_label else ''}."
             )
         if strange := strange_labels(table["y_true"], task):
             raise BadData(

@@ -28,7 +28,7 @@ TASK, VERSION, TWIN, UNITS, LABELLED, DIGEST = RELEASE_COLUMNS = (
 )
 """Columns about the release. Each is constant, but for `labelled` (0 or 1) and `release_units` (one value per split)."""
 PARQUET = (".parquet", ".pq")
-BY_HAND = "they were made by hand or by an older version, and do not say how many units the release has"
+BY_HAND = "they were written by hand or by an older version, and do not state the number of units in the release"
 
 
 @dataclass(frozen=True)
@@ -240,7 +240,7 @@ def _release(table: pd.DataFrame, task: Task) -> tuple[Release | None, str, str]
     except ValueError:
         return None, "", BY_HAND
     if len(by_split) != len(units) or any(column.nunique() != 1 for column in cells.values()):
-        return None, "", "their rows are of several releases"
+        return None, "", "their rows come from several releases"
     version, twin, digest = (column.iloc[0] for column in cells.values())
     release = Release(version, twin.lower() in ("1", "true"), units)
     known = _known_version(task)

@@ -89,5 +89,5 @@ def check_class_counts(spec: DatasetSpec, listed: pd.DataFrame) -> None:
         if wrong:
             raise BadData(
                 f"{task.name}: the labels are not those of the release: {first_n(wrong)}. Download its tables from {spec.access} "
-                "again; where they are new, this version of the benchmark does not know them."
+                "again; if the release is newer, this version of the benchmark does not support it."
             )

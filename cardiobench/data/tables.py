@@ -76,7 +76,7 @@ class Column:
                 wrong.add(cell)
         if wrong:
             indices = [index for index, cell in enumerate(cells) if cell in wrong]
-            more = f" ({len(indices)} of {len(cells)} rows are wrong there)" if len(indices) > 1 else ""
+            more = f" ({len(indices)} of {len(cells)} rows are wrong)" if len(indices) > 1 else ""
             cell = cells[indices[0]]
             shown = "is empty" if cell.strip().lower() in self.empty else f"is {cell!r}"
             raise BadData(
@@ -300,7 +300,7 @@ def _check_header(path: Path, names: Sequence[str], columns: Collection[str], wa
     repeated = [name for name in wanted if counts[name.lower()] > 1]
     if repeated:
         raise BadData(
-            f"{path} has the column {first_n(map(repr, repeated))} more than once: {first_n(names, 50)}. Remove the one that does not count."
+            f"{path} has the column {first_n(map(repr, repeated))} more than once: {first_n(names, 50)}. Remove one of them."
         )
 
 
@@ -339,7 +339,7 @@ def read_fields(path: Path, fields: Mapping[str, Column]) -> dict[str, Any]:
         BadData: the file is no text, a key is missing or there twice, or a value is not what it should be.
     """
     if not path.is_file():
-        raise BadData(f"{path} is no regular file. Download it again.")
+        raise BadData(f"{path} is not a regular file. Download it again.")
     try:
         lines = path.read_text(encoding=encoding_of(path.read_bytes()[:4])).splitlines()
     except (UnicodeError, OSError) as error:
@@ -352,7 +352,7 @@ def read_fields(path: Path, fields: Mapping[str, Column]) -> dict[str, Any]:
         if not colon:
             raise BadData(f"{path}, line {line}: {content!r} is not 'Key: value'. Download the file again.")
         if key.strip() in fields and key.strip() in found:
-            raise BadData(f"{path}, line {line}: {key.strip()!r} is there twice. Download the file again.")
+            raise BadData(f"{path}, line {line}: {key.strip()!r} occurs twice. Download the file again.")
         found[key.strip()] = (line, value)
     absent = [key for key, column in fields.items() if key not in found and not column.optional]
     if absent:

@@ -35,11 +35,11 @@ def _check_own_files(out: Path) -> None:
     """Check that a folder contains only files of an earlier drawing, which the new one replaces."""
     manifest = find_manifest(out) if (out / TWIN_MARK).is_file() else None
     if manifest is None:
-        raise BadData(f"{out} is not empty and no synthetic twin. Give --out a new folder.")
+        raise BadData(f"{out} is not empty and not a synthetic twin. Give --out a new folder.")
     foreign = manifest.foreign_files()
     if foreign:
         raise BadData(
-            f"{out} holds {len(foreign)} files that are not the twin's: {first_n(foreign)}. Give --out a new folder."
+            f"{out} contains {len(foreign)} files that do not belong to the twin: {first_n(foreign)}. Give --out a new folder."
         )
     for name in manifest.files:
         (out / name).unlink(missing_ok=True)

@@ -60,7 +60,7 @@ def find_manifest(raw: Path) -> TwinManifest | None:
     except (BadData, ValueError, TypeError, KeyError, AttributeError):
         raise BadData(
             f"{path} does not list the files of a synthetic twin. Draw the twin again: cardiobench phantom; "
-            "or delete the file if real recordings lie there."
+            "or delete this file if the folder contains real recordings."
         ) from None
 
 

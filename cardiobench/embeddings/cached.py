@@ -89,7 +89,7 @@ class CachedStore:
         store = EmbeddingStore(root, self.model, self.dataset, self.facts)
         if store.key != self.key:
             raise BadData(
-                f"{self.folder / KEY_FILE} is absent, damaged or of another store. Delete the folder: its recordings are encoded "
+                f"{self.folder / KEY_FILE} is missing, damaged or of another store. Delete the folder; its recordings are then encoded "
                 "again."
             )
         return store
@@ -112,7 +112,7 @@ class CachedStore:
 
     def problems(self) -> list[str]:
         """Return sentences on faults of the store; damaged shards are set aside."""
-        found = [f"{path.name} was damaged and is set aside" for path in self.folder.glob(DAMAGED)]
+        found = [f"{path.name} was damaged and set aside" for path in self.folder.glob(DAMAGED)]
         try:
             for shard in self.shards:
                 table = self.store.open_shard(shard)
@@ -194,7 +194,9 @@ def export_stores(stores: Sequence[CachedStore], path: Path, pooling: str = "") 
     shapes = {(str(block.dtype), block.shape[1]) for block in vectors if len(block)}
     if len(shapes) != 1:
         what = "; ".join(f"{width} numbers of type {kind}" for kind, width in sorted(shapes)) or "nothing"
-        raise BadConfig(f"the stores hold {what}: a file has vectors of one width. Export one dataset at a time.")
+        raise BadConfig(
+            f"the stores hold {what}, but all vectors of a file have one width. Export one dataset at a time."
+        )
     said = {one.pooling() for one in stores}
     chosen = pooling or (said.pop() if len(said) == 1 else "")
     if chosen not in ("", *POOLINGS):
@@ -212,7 +214,9 @@ def _one_each(stores: Sequence[CachedStore]) -> list[CachedStore]:
     """Return the stores of recordings as they are, one for each dataset of one model."""
     plain = [one for one in stores if one.kind == EMBEDDINGS and one.shards and "change" not in one.facts]
     if not plain:
-        raise MissingData("no embeddings of that model and dataset are here. `cardiobench cache list` says what is.")
+        raise MissingData(
+            "there are no embeddings of that model and dataset. `cardiobench cache list` shows what is stored."
+        )
     models = sorted({one.model for one in plain})
     if len(models) > 1:
         raise BadConfig(f"embeddings of {len(models)} models: {first_n(models)}. Choose one with --model.")

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 VERSION = 1
 """Version of how the rows of a file become vectors of recordings."""
-NO_ENCODER = f"{EMBEDDINGS}: there is no network here that could encode anything else"
-SEVERAL_VECTORS = "Give several rows an id: its tokens, frames or clips in order"
+NO_ENCODER = f"{EMBEDDINGS}: there is no network to encode anything else"
+SEVERAL_VECTORS = "Give several rows per id: its tokens, frames or clips in order"
 SHARD = 256
 """Recordings that are stored together."""
 

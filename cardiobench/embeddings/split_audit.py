@@ -40,8 +40,8 @@ def audit_splits(table: VectorTable, ids: Sequence[str], splits: Sequence[str], 
     for name, one in facts.items():
         if reason := _apart(train, one):
             yield (
-                f"{dataset}: the {name} rows look standardised apart from the training rows ({reason}). Standardise all rows by the "
-                "numbers of the training rows, or not at all: a probe cannot be carried from one scale to another"
+                f"{dataset}: the {name} rows look standardised separately from the training rows ({reason}). Standardise all rows by the "
+                "numbers of the training rows, or not at all, because a probe does not transfer between scales"
             )
     whole = _Facts(table, np.concatenate(list(groups.values())))
     if facts and whole.centred and not train.centred:

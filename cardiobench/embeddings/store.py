@@ -213,7 +213,7 @@ class EmbeddingStore:
         except UnwritableOutput as error:
             raise type(error)(
                 f"embeddings cannot be written to {self.folder} ({error}). "
-                "Free the disk or choose another folder with --cache-dir; what is written already is kept."
+                "Free the disk or choose another folder with --cache-dir; embeddings already written are kept."
             ) from error
 
     def shard(
@@ -267,7 +267,7 @@ class EmbeddingStore:
             absent = np.asarray(ids, dtype=object)[lengths == 0]
             raise BadData(
                 f"{len(absent)} of {len(lengths)} recordings have no embedding in {self.folder}: "
-                f"{first_n(absent)}. Run the line again."
+                f"{first_n(absent)}. Run the same command again."
             )
         release_freed_memory()
         offsets = np.r_[0, np.cumsum(lengths)]
@@ -278,7 +278,7 @@ class EmbeddingStore:
         for match in matches:
             table = self.open_shard(match.shard)
             if table is None:
-                raise BadData(f"{match.shard} was damaged while it was read. Run the line again.")
+                raise BadData(f"{match.shard} was damaged while it was read. Run the same command again.")
             stated = metadata(table)
             devices.add(stated["device"])
             libraries.append(json.loads(stated["libraries"]))

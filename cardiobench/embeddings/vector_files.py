@@ -98,7 +98,7 @@ def _csv(path: Path) -> VectorRows:
     delimiter = separator_of(line)
     names = next(csv.reader([line], delimiter=delimiter), [])
     if repeated := sorted({name for name in names if names.count(name) > 1}):
-        raise ValueError(f"column {first_n(repeated)} stands twice; remove the one that does not count")
+        raise ValueError(f"column {first_n(repeated)} occurs twice; remove one of them")
     vectors = _numbered(names)
     types = {**{name: pa.string() for name in (ID, DATASET)}, PART: pa.int64()}
     if vectors:
@@ -128,7 +128,7 @@ def _csv(path: Path) -> VectorRows:
 
 def _npz(path: Path) -> VectorRows:
     if not is_zipfile(path):
-        raise ValueError("it is no NPZ archive. Write it with numpy.savez")
+        raise ValueError("it is not an NPZ archive. Write it with numpy.savez")
     with np.load(path, allow_pickle=False) as file:
         arrays = {name: _plain(file, name) for name in file.files}
     _check_id(list(arrays), path.name)
@@ -146,7 +146,7 @@ def _npz(path: Path) -> VectorRows:
     lengths = {name: len(array) for name, array in {**others, ID: ids}.items() if array is not None and array.ndim == 1}
     if set(lengths.values()) != {len(vectors)}:
         raise ValueError(
-            f"there are {len(vectors)} vectors and {', '.join(f'{n} {name}s' for name, n in lengths.items())}"
+            f"it has {len(vectors)} vectors and {', '.join(f'{n} {name}s' for name, n in lengths.items())}"
         )
     datasets = others[DATASET]
     return VectorRows(
@@ -168,7 +168,7 @@ def _plain(file: Any, name: str) -> np.ndarray:
         if "allow_pickle" not in str(error):
             raise
         raise ValueError(
-            f"the array '{name}' holds Python objects, which are never read. Save ids as text, np.asarray(ids, dtype=str), "
+            f"the array '{name}' contains Python objects, which are not loaded. Save ids as text, np.asarray(ids, dtype=str), "
             "and vectors as one array of numbers"
         ) from None
 

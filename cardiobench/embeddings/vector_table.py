@@ -141,7 +141,7 @@ def _remedy(of: str, problems: Sequence[str]) -> str:
     if problems:
         return "Write the file again: a row for each id, or several in the order of its parts with a column `part` (0, 1, ...)."
     return (
-        f"`cardiobench references TASK` writes the ids of {of}; --allow-missing goes on without the missing ones, and a column "
+        f"`cardiobench references TASK` writes the ids of {of}; --allow-missing continues without the missing ones, and a column "
         "`dataset` tells the recordings of several datasets apart."
     )
 
@@ -184,7 +184,7 @@ def _value_problems(vectors: np.ndarray, offsets: np.ndarray) -> list[str]:
     if not bad.any():
         return []
     recordings = len(np.unique(np.searchsorted(offsets, np.flatnonzero(bad), side="right")))
-    return [f"{bad.sum()} of {len(bad)} vectors, of {recordings} ids, hold NaN, infinity or nothing"]
+    return [f"{bad.sum()} of {len(bad)} vectors, of {recordings} ids, contain NaN, infinity or no values"]
 
 
 def _shown(keys: Any, codes: np.ndarray) -> str:
@@ -197,7 +197,7 @@ def _doubled(vectors: np.ndarray, codes: np.ndarray, keys: Any) -> list[str]:
     apart = np.bincount(codes[starts], minlength=len(keys)) > 1
     if apart.any():
         found = np.flatnonzero(apart)
-        return [f"{len(found)} ids are doubled, in rows that do not follow one another: {_shown(keys, found)}"]
+        return [f"{len(found)} ids are repeated in rows that are not consecutive: {_shown(keys, found)}"]
     several = np.flatnonzero(np.bincount(codes, minlength=len(keys))[codes] > 1)
     if not len(several):
         return []
@@ -206,19 +206,19 @@ def _doubled(vectors: np.ndarray, codes: np.ndarray, keys: Any) -> list[str]:
     if not again.any():
         return []
     found = np.unique(codes[several[again]])
-    return [f"{len(found)} ids are doubled, with the same vector again: {_shown(keys, found)}"]
+    return [f"{len(found)} ids are repeated with the same vector: {_shown(keys, found)}"]
 
 
 def _wrong_parts(parts: np.ndarray, codes: np.ndarray, keys: Any) -> list[str]:
     """Return faults of the numbers of parts; each recording needs 0, 1, ... once."""
     if parts.dtype.kind not in "iu":
-        return ["the column `part` holds something else than whole numbers"]
+        return ["the column `part` contains values other than whole numbers"]
     order = np.lexsort((parts, codes))
     sorted_codes, sorted_parts = codes[order], parts[order]
     same = np.r_[False, (sorted_codes[1:] == sorted_codes[:-1]) & (sorted_parts[1:] == sorted_parts[:-1])]
     if same.any():
         found = np.unique(sorted_codes[same])
-        return [f"{len(found)} ids are doubled, with the same part again: {_shown(keys, found)}"]
+        return [f"{len(found)} ids are repeated with the same part: {_shown(keys, found)}"]
     starts = np.flatnonzero(np.r_[True, sorted_codes[1:] != sorted_codes[:-1]])
     counted = np.arange(len(parts)) - np.repeat(starts, np.diff(np.r_[starts, len(parts)]))
     found = np.unique(sorted_codes[sorted_parts != counted])

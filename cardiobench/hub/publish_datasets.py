@@ -99,7 +99,7 @@ def _check_origin(folder: Path, note: Preparation, changed: Sequence[str]) -> No
     """Refuse a prepared folder that was changed since, or whose recordings came through links out of the raw folder."""
     if changed:
         raise LicenceError(
-            f"{folder} is not what `cardiobench prepare` wrote: {first_n(changed)} differ. Prepare the dataset again."
+            f"{folder} was not written by `cardiobench prepare`: {first_n(changed)} differ. Prepare the dataset again."
         )
     if note.linked:
         raise LicenceError(

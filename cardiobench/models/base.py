@@ -42,7 +42,7 @@ class Encoder(Protocol):
     list too: where the order of frames is perturbed, it is the order of the frames that the network sees together. `leads`
     names the leads of an ECG that the network takes, all twelve in an encoder without it; a recording has twelve columns
     nevertheless, from which `transform` takes them by name. An encoder that can take fewer says how with
-    `with_leads(leads) -> Encoder`: a copy for these leads alone, in which `leads` is what was asked for.
+    `with_leads(leads) -> Encoder`: a copy for these leads alone, in which `leads` is what was requested.
     """
 
     name: str

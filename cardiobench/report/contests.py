@@ -154,7 +154,7 @@ Found = tuple[dict[str, TableAnswers], dict[str, str]]
 
 
 def _complete(answers: TableAnswers) -> TableAnswers:
-    """Return answers with a row for every unit that was asked for."""
+    """Return answers with a row for every unit that was requested."""
     return fill_missing(answers, worst=True)
 
 

@@ -94,7 +94,7 @@ def tasks_under(tasks: Sequence[Task], config: RunConfig) -> tuple[Task, ...]:
         other = [task.name for task in tasks if task not in fitting]
         if other and config.tasks:
             raise BadConfig(
-                f"--condition {one.label} does not apply to {first_n(other)}. Leave them out, or leave it out."
+                f"--condition {one.label} does not apply to {first_n(other)}. Remove these or the condition."
             )
         tasks = fitting
     return tuple(tasks)
@@ -109,6 +109,6 @@ def check_protocols(protocols: Iterable[BaseProtocol], config: RunConfig) -> Non
     for one in of_input(config):
         if other := [protocol.name for protocol in protocols if not isinstance(protocol, PredictionProtocol)]:
             raise BadConfig(
-                f"--condition {one.label} changes recordings, and {', '.join(other)} describe them as they are. "
-                "Run protocols that predict, or leave it out."
+                f"--condition {one.label} changes recordings, and {', '.join(other)} describe the recordings unchanged. "
+                "Run protocols that predict, or remove the condition."
             )

@@ -37,7 +37,7 @@ def task_references(name: str, data_dir: Path | None) -> tuple[References, OpenD
     references = References.of(dataset, task)
     if references.table.empty:
         raise MissingData(
-            f"none of the {len(references.unlabelled)} units in {dataset.raw} has a label of {task.name}. It may lie in a file of "
+            f"none of the {len(references.unlabelled)} units in {dataset.raw} has a label of {task.name}. The labels may be in a file of "
             f"the release that is missing here; hf_datasets/{task.dataset}/README.md says which."
         )
     return references, dataset

@@ -90,7 +90,7 @@ def _generation(
             return generation
         said = (
             f"! {model.name} no longer gives the embeddings in {store.folder}: those of {found.id} differ by "
-            f"{found.difference:.2g} of their root mean square. A new store is started, and everything is encoded again."
+            f"{found.difference:.2g} of their root mean square. All recordings are encoded again into a new store."
         )
     if said:
         context.console.print(said)

@@ -43,7 +43,7 @@ def read_given(config: RunConfig, source: "Path | pd.DataFrame | None" = None) -
             )
         return {}
     if not (config.tasks or config.suite):
-        raise BadConfig("--embeddings needs --tasks: the file does not say what its recordings are asked.")
+        raise BadConfig("--embeddings needs --tasks, because the file does not name any task.")
     table = read_vectors(chosen)
     name = chosen_name(config.model_name, table.source)
     asked = dict.fromkeys(one.partition("/")[0] for one in config.tasks)
@@ -79,7 +79,7 @@ def _checked(encoder: GivenEmbeddings, datasets: Mapping[str, OpenDataset]) -> G
     table.check()
     if len(datasets) > 1 and not table.names_datasets:
         raise BadConfig(
-            f"{table.source} does not say of which of {', '.join(datasets)} a recording is. Add a column `dataset`, or evaluate "
+            f"{table.source} does not say which of {', '.join(datasets)} each recording belongs to. Add a column `dataset`, or evaluate "
             "one dataset at a time."
         )
     if unknown := sorted(set(table.datasets) - set(catalog.list_datasets())):

@@ -24,10 +24,10 @@ def check_reuse(config: RunConfig) -> None:
     if not config.reuse:
         return
     if config.overwrite:
-        raise BadConfig("--reuse takes results that exist, and --overwrite computes them again. Leave one of them out.")
+        raise BadConfig("--reuse takes existing results, and --overwrite recomputes them. Leave one of them out.")
     if not extensions.contributions("known_results"):
         raise BadConfig(
-            f"{flag_of(RunConfig, 'reuse')} {config.reuse}: no installed extension finds results. Install one, or leave it out."
+            f"{flag_of(RunConfig, 'reuse')} {config.reuse}: no installed extension can find results. Install one, or leave the flag out."
         )
 
 

@@ -77,8 +77,9 @@ def translate(values: Mapping[str, Any], request: Mapping[str, Any]) -> tuple[di
             spelled["options"] = {
                 protocol: chosen for protocol, chosen in spelled["options"].items() if protocol in run
             }
-        flags = shlex.join(_as_flags(spelled)) or "nothing in this run, none of whose protocols takes it,"
-        lines.append(f"{flag(name)} {_text(value)} means {flags} now; the next release takes only that.")
+        flags = shlex.join(_as_flags(spelled))
+        advice = f"use {flags}" if flags else "no protocol of this run uses it"
+        lines.append(f"{flag(name)} {_text(value)} is deprecated; {advice}. The next release will no longer accept it.")
         today = merge(spelled, today)
     return today, sorted(lines)
 

@@ -44,7 +44,7 @@ def protocols_of(
         reason = (
             f"its network has no weights yet: the protocol {trained_by} trains it. Give --protocols {trained_by}"
             if trained_by
-            else f"{', '.join(own)} trains networks of its own. Leave --model out, or add a protocol such as probe"
+            else f"{', '.join(own)} trains its own networks. Leave --model out, or add a protocol such as probe"
         )
         names = ", ".join(one.name for one in protocols)
         context.summary.not_applicable += [(model.name, task.name, names, reason) for task in tasks]

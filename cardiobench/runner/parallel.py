@@ -99,7 +99,7 @@ def run_parallel(cells: Sequence[Cell], evaluate: Evaluate, context: RunContext)
                 last_kind = unknown == {cells[todo[outcome.index]].variant}
                 unknown.discard(cells[todo[outcome.index]].variant)
                 if durations and len(outcomes) < len(todo) and (first_known or last_kind):
-                    print_eta("the first of each kind" if last_kind else "the first")
+                    print_eta("the first cell of each protocol" if last_kind else "the first")
                 advance(1)
     _collect(cells, cached, outcomes, context)
 

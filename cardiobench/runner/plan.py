@@ -161,9 +161,7 @@ def real_or_quick(
         phantoms = {name: dataset for name, dataset in members.items() if dataset.spec.generated}
         if not real:
             names = ", ".join(phantoms)
-            lines.append(
-                f"no real {modality} data here: the quick suite ({names}) instead, which says nothing about patients"
-            )
+            lines.append(f"no real {modality} data here; running the quick suite ({names}) on generated data instead")
         chosen |= real or phantoms
     return chosen, lines
 
@@ -237,7 +235,7 @@ def plan_model(
             ]
     context.console.table("plan", PLAN_COLUMNS, plan_rows(list(plans.values())))
     for shard in (shard for plan in plans.values() for shard in plan.store.damaged):
-        context.console.print(f"! {shard} was damaged: set aside, and its recordings are encoded again")
+        context.console.print(f"! {shard} was damaged and set aside; its recordings are encoded again")
     return plans
 
 

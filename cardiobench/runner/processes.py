@@ -244,7 +244,9 @@ def _guard(peers: dict[socket.socket, int], stop: threading.Event, processes: in
                     del silent[peer]
                     continue
                 if not received and not stop.wait(1):
-                    _end(f"process {peers[peer]} of {processes} is lost (killed, out of memory, or its machine gone)")
+                    _end(
+                        f"process {peers[peer]} of {processes} was lost (killed, out of memory, or its machine is unreachable)"
+                    )
             if silent[peer] > SILENT_BEATS:
                 _end(
                     f"process {peers[peer]} of {processes} has been silent for {SILENT_BEATS * BEAT_SECONDS:.0f} s "
@@ -276,5 +278,5 @@ def _deadline(message: str) -> Iterator[None]:
 def _end(message: str) -> NoReturn:
     """End the process from a thread, since the main one may wait in a library for good; without a message the main one has said why."""
     if message:
-        print_error(f"LostProcess: {message}. What is finished is kept; run the same line again to go on.")
+        print_error(f"LostProcess: {message}. Finished results are kept; run the same command again to continue.")
     os._exit(1)

@@ -69,9 +69,9 @@ def data_warnings(dataset: OpenDataset, limit: int | None) -> list[str]:
         warnings.append(f"this copy lists fewer rows than the release (absent: {splits})")
     if dataset.duplicates:
         pairs = first_n(" = ".join(group) for group in dataset.duplicates)
-        warnings.append(f"recordings that are the same byte for byte: {pairs}")
+        warnings.append(f"byte-identical recordings: {pairs}")
     if dataset.masked:
-        warnings.append("text and graphics in the pictures were made black (--overlays mask)")
+        warnings.append("text and graphics in the images were blackened (--overlays mask)")
     if limit:
         warnings.append(f"only the first {limit} patients of each split were used")
     return warnings

@@ -85,10 +85,10 @@ def run(config: RunConfig, console: Console | None = None, encoders: Sequence[En
     print_data(request, console)
     if config.shard:
         console.print(
-            f"shard {config.shard}: what joins datasets or models, and the report, are left to the run without --shard"
+            f"shard {config.shard}: analyses across datasets or models and the report are left to the run without --shard"
         )
         if not any(datasets_of(name, request.modalities, request.datasets, config.shard) for name in config.models):
-            console.print(f"nothing falls to shard {config.shard}: there are fewer pairs of a model and a dataset")
+            console.print(f"shard {config.shard} is empty: there are fewer model-dataset pairs than shards")
     with watch(accelerator):
         if config.push_to_hub:
             announce_push(request, accelerator.is_main_process, console)
@@ -188,7 +188,7 @@ def resolve(config: RunConfig, encoders: Mapping[str, Encoder] = MappingProxyTyp
     if config.shard:
         parse_shard(config.shard)
         if config.push_to_hub:
-            raise BadConfig("--push-to-hub does not go with --shard: push from the last run, which has no --shard.")
+            raise BadConfig("--push-to-hub cannot be combined with --shard. Push from the final run without --shard.")
     for condition in conditions(config):
         condition.module.check(config, condition.value)
     if config.max_recording_mb is not None:
@@ -228,7 +228,7 @@ def apply_suite(config: RunConfig) -> RunConfig:
     changing = [name for name, given in config.options.items() if given.keys() - protocol_class(name).selecting_options]
     beside = [name for name in ("tasks", "protocols") if getattr(config, name)] + ["options"] * bool(changing)
     if beside:
-        raise BadConfig(f"--suite {suite.name} fixes {', '.join(beside)}. Leave them out, or leave the suite out.")
+        raise BadConfig(f"--suite {suite.name} fixes {', '.join(beside)}. Leave these flags or the suite out.")
     names = (*suite.options, *config.options)
     options = {name: {**config.options.get(name, {}), **suite.options.get(name, {})} for name in names}
     return replace(config, tasks=suite.tasks, protocols=suite.protocols, options=options)
@@ -248,7 +248,9 @@ def make_protocols(config: RunConfig) -> list[BaseProtocol]:
     names = choose(config.protocols) if config.protocols else default_protocols(config.tasks)
     for name in config.options:
         if name not in names:
-            raise CardioBenchError(f"--option sets {name}, which is not run. Add it to --protocols, or leave it out.")
+            raise CardioBenchError(
+                f"--option sets {name}, which is not selected. Add it to --protocols, or remove the option."
+            )
     return [protocol(name, config) for name in names]
 
 
@@ -341,9 +343,7 @@ def load(
         if pooling is None:
             return model
         if pooling != KEEP_TOKENS:
-            raise NotApplicable(
-                f"{name} has no pooling '{pooling}', as a model of the user's own. Leave --pooling out."
-            )
+            raise NotApplicable(f"{name} is your own model and has no pooling '{pooling}'. Leave --pooling out.")
         from cardiobench.models.patch_tokens import keep_patches
 
         return keep_patches(model)

@@ -20,7 +20,7 @@ def parse_shard(text: str) -> tuple[int, int]:
     match = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text, re.ASCII)
     number, count = map(int, match.groups()) if match else (0, 0)
     if not 1 <= number <= count:
-        raise BadConfig(f"--shard {text}: give the share and the number of shares, 1/8 to 8/8 of eight.")
+        raise BadConfig(f"--shard {text}: expected I/N, such as 1/8 to 8/8 for eight shards.")
     return number, count
 
 

@@ -24,7 +24,7 @@ def check_after_run(config: RunConfig) -> None:
     modules = extensions.hooks("after_run")
     if config.report_to and not modules:
         raise BadConfig(
-            f"{flag_of(RunConfig, 'report_to')} {' '.join(config.report_to)}: no installed extension reports results. "
+            f"{flag_of(RunConfig, 'report_to')} {' '.join(config.report_to)}: no installed extension can report results. "
             "Install one, or leave it out."
         )
     for module in modules:
@@ -38,7 +38,7 @@ def after_run(context: RunContext) -> None:
 
 
 def finalize(context: RunContext) -> None:
-    """Write the list of failures and the report, then push to the Hub where it was asked for."""
+    """Write the list of failures and the report, then push to the Hub where it was requested."""
     from cardiobench.report.markdown import write_markdown
     from cardiobench.results.collect import collect
 

@@ -187,7 +187,7 @@ def _stored(raw: Path) -> dict[str, pa.Array]:
         if (counts > 1).any():
             repeated = values[counts > 1]
             raise BadData(
-                f"{path}: {len(repeated)} exam ids stand more than once: {first_n(repeated)}. Download it again."
+                f"{path}: {len(repeated)} exam ids occur more than once: {first_n(repeated)}. Download it again."
             )
         stored[path.name] = pa.array(ids).cast(pa.string())
     return stored

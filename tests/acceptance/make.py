@@ -2,7 +2,7 @@
 
 They are what the product wrote before scoring was rewritten. Make one again only for a change of numbers that is meant,
 and say so in the changelog. Edited by hand since then: the digests of the two phantoms, which are known by a version now, and
-`stamp.resamples` of masks and landmarks, which says what was asked for.
+`stamp.resamples` of masks and landmarks, which says what was requested.
 """
 
 import json

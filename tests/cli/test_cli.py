@@ -248,7 +248,7 @@ def test_a_dry_run_says_what_it_would_take_and_writes_nothing(tmp_path):
     (row,) = plan["rows"]
     assert done.returncode == plan["exit_code"] == 0 and row["to_encode"] == 114 and row["cells"] == 2
     assert row["seconds"] > 0 and row["bytes"] > 114 * 4 and row["cached"] == 0
-    assert not list(tmp_path.iterdir()) and "it would run; nothing was written" in done.stderr
+    assert not list(tmp_path.iterdir()) and "the run would start; nothing was written" in done.stderr
     done = call("cardiobench.eval", "--model", "cardiobench/constant", tmp_path, *line[2:], cwd=tmp_path)
     assert done.returncode == 1 and json.loads(done.stdout)["problems"]
 

@@ -152,7 +152,7 @@ def test_another_task_or_version_of_the_data_is_one_message(folder, capsys):
     ("line", "message"),
     [
         (["good.csv", "poor.parquet"], "--task is missing: name the task that good.csv answers"),
-        (["results", "--task", TASK], "--task and --references go with files of predictions"),
+        (["results", "--task", TASK], "--task and --references need files of predictions"),
         (["good.csv", "none.csv", "--task", TASK], "there is no file none.csv"),
         (["good.csv", "--task", TASK, "--references", "refs.csv"], "there is nothing else on ptb_xl_sample/cd"),
         (["good.csv", "poor.parquet", "--task", "ptb_xl_sample/cq"], "Did you mean 'ptb_xl_sample/cd'"),

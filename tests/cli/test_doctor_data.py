@@ -98,14 +98,14 @@ def standardised_apart(frame):
     [
         (lambda frame: frame, set(), ""),
         (lambda frame: frame[3:], {f"task {TASK}"}, "111 of 114 recordings"),
-        (lambda frame: pd.concat([frame, frame[:2]]), {"fault"}, "2 ids are doubled"),
+        (lambda frame: pd.concat([frame, frame[:2]]), {"fault"}, "2 ids are repeated"),
         (lambda frame: frame.assign(v1=frame["v1"].where(frame.index > 0)), {"fault"}, "1 of 114 vectors"),
         (
             lambda frame: pd.concat([frame, frame[:1].assign(id="zz")]),
             {f"ids that are none of {DATASET}"},
             "1: zz",
         ),
-        (standardised_apart, {"scaling"}, "standardised apart"),
+        (standardised_apart, {"scaling"}, "standardised separately"),
     ],
     ids=["sound", "missing", "doubled", "NaN", "foreign", "scaled by split"],
 )

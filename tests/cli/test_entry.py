@@ -72,13 +72,13 @@ def test_a_worker_that_is_killed_is_one_message(capsys):
         joblib.Parallel(n_jobs=2)(joblib.delayed(signal.raise_signal)(signal.SIGKILL) for _ in range(2))
 
     assert guarded(Parser, [], lose_a_worker) == 1
-    assert re.search(r"^LostWorker: .*SIGKILL.* run the same line again, with fewer --jobs", capsys.readouterr().err)
+    assert re.search(r"^LostWorker: .*SIGKILL.* run the same command again, with fewer --jobs", capsys.readouterr().err)
 
 
 def test_a_token_that_no_header_can_carry_is_said_before_anything_is_sent(monkeypatch, capsys):
     monkeypatch.setenv("HF_TOKEN", "hf_gehe\u00efm")
     assert main(["list", "--models"]) == 2
-    assert "HF_TOKEN holds characters" in capsys.readouterr().err
+    assert "HF_TOKEN contains characters" in capsys.readouterr().err
 
 
 def test_an_output_path_that_is_not_utf_8(tmp_path, capsys):

@@ -29,7 +29,7 @@ def test_a_version_counts_when_it_is_raised(monkeypatch):
 
 @pytest.mark.parametrize("component", [streamed, Encoder])
 def test_a_component_of_ours_without_a_version_is_refused(component):
-    with pytest.raises(TypeError, match="states no version"):
+    with pytest.raises(TypeError, match="has no version"):
         component_version(component)
 
 
@@ -45,7 +45,7 @@ def test_two_modules_of_one_id_are_refused(tmp_path, monkeypatch):
     for name in ("a.py", "b.py"):
         (tmp_path / name).write_text('COMPONENT = "reader x"\nVERSION = 1\n')
     monkeypatch.setattr("cardiobench.core.versions.PACKAGE", tmp_path)
-    with pytest.raises(ValueError, match=r"b\.py states the id 'reader x' of another component"):
+    with pytest.raises(ValueError, match=r"b\.py uses the id 'reader x' of another component"):
         stated_versions()
 
 

@@ -39,13 +39,13 @@ def test_cardiacnet_crossings_and_labels(tmp_path, shared):
         "cardiacnet/pah train": 319, "cardiacnet/pah validation": 51, "cardiacnet/pah test": 106,
         "patients in two splits": 0,
         "cardiacnet/asd: patient ids with both labels": 33, "cardiacnet/pah: patient ids with both labels": 53,
-        "patients in two splits if ids are read loosely": 60,
+        "patients in two splits when ids are compared loosely": 60,
         "names of controls that stand in both sets": 71, "names of controls in both sets whose split differs": 35,
-        "files that the tables name and the folder lacks": 0, "left out: video in no split": 1,
+        "files named by the tables but missing from the folder": 0, "left out: video in no split": 1,
     }  # fmt: skip
     assert {check: found[check] for check in expected} == expected
     notes = {finding.check: finding.note for finding in findings}
-    assert notes["patients in two splits if ids are read loosely"] == "212 rows"
+    assert notes["patients in two splits when ids are compared loosely"] == "212 rows"
     assert notes["cardiacnet/asd test"] == "30 patients; no_ASD 27, ASD 20"
     assert notes["cardiacnet/pah train"] == "229 patients; no_PAH 98, PAH 221"
 
@@ -88,7 +88,7 @@ def test_tmed2_study_that_the_published_split_lacks(tmp_path, shared):
     findings = audit_folder("tmed2", tmp_path)
     found = counts(findings)
     assert names(findings, "left out: study in no split") == ("5611s1",)
-    assert found["patients in two splits"] == found["patients in two splits if ids are read loosely"] == 0
+    assert found["patients in two splits"] == found["patients in two splits when ids are compared loosely"] == 0
     assert [found[f"tmed2/view {split}"] for split in ("train", "validation", "test")] == [10_066, 3_602, 3_602]
     assert found["tmed2/as test"] == 119
 
@@ -115,7 +115,7 @@ def test_recordings_that_are_the_same(tmp_path):
 def test_an_incomplete_copy_is_counted_not_refused(tmp_path):
     dynamic(tmp_path, (10, 20, 30))
     found = counts(audit_folder("echonet_dynamic", tmp_path))
-    assert found["files that the tables name and the folder lacks"] == 1
+    assert found["files named by the tables but missing from the folder"] == 1
     assert found["train: rows of the complete release that this copy lacks"] == 7464
     write_manifest(tmp_path, {})
     assert "train: rows of the complete release that this copy lacks" not in counts(
@@ -150,7 +150,7 @@ def test_broken_rules_and_absent_data_are_errors(tmp_path):
     dynamic(tmp_path, (10, 20, 30, 40))
     path = tmp_path / "FileList.csv"
     path.write_text(path.read_text().replace("0X3,", "0X0,"))
-    with pytest.raises(BadData, match="1 ids stand more than once"):
+    with pytest.raises(BadData, match="1 ids occur more than once"):
         audit_folder("echonet_dynamic", tmp_path)
 
 

@@ -35,7 +35,7 @@ def test_a_point_outside_the_decoded_frame_is_refused_where_the_table_has_no_siz
     """The video has 16 x 16 pixels; the table says 64 x 64, and nothing."""
     (label,) = lvh(tmp_path, [SEPTUM])
     source = open_dataset("echonet_lvh", tmp_path, allow_missing=True)
-    with pytest.raises(BadMedia, match=r"0XA\.avi, frame 1: the point \(8, 20\) lies outside the picture of 16 x 16"):
+    with pytest.raises(BadMedia, match=r"0XA\.avi, frame 1: the point \(8, 20\) lies outside the image of 16 x 16"):
         source.labelled_frame(label)
 
 
@@ -51,7 +51,7 @@ def test_a_caliper_that_is_absent_leaves_its_own_points_out(tmp_path):
     [
         ([SEPTUM, ("LVIDd", 4.0, (8, ""), (8, 21))], "line 3 (0XA, LVIDd): an end of the caliper has no coordinate"),
         ([("IVSd", 1, (8, 10), ("", 20))], "line 2 (0XA, IVSd): an end of the caliper has no coordinate"),
-        ([SEPTUM, DIAMETER, ("LVPWd", 0.2, (8, 61), (8, 70))], "line 4 (0XA, LVPWd): the point (8, 70) lies outside the picture of 64 x 64"),
+        ([SEPTUM, DIAMETER, ("LVPWd", 0.2, (8, 61), (8, 70))], "line 4 (0XA, LVPWd): the point (8, 70) lies outside the image of 64 x 64"),
         ([("IVSd", 0, (8, 10), (8, 20)), DIAMETER], "line 2 (0XA, IVSd): a caliper of 10 pixels measures 0 cm"),
         ([("IVSd", 1, (8, 10), (8, 10)), DIAMETER], "line 2 (0XA, IVSd): a caliper of 0 pixels measures 1 cm"),
         ([("IVSd", 2, (8, 10), (8, 20)), DIAMETER, WALL], "line 2 (0XA, IVSd): the caliper makes a pixel 2 mm, those of its frame 1 mm"),

@@ -139,7 +139,7 @@ def test_comments(text, expected):
     "text, message",
     [
         ("# Dx: 426783006,RBBB", r"E1\.hea, line 1: 'Dx' has 'RBBB'; expected SNOMED CT codes"),
-        ("# Age: 1\n# Dx: 1\n#Dx: 2", r"line 3: 'Dx' is there twice"),
+        ("# Age: 1\n# Dx: 1\n#Dx: 2", r"line 3: 'Dx' occurs twice"),
     ],
 )
 def test_diagnoses_that_are_no_codes_are_refused(text, message):
@@ -253,7 +253,7 @@ def test_a_header_without_its_signal_and_the_reverse_are_named(georgia):
         ({"gain": "0(0)/mV"}, "E00001.*lead I has no gain"),
         ({"leads": LEADS[:11]}, "E00001.*has no lead V6"),
         ({"scale": 0}, "E00001.*every sample is 0"),
-        ({"gain": "1000(0)/cm"}, "E00001.*'cm', which is no unit of voltage"),
+        ({"gain": "1000(0)/cm"}, "E00001.*'cm', which is not a unit of voltage"),
     ],
 )
 def test_records_that_cannot_be_used_are_named_when_they_are_read(georgia, change, message):
@@ -285,7 +285,7 @@ def test_unknown_codes_are_kept_and_counted(georgia):
 
 def test_a_record_that_stands_twice_is_refused(georgia):
     write(georgia / "training" / "georgia" / "g2", "E00001", comments("426783006"))
-    with pytest.raises(BadData, match="1 ids stand more than once: E00001"):
+    with pytest.raises(BadData, match="1 ids occur more than once: E00001"):
         opened(georgia)
 
 

@@ -152,10 +152,10 @@ def test_a_tracing_in_another_part_than_its_exam_says_is_not_taken(raw):
 
 def test_repeated_exam_ids_are_refused(raw):
     write(raw, [*EXAMS, exam(11, 1)], {})
-    with pytest.raises(BadData, match="1 ids stand more than once: 11"):
+    with pytest.raises(BadData, match="1 ids occur more than once: 11"):
         opened(raw)
     write(raw, EXAMS, {0: (13, 11, 13)})
-    with pytest.raises(BadData, match=r"exams_part0\.hdf5: 1 exam ids stand more than once: 13"):
+    with pytest.raises(BadData, match=r"exams_part0\.hdf5: 1 exam ids occur more than once: 13"):
         opened(raw)
 
 
@@ -167,7 +167,7 @@ def test_repeated_exam_ids_are_refused(raw):
         ({"AF": "maybe"}, "line 6, column 'AF' is 'maybe'; expected true or false"),
         ({"RBBB": ""}, "column 'RBBB' is empty; expected true or false"),
         ({"trace_file": ""}, "column 'trace_file' is empty"),
-        ({"trace_file": "../exams_part0.hdf5"}, "leads out of the raw folder"),
+        ({"trace_file": "../exams_part0.hdf5"}, "points outside the raw folder"),
     ],
 )
 def test_rows_that_say_nothing_usable_are_refused(raw, change, message):

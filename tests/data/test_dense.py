@@ -113,7 +113,7 @@ def test_damaged_and_unplaced_masks_of_camus_are_named(camus):
     }
     assert set(reasons) == {("patient0001_2CH", "ED"), ("patient0001_2CH", "ES"), ("patient0001_4CH", "ED")}
     assert "cannot be decoded as NIfTI" in reasons["patient0001_2CH", "ED"]
-    assert "values that are no labels" in reasons["patient0001_2CH", "ES"]
+    assert "values that are not labels" in reasons["patient0001_2CH", "ES"]
     assert "Info_4CH.cfg does not say which frame" in reasons["patient0001_4CH", "ED"]
 
 

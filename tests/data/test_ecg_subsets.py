@@ -84,18 +84,18 @@ def test_written_and_read_back(tmp_path):
 @pytest.mark.parametrize(
     "text, message",
     [
-        ("[]", "is no subset with task, size, seed and ids"),
-        ("{", "is no subset"),
-        ('{"task": "t", "size": "XS", "seed": 0}', "is no subset.*ids"),
-        ('{"task": "t", "size": "XS", "seed": 0, "ids": ["a", "a"]}', "stand once each"),
-        ('{"task": "t", "size": "XS", "seed": 0, "ids": [1]}', "must be text"),
+        ("[]", "is not a subset file with task, size, seed and ids"),
+        ("{", "is not a subset"),
+        ('{"task": "t", "size": "XS", "seed": 0}', "is not a subset.*ids"),
+        ('{"task": "t", "size": "XS", "seed": 0, "ids": ["a", "a"]}', "be unique"),
+        ('{"task": "t", "size": "XS", "seed": 0, "ids": [1]}', "must be unique strings"),
     ],
 )
 def test_a_file_that_is_no_subset(tmp_path, text, message):
     (tmp_path / "x.json").write_text(text)
     with pytest.raises(BadData, match=message):
         read_subset(tmp_path / "x.json")
-    with pytest.raises(BadData, match="is not there"):
+    with pytest.raises(BadData, match="does not exist"):
         read_subset(tmp_path / "y.json")
 
 

@@ -64,13 +64,13 @@ def test_missing_videos_are_listed(raw):
         (
             "TEST\n",
             "TEST2\n",
-            r"line 4, column 'Split' is 'TEST2'; expected one of TRAIN, VAL, TEST \(2 of 4 rows are wrong there\)",
+            r"line 4, column 'Split' is 'TEST2'; expected one of TRAIN, VAL, TEST \(2 of 4 rows are wrong\)",
         ),
         ("61.7", "", "line 4, column 'EF' is empty; expected a number from 0 to 100"),
         ("61.7", "inf", "line 4, column 'EF' is 'inf'; expected a number"),
         ("61.7", "617", r"line 4, column 'EF' is '617'; expected a number from 0 to 100 \(%\)"),
-        ("0X3C", "0X4D", "1 ids stand more than once: 0X4D"),
-        ("0X3C", "../../0X3C", r"leads out of the raw folder"),
+        ("0X3C", "0X4D", "1 ids occur more than once: 0X4D"),
+        ("0X3C", "../../0X3C", r"points outside the raw folder"),
         ("EF,ESV", "EFR,ESV", "no column 'EF'.*nearest is 'EFR'"),
     ],
 )

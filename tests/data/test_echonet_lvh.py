@@ -85,11 +85,11 @@ def test_missing_and_double_videos(raw):
 @pytest.mark.parametrize(
     "old, new, message",
     [
-        ("16,16,val", "16,16,dev", r"column 'split' is 'dev'; expected one of train, val, test \(2 of \d+ rows are wrong there\)"),
-        ("LVIDd,4.5", "LVIDd,-1", "1 labels 'lvidd' lie outside 0-20 cm: 0XA_1 has -1"),
+        ("16,16,val", "16,16,dev", r"column 'split' is 'dev'; expected one of train, val, test \(2 of \d+ rows are wrong\)"),
+        ("LVIDd,4.5", "LVIDd,-1", "1 labels 'lvidd' are outside 0-20 cm: 0XA_1 has -1"),
         ("IVSd,1.", "IVSd,12.", "half of all IVSd are above .* Is the column in mm"),
         ("IVSd,1.1", "IVSd,wide", "column 'CalcValue' is 'wide'; expected a number"),
-        ("IVSd,1.4,2,1,2,3,4,3,50,16,16,test", "IVSd,1.4,2,1,2,3,4,3,50,16,16,train", "1 patients stand in two splits: 0XB"),
+        ("IVSd,1.4,2,1,2,3,4,3,50,16,16,test", "IVSd,1.4,2,1,2,3,4,3,50,16,16,train", "1 patients are in two splits: 0XB"),
         (",Calc,", ",Kind,", "no column 'Calc'"),
     ],
 )  # fmt: skip

@@ -46,5 +46,5 @@ def test_tasks_that_merl_never_answered_have_none(clone):
 @pytest.mark.parametrize("content", ["[]", '{"NORM": ["a list"]}', "{", '{"NORM": "all others are missing"}'])
 def test_a_file_of_another_form_is_refused(clone, content):
     (clone / "zeroshot" / "CKEPE_prompt.json").write_text(content)
-    with pytest.raises(BadData, match="another form than the released one"):
+    with pytest.raises(BadData, match="the format of the release"):
         prompts(catalog.task("cpsc2018/nine"), clone)

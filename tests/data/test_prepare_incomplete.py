@@ -119,7 +119,7 @@ def test_each_hospital_is_a_configuration(tmp_path, monkeypatch):
 
 def test_without_data_it_is_said_what_to_do(tmp_path):
     for refused in (lambda: prepare("camus", tmp_path, tmp_path / "out"), lambda: api.load_dataset("camus", tmp_path)):
-        with pytest.raises(MissingData, match=r"Ask for it at https://.*\n.*cardiobench phantom camus --out"):
+        with pytest.raises(MissingData, match=r"Request it at https://.*\n.*cardiobench phantom camus --out"):
             refused()
     # The unmodified client knows of files only, and names the folder; the card, which is all there is, says what to do.
     source = catalog.dataset_folder("camus")

@@ -169,7 +169,7 @@ def test_a_patient_in_two_folds_is_refused(copy):
     table = pd.read_csv(path)
     table.loc[table["strat_fold"] == 10, "patient_id"] = table.loc[table["strat_fold"] == 1, "patient_id"].iloc[0]
     table.to_csv(path, index=False)
-    with pytest.raises(BadData, match="stand in two splits"):
+    with pytest.raises(BadData, match="are in two splits"):
         open_dataset("ptb_xl", copy, allow_missing=True)
 
 

@@ -100,14 +100,14 @@ def changed_label(table):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda t: t.drop(columns=["release_units", "digest"]), "made by hand or by an older version"),
-        (lambda t: t[["id", "patient_id", "split", "y_true"]].dropna(), "made by hand or by an older version"),
+        (lambda t: t.drop(columns=["release_units", "digest"]), "written by hand or by an older version"),
+        (lambda t: t[["id", "patient_id", "split", "y_true"]].dropna(), "written by hand or by an older version"),
         (lambda t: t.iloc[:50], "not those that `cardiobench references` wrote"),
         (lambda t: pd.concat([t, t.iloc[[0]].assign(id="new")]), "not those that `cardiobench references` wrote"),
         (lambda t: t.assign(release_units=t["release_units"].astype(int) + 1), "not those that"),
         (lambda t: t.assign(twin="1"), "not those that"),
         (changed_label, "not those that"),
-        (lambda t: t.assign(dataset_version=["2.0.0", *t["dataset_version"][1:]]), "of several releases"),
+        (lambda t: t.assign(dataset_version=["2.0.0", *t["dataset_version"][1:]]), "from several releases"),
     ],
 )
 def test_changed_references_do_not_know_their_release(tmp_path, change, words):

@@ -131,7 +131,10 @@ def test_ptb_xl_cells_that_cannot_be(database, column, cell, expected):
 
 @pytest.mark.parametrize(
     "content, message",
-    [("id,y_pred,Y_PRED\na,1,2\n", "column y_pred stands twice"), ("id,y_pred\na,1\0\n", "line 2 holds a zero byte")],
+    [
+        ("id,y_pred,Y_PRED\na,1,2\n", "column y_pred occurs twice"),
+        ("id,y_pred\na,1\0\n", "line 2 contains a zero byte"),
+    ],
 )
 def test_predictions_that_are_ambiguous_are_refused(tmp_path, content, message):
     (tmp_path / "p.csv").write_text(content)

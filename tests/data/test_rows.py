@@ -68,9 +68,9 @@ def test_a_whole_release(raw):
 @pytest.mark.parametrize(
     "bad, message",
     [
-        (row(1), r"1 ids stand more than once: r1"),
-        (row(4, "test", patient="p1"), r"1 patients stand in two splits: p1"),
-        (row(4, ef=400.0), r"'ef' lie outside 0-100 %: r4 has 400"),
+        (row(1), r"1 ids occur more than once: r1"),
+        (row(4, "test", patient="p1"), r"1 patients are in two splits: p1"),
+        (row(4, ef=400.0), r"'ef' are outside 0-100 %: r4 has 400"),
         (row(4, ef=-1.0), r"r4 has -1"),
         (row(4, **{"as": "maybe"}), r"unknown values maybe; expected no, yes"),
         (row(4, "Test"), r"unknown split Test"),
@@ -113,9 +113,9 @@ def test_an_incomplete_table_is_refused_unless_allowed_or_a_twin(raw):
 
 @pytest.mark.parametrize("name", ["../secret.avi", "/etc/passwd", "a/../../b.avi", "C:/x.avi", ""])
 def test_a_name_in_a_table_that_leaves_the_folder_is_refused(raw, name):
-    with pytest.raises(BadData, match="leads out of the raw folder"):
+    with pytest.raises(BadData, match="points outside the raw folder"):
         row_table(SPEC, [*rows(), {**row(4), "media": name}], raw, allow_missing=True)
-    with pytest.raises(BadData, match="leads out"):
+    with pytest.raises(BadData, match="points outside"):
         safe_join(raw, name)
 
 
@@ -135,7 +135,7 @@ def test_links_that_the_user_placed_are_followed_and_known(raw, tmp_path_factory
 def test_a_release_unpacked_over_its_twin_is_refused(raw):
     write_manifest(raw, {})
     (raw / "2.avi").write_bytes(b"a real recording")
-    with pytest.raises(BadData, match=r"1 of its files are not the twin's: 2\.avi"):
+    with pytest.raises(BadData, match=r"1 of its files do not belong to it: 2\.avi"):
         row_table(SPEC, rows(), raw)
     (raw / TWIN_MARK).write_text("{}")
     with pytest.raises(BadData, match="does not list the files of a synthetic twin"):
@@ -198,7 +198,7 @@ def test_absent_rows_of_a_release_of_which_only_the_total_is_known():
 def test_archives_that_are_not_unpacked_are_named(raw):
     (raw / "2.avi").unlink()
     (raw / "videos.zip").write_bytes(b"PK")
-    with pytest.raises(MissingData, match=r"1 archives there are not unpacked: unzip videos\.zip"):
+    with pytest.raises(MissingData, match=r"1 archives are not unpacked: unzip videos\.zip"):
         row_table(SPEC, rows(), raw)
 
 
@@ -242,7 +242,7 @@ def test_a_patient_in_two_splits_is_found_wherever_the_row_stands(raw, patients)
     ]
     frame = pd.DataFrame(bad).assign(patient_id=patients)
     for order in ([0, 1, 2], [1, 2, 0], [2, 0, 1]):
-        with pytest.raises(BadData, match="1 patients stand in two splits"):
+        with pytest.raises(BadData, match="1 patients are in two splits"):
             row_table(SPEC, frame.iloc[order], raw, allow_missing=True)
 
 

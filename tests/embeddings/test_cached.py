@@ -61,7 +61,7 @@ def test_a_changed_byte_is_found(tmp_path, capsys):
     other, _ = fill(tmp_path, "org/other")
     (other.folder / "key.json").write_text("{}")
     assert cache_command(tmp_path, "verify", "--dataset", "camus") == 1
-    assert "key.json is absent, damaged or of another store" in capsys.readouterr().out
+    assert "key.json is missing, damaged or of another store" in capsys.readouterr().out
 
 
 def test_only_what_is_named_is_deleted_and_only_with_yes(tmp_path, capsys):
@@ -109,4 +109,4 @@ def test_an_export_of_more_than_one_thing_is_refused(tmp_path):
 def test_shards_that_do_not_note_their_pooling_say_so(tmp_path, capsys):
     fill(tmp_path, pooling="")
     assert cache_command(tmp_path, "export", "--out", str(tmp_path / "x.parquet")) == 0
-    assert "is not noted here: give --pooling" in capsys.readouterr().out
+    assert "is not stored here: give --pooling" in capsys.readouterr().out

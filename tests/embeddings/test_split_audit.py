@@ -42,7 +42,9 @@ def centre():
 @pytest.mark.parametrize("scale", [StandardScaler, MinMaxScaler, centre, lambda: PCA(20, whiten=True)])
 def test_rows_scaled_by_their_own_split_are_found(scale):
     found = audit(by_split(features(), scale))
-    assert any(one.startswith("camus: the test rows look standardised apart from the training rows") for one in found)
+    assert any(
+        one.startswith("camus: the test rows look standardised separately from the training rows") for one in found
+    )
     assert any("validation rows" in one for one in found)
 
 

@@ -93,17 +93,17 @@ def test_other_columns_are_left_alone():
 @pytest.mark.parametrize(
     ("frame", "said"),
     [
-        (wide(["a", "b", "a", "c"]), "1 ids are doubled, in rows that do not follow one another: a"),
-        (wide(["a", "a", "b", "c"], vectors()[[0, 0, 1, 2]]), "1 ids are doubled, with the same vector again: a"),
-        (wide(["a", "a", "b", "b"], part=[0, 0, 0, 1]), "1 ids are doubled, with the same part again: a"),
+        (wide(["a", "b", "a", "c"]), "1 ids are repeated in rows that are not consecutive: a"),
+        (wide(["a", "a", "b", "c"], vectors()[[0, 0, 1, 2]]), "1 ids are repeated with the same vector: a"),
+        (wide(["a", "a", "b", "b"], part=[0, 0, 0, 1]), "1 ids are repeated with the same part: a"),
         (wide(["a", "a", "b", "b"], part=[0, 2, 1, 2]), "2 ids lack parts between 0 and their last: a, b"),
         (wide(["a", None, "", "b"]), "2 of 4 rows have no id"),
-        (wide(part=[0.5, 0, 0, 0]), "`part` holds something else than whole numbers"),
+        (wide(part=[0.5, 0, 0, 0]), "`part` contains values other than whole numbers"),
         (
             wide(values=np.where(np.eye(4, 3), np.nan, vectors())),
-            "3 of 4 vectors, of 3 ids, hold NaN, infinity or nothing",
+            "3 of 4 vectors, of 3 ids, contain NaN, infinity or no values",
         ),
-        (wide(values=vectors(dtype=np.float64) * 1e39), "4 of 4 vectors, of 4 ids, hold NaN"),
+        (wide(values=vectors(dtype=np.float64) * 1e39), "4 of 4 vectors, of 4 ids, contain NaN"),
         (
             pd.DataFrame({"id": IDS, "v": [[1.0], [1.0, 2.0], [1.0], None]}),
             "the vectors have 3 widths: 2 rows of 1 numbers, 1 rows of 2 numbers, 1 rows of 0 numbers",
@@ -123,7 +123,7 @@ def test_all_that_is_wrong_is_one_message():
     with pytest.raises(BadData) as error:
         read_vectors(frame).check(["a", "b", "c", "d"], ["a", "b", "c", "d", "e"], of="camus")
     for said in (
-        "1 ids are doubled",
+        "1 ids are repeated",
         "3 of 4 vectors",
         "2 of the 4 recordings of camus are missing: c, d",
         "1 of 3 ids",
@@ -138,18 +138,18 @@ def test_decimal_commas_beside_semicolons(tmp_path):
 
 def test_python_objects_are_not_read_and_the_message_says_how_to_save(tmp_path):
     np.savez(tmp_path / "x.npz", id=np.array(IDS, dtype=object), vectors=vectors())
-    with pytest.raises(BadData, match=r"array 'id' holds Python objects, .*dtype=str"):
+    with pytest.raises(BadData, match=r"array 'id' contains Python objects, .*dtype=str"):
         read_vectors(tmp_path / "x.npz")
     with (tmp_path / "x.npz").open("wb") as file:
         np.save(file, vectors())
-    with pytest.raises(BadData, match=r"no NPZ archive\. Write it with numpy\.savez"):
+    with pytest.raises(BadData, match=r"not an NPZ archive\. Write it with numpy\.savez"):
         read_vectors(tmp_path / "x.npz")
 
 
 @pytest.mark.parametrize("header", ["id,id,v0,v1", "id,v0,v0,v1"])
 def test_a_column_that_stands_twice_is_refused(tmp_path, header):
     (tmp_path / "x.csv").write_text(f"{header}\n1,2,3,4\n")
-    with pytest.raises(BadData, match=r"column (id|v0) stands twice"):
+    with pytest.raises(BadData, match=r"column (id|v0) occurs twice"):
         read_vectors(tmp_path / "x.csv")
 
 

@@ -103,7 +103,7 @@ def prompt_file(folder: Path) -> Path:
 
 
 def asked(path: Path) -> object:
-    """Ask for the prompts of a number and of classes; an answer that is no list of texts per key is none."""
+    """Ask for the prompts of a number and of classes; an answer that is not a list of strings per key is none."""
     for name in ("camus/ef", "tmed2/as"):
         chosen, _ = prompts(catalog.task(name), path)
         assert all(isinstance(text, str) for texts in chosen.values() for text in texts)

@@ -293,7 +293,7 @@ def test_references_do_not_take_the_place_of_another_file(tmp_path, capsys):
     line = ["references", "ptb_xl_sample/cd", "--out", str(file)]
     for content in ("id,notes\n1,a\n", "", "PK\x03\x04"):
         file.write_text(content)
-        assert main(line) == 2 and "is no table of references" in capsys.readouterr().err
+        assert main(line) == 2 and "is not a table of references" in capsys.readouterr().err
         assert file.read_text() == content
     file.unlink()
     assert main(line) == 0 and main(line) == 0, "references are written again"

@@ -90,7 +90,7 @@ def test_without_data_the_script_says_where_to_ask(tmp_path):
     write_script("camus", tmp_path)
     done = load("camus", None, tmp_path, tmp_path / "home")
     assert done.returncode
-    assert "Ask for it at https://" in done.stderr and "cardiobench phantom camus --out camus_twin" in done.stderr
+    assert "Request it at https://" in done.stderr and "cardiobench phantom camus --out camus_twin" in done.stderr
 
 
 @pytest.mark.skipif(SCRIPTS_RUN, reason=f"datasets {datasets.__version__} runs loading scripts")

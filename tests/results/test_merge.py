@@ -64,7 +64,7 @@ def test_a_share_that_nothing_falls_to_is_said(tmp_path, capsys):
     (tmp_path / "two" / "runs" / "0123").mkdir(parents=True)
     assert main(["merge", *(str(tmp_path / name) for name in ("one", "two")), "--out", str(tmp_path / "out")]) == 0
     said = capsys.readouterr().out
-    assert "1 results copied" in said and f"no result in {tmp_path / 'two'}: a share that nothing falls to" in said
+    assert "1 results copied" in said and f"no results in {tmp_path / 'two'}: its shard was empty" in said
 
 
 @pytest.mark.parametrize(("part", "out"), [("all/part", "all"), ("all", "all/out"), ("all/part", "all/../all")])
@@ -81,7 +81,7 @@ def test_predictions_that_one_copy_lacks_come_from_the_other(tmp_path, capsys):
     predictions_path(write(one, "ptb_xl/cd")).unlink()
     write(two, "ptb_xl/cd")
     assert main(["merge", str(one), "--out", str(out)]) == 0
-    assert "1 results have no predictions beside them" in capsys.readouterr().out
+    assert "1 results have no predictions" in capsys.readouterr().out
     merged = merge([one, two], out)
     assert (merged.copied, merged.kept, merged.bare) == (1, 1, ()) and files(out) == files(two)
     assert merge([one], out).bare == () and files(out) == files(two)

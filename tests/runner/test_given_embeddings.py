@@ -148,7 +148,7 @@ def test_one_message_counts_what_is_missing_and_foreign(frame, tmp_path):
     odd = pd.concat([frame.iloc[5:], frame.iloc[[6]].assign(id="stranger"), frame.iloc[[9]]])
     with pytest.raises(BadData) as error:
         evaluate(tmp_path, embeddings=odd)
-    assert "1 ids are doubled" in str(error.value)
+    assert "1 ids are repeated" in str(error.value)
     with pytest.raises(
         BadData, match=r"5 of the 114 recordings of ptb_xl_sample are missing: .* 1 of 110 ids are none of"
     ):
@@ -172,11 +172,11 @@ def test_rows_that_were_standardised_by_split_are_warned_of(frame, tmp_path):
         part = values[groups == name]
         values[groups == name] = (part - part.mean(axis=0)) / np.where(part.std(axis=0) > 0, part.std(axis=0), 1)
     (result,) = evaluate(tmp_path, embeddings=frame.assign(vector=list(values)))
-    assert any("test rows look standardised apart from the training rows" in one for one in result.warnings)
+    assert any("test rows look standardised separately from the training rows" in one for one in result.warnings)
 
 
 def test_several_datasets_need_a_column_that_tells_them_apart(frame, tmp_path):
-    with pytest.raises(BadConfig, match="does not say of which of ptb_xl_sample, phantom_ecg"):
+    with pytest.raises(BadConfig, match="does not say which of ptb_xl_sample, phantom_ecg"):
         evaluate(tmp_path, embeddings=frame, tasks=[SAMPLE, "phantom_ecg/cd"])
     ids = open_dataset("phantom_ecg", None, need_media=False).frame["id"]
     drawn = np.random.default_rng(0).normal(size=(len(ids), len(frame["vector"].iloc[0]))).astype(np.float32)

@@ -84,8 +84,8 @@ def test_each_is_said_with_what_to_write_and_what_nothing_takes_is_left_out(caps
     config = settings("--protocols", "zero_shot", "--share", "0.4", "--stress-patients", "0")
     assert config.options == {"zero_shot": {"share": 0.4}}
     assert capsys.readouterr().err.splitlines() == [
-        "--share 0.4 means --option zero_shot.share=0.4 now; the next release takes only that.",
-        "--stress-patients 0 means nothing in this run, none of whose protocols takes it, now; the next release takes only that.",
+        "--share 0.4 is deprecated; use --option zero_shot.share=0.4. The next release will no longer accept it.",
+        "--stress-patients 0 is deprecated; no protocol of this run uses it. The next release will no longer accept it.",
     ]
     assert settings("--share", "0.4").options == {"zero_shot": {"share": 0.4}}, "it runs by default"
 
@@ -93,7 +93,7 @@ def test_each_is_said_with_what_to_write_and_what_nothing_takes_is_left_out(caps
 def test_a_line_that_is_said_means_the_same():
     given = {"sizes": ["XS", "S"], "protocols": ["cross_validation"]}
     translated, (line,) = translate(given, given)
-    assert line.startswith("""--sizes XS S means --option 'cross_validation.sizes=["XS", "S"]' now""")
+    assert 'use --option \'cross_validation.sizes=["XS", "S"]\'.' in line
     assert translated["options"] == {"cross_validation": {"sizes": ["XS", "S"]}}
 
 

@@ -183,7 +183,7 @@ def test_stopped_and_started_again_is_never_stopped(one, tmp_path, sent, code, s
         [sys.executable, "-c", STOPPED, str(int(sent)), *more], capture_output=True, text=True, check=False
     )
     assert done.returncode == code and "Traceback" not in done.stderr
-    assert sent == signal.SIGKILL or "what is finished is kept, run the same line again" in done.stderr
+    assert sent == signal.SIGKILL or "finished results are kept. Run the same command again" in done.stderr
     assert len({name for name, _ in embeddings(tmp_path)}) == stored < len({name for name, _ in embeddings(one)})
     assert results(tmp_path) == {}
     call(*command)

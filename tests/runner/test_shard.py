@@ -35,7 +35,7 @@ def test_every_pair_that_goes_together_is_in_one_share(count):
 
 @pytest.mark.parametrize("shard", ["0/2", "3/2", "1/0", "3", "a/b", "1/2/3", "-1/2"])
 def test_a_share_that_is_none_is_refused(shard):
-    with pytest.raises(BadConfig, match="give the share and the number of shares"):
+    with pytest.raises(BadConfig, match="expected I/N"):
         parse_shard(shard)
 
 
@@ -72,7 +72,7 @@ def test_the_shares_of_a_run_are_the_run(tmp_path):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"shard": "1/2", "push_to_hub": True}, "--push-to-hub does not go with --shard"),
+        ({"shard": "1/2", "push_to_hub": True}, "--push-to-hub cannot be combined with --shard"),
     ],
 )
 def test_settings_that_contradict_each_other_are_refused_before_any_work(given, message, tmp_path):

@@ -95,7 +95,7 @@ def test_what_values_cannot_show_starts_a_new_store_and_returning_finds_the_old_
     Session.factors["file"].write_text("3.0")
     other, said = evaluated(Spread(Session()))
     assert key(other) != key(first) and not other.earlier
-    assert "! lab/spread no longer gives the embeddings in" in said and "A new store is started" in said
+    assert "! lab/spread no longer gives the embeddings in" in said and "All recordings are encoded again" in said
     again, said = evaluated(Spread(Session()))
     assert key(again) == key(other) and again.earlier and "no longer gives" not in said
     Session.factors["file"].write_text("1.0")

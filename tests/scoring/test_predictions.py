@@ -176,7 +176,7 @@ def test_missing_predictions_can_be_allowed_and_lower_the_coverage():
         ("id,y_pred\n", "no rows"),
         ("who,y_pred\na,sick\n", "no id column"),
         ("id,guess\na,sick\n", "no column of predictions"),
-        ("id,y_pred,id\na,sick,b\n", "stands twice"),
+        ("id,y_pred,id\na,sick,b\n", "occurs twice"),
         ("id,y_pred\na,sick,1,2\nb,well,1,2\n", "cannot be read"),
         ("id,y_pred\n,sick\n", "1 of 1 rows have no id"),
         (b"id,y_pred\n\xff\xfea,sick\n", "UTF-8"),

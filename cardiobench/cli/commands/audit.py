@@ -10,7 +10,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
     parser.add_argument("dataset", metavar="DATASET")
     parser.add_argument("--data-dir", type=Path, metavar="DIR", help="raw folder (default: $CARDIOBENCH_DATA)")
-    parser.add_argument("--no-media", action="store_true", help="do not read the recordings, which finds duplicates")
+    parser.add_argument(
+        "--no-media", action="store_true", help="skip reading the recordings, so that duplicates are not found"
+    )
     parser.add_argument("--json", action="store_true", help="write JSON to standard output")
 
 

@@ -11,22 +11,22 @@ if TYPE_CHECKING:
 HELP = "list, verify, delete or export stored embeddings"
 EXAMPLES = """\
 examples
-  what is stored, and how large it is
+  list the stored embeddings and their sizes
       cardiobench cache list
-  whether every stored vector is what was written
+  check every stored vector against its digest
       cardiobench cache verify --model org/name
-  make room; without --yes it is only shown
+  delete embeddings; without --yes, only show what would be deleted
       cardiobench cache delete --model org/name --dataset ptb_xl --yes
-  a file for others, or for --embeddings
+  export to a file, for others or for --embeddings
       cardiobench cache export --model org/name --dataset ptb_xl --out vectors.parquet
 
-exit code of verify: 0 = all is well, 1 = something is damaged
+exit code of verify: 0 = no damage found, 1 = a shard is damaged
 """
 ACTIONS = {
     "list": "models and datasets with recordings and sizes",
-    "verify": "read every shard and compare it with its digest; a damaged one is set aside",
-    "delete": "delete stores; shows which unless --yes is given",
-    "export": "write embeddings as Parquet, NPZ or CSV, as --embeddings takes them",
+    "verify": "compare every shard with its digest; damaged shards are set aside",
+    "delete": "delete stores; without --yes, only show which",
+    "export": "write embeddings as Parquet, NPZ or CSV, in the format of --embeddings",
 }
 
 
@@ -51,7 +51,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
                 "--pooling",
                 default="",
                 choices=("mean", "mean_l2"),
-                help="how the vectors of a recording become one (default: as noted with the vectors)",
+                help="how to pool the vectors of a recording into one (default: as stored with the vectors)",
             )
         else:
             action.add_argument("--json", action="store_true", help="write JSON to standard output")
@@ -72,7 +72,7 @@ def execute(arguments: argparse.Namespace) -> int:
     cache = arguments.cache_dir or default_cache()
     chosen = arguments.model or arguments.dataset or arguments.key
     if arguments.action == "delete" and not (chosen or arguments.all):
-        raise BadConfig("say what to delete: --model, --dataset, --key or --all.")
+        raise BadConfig("nothing is selected. Give --model, --dataset, --key or --all.")
     stores = find_stores(cache, arguments.model, arguments.dataset, arguments.key)
     console = Console(stdout_is_json=getattr(arguments, "json", False))
     if not stores and arguments.action != "export":
@@ -144,10 +144,10 @@ def _export(stores: "list[CachedStore]", arguments: argparse.Namespace, console:
     console.print(f"wrote the embeddings of {count} recordings to {arguments.out}")
     if not pooling:
         console.print(
-            "! how the vectors of a recording become one is not noted here: give --pooling mean or mean_l2, as the model has it"
+            "! the pooling of each recording's vectors is not stored here: give --pooling mean or mean_l2, as the model uses it"
         )
     elif arguments.out.suffix.lower() == ".csv" and pooling != "mean":
-        console.print(f"! a CSV cannot say it: evaluate it with --pooling {pooling}")
+        console.print(f"! a CSV does not store the pooling: evaluate it with --pooling {pooling}")
     return 0
 
 

@@ -60,7 +60,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="minimum number of bootstrap resamples (default: %(default)s)",
     )
     parser.add_argument("--seed", type=SEED, default=0, help="seed of the bootstrap (default: 0)")
-    parser.add_argument("--csv", type=Path, metavar="FILE", help="also write the pairs with all digits")
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="also write the pairs, unrounded, to this CSV file")
     parser.add_argument("--json", action="store_true", help="write JSON to standard output")
 
 
@@ -119,7 +119,7 @@ def split_sources(arguments: argparse.Namespace) -> tuple[list[Path], list[Path]
     if files and not arguments.task:
         raise BadConfig(f"--task is missing: name the task that {files[0]} answers, such as ptb_xl/cd.")
     if not files and (arguments.task or arguments.references):
-        raise BadConfig("--task and --references go with files of predictions. Choose tasks of results with --tasks.")
+        raise BadConfig("--task and --references need files of predictions. To select tasks of results, use --tasks.")
     return stored, files
 
 

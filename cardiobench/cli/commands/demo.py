@@ -66,7 +66,7 @@ def execute(arguments: argparse.Namespace) -> int:
     if not arguments.verbose:
         console.table("results", formatting.COLUMNS, [formatting.row(one) for one in select_rows(collection.results)])
         console.print(
-            f"{len(collection.results)} results with every warning are in the report; the run's own words are in {folder / LOG}"
+            f"{len(collection.results)} results and all warnings are in the report; the complete output of the run is in {folder / LOG}"
         )
     console.print(f"\nthe report, for a browser: {page.resolve()}")
     return 0

@@ -11,14 +11,14 @@ EXAMPLES = """\
 examples
   cardiobench doctor --model mkaichristensen/echo-clip
   cardiobench doctor --model echonet/EchoPrime --weights ~/downloads/model_data
-  a model of your own: one dry transform and encode of a generated recording, each line with what is expected
+  your own model: transform and encode a generated recording, and compare each property with the expected one
       cardiobench doctor --model lab.py:Mine
   a dataset here: rows, labels, and its first recording
       cardiobench doctor --dataset ptb_xl --data-dir /data/ptb_xl
-  embeddings that exist already, and whether they fit a dataset
+  existing embeddings, and whether they match a dataset
       cardiobench doctor --embeddings vectors.parquet --dataset ptb_xl
 
-exit code 0 = all is as expected, 1 = a line is not (marked !!), 2 = it does not load (the last lines say why)
+exit code 0 = as expected, 1 = at least one line is not (marked !!), 2 = loading failed (see the last lines)
 """
 
 
@@ -27,7 +27,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--model", metavar="ID", help="Hub id, local folder, weights file, or file.py:Class of your own"
     )
-    parser.add_argument("--dataset", metavar="NAME", help="dataset whose data is on this machine")
+    parser.add_argument("--dataset", metavar="NAME", help="dataset with data on this machine")
     parser.add_argument(
         "--embeddings", type=Path, metavar="FILE", help="file of embeddings, as for `cardiobench eval --embeddings`"
     )
@@ -49,7 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="input format of a model without a card",
     )
     parser.add_argument("--json", action="store_true", help="write JSON to standard output")
-    parser.add_argument("-v", "--verbose", action="store_true", help="list each task of the model on a line of its own")
+    parser.add_argument("-v", "--verbose", action="store_true", help="list every task of the model on its own line")
     parser.add_argument("--quick", action="store_true", help="do not download or read the weights")
 
 
@@ -62,7 +62,9 @@ def execute(arguments: argparse.Namespace) -> int:
 
     data = arguments.dataset or arguments.embeddings
     if bool(data) == bool(arguments.model):
-        raise BadConfig("give --model ID, or --dataset NAME, or --embeddings FILE (with --dataset, if you like).")
+        raise BadConfig(
+            "nothing to check. Give --model ID, --dataset NAME, or --embeddings FILE (optionally with --dataset)."
+        )
     if data:
         return _examine_data(arguments)
     diagnosis = examine(

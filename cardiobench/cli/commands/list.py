@@ -50,7 +50,7 @@ def print_list(
     console.tree("datasets", dataset_tree(datasets))
     console.table("models", MODEL_COLUMNS, [_model_row(record) for record in models])
     console.table(
-        "models: what the licence of the weights says, and where they come from",
+        "models: licence and source of the weights",
         LICENCE_COLUMNS,
         [(record["model"], record["licence"], record["access"]) for record in models],
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 HELP = "merge the results folders of several machines"
 EXAMPLES = """\
 examples
-  shares of a job array on machines without a common disk
+  combine the shards of a job array that ran on machines without a shared disk
       cardiobench eval --model org/a org/b --tasks ptb_xl georgia --shard 1/2 --output-dir part1
       cardiobench eval --model org/a org/b --tasks ptb_xl georgia --shard 2/2 --output-dir part2
       cardiobench merge part1 part2 --out results
@@ -31,12 +31,12 @@ def execute(arguments: argparse.Namespace) -> int:
 
     merged = merge(arguments.folders, arguments.out)
     console = Console()
-    console.print(f"{merged.copied} results copied to {arguments.out}, {merged.kept} were there already")
+    console.print(f"{merged.copied} results copied to {arguments.out}, {merged.kept} were already there")
     for folder in merged.empty:
-        console.print(f"no result in {folder}: a share that nothing falls to, or a run that did not end")
+        console.print(f"no results in {folder}: its shard was empty, or its run did not finish")
     if merged.bare:
         console.print(
-            f"{len(merged.bare)} results have no predictions beside them: {first_n(merged.bare)}. If they should, copy that "
+            f"{len(merged.bare)} results have no predictions: {first_n(merged.bare)}. If predictions are expected, copy that "
             "folder again and merge again."
         )
     console.print(f"next: cardiobench report {arguments.out}")

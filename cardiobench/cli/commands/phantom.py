@@ -22,5 +22,5 @@ def execute(arguments: argparse.Namespace) -> int:
     from cardiobench.data.twin import write_twin
 
     write_twin(arguments.dataset, arguments.out, patients=arguments.patients, seed=arguments.seed)
-    sys.stdout.write(f"wrote {arguments.out}: {arguments.dataset} with generated patients, for --data-dir\n")
+    sys.stdout.write(f"wrote {arguments.out}: {arguments.dataset} with generated patients, for use as --data-dir\n")
     return 0

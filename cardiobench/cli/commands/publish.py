@@ -6,9 +6,9 @@ from pathlib import Path
 HELP = "publish datasets, metrics or model cards on the Hub; without --yes, only show what would change"
 EXAMPLES = """\
 examples
-  what would change in all dataset repositories
+  show what would change in all dataset repositories
       cardiobench publish datasets
-  a dataset with its recordings, where the licence allows it
+  publish a dataset with its recordings, where the licence allows it
       cardiobench prepare ptb_xl --data-dir RAW --out prepared
       cardiobench publish datasets ptb_xl --prepared prepared --yes
 """
@@ -27,13 +27,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--gated",
         action="store_true",
-        help="require that access is requested on the page and granted by hand (datasets)",
+        help="require users to request access, which you grant by hand (datasets)",
     )
     parser.add_argument(
         "--prepared",
         type=Path,
         metavar="DIR",
-        help="folder from `cardiobench prepare`, to publish its recordings, too (datasets)",
+        help="folder from `cardiobench prepare`; also publishes the recordings (datasets)",
     )
     parser.add_argument(
         "--i-have-the-right",

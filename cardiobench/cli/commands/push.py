@@ -6,11 +6,11 @@ from pathlib import Path
 HELP = "write results to a model's repository or to a dataset of results; without --yes, only show what would change"
 EXAMPLES = """\
 examples
-  what would be written to the model's card; a model that is not yours gets a pull request
+  show what would be written to the model's card (by pull request if the model is not yours)
       cardiobench push results --to org/model
-  results of a local folder, as those of its repository
+  push results of a local model folder to its repository
       cardiobench push results --model ./my_model --to me/my_model --yes
-  everything to the dataset behind a leaderboard
+  push everything to the dataset behind a leaderboard
       cardiobench push results --to-dataset org/cardiobench-results --with-predictions --yes
 """
 
@@ -30,14 +30,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--include-rehearsals",
         action="store_true",
-        help="write the files of results that are no scores of the benchmark too (--limit, twins, phantoms, incomplete data, "
-        "other prompts); they never go to the card",
+        help="also write results that are not benchmark scores (--limit, twins, phantoms, incomplete data, "
+        "other prompts); they are never added to the card",
     )
     parser.add_argument(
         "--with-predictions",
         action="store_true",
-        help="with --to-dataset: add ids and answers, so that `cardiobench verify` can score them again; only where the "
-        "release lets its ids be seen",
+        help="with --to-dataset: add ids and answers, so that `cardiobench verify` can recompute the scores; only if the "
+        "release allows its ids to be published",
     )
     parser.add_argument(
         "--local-dataset",
@@ -45,10 +45,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="extend",
         default=[],
         metavar="NAME",
-        help="dataset of your own (`cardiobench adopt`) whose scores may leave this machine; its ids never do",
+        help="your own dataset (`cardiobench adopt`) whose scores may be published; its ids never are",
     )
     parser.add_argument(
-        "--overwrite", action="store_true", help="replace a result even with an older or less complete one"
+        "--overwrite", action="store_true", help="replace results even if the new ones are older or less complete"
     )
     sending = parser.add_mutually_exclusive_group()
     sending.add_argument("--yes", action="store_true", help="write to the Hub")
@@ -64,7 +64,7 @@ def execute(arguments: argparse.Namespace) -> int:
     from cardiobench.hub.results_dataset import find_predictions, push_to_dataset
 
     if arguments.with_predictions and not arguments.to_dataset:
-        raise BadConfig("--with-predictions goes with --to-dataset; a model's repository holds no predictions.")
+        raise BadConfig("--with-predictions needs --to-dataset; a model's repository holds no predictions.")
     console = Console()
     results = find_results(arguments.results)
     if arguments.to:

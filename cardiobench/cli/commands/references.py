@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-HELP = "write the references of a task, against which predictions are scored"
+HELP = "write the references (true labels) of a task for scoring predictions"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -29,7 +29,7 @@ def check_replaceable(path: Path) -> None:
     except CardioBenchError:
         columns = set()
     if not {"id", "split", "y_true"} <= columns:
-        raise BadConfig(f"{path} exists and is no table of references. Choose another name for --out, or remove it.")
+        raise BadConfig(f"{path} exists and is not a table of references. Choose another name for --out, or remove it.")
 
 
 def execute(arguments: argparse.Namespace) -> int:
@@ -47,7 +47,7 @@ def execute(arguments: argparse.Namespace) -> int:
     console.print(f"wrote {arguments.out}: {len(table)} units of {references.task.name} ({counts})")
     if len(references.unlabelled):
         console.print(
-            f"{len(references.unlabelled)} further units have no label: their y_true is empty, and they are not scored"
+            f"{len(references.unlabelled)} further units have no label; their y_true is empty, and they are not scored"
         )
     if dataset.generated:
         console.print(f"! {GENERATED}")
@@ -55,6 +55,6 @@ def execute(arguments: argparse.Namespace) -> int:
         absent = ", ".join(f"{split} {count}" for split, count in dataset.table.absent.items())
         console.print(
             f"! the release has more rows than this copy (absent: {absent}); "
-            "scores on these references do not cover the whole test split, and their coverage says so"
+            "scores on these references have a coverage below 100 %"
         )
     return 0

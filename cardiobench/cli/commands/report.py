@@ -5,11 +5,11 @@ from pathlib import Path
 
 from cardiobench.core.extensions import contributions, resolve
 
-HELP = "write a page of results, or their tables in another layout"
+HELP = "write results as an HTML page, or as tables in another layout"
 EXAMPLES = """\
 examples:
-  cardiobench report results --out report              the page, its Markdown twin, pictures as SVG with CSV
-  cardiobench report results more --png --examples     several folders; PNG too; the worst test items, on this machine only
+  cardiobench report results --out report          the page, the same as Markdown, and figures as SVG with CSV
+  cardiobench report results more --png --examples several folders, figures also as PNG, and the worst test items (for this machine only)
 """
 
 
@@ -26,7 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--examples",
         nargs="*",
         metavar="TASK",
-        help="show the 12 worst test items of each model with their recordings; for these tasks, or for all with data here",
+        help="show each model's 12 worst test items with their recordings; for these tasks (default: all with data here)",
     )
     parser.add_argument(
         "--data-dir", type=Path, metavar="DIR", help="raw data of --examples (default: $CARDIOBENCH_DATA)"

@@ -9,9 +9,9 @@ from cardiobench.core.config import RunConfig
 HELP = "repeat a run from its run.yaml"
 EXAMPLES = """\
 examples
-  finish what is missing of a run, or see that nothing is
+  complete a run, or confirm that it is complete
       cardiobench rerun results/runs/3f2a91c0d4e5/run.yaml
-  the same run into another folder, everything scored again
+  repeat the run into another folder, scoring everything again
       cardiobench rerun results/runs/3f2a91c0d4e5/run.yaml --output-dir again
 """
 

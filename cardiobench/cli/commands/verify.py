@@ -3,15 +3,15 @@
 import argparse
 from pathlib import Path
 
-HELP = "compute submitted results again from their predictions, and compare every field"
+HELP = "recompute submitted results from their predictions, and compare every field"
 EXAMPLES = """\
 examples
   one pull request
       cardiobench verify org/cardiobench-results --revision refs/pr/3
-  all that are open, as the workflow of a dataset of results does
+  verify all open pull requests, as the workflow of a results dataset does
       cardiobench verify org/cardiobench-results --pull-requests
 
-ok: every field came out as claimed, but those listed as taken on trust; not verifiable: so did all that predictions
+ok: every field were confirmed, but those listed as taken on trust; not verifiable: so did all that predictions
 show, and the reason names the rest; older rules: so did the values, and it is not ranked; FAILED: says what did not
 exit code 0: nothing failed, 1: something did
 """
@@ -45,7 +45,7 @@ def execute(arguments: argparse.Namespace) -> int:
                 console.print(f"  {line}")
         wrong = sum(bool(check.problems) for check in checks)
         failed, checked = failed + wrong, checked + len(checks)
-        console.print(f"{revision}: {len(checks) - wrong} of {len(checks)} results came out as claimed")
+        console.print(f"{revision}: {len(checks) - wrong} of {len(checks)} results were confirmed")
     if not revisions:
         console.print(f"{arguments.dataset} has no open pull request")
     if checked:

@@ -258,7 +258,7 @@ def _refuse_other_patients(patients: pd.Series, index: pd.DataFrame, path: Path)
     other = patients.to_numpy() != index["patient_id"].to_numpy()
     if other.any():
         raise BadData(
-            f"{path} gives {int(other.sum())} recordings another patient than splits.csv does: {first_n(index['id'][other])}. {AGAIN}"
+            f"{path} assigns {int(other.sum())} recordings to another patient than splits.csv does: {first_n(index['id'][other])}. {AGAIN}"
         )
 
 

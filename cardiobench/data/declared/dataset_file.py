@@ -32,14 +32,12 @@ class DeclaredRecordings(_Closed):
         description="of an ECG: wfdb, dicom, edf, csv, npy, hdf5, parquet, or the reader of an installed package; "
         "of an echo: clip or image"
     )
-    leads: tuple[Text, ...] | None = Field(
-        None, description="names of the channels in their order; null: those of the file"
-    )
+    leads: tuple[Text, ...] | None = Field(None, description="channel names in order; null: as in the file")
     sampling_rate: Annotated[float, Ge(10), Le(100_000)] | None = Field(
-        None, description="in Hz; null: that of the file"
+        None, description="sampling rate in Hz; null: as in the file"
     )
     unit: Text | None = Field(
-        None, description="of an amplitude: V, mV, uV or nV, with a factor as in '4.88 uV'; null: that of the file"
+        None, description="unit of the amplitude: V, mV, uV or nV, with a factor as in '4.88 uV'; null: as in the file"
     )
     array: Text | None = Field(None, description="dataset of an HDF5 file that holds the signal; null: its only one")
     records: Text | None = Field(
@@ -52,9 +50,9 @@ class Labels(_Closed):
 
     file: Text = Field(description="CSV or Parquet: a path, or one below the folder of the recordings")
     id: Text | None = Field(
-        description="column with the id of a recording; null: the rows of the file are those of the array"
+        description="column with the id of a recording; null: the rows of the file correspond to those of the array"
     )
-    patient: Text | None = Field(None, description="column with the patients, which must stay those of the splits")
+    patient: Text | None = Field(None, description="column with the patients, who must match those of the splits")
 
 
 class Sex(_Closed):
@@ -69,20 +67,22 @@ class DeclaredTask(_Closed):
 
     kind: Name = Field(description="kind of the task: binary, multiclass, multilabel or regression")
     column: Text | None = Field(
-        None, description="column with the labels; an empty cell keeps the recording out of the task"
+        None, description="column with the labels; recordings with an empty cell are excluded from the task"
     )
-    columns: Cells | None = Field(None, description="of a multilabel task: one column of 0 and 1 for each class")
+    columns: Cells | None = Field(None, description="multilabel tasks: one column of 0 and 1 for each class")
     classes: Cells | None = Field(None, description="values of the column; of two, the last is the positive class")
     unmeasured: bool = Field(
-        False, description="of a multilabel task: an empty cell says that nobody measured this class"
+        False, description="multilabel tasks: an empty cell means that this class was not measured"
     )
     unit: str = Field("", max_length=40, description="of a number")
-    range: tuple[float, float] | None = Field(None, description="least and greatest number that a label can be")
+    range: tuple[float, float] | None = Field(None, description="smallest and largest possible label")
     average_over: Literal["recording", "study", "patient"] = Field(
-        "recording", description="what is scored: answers to its recordings are averaged"
+        "recording", description="scored unit: answers to its recordings are averaged"
     )
     where: dict[Text, Cells] = Field(default_factory=dict, description="column -> values of the recordings in the task")
-    metrics: tuple[Name, ...] = Field((), description="the first one ranks models; empty: the usual ones of the kind")
+    metrics: tuple[Name, ...] = Field(
+        (), description="metrics, the first of which ranks models; empty: the defaults of the kind"
+    )
     description: str = Field("", max_length=500)
 
     @property
@@ -97,7 +97,7 @@ class DeclaredTask(_Closed):
             raise ValueError(f"no kind '{self.kind:.60}'; the kinds are {', '.join(known)}")
         several = self.rules.answer == "labels"
         if several == (self.columns is None) or several != (self.column is None):
-            raise ValueError("a task of several labels has `columns`, every other one `column`")
+            raise ValueError("a multilabel task has `columns`, every other kind `column`")
         count = len(set(self.classes or ()))
         if self.rules.answer == "class" and (count < 2 or count < len(self.classes or ())):
             raise ValueError(f"a {self.kind} task has `classes`, all different; of two, the last is the positive one")
@@ -110,9 +110,11 @@ class DatasetFile(_Closed):
     """A dataset of one's own. Nothing of it is ever published: `redistributable` has one value."""
 
     schema_version: Literal[1] = Field(alias="schema", description="version of this format")
-    name: Name = Field(description="of the dataset and of the folder that this file is in")
+    name: Name = Field(description="name of the dataset and of the folder that contains this file")
     title: Text
-    version: FileName = Field(description="counted up by hand when labels or recordings change their meaning")
+    version: FileName = Field(
+        description="version of the data; increase it when labels or recordings change their meaning"
+    )
     modality: Literal["ecg", "echo"]
     redistributable: Literal[False] = Field(
         default=False, description="always false: recordings, labels and ids do not leave the machine"
@@ -123,14 +125,14 @@ class DatasetFile(_Closed):
         default="splits.csv", description="file beside this one: id, patient_id, split, file of each recording"
     )
     patient_is_record: bool = Field(
-        False, description="true: nobody said which recordings are of one patient; every result says so"
+        False, description="true: it is unknown which recordings belong to one patient; every result says so"
     )
     sex: Sex | None = None
     age: Text | None = Field(None, description="column of the age in years")
     site: Text | None = Field(
-        None, description="column of the hospital; a group of its own, and what `confound` looks at"
+        None, description="column of the hospital; scores are broken down by it, and `confound` analyses it"
     )
-    device: Text | None = Field(None, description="column of the device; likewise")
+    device: Text | None = Field(None, description="column of the device; used like the hospital")
     view: Text | None = Field(None, description="column of the echo view")
     groups: tuple[Text, ...] = Field((), description="further columns by whose values the scores are broken down")
     tasks: dict[Name, DeclaredTask] = Field(min_length=1)
@@ -156,7 +158,7 @@ def read_dataset_file(path: Path) -> DatasetFile:
         raise BadConfig(f"{path}: {'; '.join(problems[:3])}{more}. `cardiobench adopt` writes such a file.") from error
     if declared.name != path.parent.name:
         raise BadConfig(
-            f"{path}: it is called '{declared.name}', and its folder '{path.parent.name}'. Give both one name."
+            f"{path}: it is called '{declared.name}', and its folder '{path.parent.name}'. Give both the same name."
         )
     return declared
 

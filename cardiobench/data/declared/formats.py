@@ -115,5 +115,5 @@ def _number(record: Record) -> int | None:
     if isinstance(record, int):
         return record
     raise BadMedia(
-        f"record '{record}' is no row number. Correct the table that names it, or name the dataset with the ids."
+        f"record '{record}' is not a row number. Correct the table that names it, or name the dataset with the ids."
     )

@@ -91,7 +91,7 @@ def _label_sets(table: pd.DataFrame, task: DeclaredTask, ids: pd.Series, what: s
     if not task.unmeasured and (partly := empty.any(axis=1) & ~empty.all(axis=1)).any():
         raise BadData(
             f"{what}: {int(partly.sum())} rows have some of {', '.join(columns)} and not others: {first_n(ids[partly])}. "
-            "Say that an empty cell is not measured (unmeasured: true), or fill it."
+            "Set unmeasured: true if empty cells mean not measured, or fill them."
         )
     patterns, codes = np.unique(np.where(empty, -1, values), axis=0, return_inverse=True)
     cells = [

@@ -77,9 +77,7 @@ def as_ecg(
     stated = channels.leads and tuple(" ".join(one.split()) for one in channels.leads)
     names = tuple(leads) if leads is not None else stated
     if names is None:
-        raise BadMedia(
-            f"{name} does not say which of its {width} channels is which lead. Name them in their order (leads)."
-        )
+        raise BadMedia(f"{name} does not name the leads of its {width} channels. Name them in order (leads).")
     if len(names) != width:
         raise BadMedia(f"{name} has {width} channels, and {len(names)} leads were named: {', '.join(names)}.")
     check_leads(stated or (), leads, name)
@@ -112,7 +110,7 @@ def check_rate(stated: float | None, given: float | None, name: str) -> float:
         BadMedia: There is none, or there are two.
     """
     if stated is None and given is None:
-        raise BadMedia(f"{name} does not say its sampling rate. Give it in Hz (sampling_rate).")
+        raise BadMedia(f"{name} does not state its sampling rate. Give it in Hz (sampling_rate).")
     if stated is not None and given is not None and abs(stated - given) > 1e-6 * given:
         raise BadMedia(
             f"{name} states {stated:g} Hz, and {given:g} Hz was given (sampling_rate). Leave that out, or correct the file."
@@ -136,7 +134,7 @@ def _factor(units: tuple[str, ...] | None, position: int, given: str | None, nam
     """Return mV for a stored step of a channel."""
     if units is None:
         if given is None:
-            raise BadMedia(f"{name} does not say the unit of its samples. Give V, mV, uV or nV (unit).")
+            raise BadMedia(f"{name} does not state the unit of its samples. Give V, mV, uV or nV (unit).")
         factor, unit = parse_unit(given)
         return factor * millivolts(unit, name, lead)
     stated = (units[position] if len(units) > 1 else units[0]).strip()

@@ -51,7 +51,7 @@ def read_dicom(file: MediaFile, sampling: FrameSampling, key_frame: int) -> Clip
             if header.file_meta.TransferSyntaxUID.is_encapsulated:
                 _check_fragments(file, stream)
         if "Rows" not in header or "PhotometricInterpretation" not in header:
-            raise file.bad("is a DICOM file without a picture", "Take it out of the dataset's table.")
+            raise file.bad("is a DICOM file without an image", "Remove it from the dataset's table.")
         n_frames = int(header.get("NumberOfFrames") or 1)
         if not 1 <= n_frames <= file.size:
             raise file.bad(f"declares {n_frames} frames and has {file.size} bytes")
@@ -66,7 +66,7 @@ def read_dicom(file: MediaFile, sampling: FrameSampling, key_frame: int) -> Clip
         elif kind in GREY:
             frames = np.repeat(_grey(file, header, wanted, n_frames)[..., None], 3, axis=-1)
         else:
-            raise file.bad(f"has the colour space {kind}, which is not read here", "Convert it to RGB.")
+            raise file.bad(f"has the unsupported colour space {kind}", "Convert it to RGB.")
         rate, regions = _frame_rate(header), ultrasound_boxes(header)
     except (
         pydicom.errors.InvalidDicomError,
@@ -102,12 +102,12 @@ def _check_decoder(file: MediaFile, syntax: Any) -> None:
         decoder = pixels.get_decoder(syntax)
     except NotImplementedError:
         raise file.bad(
-            f"is compressed as {syntax.name}, which no decoder reads", "Convert it to JPEG or RLE."
+            f"is compressed as {syntax.name}, which no decoder supports", "Convert it to JPEG or RLE."
         ) from None
     if not decoder.is_available:
         package = JPEG_PACKAGES.get(str(syntax), "; ".join(decoder.missing_dependencies))
         raise file.bad(
-            f"is compressed as {syntax.name}, and no decoder of that is installed",
+            f"is compressed as {syntax.name}, and no decoder for it is installed",
             f"Install one: {package}.",
         )
 
@@ -139,7 +139,7 @@ def _check_fragments(file: MediaFile, stream: BinaryIO) -> None:
             return
         end = stream.seek(length, io.SEEK_CUR)
         if (group, element) != (0xFFFE, 0xE000) or end > file.size:
-            raise file.bad(f"is cut short or damaged: a compressed picture ends at byte {end}, the file at {file.size}")
+            raise file.bad(f"is cut short or damaged: a compressed image ends at byte {end}, the file at {file.size}")
 
 
 def _stored(file: MediaFile, header: Any, indices: Iterable[int]) -> np.ndarray:
@@ -182,7 +182,7 @@ def _grey(file: MediaFile, header: Any, wanted: np.ndarray, n_frames: int) -> np
     elif ranged:
         low, high = float(values.min()), float(values.max())
         if low == high:
-            raise file.bad(f"is an empty picture: every value is {low:g}", "Take it out of the dataset's table.")
+            raise file.bad(f"is a blank image: every value is {low:g}", "Remove it from the dataset's table.")
         level = (values[wanted] - low) / (high - low)
     else:
         level = values / (2**bits - 1)

@@ -31,7 +31,7 @@ def read_ecg(source: Path, record: int | str | None = None, *, leads: Sequence[s
     if header.is_file():
         if record is not None:
             raise BadMedia(
-                f"{header} holds one record, and record {record!r} was asked for. Leave `record` out for WFDB."
+                f"{header} holds one record, but record {record!r} was requested. Leave `record` out for WFDB."
             )
         return read_wfdb(header, leads)
     try:
@@ -46,4 +46,6 @@ def read_ecg(source: Path, record: int | str | None = None, *, leads: Sequence[s
         return read_hdf5(path, record, leads)
     if not magic:
         raise BadMedia(f"{path} is empty (0 bytes). {COPY_AGAIN}")
-    raise BadMedia(f"{path} is no HDF5 file and has no WFDB header beside it ({header.name}). Put the header there.")
+    raise BadMedia(
+        f"{path} is not an HDF5 file and has no WFDB header beside it ({header.name}). Put the header there."
+    )

@@ -111,12 +111,10 @@ def _own(file: Any, name: str, path: Path) -> Any:
     for part in filter(None, name.split("/")):
         link = node.get(part, getlink=True) if hasattr(node, "get") else None
         if not isinstance(link, h5py.HardLink):
-            raise BadMedia(
-                f"{path} has no dataset '{name}' of its own; it has {first_n(file) or 'nothing'}. Name one of these."
-            )
+            raise BadMedia(f"{path} has no dataset '{name}'; it has {first_n(file) or 'nothing'}. Name one of these.")
         node = node[part]
     if not isinstance(node, h5py.Dataset) or node.external or node.is_virtual:
-        raise BadMedia(f"{path}: '{name}' is no dataset of its own. Name another.")
+        raise BadMedia(f"{path}: '{name}' is not a dataset stored in this file. Name another.")
     return node
 
 
@@ -147,7 +145,7 @@ def _signal(file: Any, array: str | None, path: Path) -> Any:
 
 def _row(file: Any, ids: str | None, record: str, path: Path) -> int:
     if ids is None:
-        raise BadMedia(f"{path}: record '{record}' is no row number, and no dataset with ids was named (records).")
+        raise BadMedia(f"{path}: record '{record}' is not a row number, and no dataset with ids was named (records).")
     known = [_text(one) for one in _own(file, ids, path)[:].ravel()]
     if known.count(record) != 1:
         raise BadMedia(
@@ -160,19 +158,19 @@ def _two_axes(array: Any, record: int | None, leads: Sequence[str] | None, name:
     """Return (samples, channels) of one recording, of any order of these two axes."""
     if (array.ndim == 3) != (record is not None) or array.ndim not in (2, 3):
         raise BadMedia(
-            f"{name} has the shape {array.shape}, and {'no record' if record is None else f'record {record}'} was asked for."
+            f"{name} has the shape {array.shape}, and {'no record' if record is None else f'record {record}'} was requested."
         )
     if record is not None:
         if not 0 <= record < len(array):
             raise BadMedia(
-                f"{name} has rows 0 to {len(array) - 1}, and {record} was asked for. Correct the table that names it."
+                f"{name} has rows 0 to {len(array) - 1}, and {record} was requested. Correct the table that names it."
             )
     rows, columns = array.shape[-2:]
     check_size(name, 8 * rows * columns)
     width = len(leads) if leads is not None else len(LEADS)
     if (rows == width) == (columns == width):
         raise BadMedia(
-            f"{name} has the shape {array.shape}: one axis must be of the {width} leads. Name the channels (leads)."
+            f"{name} has the shape {array.shape}: one axis must have the {width} leads. Name the channels (leads)."
         )
     signal = np.array(array[record] if record is not None else array[:], dtype=np.float64)
     return signal if columns == width else signal.T

@@ -58,7 +58,7 @@ def read_dicom_ecg(path: Path) -> Channels:
             f"{path} cannot be read as a DICOM waveform ({' '.join(str(error).split())[:200]}). {COPY_AGAIN}"
         ) from error
     raise BadMedia(
-        f"{path} has {len(groups)} groups of waveforms, and none with the twelve leads. Take it out of the table."
+        f"{path} has {len(groups)} groups of waveforms, none of them with the twelve leads. Remove it from the table."
     )
 
 
@@ -73,5 +73,5 @@ def _unit(channel: Any) -> str:
     """Return the unit of a channel in UCUM, as `waveform_array` scales it."""
     units = channel.get("ChannelSensitivityUnitsSequence")
     if not units or channel.get("ChannelSensitivity") is None:
-        raise ValueError("a channel has no sensitivity with a unit, so no known amplitude")
+        raise ValueError("a channel has no sensitivity with a unit, so its amplitude is unknown")
     return str(units[0].CodeValue).strip()

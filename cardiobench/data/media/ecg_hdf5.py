@@ -200,17 +200,17 @@ class Tracings:
         if isinstance(record, int | np.integer) and not isinstance(record, bool):
             if not 0 <= record < count:
                 raise BadMedia(
-                    f"{self.path} has records 0 to {count - 1}, and {record} was asked for. Check the dataset's table."
+                    f"{self.path} has records 0 to {count - 1}, and {record} was requested. Check the dataset's table."
                 )
             return int(record)
         raise BadMedia(
-            f"{self.path} holds {count} records: say which, by row number (int) or exam id (str); got {record!r}."
+            f"{self.path} holds {count} records. Give the row number (int) or the exam id (str); got {record!r}."
         )
 
     def _row_of(self, exam: str) -> int:
         if self.exam_ids is None:
             raise BadMedia(
-                f"{self.path} has no `exam_id` for each of its {self.shape[0]} records. Ask for a row number instead."
+                f"{self.path} has no `exam_id` for each of its {self.shape[0]} records. Give a row number instead."
             )
         row = self._rows.get(int(exam)) if exam.isdecimal() else None
         if row is None or len(self._rows) < len(

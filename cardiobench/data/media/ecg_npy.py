@@ -65,6 +65,6 @@ def read_row(path: Path, row: int, shape: tuple[int | None, ...]) -> np.ndarray:
     """
     array = open_array(path, shape)
     if not 0 <= row < len(array):
-        raise BadMedia(f"{path} has rows 0 to {len(array) - 1}, and {row} was asked for. Check the dataset's table.")
+        raise BadMedia(f"{path} has rows 0 to {len(array) - 1}, and {row} was requested. Check the dataset's table.")
     check_size(f"a row of {path}", array.nbytes // len(array))
     return np.array(array[row])

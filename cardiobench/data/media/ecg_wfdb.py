@@ -88,7 +88,9 @@ def read_wfdb(path: Path, leads: Sequence[str] | None = None, *, fewer: bool = F
     for position in order:
         channel = header.channels[position]
         if channel.gain == 0 or not math.isfinite(channel.gain):
-            raise BadMedia(f"{path}: lead {names[position]} has no gain, so no known amplitude. Correct the header.")
+            raise BadMedia(
+                f"{path}: lead {names[position]} has no gain, so its amplitude is unknown. Correct the header."
+            )
         gains[position] = channel.gain
         factors[position] = millivolts(channel.unit, str(path), names[position])
     blocks = groupby(header.channels, key=lambda channel: channel.file)
@@ -114,7 +116,7 @@ def parse_header(path: Path) -> Header:
     try:
         name, count, rate, *more = line.split()
         if "/" in name:
-            raise BadMedia(f"{path} is a record of several segments, which is not read here. Give one segment.")
+            raise BadMedia(f"{path} is a multi-segment record, which is not supported. Give one segment.")
         fs = float(re.split(r"[/(]", rate)[0])
         samples = int(more[0]) if more else 0
         if samples < 0:
@@ -123,7 +125,7 @@ def parse_header(path: Path) -> Header:
         for line in lines[1 : int(count) + 1]:
             channels.append(_channel(path, line))
     except (ValueError, IndexError) as error:
-        raise BadMedia(f"{path}: the line '{line}' is not what a WFDB header says. {COPY_AGAIN}") from error
+        raise BadMedia(f"{path}: the line '{line}' is not valid in a WFDB header. {COPY_AGAIN}") from error
     if len(channels) != int(count):
         raise BadMedia(f"{path} declares {count} channels and describes {len(channels)}. {COPY_AGAIN}")
     return Header(fs, samples or None, tuple(channels))
@@ -136,7 +138,7 @@ def _channel(path: Path, line: str) -> Channel:
     if stored_as is None or (more and scaled is None):
         raise ValueError(line)
     if Path(file).name != file or file in ("~", ".."):
-        raise BadMedia(f"{path} names the signal file '{file}', which is not one beside it. Correct the header.")
+        raise BadMedia(f"{path} names the signal file '{file}', which must be in the same folder. Correct the header.")
     if int(stored_as["format"]) not in BITS or int(stored_as["per_frame"] or 1) != 1 or int(stored_as["skew"] or 0):
         raise BadMedia(
             f"{path} stores a signal in format {stored}; formats 16, 80 and 212 are read. Convert it with `xform`."

@@ -105,6 +105,6 @@ def sniff(file: MediaFile) -> Format:
     if head[:3] == b"\xff\xd8\xff":
         return "jpeg"
     raise file.bad(
-        f"is no AVI, MP4, GIF, DICOM, NIfTI, PNG or JPEG: it starts with {head[:12]!r}",
-        "Convert it to one of these, or take it out of the dataset's table.",
+        f"is not an AVI, MP4, GIF, DICOM, NIfTI, PNG or JPEG file: it starts with {head[:12]!r}",
+        "Convert it to one of these, or remove it from the dataset's table.",
     )

@@ -38,18 +38,18 @@ def read_frame_folder(folder: Path, sampling: FrameSampling, key_frame: int = 0)
     """
     files = frame_files(folder)
     if not files:
-        raise BadMedia(f"{folder} holds no PNG or JPEG. Take it out of the dataset's table.")
+        raise BadMedia(f"{folder} holds no PNG or JPEG. Remove it from the dataset's table.")
     wanted = sampling.indices(len(files), key_frame)
     frames = []
     for index in wanted:
         file = MediaFile.of(files[index])
         if sniff(file) not in ("png", "jpeg"):
-            raise file.bad("is no PNG or JPEG")
+            raise file.bad("is not a PNG or JPEG file")
         frames.append(read_still(file).frames[0])
         if frames[-1].shape != frames[0].shape:
             raise file.bad(
                 f"has the size {frames[-1].shape[:2]}, and {files[wanted[0]].name} {frames[0].shape[:2]}",
-                "Make them one size.",
+                "Convert them to the same size.",
             )
         check_size(str(folder), frames[0].nbytes * len(wanted))
     return Clip(np.stack(frames), wanted, len(files), None)

@@ -40,7 +40,7 @@ def keep_leads(ecg: Ecg, leads: Sequence[str]) -> Ecg:
     """
     if absent := [lead for lead in leads if lead not in ecg.leads]:
         raise BadMedia(
-            f"the recording has the leads {', '.join(ecg.leads)}, and {', '.join(absent)} is asked for. Ask for leads that it has."
+            f"the recording has the leads {', '.join(ecg.leads)}, but {', '.join(absent)} is requested. Request leads that it has."
         )
     signal = np.zeros_like(ecg.signal)
     kept = [LEADS.index(lead) for lead in leads if lead not in computed(leads)]

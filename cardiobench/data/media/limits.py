@@ -47,5 +47,5 @@ def check_size(name: str, size: float) -> None:
     if size > limit:
         raise BadMedia(
             f"{name} would take {size / 1e6:,.0f} MB once decoded, and the limit is {limit / 1e6:,.0f} MB. "
-            f"Take it out of the dataset's table, or raise --max-recording-mb ({LIMIT_VARIABLE}) if it is really so large."
+            f"Take it out of the dataset's table, or raise --max-recording-mb ({LIMIT_VARIABLE}) if it is really that large."
         )

@@ -39,10 +39,10 @@ def read_nifti(file: MediaFile, sampling: FrameSampling, key_frame: int) -> Clip
     volume = _volume(file)
     if volume.dtype.kind == "f" and not np.isfinite(volume).all():
         count = int((~np.isfinite(volume)).sum())
-        raise file.bad(f"holds {count} values that are not finite", "Take it out of the dataset's table.")
+        raise file.bad(f"holds {count} values that are not finite", "Remove it from the dataset's table.")
     low, high = float(volume.min()), float(volume.max())
     if low == high:
-        raise file.bad(f"is an empty picture: every value is {low:g}", "Take it out of the dataset's table.")
+        raise file.bad(f"is a blank image: every value is {low:g}", "Remove it from the dataset's table.")
     n_frames = volume.shape[2]
     wanted = sampling.indices(n_frames, key_frame)
     chosen = volume[..., wanted].transpose(2, 0, 1)
@@ -65,7 +65,7 @@ def read_nifti_labels(file: MediaFile) -> tuple[np.ndarray, tuple[float, float]]
     volume, sides = _volume_and_sides(file)
     labels = volume.astype(np.uint8) if volume.dtype.kind != "f" or np.isfinite(volume).all() else None
     if labels is None or not np.array_equal(labels, volume):
-        raise file.bad("holds values that are no labels (whole numbers from 0 to 255)", "Take it out of the release.")
+        raise file.bad("holds values that are not labels (whole numbers from 0 to 255)", "Remove it from the release.")
     return labels.transpose(2, 1, 0), (sides[1], sides[0])
 
 

@@ -36,7 +36,7 @@ def mask_overlays(clip: Clip, name: str) -> Clip:
         keep = (frames.max(axis=0).astype(np.int16) - frames.min(axis=0) > STATIC).any(axis=-1)
     else:
         raise BadMedia(
-            f"{name} declares no ultrasound regions, and one frame does not tell text from tissue. "
+            f"{name} declares no ultrasound regions, and text cannot be told from tissue in a single frame. "
             "Leave --overlays mask out, or the recording."
         )
     frames[:, ~keep] = 0

@@ -13,7 +13,7 @@ from cardiobench.data.media.types import LEADS, Ecg
 
 MOST_MV = 1000.0
 """Largest amplitude that is taken for an ECG, in millivolts: electrodes that come off reach hundreds, the heart a few."""
-TAKE_OUT = "Take the record out of the dataset's table, or copy it again."
+TAKE_OUT = "Remove the record from the dataset's table, or copy it again."
 
 RENAME = (
     "If the channels have other names, give the leads in their order: `recordings.leads` in dataset.yaml, "
@@ -41,7 +41,7 @@ def millivolts(unit: str, name: str, lead: str) -> float:
     """Return the factor from a unit of voltage to mV; case does not matter, since headers write mV, mv and uV as they like."""
     if unit.lower() not in MILLIVOLTS:
         raise BadMedia(
-            f"{name}: lead {lead} is in {unit!r:.40}, which is no unit of voltage (V, mV, uV, nV). Correct the header."
+            f"{name}: lead {lead} is in {unit!r:.40}, which is not a unit of voltage (V, mV, uV, nV). Correct the header."
         )
     return MILLIVOLTS[unit.lower()]
 

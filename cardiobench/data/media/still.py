@@ -46,7 +46,7 @@ def read_still(file: MediaFile) -> Clip:
         struct.error,
         zlib.error,
     ) as error:
-        raise file.bad(f"cannot be decoded as a picture ({' '.join(str(error).split())})") from error
+        raise file.bad(f"cannot be decoded as an image ({' '.join(str(error).split())})") from error
     return Clip(frame[None], np.array([0]), 1, None)
 
 

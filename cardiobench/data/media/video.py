@@ -114,7 +114,7 @@ def _listed(file: MediaFile, stream: Any) -> int | None:
         return None
     end = max(entry.pos + entry.size for entry in index)
     if end > file.size:
-        raise file.bad(f"is cut short: its index leads to byte {end}, it has {file.size}")
+        raise file.bad(f"is cut short: its index points to byte {end}, it has {file.size}")
     return sum(1 for entry in index if entry.size and not entry.is_discard)
 
 
@@ -122,7 +122,7 @@ def _packets(file: MediaFile, container: Any, stream: Any) -> Iterator[Any]:
     """Yield all packets in file order; the last one is empty and flushes the decoder."""
     for packet in container.demux(stream):
         if packet.is_corrupt:
-            raise file.bad("is cut short or damaged: a picture is incomplete")
+            raise file.bad("is cut short or damaged: an image is incomplete")
         yield packet
 
 

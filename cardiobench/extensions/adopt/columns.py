@@ -100,7 +100,7 @@ class ColumnProfile:
         if self.filled and len(self.values) == 1:
             said.append(f"every cell is {self.values[0]!r:.40}, so there is nothing to learn")
         if self.looks_like_ids:
-            said.append("nearly every cell has a value of its own: ids?")
+            said.append("nearly every cell has a different value: ids?")
         return said
 
 

@@ -14,7 +14,7 @@ EXAMPLES = """\
 examples
   ECGs in WFDB; the table has the columns file, patient_id and stemi
       cardiobench adopt recordings --labels labels.csv --name my_hospital --out my_datasets --target stemi --positive stemi=1
-  echo cines; one ejection fraction for a patient
+  echo cines; one ejection fraction per patient
       cardiobench adopt cines --labels labels.csv --name my_echo --out my_datasets --target ef --label-unit ef=% --range ef=0:100 --per ef=patient
   then
       cardiobench eval --model cardiobench/minirocket --tasks my_hospital/stemi --datasets-dir my_datasets
@@ -42,10 +42,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", type=Path, required=True, metavar="DIR", help="folder of your datasets (--datasets-dir)"
     )
-    parser.add_argument("--title", default="", help="name that people use (default: the name)")
+    parser.add_argument("--title", default="", help="display name (default: the name)")
     parser.add_argument("--overwrite", action="store_true", help="replace an adopted dataset of that name")
     parser.add_argument("--dry-run", action="store_true", help="only show what was found")
-    columns = parser.add_argument_group("columns", "found by their names unless given; 'none' for no such column")
+    columns = parser.add_argument_group(
+        "columns", "found by their names unless given; 'none' if there is no such column"
+    )
     columns.add_argument(
         "--file-column",
         default="",
@@ -77,22 +79,22 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="column for which scores are also given by group",
     )
     labels = parser.add_argument_group(
-        "labels", "NAME is that of a task: the column's, in lower case, unless --target says NAME=COLUMN"
+        "labels", "NAME is the task's name: the column's in lower case, unless set by --target NAME=COLUMN"
     )
     entries = {
-        "--target": ("[NAME=]COLUMN", "columns with labels, a task each; the first one stratifies the split"),
+        "--target": ("[NAME=]COLUMN", "columns with labels, one task each; the split is stratified by the first"),
         "--multilabel": ("NAME=COLUMN,COLUMN", "one task of several columns of 0, 1 and empty for not measured"),
         "--kind": ("NAME=KIND", "binary, multiclass or regression"),
         "--positive": ("NAME=VALUE", "value of the positive class"),
         "--label-unit": ("NAME=UNIT", "unit of a number"),
-        "--range": ("NAME=LOW:HIGH", "what a number can be (default: what the table has)"),
-        "--per": ("NAME=UNIT", "recording, study or patient: what is scored; answers to its recordings are averaged"),
+        "--range": ("NAME=LOW:HIGH", "range of valid numbers (default: as in the table)"),
+        "--per": ("NAME=UNIT", "scored unit: recording, study or patient; answers to its recordings are averaged"),
         "--where": ("NAME:COLUMN=VALUE,VALUE", "recordings of the task"),
-        "--metric": ("NAME=METRIC", "metric that ranks models (default: the usual one of the kind)"),
+        "--metric": ("NAME=METRIC", "metric that ranks models (default: that of the kind)"),
     }
     for flag, (metavar, text) in entries.items():
         labels.add_argument(flag, nargs="+", default=[], action="extend", metavar=metavar, help=text)
-    recordings = parser.add_argument_group("recordings", "what their files do not say; never guessed")
+    recordings = parser.add_argument_group("recordings", "required where the files do not state them; never guessed")
     recordings.add_argument(
         "--format",
         default="",
@@ -101,7 +103,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     recordings.add_argument(
         "--modality", choices=("ecg", "echo"), default="", help="expected modality; the other one is refused"
     )
-    recordings.add_argument("--leads", default="", metavar="I,II,...", help="names of the channels in their order")
+    recordings.add_argument("--leads", default="", metavar="I,II,...", help="channel names in order")
     recordings.add_argument("--sampling-rate", type=float, metavar="HZ")
     recordings.add_argument(
         "--unit", help="unit of the samples: V, mV, uV or nV, with a factor as in '4.88 uV' if needed"

@@ -70,7 +70,7 @@ class _Adoption:
         self._check_answers()
         self.table = read_labels(self.request.labels)
         if "" in self.table.columns:
-            raise BadData(f"{self.request.labels} has a column without a name. Name it, or take it out.")
+            raise BadData(f"{self.request.labels} has a column without a name. Name it, or remove it.")
         found = locate(self.request, self.table, self.questions)
         self.files, self.records, self.file_column = found.files, found.records, found.column
         self.format, self.ids_in_file = found.format, found.ids
@@ -112,14 +112,14 @@ class _Adoption:
             folder = catalog.dataset_folder(self.request.name)
             if catalog.is_own(self.request.name) or (folder / "builder.py").is_file():
                 raise BadConfig(
-                    f"there is a dataset called '{self.request.name}' already: {folder}. Choose another --name."
+                    f"a dataset called '{self.request.name}' already exists: {folder}. Choose another --name."
                 )
         if self.answers.unit is not None:
             try:
                 parse_unit(self.answers.unit)
             except ValueError:
                 raise BadConfig(
-                    f"--unit {self.answers.unit!r:.40} is no unit of voltage: V, mV, uV, nV, or a factor before it as in '4.88 uV'."
+                    f"--unit {self.answers.unit!r:.40} is not a unit of voltage: V, mV, uV, nV, or a factor before it as in '4.88 uV'."
                 ) from None
         if self.answers.format and self.answers.format not in ECHO_FORMATS:
             check_format(self.answers.format)
@@ -143,7 +143,7 @@ class _Adoption:
             if empty.any():
                 raise BadData(
                     f"column '{self.roles['patient']}': {int(empty.sum())} of {len(empty)} rows have no patient: {first_n(self.ids[empty])}. "
-                    "Fill them, or take the rows out."
+                    "Fill them, or remove the rows."
                 )
         self.sex = self._sex()
 
@@ -163,12 +163,10 @@ class _Adoption:
             raise BadData("no column has an id for each recording. Name it: --id-column COLUMN.")
         cells = self.table[named]
         if empty := int((cells == "").sum()):
-            raise BadData(
-                f"column '{named}': {empty} of {len(cells)} rows have no id. Fill them, or take the rows out."
-            )
+            raise BadData(f"column '{named}': {empty} of {len(cells)} rows have no id. Fill them, or remove the rows.")
         if (repeated := cells[cells.duplicated()]).size:
             raise BadData(
-                f"column '{named}': {repeated.nunique()} ids stand in several rows: {first_n(repeated.unique())}. Keep one row of each, or name another --id-column."
+                f"column '{named}': {repeated.nunique()} ids occur in several rows: {first_n(repeated.unique())}. Keep one row of each, or name another --id-column."
             )
         self.ids, self.id_column = cells, named
 
@@ -176,11 +174,11 @@ class _Adoption:
         """Go on without patients if the user says so; else refuse."""
         if self.answers.patient_is_record:
             self.roles["patient"] = None
-            self.said.append("no patients: each recording counts as one, which stands on every result")
+            self.said.append("no patients: each recording counts as one, which every result states")
             return
         self.roles["patient"] = self.questions.ask(
-            f"No column is called like a patient's ({', '.join(NAMES['patient'][:4])}). Which one names the patient?",
-            "--patient-column COLUMN; or --patient-is-record if nobody knows, which then stands on every result",
+            f"No column has a patient's usual name ({', '.join(NAMES['patient'][:4])}). Which one names the patient?",
+            "--patient-column COLUMN; or --patient-is-record if this is unknown, which every result then states",
             list(self.table),
         )
 
@@ -194,7 +192,7 @@ class _Adoption:
         known = {cell: sex for cell, sex in values.items() if sex is not None}
         if unknown:
             self.said.append(
-                f"{column}: {first_n(map(repr, unknown))} count as not known; say what they are with --sex-values {unknown[0]}=F ..."
+                f"{column}: {first_n(map(repr, unknown))} count as unknown; define them with --sex-values {unknown[0]}=F ..."
             )
         return Sex(column=column, values=known) if known else None  # type: ignore[arg-type]  # F or M
 
@@ -228,7 +226,7 @@ class _Adoption:
         )  # fmt: skip
         if self.modality == "echo":
             if given := [name for name in ("leads", "sampling_rate", "unit") if getattr(answers, name) is not None]:
-                raise BadConfig(f"--{given[0].replace('_', '-')} is of ECGs, and the recordings are echo.")
+                raise BadConfig(f"--{given[0].replace('_', '-')} applies to ECGs, but the recordings are echo.")
             return stated
         if self.format == "wfdb" or self.questions.open:
             return stated
@@ -237,7 +235,7 @@ class _Adoption:
             return stated  # Nothing can be read: the check of all recordings says why.
         width = one.signal.shape[1]
         if answers.leads is None and one.leads is None:
-            leads = self.questions.ask(f"Which leads are the {width} channels, in their order?", "--leads I,II,III,...")
+            leads = self.questions.ask(f"Which leads are the {width} channels, in order?", "--leads I,II,III,...")
             stated = stated.model_copy(update={"leads": tuple(leads.split(",")) if leads else None})
         if answers.sampling_rate is None and one.fs is None:
             rate = self.questions.ask("What is the sampling rate in Hz?", "--sampling-rate HZ")
@@ -283,7 +281,7 @@ class _Adoption:
         count = f"{len(absent)} of {len(self.ids)} rows name no recording in {self.folder}: {first_n(absent)}"
         if not self.answers.allow_missing:
             raise MissingData(
-                f"{count}. Copy them there, or go on with --allow-missing (the coverage is then stamped on every score)."
+                f"{count}. Copy them there, or continue with --allow-missing (every score then states its coverage)."
             )
         self.said.append(count)
 
@@ -340,7 +338,7 @@ class _Adoption:
         if declared.age:
             filled = self.table[declared.age] != ""
             if odd := int((pd.isna(age_cells(self.table[declared.age])) & filled).sum()):
-                self.said.append(f"{declared.age}: {odd} cells are no age from 0 to 120 and count as not known")
+                self.said.append(f"{declared.age}: {odd} cells are not an age from 0 to 120 and count as unknown")
         for role in ("sex", "age", "site", "device"):
             if (column := self.roles[role]) and (empty := profile(self.table[column])).filled < (
                 1 - MUCH_MISSING
@@ -365,4 +363,4 @@ def _rate(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise BadConfig(f"{text!r:.40} is no sampling rate in Hz.") from None
+        raise BadConfig(f"{text!r:.40} is not a sampling rate in Hz.") from None

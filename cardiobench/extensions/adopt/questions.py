@@ -47,4 +47,4 @@ class Questions:
         if self.open:
             listed = "".join(f"\n  {question}" for question in self.open)
             count = f"{len(self.open)} questions have" if len(self.open) > 1 else "one question has"
-            raise BadConfig(f"{count} no answer, and there is no terminal to ask at:{listed}")
+            raise BadConfig(f"{count} no answer, and there is no terminal to ask on:{listed}")

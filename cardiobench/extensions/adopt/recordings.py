@@ -103,7 +103,7 @@ def refuse_unreadable(checked: Checked, total: int, *, allowed: bool) -> str:
         return ""
     names, reason = first_n([name for name, _ in checked.unreadable]), checked.unreadable[0][1]
     if not allowed or count == total:
-        way = "" if count == total else " Take them out of the table, or go on without them: --allow-unreadable."
+        way = "" if count == total else " Remove them from the table, or continue without them with --allow-unreadable."
         raise BadData(f"{count} of {total} recordings cannot be read: {names}. The first: {reason}{way}")
     return f"{count} of {total} recordings cannot be read: {names}"
 

@@ -26,8 +26,8 @@ def own_splits(column: pd.Series) -> np.ndarray:
     splits = column.map(lambda cell: SPLITS.get(cell.lower(), ""))
     if (odd := column[splits == ""]).size:
         raise BadData(
-            f"column '{column.name}': {len(odd)} of {len(column)} cells are no split: {first_n(repr(cell) for cell in odd.unique())}. "
-            "Write train, validation and test, or leave the split to us (--split-column none)."
+            f"column '{column.name}': {len(odd)} of {len(column)} cells are not a split: {first_n(repr(cell) for cell in odd.unique())}. "
+            "Write train, validation and test, or let adopt make the split (--split-column none)."
         )
     if absent := {"train", "test"} - set(splits):
         raise BadData(f"column '{column.name}' has no recording for {' and '.join(sorted(absent))}; it needs both.")
@@ -94,8 +94,8 @@ def check_splits(index: pd.DataFrame, content: Sequence[str]) -> str:
     crossing = index.groupby("patient_id")["split"].nunique()
     if (several := crossing[crossing > 1]).size:
         raise BadData(
-            f"{len(several)} of {len(crossing)} patients stand in two splits: {first_n(several.index)}. A patient's recordings "
-            "must stay together: correct the split column, or leave the split to us (--split-column none)."
+            f"{len(several)} of {len(crossing)} patients are in two splits: {first_n(several.index)}. A patient's recordings "
+            "must stay together: correct the split column, or let adopt make the split (--split-column none)."
         )
     known = index.assign(content=list(content))
     known = known[known["content"] != ""]

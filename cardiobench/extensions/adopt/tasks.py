@@ -38,7 +38,7 @@ def choose_targets(
     for name in (*targets, *answers.multilabel):
         if not is_name(name):
             raise BadConfig(
-                f"'{name:.60}' is no name of a task: lower case letters, digits and underscores, such as ef."
+                f"'{name:.60}' is not a valid task name: use lower case letters, digits and underscores, such as ef."
             )
     for column in (*targets.values(), *(one for columns in answers.multilabel.values() for one in columns)):
         if column not in table:
@@ -60,7 +60,7 @@ def declare(name: str, table: pd.DataFrame, column: str, answers: Answers, quest
     found = profile(table[column])
     if len(found.values) < 2:
         said = f"every one of its {found.filled} values is {found.values[0]!r:.40}" if found.values else "it is empty"
-        raise BadData(f"column '{column}' holds nothing to predict: {said}. Leave it out of --target.")
+        raise BadData(f"column '{column}' has nothing to predict: {said}. Remove it from --target.")
     kind = answers.kinds.get(name) or found.kind
     if kind in ("", "?"):
         why = "ids or free text?" if not kind else f"{len(found.values)} numbers: classes or a measurement?"
@@ -79,7 +79,7 @@ def _number(
     if not found.numbers:
         odd = column[pd.to_numeric(column, errors="coerce").isna() & (column != "")]
         raise BadData(
-            f"column '{found.name}' is no column of numbers: {len(odd)} cells such as {first_n(map(repr, odd.unique()))}."
+            f"column '{found.name}' is not numeric: {len(odd)} cells such as {first_n(map(repr, odd.unique()))}."
         )
     numbers = np.array(found.values, dtype=np.float64)
     if not np.isfinite(numbers).all():
@@ -93,7 +93,7 @@ def _number(
     outside = int(((numbers < low) | (numbers > high)).sum())
     if outside:
         raise BadData(
-            f"column '{found.name}': {outside} different numbers lie outside --range {low:g}:{high:g}: {found.shown()}."
+            f"column '{found.name}': {outside} different numbers are outside --range {low:g}:{high:g}: {found.shown()}."
         )
     return (
         DeclaredTask(kind=NUMBER, column=found.name, unit=unit, range=(low, high), **_common(name, answers))

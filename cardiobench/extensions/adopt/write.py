@@ -65,10 +65,10 @@ def check_target(target: Path, *, overwrite: bool) -> None:
     if not target.exists():
         return
     if not (target / FILE).is_file():
-        raise BadConfig(f"{target} is there already, and is no adopted dataset. Choose another --name or --out.")
+        raise BadConfig(f"{target} exists and is not an adopted dataset. Choose another --name or --out.")
     if not overwrite:
         raise BadConfig(
-            f"{target} is there already. Replace its two files with --overwrite, or choose another --name or --out."
+            f"{target} already exists. Replace its two files with --overwrite, or choose another --name or --out."
         )
 
 

@@ -13,7 +13,9 @@ from cardiobench.results.cost import Cost
 from cardiobench.results.predictions_file import load_validation
 from cardiobench.tasks.answers import TableAnswers
 
-NO_VALIDATION = "it has no answers for validation patients, on which a model is chosen (protocols that train give them)"
+NO_VALIDATION = (
+    "it has no predictions for validation patients, which the choice is based on (protocols that train have them)"
+)
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ def amount(text: str) -> float:
     except ValueError:
         value = -1.0
     if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"'{text}' is no number above 0, such as 30000000 or 30M")
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number above 0, such as 30000000 or 30M")
     return value
 
 
@@ -33,14 +33,14 @@ def share(text: str) -> float:
     except ValueError:
         value = -1.0
     if not 0 < value <= 1:
-        raise argparse.ArgumentTypeError(f"'{text}' is no share above 0 and at most 1, such as 0.02 or 2%")
+        raise argparse.ArgumentTypeError(f"'{text}' is not a fraction above 0 and at most 1, such as 0.02 or 2%")
     return value
 
 
 def rare(text: str) -> float:
     """Return a share below 1."""
     if (value := share(text)) == 1:
-        raise argparse.ArgumentTypeError("a prevalence of 1 leaves nobody without the class: give a share below 1")
+        raise argparse.ArgumentTypeError("a prevalence of 1 leaves nobody without the class. Give a fraction below 1")
     return value
 
 
@@ -49,7 +49,7 @@ def lead(text: str) -> str:
     from cardiobench.data.media.types import LEADS
 
     if text not in LEADS:
-        raise argparse.ArgumentTypeError(f"'{text}' is no lead: {' '.join(LEADS)}")
+        raise argparse.ArgumentTypeError(f"'{text}' is not a lead: {' '.join(LEADS)}")
     return text
 
 
@@ -64,8 +64,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--protocol", default="", metavar="NAME", help="protocol with its variant (default: probe, or the only one)"
     )
     box = parser.add_argument_group("constraints")
-    box.add_argument("--use", choices=("research", "commercial"), default="", help="use that the licence has to allow")
-    box.add_argument("--unseen", action="store_true", help="only models that are known not to have seen the data")
+    box.add_argument("--use", choices=("research", "commercial"), default="", help="use that the licence must allow")
+    box.add_argument("--unseen", action="store_true", help="only models known not to have seen the data")
     box.add_argument("--max-parameters", type=amount, metavar="N", help="such as 30M")
     box.add_argument(
         "--max-flops", type=amount, metavar="N", help="floating-point operations per recording, such as 5G"
@@ -78,7 +78,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--min-rate",
         type=amount,
         metavar="R",
-        help="recordings a second that one process reads and encodes on a CPU, as measured where it was encoded",
+        help="minimum recordings per second of one CPU process, reading and encoding, as measured during encoding",
     )
     box.add_argument(
         "--worst-group",
@@ -91,7 +91,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     box.add_argument(
         "--sensitivity", type=share, default=0.9, metavar="S", help="on the validation patients (default: %(default)s)"
     )
-    box.add_argument("--prevalence", type=rare, default=float("nan"), metavar="P", help="where the model is to be used")
+    box.add_argument(
+        "--prevalence", type=rare, default=float("nan"), metavar="P", help="prevalence where the model will be used"
+    )
     parser.add_argument("--json", action="store_true", help="machine-readable, on standard output")
 
 

@@ -88,7 +88,7 @@ def _unseen(candidate: Candidate, asked: Constraints) -> Iterator[str]:
                 known = (
                     "was in its pretraining data"
                     if entry.result.seen_in_pretraining
-                    else "may have been seen: not known"
+                    else "may have been seen (unknown)"
                 )
                 yield f"pretraining: the data of {task} {known}"
 

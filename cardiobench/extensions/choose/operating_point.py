@@ -24,7 +24,7 @@ class OperatingPoint:
     Attributes:
         task: Task of two classes.
         positive: Class that is looked for.
-        asked: Sensitivity that was asked for.
+        asked: Sensitivity that was requested.
         threshold: Probability from which a unit is called positive, chosen on validation patients.
         reached: Sensitivity that it reaches on the validation units.
         positives: Validation units with the class.
@@ -66,7 +66,7 @@ def choose_threshold(scores: np.ndarray, truth: np.ndarray, sensitivity: float) 
     """
     positives = np.sort(scores[truth == 1])[::-1]
     if not len(positives):
-        raise BadPredictions("no validation unit has the class, so that no threshold can be chosen on them.")
+        raise BadPredictions("no validation unit has the class, so no threshold can be chosen.")
     # A share such as 0.9 of 10 is 9 and not 10, whatever its binary fraction is.
     return float(positives[math.ceil(round(sensitivity * len(positives), 9)) - 1])
 
@@ -115,9 +115,7 @@ def operating_point(
     except BadPredictions as error:
         raise BadPredictions(f"{task.name}: {error}") from None
     if len(np.unique(truth)) < 2:
-        raise BadPredictions(
-            f"{task.name}: the test units have one class only, so that no operating point can be measured."
-        )
+        raise BadPredictions(f"{task.name}: the test units have one class only, so no operating point can be measured.")
     answer, clusters = (scores >= threshold).astype(np.int64), Clusters.of(test.patients)
     hits = np.array([np.mean(answer[truth == 1]), np.mean(1 - answer[truth == 0])])
     ends = [_share(answer == label, truth == label, clusters) for label in (1, 0)]
@@ -153,7 +151,7 @@ def _scores(answers: TableAnswers) -> tuple[np.ndarray, np.ndarray]:
     sample = answers.sample()
     if sample.probabilities is None:
         raise BadPredictions(
-            f"{answers.source} has no probabilities for {answers.task.name}, so that no threshold can be chosen."
+            f"{answers.source} has no probabilities for {answers.task.name}, so no threshold can be chosen."
         )
     return sample.probabilities[:, 1], sample.y_true
 

@@ -91,7 +91,7 @@ def choose(
 
 def _tasks(suite: str, task: str) -> tuple[str, ...]:
     if bool(suite) == bool(task):
-        raise BadConfig("give --suite NAME or --task TASK, one of the two.")
+        raise BadConfig("give either --suite NAME or --task TASK.")
     if task:
         return (catalog.task(task).name,)
     known = load_suite(suite)

@@ -97,7 +97,7 @@ class Confound(AnalysisProtocol):
     def analyze(self, analysis: Analysis, encoder: Encoder) -> AnalysisOutput:
         """Return identity, own, transferred and mixed scores, and the score of the site alone."""
         if any(not task.rules.two_classes for task in analysis.tasks):
-            raise NotApplicable(f"{analysis.subject} has no two classes, which are carried from place to place here")
+            raise NotApplicable(f"{analysis.subject} is not a task of two classes")
         (first, *others) = analysis.tasks
         if others:
             sample = draw(analysis, self.most)

@@ -103,7 +103,7 @@ class DensePrediction(FrameProtocol):
         if not valid:
             count = max(1, round(HELD_OUT * len(train)))
             if len(train) < 2:
-                raise NotApplicable(f"{data.task.name} has {len(train)} training patients here, and dense needs two")
+                raise NotApplicable(f"{data.task.name} has {len(train)} training patients here, but dense needs two")
             train, valid, split = train[count:], train[:count], "train"
         if most is not None and most >= len(train):
             raise NotApplicable(f"{data.task.name} has {len(train)} training patients here, not more than {most}")

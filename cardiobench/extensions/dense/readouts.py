@@ -182,9 +182,7 @@ class TargetReader:
             NotApplicable: no frame was read, or none with one of the points.
         """
         if not self._count:
-            raise NotApplicable(
-                f"{self.data.task.name} has no labelled training frames here, and a read-out learns from them"
-            )
+            raise NotApplicable(f"{self.data.task.name} has no labelled training frames here, which a read-out needs")
         if self.points:
             unseen = np.flatnonzero(~np.isfinite(self.points).all(axis=2).any(axis=0))
             lacking = [self.data.task.structures[number] for number in unseen]

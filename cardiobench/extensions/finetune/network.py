@@ -88,4 +88,4 @@ class FinetunedNetwork(torch.nn.Module):
 def check_network(encoder: Encoder, protocol: str) -> None:
     """Refuse a model without a PyTorch network whose parameters could be trained."""
     if not any(True for network in networks_of(encoder) for _ in network.parameters()):
-        raise NotApplicable(f"{encoder.name} has no PyTorch network of its own, and {protocol} trains one")
+        raise NotApplicable(f"{encoder.name} has no PyTorch network that {protocol} could train")

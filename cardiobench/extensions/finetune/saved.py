@@ -59,7 +59,7 @@ def load(encoder: Encoder, path: Path) -> FinetunedNetwork:
     if facts["targets"]:
         add_adapters(network, facts["targets"], facts["rank"])
     if other := network.load_state_dict(tensors, strict=False).unexpected_keys:
-        raise BadModel(f"{path} holds weights that {encoder.name} has no place for, such as {other[0]}.")
+        raise BadModel(f"{path} contains weights that {encoder.name} does not have, such as {other[0]}.")
     for name, parameter in network.named_parameters():
         parameter.requires_grad_(name in tensors)  # As in the training, since kernels differ by it in the last bit.
     return network.eval()

@@ -75,7 +75,7 @@ def structure_of(network: torch.nn.Module, prefix: str, encode: Callable[[], tor
 
 def _opaque(name: str, error: Exception) -> NotApplicable:
     """Return the error of a network that no gradient can be computed of."""
-    return NotApplicable(f"the network of {name} cannot be looked into ({' '.join(str(error).split())[:120]})")
+    return NotApplicable(f"the network of {name} cannot be traced ({' '.join(str(error).split())[:120]})")
 
 
 def _reached(
@@ -97,7 +97,9 @@ def _reached(
             one.requires_grad_(wanted[key])
     reached = {key: one for (key, one), gradient in zip(named.items(), found, strict=True) if gradient is not None}
     if not reached:
-        raise NotApplicable(f"the vectors of {name} have no gradient to any parameter, and a training needs one")
+        raise NotApplicable(
+            f"the vectors of {name} have no gradient with respect to any parameter, so it cannot be trained"
+        )
     return reached
 
 

@@ -50,7 +50,7 @@ class FinetuneTraining:
         device: torch.device,
     ):
         if data.parts_of is None:
-            raise NotApplicable(f"the recordings of {data.task.name} are not here, and fine-tuning trains on them")
+            raise NotApplicable(f"fine-tuning needs the recordings of {data.task.name}, which are not on this machine")
         self.data, self.encoder, self.fit, self.held = data, encoder, fit, held
         self.mode, self.recipe, self.device = mode, recipe, device
         self.objective = TrainingObjective(data, fit)

@@ -42,7 +42,7 @@ class FrameSimilarity(AnalysisProtocol):
     def analyze(self, analysis: Analysis, encoder: Encoder) -> AnalysisOutput:
         """Return the mean cosine within clips and between patients, and the matrix of the clips of the commonest length."""
         if not getattr(encoder, "frame_wise", False):
-            raise NotApplicable(f"{encoder.name} looks at a clip as a whole: it has no vectors of frames")
+            raise NotApplicable(f"{encoder.name} encodes whole clips and has no vectors of frames")
         clips, patients = gather_test_clips(analysis)
         if not clips:
             raise NotApplicable(f"no test recording of {analysis.subject} has two frames or more")

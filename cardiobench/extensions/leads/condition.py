@@ -45,11 +45,11 @@ def model(model: LoadedModel, value: str) -> LoadedModel:
     native = set(taken) <= set(asked.there)
     if native and taken and asked.zeros:
         raise NotApplicable(
-            f"{model.name} takes {', '.join(taken)} alone, and has no lead to fill with zeros. Leave +zero_filled out"
+            f"{model.name} takes only {', '.join(taken)}, and has no lead to fill with zeros. Leave +zero_filled out"
         )
     if taken and not set(taken) & set(asked.there):
         raise NotApplicable(
-            f"{model.name} takes {', '.join(taken)}, and none of these is or follows from {', '.join(asked.leads)}"
+            f"{model.name} takes {', '.join(taken)}, and none of these is among or computed from {', '.join(asked.leads)}"
         )
     if not (native or asked.zeros) and (with_leads := getattr(encoder, "with_leads", None)):
         encoder, native = with_leads(asked.leads), True

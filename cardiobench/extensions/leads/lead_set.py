@@ -53,10 +53,10 @@ def parse_leads(value: str) -> LeadSet:
         if name not in LEADS:
             raise BadConfig(f"{flag}: no lead '{name:.20}'. The leads are {known}.")
     if doubled := next((name for name in names if names.count(name) > 1), ""):
-        raise BadConfig(f"{flag}: lead {doubled} is named twice. Name each of {known} once at most.")
+        raise BadConfig(f"{flag}: lead {doubled} is named twice. Name each of {known} at most once.")
     ordered = tuple(lead for lead in LEADS if lead in names)
     if names != ordered:
-        raise BadConfig(f"{flag}: leads have one order, {known}. Write {NAME}={','.join(ordered)}.")
+        raise BadConfig(f"{flag}: give the leads in the order {known}. Write {NAME}={','.join(ordered)}.")
     if names == LEADS:
         raise BadConfig(f"{flag}: these are all twelve leads. Leave the condition out.")
     return LeadSet(names, value.endswith(ZEROS))

@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-HELP = "write metrics and datasets to a folder from which their Hub names load without a network"
+HELP = "write metrics and datasets to a folder, so that their Hub names load offline"
 EXAMPLES = """\
   cardiobench mirror hub
   cd hub
@@ -21,7 +21,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--twins",
         action="store_true",
-        help="write a synthetic twin of each dataset whose data is not here: generated patients in the columns of the release",
+        help="write a synthetic twin for each dataset without data on this machine: generated patients in the release's format",
     )
     parser.add_argument(
         "--data-dir", type=Path, metavar="DIR", help="folder with raw folders (default: $CARDIOBENCH_DATA)"

@@ -29,7 +29,7 @@ def check(config: RunConfig, value: str) -> None:
         raise BadConfig(f"--condition own_views takes no value, got '{value}'. Leave it out.")
     if find_profile(config.profile).paper_rows:
         raise BadConfig(
-            f"--condition own_views does not go with --profile {config.profile}, which takes the images of the true views. "
+            f"--condition own_views cannot be combined with --profile {config.profile}, which uses the images of the true views. "
             "Leave one out."
         )
 

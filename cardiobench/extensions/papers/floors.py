@@ -22,7 +22,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
     parser.add_argument("tasks", nargs="*", metavar="TASK", help="tasks or datasets (default: all)")
     parser.add_argument("--data-dir", type=Path, metavar="DIR", help="raw folder (default: $CARDIOBENCH_DATA)")
-    parser.add_argument("--csv", type=Path, metavar="FILE", help="also write the table with all digits")
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="also write the table, unrounded, to this CSV file")
 
 
 def execute(arguments: argparse.Namespace) -> int:

@@ -29,7 +29,7 @@ BATCH, EPOCHS, PATIENCE, MIN_DELTA = 64, 1000, 20, 1e-3
 SEED = 42
 UNSTOPPED = (
     f"the published recipe reached its {EPOCHS} epochs before its validation loss stopped falling by {MIN_DELTA:g} in "
-    f"{PATIENCE} epochs: the layer is not trained to its end"
+    f"{PATIENCE} epochs: the layer has not converged"
 )
 
 
@@ -70,7 +70,7 @@ class PaperProbe(LinearProbe):
 def check_has_recipe(task: Task) -> None:
     """Refuse a multilabel task: no paper says how."""
     if task.rules.answer == "labels":
-        raise NotApplicable(f"{task.name} has recordings with several classes, of which the papers have no recipe")
+        raise NotApplicable(f"{task.name} has recordings with several classes, for which the papers have no recipe")
 
 
 def mean_of_unit_parts(data: TaskData, indices: np.ndarray, n_parts: int | None = None) -> np.ndarray:

@@ -86,9 +86,9 @@ def test_damage_gives_frames_or_bad_media_and_nothing_else(one_of_each, kind):
     ("content", "message"),
     [
         (b"", r"clip\.avi is empty \(0 bytes\)\. Copy the file again"),
-        (b"FileName,EF,Split\n0X1,55.1,TEST\n", r"clip\.avi is no AVI, .*: it starts with b'FileName,EF,'"),
-        (b"\x00" * 4000, r"clip\.avi is no AVI"),
-        (b"RIFF", r"clip\.avi is no AVI"),
+        (b"FileName,EF,Split\n0X1,55.1,TEST\n", r"clip\.avi is not an AVI, .*: it starts with b'FileName,EF,'"),
+        (b"\x00" * 4000, r"clip\.avi is not an AVI"),
+        (b"RIFF", r"clip\.avi is not an AVI"),
     ],
 )
 def test_what_is_no_recording(content, message, tmp_path):

@@ -240,7 +240,7 @@ def test_a_cut_last_picture_is_seen_by_its_length_not_by_its_decoder():
     content = dicom_bytes(grey, **tags, syntax=JPEGExtended12Bit, PixelData=encapsulate([jpeg]))
     assert read_clip(content).frames.shape == (1, 64, 64, 3)
     kept = len(content) - len(jpeg) // 3
-    with pytest.raises(BadMedia, match=rf"a compressed picture ends at byte \d+, the file at {kept}"):
+    with pytest.raises(BadMedia, match=rf"a compressed image ends at byte \d+, the file at {kept}"):
         read_clip(content[:kept])
 
 
@@ -255,14 +255,14 @@ def test_no_picture_inside():
     del report.Rows
     stream = io.BytesIO()
     report.save_as(stream)
-    with pytest.raises(BadMedia, match="report is a DICOM file without a picture"):
+    with pytest.raises(BadMedia, match="report is a DICOM file without an image"):
         read_clip(stream.getvalue(), name="report")
 
 
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (lambda: dicom_bytes(np.zeros((2, 4, 4), np.uint16)), "is an empty picture: every value is 0"),
+        (lambda: dicom_bytes(np.zeros((2, 4, 4), np.uint16)), "is a blank image: every value is 0"),
         (lambda: dicom_bytes(RAMP, NumberOfFrames=5), "cannot be decoded as DICOM"),
         (lambda: dicom_bytes(RAMP, NumberOfFrames=-1), "declares -1 frames"),
         (lambda: dicom_bytes(RAMP, WindowCenter=10, WindowWidth=0), "window width 0"),

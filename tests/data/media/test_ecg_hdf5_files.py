@@ -72,11 +72,11 @@ def test_real_exams(samples):
 def test_refused_with_the_reason(exams):
     path, _ = exams
     for record, message in (
-        (None, "holds 3 records: say which, by row number"),
+        (None, r"holds 3 records\. Give the row number"),
         (1.0, "got 1.0"),
         (True, "got True"),
-        (3, "has records 0 to 2, and 3 was asked for"),
-        (-1, "and -1 was asked for"),
+        (3, "has records 0 to 2, and 3 was requested"),
+        (-1, "and -1 was requested"),
         ("77", "has 0 records with exam id 77, expected 1"),
         ("ES01", "has 0 records with exam id ES01"),
         (2, "record 2 of .* is flat: every sample is 0"),
@@ -128,7 +128,7 @@ def test_cut_short(exams):
 def test_neither_hdf5_nor_wfdb(tmp_path):
     path = tmp_path / "exams.csv"
     path.write_text("exam_id,age\n")
-    with pytest.raises(BadMedia, match=r"exams\.csv is no HDF5 file and has no WFDB header"):
+    with pytest.raises(BadMedia, match=r"exams\.csv is not an HDF5 file and has no WFDB header"):
         read_ecg(path)
     path.write_bytes(b"")
     with pytest.raises(BadMedia, match=r"exams\.csv is empty \(0 bytes\)"):

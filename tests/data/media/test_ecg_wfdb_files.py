@@ -250,7 +250,7 @@ def test_without_its_signal_file(tmp_path, digital):
 def test_without_its_header(tmp_path, digital):
     record = write_record(tmp_path, digital)
     record.with_suffix(".hea").unlink()
-    with pytest.raises(BadMedia, match=r"rec\.dat is no HDF5 file and has no WFDB header beside it \(rec\.hea\)"):
+    with pytest.raises(BadMedia, match=r"rec\.dat is not an HDF5 file and has no WFDB header beside it \(rec\.hea\)"):
         read_ecg(record.with_suffix(".dat"))
     with pytest.raises(BadMedia, match=r"rec cannot be opened .*, and there is no header .*rec\.hea"):
         read_ecg(record)
@@ -259,22 +259,22 @@ def test_without_its_header(tmp_path, digital):
 @pytest.mark.parametrize("file", ["../rec.dat", "/etc/passwd", "sub/rec.dat", "..", "~"])
 def test_a_header_that_leads_elsewhere(tmp_path, digital, file):
     lines = [f"rec 12 100 {SAMPLES}", *(f"{file} 16 1000(0)/mV 16 0 0 0 0 {lead}" for lead in LEADS)]
-    with pytest.raises(BadMedia, match="which is not one beside it"):
+    with pytest.raises(BadMedia, match="which must be in the same folder"):
         read_ecg(write_record(tmp_path, digital, header=lines))
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (("rec 12 100 50", "rec/3 12 100 50"), "several segments"),
-        (("rec 12 100 50", "rec 12"), "the line 'rec 12' is not what a WFDB header says"),
-        (("rec 12 100 50", "rec twelve 100 50"), "is not what a WFDB header says"),
+        (("rec 12 100 50", "rec/3 12 100 50"), "multi-segment"),
+        (("rec 12 100 50", "rec 12"), "the line 'rec 12' is not valid in a WFDB header"),
+        (("rec 12 100 50", "rec twelve 100 50"), "is not valid in a WFDB header"),
         (("rec 12 100 50", "rec 12 0 50"), "a sampling rate of 0 Hz"),
         (("rec 12 100 50", "rec 13 100 50"), "declares 13 channels and describes 12"),
         (("rec.dat 16 ", "rec.dat 311 "), "format 311; formats 16, 80 and 212 are read"),
         (("rec.dat 16 ", "rec.dat 16x2 "), "format 16x2"),
-        (("rec.dat 16 ", "rec.dat abc "), "is not what a WFDB header says"),
-        (("/mV", "/mmHg"), "lead I is in 'mmHg', which is no unit of voltage"),
+        (("rec.dat 16 ", "rec.dat abc "), "is not valid in a WFDB header"),
+        (("/mV", "/mmHg"), "lead I is in 'mmHg', which is not a unit of voltage"),
     ],
 )
 def test_headers_that_cannot_be_right(tmp_path, digital, change, message):
@@ -296,5 +296,5 @@ def test_empty_files(tmp_path, digital):
 
 
 def test_one_record_a_header(tmp_path, digital):
-    with pytest.raises(BadMedia, match="holds one record, and record 3 was asked for"):
+    with pytest.raises(BadMedia, match="holds one record, but record 3 was requested"):
         read_ecg(write_record(tmp_path, digital), 3)

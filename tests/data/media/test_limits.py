@@ -88,7 +88,7 @@ LEADS = ("I", "II", "III", "aVR", "aVL", "aVF", "V1", "V2", "V3", "V4", "V5", "V
     [
         ("0.001", "100", "a sampling rate of 0.001 Hz; expected 10 to 100000"),
         ("1e30", "100", r"a sampling rate of 1e\+30 Hz"),
-        ("500", "-100", "is not what a WFDB header says"),
+        ("500", "-100", "is not valid in a WFDB header"),
         ("500", "99999999999", "would take 9,600,000 MB"),
     ],
 )
@@ -234,7 +234,7 @@ def test_what_compresses_without_a_decoder_says_which_to_install(tmp_path):
     for syntax, package in (("70", "pylibjpeg-libjpeg"), ("80", "pyjpegls")):
         file.file_meta.TransferSyntaxUID = f"1.2.840.10008.1.2.4.{syntax}"
         file.save_as(tmp_path / "a.dcm")
-        with pytest.raises(BadMedia, match=rf"no decoder of that is installed\. Install one: .*{package}"):
+        with pytest.raises(BadMedia, match=rf"no decoder for it is installed\. Install one: .*{package}"):
             read_clip(tmp_path / "a.dcm")
 
 

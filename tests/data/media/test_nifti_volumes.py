@@ -111,8 +111,8 @@ def test_the_reading_of_the_first_cardiobench(heart):
 @pytest.mark.parametrize(
     ("volume", "message"),
     [
-        (np.zeros((8, 6, 3), np.int16), "is an empty picture: every value is 0"),
-        (np.full((8, 6, 3), 7.0, np.float32), "is an empty picture: every value is 7"),
+        (np.zeros((8, 6, 3), np.int16), "is a blank image: every value is 0"),
+        (np.full((8, 6, 3), 7.0, np.float32), "is a blank image: every value is 7"),
         (np.zeros((8, 6, 3, 4), np.int16), r"has the shape \(8, 6, 3, 4\). Expected axes"),
         (np.zeros((8, 6, 1, 4, 3), np.int16), "Expected axes"),
         (np.arange(8, dtype=np.int16), r"has the shape \(8,\)"),

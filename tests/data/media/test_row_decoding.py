@@ -99,7 +99,7 @@ def test_rows_without_a_recording(row):
 def test_messages_name_the_path_or_else_the_row(tmp_path):
     with pytest.raises(BadMedia, match=r"^.*gone\.avi cannot be opened"):
         decode({"id": "r1", "video": {"path": str(tmp_path / "gone.avi"), "bytes": None}})
-    with pytest.raises(BadMedia, match=r"^r1 is no AVI"):
+    with pytest.raises(BadMedia, match=r"^r1 is not an AVI"):
         decode({"id": "r1", "video": {"path": None, "bytes": b"no video"}})
     with pytest.raises(BadMedia, match=r"^clip\.avi is empty \(0 bytes\)"):
         decode({"id": "r1", "video": {"path": "clip.avi", "bytes": b""}})

@@ -96,7 +96,7 @@ def test_cut_short(frame, form, share, tmp_path):
     content = encoded(Image.fromarray(frame), form)
     path = tmp_path / "1040s1_3.png"
     path.write_bytes(content[: int(len(content) * share)])
-    with pytest.raises(BadMedia, match=r"1040s1_3\.png cannot be decoded as a picture"):
+    with pytest.raises(BadMedia, match=r"1040s1_3\.png cannot be decoded as an image"):
         read_clip(path)
 
 
@@ -108,5 +108,5 @@ def test_a_picture_that_would_fill_the_memory():
 
     header = chunk(b"IHDR", struct.pack(">IIBBBBB", 60000, 60000, 8, 2, 0, 0, 0))
     content = b"\x89PNG\r\n\x1a\n" + header + chunk(b"IDAT", zlib.compress(b"")) + chunk(b"IEND", b"")
-    with pytest.raises(BadMedia, match="bomb cannot be decoded as a picture"):
+    with pytest.raises(BadMedia, match="bomb cannot be decoded as an image"):
         read_clip(content, name="bomb")

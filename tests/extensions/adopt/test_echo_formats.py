@@ -138,4 +138,4 @@ def test_a_spreadsheet_is_one_message_that_says_what_is_taken(hospital, tmp_path
     folder, _ = hospital("PNG")
     (tmp_path / "labels.xlsx").write_bytes(b"PK\x03\x04")
     assert adopt(folder, tmp_path / "labels.xlsx", tmp_path / "own", *TARGET) == 2
-    assert "is a spreadsheet, and tables are read from CSV or Parquet" in capsys.readouterr().err
+    assert "is a spreadsheet; only CSV and Parquet are supported" in capsys.readouterr().err

@@ -66,7 +66,7 @@ def test_no_column_of_patients_is_refused_and_the_way_on_stands_on_every_result(
 
 def test_a_patient_in_two_splits_is_refused_with_counts(refused):
     said = refused(patient_id=["p"] * 3 + [f"q{i}" for i in range(21)], split=["train", "test"] * 12)
-    assert "1 of 22 patients stand in two splits: p" in said
+    assert "1 of 22 patients are in two splits: p" in said
 
 
 def test_the_same_samples_in_two_splits_are_refused_with_counts(hospital, tmp_path, capsys):
@@ -93,13 +93,13 @@ def test_a_unit_that_the_amplitudes_contradict_is_refused_with_the_one_that_fits
 @pytest.mark.parametrize(
     ("columns", "said"),
     [
-        ({"cd": [""] * 24}, "holds nothing to predict: it is empty"),
+        ({"cd": [""] * 24}, "has nothing to predict: it is empty"),
         ({"cd": ["CD"] * 24}, "every one of its 24 values is 'CD'"),
         ({"id": ["1"] * 24, "file": ["x"] * 24}, "no column of .* names a recording"),
         ({"id": [""] + [str(i) for i in range(23)]}, "names a recording|1 of 24 rows have no id"),
         ({"patient_id": [""] * 2 + ["a"] * 22}, "2 of 24 rows have no patient"),
         ({"split": ["train"] * 24}, "no recording for test"),
-        ({"split": ["fold3"] + ["test"] * 23}, "1 of 24 cells are no split: 'fold3'"),
+        ({"split": ["fold3"] + ["test"] * 23}, "1 of 24 cells are not a split: 'fold3'"),
     ],
 )
 def test_poor_tables_are_refused(refused, columns, said):
@@ -131,9 +131,9 @@ def test_what_is_odd_is_said_beside_the_table(hospital, tmp_path, capsys):
     assert adopt(hospital[1], labels, tmp_path / "own", *LABEL, *STATED, *flags) == 0
     said = capsys.readouterr().out
     for sentence in (
-        "1 cells are no age from 0 to 120",
+        "1 cells are not an age from 0 to 120",
         "6 of 24 cells are empty",
-        "'0', '1' count as not known",
+        "'0', '1' count as unknown",
         "fewer than 10 recordings of CD (9)",
         "by patient, stratified by cd, seed 0",
     ):
@@ -146,7 +146,7 @@ def test_what_is_odd_is_said_beside_the_table(hospital, tmp_path, capsys):
     [
         ({"redistributable": True}, "redistributable"),
         ({"splits": "../../splits.csv"}, "splits"),
-        ({"name": "another"}, "Give both one name"),
+        ({"name": "another"}, "Give both the same name"),
         ({"unheard": 1}, "unheard"),
         ({"tasks": {"cd": {"kind": "binary", "column": "cd", "classes": ["a"]}}}, "classes"),
         ({"tasks": {"cd": {"kind": "regression", "column": "cd", "metrics": ["mae"], "range": ["low", 3]}}}, "range"),
@@ -167,7 +167,7 @@ def test_a_file_from_a_stranger_runs_no_code_and_its_tables_lead_nowhere(hospita
     folder = tmp_path / "own" / "mine"
     index = pd.read_csv(folder / "splits.csv", dtype=str)
     index.assign(file=["../labels.csv", *index["file"][1:]]).to_csv(folder / "splits.csv", index=False)
-    with pytest.raises(Exception, match="leads out of the raw folder"):
+    with pytest.raises(Exception, match="points outside the raw folder"):
         open_dataset("mine")
     content = (folder / "dataset.yaml").read_text()
     (folder / "dataset.yaml").write_text(
@@ -209,7 +209,7 @@ def test_a_changed_label_is_another_dataset_and_a_lost_row_is_told(hospital, tmp
     ("change", "said"),
     [
         (lambda table: pd.concat([table, table[:1].assign(id="new")]), r"has 1 ids that splits\.csv lacks: new\."),
-        (lambda table: table.assign(patient_id="one"), "gives 24 recordings another patient"),
+        (lambda table: table.assign(patient_id="one"), "assigns 24 recordings to another patient"),
         (lambda table: table.assign(cd="maybe"), "unknown values maybe"),
         (lambda table: table.drop(columns="patient_id"), "has no column patient_id"),
     ],

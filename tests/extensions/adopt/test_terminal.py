@@ -77,4 +77,4 @@ def test_nothing_is_asked_where_answers_come_through_a_pipe(line, tmp_path):
     done = subprocess.run(line, cwd=tmp_path, env=environment(), input=typed, capture_output=True, timeout=240)
     assert done.returncode == 2 and not (tmp_path / "own").exists()
     said = done.stderr.decode()
-    assert "no answer, and there is no terminal to ask at" in said and "--positive cd=" in said
+    assert "no answer, and there is no terminal to ask on" in said and "--positive cd=" in said

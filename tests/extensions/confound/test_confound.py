@@ -132,7 +132,7 @@ def test_what_has_one_dataset_or_more_than_two_classes_says_so():
     with pytest.raises(NotApplicable, match="one is the only dataset of cd here"):
         QUICK.analyze(study(embeddings(60, 10, names=("one",))), None)
     tasks = (catalog.task("camus/view"), catalog.task("tmed2/view"))
-    with pytest.raises(NotApplicable, match="view has no two classes"):
+    with pytest.raises(NotApplicable, match="view is not a task of two classes"):
         QUICK.analyze(Analysis("view", tasks, {}, 0, 10, None, None), None)
 
 

@@ -26,7 +26,9 @@ def test_the_command_writes_what_cross_validation_draws(profile, needed, tmp_pat
 
 def test_the_command_where_no_size_is_available(tmp_path, monkeypatch, capsys):
     assert main(["phantom", "georgia", "--patients", "6", "--out", str(tmp_path / "raw")]) == 0
-    assert f"wrote {tmp_path / 'raw'}: georgia with generated patients, for --data-dir" in capsys.readouterr().out
+    assert (
+        f"wrote {tmp_path / 'raw'}: georgia with generated patients, for use as --data-dir" in capsys.readouterr().out
+    )
     out = tmp_path / "out"
     assert main(["subsets", "georgia/af", "--data-dir", str(tmp_path / "raw"), "--out", str(out)]) == 1
     assert capsys.readouterr().out.count("is not available") == 4 and not out.exists()

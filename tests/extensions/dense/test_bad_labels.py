@@ -82,7 +82,7 @@ BAD = {
     unknown_value: ("camus/lv_seg", "the mask holds the label 9, known are 0 to 3"),
     no_spacing: ("camus/lv_seg", "a pixel measures 0 x 0 mm"),
     one_chord: ("echonet_dynamic/lv_seg", "the tracing has 1 chords"),
-    outside: ("echonet_lvh/landmarks", "lies outside the picture"),
+    outside: ("echonet_lvh/landmarks", "lies outside the image"),
 }
 
 

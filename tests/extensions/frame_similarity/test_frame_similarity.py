@@ -56,7 +56,7 @@ def test_a_model_that_ignores_its_input_has_one_everywhere():
 def test_a_model_of_whole_clips_or_stills_does_not_take_part():
     with pytest.raises(NotApplicable, match="no test recording of phantom_echo/ef has two frames"):
         found([np.ones((1, 4))] * 3, list("abc"))
-    with pytest.raises(NotApplicable, match="video looks at a clip as a whole: it has no vectors of frames"):
+    with pytest.raises(NotApplicable, match="video encodes whole clips and has no vectors of frames"):
         FrameSimilarity().analyze(
             study_of(task_data(EF, [at(0, 60)], [50.0], ["test"])), type("M", (), {"name": "video"})
         )

@@ -129,8 +129,8 @@ def test_a_training_is_priced_before_it_starts(clouds, name):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"learners": ["zero_shot"]}, "learns nothing from training patients. Choose among .*probe"),
-        ({"learners": ["learning_curve"]}, "learns nothing"),
+        ({"learners": ["zero_shot"]}, "does not learn from training patients. Choose among .*probe"),
+        ({"learners": ["learning_curve"]}, "does not learn"),
         ({"shares": [0.1, 0.3]}, "ascending shares that end with 1"),
         ({"shares": [0.3, 0.1, 1]}, "ascending shares"),
         ({"shares": [0, 1]}, "greater than 0"),

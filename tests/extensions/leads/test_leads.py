@@ -131,8 +131,8 @@ def settings(folder, **changes):
         ("=V7", f"no lead 'V7'. The leads are {KNOWN}"),
         ("=i", "no lead 'i'"),
         ("=I,,II", "no lead ''"),
-        ("=I,II,I", f"lead I is named twice. Name each of {KNOWN} once"),
-        ("=V1,II", f"leads have one order, {KNOWN}. Write leads=II,V1"),
+        ("=I,II,I", f"lead I is named twice. Name each of {KNOWN} at most once"),
+        ("=V1,II", f"give the leads in the order {KNOWN}. Write leads=II,V1"),
         (f"={','.join(LEADS)}", "these are all twelve leads. Leave the condition out"),
         ("=", "expected NAME or NAME=VALUE"),
     ],
@@ -151,9 +151,12 @@ def test_what_is_no_lead_set_is_refused_before_any_work(tmp_path, value, message
     [
         (
             {"tasks": ("ptb_xl_sample/cd", "phantom_echo/ef")},
-            "leads=I does not apply to phantom_echo/ef. Leave them out",
+            "leads=I does not apply to phantom_echo/ef. Remove these",
         ),
-        ({"protocols": ("knn", "few_shot")}, "leads=I changes recordings, and few_shot describe them as they are"),
+        (
+            {"protocols": ("knn", "few_shot")},
+            "leads=I changes recordings, and few_shot describe the recordings unchanged",
+        ),
     ],
 )
 def test_echo_and_analyses_are_refused(tmp_path, changes, message):
@@ -204,8 +207,8 @@ def test_models_take_fewer_leads_natively_or_get_zeros():
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ("V1", "toy/first-lead takes I, and none of these is or follows from V1"),
-        ("I+zero_filled", "toy/first-lead takes I alone, and has no lead to fill with zeros"),
+        ("V1", "toy/first-lead takes I, and none of these is among or computed from V1"),
+        ("I+zero_filled", "toy/first-lead takes only I, and has no lead to fill with zeros"),
     ],
 )
 def test_a_model_that_cannot_take_the_leads_is_not_applicable(value, message):
@@ -337,7 +340,7 @@ def test_models_of_twelve_leads_get_zeros_where_one_was_recorded(single):
     (same,) = run(replace(known, conditions=("leads=II",)), encoders=(Spread(),)).results
     assert same.score.value == one.score.value
     refused = run(replace(known, conditions=("leads=II,V1",)), encoders=(Spread(),))
-    assert len(refused.failures) == 90 and "has the leads II, and V1 is asked for" in refused.failures[0][-1]
+    assert len(refused.failures) == 90 and "has the leads II, but V1 is requested" in refused.failures[0][-1]
 
 
 @pytest.mark.slow

@@ -92,7 +92,7 @@ def test_the_setting_of_the_last_release_is_translated_and_said(tmp_path, capsys
         return read_settings(build_parser().parse_args(["--model", "a/b", *line])).conditions
 
     assert conditions("--views", "own") == ("own_views",)
-    line = "--views own means --condition own_views now; the next release takes only that."
+    line = "--views own is deprecated; use --condition own_views. The next release will no longer accept it."
     assert capsys.readouterr().err.splitlines() == [line]
     (tmp_path / "run.yaml").write_text("models: [a/b]\nviews: own\n")
     assert conditions("--config", str(tmp_path / "run.yaml")) == ("own_views",)
@@ -113,7 +113,7 @@ def test_what_contradicts_it_is_refused_before_any_work(tmp_path, monkeypatch):
     request = {"models": "cardiobench/constant", "tasks": "ptb_xl_sample/cd", "output_dir": tmp_path}
     with monkeypatch.context() as patch:
         patch.setattr("cardiobench.core.extensions.extensions", lambda: {**extensions(), "toy": manifest})
-        with pytest.raises(BadConfig, match="own_views does not go with --profile true"):
+        with pytest.raises(BadConfig, match="own_views cannot be combined with --profile true"):
             run(RunConfig(**request, conditions="own_views", profile="true"))
     with pytest.raises(BadConfig, match="own_views takes no value, got 'PLAX'"):
         run(RunConfig(**request, conditions="own_views=PLAX"))

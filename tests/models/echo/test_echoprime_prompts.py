@@ -95,7 +95,7 @@ def test_doctor_says_how_prompts_can_be_used(download):
     asked = {name: examine(NAME, weights=download, variant=name) for name in ("by_name", "prompts")}
     column = {name: {row[0]: row[1:3] for row in found.answers}["camus/ef"] for name, found in asked.items()}
     assert column == {"by_name": ("with --variant prompts", "yes"), "prompts": ("yes", "no such output")}
-    assert ("text, by the card", "prompts can be used with --variant prompts") in examine(NAME).facts
+    assert ("text (card)", "prompts can be used with --variant prompts") in examine(NAME).facts
 
 
 @pytest.mark.parametrize("content", [b"[" * 100_000, b'{"model": 7}', b"\xff\xfe\x00", b""])
