@@ -29,6 +29,28 @@
     body.append(...rows.map((pair) => pair[1]));
   });
 
+  // A table whose columns do not fit becomes cards: one a row, each cell under the head of its column.
+  const label = (table) => {
+    const heads = Array.from(table.tHead.rows[0].cells, (head) => head.textContent.trim());
+    Array.from(table.tBodies[0].rows).forEach((row) => Array.from(row.cells).forEach((cell, column) => {
+      if (cell.colSpan === 1) cell.dataset.label = heads[column];
+    }));
+  };
+  const widths = new WeakMap();
+  const layOut = (entries) => {
+    const tables = entries.map((entry) => entry.target.firstElementChild).filter((table) => {
+      const width = table.closest(".scroll").parentElement.clientWidth;
+      const moved = width && widths.get(table) !== width;
+      widths.set(table, width);
+      return moved;
+    });
+    tables.forEach((table) => table.classList.remove("cards"));
+    const narrow = tables.filter((table) => innerWidth < 600 || table.offsetWidth > table.parentElement.clientWidth);
+    narrow.forEach((table) => { label(table); table.classList.add("cards"); });
+  };
+  const sizes = new ResizeObserver(layOut);
+  all(".scroll").forEach((frame) => sizes.observe(frame));
+
   const field = (id) => document.getElementById(id);
   const filter = () => {
     const model = field("f-model").value.trim().toLowerCase(), task = field("f-task").value.trim().toLowerCase();

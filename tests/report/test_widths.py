@@ -1,0 +1,76 @@
+"""The page at the widths of a phone, a tablet and a laptop, light and dark: nothing is cut, axe finds nothing serious."""
+
+import pytest
+
+from cardiobench.report.page.write import write_report
+from tests.report import example_results
+from tests.report.browser import chromium, violations, watched
+
+pytestmark = pytest.mark.slow
+TASKS = ("phantom_ecg/cd", "phantom_ecg/af", "phantom_echo/ef", "phantom_echo/view")
+TOO_WIDE = """() => {
+  const width = document.documentElement.clientWidth;
+  const outside = (one) => {
+    const box = one.getBoundingClientRect();
+    return box.width > 0 && (box.right > width + 1 || box.left < -1) && !one.classList.contains("skip");
+  };
+  const named = (one) => `${one.tagName} ${one.className} ${one.textContent.trim().slice(0, 40)}`;
+  const boxes = Array.from(document.querySelectorAll("body *")).filter((one) => !one.closest("svg > *"));
+  const frames = Array.from(document.querySelectorAll(".scroll, .drawing, pre"));
+  return boxes.filter(outside).map(named).concat(
+    frames.filter((one) => one.scrollWidth > one.clientWidth + 1).map(named));
+}"""
+"""Elements that reach beyond the viewport, and frames whose content is wider than they are."""
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory):
+    """A page of five models on five tasks, with groups, costs, published numbers and a file with a problem."""
+    folder, out = tmp_path_factory.mktemp("results"), tmp_path_factory.mktemp("report")
+    for number, quality in enumerate((0.95, 0.8, 0.6, 0.3, None)):
+        for task in TASKS:
+            name = f"organisation/model-with-a-long-name-{number}"
+            example_results.write_result(folder, name, task, quality, seed=number, seen=number == 1)
+    example_results.write_result(folder, "org/broken").write_text("{")
+    return write_report([folder], out)[1][0].as_uri()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with chromium() as running:
+        yield running
+
+
+@pytest.fixture(params=[(width, scheme) for width in (390, 768, 1280) for scheme in ("light", "dark")], ids=str)
+def page(request, browser, address):
+    """The page with every part open."""
+    width, scheme = request.param
+    page, seen = watched(browser, address, viewport={"width": width, "height": 900}, color_scheme=scheme)
+    page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    page.wait_for_timeout(300)  # The sizes of the tables are observed.
+    yield page
+    assert seen.console == []
+    page.close()
+
+
+def test_nothing_is_wider_than_the_viewport(page):
+    assert page.evaluate(TOO_WIDE) == []
+
+
+def test_axe_finds_nothing_serious(page):
+    assert violations(page) == []
+
+
+def test_tables_become_cards_on_a_phone_and_come_back(browser, address):
+    page, _ = watched(browser, address, viewport={"width": 390, "height": 844})
+    first = page.locator("#minute table")
+    assert "cards" in first.get_attribute("class")
+    cell = first.locator("tbody tr").first.locator("td").first
+    assert cell.get_attribute("data-label") == "best model"
+    assert "best model" in cell.evaluate("one => getComputedStyle(one, '::before').content")
+    first.locator("button.sort").filter(has_text="score").click()
+    assert first.locator("th[aria-sort=descending]").count() == 1, "cards can be sorted"
+    page.set_viewport_size({"width": 1280, "height": 900})
+    page.wait_for_function("!document.querySelector('#minute table').classList.contains('cards')")
+    assert first.evaluate("one => one.offsetWidth <= one.parentElement.clientWidth"), "six columns fit"
+    page.close()
