@@ -1,8 +1,9 @@
-"""Build the wheel, install it without extras in a fresh environment, import it, and score a CSV with it."""
+"""Build the wheel and the source distribution, install the wheel without extras in a fresh environment, import it, and score a CSV with it."""
 
 import csv
 import subprocess
 import sys
+import tarfile
 import tempfile
 import venv
 from pathlib import Path
@@ -19,11 +20,23 @@ def call(*line: object, cwd: Path) -> str:
     return done.stdout
 
 
+def check_source(archive: Path) -> None:
+    """Compare the names in the source distribution with the files that git does not ignore."""
+    with tarfile.open(archive) as opened:
+        held = {one.name.partition("/")[2] for one in opened if one.isfile()} - {"PKG-INFO"}
+    tracked = set(
+        filter(None, call("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", cwd=ROOT).split("\0"))
+    )
+    if held != tracked:
+        sys.exit(f"{archive.name}: {sorted(tracked - held)} are missing, {sorted(held - tracked)} should not be there")
+
+
 def main() -> None:
     """Everything in a temporary folder outside the checkout."""
     with tempfile.TemporaryDirectory(prefix="cardiobench-wheel-") as name:
         work = Path(name)
-        call(sys.executable, "-m", "build", "--wheel", "--outdir", work, ROOT, cwd=work)
+        call(sys.executable, "-m", "build", "--outdir", work, ROOT, cwd=work)
+        check_source(*work.glob("*.tar.gz"))
         (wheel,) = work.glob("*.whl")
         megabytes = wheel.stat().st_size / 1e6
         if megabytes > LARGEST:

@@ -127,7 +127,9 @@ def test_further_channels_are_left_out(tmp_path, digital):
 
 def test_names_can_be_given(tmp_path, digital):
     record = write_record(tmp_path, digital, names=[f"chan {i}" for i in range(12)])
-    with pytest.raises(BadMedia, match=r"no lead I, II, III, .* channels are chan 0, chan 1.*`recordings.leads` in dataset"):
+    with pytest.raises(
+        BadMedia, match=r"no lead I, II, III, .* channels are chan 0, chan 1.*`recordings.leads` in dataset"
+    ):
         read_ecg(record)
     ecg = read_ecg(record, leads=LEADS[::-1])
     np.testing.assert_array_equal(ecg.signal, (digital[:, ::-1] / 1000).astype(np.float32))

@@ -202,7 +202,9 @@ def test_it_brings_the_networks_of_the_modalities_unless_the_run_names_one():
     assert Scratch().own_models([ecg, echo], ()) == ("cardiobench/scratch-s4", "cardiobench/scratch-r2plus1d")
     assert Scratch(network="small").own_models([ecg, echo], ()) == ("cardiobench/scratch-small",)
     assert Scratch().own_models([ecg], ("cardiobench/scratch-small",)) == ()
-    with pytest.raises(BadConfig, match=r"scratch\.network=s4 is .* ecg .* camus/ef .* echo .* among auto, r2plus1d, or"):
+    with pytest.raises(
+        BadConfig, match=r"scratch\.network=s4 is .* ecg .* camus/ef .* echo .* among auto, r2plus1d, or"
+    ):
         Scratch(network="s4").own_models([echo], ())
 
 
