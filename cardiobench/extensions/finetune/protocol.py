@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import MissingExtra, NotApplicable
 from cardiobench.data.spec import Task
-from cardiobench.extensions.finetune.recipe import MODES, FinetuneRecipe, Mode
+from cardiobench.extensions.finetune.recipe import MODES, FinetuneRecipe, mode_of
 from cardiobench.models.base import Encoder
 from cardiobench.protocols.base import EnsembleProtocol, ProtocolOutput, TaskData
 from cardiobench.protocols.learnable import check_learnable
@@ -55,12 +55,12 @@ class Finetune(FinetuneRecipe, EnsembleProtocol):
         return {"seed": config.seed, "device": config.device}
 
     def variants(self, task: Task) -> tuple[str, ...]:
-        """Return the chosen trained parts."""
-        return tuple(dict.fromkeys(self.modes))
+        """Return the names of the chosen trained parts under these options."""
+        return tuple(map(self.variant, dict.fromkeys(self.modes)))
 
     def result_variants(self, task: Task) -> tuple[str, ...]:
-        """Return all trained parts."""
-        return MODES
+        """Return the names of all trained parts under these options."""
+        return tuple(map(self.variant, MODES))
 
     @property
     def members(self) -> int:
@@ -92,7 +92,7 @@ class Finetune(FinetuneRecipe, EnsembleProtocol):
         from cardiobench.models.device import choose_device
 
         device = choose_device(self.device, f"{self.name}.device")
-        return FinetuneTraining(data, encoder, *self._split(data), cast(Mode, variant), self, device)
+        return FinetuneTraining(data, encoder, *self._split(data), mode_of(variant), self, device)
 
     def train(self, prepared: "FinetuneTraining", member: int) -> Answers:
         """Return the answers of one seed at one rate to test and validation recordings, and the summary of the training.
@@ -124,7 +124,7 @@ class Finetune(FinetuneRecipe, EnsembleProtocol):
             "patients_fitted_on": len(np.unique(data.patients[fit])),
             "chosen_by": len(held),
             "rate": best,
-            "quality_by_rate": {f"{rate:g}": value if np.isfinite(value) else None for rate, value in quality.items()},
+            "quality_by_rate": {str(rate): value if np.isfinite(value) else None for rate, value in quality.items()},
         }
         return mean_of_trainings(data, by_rate[best], details)
 

@@ -1,7 +1,7 @@
 """Options of fine-tuning."""
 
-from dataclasses import dataclass
-from typing import Annotated, Literal
+from dataclasses import dataclass, fields
+from typing import Annotated, Literal, cast
 
 from annotated_types import Len
 from pydantic import Field, PositiveInt
@@ -10,6 +10,13 @@ from cardiobench.core.setting import Device
 
 Mode = Literal["full", "last", "lora"]
 MODES: tuple[Mode, ...] = ("full", "last", "lora")
+ONLY_OF: dict[str, tuple[Mode, ...]] = {
+    "blocks": ("last",),
+    "rank": ("lora",),
+    "layer_rates": ("full", "last"),
+    "layer_decay": ("full", "last"),
+}
+"""Options that change the networks of some trained parts alone."""
 Rate = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
 
 
@@ -51,3 +58,22 @@ class FinetuneRecipe:
     micro_batch: PositiveInt = 8
     weight_decay: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1e-3
     device: Device = "auto"
+
+    def variant(self, mode: Mode) -> str:
+        """Return the name of a trained part: the mode, then each option that changes its networks and is not at its default.
+
+        Two settings are thus two results, such as `lora` and `lora.rank=4`. The device is in the names of checkpoints alone.
+        """
+        options = [one.name for one in fields(FinetuneRecipe) if one.name not in ("modes", "device")]
+        names, default = [name for name in options if mode in ONLY_OF.get(name, MODES)], FinetuneRecipe()
+        changed = {name: getattr(self, name) for name in names if getattr(self, name) != getattr(default, name)}
+        return ".".join([mode, *(f"{name}={_text(value)}" for name, value in changed.items())])
+
+
+def mode_of(variant: str) -> Mode:
+    """Return the trained part that a variant names."""
+    return cast(Mode, variant.partition(".")[0])
+
+
+def _text(value: object) -> str:
+    return ",".join(map(str, value)) if isinstance(value, tuple) else str(value)

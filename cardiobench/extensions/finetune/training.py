@@ -100,7 +100,7 @@ class FinetuneTraining:
         network = self.network(seed)
         groups = groups_of(network, self.structure, recipe, rate)
         schedule = Schedule(recipe.epochs, recipe.batch_size, recipe.micro_batch, seed)
-        name = f"{self.device.type}-{seed}-{rate:g}"
+        name = f"{self.device.type}-{seed}-{rate}"
         checkpoint = work / f"{name}.pt" if work else None
         done = train_network(
             network, groups, self.objective, self.fit, self.held, self.crops, self.predict, schedule, checkpoint

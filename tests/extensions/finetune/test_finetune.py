@@ -1,6 +1,6 @@
 """Fine-tuning: what it trains and how fast, what it may see, what it repeats, what a kill leaves, and what it refuses."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,7 +13,7 @@ from cardiobench.data.media.types import Ecg
 from cardiobench.extensions.finetune.adapt import groups_of
 from cardiobench.extensions.finetune.inputs import PreparedRecordings
 from cardiobench.extensions.finetune.protocol import Finetune
-from cardiobench.extensions.finetune.recipe import MODES
+from cardiobench.extensions.finetune.recipe import MODES, FinetuneRecipe
 from cardiobench.extensions.finetune.saved import FinetunedEncoder
 from cardiobench.models.load import load_model
 from cardiobench.protocols.base import EnsembleProtocol
@@ -276,6 +276,23 @@ def test_a_network_that_cannot_be_trained_takes_no_part(data, encoder):
     given = SimpleNamespace(name="x/table")
     with pytest.raises(NotApplicable, match="x/table has no PyTorch network"):
         QUICK.check_encoder(given, BINARY)
+
+
+def test_a_setting_that_changes_a_network_is_part_of_its_name():
+    """For every option but the choice of modes, whose other values are none of the default."""
+    default = {"full": "full", "last": "last", "lora": "lora"}
+    assert dict(zip(MODES, Finetune(modes=MODES).variants(BINARY), strict=True)) == default
+    others = {
+        "blocks": 3, "rank": 4, "layer_rates": "steps", "layer_decay": 0.5, "rates": (1e-3, 3e-4), "epochs": 3, "seeds": 1, "seed": 1,
+        "parts": 2, "batch_size": 8, "micro_batch": 4, "weight_decay": 0.1,
+    }  # fmt: skip
+    assert {*others, "modes", "device"} == {one.name for one in fields(FinetuneRecipe)}
+    named = {name: replace(Finetune(modes=MODES), **{name: value}).variants(BINARY) for name, value in others.items()}
+    assert named["rates"] == tuple(f"{mode}.rates=0.001,0.0003" for mode in MODES)
+    assert named["blocks"] == ("full", "last.blocks=3", "lora") and named["rank"] == ("full", "last", "lora.rank=4")
+    assert named["layer_decay"] == ("full.layer_decay=0.5", "last.layer_decay=0.5", "lora")
+    assert all(f"full.{name}={others[name]}" == named[name][0] for name in ("seed", "seeds", "epochs"))
+    assert Finetune(rank=4, epochs=3).result_variants(BINARY)[2] == "lora.rank=4.epochs=3"
 
 
 def test_without_peft_lora_names_its_extra_and_the_others_go_on(monkeypatch):

@@ -63,7 +63,7 @@ def test_a_run_is_pushed_and_scored_again_with_its_seeds(hub, client, tmp_path, 
     suite = {
         "title": "Short trainings", "tasks": ["ptb_xl_sample/cd"], "protocols": ["finetune"],
         "options": {"finetune": {"epochs": 1, "seeds": 2, "rates": [1e-2]}},
-        "primary_tasks": ["ptb_xl_sample/cd"], "primary_variants": {"finetune": ["full"]},
+        "primary_tasks": ["ptb_xl_sample/cd"], "primary_variants": {"finetune": ["full.rates=0.01.epochs=1.seeds=2"]},
     }  # fmt: skip
     (file := tmp_path / f"{SUITE}.json").write_text(json.dumps(suite))
     monkeypatch.setattr("cardiobench.scoring.suites.suite_files", lambda: {SUITE: file})
@@ -77,7 +77,7 @@ def test_a_run_is_pushed_and_scored_again_with_its_seeds(hub, client, tmp_path, 
     assert main(["verify", RESULTS, "--revision", "main"]) == 0, capsys.readouterr()
     said = capsys.readouterr().out
     assert said.count("refits or seeds") == 2 and "finetune.full" in said and "finetune.last" in said
-    (path,) = (tmp_path / "results").glob("*/*/finetune.full/*.json")
+    (path,) = (tmp_path / "results").glob("*/*/finetune.full.*/*.json")
     result, content = ScoreResult.load(path), path.with_suffix(".predictions.parquet").read_bytes()
     assert result.score.covers == SEEDS and result.verdict.family == f"{SUITE}/finetune"
 
