@@ -8,6 +8,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+import torch
+from threadpoolctl import threadpool_info
+
 FURTHER = (
     *("accuracy", "balanced_accuracy", "ppv", "npv", "auprc", "brier", "calibration_slope", "calibration_intercept"),
     *("rmse", "r2", "pearson", "spearman", "concordance"),
@@ -79,6 +82,8 @@ CHANGING = {
 OF_FILES = {
     "predictions_sha256": "bytes of a Parquet file, which its library's version changes",
     "tables_sha256.*": "bytes of a CSV, in which the last digits of numbers stand",
+    "dataset.digest": "covers the labels of generated hearts, whose last digits the processor decides",
+    "datasets*.digest": "likewise",
 }
 """Fields that may differ on another machine."""
 
@@ -96,7 +101,14 @@ OF_FOLDS = {
 
 def machine() -> dict[str, str]:
     """Describe what decides the last bits of a number."""
-    return {"processor": _processor(), "python": platform.python_version(), **_libraries()}
+    kernels = {pool["architecture"] for pool in threadpool_info() if "architecture" in pool}
+    instructions = ", ".join(sorted({*kernels, torch.backends.cpu.get_cpu_capability()}))
+    return {
+        "processor": _processor(),
+        "instructions": instructions,  # Processors of one name have different ones.
+        "python": platform.python_version(),
+        **_libraries(),
+    }
 
 
 def _processor() -> str:
