@@ -4,11 +4,12 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from cardiobench.core.config import RunConfig, make_config
 from cardiobench.core.errors import BadConfig, MissingData
 from cardiobench.core.registry import check_text, unknown_name
+from cardiobench.core.run_options import RunOptions
 
 if TYPE_CHECKING:
     import datasets
@@ -28,7 +29,7 @@ def evaluate(
     protocols: str | Sequence[str] = (),
     *,
     embeddings: "str | Path | pd.DataFrame | None" = None,
-    **options: Any,
+    **options: Unpack[RunOptions],
 ) -> "EvaluationResults":
     """Evaluate models, or embeddings that exist already, on tasks, as `python -m cardiobench.eval` does.
 

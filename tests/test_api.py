@@ -1,5 +1,8 @@
 """The Python API does what the command line does."""
 
+import ast
+from pathlib import Path
+
 import pandas as pd
 import pytest
 
@@ -13,6 +16,12 @@ def test_names():
     assert cardiobench.__version__
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         cardiobench.nothing  # noqa: B018
+
+
+def test_type_checkers_see_the_names_of_the_package():
+    stub = ast.parse(Path(cardiobench.__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
+    imports = {one.names[0].asname: one.module for one in stub.body if isinstance(one, ast.ImportFrom)}
+    assert imports == cardiobench._LAZY
 
 
 def test_evaluate(tmp_path):

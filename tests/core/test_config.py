@@ -1,6 +1,10 @@
 """Settings: one class for flags, YAML and Python; what is wrong is named with the value and the field."""
 
+from collections.abc import Sequence
+from functools import reduce
+from operator import or_
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 import pytest
 import yaml
@@ -15,6 +19,7 @@ from cardiobench.core.config import (
 )
 from cardiobench.core.config_file import merge, read_config
 from cardiobench.core.errors import BadConfig, UnknownName
+from cardiobench.core.run_options import RunOptions
 from cardiobench.core.setting import parse_options
 
 
@@ -106,3 +111,21 @@ def test_a_file_that_is_no_yaml_is_one_line_with_the_file_to_give(tmp_path, text
     ) as error:
         read_config(path)
     assert "\n" not in str(error.value)
+
+
+def accepted(hint):
+    """Return the type that a caller may give for the type of a field."""
+    if hint is Path:
+        return str | Path
+    if hint == tuple[str, ...]:
+        return str | Sequence[str]
+    if type(None) in get_args(hint):
+        return reduce(or_, map(accepted, get_args(hint)))
+    return hint
+
+
+def test_the_typed_options_of_evaluate_are_the_fields_of_a_run():
+    fields = get_type_hints(RunConfig)
+    arguments = {"models", "embeddings", "tasks", "protocols"}
+    typed = {name: accepted(hint) for name, hint in fields.items() if name not in arguments}
+    assert get_type_hints(RunOptions) == typed

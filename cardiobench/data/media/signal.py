@@ -55,9 +55,7 @@ def leads_among(names: Sequence[str], name: str) -> tuple[str, ...]:
     plain = [channel.strip().lower() for channel in names]
     found = tuple(lead for lead in LEADS if lead.lower() in plain)
     if not found:
-        raise BadMedia(
-            f"{name} has no lead: its {len(names)} channels are {', '.join(names)}. {RENAME}"
-        )
+        raise BadMedia(f"{name} has no lead: its {len(names)} channels are {', '.join(names)}. {RENAME}")
     return found
 
 
