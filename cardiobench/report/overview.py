@@ -29,7 +29,9 @@ MARKS: dict[str, tuple[str, str]] = {
 }
 """Name of a mark -> its sign and its meaning: the verdicts, then the flags."""
 
-NO_TEXT = "not applicable: no text tower"
+NOT_APPLICABLE = "not applicable"
+"""Beginning of the reason why a model cannot take part in a task."""
+NO_TEXT = f"{NOT_APPLICABLE}: no text tower"
 GENERATED = "Generated recordings,"
 """How tables of phantoms and twins are called; they never hold a score on patients."""
 STEPS = (-0.25, -0.02, 0.02, 0.15, 0.35, 0.6)
@@ -211,11 +213,11 @@ def missing_reason(card: ModelCard | None, protocol: str, task: Task | None) -> 
     if card is None or task is None:
         return "not run"
     if catalog.modality(task) not in card.modalities:
-        return f"not applicable: the model takes {' and '.join(card.modalities)}"
+        return f"{NOT_APPLICABLE}: the model takes {' and '.join(card.modalities)}"
     if protocol.startswith("zero_shot") and not card.text:
         return NO_TEXT
     if protocol.startswith("native") and task.target not in card.native:
-        return "not applicable: none of its own heads answers this"
+        return f"{NOT_APPLICABLE}: none of its own heads answers this"
     return "not run"
 
 

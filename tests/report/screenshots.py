@@ -22,7 +22,6 @@ def take(page: Path, out: Path) -> list[Path]:
         tab.evaluate(
             "document.documentElement.style.scrollBehavior = 'auto'; document.querySelector('#overview').scrollIntoView()"
         )
-        tab.evaluate("document.querySelectorAll('.legend').forEach((one) => { one.hidden = true; })")
         tab.locator(".heat").first.locator("td.cell").nth(4).hover()
         tab.screenshot(path=files[0])
         tab.set_viewport_size({"width": 1280, "height": 1060})

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from cardiobench.report.page.content import counts, minute_row, widest_gap
+from cardiobench.report.overview import overview_tables
+from cardiobench.report.page.content import counts, minute_row, signs_in_use, widest_gap
 from cardiobench.results import formatting
 from cardiobench.results.collect import Collection, ResultEntry
 from cardiobench.results.score_result import Breakdown, Estimate, Gap
@@ -47,3 +48,13 @@ def test_the_head_counts_flags_of_all_rows_and_verdicts_on_patients():
     assert found["exploratory"] == 2, "as many as rows that say so"
     assert found["collapsed"] == 1
     assert sum(count for _, count in found["verdicts"]) == 2
+
+
+def test_the_legend_holds_the_signs_of_the_cells_and_no_others():
+    entries = [entry("a.json", collapsed=True, task="camus/view"), entry("b.json", model="org/two", task="camus/view")]
+    used = signs_in_use(overview_tables(entries))
+    assert list(used["marks"]) == ["no information shown", "collapsed", "incomplete"]
+    assert not used["not_applicable"], "every model has a score"
+    ecg = entry("c.json", model="cardiobench/minirocket", task="camus/view")
+    zero_shot = dataclasses.replace(entries[0].result, protocol="zero_shot")
+    assert signs_in_use(overview_tables([ecg, ResultEntry(Path("d.json"), zero_shot)]))["not_applicable"]

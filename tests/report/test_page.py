@@ -255,3 +255,39 @@ def test_720_results_paint_at_once_in_a_page_that_is_not_large(browser, tmp_path
         assert tab.locator(".heat td.cell").count() == 720 and seen.console == []
         tab.close()
     assert min(taken) < 2000, taken
+
+
+def test_every_cell_has_an_address_that_leads_back_to_it(page, browser, report):
+    cells = page.locator(".heat td.cell")
+    addresses = cells.evaluate_all("all => all.map((one) => one.id)")
+    assert len(set(addresses)) == cells.count() and all(one.startswith("cell-") for one in addresses)
+    cell = page.locator(".heat tr", has_text="org/two").first.locator("td.cell").first
+    cell.hover()
+    link = cell.locator(".permalink")
+    assert link.is_visible()
+    link.click()
+    assert page.locator("details.part[open]").count() == 0, "the link does not open the task"
+    there, seen = watched(browser, page.url)
+    assert "#cell-org-two" in there.url and there.evaluate("document.activeElement.id") == there.url.partition("#")[2]
+    assert "org/two" in there.locator("#detail").inner_text()
+    there.keyboard.press("Tab")
+    assert there.evaluate("document.activeElement.className") == "permalink"
+    there.close()
+    for kind in ("task", "model"):
+        part = page.locator(f"details[id^={kind}-]").first
+        part.locator("summary").first.hover()
+        part.locator("xpath=..").locator("> .permalink").click()
+        page.wait_for_function(f"location.hash === '#{part.get_attribute('id')}'")
+        page.wait_for_function("document.getElementById(location.hash.slice(1)).open")
+
+
+def test_the_legend_stands_after_the_tables(page):
+    first, legend = page.locator(".heat").last, page.locator("#overview .legend")
+    assert first.bounding_box()["y"] < legend.bounding_box()["y"]
+    assert legend.locator("dt").all_inner_texts() == [
+        "▲ above the floor",
+        "≈ no information shown",
+        "∅ collapsed",
+        "S seen in pretraining",
+        "~ generated data",
+    ]

@@ -9,7 +9,7 @@ from cardiobench.data import catalog
 from cardiobench.models.cards import ModelCard, find_card
 from cardiobench.report import costs, task_means
 from cardiobench.report.beside_references import beside_references
-from cardiobench.report.overview import MARKS, find_task, overview_tables
+from cardiobench.report.overview import MARKS, NOT_APPLICABLE, OverviewTable, ScoreCell, find_task, overview_tables
 from cardiobench.report.page import naming
 from cardiobench.report.plots.draw import ReportFigures, side_by_side
 from cardiobench.report.plots.figure import SavedFigure
@@ -43,11 +43,12 @@ def page_content(
         analysis_part(records, figures.of("side_by_side", name)) for name, records in side_by_side(collection).items()
     ]
     beside = beside_references(collection.entries)
+    overview = overview_tables(collection.entries)
     return {
-        "overview_tables": overview_tables(collection.entries),
+        "overview_tables": overview,
         "mean_columns": task_means.COLUMNS,
         "means": task_means.mean_rows(collection.entries),
-        "marks": MARKS,
+        **signs_in_use(overview),
         "counts": counts(collection),
         "floor_meaning": tables.FLOOR_MEANING,
         "above_meaning": Verdict.ABOVE.meaning,
@@ -74,6 +75,16 @@ def page_content(
         "problems": [*collection.problems, *figures.problems],
         "note": figures.note,
         "protocols": sorted({result.label for result in collection.results}),
+    }
+
+
+def signs_in_use(overview: Sequence[OverviewTable]) -> dict[str, Any]:
+    """Return the marks that cells of the overview have, in the order of `MARKS`, and whether a cell is not applicable."""
+    cells = [cell for table in overview for row in table.rows for cell in row.cells]
+    used = {mark for cell in cells if isinstance(cell, ScoreCell) for mark in cell.marks}
+    return {
+        "marks": {name: sign for name, sign in MARKS.items() if name in used},
+        "not_applicable": any(isinstance(cell, str) and cell.startswith(NOT_APPLICABLE) for cell in cells),
     }
 
 

@@ -57,7 +57,10 @@
     const protocol = field("f-protocol").value, above = field("f-above").checked;
     let shown = 0, total = 0;
     all(".heat").forEach((table) => {
-      all("[data-task]", table).forEach((cell) => { cell.hidden = !cell.dataset.task.includes(task); });
+      Array.from(table.tHead.rows[0].cells).forEach((head, column) => {
+        const hidden = "task" in head.dataset && !head.dataset.task.includes(task);
+        Array.from(table.rows).forEach((row) => { row.cells[column].hidden = hidden; });
+      });
       Array.from(table.tBodies[0].rows).forEach((row) => {
         const wins = !above || all('.cell[data-wins]:not([hidden])', row).length > 0;
         const same = row.dataset.model.includes(model) && (!protocol || row.dataset.protocol === protocol);
@@ -76,7 +79,11 @@
   const cells = all(".heat td.cell, .heat td.none");
   cells.forEach((cell) => { cell.tabIndex = -1; });
   all(".heat").forEach((table) => { const one = table.querySelector("td.cell, td.none"); if (one) one.tabIndex = 0; });
-  const tell = (cell) => { field("detail").textContent = cell.title; };
+  const link = Object.assign(document.createElement("a"), { className: "permalink", textContent: "#", ariaLabel: "link to this cell" });
+  const tell = (cell) => {
+    field("detail").textContent = cell.title;
+    if (cell.id && link.parentElement !== cell) { link.href = `#${cell.id}`; cell.append(link); }
+  };
   const steps = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] };
   const next = (cell, [down, right]) => {
     if (right) {
@@ -88,11 +95,12 @@
     do { row = down > 0 ? row.nextElementSibling : row.previousElementSibling; } while (row && row.hidden);
     return row ? row.cells[cell.cellIndex] : null;
   };
+  const task = (cell) => cell.closest("table").tHead.rows[0].cells[cell.cellIndex].dataset.open;
   const open = (id) => { const part = document.getElementById(id); if (part) { part.open = true; location.hash = id; } };
   document.addEventListener("keydown", (event) => {
     const cell = event.target.closest && event.target.closest(".heat td.cell, .heat td.none");
-    if (!cell) return;
-    if (event.key === "Enter" && cell.dataset.open) { open(cell.dataset.open); return; }
+    if (!cell || (event.key === "Enter" && event.target.closest("a"))) return;
+    if (event.key === "Enter" && cell.id) { open(task(cell)); return; }
     if (!(event.key in steps)) return;
     const to = next(cell, steps[event.key]);
     if (to && (to.classList.contains("cell") || to.classList.contains("none"))) {
@@ -104,10 +112,11 @@
   const hush = (event) => { if (!event.target.closest(".heat")) field("detail").textContent = ""; };
   document.addEventListener("focusin", hush);
   document.addEventListener("mouseover", (event) => { if (!(document.activeElement && document.activeElement.closest(".heat td"))) hush(event); });
-  document.addEventListener("click", (event) => { const c = event.target.closest(".heat td[data-open]"); if (c) open(c.dataset.open); });
+  document.addEventListener("click", (event) => { const c = event.target.closest(".heat td.cell"); if (c && !event.target.closest("a")) open(task(c)); });
   const follow = () => {
     const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
     if (target && target.tagName === "DETAILS") { target.open = true; target.scrollIntoView(); }
+    if (target && target.classList.contains("cell")) { target.focus({ preventScroll: true }); target.scrollIntoView({ block: "center" }); }
   };
   addEventListener("hashchange", follow);
   follow();
