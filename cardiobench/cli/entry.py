@@ -15,7 +15,7 @@ from typing import Any
 
 from cardiobench.cli.flags import Parser
 from cardiobench.core import plugins
-from cardiobench.core.errors import BadConfig, CardioBenchError
+from cardiobench.core.errors import BadConfig, CardioBenchError, LostWorker
 
 logger = logging.getLogger(__name__)
 DISK = {errno.ENOSPC, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EDQUOT, errno.ENOTDIR, errno.EIO}
@@ -133,9 +133,7 @@ def explain(error: Exception) -> tuple[str, int] | None:
     if isinstance(error, UnicodeError):
         return f"UnwritableOutput: a name, path or token that cannot be written or sent: {error}.", 2
     if isinstance(error, BrokenExecutor):
-        reason = " ".join(str(error).split())
-        advice = "Finished results are kept: run the same command again, with fewer --jobs if memory ran out."
-        return f"LostWorker: {reason} {advice}", 1
+        return explain(LostWorker.of_this_machine(error))
     return None
 
 

@@ -1,6 +1,9 @@
 """Errors that a user can cause: each names the object, the place and the next action; the command line prints it without a traceback."""
 
+import re
 from collections.abc import Iterable
+from concurrent.futures import BrokenExecutor
+from typing import Self
 
 
 def first_n(names: Iterable[object], n: int = 5) -> str:
@@ -76,6 +79,24 @@ class DiskFull(UnwritableOutput):
     """No space is left for a file; files finished earlier are kept."""
 
     exit_code = 1
+
+
+class LostWorker(CardioBenchError):
+    """Workers that were killed, or whose cluster does not answer; finished results are kept."""
+
+    exit_code = 1
+
+    def __init__(self, what: str, action: str = "run the same command again"):
+        super().__init__(f"{what}. Finished results are kept: {action}.")
+
+    @classmethod
+    def of_this_machine(cls, error: BrokenExecutor) -> Self:
+        """Return the error for worker processes that ended, with the exit codes that the library states."""
+        codes = re.search(r"\{.*?\}", str(error))
+        return cls(
+            f"a worker process of this machine was killed{f' {codes[0]}' if codes else ''}",
+            "run the same command again, with fewer --jobs if memory ran out",
+        )
 
 
 class HubError(CardioBenchError):

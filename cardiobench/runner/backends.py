@@ -1,12 +1,16 @@
 """Backends of joblib for cells: processes of this machine, a Dask cluster, or Ray."""
 
+import logging
 import os
+import socket
 from collections.abc import Iterator
-from concurrent.futures import BrokenExecutor
+from concurrent.futures import BrokenExecutor, CancelledError
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-from cardiobench.core.errors import CardioBenchError
+from cardiobench.core.errors import CardioBenchError, LostWorker
+
+ANSWER_SECONDS = 5.0  # Seconds that a cluster has to accept a connection.
 
 
 def backend(name: str, jobs: int, cells: int) -> AbstractContextManager[int]:
@@ -21,7 +25,8 @@ def backend(name: str, jobs: int, cells: int) -> AbstractContextManager[int]:
         The context of the number of cells at a time: the cores of a cluster that runs already, else `jobs`.
 
     Raises:
-        CardioBenchError: there is no such backend, or its package is not installed.
+        CardioBenchError: There is no such backend, or its package is not installed.
+        LostWorker: Within the context, workers or their cluster were lost.
     """
     kind, _, address = name.partition("=")
     if kind == "dask":
@@ -37,8 +42,11 @@ def loky(jobs: int, cells: int) -> Iterator[int]:
     import joblib
 
     # A worker that leaves the math libraries' threads alone would run jobs x cores of them.
-    with joblib.parallel_config(backend="loky", n_jobs=min(jobs, cells), inner_max_num_threads=1):
-        yield jobs
+    try:
+        with joblib.parallel_config(backend="loky", n_jobs=min(jobs, cells), inner_max_num_threads=1):
+            yield jobs
+    except BrokenExecutor as error:
+        raise LostWorker.of_this_machine(error) from error
 
 
 @contextmanager
@@ -58,14 +66,49 @@ def dask(address: str, jobs: int, cells: int) -> Iterator[int]:
     except (OSError, TimeoutError) as error:
         raise CardioBenchError(f"no Dask scheduler answers at {address}: {error}. Start one there.") from None
     try:
-        with joblib.parallel_config(backend=_dask_backend(client)):
+        with silent("distributed"), joblib.parallel_config(backend=_dask_backend(client)):
             yield joblib.effective_n_jobs() if address else jobs
-    except KilledWorker as error:  # Raised by joblib's own processes.
-        raise BrokenExecutor(str(error)) from error
+    except KilledWorker as error:
+        raise LostWorker(
+            f"a worker of Dask was killed {error.last_worker.address if error.last_worker else ''}".rstrip(),
+            "run the same command again, with more memory per worker if it ran out",
+        ) from error
+    except (CancelledError, OSError) as error:
+        if answers(client.scheduler.address):
+            raise
+        raise LostWorker(
+            f"the Dask scheduler at {client.scheduler.address} does not answer any more",
+            "start it, then run the same command again",
+        ) from error
     finally:
-        client.close()
-        if cluster:
-            cluster.close()
+        with silent("distributed"):
+            client.close()
+            if cluster:
+                cluster.close()
+
+
+@contextmanager
+def silent(package: str) -> Iterator[None]:
+    """Keep a package from logging the tracebacks of lost connections, which end the run with a message of their own."""
+    loggers = [logging.getLogger(name) for name in list(logging.root.manager.loggerDict) if name.startswith(package)]
+    levels = [one.level for one in loggers]
+    try:
+        for one in loggers:
+            one.setLevel(logging.CRITICAL)
+        yield
+    finally:
+        for one, level in zip(loggers, levels, strict=True):
+            one.setLevel(level)
+
+
+def answers(address: str) -> bool:
+    """Return whether something accepts connections at an address, `tcp://HOST:PORT` or `HOST:PORT`."""
+    host, _, port = address.rpartition("/")[2].rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=ANSWER_SECONDS).close()
+    except OSError:
+        return False
+    return True
 
 
 def _dask_backend(client: Any) -> Any:
@@ -100,6 +143,17 @@ def ray(jobs: int, cells: int) -> Iterator[int]:
         register_ray()
         with joblib.parallel_config(backend="ray", n_jobs=min(jobs, cells) if local else -1):
             yield jobs if local else joblib.effective_n_jobs()
+    except engine.exceptions.RayError as error:
+        if isinstance(error, engine.exceptions.RayTaskError):  # Raised by the work itself.
+            raise
+        head = engine.get_runtime_context().gcs_address
+        raise (
+            LostWorker(f"a worker or a node of Ray was killed ({type(error).__name__})")
+            if answers(head)
+            else LostWorker(
+                f"the head of Ray at {head} does not answer any more", "start it, then run the same command again"
+            )
+        ) from error
     finally:
         if started:
             engine.shutdown()

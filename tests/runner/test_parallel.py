@@ -5,7 +5,6 @@ import json
 import os
 import pickle
 import signal
-from concurrent.futures import BrokenExecutor
 from dataclasses import replace
 
 import joblib
@@ -14,7 +13,7 @@ import pytest
 
 from cardiobench.core.config import RunConfig
 from cardiobench.core.console import Console
-from cardiobench.core.errors import CardioBenchError
+from cardiobench.core.errors import CardioBenchError, LostWorker
 from cardiobench.core.extensions import Extension
 from cardiobench.models.load import load_model
 from cardiobench.protocols import list_protocols, protocol_class
@@ -218,12 +217,16 @@ def test_cells_of_a_task_go_to_one_worker_where_there_are_enough_tasks_for_all_w
 
 
 @pytest.mark.slow
-def test_a_dask_worker_that_is_killed_ends_the_cells_as_one_of_this_machine_does():
+def test_a_killed_dask_worker_ends_the_cells_as_one_of_this_machine_does():
     pytest.importorskip("distributed", reason="distributed is not installed: make test-cluster")
     import dask
 
     once = {"distributed.scheduler.allowed-failures": 0}
-    with dask.config.set(once), pytest.raises(BrokenExecutor), backends.backend("dask", 2, 2):
+    with (
+        dask.config.set(once),
+        pytest.raises(LostWorker, match="a worker of Dask was killed"),
+        backends.backend("dask", 2, 2),
+    ):
         joblib.Parallel(batch_size=1)(joblib.delayed(signal.raise_signal)(signal.SIGKILL) for _ in range(2))
 
 
