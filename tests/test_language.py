@@ -22,11 +22,14 @@ SECTION = re.compile(r"(Args|Attributes|Returns|Raises|Yields):$")
 ARGUMENT = re.compile(r"( +)\**[A-Za-z_][\w, *`]*(?: \([^)]*\))?: (\S.*)")
 
 
-def docstrings(file: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            if text := ast.get_docstring(node):
-                yield text
+def docstrings(node: ast.AST) -> Iterator[str]:
+    """Yield those of a module or a statement, without a look at expressions, which hold none."""
+    if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+        if text := ast.get_docstring(node):
+            yield text
+    for part in ("body", "orelse", "finalbody", "handlers", "cases"):
+        for inner in getattr(node, part, ()):
+            yield from docstrings(inner)
 
 
 def argument_texts(docstring: str) -> Iterator[str]:
@@ -39,10 +42,10 @@ def argument_texts(docstring: str) -> Iterator[str]:
             yield found[2]
 
 
-def comments(file: Path) -> Iterator[str]:
+def comments(source: str) -> Iterator[str]:
     """Yield comments; of lines that follow each other the first."""
     last = (-2, -1)
-    for token in tokenize.generate_tokens(io.StringIO(file.read_text("utf-8")).readline):
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
             follows = (token.start[0] - 1, token.start[1]) == last
             last = token.start if token.line.strip().startswith("#") else (-2, -1)
@@ -58,9 +61,24 @@ def lower(text: str) -> bool:
     return not CODE.match(text)
 
 
+def may_be_lower(source: str) -> bool:
+    """Tell whether a comment may begin without a capital; a `#` in a string counts too, and tokens decide then."""
+    above = -1
+    for line in source.splitlines():
+        start = line.lstrip()
+        indent = len(line) - len(start) if start.startswith("#") else -1
+        if "#" in line and (indent < 0 or indent != above):
+            texts = [line[place:].lstrip("#: ") for place, character in enumerate(line) if character == "#"]
+            if any(text and lower(text) for text in texts):
+                return True
+        above = indent
+    return False
+
+
 def problems(file: Path) -> Iterator[str]:
     product = file.relative_to(ROOT).parts[0] in PRODUCT
-    for docstring in docstrings(file):
+    source = file.read_text("utf-8")
+    for docstring in docstrings(ast.parse(source)):
         first = docstring.splitlines()[0]
         if product and (headless(first) or re.search(r"\bwhat\b", first, re.IGNORECASE)):
             yield f"first line without a head: {first}"
@@ -69,7 +87,7 @@ def problems(file: Path) -> Iterator[str]:
                 yield f"argument without a head: {text}"
             elif lower(text):
                 yield f"argument without a capital: {text}"
-    for text in comments(file):
+    for text in comments(source) if may_be_lower(source) else ():
         if lower(text):
             yield f"comment without a capital: {text}"
 

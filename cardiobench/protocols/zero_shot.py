@@ -7,14 +7,13 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 from scipy.special import softmax
-from sklearn.metrics import f1_score
 
 from cardiobench.core.errors import NotApplicable
 from cardiobench.data.prompts import prompt_digest, prompts
 from cardiobench.data.spec import Task
 from cardiobench.embeddings.store import l2_normalize
 from cardiobench.models.base import Encoder, TextEncoder
-from cardiobench.protocols.base import PredictionProtocol, ProtocolOutput, TaskData, aggregate
+from cardiobench.protocols.base import PredictionProtocol, ProtocolOutput, TaskData, Units
 from cardiobench.protocols.numeric_prompts import RULES
 
 COMPONENT = "protocol zero_shot"
@@ -157,6 +156,13 @@ def shift_threshold(probabilities: np.ndarray, threshold: float) -> np.ndarray:
     return softmax(np.stack([np.zeros_like(odds), odds], axis=1), axis=1)
 
 
+def macro_f1(truth: np.ndarray, answers: np.ndarray) -> float:
+    """Return the mean F1 of two classes, both of which occur, from bool (n,): whether a unit is, or is called, positive."""
+    right = [np.sum(truth & answers), np.sum(~truth & ~answers)]
+    wrong = np.sum(truth != answers)
+    return float(np.mean([2 * hits / (2 * hits + wrong) for hits in right]))
+
+
 def best_threshold(data: TaskData, indices: np.ndarray, probabilities: np.ndarray) -> float:
     """Return the log odds at which macro F1 of the units of these rows is best; of equal ones the middle one.
 
@@ -166,15 +172,15 @@ def best_threshold(data: TaskData, indices: np.ndarray, probabilities: np.ndarra
     labels = data.labels[indices]
     if len(np.unique(labels)) < 2:
         raise NotApplicable(f"{data.task.name} has fewer than two classes in train and validation here to calibrate on")
-    units = data.rows[data.task.unit_column].to_numpy()[indices]
-    label_of = dict(zip(units, labels, strict=True))
+    units = Units.of(data, indices)
+    label_of = dict(zip(data.rows[data.task.unit_column].to_numpy()[indices], labels, strict=True))
+    truth = np.array([label_of[name] for name in units.ids]) == 1
     odds = np.unique(log_odds(probabilities))
     middles = (odds[1:] + odds[:-1]) / 2 if len(odds) > 1 else odds
     candidates = np.unique(np.quantile(middles, np.linspace(0, 1, min(MAX_CANDIDATES, len(middles)))))
     scores = []
     for threshold in candidates:
-        predictions = aggregate(data, ProtocolOutput(indices, shift_threshold(probabilities, threshold), {}))
-        positive = predictions["y_pred"] == data.task.classes[1]
-        scores.append(f1_score([label_of[name] for name in predictions["id"]], positive.astype(int), average="macro"))
+        answers = data.task.rules.unit_answers(units.mean(shift_threshold(probabilities, threshold)), data.task)
+        scores.append(macro_f1(truth, (answers["y_pred"] == data.task.classes[1]).to_numpy()))
     equal = np.flatnonzero(np.array(scores) >= max(scores) - 1e-12)
     return float(candidates[equal[len(equal) // 2]])

@@ -3,13 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.metrics import (
-    average_precision_score,
-    f1_score,
-    precision_score,
-    recall_score,
-    roc_auc_score,
-)
+from sklearn.metrics import average_precision_score, precision_recall_fscore_support, roc_auc_score
 
 from cardiobench.core.errors import BadPredictions
 from cardiobench.data.spec import SEX_GROUPS, Task
@@ -198,8 +192,8 @@ def by_scikit_learn(truth, answers):
         known = ~np.isnan(labels)
         pair = labels[known], given[known]
         if 0 < labels[known].sum() < known.sum():
-            numbers = [one(*pair, zero_division=0) for one in (f1_score, precision_score, recall_score)]
-            rows.append([*numbers, recall_score(*pair, pos_label=0)])
+            precision, recall, f1, _ = precision_recall_fscore_support(*pair, labels=[0, 1], zero_division=0)
+            rows.append([f1[1], precision[1], recall[1], recall[0]])
     return np.array(rows).T
 
 
