@@ -13,6 +13,7 @@ from safetensors.torch import load_file, save_file
 from cardiobench.core.errors import BadModel, UnknownName
 from cardiobench.models.load import load_model
 from cardiobench.models.registry import ADAPTERS
+from cardiobench.models.weights import refuse_not_finite
 from tests.models.tiny import tiny_open_clip, tiny_siglip, tiny_timm
 
 MAKERS = {"siglip": tiny_siglip, "timm": tiny_timm, "open_clip": tiny_open_clip}
@@ -166,6 +167,16 @@ def test_values_that_are_not_finite(originals, tmp_path):
     shutil.copytree(originals["timm"], folder)
     change(folder / "model.safetensors", lambda state: state["norm.weight"].fill_(float("nan")))
     assert "NaN or infinite numbers" in refusal(folder)
+
+
+def test_one_value_of_any_type_is_found():
+    for kind in (torch.float64, torch.float32, torch.float16, torch.bfloat16, torch.float8_e5m2):
+        right = torch.tensor([1.0, -2.0]).to(kind)
+        refuse_not_finite([("right", right), ("empty", right[:0]), ("count", torch.tensor(3))], "a file")
+        for value in ("nan", "inf", "-inf"):
+            wrong = torch.tensor([1.0, float(value), -2.0]).to(kind)
+            with pytest.raises(BadModel, match=r"a file .* in 1 tensors: wrong\."):
+                refuse_not_finite([("right", right), ("wrong", wrong)], "a file")
 
 
 def test_shards(originals, tmp_path):

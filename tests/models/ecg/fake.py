@@ -49,8 +49,21 @@ TINY_HUBERT = {
 }
 
 
+DRAWN: dict[tuple[str, int], State] = {}
+
+
 def random_state(build: Callable[[], torch.nn.Module], seed: int = 0) -> State:
-    """A value for every tensor of a network: norms near 1, biases near 0, weights at the scale of their inputs."""
+    """A value for every tensor of a network: norms near 1, biases near 0, weights at the scale of their inputs.
+
+    They are drawn once in a process: replace tensors of the table, and leave their values as they are.
+    """
+    key = repr(build), seed
+    if key not in DRAWN:
+        DRAWN[key] = _draw(build, seed)
+    return dict(DRAWN[key])
+
+
+def _draw(build: Callable[[], torch.nn.Module], seed: int) -> State:
     with torch.device("meta"):
         empty = build().state_dict()
     generator = torch.Generator().manual_seed(seed)
