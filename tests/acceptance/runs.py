@@ -118,6 +118,7 @@ def _lose(dataset: str, count: int) -> Callable[[Path], None]:
     return lose
 
 
+PIXELS = 1e-3  # Between processors, a few pixels of generated clips round differently.
 ANSWERS = ("zero_shot", "native", "probe", "knn")
 TEXT = ("few_shot", "alignment", "prompt_sensitivity", "frame_similarity", "retrieval")
 ACROSS = ("transfer", "confound", "representation")
@@ -136,34 +137,34 @@ MISSING = {"protocols": ("knn",), "allow_missing": True}
 LOST_CLIP = {"tasks": ("echonet_dynamic/lv_seg",), "allow_missing": True}
 
 RUNS: dict[str, Run | Scoring] = {
-    "regression": Run(ECHO, {"tasks": ("phantom_echo/ef",), "protocols": ANSWERS, "limit": 12}),
-    "multiclass": Run(ECHO, {"tasks": ("phantom_echo/view",), "protocols": ANSWERS, "limit": 12}, rtol=1e-5),
+    "regression": Run(ECHO, {"tasks": ("phantom_echo/ef",), "protocols": ANSWERS, "limit": 12}, rtol=PIXELS),
+    "multiclass": Run(ECHO, {"tasks": ("phantom_echo/view",), "protocols": ANSWERS, "limit": 12}, rtol=PIXELS),
     "binary": Run(ECG, {"tasks": ("ptb_xl_sample/cd",), "protocols": ("native", "probe", "knn")}),
     "multilabel": Run(ECG, {"tasks": ("phantom_ecg/findings",), "protocols": ("native", "probe", "knn")}),
-    "segmentation": Run(ECHO, {**DENSE, "tasks": ("phantom_echo/lv_seg",), "limit": 5}),
-    "landmarks": Run(ECHO, {**DENSE, "tasks": ("phantom_echo/landmarks",), "limit": 5}, rtol=1e-4),
-    "more_masks": Run(ECHO, {**DENSE, "tasks": ("phantom_echo/lv_seg",)}, slow=True),
-    "more_landmarks": Run(ECHO, {**DENSE, "tasks": ("phantom_echo/landmarks",)}, slow=True),
+    "segmentation": Run(ECHO, {**DENSE, "tasks": ("phantom_echo/lv_seg",), "limit": 5}, rtol=PIXELS),
+    "landmarks": Run(ECHO, {**DENSE, "tasks": ("phantom_echo/landmarks",), "limit": 5}, rtol=PIXELS),
+    "more_masks": Run(ECHO, {**DENSE, "tasks": ("phantom_echo/lv_seg",)}, slow=True, rtol=PIXELS),
+    "more_landmarks": Run(ECHO, {**DENSE, "tasks": ("phantom_echo/landmarks",)}, slow=True, rtol=PIXELS),
     "attention": Run(ECG, {**ON_SAMPLE, "protocols": ("attention_probe",), "options": ATTENTION}),
-    "study": Run(ECHO, {"tasks": ("phantom_echo/ef",), "protocols": ("study",), "options": STUDY, "limit": 12}),
+    "study": Run(ECHO, {"tasks": ("phantom_echo/ef",), "protocols": ("study",), "options": STUDY, "limit": 12}, rtol=PIXELS),
     "scratch": Run("cardiobench/scratch-small", {**ON_SAMPLE, **SCRATCH}, slow=True, rtol=1e-3),
     "finetune": Run("cardiobench/random-vit", {**FINETUNE, "tasks": ("phantom_echo/ef",), "limit": 8}, slow=True, rtol=1e-3),
     "cross_validation": Run(ECG, {**ON_SAMPLE, "protocols": ("cross_validation",), **CROSS}),
     "refits": Run(ECG, {**ON_SAMPLE, "protocols": ("probe",), "options": {"probe": {"refits": 4}}}),
     "one_metric": Run(ECG, {**ON_SAMPLE, "protocols": ("knn",), "metrics": ("f1_macro", "calibration_report")}),
-    "suite": Run(BASELINE, {"suite": "quick", "limit": 20, "protocols": ()}, slow=True),
+    "suite": Run(BASELINE, {"suite": "quick", "limit": 20, "protocols": ()}, slow=True, rtol=1e-2),
     "paper": Run(BASELINE, {"tasks": ("georgia/cd",), "protocols": ("knn",), "profile": "paper"}, {"georgia": 60}, extension="papers"),
     "missing": Run(ECG, {**MISSING, "tasks": ("georgia/cd", "georgia/cinc", "georgia/age")}, {"georgia": 120}, _lose("georgia", 3)),
-    "missing_views": Run(ECHO, {**MISSING, "tasks": ("tmed2/view",)}, {"tmed2": 40}, _lose("tmed2", 2), slow=True),
-    "missing_frames": Run(ECHO, {**DENSE, **LOST_CLIP}, {"echonet_dynamic": 80}, _lose("echonet_dynamic", 1), slow=True),
-    "text_analyses": Run(ECHO, {"tasks": ("phantom_echo/ef",), "protocols": TEXT, "limit": 8}),
-    "stress": Run(ECHO, {"tasks": ("phantom_echo/ef",), "protocols": ("stress",), "limit": 8, "options": {"stress": {"patients": 2}}}),
+    "missing_views": Run(ECHO, {**MISSING, "tasks": ("tmed2/view",)}, {"tmed2": 40}, _lose("tmed2", 2), slow=True, rtol=PIXELS),
+    "missing_frames": Run(ECHO, {**DENSE, **LOST_CLIP}, {"echonet_dynamic": 80}, _lose("echonet_dynamic", 1), slow=True, rtol=PIXELS),
+    "text_analyses": Run(ECHO, {"tasks": ("phantom_echo/ef",), "protocols": TEXT, "limit": 8}, rtol=PIXELS),
+    "stress": Run(ECHO, {"tasks": ("phantom_echo/ef",), "protocols": ("stress",), "limit": 8, "options": {"stress": {"patients": 2}}}, rtol=PIXELS),
     "few_shot": Run(ECG, {**ON_SAMPLE, "protocols": ("few_shot",)}),
     "learning_curve": Run(ECG, {**ON_SAMPLE, **CURVE}, slow=True),
     "representation": Run(ECG, {**ON_SAMPLE, "protocols": ("representation",)}, slow=True),
     "across": Run(ECG, {"tasks": ("georgia/cd", "code15/cd"), "protocols": ACROSS}, {"georgia": 60, "code15": 60}, slow=True),
-    "own_views": Run(ECHO, {"tasks": ("tmed2/as", "tmed2/view"), "protocols": ("knn",), "conditions": ("own_views",)}, {"tmed2": 12}, slow=True, extension="own_views"),
-    "pooled_views": Run(ECHO, {"tasks": ("tmed2/view", "hmc_qu/view"), "protocols": ("knn",)}, {"tmed2": 12, "hmc_qu": 12}, slow=True, extension="pooled_views"),
+    "own_views": Run(ECHO, {"tasks": ("tmed2/as", "tmed2/view"), "protocols": ("knn",), "conditions": ("own_views",)}, {"tmed2": 12}, slow=True, extension="own_views", rtol=PIXELS),
+    "pooled_views": Run(ECHO, {"tasks": ("tmed2/view", "hmc_qu/view"), "protocols": ("knn",)}, {"tmed2": 12, "hmc_qu": 12}, slow=True, extension="pooled_views", rtol=PIXELS),
     "predictions_binary": Scoring("ptb_xl_sample/cd"),
     "predictions_multiclass": Scoring("phantom_echo/view"),
     "predictions_multilabel": Scoring("phantom_ecg/findings"),

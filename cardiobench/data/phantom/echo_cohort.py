@@ -1,5 +1,6 @@
 """A cohort of echo phantoms: patients with one to three recordings of different views, who share their heart."""
 
+import math
 from dataclasses import dataclass
 from typing import TypedDict, cast
 
@@ -94,7 +95,8 @@ def draw_heart(
         thicker: Added to both walls, cm.
     """
     weak = max(0.0, 55.0 - ejection_fraction) / 35.0
-    edv = (108.0 if sex == "M" else 92.0) * float(np.exp(rng.normal(0.0, 0.16))) * (1 + 0.9 * weak) * scale**3
+    # The last bit of `np.exp` depends on the processor's instructions, and a dataset's digest covers these sizes.
+    edv = (108.0 if sex == "M" else 92.0) * math.exp(rng.normal(0.0, 0.16)) * (1 + 0.9 * weak) * scale**3
     slenderness = float(np.clip(rng.normal(1.85 - 0.22 * weak, 0.07), 1.4, 2.1))
     # Formula: edv = SPHEROID a b^2 with a = slenderness 2b / (1 + k).
     lvidd = float(2 * (edv * (1 + MITRAL_PLANE) / (SPHEROID * 2 * slenderness)) ** (1 / 3))
