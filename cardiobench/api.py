@@ -1,4 +1,4 @@
-"""The Python API: the commands of the command line as functions."""
+"""Python API: the functions behind the commands."""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -31,18 +31,19 @@ def evaluate(
     embeddings: "str | Path | pd.DataFrame | None" = None,
     **options: Unpack[RunOptions],
 ) -> "EvaluationResults":
-    """Evaluate models, or embeddings that exist already, on tasks, as `python -m cardiobench.eval` does.
+    """Evaluate models, or existing embeddings, on tasks, like `python -m cardiobench.eval`.
 
     Args:
         model: Hub id, local folder, `package.module:Class`, `path/to/file.py:Class`, an encoder object, or several.
         tasks: Task or dataset names; empty = all tasks of the model's modality with data on this machine.
         protocols: Names; empty = the default ones.
-        embeddings: Parquet, NPZ or CSV file, or a data frame, with an `id` and a vector for every recording of the tasks, in
-            place of a model or beside others; `model_name` names what made them.
-        options: Further fields of `RunConfig`, such as `data_dir`, `output_dir`, `allow_missing`, `limit`.
+        embeddings: Parquet, NPZ or CSV file, or a data frame, with an `id` and a vector for every recording of the
+            tasks, instead of or in addition to models; `model_name` names their model.
+        options: Other fields of `RunConfig`, such as `data_dir`, `output_dir`, `allow_missing`, `limit`.
 
     Returns:
-        The results, new and cached: a sequence that prints as a table, with `to_pandas()`, `compare()` and `report()`. They are
+        The results, new and cached: a sequence that prints as a table, with `to_pandas()`, `compare()` and `report()`.
+            They are
         also saved below `output_dir`.
 
     Raises:
@@ -86,22 +87,23 @@ def score(
     seen_in_pretraining: bool | str | Sequence[str] | None = None,
     **options,
 ) -> "ScoreResult":
-    """Score predictions from anywhere.
+    """Score predictions of any program.
 
     Args:
         predictions: File or frame with id and y_pred or p_<class>, one row per test unit.
         task: Name of the task.
-        references: File made by `cardiobench references`, or such a table as a frame; of another table with id, patient_id,
-            split and y_true the coverage is not known.
-        allow_missing: Score what is there; the verdict is judged as if every missing answer were wrong (`ScoreResult.bounds`).
-        model_name: Name of the model in tables; empty for that of the file.
-        protocol_name: Name of how the predictions came about, such as `fine_tuned`.
-        seen_in_pretraining: Datasets that the model saw in training, or "none"; or whether it saw this one. None for what the
-            model's card says.
+        references: File written by `cardiobench references`, or the same table as a data frame. Other tables need id,
+            patient_id, split and y_true, and their coverage is unknown.
+        allow_missing: Score incomplete predictions; the verdict then counts every missing answer as wrong
+            (`ScoreResult.bounds`).
+        model_name: Name of the model in tables; empty for the name of the file.
+        protocol_name: Name of the procedure behind the predictions, such as `fine_tuned`.
+        seen_in_pretraining: Datasets that the model saw in training, "none", or whether it saw this dataset. None uses
+            the model's card.
         options: Fields of `cardiobench.results.context.ResultContext`, such as `resamples`, `seed` and `metrics`.
 
     Raises:
-        BadPredictions: ids missing, extra or repeated; values that are none.
+        BadPredictions: Ids are missing, unknown or repeated, or values are invalid.
     """
     from cardiobench.results.context import ResultContext
     from cardiobench.scoring.external_model import describe_model
@@ -133,11 +135,11 @@ def compare(
     """Compare two models on the same patients.
 
     Args:
-        a: Predictions of the first model, as `score` takes them, or the JSON file of a stored result.
+        a: Predictions of the first model, in a format accepted by `score`, or the JSON file of a stored result.
         b: Predictions of the second model.
         task: Name of the task.
-        references: References, as `score` takes them.
-        allow_missing: Compare what is there; intervals and p-value hold whatever the missing answers are.
+        references: References, in a format accepted by `score`.
+        allow_missing: Compare incomplete predictions; intervals and p-value then cover all possible missing answers.
         options: Options of `cardiobench.scoring.compare.compare`: `metric`, `resamples` and `seed`.
 
     Returns:
@@ -165,18 +167,19 @@ def _check_options(function: str, options: Mapping[str, Any], known: Sequence[st
 
 
 def load_references(task: str, data_dir: str | Path | None = None) -> "pd.DataFrame":
-    """Return the references of a task, the table that `cardiobench references` writes; no recording is needed.
+    """Return the references of a task, as written by `cardiobench references`; recordings are not needed.
 
     Args:
         task: Name of the task.
         data_dir: Raw or prepared folder; None = CARDIOBENCH_DATA. Generated and bundled data need none.
 
     Returns:
-        id, patient_id, split, y_true and columns of groups, one row per unit; `labelled` is 0 for a unit without a label. The
+        id, patient_id, split, y_true and group columns, one row per unit; `labelled` is 0 for a unit without a label.
+            The
         other columns name the release.
 
     Raises:
-        MissingData: The tables of the release are not here.
+        MissingData: The tables of the release were not found.
     """
     from cardiobench.runner.external_predictions import task_references
 
@@ -213,21 +216,21 @@ def load_dataset(
     allow_missing: bool = False,
     **options,
 ) -> "datasets.DatasetDict | datasets.Dataset | datasets.IterableDatasetDict | datasets.IterableDataset":
-    """Load a dataset of the benchmark as a `datasets` object: from its raw folder, a prepared one, or the Hub; cached.
+    """Load a dataset of the benchmark as a `datasets` object, from its raw folder, a prepared folder or the Hub, with caching.
 
-    Without data on this machine, the recordings are those that were published on the Hub at this version of the dataset.
+    Without local data, recordings are read from the Hub at the tag of this dataset version.
 
     Args:
-        name: Such as "tmed2" or "cardiobench/tmed2".
+        name: Name such as "tmed2" or "cardiobench/tmed2".
         data_dir: Raw or prepared folder; None = CARDIOBENCH_DATA, else the Hub. Generated and bundled data need none.
         split: One split only.
-        streaming: Read rows as they are asked for; from the Hub without downloading the rest. Read a split to its end: a script
-            that ends in the middle of one may abort at its exit (datasets#7566).
-        allow_missing: Go on with an incomplete copy.
-        options: Options of `DatasetBuilder.download_and_prepare`, such as `num_proc`; for a raw folder.
+        streaming: Read rows on demand; from the Hub this avoids downloading the rest. Iterate to the end of a split: a
+            script that stops in the middle may abort at exit (datasets#7566).
+        allow_missing: Accept an incomplete copy.
+        options: Options of `DatasetBuilder.download_and_prepare` for a raw folder, such as `num_proc`.
 
     Raises:
-        MissingData: the data is neither here nor on the Hub, or not complete.
+        MissingData: The data is neither local nor on the Hub, or is incomplete.
     """
     import datasets
 

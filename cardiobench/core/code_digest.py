@@ -17,7 +17,7 @@ from typing import Any
 from cardiobench.core.resources import PACKAGE
 
 IGNORED = ("kind", "type_comment", "type_ignores")
-"""Fields of a syntax tree without a meaning for the program."""
+"""Syntax tree fields that do not affect the program."""
 
 Component = type | FunctionType | ModuleType | Path
 
@@ -25,11 +25,11 @@ Component = type | FunctionType | ModuleType | Path
 def code_digest(*components: Component) -> str:
     """Return a digest of the code of components and of the local modules that they import, 12 hexadecimal digits.
 
-    Nothing is cached: a file may be edited while a notebook runs.
+    Nothing is cached, because files may change while a notebook runs.
 
     Args:
-        components: Classes, functions, modules or source files. What was typed into an interpreter or a notebook has no
-            file and counts by its bytecode, with the functions and classes beside it that it names.
+        components: Classes, functions, modules or source files. Code typed into an interpreter or notebook has no file;
+            its bytecode counts, with the functions and classes of the same namespace that it names.
     """
     files = [file for one in components if (file := source_file(one)) is not None]
     typed = [one for one in components if source_file(one) is None]
@@ -62,10 +62,10 @@ def _library_folders() -> tuple[Path, ...]:
 
 
 def local_files(*paths: Path) -> tuple[Path, ...]:
-    """Return source files with all local modules that they import, directly or through each other, sorted.
+    """Return source files with all local modules that they import, directly or indirectly, sorted.
 
-    Local is what lies in the package of one of the files, beside a script, or anywhere on the import path but among the
-    installed packages. Imports inside functions count, those for type checkers alone do not.
+    A module is local if it lies in the package of one of the files, beside a script, or on the import path outside the
+    installed packages. Imports inside functions count; imports under `TYPE_CHECKING` do not.
     """
     waiting = [path.resolve() for path in paths]
     own = [root for path in waiting if (root := package_of(path)) is not None]
@@ -90,7 +90,7 @@ def package_of(path: Path) -> Path | None:
 def _imported_files(path: Path) -> Iterator[Path]:
     try:
         tree = ast.parse(path.read_bytes())
-    except (SyntaxError, ValueError):  # It counts by its bytes; whoever imports it will say what is wrong.
+    except (SyntaxError, ValueError):  # Hash its bytes; importing it will raise the error.
         return
     for node in _imports(tree):
         if isinstance(node, ast.Import):
@@ -106,7 +106,7 @@ def _imported_files(path: Path) -> Iterator[Path]:
 
 
 def _imports(tree: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
-    """Yield all imports, but for those under `if TYPE_CHECKING`."""
+    """Yield all imports except those under `if TYPE_CHECKING`."""
     waiting = [tree]
     while waiting:
         node = waiting.pop()
@@ -134,7 +134,7 @@ def _module_files(name: str, importer: Path) -> Iterator[Path]:
 
 
 def _locations(top: str, importer: Path) -> Iterator[Path]:
-    """Yield the folders of a top-level package, or the file of a top-level module; a script finds its neighbours."""
+    """Yield the folders of a top-level package, or the file of a top-level module; scripts also find modules beside them."""
     beside = [importer.parent / f"{top}.py", importer.parent / top]
     try:
         spec = importlib.util.find_spec(top)
@@ -176,10 +176,11 @@ def _file_digest(path: Path) -> str:
 def normalised(tree: ast.AST) -> Iterator[str]:
     """Yield a syntax tree as text, the same for equal programs under all versions of Python.
 
-    Node types and filled fields count; comments, docstrings, positions and empty fields do not. Neither `ast.dump` nor
-    `ast.unparse` is used, since the output of both depends on the version of Python.
+    Node types and non-empty fields count; comments, docstrings, positions and empty fields do not. `ast.dump` and
+    `ast.unparse` are not used, because their output depends on the version of Python.
     """
-    waiting: list[ast.AST | list | str] = [tree]  # A stack and no recursion: expressions may be nested deeply.
+    # An explicit stack instead of recursion, because expressions may be nested deeply.
+    waiting: list[ast.AST | list | str] = [tree]
     while waiting:
         node = waiting.pop()
         if isinstance(node, str):
@@ -203,7 +204,7 @@ def _pending(value: Any) -> "ast.AST | list | str":
 
 
 def _is_text(node: Any) -> bool:
-    """Return whether a statement is a text alone, such as a docstring."""
+    """Return whether a statement is only a string, such as a docstring."""
     return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
@@ -246,7 +247,7 @@ def _constants(code: CodeType, doc: str | None) -> Iterator[str]:
 
 
 def global_names(function: FunctionType) -> set[str]:
-    """Return the names that a function looks up outside itself, attributes among them."""
+    """Return the global names and attributes that a function uses."""
     return _names(function.__code__)
 
 

@@ -38,11 +38,11 @@ WEEK = 604_800.0  # Seconds.
 RESAMPLES = 1000
 """Default number of bootstrap resamples, everywhere."""
 SEED = 0
-"""Default seed, and that of every score of the benchmark."""
+"""Default seed, also used for every score of the benchmark."""
 
 
 def hub_namespace() -> str:
-    """Return the user or organisation of the Hub whose datasets and metrics are meant: CARDIOBENCH_NAMESPACE, else ours."""
+    """Return the Hub user or organisation of datasets and metrics: CARDIOBENCH_NAMESPACE, or cardiobench."""
     return os.environ.get("CARDIOBENCH_NAMESPACE") or DEFAULT_NAMESPACE
 
 
@@ -99,7 +99,7 @@ class Settings:
 
 @dataclass(frozen=True, kw_only=True, config=_STRICT)
 class ScoreConfig(Settings):
-    """The scoring of one file of predictions."""
+    """Settings for scoring a file of predictions."""
 
     predictions: Annotated[
         Path, Setting("CSV or Parquet with an id and a prediction for every test unit", EXTERNAL, "FILE", in_file=True)
@@ -116,7 +116,7 @@ class ScoreConfig(Settings):
 
 @dataclass(frozen=True, kw_only=True, config=_STRICT)
 class RunConfig(Settings):
-    """One run of the benchmark; the annotations document its fields."""
+    """Settings of a benchmark run; the annotations document the fields."""
 
     models: Annotated[
         Names,
@@ -325,10 +325,10 @@ Config = TypeVar("Config", bound=Settings)
 
 def settings_of(kind: type[Settings]) -> Mapping[str, Setting]:
     """Return the help text of each field."""
-    return _settings_of(kind)  # type: ignore[arg-type]  # A class is hashable, whatever its objects are.
+    return _settings_of(kind)  # type: ignore[arg-type] # Classes are hashable even if their instances are not.
 
 
-@cache  # A command line asks hundreds of times.
+@cache  # Cached, because a command line calls this hundreds of times.
 def _settings_of(kind: type[Settings]) -> Mapping[str, Setting]:
     hints = get_type_hints(kind, include_extras=True)
     return {
@@ -338,7 +338,7 @@ def _settings_of(kind: type[Settings]) -> Mapping[str, Setting]:
 
 
 def default_of(kind: type[Settings], name: str) -> Any:
-    """Return the default of a field; None for one without."""
+    """Return the default of a field; None if it has none."""
     default, factory = next((one.default, one.default_factory) for one in fields(kind) if one.name == name)
     return factory() if factory is not MISSING else None if default is MISSING else default
 
@@ -353,12 +353,12 @@ def make_config(kind: type[Config], values: Mapping[str, Any], *, flags: bool = 
 
     Args:
         kind: Class of the settings.
-        values: Field -> value, texts included.
-        flags: Whether messages name the flags rather than the fields.
+        values: Field -> value, possibly as text.
+        flags: Whether messages name flags instead of fields.
 
     Raises:
-        UnknownName: there is no such field.
-        BadConfig: a value contradicts its field, all of them named.
+        UnknownName: There is no such field.
+        BadConfig: Some values are invalid; the message names all of them.
     """
     known = [one.name for one in fields(kind)]
     for name in values:
@@ -386,7 +386,7 @@ def to_yaml(config: Settings) -> str:
 
 
 def absolute(config: Config) -> Config:
-    """Return the settings with absolute paths, `file.py:Class` included: they mean the same from any folder of this machine."""
+    """Return the settings with absolute paths, including `file.py:Class`, so that they do not depend on the working directory."""
     values: dict[str, Any] = {one.name: getattr(config, one.name) for one in fields(config)}
     values |= {name: value.absolute() for name, value in values.items() if isinstance(value, Path)}
     if models := values.get("models"):

@@ -1,4 +1,4 @@
-"""Settings from a YAML file, and flags laid over them."""
+"""Settings from a YAML file, combined with flags."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -14,10 +14,10 @@ MOST_ENTRIES = 10_000
 
 
 def read_config(path: str | Path) -> dict[str, Any]:
-    """Read settings from a YAML file, unchecked; `make_config` checks them.
+    """Read settings from a YAML file without validation; `make_config` validates them.
 
     Raises:
-        BadConfig: there is no such file, it is not a YAML mapping, or it is larger than settings are.
+        BadConfig: There is no such file, it is not a YAML mapping, or it is too large for settings.
     """
     try:
         with Path(path).open("rb") as file:
@@ -25,7 +25,7 @@ def read_config(path: str | Path) -> dict[str, Any]:
         if len(content) > MOST_BYTES:
             raise ValueError(f"it has more than {MOST_BYTES:,} bytes, too many for settings")
         values = yaml.safe_load(content.decode("utf-8"))
-        # An alias repeats what its anchor names, so a short file can stand for billions of entries.
+        # YAML aliases repeat their anchors, so a short file can expand to billions of entries.
         if sum(1 for _, _ in zip(_entries(values), range(MOST_ENTRIES + 1), strict=False)) > MOST_ENTRIES:
             raise ValueError(f"it expands to more than {MOST_ENTRIES:,} entries, too many for settings")
     except (
@@ -33,7 +33,7 @@ def read_config(path: str | Path) -> dict[str, Any]:
         ValueError,
         RecursionError,
         yaml.YAMLError,
-    ) as error:  # ValueError: no UTF-8, or thousands of digits
+    ) as error:  # ValueError: invalid UTF-8, or a number with thousands of digits.
         reason = getattr(error, "strerror", None) or getattr(error, "problem", None) or error
         raise BadConfig(
             f"{path} cannot be read as YAML: {reason}. Give a file of settings, such as a run.yaml below runs/ of a results folder."
@@ -47,7 +47,7 @@ def read_config(path: str | Path) -> dict[str, Any]:
 
 
 def _entries(value: Any) -> Iterator[Any]:
-    """Yield a value and all that it holds, as often as it is referred to."""
+    """Yield a value and all nested values, once per reference."""
     waiting = [value]
     while waiting:
         one = waiting.pop()
@@ -59,10 +59,10 @@ def _entries(value: Any) -> Iterator[Any]:
 
 
 def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Lay settings over others; options of protocols one by one, everything else whole.
+    """Merge settings into others; options of protocols are merged one by one, everything else is replaced.
 
     Raises:
-        BadConfig: options that are no mapping of protocols to mappings.
+        BadConfig: Options are not a mapping of protocols to mappings.
     """
     merged = {**base, **over}
     if "options" in base and "options" in over:

@@ -1,4 +1,4 @@
-"""Plain printing, tables and progress bars. Silent on all processes but the main one."""
+"""Plain printing, tables and progress bars; only the main process prints."""
 
 import errno
 import json
@@ -16,15 +16,15 @@ from rich.markup import escape
 
 from cardiobench.core.io import to_plain
 
-PIPE_WIDTH = 200  # Width of a table that goes into a file or a pipe.
-WIDEST_NAME = 60  # Characters of a first column for which other columns make room.
+PIPE_WIDTH = 200  # Width of tables that are written to a file or pipe.
+WIDEST_NAME = 60  # Minimum width of the first column.
 
 
 class _Screen(rich.console.Console):
-    """A console that leaves a closed pipe to the command, where rich would end the process with exit code 1."""
+    """Console that raises on a closed pipe, where rich would end the process with exit code 1."""
 
     def on_broken_pipe(self) -> None:
-        """Raise the error again."""
+        """Raise the error again instead of exiting."""
         raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
 
@@ -33,7 +33,7 @@ def _screen(stream: TextIO) -> rich.console.Console:
 
 
 def print_error(text: str) -> None:
-    """Write a line to standard error at once, from any thread: the last line of a process that ends."""
+    """Write a line to standard error immediately, from any thread, as the last line of a process."""
     sys.stderr.write(f"{text}\n")
     sys.stderr.flush()
 
@@ -47,8 +47,8 @@ class Console:
     """Standard output and standard error of one process.
 
     Args:
-        main: Whether this process prints; the others of a run are silent.
-        stdout_is_json: Everything for people goes to standard error, and `json` alone to standard output.
+        main: Whether this process prints; other processes of a run are silent.
+        stdout_is_json: Print messages to standard error, so that only `json` writes to standard output.
     """
 
     def __init__(self, main: bool = True, *, stdout_is_json: bool = False):
@@ -57,7 +57,7 @@ class Console:
         self.out = self.err if stdout_is_json else _screen(sys.stdout)
 
     def json(self, value: Any) -> None:
-        """Write a value as JSON to standard output; a number that is not finite is null there."""
+        """Write a value as JSON to standard output; numbers that are not finite become null."""
         if self.main:
             sys.stdout.write(json.dumps(to_plain(value), indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
@@ -67,7 +67,7 @@ class Console:
             self.out.print(escape(text), soft_wrap=True)
 
     def tree(self, title: str, branches: Mapping[str, Any]) -> None:
-        """Print nested branches; nothing if there are none."""
+        """Print nested branches as a tree; print nothing if there are none."""
         if not self.main or not branches:
             return
         tree = rich.tree.Tree(escape(title), highlight=False)
@@ -77,13 +77,13 @@ class Console:
     def table(
         self, title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], unbroken: Collection[str] = ()
     ) -> None:
-        """Print a table; nothing when it has no rows.
+        """Print a table; print nothing if it has no rows.
 
         Args:
             title: Title above the table.
             columns: Heads of the columns.
             rows: Cells of each row.
-            unbroken: Columns whose cells stay on one line.
+            unbroken: Columns whose cells are not wrapped.
         """
         if not self.main or not rows:
             return
@@ -98,7 +98,7 @@ class Console:
 
     @contextmanager
     def progress(self, label: str, total: int, doing: str = "encoding") -> Iterator[Callable[[int], None]]:
-        """Show a progress bar with the time left; yields a function to call with the number of items that were done."""
+        """Show a progress bar with the remaining time; yields a function that takes the number of finished items."""
         if not self.main or not total:
             yield lambda count: None
             return
@@ -114,6 +114,6 @@ class Console:
             yield lambda count: bar.advance(task, count)
 
     def failure(self, what: str, reason: str) -> None:
-        """Print a failure after which the run goes on to standard error."""
+        """Print a failure that does not end the run to standard error."""
         if self.main:
             self.err.print(escape(f"FAILED {what}: {reason}"), soft_wrap=True)

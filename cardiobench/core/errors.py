@@ -1,4 +1,4 @@
-"""Errors that a user can cause: each names the object, the place and the next action; the command line prints it without a traceback."""
+"""Errors caused by user input. Messages name the object, the place and the next action; the command line prints them without a traceback."""
 
 import re
 from collections.abc import Iterable
@@ -7,7 +7,7 @@ from typing import Self
 
 
 def first_n(names: Iterable[object], n: int = 5) -> str:
-    """Return the first names, comma-separated, and how many more there are.
+    """Return the first names, comma-separated, and the number of remaining ones.
 
     >>> first_n(range(7))
     '0, 1, 2, 3, 4 and 2 more'
@@ -17,7 +17,7 @@ def first_n(names: Iterable[object], n: int = 5) -> str:
 
 
 class CardioBenchError(Exception):
-    """Base of every error that the user can act on.
+    """Base class of errors that the user can resolve.
 
     `exit_code` follows the runner's contract: 1 = some work failed, 2 = the request itself was wrong.
     """
@@ -37,11 +37,11 @@ class BadConfig(CardioBenchError):
 
 
 class MissingData(CardioBenchError):
-    """Raw data that is absent, incomplete or one folder level off."""
+    """Raw data that is missing, incomplete or in another folder level."""
 
 
 class BadData(CardioBenchError):
-    """Raw data that is there and contradicts the dataset's own rules (duplicate id, label out of range, patient in two splits)."""
+    """Raw data that violates the rules of its dataset (duplicate id, label out of range, patient in two splits)."""
 
 
 class BadMedia(CardioBenchError):
@@ -55,11 +55,11 @@ class BadPredictions(CardioBenchError):
 
 
 class BadModel(CardioBenchError):
-    """A model that cannot be loaded whole: no weights, missing or unexpected keys, an architecture nobody here knows."""
+    """A model that cannot be loaded completely: no weights, missing or unexpected keys, or an unknown architecture."""
 
 
 class NotApplicable(CardioBenchError):
-    """A protocol that a model cannot take part in, such as prompts for a model without a text tower."""
+    """A protocol that does not apply to a model, such as prompts for a model without a text tower."""
 
 
 class MissingExtra(CardioBenchError):
@@ -76,7 +76,7 @@ class UnwritableOutput(CardioBenchError):
 
 
 class DiskFull(UnwritableOutput):
-    """No space is left for a file; files finished earlier are kept."""
+    """No space left on the disk; finished files are kept."""
 
     exit_code = 1
 
@@ -106,4 +106,4 @@ class HubError(CardioBenchError):
 
 
 class LicenceError(CardioBenchError):
-    """Something that a licence or an owner forbids, such as publishing recordings that may not be passed on."""
+    """An action forbidden by a licence or an owner, such as publishing restricted recordings."""

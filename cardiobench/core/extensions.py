@@ -1,4 +1,4 @@
-"""Extensions: features that the core does not know by name, each a package with a manifest of its contributions.
+"""Extensions: features outside the core, each a package with a manifest of its contributions.
 
 The folders below `cardiobench/extensions` and the packages installed with an entry point in the group
 `cardiobench.extensions` are read in the same way: each holds an object `EXTENSION`.
@@ -20,40 +20,43 @@ PACKAGE = "cardiobench.extensions"
 
 @dataclass(frozen=True)
 class Extension:
-    """The manifest of a feature. Values are references, `module` or `module:attribute`, imported when they are used.
+    """Manifest of a feature. Values are references, `module` or `module:attribute`, imported on first use.
 
     Attributes:
         protocols: Name of a protocol -> its class.
-        figures: Name of an analysis protocol -> module with `draw(record)` and, where models are read side by side,
+        figures: Name of an analysis protocol -> module with `draw(record)` and, to compare models,
             `draw_side_by_side(records)`; both return name -> figure.
-        commands: Name of a command -> module with `HELP`, `configure(parser)` and `execute(arguments)`. The module
-            imports nothing heavy at its top, since all of them are read to print the help.
+        commands: Name of a command -> module with `HELP`, `configure(parser)` and `execute(arguments)`. The module must
+            be cheap to import, because all of them are imported to print the help.
         plans: Name of a protocol -> function that plans its cells, for a protocol that reads other vectors than those of whole
             recordings (`cardiobench.runner.planned`).
-        answers: Form of an answer (`TaskKind.answer`) -> protocol (its name, not a reference) that a run without `--protocols`
-            takes for a named task of that form. A dataset's name stands for its tasks of that form where the protocol is run.
-        examples: Form of an answer -> function (dataset, task, predictions) -> examples that the report shows with pictures.
+        answers: Form of an answer (`TaskKind.answer`) -> name of the protocol that a run without `--protocols` uses for
+            explicitly named tasks of that form. A dataset's name includes its tasks of that form only if the protocol
+            is selected.
+        examples: Form of an answer -> function (dataset, task, predictions) -> examples with pictures for the report.
         profiles: Name of a profile -> subclass of `cardiobench.protocols.profile.RunProfile`.
-        definitions: `f(spec)` -> further tasks of a dataset with definitions of their own, which are run when named.
-        tables: Name of a layout of `cardiobench report` -> `f(collection, folder)`, which writes it; returns files, problems.
-        anchors: `f(task)` -> `cardiobench.results.anchors.Anchors`: published scores and the agreement of people, set
-            beside the results of a task, `<dataset>/<target>`.
-        suites: Package whose JSON files are suites (`cardiobench.scoring.suites`); a published suite lies in the core.
+        definitions: `f(spec)` -> alternative task definitions for a dataset, which run only when named.
+        tables: Name of a layout of `cardiobench report` -> `f(collection, folder)`, which writes the layout and returns
+            files and problems.
+        anchors: `f(task)` -> `cardiobench.results.anchors.Anchors`: published scores and human agreement, shown beside
+            the results of a task, `<dataset>/<target>`.
+        suites: Package whose JSON files are suites (`cardiobench.scoring.suites`); published suites belong to the core.
         conditions: Name of a condition (`--condition NAME[=VALUE]`) -> module with `VERSION`, which is part of the key of a
             result; `check(config, value)`, called before any work to refuse settings; `applies(task, value)`; and
             `apply(cell, data, output, value)`, which returns the answers of a cell under the condition. A condition on the
             input also has `model(model, value)`, which returns a `LoadedModel` as it takes recordings under the condition
             (`LoadedModel.change`), with facts of its own in `preprocessing`, or raises `NotApplicable`; a run then takes only tasks
             that the condition applies to, and protocols that predict.
-        cards: Package whose files `<org>__<model>.md` are model cards.
-        tasks: Sequence of tasks put together from several datasets, named `<modality>/<target>`; their members are the
-            tasks of datasets with the same target and classes.
-        known_results: `f(cells, context)` -> key of a cell -> function that saves its result, which somebody else has computed,
-            where the cell keeps its own (`--reuse`); called for the cells of a model before anything is encoded.
-        after_model: `f(cells, context)`, called on the main process when the cells of a model are finished, in a share of a job
-            array (`context.config.shard`) those of that share; it adds results derived from theirs to the summary of the context.
-        demos: Name -> `f()`, which yields what `cardiobench demo` prints before its run: sentences, and tables
-            (`cardiobench.results.printing.PrintedTable`).
+        cards: Package with model cards, `<org>__<model>.md`.
+        tasks: Sequence of tasks that combine several datasets, named `<modality>/<target>`; their members are the tasks
+            of datasets with the same target and classes.
+        known_results: `f(cells, context)` -> key of a cell -> function that saves an existing result of that cell in
+            place (`--reuse`); called for the cells of a model before anything is encoded.
+        after_model: `f(cells, context)`, called on the main process after the cells of a model, in a shard
+            (`context.config.shard`) after the cells of that shard; it adds derived results to the summary of the
+            context.
+        demos: Name -> `f()`, which yields sentences and tables (`cardiobench.results.printing.PrintedTable`) that
+            `cardiobench demo` prints before its run.
         after_run: Module with `check(config)`, called before any work to refuse settings, and `execute(results, config)`,
             called at the end of a run on its main process.
     """
@@ -85,10 +88,10 @@ class Extension:
 
 @cache
 def extensions() -> Mapping[str, Extension]:
-    """Return name -> manifest, the folders of this package first, both in the order of their names.
+    """Return name -> manifest: the folders of this package, then installed packages, each sorted by name.
 
     Raises:
-        BadConfig: Two extensions have one name, or what an installed package gives cannot be loaded or is no manifest.
+        BadConfig: Two extensions have the same name, or an installed extension cannot be loaded or is not a manifest.
     """
     own = {name: import_module(f"{PACKAGE}.{name}").EXTENSION for name in _folders()}
     installed = {name: plugins.load("extensions", name) for name in sorted(plugins.entry_points("extensions"))}
@@ -106,7 +109,7 @@ def contributions(kind: str) -> dict[str, str]:
     """Return name -> reference of everything that extensions contribute to one field of `Extension`.
 
     Raises:
-        BadConfig: Two extensions contribute one name.
+        BadConfig: Two extensions contribute the same name.
     """
     pairs = [pair for manifest in extensions().values() for pair in manifest.references(kind).items()]
     return plugins.by_name(kind.removesuffix("s"), pairs)

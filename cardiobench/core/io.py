@@ -1,4 +1,4 @@
-"""Files: writing whole or not at all, digests, JSON."""
+"""Files: atomic writing, digests, JSON."""
 
 import errno
 import fnmatch
@@ -20,22 +20,22 @@ from cardiobench.core.errors import BadData, DiskFull, UnwritableOutput
 
 _NAME_BYTES = 120  # Characters of the target's name repeated in a temporary name: file systems allow 255 bytes.
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-_TEMPORARY = re.compile(r"\..+\.(\w+)-(\d+)-\w+\.tmp")  # See temporary_path.
+_TEMPORARY = re.compile(r"\..+\.(\w+)-(\d+)-\w+\.tmp")  # Cleaned up by temporary_path.
 
 
 def write_atomic(path: str | Path, write: Callable[[Path], object]) -> Path:
-    """Write a file under a temporary name beside it, then rename it: a reader never sees half a file.
+    """Write a file under a temporary name and rename it, so that readers never see a partial file.
 
     Args:
-        path: The file; its folder is made.
-        write: Called with the temporary path, writes the content.
+        path: The file; its folder is created if needed.
+        write: Function that writes the content to the temporary path.
 
     Returns:
         The path.
 
     Raises:
-        DiskFull: no space is left.
-        UnwritableOutput: the folder or the file cannot be written for another reason.
+        DiskFull: No space is left.
+        UnwritableOutput: The folder or file cannot be written for another reason.
     """
     path = Path(path)
     if "\0" in str(path) or not path.name or path.is_dir():
@@ -57,7 +57,7 @@ def write_atomic(path: str | Path, write: Callable[[Path], object]) -> Path:
 
 @contextmanager
 def temporary_folder(path: Path) -> Iterator[Path]:
-    """Make an empty folder under a temporary name beside `path`, and remove it with its content at the end."""
+    """Create an empty folder under a temporary name beside `path`, and remove it with its content at the end."""
     folder = temporary_path(path)
     folder.mkdir(parents=True)
     try:
@@ -67,19 +67,20 @@ def temporary_folder(path: Path) -> Iterator[Path]:
 
 
 def temporary_path(path: Path) -> Path:
-    """Return a hidden name beside `path` that no other process on any machine uses: host, process and a random part."""
+    """Return a hidden name beside `path` that is unique across processes and machines: host, process id and a random part."""
     shown = os.fsdecode(os.fsencode(path.name)[:_NAME_BYTES])
     return path.with_name(f".{shown}.{_host()}-{os.getpid()}-{secrets.token_hex(4)}.tmp")
 
 
 def remove_orphans(folder: Path) -> list[Path]:
-    """Remove the temporary files and folders that processes of this machine left behind when they were killed.
+    """Remove temporary files and folders left by killed processes of this machine.
 
-    Files of processes that still run, and of other machines, stay; so does what cannot be removed, as on a read-only disk,
-    or what another run removes at the same time.
+    Files of running processes and of other machines stay. Files that cannot be removed, or that another run removes at
+    the same time, are skipped.
     """
     orphans = []
-    for root, folders, files in os.walk(folder):  # This walk passes over folders that vanish meanwhile.
+    # Unlike Path.rglob, this skips folders that disappear during the walk.
+    for root, folders, files in os.walk(folder):
         for name in (*folders, *files):
             if (match := _TEMPORARY.fullmatch(name)) and match[1] == _host() and not _runs(int(match[2])):
                 orphans.append(Path(root, name))
@@ -94,7 +95,7 @@ def remove_orphans(folder: Path) -> list[Path]:
 
 
 def files_below(folder: Path, pattern: str) -> list[Path]:
-    """Return the files below a folder whose name matches a pattern, sorted; folders that vanish meanwhile are passed over."""
+    """Return the files below a folder whose name matches a pattern, sorted; folders that disappear during the walk are skipped."""
     found = [
         Path(root, name)
         for root, folders, files in os.walk(folder)
@@ -110,7 +111,7 @@ def _host() -> str:
 def _runs(process: int) -> bool:
     try:
         os.kill(process, 0)
-    except (ProcessLookupError, OverflowError):  # No system has a process id of more digits than a C int.
+    except (ProcessLookupError, OverflowError):  # Process ids have at most as many digits as a C int.
         return False
     except PermissionError:
         return True
@@ -118,20 +119,20 @@ def _runs(process: int) -> bool:
 
 
 def write_text(text: str, path: str | Path, errors: str = "strict") -> Path:
-    """Write a text file as UTF-8, whole or not at all; `errors="replace"` for text with names of files that are not UTF-8."""
+    """Write a text file as UTF-8, atomically; `errors="replace"` allows file names that are not UTF-8."""
     return write_atomic(path, lambda partial: partial.write_bytes(text.encode("utf-8", errors)))
 
 
 def write_json(value: Any, path: str | Path) -> Path:
-    """Write JSON that people can read, whole or not at all; a number that is not finite is a `ValueError`."""
+    """Write readable JSON, atomically; numbers that are not finite raise `ValueError`."""
     return write_text(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n", path)
 
 
 def parse_json(text: str | bytes) -> dict[str, Any]:
-    """Return the object that a JSON text holds.
+    """Return the object in a JSON text.
 
     Raises:
-        BadData: it is no JSON, nested too deeply, or no object.
+        BadData: The text is not JSON, is nested too deeply, or is not an object.
     """
     try:
         content = json.loads(text)
@@ -149,12 +150,12 @@ def sha256_of_file(path: str | Path) -> str:
 
 
 def sha256_of_json(value: Any) -> str:
-    """Return the SHA-256 of a value's JSON with sorted keys, 64 hexadecimal digits; types unknown to JSON count by their text."""
+    """Return the SHA-256 of a value's JSON with sorted keys, 64 hexadecimal digits; unknown types are converted to text."""
     return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()
 
 
 def to_plain(value: Any) -> Any:
-    """Return the same tree for JSON: dataclasses as dictionaries, NaN and infinities as None, numpy scalars as numbers, paths as text."""
+    """Return a value as JSON types: dataclasses as dictionaries, NaN and infinities as None, NumPy scalars as numbers, paths as text."""
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: to_plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, Mapping):

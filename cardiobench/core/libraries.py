@@ -21,13 +21,13 @@ COMPUTING: Mapping[str, tuple[str, ...]] = {
     "torchvision": ("torchvision",),
     "transformers": ("transformers",),
 }
-"""Library as it is imported -> its distributions, of which one is installed."""
+"""Library by import name -> possible distribution names."""
 DECODERS: Mapping[str, tuple[str, ...]] = {
     "video": ("av", "pillow", "pydicom", "pylibjpeg", "nibabel"),
     "image": ("pillow", "pydicom", "pylibjpeg", "nibabel"),
     "ecg": ("h5py",),
 }
-"""Column of the media -> distributions that decode it, in worker processes: this one does not import them."""
+"""Media column -> distributions that decode it in worker processes, which this process does not import."""
 
 
 def library_versions(media: str = "") -> dict[str, str]:
@@ -38,7 +38,7 @@ def library_versions(media: str = "") -> dict[str, str]:
 
 
 def merged(sets: Iterable[Mapping[str, str]]) -> dict[str, tuple[str, ...]]:
-    """Return library -> its versions in several sets, sorted."""
+    """Return library -> versions found in several sets, sorted."""
     versions: dict[str, set[str]] = {}
     for one in sets:
         for name, installed in one.items():
@@ -47,12 +47,12 @@ def merged(sets: Iterable[Mapping[str, str]]) -> dict[str, tuple[str, ...]]:
 
 
 def as_text(versions: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
-    """Return library -> its versions in words, for stamps."""
+    """Return library -> versions as text, for stamps."""
     return {name: " and ".join(found) for name, found in versions.items()}
 
 
 def library_warnings(versions: Mapping[str, tuple[str, ...]]) -> list[str]:
-    """Return a sentence where embeddings of one result were computed with several versions of a library; else nothing."""
+    """Return a sentence if the embeddings of one result were computed with several versions of a library, else an empty text."""
     found = [f"{name} {text}" for name, text in as_text(versions).items() if len(versions[name]) > 1]
     return [f"embeddings computed with {', '.join(found)}"] if found else []
 

@@ -1,4 +1,4 @@
-"""Memory of this machine, and memory that was freed and is still held by an allocator for later use."""
+"""Memory of this machine, and release of freed memory held by allocators."""
 
 import ctypes
 import os
@@ -10,11 +10,11 @@ import pyarrow as pa
 
 
 def memory_limit(root: Path = Path("/")) -> int:
-    """Return the bytes that the processes here may hold: the machine's memory, or the limit of the container or job.
+    """Return the bytes available to the processes on this machine: its memory, or the limit of the container or job.
 
     Args:
-        root: Root of the file system in which Linux states its limits: `memory.max` of version 2 of control groups,
-            `memory.limit_in_bytes` of version 1; a group is also bounded by those above it.
+        root: Root of the file system with the Linux limits: `memory.max` (cgroups v2) or `memory.limit_in_bytes` (v1);
+            a group is also limited by its parents.
     """
     limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
     with suppress(OSError):  # Not Linux.
@@ -28,17 +28,17 @@ def memory_limit(root: Path = Path("/")) -> int:
                 continue
             folder = mount / group.lstrip("/")
             for place in (folder, *folder.parents):
-                with suppress(OSError):  # A container sees its own groups only.
+                with suppress(OSError):  # Containers see only their own groups.
                     limit = (place / name).read_text().strip()
-                    limits += [int(limit)] if limit.isdigit() else []  # Otherwise "max".
+                    limits += [int(limit)] if limit.isdigit() else []  # "max" means no limit.
     return min(limits)
 
 
 def release_freed_memory() -> None:
-    """Give memory that was freed back to the operating system, before much is needed at once.
+    """Return freed memory to the operating system before a large allocation.
 
-    The allocators of Arrow and of glibc keep it otherwise: after the tables of 350,000 recordings were read, as much as
-    a quarter of their embeddings.
+    The allocators of Arrow and glibc would keep it: after reading the tables of 350,000 recordings, up to a quarter of
+    the size of their embeddings.
     """
     pa.default_memory_pool().release_unused()
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None

@@ -1,4 +1,4 @@
-"""Parts that do not come with this package: entry points of installed packages, and folders of the user's own."""
+"""Parts from outside this package: entry points of installed packages, and the user's own folders."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -13,20 +13,20 @@ from cardiobench.core.resources import folder
 Location = TypeVar("Location")
 
 VARIABLES = {"hf_datasets": "CARDIOBENCH_DATASETS_DIR", "model_cards": "CARDIOBENCH_MODELS_DIR"}
-"""Folder of this package -> environment variable with the user's own folders of the same form; workers inherit it."""
+"""Folder of this package -> environment variable with user folders of the same format, which worker processes inherit."""
 
 
 def folders(name: str) -> tuple[Path, ...]:
-    """Return the folder `hf_datasets` or `model_cards` of this package, and those that the user has beside it."""
+    """Return the folder `hf_datasets` or `model_cards` of this package, followed by the user's folders."""
     own = os.environ.get(VARIABLES[name], "").split(os.pathsep)
     return (folder(name), *(Path(entry).expanduser() for entry in own if entry))
 
 
 def add_folder(name: str, path: Path | None) -> None:
-    """Let a folder of the user stand beside `hf_datasets` or `model_cards`, in this process and in those that it starts.
+    """Add a user folder to `hf_datasets` or `model_cards`, for this process and its child processes.
 
     Raises:
-        BadConfig: there is no such folder.
+        BadConfig: There is no such folder.
     """
     if path is None or path.absolute() in folders(name):
         return
@@ -52,12 +52,12 @@ def load(group: str, name: str) -> Any:
     """Import the object of an entry point.
 
     Raises:
-        BadConfig: its package cannot be imported, or has no such thing.
+        BadConfig: The package cannot be imported, or has no such object.
     """
     point = entry_points(group)[name]
     try:
         return point.load()
-    except Exception as error:  # The code of a package can raise anything as it is imported.
+    except Exception as error:  # Importing third-party code can raise anything.
         raise BadConfig(
             f"the {group.removesuffix('s')} '{name}' ({point.value}) of the installed package {package_of(point)} "
             f"cannot be loaded: {error}. Repair that package, or uninstall it."
@@ -65,7 +65,7 @@ def load(group: str, name: str) -> Any:
 
 
 def shown(location: object) -> str:
-    """Return where a part comes from: a path, or an entry point and its package."""
+    """Return the location of a part: a path, or an entry point and its package."""
     return f"{location.value} of {package_of(location)}" if isinstance(location, metadata.EntryPoint) else str(location)
 
 
@@ -73,7 +73,7 @@ def by_name(kind: str, pairs: Iterable[tuple[str, Location]]) -> dict[str, Locat
     """Return name -> location.
 
     Raises:
-        BadConfig: two things of a kind have one name: nothing takes the place of another unseen.
+        BadConfig: Two parts of a kind have the same name; neither silently replaces the other.
     """
     named: dict[str, Location] = {}
     for name, location in pairs:

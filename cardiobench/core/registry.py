@@ -1,4 +1,4 @@
-"""Names to things, with an answer for the name that is not there."""
+"""Lookup of names, with suggestions for unknown names."""
 
 import difflib
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ _SHOWN = 60  # Characters shown of an unknown name.
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that was probably meant: the shortest way to a prefix or from one, else the most similar name.
+    """Return the known name that was probably meant: the shortest prefix match in either direction, else the most similar name.
 
     >>> nearest("--output", ["--out", "--output-dir"]), nearest("--models", ["--model", "--models-dir"]), nearest("xyz", ["abc"])
     ('--out', '--model', None)
@@ -23,10 +23,10 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 
 def check_text(kind: str, name: object) -> str:
-    """Return a name that is a text.
+    """Return a name after checking that it is a string.
 
     Raises:
-        UnknownName: It is something else.
+        UnknownName: It is not a string.
     """
     if not isinstance(name, str):
         raise UnknownName(
@@ -36,10 +36,10 @@ def check_text(kind: str, name: object) -> str:
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> UnknownName:
-    """Say that no `kind` is called `name`, and which known name is nearest.
+    """Return the error for an unknown `name` of a `kind`, with the most similar known name.
 
     Raises:
-        UnknownName: The name is no text.
+        UnknownName: The name is not a string.
 
     >>> print(unknown_name("task", "camus/EF", ["camus/ef", "tmed2/as"]))
     no task 'camus/EF'. Did you mean 'camus/ef'?

@@ -1,4 +1,4 @@
-"""Parts of a settings field: metadata for the command line, type and limits, and texts read as values."""
+"""Building blocks of settings fields: metadata for the command line, types with limits, and parsers of text values."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -23,13 +23,13 @@ class Setting:
     """Metadata of a settings field: its help text, the spelling of its flag, and whether a settings file may set it.
 
     Attributes:
-        help: The field in a few words; its default is added.
-        group: Heading under which it stands, one of `GROUPS`.
-        metavar: Placeholder of its value.
-        flag: Spelling without the dashes, where it is not the field's name.
-        in_file: Whether a settings file may set it, or a function that decides it for the value. It is False for whatever
-            runs code, reaches a network, writes outside the folder of the results or publishes: a file may be a stranger's,
-            the command line is the user's own.
+        help: Short description; the default is appended.
+        group: Heading in the help, one of `GROUPS`.
+        metavar: Placeholder of the value.
+        flag: Name of the flag without dashes, if it differs from the field's name.
+        in_file: Whether a settings file may set it, or a function that decides by the value. False for settings that
+            run code, use the network, write outside the results folder or publish, because a file may come from
+            somebody else.
     """
 
     help: str
@@ -40,18 +40,18 @@ class Setting:
 
 
 def code_location(model: str) -> tuple[str, str] | None:
-    """Return location and attribute of a model given as `module:Class` or `file.py:Class`, which is imported; else None."""
+    """Return location and attribute of a model given as `module:Class` or `file.py:Class`, else None."""
     location, colon, attribute = model.rpartition(":")
     return (location, attribute) if colon and location and attribute.isidentifier() else None
 
 
 def names_no_code(models: Sequence[str]) -> bool:
-    """Return whether none of these models is Python code of the user's own."""
+    """Return whether none of these models is the user's own Python code."""
     return not any(map(code_location, models))
 
 
 def parse_options(value: Any) -> Any:
-    """Read options of protocols from texts `protocol.option=value`, each value JSON or a word; a mapping stays as it is.
+    """Parse protocol options from texts `protocol.option=value`, each value JSON or a word; mappings are returned unchanged.
 
     >>> parse_options(["probe.refits=2", "zero_shot.share=0.5"])
     {'probe': {'refits': 2}, 'zero_shot': {'share': 0.5}}
@@ -69,7 +69,7 @@ def parse_options(value: Any) -> Any:
 
 
 def parse_facts(value: Any) -> Any:
-    """Read facts from texts `key=value`, each value JSON or a word; a mapping stays as it is.
+    """Parse facts from texts `key=value`, each value JSON or a word; mappings are returned unchanged.
 
     >>> parse_facts(["fs=500", 'leads=["II", "V1"]', "layout=time_first"])
     {'fs': 500, 'leads': ['II', 'V1'], 'layout': 'time_first'}
@@ -93,7 +93,7 @@ def _json_or_word(text: str) -> Any:
 
 
 Name = Annotated[str, Field(min_length=1)]
-# One name is as good as a list of one.
+# A single name is accepted as a list of one.
 Names = Annotated[tuple[Name, ...], BeforeValidator(lambda value: (value,) if isinstance(value, str) else value)]
 MOST = 10**9
 MOST_RESAMPLES = 10**6
@@ -102,7 +102,7 @@ Positive = Annotated[int, Field(ge=1, le=MOST)]
 Resamples = Annotated[int, Field(ge=1, le=MOST_RESAMPLES)]
 Processes = Annotated[int, Field(ge=1, le=MOST_PROCESSES)]
 ProcessesOrNone = Annotated[int, Field(ge=0, le=MOST_PROCESSES)]
-"""A number of processes; 0 for work in this one."""
+"""A number of processes; 0 runs in this process."""
 Device = Literal["auto", "cpu", "cuda", "mps"]
 Seed = Annotated[int, Field(ge=0, lt=2**32)]
 Options = Annotated[Mapping[str, Mapping[str, Any]], BeforeValidator(parse_options)]
@@ -110,7 +110,7 @@ Facts = Annotated[Mapping[str, Any], BeforeValidator(parse_facts)]
 
 
 def check_draws(resamples: int, seed: int) -> None:
-    """Check the number of draws of a bootstrap and their seed.
+    """Check the number of bootstrap resamples and the seed.
 
     Raises:
         BadConfig: One of them is out of range.

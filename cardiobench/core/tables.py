@@ -1,4 +1,4 @@
-"""Tables that somebody else wrote: CSV or Parquet, with ids that stay text and numbers that keep every digit."""
+"""Reading of user tables: CSV or Parquet, with ids as text and numbers at full precision."""
 
 import codecs
 import csv
@@ -18,7 +18,8 @@ from cardiobench.core.io import write_atomic
 
 MOST_COLUMNS = 100_000
 TEXT = pd.StringDtype("pyarrow", na_value=np.nan)
-"""Type of a column of texts that nearly all differ: a fifth of the memory of Python's own, but slow where rows are asked for one by one."""
+"""String type for columns of mostly unique texts: needs a fifth of the memory of Python strings, but is slow for access
+by row."""
 _SEPARATORS = ",;\t"
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n]")
 _PLAIN_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
@@ -30,14 +31,15 @@ SPREADSHEETS = (".xlsx", ".xlsm", ".xls", ".ods", ".numbers")
 
 
 def read_table(source: str | Path | pd.DataFrame) -> pd.DataFrame:
-    """Read a CSV or Parquet file as a data frame; a frame is copied.
+    """Read a CSV or Parquet file as a data frame; data frames are copied.
 
-    The cells of a CSV stay text: `007` is not 7. It is UTF-8 or, with a byte-order mark, UTF-16, and has `,`, `;` or tabs between columns;
-    with `;` a comma inside a number is the decimal sign. Parquet and frames keep their own types; an index with a name is a column.
+    The cells of a CSV stay text: `007` is not 7. It is UTF-8 or, with a byte-order mark, UTF-16, and has `,`, `;` or
+    tabs as separator; with `;` a comma inside a number is the decimal sign. Parquet and frames keep their types; a
+    named index becomes a column.
 
     Raises:
-        MissingData: there is no such file.
-        BadPredictions: it is empty, cut off, not UTF-8, or names a column twice.
+        MissingData: There is no such file.
+        BadPredictions: The table is empty, truncated, not UTF-8, or has a repeated column.
     """
     if isinstance(source, pd.DataFrame):
         return _indexed_by_place(_with_single_columns(source.copy(), "the data frame"))
@@ -70,7 +72,7 @@ def _read_parquet(path: Path) -> pd.DataFrame:
 
 
 def _with_single_columns(table: pd.DataFrame, what: str) -> pd.DataFrame:
-    """Refuse a table of which a column's name stands twice."""
+    """Refuse a table with a repeated column name."""
     repeated = table.columns[table.columns.duplicated()]
     if len(repeated):
         raise BadPredictions(f"{what}: column {first_n(repeated.unique())} occurs twice; remove one of them.")
@@ -106,7 +108,7 @@ def _read_csv(path: Path) -> pd.DataFrame:
 
 
 def encoding_of(start: bytes) -> str:
-    """Return the encoding of a text that begins with these bytes: UTF-16 with a byte-order mark, else UTF-8."""
+    """Return the encoding of a text from its first bytes: UTF-16 with a byte-order mark, else UTF-8."""
     return "utf-16" if start[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8-sig"
 
 
@@ -116,7 +118,7 @@ def separator_of(header: str) -> str:
 
 
 def decimal_point(cell: str) -> str:
-    """Return a number with a decimal comma (`3,5`) with a point, and any other text as it is."""
+    """Replace a decimal comma (`3,5`) by a point; return other texts unchanged."""
     return _DECIMAL_COMMA.sub(r"\1.\2", cell)
 
 
@@ -133,15 +135,15 @@ def text_of(column: pd.Series) -> pd.Series:
 
 
 def numbers_of(column: pd.Series, ids: pd.Series, what: str) -> np.ndarray:
-    """Convert cells to float64, NaN for an empty one; raise for text that is no number, naming its rows.
+    """Convert cells to float64, with NaN for empty cells; raise for text that is not a number, naming its rows.
 
     Args:
         column: Cells, (n,).
         ids: The rows' ids, for the message.
-        what: Name of the column in messages, file included.
+        what: Name of the file and column in messages.
     """
     values = column.astype(object).mask(column.isna() | (column.astype(str).map(str.strip) == ""), np.nan)
-    if not _may_differ(values):  # A million cells one by one take a second.
+    if not _may_differ(values):  # Converting a million cells one by one takes a second.
         with suppress(ValueError):
             return values.to_numpy(dtype=np.float64)
     odd = values.map(_is_no_number)
@@ -157,7 +159,7 @@ def numbers_of(column: pd.Series, ids: pd.Series, what: str) -> np.ndarray:
 
 
 def _may_differ(cells: pd.Series) -> bool:
-    """Return whether float() may read a cell that is no number: it takes 0_1, digits of other scripts and complex scalars."""
+    """Return whether a cell that float() accepts is not a number here: 0_1, digits of other scripts and complex scalars."""
     if not set(map(type, cells)) <= {str, float}:
         return True
     text = "".join(cell for cell in cells if isinstance(cell, str))
@@ -169,23 +171,23 @@ def _is_no_number(cell: Any) -> bool:
 
 
 def write_csv(table: pd.DataFrame, path: str | Path) -> Path:
-    """Write a table as UTF-8 CSV; a reader never sees half a file, and no spreadsheet takes a text for a formula."""
+    """Write a table as UTF-8 CSV, atomically, and escape texts that a spreadsheet would read as formulas."""
     safe = table.apply(lambda cells: cells if is_numeric_dtype(cells.dtype) else cells.map(escape_formula))
     safe = safe.rename(columns=escape_formula)
     return write_atomic(path, lambda partial: safe.to_csv(partial, index=False, encoding="utf-8"))
 
 
 def escape_formula(cell: Any) -> Any:
-    """Put an apostrophe before a text that a spreadsheet would run as a formula; `unescape_formula` takes it away."""
+    """Put an apostrophe before a text that a spreadsheet would run as a formula; `unescape_formula` removes it."""
     is_formula = isinstance(cell, str) and _FORMULA.match(cell) and not _PLAIN_NUMBER.fullmatch(cell)
     return f"'{cell}" if is_formula else cell
 
 
 def unescape_formula(cell: Any) -> Any:
-    """Return a cell as it was before `escape_formula`."""
+    """Undo `escape_formula`."""
     return cell[1:] if isinstance(cell, str) and cell[:1] == "'" and _FORMULA.match(cell[1:]) else cell
 
 
 def write_parquet(table: pd.DataFrame, path: str | Path) -> Path:
-    """Write a table as Parquet; a reader never sees half a file."""
+    """Write a table as Parquet, atomically."""
     return write_atomic(path, lambda partial: table.to_parquet(partial, index=False))

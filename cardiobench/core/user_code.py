@@ -1,4 +1,4 @@
-"""Errors of the user's own code, as messages with the line that raised them."""
+"""Errors of the user's own code, reported with the line that raised them."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,15 +11,15 @@ from cardiobench.core.resources import PACKAGE
 
 @contextmanager
 def user_code(what: str, *passing: type[Exception], error_class: type[CardioBenchError] = BadModel) -> Iterator[None]:
-    """Turn whatever the user's own code raises into one message with the line that raised it.
+    """Convert any error of the user's own code to one message with the line that raised it.
 
     Args:
-        what: The code, for the message.
-        passing: Exceptions that the caller handles.
-        error_class: The error to raise in place of others.
+        what: Description of the code, for the message.
+        passing: Exceptions that are re-raised for the caller.
+        error_class: Class of the raised error.
 
     Raises:
-        CardioBenchError: The code raised an error, which is the cause of this one.
+        CardioBenchError: The code raised an error, which is chained as the cause.
     """
     through: tuple[type[Exception], ...] = (CardioBenchError, MemoryError, *passing)
     try:

@@ -1,22 +1,22 @@
-"""Versions of the components that make a number; keys of embeddings and results are composed of them.
+"""Versions of the components that determine results; keys of embeddings and results contain them.
 
-A component of this package is a module that states a stable id, a text that no move and no renaming changes, and a version,
-an integer that grows whenever the output may change:
+A component of this package is a module that states a stable id, which does not change when the module moves or is
+renamed, and a version, an integer that is increased whenever the output may change:
 
     COMPONENT = "reader video"
     VERSION = 1
 
-Readers of media, adapters and the base classes of encoders, protocols and the scoring rules are such modules. A class counts
-by the module that it is defined in and by those of its base classes: a version on a base class, such as "encoder network",
-encodes the recordings of all its models again, so count up the leaf where that is enough. Two kinds have an id already: a
-metric states `VERSION` in its `formula.py`, 1 by default (`cardiobench.metrics.load.formula_version`), a dataset states
-`SPEC.version`.
+Such modules are readers of media, adapters and base classes of encoders, protocols and the scoring rules. The version
+of a class includes those of its base classes: increasing the version of a base class, such as "encoder network",
+encodes the recordings of all its models again, so increase the version of a subclass where possible. Two kinds of
+components use other ids: a metric states `VERSION` in its `formula.py`, 1 by default
+(`cardiobench.metrics.load.formula_version`), and a dataset states `SPEC.version`.
 
-Enumeration: `stated_versions()` gives id -> version of all modules of the first kind, without importing them; metrics are
-listed by `cardiobench.metrics.load.own_metrics()`, datasets by `cardiobench.data.catalog.list_datasets()`.
+`stated_versions()` lists id -> version of all modules of the first kind, without importing them;
+`cardiobench.metrics.load.own_metrics()` lists metrics, `cardiobench.data.catalog.list_datasets()` datasets.
 
-A component of the user's may state `version = 1` on its class, or both constants in its module; without a version it is known
-by its code (`cardiobench.core.code_digest`).
+A user's component may state `version = 1` on its class, or both constants in its module; otherwise it is identified by
+its code (`cardiobench.core.code_digest`).
 """
 
 import ast
@@ -34,7 +34,7 @@ def component_version(component: Any) -> str:
     """Return ids and versions of a class with its bases, of a function or of a module: `adapter panecho 1 < encoder clip 1`.
 
     Raises:
-        TypeError: A component of this package that states no version.
+        TypeError: A component of this package has no version.
     """
     component = _unwrapped(component)
     if isinstance(component, type):
@@ -51,17 +51,17 @@ def is_own(component: Any) -> bool:
 
 
 def states_version(component: Any) -> bool:
-    """Return whether a class, a function or a module states a version of its own."""
+    """Return whether a class, a function or a module states its own version."""
     component = _unwrapped(component)
     by_class = isinstance(component, type) and not is_own(component) and _is_version(vars(component).get("version"))
     return by_class or bool(_stated(_module(component)))
 
 
 def stated_versions() -> dict[str, int]:
-    """Return id -> version of every module of this package that states them, sorted by id.
+    """Return id -> version of every module of this package that states a version, sorted by id.
 
     Raises:
-        ValueError: Two modules state one id.
+        ValueError: Two modules state the same id.
     """
     stated: dict[str, int] = {}
     for path in sorted(PACKAGE.rglob("*.py")):
@@ -86,7 +86,7 @@ def _unwrapped(component: Any) -> Any:
         component = component.func
     if isinstance(component, type | ModuleType):
         return component
-    component = getattr(component, "__func__", component)  # A bound method stands for its function.
+    component = getattr(component, "__func__", component)  # Use the function of a bound method.
     while isinstance(getattr(component, "__wrapped__", None), FunctionType):
         component = component.__wrapped__
     return component if isinstance(component, FunctionType) else type(component)
@@ -101,15 +101,15 @@ def _is_version(value: object) -> bool:
 
 
 def _stated(module: ModuleType) -> str:
-    """Return the version stated by a module, such as `reader video 1`; "" if it states none."""
+    """Return the version stated by a module, such as `reader video 1`; "" if there is none."""
     name, version = getattr(module, "COMPONENT", None), getattr(module, "VERSION", None)
     return f"{name} {version}" if isinstance(name, str) and _is_version(version) else ""
 
 
 def _of_class(base: type, leaf: type) -> str:
-    """Return the contribution of one class in an inheritance chain; "" for one without a version, such as `object`."""
+    """Return the version of one class in an inheritance chain; "" for classes without one, such as `object`."""
     version = vars(base).get("version")
-    if _is_version(version) and not is_own(base):  # `vars`: nobody inherits a version as his own.
+    if _is_version(version) and not is_own(base):  # `vars` ignores inherited versions.
         return f"{base.__qualname__} {version}"
     if base is leaf or base.__module__ == leaf.__module__ or _stated(_module(base)):
         return _of_module(base, required=base is leaf)

@@ -1,4 +1,4 @@
-"""Protocols by name, and the quick ones that run by default."""
+"""Protocols by name, and the default protocols."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -22,27 +22,27 @@ ALL = "all"
 
 
 def list_protocols() -> tuple[str, ...]:
-    """Return the names of all protocols: those of the core, then of extensions by name, then of installed packages."""
+    """Return the names of all protocols: core, extensions, then installed packages."""
     return tuple(plugins.by_name("protocol", [*_references().items(), *plugins.entry_points("protocols").items()]))
 
 
 def _references() -> dict[str, str]:
-    """Return name -> reference of the protocols of the core and of extensions."""
+    """Return name -> reference of the core's and the extensions' protocols."""
     return plugins.by_name("protocol", [*_CLASSES.items(), *extensions.contributions("protocols").items()])
 
 
 def choose(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the protocols to run: the default ones without names, every one with `all`."""
+    """Return the protocols to run: the defaults if no name is given, all of them for `all`."""
     if not names:
         return DEFAULT
     return list_protocols() if ALL in names else tuple(dict.fromkeys(names))
 
 
 def check_installed(suite: str, names: Sequence[str]) -> None:
-    """Refuse a suite whose protocols are not all here, since an extension can be deleted or not be installed.
+    """Refuse a suite with unavailable protocols, such as those of an extension that is not installed.
 
     Raises:
-        UnknownName: A protocol of the suite is absent.
+        UnknownName: A protocol of the suite is not available.
     """
     if absent := [name for name in names if name not in list_protocols()]:
         raise UnknownName(
@@ -55,8 +55,8 @@ def protocol_class(name: str) -> "type[BaseProtocol]":
     """Return the class of a protocol.
 
     Raises:
-        UnknownName: there is none of that name; says which name is nearest.
-        BadConfig: what an installed package has under that name is no protocol of that name.
+        UnknownName: There is no such protocol; the message suggests the most similar name.
+        BadConfig: The object of an installed package is not a protocol of that name.
     """
     if name not in (known := list_protocols()):
         raise UnknownName(f"{unknown_name('protocol', name, known)} An extension that is not installed may provide it.")
@@ -79,13 +79,12 @@ def protocol(name: str, config: "RunConfig | None" = None, **options: Any) -> "B
 
     Args:
         name: One of `list_protocols()`.
-        config: Settings of a run; a protocol takes from them what its `settings` names, what their profile sets and what
-            `config.options` sets.
-        options: Fields of the protocol's dataclass; they win over the settings.
+        config: Settings of a run; a protocol uses the options from its `settings`, its profile and `config.options`.
+        options: Fields of the protocol's dataclass, which take precedence.
 
     Raises:
-        UnknownName: there is no such protocol, or it has no such option.
-        CardioBenchError: an option's value is of another type or out of range.
+        UnknownName: There is no such protocol or option.
+        CardioBenchError: The value of an option has the wrong type or is out of range.
     """
     from cardiobench.protocols.options import validated
     from cardiobench.protocols.profile import find_profile, recipe_class
@@ -98,7 +97,7 @@ def protocol(name: str, config: "RunConfig | None" = None, **options: Any) -> "B
 
 
 def option_types(name: str) -> dict[str, Any]:
-    """Return the type of each option of a protocol, limits included (`Annotated` with pydantic's fields)."""
+    """Return the type of each option of a protocol, including limits (`Annotated` with pydantic fields)."""
     from cardiobench.protocols.options import option_types
 
     return option_types(protocol_class(name))

@@ -1,8 +1,8 @@
-"""Base class of analyses: rules that describe a model's embeddings, alone, across datasets or beside another model's.
+"""Base class of analyses: protocols that describe a model's embeddings, alone, across datasets or compared with other models.
 
-A `PredictionProtocol` (protocols/base.py) predicts test recordings and is scored by `scoring/`. An analysis finds
-something else: a curve, a geometry, an agreement. It gives an `AnalysisOutput`, which is saved as an `AnalysisResult`
-with its figures.
+A `PredictionProtocol` (protocols/base.py) predicts test recordings and is scored by `scoring/`. An analysis computes
+something else, such as a curve, a geometry or an agreement. It returns an `AnalysisOutput`, which is saved as an
+`AnalysisResult` with its figures.
 """
 
 import hashlib
@@ -22,20 +22,20 @@ from cardiobench.protocols.base import BaseProtocol, ProtocolOutput, TaskData
 from cardiobench.protocols.features import row_blocks
 from cardiobench.results.score_result import Estimate
 
-ROUNDING = 1e-6  # Relative to the largest component: rounding differences between equal vectors.
+ROUNDING = 1e-6  # Relative to the largest component; covers rounding differences between equal vectors.
 
 
 @dataclass(frozen=True)
 class Perturbation:
-    """A disturbance of recordings, applied to each before the model sees it.
+    """A perturbation that is applied to recordings before the model encodes them.
 
     Attributes:
-        name: Such as shuffle or speckle.
+        name: Name such as shuffle or speckle.
         severity: 0 leaves a recording unchanged.
         apply: (recording, severity, generator) -> changed recording; the generator is seeded by the recording's id.
-        version: Bumped whenever `apply` would give something else; part of the embedding key.
+        version: Version, increased whenever the output of `apply` changes; part of the embedding key.
         patients: Number of test-split patients whose recordings are perturbed; None for all of them.
-        order: (number of frames, severity, generator) -> indices of the frames shown, where `apply` does nothing else.
+        order: (number of frames, severity, generator) -> indices of the shown frames, if `apply` only selects frames.
     """
 
     name: str
@@ -48,9 +48,9 @@ class Perturbation:
     )
 
     def rows(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Return the test rows that are disturbed: those of all patients, or of the first by a hash of their ids.
+        """Return the test rows to perturb: those of all patients, or of a subset chosen by a hash of the ids.
 
-        A hash, since the order of a release's files often says something about the patients.
+        The hash is needed because the order of files in a release often depends on the patients.
         """
         test = rows[rows["split"] == "test"]
         patients = test["patient_id"].unique()
@@ -61,18 +61,18 @@ class Perturbation:
 
     @property
     def key(self) -> str:
-        """The perturbation in one word, for stamps and cache keys."""
+        """Perturbation as one word, for stamps and cache keys."""
         return f"{self.name}-{self.severity:g}-v{self.version}"
 
 
 @dataclass(frozen=True)
 class ScoredPredictions:
-    """Predictions of an analysis that are scored like those of a `PredictionProtocol`, as a result of their own.
+    """Predictions of an analysis that are scored as a separate result, like those of a `PredictionProtocol`.
 
     Attributes:
         task: Task whose recordings are predicted.
-        variant: Variant of the protocol; unique for the task.
-        output: Positions in `Analysis.data(task)`, predictions, and what is stamped into the result.
+        variant: Variant of the protocol; unique within the task.
+        output: Positions in `Analysis.data(task)`, predictions, and details for the stamp.
     """
 
     task: Task
@@ -85,7 +85,7 @@ class AnalysisOutput:
     """Values, tables and warnings of an analysis; see `cardiobench.results.analysis_result.AnalysisResult` for the fields.
 
     Attributes:
-        predictions: Predictions scored beside the analysis.
+        predictions: Predictions that are also scored.
     """
 
     values: Mapping[str, Estimate]
@@ -97,15 +97,15 @@ class AnalysisOutput:
 
 @dataclass(frozen=True)
 class Analysis:
-    """One model's embeddings of the tasks of one subject, loaded on demand.
+    """Embeddings of one model for the tasks of one subject, loaded on demand.
 
     Attributes:
         subject: A task's name, a dataset's name, or a label across datasets.
-        tasks: Tasks that take part.
+        tasks: Tasks of the subject.
         model: Name, revision, pooling, preprocessing.
-        seed: Seed of every draw.
-        resamples: Number of resamples of every bootstrap.
-        load: (task, perturbation) -> recordings, labels and embeddings; a perturbed task holds its test rows only.
+        seed: Seed of all random draws.
+        resamples: Number of bootstrap resamples.
+        load: (task, perturbation) -> recordings, labels and embeddings; a perturbed task has only test rows.
         references: Task -> references (id, patient_id, split, y_true, groups) of all splits.
     """
 
@@ -122,7 +122,7 @@ class Analysis:
         return {}
 
     def data(self, task: Task, perturbation: Perturbation | None = None) -> TaskData:
-        """Return recordings, labels and embeddings of a task, loaded once."""
+        """Return recordings, labels and embeddings of a task; they are loaded once."""
         key = task.name, perturbation.key if perturbation else ""
         if key not in self._loaded:
             self._loaded[key] = self.load(task, perturbation)
@@ -137,16 +137,16 @@ class AnalysisProtocol(BaseProtocol):
         return {task.name: (task,) for task in tasks}
 
     def perturbations(self, tasks: Sequence[Task]) -> tuple[Perturbation, ...]:
-        """Return the disturbances under which test recordings of these tasks are encoded; by default none."""
+        """Return the perturbations under which test recordings of these tasks are encoded; by default none."""
         return ()
 
     def price(self, analysis: Analysis, encoder: Encoder, seconds: Mapping[str, float]) -> list[str]:
-        """Return lines about the work that are printed before it starts; by default none.
+        """Return lines that describe the work before it starts; by default none.
 
         Args:
-            analysis: Recordings, of which only references are read.
+            analysis: Recordings; only the references are read.
             encoder: Model.
-            seconds: Label of a protocol -> seconds that its result of the same model and task took, where there is one.
+            seconds: Label of a protocol -> duration of its existing result for the same model and task.
         """
         return []
 
@@ -155,11 +155,11 @@ class AnalysisProtocol(BaseProtocol):
         """Analyze one model's embeddings of one subject.
 
         Raises:
-            NotApplicable: the model cannot take part.
+            NotApplicable: The analysis does not apply to the model.
         """
 
     def compare_models(self, analyses: Sequence[Analysis]) -> AnalysisOutput | None:
-        """Compare two models or more on the same subject; None where the protocol compares no models."""
+        """Compare two or more models on the same subject; None for protocols that do not compare models."""
         return None
 
 
@@ -175,7 +175,7 @@ def collapse_warnings(analysis: Analysis) -> tuple[str, ...]:
 
 
 def _spread(features: np.ndarray, indices: np.ndarray) -> float:
-    """Return the largest range of a column over some rows, as a share of their largest absolute value; 0 where all are 0."""
+    """Return the largest range of a column over some rows, relative to the largest absolute value; 0 if all are 0."""
     low, high = np.full(features.shape[1], np.inf), np.full(features.shape[1], -np.inf)
     for _, block in row_blocks(features, indices):
         low, high = np.minimum(low, block.min(axis=0)), np.maximum(high, block.max(axis=0))

@@ -1,4 +1,4 @@
-"""Base classes of protocols: rules that turn the embeddings of a task's recordings into predictions, never into scores."""
+"""Base classes of protocols, which turn the embeddings of a task's recordings into predictions, never into scores."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -32,11 +32,11 @@ class TaskData:
         rows: Id, patient_id, split and the columns of the dataset; one row per recording.
         embeddings: Embeddings in the order of `rows`.
         pooling: Pooling of the encoder (`Encoder.pooling`).
-        work: Folder for what a training keeps between runs, named by everything that can change its weights; None for none.
-        prompts: Another prompt set than the dataset's own.
-        several_vectors: Advice where a recording has one vector and a protocol needs several (`LoadedModel.several_vectors`).
-        parts_of: f(id) -> parts of a recording as the model's transform makes them, (P, ...), for a protocol that trains on them; None
-            for none.
+        work: Folder for training checkpoints, named after everything that can change the weights; None for none.
+        prompts: Prompt set that replaces the dataset's own.
+        several_vectors: Advice for protocols that need several vectors per recording (`LoadedModel.several_vectors`).
+        parts_of: f(id) -> parts of a recording after the model's transform, (P, ...), for protocols that train on them;
+            None otherwise.
     """
 
     task: Task
@@ -69,7 +69,7 @@ class TaskData:
         return pd.factorize(self.rows["patient_id"], sort=True)[0]
 
     def with_splits(self, split: np.ndarray) -> "TaskData":
-        """Return the same recordings in other splits (n,); features and labels that were computed are kept."""
+        """Return the same recordings with other splits (n,); computed features and labels are kept."""
         made = replace(self, rows=self.rows.assign(split=split))
         vars(made).update(
             {name: vars(self)[name] for name in ("features", "labels", "patient_codes") if name in vars(self)}
@@ -77,7 +77,7 @@ class TaskData:
         return made
 
     def indices(self, *splits: str) -> np.ndarray:
-        """Return the positions of the rows of these splits."""
+        """Return the positions of the rows in these splits."""
         return np.flatnonzero(self.rows["split"].isin(splits))
 
 
@@ -102,21 +102,22 @@ class ProtocolOutput:
         indices: Positions in `TaskData.rows`.
         values: Predicted numbers (n,), or class probabilities (n, classes), which add up to 1 unless a recording can have
             several classes.
-        details: Choices made during fitting (regularisation, k, prompt set); stamped into the result.
-        out_of_fold: Must agree with `BaseProtocol.out_of_fold`, which declares it; protocols need not repeat it here.
-        refits: Values by the same model fitted on other draws of the training patients (`refits.py`); the spread of their
-            scores is added to the interval.
-        repeats: Values of each of several trainings by other seeds, whose mean `values` is; their scores are in the result.
-        validation: Predictions of the validation recordings of a protocol that trains, for what is chosen on them later; None
-            where there are none. They take no part in the score; classes are cut by them (`cut.py`).
-        inner: Predictions of train and validation recordings by folds of their patients, for a cut where validation
-            patients are few; None where there are none.
-        folds: Fold that holds out each of `indices`, (n,), of answers out of fold; with it the information test deals labels and
-            fits the embeddings again. None deals the answers as they are, at a third of the level.
-        cut: Weights by which class probabilities are multiplied before the largest is the answer, (classes,) or, of answers
-            by several models, (n, classes); None for no weights.
-        warnings: Sentences about the fitting that a reader of the result has to know.
-        cost: Cost of an answer by a network that the protocol trained itself; None where the answer costs what the embedding does.
+        details: Choices made during fitting (regularisation, k, prompt set); added to the result.
+        out_of_fold: Must agree with `BaseProtocol.out_of_fold`; protocols need not set it.
+        refits: Values of the same model fitted to other draws of the training patients (`refits.py`); the interval
+            includes the spread of their scores.
+        repeats: Values of several trainings with different seeds, whose mean is `values`; the result has their scores.
+        validation: Predictions for the validation recordings, for later choices such as the threshold (`cut.py`); None
+            if there are none. They are not part of the score.
+        inner: Predictions of train and validation recordings by patient folds, for choosing the threshold if there are
+            few validation patients; None if there are none.
+        folds: Fold that holds out each of `indices`, (n,), for out-of-fold predictions. With it the information test
+            deals labels and fits the embeddings again; None deals the fixed answers, at a third of the level.
+        cut: Weights that multiply class probabilities before the largest is chosen, (classes,), or (n, classes) for
+            predictions by several models; None for no weights.
+        warnings: Sentences about the fitting that readers of the result must know.
+        cost: Cost of predicting with a network that the protocol trained itself; None if it is the cost of the
+            embedding.
     """
 
     indices: np.ndarray
@@ -134,26 +135,26 @@ class ProtocolOutput:
 
 
 class BaseProtocol(ABC):
-    """A named rule, subclassed as a frozen dataclass whose fields are its options.
+    """A named procedure, subclassed as a frozen dataclass whose fields are its options.
 
     Attributes:
-        name: Unique among all protocols.
-        out_of_fold: Whether it predicts the units of all splits (those of `select_rows`), each by a model that never saw
-            its patient, instead of the test split.
-        forms: Forms of answer that it gives (`TaskKind.answer`); tasks that ask for others are not applicable.
-        gives: The same in words, after "answers".
-        headline_rank: Rank among the protocols of a task where a page has room for the result of one, lowest first; None
-            ranks after every number.
-        keeps_training: Whether a cell has the recordings and a folder for checkpoints (`TaskData.parts_of`, `TaskData.work`).
-        seeds_in_interval: Whether the interval of the score covers the spread over its repeats (`ProtocolOutput.repeats`).
-        beside: Name of the protocol with whose result of the same model its results are compared; empty for none.
-        reference: Name of the reference, in words, with which models of other protocols are compared where both have results;
-            empty for a protocol that is no reference.
-        condition: Condition of the model's network, by which results are ranked apart, such as "frozen".
-        published_as: Word for it in tables of published scores (`PublishedScore.protocol`); empty where they have none.
-        selecting_options: Options that only choose which variants are run, and change no result of any of them.
-        from_embeddings: Whether stored embeddings and the facts of the encoder are all that it needs of a model, so that its
-            cells can be computed in worker processes, on one core each.
+        name: Unique name.
+        out_of_fold: Whether it predicts the units of all splits (those of `select_rows`), each by a model that was not
+            trained on its patient, instead of the test split.
+        forms: Supported forms of answer (`TaskKind.answer`); tasks with other forms are not applicable.
+        gives: Description of the supported forms, for messages.
+        headline_rank: Rank among protocols when a page shows only one result of a task, lowest first; None comes last.
+        keeps_training: Whether cells get the recordings and a checkpoint folder (`TaskData.parts_of`, `TaskData.work`).
+        seeds_in_interval: Whether the interval of the score includes the spread over repeats
+            (`ProtocolOutput.repeats`).
+        beside: Name of the protocol whose result for the same model is the comparison; empty for none.
+        reference: Description as a reference that models of other protocols are compared with; empty if it is not a
+            reference.
+        condition: Condition of the model's network, such as "frozen"; results are ranked within it.
+        published_as: Name in tables of published scores (`PublishedScore.protocol`); empty if it does not occur there.
+        selecting_options: Options that only select the variants to run, without changing any result.
+        from_embeddings: Whether it needs only stored embeddings and facts of the encoder, so that cells can run in
+            worker processes, one core each.
     """
 
     name: ClassVar[str]
@@ -172,10 +173,10 @@ class BaseProtocol(ABC):
 
     @classmethod
     def from_config(cls, config: RunConfig, **options: Any) -> Self:
-        """Build the protocol with the settings of a run; `options` win over them.
+        """Build the protocol with the settings of a run; `options` take precedence.
 
         Raises:
-            UnknownName: there is no such option.
+            UnknownName: There is no such option.
             CardioBenchError: an option's value is of another type or out of range.
         """
         return validated(cls, {**cls.settings(config), **options})
@@ -186,13 +187,13 @@ class BaseProtocol(ABC):
         return {}
 
     def own_models(self, tasks: Sequence[Task], models: Sequence[str]) -> tuple[str, ...]:
-        """Return the models that the protocol adds to those of a run; none for a protocol that evaluates any model.
+        """Return models that the protocol adds to a run; none for protocols that evaluate any model.
 
-        The encoder of such a model names the protocol in `trained_by`, and the two are only run with each other.
+        The encoder of such a model names the protocol in `trained_by`, and neither is run without the other.
 
         Args:
             tasks: Tasks of the run.
-            models: Models that the settings name.
+            models: Models named in the settings.
         """
         return ()
 
@@ -200,13 +201,13 @@ class BaseProtocol(ABC):
         """Return whether the protocol is run with a model.
 
         Args:
-            trained_by: Protocol that trains the model's network; empty for a model that is trained already.
+            trained_by: Protocol that trains the model's network; empty for a pretrained model.
             tasks: Tasks of the run.
         """
         return trained_by == self.name if trained_by else not self.own_models(tasks, ())
 
     def uses(self) -> tuple["BaseProtocol", ...]:
-        """Return the protocols whose answers this one takes, by default none; their versions are part of its keys."""
+        """Return the protocols whose predictions this one uses, by default none; its keys include their versions."""
         return ()
 
     def get_params(self) -> dict[str, Any]:
@@ -214,23 +215,24 @@ class BaseProtocol(ABC):
         return asdict(self)  # type: ignore[call-overload]  # subclasses are dataclasses
 
     def params_for(self, task: Task) -> dict[str, Any]:
-        """Return the options as stated in a result of a task: those of `get_params`, restricted to the applicable ones."""
+        """Return the options shown in a result of a task: the applicable ones of `get_params`."""
         return self.get_params()
 
     def check(self, task: Task) -> None:
-        """Refuse a task before anything is read; `NotApplicable` says why. By default other forms of answer than `forms`."""
+        """Refuse an unsupported task before anything is read, by raising `NotApplicable`. By default this checks `forms`."""
         if task.rules.answer not in self.forms:
             raise NotApplicable(f"{task.name} asks for {task.rules.wanted(task)}, and {self.name} answers {self.gives}")
 
 
 @dataclass(frozen=True)
 class Workload:
-    """The work of a cell, compared with others of its protocol.
+    """Amount of work of a cell, relative to other cells of its protocol.
 
     Attributes:
-        kind: Cells of one kind take time in proportion to their cost.
-        size: Rank of the cell's size: cells of one size have the same records, and the nearest size tells most of the time.
-        cost: Work in a unit of the protocol's own.
+        kind: Group of cells whose time is proportional to their cost.
+        size: Rank of the cell's size; cells of the same size have equally many records, and estimates use the nearest
+            size.
+        cost: Work in an arbitrary unit of the protocol.
     """
 
     kind: str
@@ -242,45 +244,46 @@ class PredictionProtocol(BaseProtocol):
     """A protocol that predicts the test recordings of a task; `scoring/` turns its predictions into scores.
 
     Attributes:
-        runs_in_parallel: Each variant is so much work that its cells are announced, with their time, and sent to workers in any run.
-        learns: Whether it learns from the training patients, so that fewer of them are worth a score of their own.
+        runs_in_parallel: Whether cells are long enough to be announced, with their time, and sent to workers in every
+            run.
+        learns: Whether it learns from the training patients, so that learning curves make sense.
     """
 
     runs_in_parallel: ClassVar[bool] = False
     learns: ClassVar[bool] = False
 
     def variants(self, task: Task) -> tuple[str, ...]:
-        """Return the named ways to predict a task, one result each; `("",)` where there is one only."""
+        """Return the variants of a prediction for a task, one result each; `("",)` if there is only one."""
         return ("",)
 
     def result_variants(self, task: Task) -> tuple[str, ...]:
-        """Return the variants that results may have: those that are predicted, and those put together from them."""
+        """Return all variants of results: the predicted ones and those combined from them."""
         return self.variants(task)
 
     def workload(self, variant: str, records: int | None = None) -> Workload | None:
-        """Return the work of a cell, by which its time is estimated; None for a variant that is put together from others.
+        """Return the amount of work of a cell, to estimate its time; None for a variant combined from others.
 
         Args:
             variant: Variant of the cell.
-            records: Records of the cell; None where they are not known, for as many as there may be.
+            records: Number of records of the cell; None uses the maximum.
         """
         return Workload(variant, 0, 1.0)
 
     def check_encoder(self, encoder: Encoder, task: Task) -> None:
-        """Refuse a model before its embeddings are read; `NotApplicable` says why. By default every model takes part."""
+        """Refuse an unsupported model before its embeddings are read, by raising `NotApplicable`. By default every model is supported."""
 
     def select_rows(self, rows: pd.DataFrame, task: Task, variant: str) -> pd.DataFrame:
         """Return the rows whose embeddings a variant needs; no other embedding is read."""
         return rows
 
     def floors(self, rows: pd.DataFrame, task: Task) -> "Mapping[str, pd.DataFrame]":
-        """Return answers without a look at any recording, which a model has to beat beside the constant; by default none.
+        """Return answers that use no recording, which raise the floor if they are better than the constant; by default none.
 
-        Whoever checks a result computes them again, so that they may depend on the table of a dataset alone and are the same
-        on any processor but for the last digits.
+        Verification computes them again, so they may depend only on the table of a dataset, and must agree on all
+        processors up to the last digits.
 
         Args:
-            rows: Recordings of the task of all splits, readable or not.
+            rows: Recordings of the task in all splits, readable or not.
             task: Task to answer.
 
         Returns:
@@ -289,7 +292,7 @@ class PredictionProtocol(BaseProtocol):
         return {}
 
     def plan_lines(self) -> list[str]:
-        """Return the search space, line by line, for the printed plan."""
+        """Return lines that describe the search space, for the printed plan."""
         return []
 
     @abstractmethod
@@ -297,13 +300,13 @@ class PredictionProtocol(BaseProtocol):
         """Predict the test rows.
 
         Raises:
-            NotApplicable: the model cannot take part.
+            NotApplicable: The protocol does not apply to the model.
         """
 
 
 @dataclass(frozen=True)
 class Units:
-    """Units of scoring of some recordings: the recordings themselves, studies or patients.
+    """Units of scoring of some recordings: recordings, studies or patients.
 
     Attributes:
         ids: Ids of the units, in the order of their first recording, shape (m,).
@@ -323,7 +326,7 @@ class Units:
         """Average the predictions of the recordings (n,) or (n, classes) of each unit.
 
         Raises:
-            BadPredictions: some are not finite; a mean that leaves them out would be one of other recordings.
+            BadPredictions: Some predictions are not finite; a mean without them would describe other recordings.
         """
         odd = ~np.isfinite(values).reshape(len(values), -1).all(axis=1)
         if odd.any():
@@ -339,10 +342,10 @@ class Units:
 
 
 class EnsembleProtocol(PredictionProtocol):
-    """A protocol that trains members which know nothing of each other, and puts their answers together.
+    """A protocol that trains independent members and combines their predictions.
 
-    The processes of a run share the members out; each is trained whole by one process, so that the answer is the same on any
-    number of them.
+    The members are distributed over the processes of a run. Each is trained entirely by one process, so the result does
+    not depend on the number of processes.
     """
 
     @property
@@ -355,23 +358,23 @@ class EnsembleProtocol(PredictionProtocol):
         """Return the shared training data of all members of a variant.
 
         Raises:
-            NotApplicable: the model cannot take part.
+            NotApplicable: The protocol does not apply to the model.
         """
 
     @abstractmethod
     def train(self, prepared: Any, member: int) -> Any:
-        """Train a member; return its answers, which are sent to the main process.
+        """Train a member and return its predictions, which are sent to the main process.
 
         Raises:
-            NotApplicable: it cannot be trained.
+            NotApplicable: The member cannot be trained.
         """
 
     @abstractmethod
     def combine(self, data: TaskData, answers: Sequence[Any]) -> ProtocolOutput:
-        """Put the answers of all members, in their order, together."""
+        """Combine the predictions of all members, in their order."""
 
     def predict(self, data: TaskData, encoder: Encoder, variant: str) -> ProtocolOutput:
-        """Predict the test rows by members that are all trained here."""
+        """Train all members in this process and predict the test rows."""
         prepared = self.prepare(data, encoder, variant)
         return self.combine(data, [self.train(prepared, member) for member in range(self.members)])
 
@@ -380,8 +383,9 @@ def aggregate(data: TaskData, output: ProtocolOutput) -> pd.DataFrame:
     """Average the predictions of the recordings of each unit of scoring, then decide its class.
 
     Returns:
-        id, y_pred and, for classification, p_<class>. The class is the most probable one after the cut; of two, the
-        positive one on a tie; of a multilabel task every class with a probability of at least 0.5.
+        id, y_pred and, for classification, p_<class>. The class is the most probable one after weighting by the cut; of
+            two, the
+        positive one on a tie; for a multilabel task, every class with a probability of at least 0.5.
     """
     task, units = data.task, Units.of(data, output.indices)
     means, cut = units.mean(output.values), output.cut

@@ -1,4 +1,4 @@
-"""The rate cut: answer each class as often as patients that a model was not fitted to have it."""
+"""Choose decision thresholds at which each class is predicted as often as it occurs in held-out patients."""
 
 from dataclasses import replace
 from typing import Any
@@ -10,17 +10,17 @@ from cardiobench.protocols.base import ProtocolOutput, TaskData, Units
 
 ARGMAX = "the most probable class"
 FEWEST = 50
-"""Patients that a cut is chosen on at least: the fewest for which simulation shows that it helps (`benchmarks/validity`)."""
+"""Minimum number of patients for choosing thresholds, according to simulation (`benchmarks/validity`)."""
 ROUNDS, STEP = 60, 0.3
-"""Rounds in which the weights of several classes are corrected, and the share of the correction that each makes."""
+"""Number of rounds in which the weights of several classes are corrected, and the step size of each correction."""
 
 
 def rate_cut(probabilities: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """Return the weights by which probabilities are multiplied before the largest is the answer, (K,), all positive.
+    """Return the weights that multiply probabilities before the largest is chosen, (K,), all positive.
 
-    With them each class is answered as often as the labels have it, as nearly as equal probabilities allow. Two classes
-    have weights (t, 1 - t), so that the positive one is answered from the probability t on; several classes are weighted in
-    rounds. A class that no label has keeps its weight.
+    With these weights each class is predicted as often as it occurs in the labels, as nearly as ties allow. Two classes
+    have weights (t, 1 - t), which is a threshold of t for the positive class; several classes are weighted in rounds.
+    Classes without a label keep their weight.
 
     Args:
         probabilities: Probabilities of held-out units, shape (n, K).
@@ -41,7 +41,7 @@ def rate_cut(probabilities: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 
 def _threshold(scores: np.ndarray, positives: int) -> float:
-    """Return the threshold between two scores that about so many reach; of equal ones that nearest to one half."""
+    """Return the threshold between two scores that the given number of scores reaches; among ties the nearest to one half."""
     levels = np.unique(np.concatenate([[0.0], scores, [1.0]]))
     middles = (levels[1:] + levels[:-1]) / 2
     reached = len(scores) - np.searchsorted(np.sort(scores), middles)
@@ -51,10 +51,10 @@ def _threshold(scores: np.ndarray, positives: int) -> float:
 
 
 def cut_by_validation(data: TaskData, output: ProtocolOutput) -> ProtocolOutput:
-    """Return an output with the cut chosen on held-out answers, and with its details for the result.
+    """Return an output with thresholds chosen on held-out predictions, and with details for the result.
 
-    They are those of the validation patients, and where these are too few those of inner folds. A protocol that has set its
-    own cut keeps it; one that has neither answers the most probable class.
+    The held-out predictions are those of the validation patients, or of inner folds if there are too few. A protocol
+    that has set its own thresholds keeps them; without held-out predictions the most probable class is predicted.
     """
     task = data.task
     if task.rules.answer != "class" or output.cut is not None:

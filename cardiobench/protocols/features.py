@@ -1,4 +1,4 @@
-"""Feature matrices a block of rows at a time: their scale, and unit vectors, without a second copy of the matrix."""
+"""Feature matrices read in blocks of rows: scaling and unit vectors without a second copy of the matrix."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,13 +7,13 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 BLOCK_NUMBERS = 2**18
-"""Numbers of a block: 2 MB in float64, which stay in the cache of a core while they are used."""
+"""Numbers per block: 2 MB in float64, which fit into the cache of a core."""
 
 
 def row_blocks(
     features: np.ndarray, indices: np.ndarray | None = None, dtype: DTypeLike = np.float64
 ) -> Iterator[tuple[slice, np.ndarray]]:
-    """Yield rows of a matrix in order, a block at a time.
+    """Yield rows of a matrix in order, one block at a time.
 
     Args:
         features: (n, d), any float type; may be memory-mapped.
@@ -34,14 +34,14 @@ def row_blocks(
 
 
 def mean_and_std(features: np.ndarray, indices: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Return mean and standard deviation of each column, summed in float64 about the mean.
+    """Return mean and standard deviation of each column, with float64 sums around the mean.
 
     Args:
-        features: (n, d).
-        indices: Indices of the rows that count; None for all rows.
+        features: Feature matrix, shape (n, d).
+        indices: Indices of the rows to use; None for all rows.
 
     Returns:
-        Two arrays (d,). A column that never varies gets the deviation 1, so that it stays zero once it is centred.
+        Two arrays (d,). Constant columns have a standard deviation of 1, so that they are zero after centring.
     """
     count = len(features) if indices is None else len(indices)
     total, squares = np.zeros(features.shape[1]), np.zeros(features.shape[1])
@@ -57,12 +57,12 @@ def mean_and_std(features: np.ndarray, indices: np.ndarray | None = None) -> tup
 
 @dataclass(frozen=True)
 class UnitRows:
-    """Rows of a feature matrix as vectors of length one, made when they are asked for; a zero vector stays zero.
+    """Rows of a feature matrix as unit vectors, computed on demand; zero vectors stay zero.
 
     Attributes:
-        features: (n, d).
+        features: Feature matrix, shape (n, d).
         indices: Row indices, shape (m,).
-        scale: Mean and standard deviation (d,) that the rows are standardised by first; None leaves them as they are.
+        scale: Mean and standard deviation (d,) for standardisation; None leaves the rows unchanged.
     """
 
     features: np.ndarray
@@ -73,7 +73,7 @@ class UnitRows:
         return len(self.indices)
 
     def take(self, positions: slice | np.ndarray, dtype: DTypeLike = np.float64) -> np.ndarray:
-        """Return the rows at some positions of `indices`, (..., d), computed in the given precision."""
+        """Return the rows at some positions of `indices`, (..., d), computed in the given data type."""
         rows = self.features[self.indices[positions]].astype(dtype)
         if self.scale is not None:
             mean, deviation = self.scale

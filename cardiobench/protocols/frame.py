@@ -1,4 +1,4 @@
-"""Protocols that answer single frames: masks and landmarks."""
+"""Protocols that predict single frames: masks and landmarks."""
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
@@ -13,12 +13,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class FrameOutput:
-    """Predictions of labelled frames, measured one by one as they are made, since the masks of all of them fill the memory.
+    """Predictions for labelled frames, measured one by one, because all masks together would not fit into memory.
 
     Attributes:
         scorer: Measured predictions of the labelled test frames.
-        floors: Name -> the same of answers that need no model and of the best possible ones; `best_uninformed` is the floor.
-        answers: Predictions in the order of the scorer's rows: masks as PNG, or x and y of each point in turn.
+        floors: Name -> scorer of predictions that need no model, or of the best possible predictions; `best_uninformed`
+            is the floor.
+        answers: Predictions in the order of the scorer's rows: masks as PNG, or x and y of each point.
         details: Choices made during fitting; stamped into the result.
     """
 
@@ -29,7 +30,7 @@ class FrameOutput:
 
 
 class FrameProtocol(BaseProtocol):
-    """A protocol that answers the labelled frames of a task. An extension plans its cells (`Extension.plans`)."""
+    """A protocol that predicts the labelled frames of a task; an extension plans its cells (`Extension.plans`)."""
 
     forms = ("frames",)
     gives = "with masks and landmarks of single frames"
@@ -39,8 +40,8 @@ class FrameProtocol(BaseProtocol):
         """Predict the labelled test frames.
 
         Args:
-            plan: Plan of the cell, as the extension made it.
-            variant: Named way to predict; "" where there is one only.
+            plan: Plan of the cell, made by the extension.
+            variant: Variant of the prediction; "" if there is only one.
 
         Raises:
             NotApplicable: The model cannot take part.

@@ -1,1 +1,1 @@
-"""Attention over the frozen tokens of a recording, trained on them: a library for protocols."""
+"""Attention over the frozen tokens of a recording: a library for protocols."""

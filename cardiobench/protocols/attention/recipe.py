@@ -1,4 +1,4 @@
-"""Settings of an attention training, kept apart from the training so that reading them does not import PyTorch."""
+"""Settings of attention training, in a separate module so that reading them does not import PyTorch."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
@@ -14,19 +14,19 @@ class AttentionRecipe:
     """Options of a protocol that trains attention.
 
     Attributes:
-        heads: Queries.
+        heads: Number of learned queries.
         learning_rate: Constant learning rate of AdamW.
-        weight_decay: Weight decay of AdamW for the layer on the queries' output. With a hundred recordings 10 finds
-            more.
-        batch_size: Recordings per step; fewer where an epoch would have less than ten steps.
+        weight_decay: Weight decay of AdamW for the layer on the queries' output. With a hundred recordings, 10 works
+            better.
+        batch_size: Recordings per step; smaller if an epoch would have fewer than ten steps.
         epochs: Maximum number of epochs.
-        patience: Epochs without a smaller validation loss after which training stops; as many as there are, as in the
-            recipe, never stop it: queries are slow to find what is small.
-        class_weight: "balanced" makes up for rare classes, as in `probe`; a multilabel task has no weights.
-        seeds: Trainings, each with first weights and an order of its own.
-        seed: Seed of the first member.
-        device: Device of the training; by default that of the run (`--device`). On a CPU one thread computes each
-            training, so that its bits do not depend on how many processes share the machine.
+        patience: Epochs without a lower validation loss after which training stops. If it equals `epochs`, as in the
+            published recipe, training never stops early, because queries are slow to find small signals.
+        class_weight: "balanced" weights rare classes up, as in `probe`; ignored for multilabel tasks.
+        seeds: Number of trainings, each with its own initial weights and order.
+        seed: Seed of the first training.
+        device: Device of the training; by default that of the run (`--device`). On a CPU each training uses one thread,
+            so that the result does not depend on the number of processes.
     """
 
     name: ClassVar[str]
@@ -44,7 +44,7 @@ class AttentionRecipe:
 
     @classmethod
     def settings(cls, config: RunConfig) -> dict[str, Any]:
-        """Return the options that the settings of a run decide."""
+        """Return the options that follow from the settings of a run."""
         return {"seed": config.seed, "device": config.device}
 
     @property

@@ -1,4 +1,4 @@
-"""Training of attention over tokens: batches of stored tokens, AdamW, the epoch of the least validation loss."""
+"""Training of attention over tokens: batches of stored tokens, AdamW, and the epoch with the lowest validation loss."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,25 +14,27 @@ from cardiobench.protocols.features import mean_and_std
 from cardiobench.protocols.training.objective import TrainingObjective, one_thread
 
 STEPS = 10
-"""Fewest steps of an epoch: with one or two, as few recordings make of large batches, the weights would hardly move."""
+"""Minimum number of steps per epoch; with one or two steps, as with few recordings and large batches, the weights would
+hardly change."""
 
 
 class AttentionPooling(torch.nn.Module):
     """Learned queries over tokens, with a linear layer on their output.
 
-    The output of a head is the mean of the tokens, weighted by the softmax of their products with its query; all heads
-    together go straight to the outputs. Projections of keys and values would only be further factors of `query` and
-    `head`, so there are none. Queries start at random: from zero, the mean of the tokens, nothing says where to look.
+    The output of a head is the mean of the tokens, weighted by the softmax of their products with its query; the
+    concatenated heads go to a linear layer. There are no key and value projections, because they would only multiply
+    `query` and `head`. Queries start at random values, because from zero, where the output is the mean of the tokens,
+    the gradient has no preferred direction.
     """
 
     def __init__(self, heads: int, outputs: int, mean: torch.Tensor, deviation: torch.Tensor):
-        """Draw the first weights: with these queries the scores of standardised tokens have a standard deviation of 1.
+        """Initialise the weights so that the scores of standardised tokens have a standard deviation of 1.
 
         Args:
-            heads: Queries.
-            outputs: Numbers per recording.
-            mean: Mean of each token component, shape (dim,), used for standardisation; its precision is that of the weights.
-            deviation: Likewise.
+            heads: Number of queries.
+            outputs: Number of outputs per recording.
+            mean: Mean of each token component, shape (dim,), for standardisation; its data type is that of the weights.
+            deviation: Standard deviation of each token component, shape (dim,).
         """
         super().__init__()
         dim = len(mean)
@@ -44,9 +46,9 @@ class AttentionPooling(torch.nn.Module):
         self.register_buffer("deviation", deviation)
 
     def forward(self, tokens: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
-        """Map tokens (N, T, dim), of which the first `lengths` (N,) count, to outputs (N, outputs)."""
-        # The mean adds the same to all scores of a head, which the softmax takes away: what is standardised is the query
-        # and what was gathered, and no second copy of the tokens is made.
+        """Map tokens (N, T, dim), of which the first `lengths` (N,) are valid, to outputs (N, outputs)."""
+        # The mean adds a constant to all scores of a head, which the softmax cancels, so the query and the output are
+        # standardised instead of the tokens, without a copy of the tokens.
         scores = tokens @ (self.query / self.deviation).T / tokens.shape[2] ** 0.5
         absent = torch.arange(tokens.shape[1], device=tokens.device) >= lengths[:, None]
         weights = scores.masked_fill(absent[:, :, None], -torch.inf).softmax(dim=1)
@@ -55,20 +57,20 @@ class AttentionPooling(torch.nn.Module):
 
 
 class AttentionTraining:
-    """The tokens and labels of a task, to train probes on.
+    """Tokens and labels of a task for training probes.
 
-    Tokens are read a batch at a time, and nothing holds more than one batch of them, padded to the longest recording in it;
-    the probe standardises them by those of the rows to fit. It computes in float32, and in float64 where the tokens are: then
-    its answers are the same on any processor but for the last digits.
+    At most one batch of tokens is in memory, padded to its longest recording; tokens are standardised by the mean and
+    standard deviation of the training rows. The data type is float32, or float64 for float64 tokens, whose result then
+    differs only in the last digits between processors.
 
     Args:
         data: Data of the task.
-        fit: Indices of the rows to learn from.
-        held: Indices of the rows that stop the training.
-        recipe: Recipe of the training.
+        fit: Indices of the training rows.
+        held: Indices of the rows for early stopping.
+        recipe: Training settings.
 
     Raises:
-        BadConfig: The device is not here.
+        BadConfig: The device is not available.
     """
 
     def __init__(self, data: TaskData, fit: np.ndarray, held: np.ndarray, recipe: AttentionRecipe):
@@ -85,13 +87,13 @@ class AttentionTraining:
         """Train a probe.
 
         Args:
-            seed: Seed of the first weights and of the order of the recordings.
+            seed: Seed of the initial weights and of the order of the recordings.
 
         Returns:
-            The probe at the epoch of the least validation loss, and that epoch and loss with the device.
+            The probe at the epoch with the lowest validation loss, and that epoch and loss with the device.
 
         Raises:
-            NotApplicable: the validation loss was never finite.
+            NotApplicable: The validation loss was never finite.
         """
         with one_thread():
             return self._train(seed)
@@ -142,7 +144,7 @@ class AttentionTraining:
 
     @torch.no_grad()
     def _held_loss(self, probe: AttentionPooling) -> float:
-        """Return the mean loss over the rows that stop the training."""
+        """Return the mean loss over the rows for early stopping."""
         total = 0.0
         for rows in np.split(self.held, range(self.recipe.batch_size, len(self.held), self.recipe.batch_size)):
             total += float(self._loss(probe(*self._tokens(rows)), rows)) * len(rows)
@@ -152,7 +154,7 @@ class AttentionTraining:
         return self.objective.loss(outputs, rows)
 
     def _tokens(self, rows: np.ndarray) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return the tokens (N, T, dim) of rows, padded with zeros, and how many each has (N,)."""
+        """Return the tokens (N, T, dim) of rows, padded with zeros, and the number of tokens of each (N,)."""
         parts = [torch.from_numpy(self.data.embeddings.parts(row).copy()) for row in rows]
         lengths = torch.tensor([len(part) for part in parts], device=self.device)
         tokens = torch.nn.utils.rnn.pad_sequence(parts, batch_first=True).to(self.device)
