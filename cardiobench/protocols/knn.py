@@ -1,4 +1,4 @@
-"""k nearest neighbours by cosine similarity of frozen embeddings."""
+"""k-nearest neighbours by cosine similarity of frozen embeddings."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -28,24 +28,25 @@ VERSION = 2
 
 @dataclass(frozen=True)
 class NearestNeighbours(PredictionProtocol):
-    """The mean label of the k nearest training and validation recordings, by cosine.
+    """Predict the mean label of the k nearest training and validation recordings by cosine similarity.
 
-    k is chosen by patient-grouped folds of train and validation: macro F1, macro AUROC of a multilabel task, or mean
-    absolute error. Features of models whose vectors have no common scale (pooling "mean") are standardised first.
+    k is chosen by patient-grouped cross-validation on train and validation: by macro F1, macro AUROC for multilabel
+    tasks, or mean absolute error. Features of models whose vectors have no common scale (pooling "mean") are
+    standardised first.
 
-    The work grows with training recordings x query recordings. Above `max_queries`, k is chosen on the recordings of
-    some patients; above `max_train`, neighbours come from the recordings of some patients. Both are drawn whole, and
-    the result says so.
+    The work is proportional to training recordings x query recordings. Above `max_queries`, k is chosen on the
+    recordings of a random sample of patients; above `max_train`, neighbours come from such a sample. The result states
+    both.
 
     Attributes:
-        neighbours: Values of k to choose from.
-        folds: Number of folds for the choice.
-        max_queries: Recordings that k is chosen on, at most.
-        max_train: Recordings of train and validation that neighbours come from, at most.
-        refits: Predictions from other draws of the training patients; the interval of the score then covers test and
-            training patients. 0 for none.
+        neighbours: Candidate values of k.
+        folds: Number of folds for choosing k.
+        max_queries: Maximum number of recordings for choosing k.
+        max_train: Maximum number of train and validation recordings to search for neighbours.
+        refits: Number of predictions from other draws of the training patients; the interval of the score then covers
+            test and training patients. 0 for none.
         seed: Seed of the patient draws.
-        profile: Recipe; that of a profile is a class of its extension (`cardiobench.protocols.profile`).
+        profile: Recipe; other profiles are classes of extensions (`cardiobench.protocols.profile`).
     """
 
     neighbours: tuple[PositiveInt, ...] = (1, 3, 5, 7, 9, 11, 15, 21)
@@ -62,12 +63,12 @@ class NearestNeighbours(PredictionProtocol):
     headline_rank = 5
 
     def __post_init__(self) -> None:
-        """Refuse the recipe of a profile, which is another class."""
+        """Refuse recipes of other profiles, which have their own classes."""
         check_recipe(self)
 
     @classmethod
     def settings(cls, config: RunConfig) -> dict[str, Any]:
-        """Return the options that the settings of a run decide."""
+        """Return the options that follow from the settings of a run."""
         return {"seed": config.seed}
 
     def predict(self, data: TaskData, encoder: Encoder, variant: str) -> ProtocolOutput:
@@ -109,7 +110,7 @@ class NearestNeighbours(PredictionProtocol):
         return ProtocolOutput(test, values, details, refits=refits, validation=found, inner=inner)
 
     def _folds(self, data: TaskData, train: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Yield (indices to find neighbours in, indices to predict)."""
+        """Yield (indices to search for neighbours, indices to predict)."""
         patients, names = pd.factorize(data.patients[train], sort=True)
         for fit, held in GroupKFold(min(self.folds, len(names))).split(train, groups=patients):
             yield train[fit], train[held]
@@ -121,7 +122,7 @@ class NearestNeighbours(PredictionProtocol):
         return train[nearest(rows, queries, count)]
 
     def _scale(self, data: TaskData, train: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return mean and standard deviation of each feature where the vectors have no common scale."""
+        """Return mean and standard deviation of each feature if the vectors have no common scale."""
         return mean_and_std(data.features, train) if data.pooling == "mean" else None
 
     def _predictions(self, data: TaskData, neighbours: np.ndarray) -> np.ndarray:
@@ -143,11 +144,12 @@ class NearestNeighbours(PredictionProtocol):
 
 
 def _shares_of_measured(labels: np.ndarray, neighbours: np.ndarray) -> np.ndarray:
-    """Return the share of each class among the neighbours in which it was measured, (n, K); 0 where it was in none.
+    """Return the share of each class among the neighbours for which it was measured, (n, K); 0 if there are none.
 
     Args:
         labels: Labels of all rows, 0, 1 and NaN, shape (N, K).
-        neighbours: Rows, (n, k); taken one after the other, since n x k x K numbers would not fit.
+        neighbours: Rows, (n, k); processed one neighbour at a time, because n x k x K numbers would not fit into
+            memory.
     """
     found = np.zeros((len(neighbours), labels.shape[1]))
     measured = np.zeros_like(found)
@@ -159,11 +161,11 @@ def _shares_of_measured(labels: np.ndarray, neighbours: np.ndarray) -> np.ndarra
 
 
 def whole_patients(patients: np.ndarray, most: int, seed: int) -> np.ndarray:
-    """Return positions of the recordings of randomly drawn patients, all of each, `most` at most.
+    """Return positions of all recordings of randomly drawn patients, at most `most` recordings.
 
     Args:
         patients: Patient of each recording, shape (n,).
-        most: Recordings; where there are no more than that, all are returned.
+        most: Maximum number of recordings; if there are not more, all are returned.
         seed: Seed of the draw.
     """
     if len(patients) <= most:

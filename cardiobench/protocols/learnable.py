@@ -1,4 +1,4 @@
-"""Check that a task has labels to learn from."""
+"""Checks that a task has labels to learn from."""
 
 import numpy as np
 
@@ -7,17 +7,17 @@ from cardiobench.protocols.base import TaskData
 
 
 def learnable_classes(labels: np.ndarray) -> np.ndarray:
-    """Tell which classes some rows have and some have not, bool (K,), of the labels (n, K) of a multilabel task."""
+    """Return which classes are present in some rows and absent in others, bool (K,), given the labels (n, K) of a multilabel task."""
     return (labels == 1).any(axis=0) & (labels == 0).any(axis=0)
 
 
 def two_answers(labels: np.ndarray) -> bool:
-    """Tell whether labels with classes, (n,) or (n, K), leave anything to tell apart."""
+    """Return whether labels, (n,) or (n, K), contain at least two classes to distinguish."""
     return bool(learnable_classes(labels).any()) if labels.ndim == 2 else len(np.unique(labels)) > 1
 
 
 def check_learnable(data: TaskData, learner: str = "a probe") -> None:
-    """Refuse a task that has nothing for a learner to learn from here: no training rows, or one class only."""
+    """Refuse a task without training rows or with a single class in them."""
     train = data.indices("train")
     if not len(train):
         raise NotApplicable(f"{data.task.name} has no training rows here, and {learner} learns from them")

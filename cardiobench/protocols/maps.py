@@ -1,4 +1,4 @@
-"""UMAP of the same vectors under several settings, and how far the maps agree with each other and the data."""
+"""UMAP of the same vectors with several settings, and the agreement of the maps with each other and the data."""
 
 import warnings
 from collections.abc import Sequence
@@ -14,17 +14,17 @@ from sklearn.neighbors import NearestNeighbors
 from cardiobench.core.errors import MissingExtra
 
 SETTINGS = tuple((neighbours, distance) for neighbours in (15, 50) for distance in (0.1, 0.5))
-"""(n_neighbors, min_dist); the first is the one compared with the figure of the paper."""
+"""(n_neighbors, min_dist); the first setting is compared with the figure of the paper."""
 ECHO_PAPER = (30, 0.12)
-"""The setting of the scripts of arXiv:2510.00520, by cosine distance."""
+"""Setting of the scripts of arXiv:2510.00520, with cosine distance."""
 SEED = 42
 FEWEST = 4
-"""Vectors that a map needs."""
+"""Minimum number of vectors of a map."""
 Metric = Literal["euclidean", "cosine"]
 
 
 def setting_name(neighbours: int, distance: float) -> str:
-    """Return a setting in words."""
+    """Return a setting as text."""
     return f"{neighbours} neighbours, distance {distance:g}"
 
 
@@ -34,17 +34,17 @@ def umap_maps(
     seed: int = SEED,
     metric: Metric = "euclidean",
 ) -> dict[str, np.ndarray]:
-    """Return two coordinates of each vector under each setting; neighbours are searched once.
+    """Return two coordinates of each vector for each setting; neighbours are computed once.
 
     Args:
-        vectors: (n, d), at a common scale; n at least `FEWEST`.
+        vectors: Vectors (n, d) on a common scale, with n at least `FEWEST`.
         settings: (n_neighbors, min_dist).
         seed: Seed of every layout.
         metric: Distance between vectors.
     """
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Warnings of TensorFlow, which is not needed.
+            warnings.simplefilter("ignore")  # Suppress warnings of TensorFlow, which is not needed.
             import umap
     except ImportError:
         raise MissingExtra("UMAP", "analysis", "umap-learn") from None
@@ -54,7 +54,7 @@ def umap_maps(
     for neighbours, spread in settings:
         count = min(neighbours, n_neighbours)
         with warnings.catch_warnings():
-            # UMAP warns that new points cannot be mapped and that a seed means one thread; both are intended.
+            # UMAP warns that new points cannot be transformed and that a seed implies one thread; both are intended.
             warnings.filterwarnings("ignore", module="umap")
             model = umap.UMAP(
                 n_neighbors=count,
@@ -77,7 +77,7 @@ def nearest_neighbours(vectors: np.ndarray, count: int, metric: Metric = "euclid
     distance, index = (
         NearestNeighbors(n_neighbors=count, algorithm="brute", metric=metric).fit(single).kneighbors(single)
     )
-    # Equal vectors: each comes first among its own neighbours.
+    # Identical vectors may be listed before the vector itself.
     for row in np.flatnonzero(index[:, 0] != np.arange(len(index))):
         position = np.flatnonzero(index[row] == row)
         index[row, position[0] if len(position) else -1] = index[row, 0]

@@ -1,4 +1,4 @@
-"""Native heads: predictions of a model's own trained outputs; nothing is learned here."""
+"""Predictions of a model's own trained heads, without any training here."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class NativePrediction(PredictionProtocol):
-    """Predictions of the model's own heads, from the stored vectors of all recordings of a unit of scoring."""
+    """Predict with the model's own heads, from the stored vectors of all recordings of a unit of scoring."""
 
     name = "native"
     headline_rank = 3
@@ -30,7 +30,7 @@ class NativePrediction(PredictionProtocol):
         members = rows_of_units(data, data.indices("test"))
         vectors = [np.concatenate([data.embeddings.parts(row) for row in rows]) for rows in members]
         outputs = np.asarray(heads.predict_native(target, vectors), dtype=np.float64)
-        # The first row stands for its unit, so that nothing is averaged again.
+        # The first row represents its unit, so that predictions are not averaged again.
         first = np.array([rows[0] for rows in members])
         return ProtocolOutput(first, check_outputs(outputs, data.task, encoder.name), {})
 
@@ -58,7 +58,8 @@ def check_outputs(outputs: np.ndarray, task: Task, model: str) -> np.ndarray:
     """Check outputs of heads and return them as `ProtocolOutput.values`: numbers (n,), or probabilities (n, classes).
 
     Raises:
-        BadModel: not finite, of another shape than `NativeHeads.predict_native` promises, or no probabilities.
+        BadModel: The outputs are not finite, have another shape than `NativeHeads.predict_native` promises, or are not
+            probabilities.
     """
     of_classes = 0 if task.rules.two_classes else len(VIEWS)
     width = {"class": of_classes, "labels": len(task.classes)}.get(task.rules.answer)
@@ -82,5 +83,5 @@ def check_outputs(outputs: np.ndarray, task: Task, model: str) -> np.ndarray:
     if len(task.classes) == len(VIEWS):
         return chosen
     total = chosen.sum(axis=1, keepdims=True)
-    # A head that puts everything on a view that the task leaves out has no preference among the others.
+    # A head with all probability on a view outside the task has no preference among the others.
     return np.divide(chosen, total, out=np.full_like(chosen, 1 / chosen.shape[1]), where=total > 0)

@@ -1,8 +1,8 @@
-"""Exact nearest neighbours by cosine similarity, in blocks: memory does not grow with the number of vectors.
+"""Exact nearest neighbours by cosine similarity, in blocks, so that memory does not grow with the number of vectors.
 
-Blocks are compared in float32. Similarities are rounded to `GRID`, a few units in the last place of float32, and equal
-ones go by position, so that vectors that are equal tie however the products were summed. `SPARE` more neighbours than
-asked for are kept, and their order is settled in float64.
+Blocks are compared in float32. Similarities are rounded to `GRID`, a few units in the last place of float32, and ties
+are ordered by position, so that equal vectors tie regardless of the summation order. `SPARE` additional neighbours are
+kept, and the final order is computed in float64.
 """
 
 import sys
@@ -14,24 +14,26 @@ from threadpoolctl import threadpool_limits
 from cardiobench.protocols.features import UnitRows
 
 QUERY_ROWS, TRAIN_ROWS = 2048, 4096
-FIRST_ROWS = 1024  # Rows of the first block: while few vectors have been seen, the bar is low and many would pass it.
+# Rows of the first block; it is small, because many candidates pass the threshold while few vectors have been seen.
+FIRST_ROWS = 1024
 GRID = 2.0**-20
 TURN = 2**21
-"""Similarities, from -2**20 to 2**20 in units of GRID, are subtracted from it: less is nearer, and none is below 0."""
+"""Offset from which similarities, -2**20 to 2**20 in units of GRID, are subtracted: smaller is nearer, and none is
+negative."""
 POSITION_BITS = 31
 POSITIONS = 2**POSITION_BITS - 1
 ROW_SHIFT = (
-    53  # Bits of a key above the 22 of its similarity and the 31 of its position; QUERY_ROWS needs the other 11.
+    53  # Bits of a key above the 22 of its similarity and the 31 of its position; QUERY_ROWS needs the remaining 11.
 )
 SPARE = 8
 HELD = (
     2**23
-)  # Numbers of training vectors held in float64 to settle orders: 64 MB; beyond that, each candidate is converted anew.
-SETTLED = 2**20  # Numbers of candidates whose order is settled at once: 8 MB.
-DECIMALS = 12  # Tolerance of float64 similarities; equal vectors may differ in the last digits.
-GPU_WORK = (
-    10**11
-)  # Multiplications below which transferring the vectors to a GPU takes longer than computing on the CPU.
+    # Numbers of training vectors kept in float64 for the final order: 64 MB; beyond that, candidates are converted on
+    # demand.
+)
+SETTLED = 2**20  # Numbers of candidates ordered at once: 8 MB.
+DECIMALS = 12  # Tolerance of float64 similarities, because equal vectors may differ in the last digits.
+GPU_WORK = 10**11  # Number of multiplications below which the transfer to a GPU takes longer than computing on the CPU.
 
 
 def nearest(train: UnitRows, query: UnitRows, count: int, *, device: str | None = None) -> np.ndarray:
@@ -40,8 +42,8 @@ def nearest(train: UnitRows, query: UnitRows, count: int, *, device: str | None 
     Args:
         train: Unit vectors, m rows.
         query: Unit vectors, n rows.
-        count: Neighbours of each, at most m.
-        device: "cpu" or "cuda"; by default a GPU where there is one and the work is worth the way.
+        count: Number of neighbours, at most m.
+        device: "cpu" or "cuda"; by default a GPU if available and worth the transfer.
 
     Returns:
         Positions in `train`, (n, count).
@@ -62,14 +64,15 @@ def nearest(train: UnitRows, query: UnitRows, count: int, *, device: str | None 
 
 
 def _device(work: int) -> str:
-    # A model with a network has imported torch. Importing it here, only to find no GPU, would take half a gigabyte.
+    # Models with a network have already imported torch. Importing it here only to find no GPU would take half a
+    # gigabyte.
     torch = sys.modules.get("torch")
     return "cuda" if torch is not None and work >= GPU_WORK and torch.cuda.is_available() else "cpu"
 
 
 def _on_cpu(train: UnitRows, query: np.ndarray, count: int) -> np.ndarray:
     """Return positions of the nearest `count` of each row of a block of queries, (n, count), nearest first."""
-    # One whole number for a candidate, less is nearer: its similarity, turned round, in the high bits, then its position.
+    # Each candidate is one integer, smaller is nearer: its inverted similarity in the high bits, then its position.
     best = np.full((len(query), count), (2 * TURN - 1) << POSITION_BITS, dtype=np.uint64)
     buffer = np.empty(len(query) * max(TRAIN_ROWS, FIRST_ROWS, count), dtype=np.float32)
     start = 0
@@ -78,7 +81,8 @@ def _on_cpu(train: UnitRows, query: np.ndarray, count: int) -> np.ndarray:
         block = buffer[: len(query) * (stop - start)].reshape(len(query), stop - start)
         np.matmul(query, train.take(slice(start, stop), np.float32).T, out=block)
         np.rint(block, out=block)
-        if start:  # Later positions have to be strictly nearer than the last one kept, so that ties go by position.
+        # Later positions must be strictly nearer than the last kept one, so that ties are ordered by position.
+        if start:
             bar = TURN - (best[:, -1] >> POSITION_BITS).astype(np.float32)
         else:
             bar = np.partition(block, stop - count, axis=1)[:, stop - count] - 1
@@ -92,7 +96,7 @@ def _on_cpu(train: UnitRows, query: np.ndarray, count: int) -> np.ndarray:
 
 
 def _merge(best: np.ndarray, rows: np.ndarray, keys: np.ndarray) -> None:
-    """Put new candidates among the best of their rows, in place."""
+    """Merge new candidates into the best of their rows, in place."""
     changed, count = np.unique(rows), best.shape[1]
     every = np.concatenate([np.repeat(changed, count), rows]).astype(np.uint64) << ROW_SHIFT
     every |= np.concatenate([best[changed].ravel(), keys])
@@ -102,7 +106,7 @@ def _merge(best: np.ndarray, rows: np.ndarray, keys: np.ndarray) -> None:
 
 
 def _on_gpu(train: UnitRows, query: np.ndarray, count: int, device: str) -> np.ndarray:
-    """Return the same as `_on_cpu`, from the same blocks on a GPU."""
+    """Compute the same as `_on_cpu` from the same blocks on a GPU."""
     import torch
 
     block = torch.from_numpy(query).to(device)
@@ -117,7 +121,7 @@ def _on_gpu(train: UnitRows, query: np.ndarray, count: int, device: str) -> np.n
 
 
 def _exact(train: UnitRows) -> Callable[[np.ndarray], np.ndarray]:
-    """Return a function that gives the vectors at some positions in float64; small sets are converted once."""
+    """Return a function that returns the vectors at some positions in float64; small sets are converted once."""
     shape = len(train), train.features.shape[1]
     if shape[0] * shape[1] > HELD:
         return train.take
@@ -130,7 +134,7 @@ def _exact(train: UnitRows) -> Callable[[np.ndarray], np.ndarray]:
 def _settled(
     train: Callable[[np.ndarray], np.ndarray], query: UnitRows, rows: slice, candidates: np.ndarray
 ) -> np.ndarray:
-    """Return candidates (n, k) of some queries in the order of their similarities in float64; `train` gives their vectors."""
+    """Return the candidates (n, k) of some queries ordered by their float64 similarities; `train` returns their vectors."""
     similarity = np.empty(candidates.shape)
     step = max(1, SETTLED // (candidates.shape[1] * query.features.shape[1]))
     for start in range(0, len(candidates), step):

@@ -1,10 +1,10 @@
-"""Decode a number from the similarities of a recording to numeric prompts: the two published rules."""
+"""Decoding of a number from the similarities of a recording to numeric prompts, by two published rules."""
 
 import numpy as np
 
 
 def rank_values(similarities: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-    """Return the prompts' numbers by falling similarity for each part, (P, prompts); ties keep the grid's order."""
+    """Return the prompts' numbers by decreasing similarity for each part, (P, prompts); ties keep the grid's order."""
     return numbers[np.argsort(-similarities, axis=1, kind="stable")]
 
 
@@ -12,12 +12,12 @@ def per_frame_median(similarities: np.ndarray, numbers: np.ndarray, top_fraction
     """Average over parts the median number of each part's most similar prompts (arXiv:2510.00520, its released code).
 
     Args:
-        similarities: (P, prompts), cosine of each part to each prompt.
-        numbers: (prompts,), the number in each prompt.
-        top_fraction: Share of the prompts that count; their number is rounded down.
+        similarities: Cosine of each part to each prompt, shape (P, prompts).
+        numbers: Number in each prompt, shape (prompts,).
+        top_fraction: Fraction of the prompts to use, rounded down.
 
     Returns:
-        A number in the unit of the grid. The median of an even count is the lower of the middle two.
+        The number in the unit of the grid. The median of an even count is the lower of the middle two.
     """
     best = np.sort(rank_values(similarities, numbers)[:, : max(int(top_fraction * len(numbers)), 1)], axis=1)
     return float(best[:, (best.shape[1] - 1) // 2].mean())

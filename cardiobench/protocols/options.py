@@ -1,4 +1,4 @@
-"""Options of protocols: the fields of their dataclasses, with the types and limits that pydantic checks."""
+"""Options of protocols: fields of their dataclasses, with types and limits checked by pydantic."""
 
 import json
 from collections.abc import Mapping
@@ -14,13 +14,13 @@ from cardiobench.core.registry import unknown_name
 Folds = Annotated[int, Field(ge=2)]
 """Number of folds of a cross-validation."""
 Penalty = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-"""Weight of squared coefficients."""
+"""Weight of the squared coefficients."""
 
 
 class InFile:
-    """Marker in the `Annotated` type of an option of free text that a settings file may set.
+    """Marker in the `Annotated` type of a free-text option that a settings file may set.
 
-    The text runs no code, reaches no host and writes nothing; a file that it names is read as JSON and goes nowhere else.
+    The text runs no code, accesses no host and writes nothing; a file that it names is only read as JSON.
     """
 
 
@@ -62,11 +62,11 @@ def _names_no_place(hint: Any) -> bool:
 
 
 def validated(cls: type[Instance], options: Mapping[str, Any]) -> Instance:
-    """Build a protocol from options as Python, JSON or YAML give them: lists stand for tuples, a word for a list of one.
+    """Build a protocol from options as Python, JSON or YAML values; lists are accepted as tuples, single words as lists of one.
 
     Raises:
-        UnknownName: the protocol has no such option.
-        CardioBenchError: a value is of another type or out of range.
+        UnknownName: The protocol has no such option.
+        CardioBenchError: A value has the wrong type or is out of range.
     """
     known = option_types(cls)
     for option in options:

@@ -8,10 +8,10 @@ from cardiobench.protocols.base import TaskData
 
 
 class PatientPool:
-    """The recordings that patients are drawn from, sorted by class once for all draws.
+    """Recordings that patients are drawn from, sorted by class once for all draws.
 
     Attributes:
-        size: Patients of the rarest class, of a multilabel task of the most frequent one; of a regression all.
+        size: Patients of the rarest class, for a multilabel task of the most frequent one, for a regression of all.
     """
 
     def __init__(self, data: TaskData, rows: np.ndarray):
@@ -29,9 +29,10 @@ class PatientPool:
         self.size = (max if self._several else min)(len(patients) for patients in self._patients)
 
     def draw(self, size: int, rng: np.random.Generator) -> np.ndarray:
-        """Draw `size` patients of each class and return their rows of that class; of a regression all rows of `size` patients.
+        """Draw `size` patients of each class and return their rows of that class; for a regression all rows of `size` patients.
 
-        Of a multilabel task all rows of the drawn patients, which are all patients of a class where fewer have it.
+        For a multilabel task, return all rows of the drawn patients; if fewer have a class, all of its patients are
+        drawn.
         """
         drawn = [rng.choice(patients, min(size, len(patients)), replace=False) for patients in self._patients]
         if self._several:
@@ -47,15 +48,15 @@ class PatientPool:
 def nested_subsets(
     data: TaskData, rows: np.ndarray, shares: Sequence[float], rng: np.random.Generator
 ) -> list[np.ndarray]:
-    """Draw random subsets of the patients, each within the next, and return all of their rows.
+    """Draw nested random subsets of the patients and return all of their rows.
 
-    Patients of each class are drawn in proportion; one of several classes counts as one of the rarest. Those of a regression or
-    a multilabel task are drawn alike.
+    Draws are stratified by class; a patient with several classes counts for the rarest one. Patients of a regression or
+    a multilabel task are drawn without strata.
 
     Args:
         data: Recordings of the task.
         rows: Rows whose patients are drawn from.
-        shares: Shares of the patients, above 0 and at most 1.
+        shares: Fractions of the patients, above 0 and at most 1.
         rng: Generator.
     """
     codes, patient_of_row = np.unique(data.patient_codes[rows], return_inverse=True)
@@ -72,9 +73,9 @@ def nested_subsets(
 
 
 def two_of_each(data: TaskData, rows: np.ndarray, among: np.ndarray) -> bool:
-    """Return whether some rows hold two patients of each class that has two among other rows; of a regression two patients.
+    """Return whether some rows have two patients of each class that has two among other rows; for a regression two patients.
 
-    Of a multilabel task there is a class that two patients have and two have not.
+    For a multilabel task, two patients must have some class and two must not.
     """
     codes, labels = data.patient_codes, data.labels
 

@@ -27,22 +27,20 @@ COMPONENT = "protocol probe"
 VERSION = 2
 
 INNER = 5
-"""Folds of the patients whose answers give the cut where validation patients are too few."""
+"""Number of folds whose predictions give the threshold if there are few validation patients."""
 TIE = 1e-4
-"""Share of the stiffest penalty's loss; losses nearer than that are equal, and the stiffer penalty is chosen.
-
-Over a wide range the loss hardly depends on the penalty, and what the solver leaves open would decide.
-"""
+"""Relative tolerance between losses; losses within it are considered equal, and the stronger penalty is chosen. Over a
+wide range the loss hardly depends on the penalty, and the solver's tolerance would decide."""
 
 
 @dataclass(frozen=True)
 class FittedProbe:
-    """A fitted probe with its cut, for recordings of its dataset or of others.
+    """A fitted probe with its threshold, for recordings of its dataset or of others.
 
     Attributes:
         model: The linear layer.
-        cut: Weights of the classes, chosen on held-out patients of the dataset that it learned from; None for no weights.
-        details: Choices made during fitting, and the cut.
+        cut: Weights of the classes, chosen on held-out patients of the training dataset; None for no weights.
+        details: Choices made during fitting, including the threshold.
     """
 
     model: LinearModel
@@ -57,26 +55,26 @@ class FittedProbe:
 
 @dataclass(frozen=True)
 class LinearProbe(PredictionProtocol):
-    """One linear layer on the standardised embedding.
+    """Fit one linear layer to the standardised embedding.
 
-    Regression: ridge. Classification: logistic regression; of a multilabel task of every class against its absence, with
-    one penalty for all. The penalty is chosen by mean absolute error, log loss, or macro AUROC of a multilabel task, on
-    the validation split; with fewer than `min_samples` recordings to learn from, or without a validation split, on
-    several random partitions of the patients of train and validation, since one small split chooses by luck. Of
-    penalties that do equally well the stiffest is taken. The search of a multilabel task goes from the stiffest on and
-    ends where two penalties in a row did worse than the one before: the least take the most time. The chosen model is fitted again on train and validation
-    together. Test recordings are never looked at.
+    Regression uses ridge. Classification uses logistic regression; multilabel tasks use one-vs-rest with a common
+    penalty. The penalty is chosen on the validation split by mean absolute error, log loss, or macro AUROC for
+    multilabel tasks. With fewer than `min_samples` recordings to learn from, or without a validation split, it is
+    chosen on several random partitions of the patients of train and validation, because the choice on one small split
+    would be random. Among equally good penalties the strongest is chosen. The search of a multilabel task starts with
+    the strongest penalty and stops after two consecutive penalties that score worse, because the smallest ones take the
+    most time. The chosen model is refitted to train and validation together. Test recordings are not used.
 
     Attributes:
-        penalties: Penalties of ridge, and inverses of logistic regression's C.
-        class_weight: "balanced" makes up for rare classes, which macro F1 counts like common ones; None does not. A
-            multilabel task is ranked, and has no weights.
-        min_samples: Recordings of train and validation below which the choice rests on `resamples`.
-        resamples: Partitions of the patients, a fifth of them held out in each.
+        penalties: Penalties of ridge, or inverses of C of logistic regression.
+        class_weight: "balanced" weights rare classes up, because macro F1 counts all classes equally; None does not.
+            Ignored for multilabel tasks, which are scored by ranking.
+        min_samples: Number of train and validation recordings below which the choice uses `resamples`.
+        resamples: Number of partitions of the patients, with a fifth held out in each.
         refits: Number of refits of the chosen probe on other draws of the training patients; the interval of the
             score then covers test and training patients. 0 for none.
         seed: Seed of the partitions and draws.
-        profile: Recipe; that of a profile is a class of its extension (`cardiobench.protocols.profile`).
+        profile: Recipe; other profiles are classes of extensions (`cardiobench.protocols.profile`).
     """
 
     penalties: tuple[Penalty, ...] = tuple(10.0**power for power in range(-3, 7))
@@ -93,16 +91,16 @@ class LinearProbe(PredictionProtocol):
     headline_rank = 1
 
     def __post_init__(self) -> None:
-        """Refuse the recipe of a profile, which is another class."""
+        """Refuse recipes of other profiles, which have their own classes."""
         check_recipe(self)
 
     @classmethod
     def settings(cls, config: RunConfig) -> dict[str, Any]:
-        """Return the options that the settings of a run decide."""
+        """Return the options that follow from the settings of a run."""
         return {"seed": config.seed}
 
     def params_for(self, task: Task) -> dict[str, Any]:
-        """Return the options as a result of a task states them; a multilabel task has no class weights."""
+        """Return the options shown in a result of a task; multilabel tasks have no class weights."""
         return {**self.get_params(), **({"class_weight": None} if task.rules.answer == "labels" else {})}
 
     def predict(self, data: TaskData, encoder: Encoder, variant: str) -> ProtocolOutput:
@@ -112,17 +110,17 @@ class LinearProbe(PredictionProtocol):
         return replace(output, refits=self._refits(data, output.indices, output.details["penalty"]))
 
     def fit(self, data: TaskData) -> FittedProbe:
-        """Choose the penalty, fit the probe, and choose its cut: the test recordings get the answers of protocol `probe`.
+        """Choose the penalty, fit the probe, and choose its threshold, with the same test predictions as protocol `probe`.
 
         Raises:
-            NotApplicable: there is nothing to learn from.
+            NotApplicable: The task has nothing to learn from.
         """
         model, output = self._fit_and_predict(data)
         output = cut_by_validation(data, output)
         return FittedProbe(model, output.cut, output.details)
 
     def _fit_and_predict(self, data: TaskData) -> tuple[LinearModel, ProtocolOutput]:
-        """Fit the probe, and predict the test recordings and those that a cut is chosen on."""
+        """Fit the probe, and predict the test recordings and those for choosing the threshold."""
         test = data.indices("test")
         model, details, validation = self._fit_and_hold_out(data)
         inner = self._inner_folds(data, details["penalty"])
@@ -130,15 +128,15 @@ class LinearProbe(PredictionProtocol):
         return model, ProtocolOutput(test, values, details, validation=validation, inner=inner)
 
     def _fit_and_hold_out(self, data: TaskData) -> tuple[LinearModel, dict[str, Any], HeldOut | None]:
-        """Fit the probe, and predict the validation recordings by the model of the same penalty fitted on train alone.
+        """Fit the probe, and predict the validation recordings by a model of the same penalty fitted to train only.
 
         Returns:
-            The model; what was chosen: the penalty, on what, its range over partitions, recordings learned from; and the
+            The model; the choices: penalty, basis, its range over partitions, number of recordings; and the
             predictions of the validation recordings.
         """
         check_learnable(data)
         both = data.indices("train", "validation")
-        with threadpool_limits(1):  # Blocks are small, so threads waiting for each other cost more than they save.
+        with threadpool_limits(1):  # Blocks are small, so waiting threads cost more than they save.
             folds = self._folds(data)
             if data.task.rules.answer == "labels":
                 losses, held_out = self._multilabel_losses(data, folds)
@@ -161,7 +159,7 @@ class LinearProbe(PredictionProtocol):
         return model, details, validation
 
     def _validation(self, data: TaskData, penalty: float, values: np.ndarray | None) -> HeldOut | None:
-        """Return predictions of the validation recordings; `values` where the search for the penalty has made them."""
+        """Return predictions of the validation recordings; `values` if the search for the penalty has computed them."""
         train, validation = data.indices("train"), data.indices("validation")
         learnable = len(np.unique(data.patients[train])) > 1
         if (
@@ -175,7 +173,7 @@ class LinearProbe(PredictionProtocol):
         return None if values is None else HeldOut(validation, values)
 
     def _inner_folds(self, data: TaskData, penalty: float) -> HeldOut | None:
-        """Return predictions of train and validation recordings by folds, where validation patients are too few for a cut."""
+        """Return predictions of train and validation recordings by folds, if there are too few validation patients for a threshold."""
         both = data.indices("train", "validation")
         several = data.task.rules.answer == "class" and len(np.unique(data.patients[both])) >= FEWEST
         if not several or len(np.unique(data.patients[data.indices("validation")])) >= FEWEST:
@@ -190,7 +188,7 @@ class LinearProbe(PredictionProtocol):
         return HeldOut(both, values)
 
     def _multilabel_details(self, data: TaskData, losses: np.ndarray) -> dict[str, Any]:
-        """Return the differing details of a multilabel task: no weights, and perhaps untried penalties."""
+        """Return the details that differ for a multilabel task: no weights, and possibly untried penalties."""
         if data.task.rules.answer != "labels":
             return {}
         tried = np.isfinite(losses[0])
@@ -200,20 +198,20 @@ class LinearProbe(PredictionProtocol):
         }
 
     def _refits(self, data: TaskData, test: np.ndarray, penalty: float) -> tuple[np.ndarray, ...]:
-        """Return the predictions of each refit with the penalty that was chosen."""
+        """Return the predictions of each refit with the chosen penalty."""
         draws = redrawn_rows(data, data.indices("train", "validation"), self.refits, self.seed)
         with threadpool_limits(1):
             models = [self._fit(data, rows, (penalty,), SEARCH_TOLERANCE)[0] for rows in draws]
             return tuple(predict_all(models, data.features, test))
 
     def _stiffest_of_best(self, losses: np.ndarray) -> int:
-        """Return the position of the stiffest penalty whose loss is the least, or equal to it (`TIE`)."""
+        """Return the position of the strongest penalty whose loss is the lowest, within the tolerance `TIE`."""
         stiffest = losses[int(np.argmax(self.penalties))]
         equal = np.flatnonzero(losses <= losses.min() + TIE * stiffest)
         return int(max(equal, key=lambda position: self.penalties[position]))
 
     def _folds(self, data: TaskData) -> list[tuple[np.ndarray, np.ndarray]]:
-        """Return (indices to fit on, indices to choose by), no patient on both sides."""
+        """Return (training indices, indices for choosing), without a patient in both."""
         train, validation = data.indices("train"), data.indices("validation")
         both = np.concatenate([train, validation])
         chooses = data.task.rules.answer != "labels" or two_answers(data.labels[validation])
@@ -224,7 +222,7 @@ class LinearProbe(PredictionProtocol):
             raise NotApplicable(f"{data.task.name} has 1 patient to learn from here, and a probe needs 2 or more")
         splitter = GroupShuffleSplit(self.resamples, test_size=0.2, random_state=self.seed)
         folds = [(both[fit], both[held]) for fit, held in splitter.split(both, groups=groups)]
-        if data.task.classes:  # A partition with a single class in its training part says nothing about penalties.
+        if data.task.classes:  # A partition with a single class in its training part is not informative.
             sides = (0, 1) if data.task.rules.answer == "labels" else (0,)
             folds = [fold for fold in folds if all(two_answers(data.labels[fold[side]]) for side in sides)]
         if not folds:
@@ -232,7 +230,7 @@ class LinearProbe(PredictionProtocol):
         return folds
 
     def _losses(self, data: TaskData, fit: np.ndarray, held: np.ndarray) -> tuple[np.ndarray, list[np.ndarray]]:
-        """Return the loss on held-out recordings with each penalty, (k,), and the predictions of them."""
+        """Return the loss on held-out recordings for each penalty, (k,), and their predictions."""
         truth = data.labels[held]
         models = self._fit(data, fit, self.penalties, SEARCH_TOLERANCE)
         predicted = predict_all(models, data.features, held)
@@ -245,9 +243,9 @@ class LinearProbe(PredictionProtocol):
     def _multilabel_losses(
         self, data: TaskData, folds: list[tuple[np.ndarray, np.ndarray]]
     ) -> tuple[np.ndarray, dict[int, np.ndarray]]:
-        """Return 1 - macro AUROC on held-out recordings of each fold with each penalty, (folds, k); infinity if not tried.
+        """Return 1 - macro AUROC on the held-out recordings of each fold for each penalty, (folds, k); infinity if not tried.
 
-        The second value holds the predictions of the last fold, by the position of the penalty.
+        The second value has the predictions of the last fold by position of the penalty.
         """
         predicted: dict[int, np.ndarray] = {}
         paths = [

@@ -1,4 +1,4 @@
-"""Profiles: named sets of settings, such as those that a paper states; extensions provide them."""
+"""Profiles: named sets of settings, such as those of a paper, provided by extensions."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -13,19 +13,19 @@ from cardiobench.protocols.base import BaseProtocol
 
 DEFAULT = "default"
 OWN = "own"
-"""Name of a model's own pooling among those of a run."""
+"""Name of a model's own pooling in the settings."""
 ModelChoice = tuple[str | None, str | None, Sequence[BaseProtocol]]
-"""Pooling and preprocessing variant, None for the model's own default, and the protocols that are run with them."""
+"""Pooling and preprocessing variant, None for the model's own default, and the protocols to run with them."""
 
 
 class RunProfile:
-    """Default choices of the benchmark for open settings. A profile overrides some of them.
+    """Default choices of the benchmark for open settings; a profile overrides some of them.
 
     Attributes:
-        options: Protocol -> option -> value; what the user sets wins.
-        recipes: Protocol with an option `profile` -> reference of its subclass for this profile, which the option chooses.
-        seed: Seed of the run where none was given.
-        paper_rows: Whether units are represented by the rows that a published benchmark chose (`Task.paper_rows`).
+        options: Protocol -> option -> value; the user's settings take precedence.
+        recipes: Protocol with an option `profile` -> reference of its subclass for this profile.
+        seed: Seed of the run if none was given.
+        paper_rows: Whether units are represented by the rows that a published benchmark used (`Task.paper_rows`).
     """
 
     options: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
@@ -34,7 +34,7 @@ class RunProfile:
     paper_rows: ClassVar[bool] = False
 
     def apply(self, config: RunConfig) -> RunConfig:
-        """Return the settings with the seed of the profile where none was given."""
+        """Return the settings with the seed of the profile if none was given."""
         return config if config.seed else replace(config, seed=self.seed)
 
     def tasks(self, spec: DatasetSpec) -> Sequence[Task]:
@@ -42,11 +42,11 @@ class RunProfile:
         return spec.tasks
 
     def task(self, task: Task) -> Task:
-        """Return a task of a run as the profile defines it: the same question of the same rows, by other groups."""
+        """Return a task of a run as the profile defines it: the same labels and rows with other groups."""
         return task
 
     def model_choices(self, name: str, config: RunConfig, protocols: Sequence[BaseProtocol]) -> list[ModelChoice]:
-        """Return the ways in which a model is run.
+        """Return the combinations of pooling and preprocessing to run a model with.
 
         Args:
             name: Name of the model.
@@ -56,27 +56,27 @@ class RunProfile:
         return [(pooling, config.variant, protocols) for pooling in chosen_poolings(config) or (None,)]
 
     def with_warning(self, model: LoadedModel, variant: str | None) -> LoadedModel:
-        """Return the model, with a warning where the profile says nothing about its preprocessing."""
+        """Return the model, with a warning if the profile does not define its preprocessing."""
         return model
 
 
 def chosen_poolings(config: RunConfig) -> list[str | None]:
-    """Return the poolings that the settings name, None for a model's own."""
+    """Return the poolings in the settings, with None for a model's own."""
     return [None if pooling == OWN else pooling for pooling in config.poolings]
 
 
 def recipe_class(cls: type[BaseProtocol], options: Mapping[str, Any]) -> type[BaseProtocol]:
-    """Return the class of a protocol for the profile that its options name; the class itself where none has its own."""
+    """Return the class of a protocol for the profile in its options, or the class itself if the profile has none."""
     name = str(options.get("profile", DEFAULT))
     recipes = find_profile(name).recipes if name in contributions("profiles") else {}
     return resolve(recipes[cls.name]) if cls.name in recipes else cls
 
 
 def check_recipe(made: BaseProtocol) -> None:
-    """Refuse a protocol made with the recipe of another class: its fields would say one recipe and its code run another.
+    """Refuse a protocol whose `profile` belongs to another class, because its options and its code would disagree.
 
     Raises:
-        BadConfig: Its `profile` is not that of its class.
+        BadConfig: `profile` is not that of the class.
     """
     own, given = type(made).profile, made.profile  # type: ignore[attr-defined]
     if given != own:
@@ -87,7 +87,7 @@ def check_recipe(made: BaseProtocol) -> None:
 
 
 def find_profile(name: str) -> RunProfile:
-    """Return the profile of that name.
+    """Return the profile with that name.
 
     Raises:
         UnknownName: No installed extension provides it.

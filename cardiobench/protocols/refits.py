@@ -1,4 +1,4 @@
-"""Rows for refits on other draws of the training patients: how much of a score is owed to this training set."""
+"""Rows for refits on other draws of the training patients, which measure the variation due to the training set."""
 
 import sys
 from collections.abc import Iterator
@@ -12,10 +12,10 @@ from cardiobench.stats.variability import training_weights
 
 
 def redrawn_rows(data: TaskData, indices: np.ndarray, refits: int, seed: int) -> Iterator[np.ndarray]:
-    """Draw training patients with replacement; a patient drawn twice gives its rows twice, as a weight of 2 would.
+    """Draw training patients with replacement; patients drawn twice have their rows twice, equivalent to a weight of 2.
 
-    The draws depend on the patients, labels and seed alone, so those of two models that are compared are the same. A draw
-    without two classes, from which nothing can be learned, is made again.
+    The draws depend only on patients, labels and seed, so that two compared models have the same draws. A draw with a
+    single class, from which nothing can be learned, is repeated.
 
     Args:
         data: Data of the task.

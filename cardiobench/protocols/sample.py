@@ -1,4 +1,4 @@
-"""Balanced samples of the datasets that an analysis compares."""
+"""Balanced samples of the datasets in an analysis."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -10,16 +10,16 @@ from cardiobench.protocols.analysis import Analysis
 from cardiobench.protocols.base import TaskData
 from cardiobench.protocols.subjects import class_names, classes_of
 
-MIN_PER_CLASS = 15  # Records of a class in a dataset; the folds of a cross-validation need as many.
+MIN_PER_CLASS = 15  # Minimum number of records per class and dataset, also needed by the folds of a cross-validation.
 
 
 @dataclass(frozen=True)
 class DatasetSample:
-    """Records of one dataset, the same number of each class.
+    """Records of one dataset, equally many of each class.
 
     Attributes:
         name: Name of the dataset.
-        features: (n, d), float64.
+        features: Features (n, d), float64.
         labels: Codes of `BalancedSample.classes`, (n,).
         patients: Patient of each row, shape (n,).
         ids: Ids of the recordings, shape (n,).
@@ -35,7 +35,7 @@ class DatasetSample:
         return len(self.labels)
 
     def first(self, count: int, n_classes: int) -> "DatasetSample":
-        """Return the first rows; classes alternate, so that they stay balanced."""
+        """Return the first rows; classes alternate, so the rows stay balanced."""
         stop = max(count // n_classes, 1) * n_classes
         columns = (self.features, self.labels, self.patients, self.ids)
         return DatasetSample(self.name, *(column[:stop] for column in columns))
@@ -47,8 +47,8 @@ class BalancedSample:
 
     Attributes:
         classes: Classes shared by all datasets.
-        parts: One per dataset.
-        left_out: Sentences about datasets and classes that could not be used.
+        parts: Samples, one per dataset.
+        left_out: Sentences about unused datasets and classes.
     """
 
     classes: tuple[str, ...]
@@ -61,12 +61,12 @@ class BalancedSample:
         return BalancedSample(self.classes, parts, self.left_out)
 
     def select_dimensions(self, dimensions: np.ndarray) -> "BalancedSample":
-        """Return the same records in some of their dimensions."""
+        """Return the same records with some of their dimensions."""
         parts = tuple(replace(part, features=part.features[:, dimensions]) for part in self.parts)
         return replace(self, parts=parts)
 
     def shuffle_labels(self, seed: int) -> "BalancedSample":
-        """Return the same records with the labels of each dataset permuted, which leaves nothing to learn."""
+        """Return the same records with the labels of each dataset permuted."""
         rng = np.random.default_rng(seed)
         return replace(self, parts=tuple(replace(part, labels=rng.permutation(part.labels)) for part in self.parts))
 
@@ -86,13 +86,13 @@ class BalancedSample:
 
 
 def draw(analysis: Analysis, max_records: int) -> BalancedSample:
-    """Draw at most `max_records` of every dataset, all splits, one per patient and class, classes alternating.
+    """Draw at most `max_records` of every dataset from all splits, one per patient and class, with alternating classes.
 
-    Classes are those that every dataset has at least `MIN_PER_CLASS` records of; a dataset with fewer than two such
-    classes is left out. Draws of fewer records lie within those of more.
+    Only classes with at least `MIN_PER_CLASS` records in every dataset are used; a dataset with fewer than two such
+    classes is left out. Smaller draws are subsets of larger ones.
 
     Raises:
-        NotApplicable: no dataset has two classes.
+        NotApplicable: No dataset has two classes.
     """
     usable, left_out = {}, []
     for task in analysis.tasks:
@@ -105,7 +105,7 @@ def draw(analysis: Analysis, max_records: int) -> BalancedSample:
         else:
             usable[task.dataset] = data, rows, classes
     common = _common([classes for _, _, classes in usable.values()])
-    while usable and len(common) < 2:  # Drop the dataset that shares the fewest classes with the others.
+    while usable and len(common) < 2:  # Drop the dataset with the fewest classes in common with the others.
         odd = min(usable, key=lambda name: sum(len({*usable[name][2]} & {*other}) for _, _, other in usable.values()))
         left_out.append(f"{odd} shares fewer than two classes with the others ({', '.join(usable.pop(odd)[2])})")
         common = _common([classes for _, _, classes in usable.values()])

@@ -1,4 +1,4 @@
-"""Labels across datasets: which tasks ask the same, and of which recordings."""
+"""Labels shared by several datasets: which tasks have the same label, and for which recordings."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,19 +8,20 @@ from cardiobench.data.spec import Task
 from cardiobench.protocols.base import TaskData
 
 FORMS = ("ptb_xl_500", "ptb_xl", "ptb_xl_sample")
-"""Datasets that hold the same recordings in other forms, which are never compared with each other: the first that is here
-is taken. Other ECG sources have 400 or 500 Hz, so that at 100 Hz the rate alone would tell PTB-XL from them."""
+"""Datasets with the same recordings in other forms, which are never compared with each other; the first available one
+is used. Other ECG sources have 400 or 500 Hz, so at 100 Hz the sampling rate would identify PTB-XL."""
 
 EF_EDGES = (40.0, 50.0)
 EF_CLASSES = ("reduced", "mildly reduced", "preserved")
-"""Ejection fraction up to 40 %, between, and 50 % and more (universal definition of heart failure, Bozkurt et al. 2021)."""
+"""Classes of the ejection fraction: up to 40 %, between, and at least 50 % (universal definition of heart failure,
+Bozkurt et al. 2021)."""
 
 
 def tasks_by_label(tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
     """Return label -> its tasks, one per dataset: `cd` -> ptb_xl/cd, georgia/cd.
 
-    A task on a part of a dataset, such as one hospital, is left out where the whole is there; of datasets with the same
-    recordings the first of `FORMS` is taken.
+    A task for a part of a dataset, such as one hospital, is left out if the whole dataset is available; of datasets
+    with the same recordings the first in `FORMS` is used.
     """
     labels: dict[str, dict[str, Task]] = {}
     for task in tasks:
@@ -36,12 +37,12 @@ def tasks_by_label(tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
 
 
 def class_tasks_by_label(tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
-    """Return `tasks_by_label` of the labels of which a recording has one class; of numbers the ejection fraction alone has some."""
+    """Return `tasks_by_label` for labels with one class per recording; ejection fraction is the only number with classes."""
     return tasks_by_label([task for task in tasks if task.rules.answer == "class" or task.name.endswith("/ef")])
 
 
 def class_names(task: Task) -> tuple[str, ...]:
-    """Return the classes of a task's recordings; those of the ejection fraction for a regression."""
+    """Return the classes of a task, or those of the ejection fraction for a regression."""
     return task.classes if task.rules.answer != "number" else EF_CLASSES
 
 

@@ -1,4 +1,4 @@
-"""Folds in which no patient is on both sides and every class is in every fold."""
+"""Cross-validation folds that keep patients together and contain every class."""
 
 import numpy as np
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
@@ -6,7 +6,7 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from cardiobench.core.errors import NotApplicable
 
 Split = tuple[np.ndarray, np.ndarray]
-"""Indices of the rows to fit on, and of those held out."""
+"""Indices of the training rows and of the held-out rows."""
 
 
 def balanced_folds(
@@ -19,10 +19,11 @@ def balanced_folds(
         patients: Patient of each row, shape (n,).
         n_folds: Number of folds.
         seed: Seed of the shuffle.
-        grouped: Keep all rows of a patient in one fold; otherwise a patient's other records give the label away.
+        grouped: Whether all rows of a patient stay in one fold; otherwise other records of the patient reveal the
+            label.
 
     Raises:
-        NotApplicable: a class has too few rows, or too few patients, for every fold to hold it.
+        NotApplicable: A class has too few rows, or too few patients, for every fold.
     """
     splitter_class = StratifiedGroupKFold if grouped else StratifiedKFold
     splitter = splitter_class(n_folds, shuffle=True, random_state=seed)

@@ -1,7 +1,8 @@
-"""Parameter grids of the classifiers. The paper gives none, so these are this benchmark's own, and small.
+"""Parameter grids of the classifiers. The paper publishes none, so these small grids are ours.
 
-Other grids are an option of a protocol, as JSON or the path of a JSON file: {"logistic": {"C": [0.1, 1.0]}, ...}. A
-classifier that is left out keeps its own grid. Values go from the simplest model to the most complex one: of equal scores the first wins.
+Other grids are an option of a protocol, as JSON or the path of a JSON file: {"logistic": {"C": [0.1, 1.0]}, ...}.
+Classifiers that are not listed keep their default grid. List values from the simplest to the most complex model,
+because the first of equal scores is chosen.
 """
 
 import json
@@ -27,7 +28,7 @@ GRIDS: dict[str, Grid] = {
     "mlp": {"alpha": (1.0, 1e-2, 1e-4), "learning_rate": (1e-3, 1e-2)},
 }
 
-MAX_FEATURES = 1024  # Given to a tree or booster (classifiers/selection.py).
+MAX_FEATURES = 1024  # Maximum number of features for trees and boosters (classifiers/selection.py).
 
 FIXED: dict[str, dict[str, Any]] = {
     "xgboost": {"learning_rate": 0.1, "max_bin": 64, "most_features": MAX_FEATURES},
@@ -36,20 +37,20 @@ FIXED: dict[str, dict[str, Any]] = {
     "logistic": {"penalty": "l2", "standardised": True},
     "mlp": {"hidden": 64, "epochs": 200, "batch": 200, "patience": 10, "tolerance": 1e-4, "standardised": True},
 }
-"""Parameters that are not searched."""
+"""Fixed parameters."""
 
 
 def param_grid(grid: Grid) -> list[Params]:
-    """Return every combination of a grid's values, the last parameter's values changing fastest."""
+    """Return every combination of a grid's values; the last parameter changes fastest."""
     return list(ParameterGrid(dict(grid)))
 
 
 def complete_grids(given: Mapping[str, Grid]) -> dict[str, Grid]:
-    """Return the grids with the given ones in place of this benchmark's own.
+    """Return the default grids, updated with the given ones.
 
     Raises:
-        UnknownName: a grid of no classifier.
-        BadData: a grid lacks a parameter, has another one, or gives a parameter no values.
+        UnknownName: A grid names an unknown classifier.
+        BadData: A grid lacks a parameter, has an unknown one, or has no values for a parameter.
     """
     for name, grid in given.items():
         if name not in GRIDS:
@@ -65,16 +66,16 @@ _CompleteGrids = Annotated[Mapping[str, Grid], AfterValidator(complete_grids)]
 
 
 def _read_file(given: Any) -> Any:
-    """Return the grids of a JSON file; anything but the path of one stays as it is.
+    """Read the grids from a JSON file; other values are returned unchanged.
 
     Raises:
-        BadData: The file is no JSON file of grids.
+        BadData: The file is not a JSON file of grids.
     """
     if not isinstance(given, str):
         return given
     try:
         content = Path(given).read_bytes()
-        TypeAdapter(_CompleteGrids).validate_json(content)  # The message names the file.
+        TypeAdapter(_CompleteGrids).validate_json(content)  # Without the context, since the message names the file.
     except OSError as error:
         raise BadData(f"{given} cannot be read: {error}") from None
     except ValidationError as error:
@@ -85,11 +86,12 @@ def _read_file(given: Any) -> Any:
 
 
 Grids = Annotated[_CompleteGrids, BeforeValidator(_read_file), InFile]
-"""Classifier -> parameter -> values, or the path of a JSON file with them; a classifier that is left out keeps its own grid."""
+"""Classifier -> parameter -> values, or the path of a JSON file with them; classifiers that are not listed keep their
+default grid."""
 
 
 def grid_lines(grids: Mapping[str, Grid]) -> list[str]:
-    """Return a line for each classifier: number of combinations, grid and fixed parameters."""
+    """Return a line for each classifier with the number of combinations, the grid and the fixed parameters."""
     return [
         f"{name}: {len(param_grid(grid))} points, "
         + " x ".join(f"{key} {list(values)}" for key, values in grid.items())

@@ -1,4 +1,4 @@
-"""Grid search of one classifier on one table of features: nested inside folds, or on the folds themselves."""
+"""Grid search of one classifier: nested inside folds, or on the folds themselves."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -18,14 +18,15 @@ class FoldScores:
     """Out-of-fold probabilities of a classifier and its scores per fold.
 
     Attributes:
-        probabilities: (n, classes), each row by the model that did not see its fold.
-        best_params: Parameters that each fold was predicted with, (folds,).
-        f1: F1 of the positive class; macro where there are more than two classes, (folds,).
-        f1_macro: (folds,).
-        auroc: (folds,); macro, one class against the rest, where there are more than two.
-        f1_inner: Mean F1 in the inner folds of the parameters that each fold was predicted with, (folds,), by which
-            classifiers may be chosen without a look at the fold; None where parameters were chosen on the folds themselves.
-        cuts: Cut of each fold by the answers in its inner folds (`rate_cut`), (folds, classes); None as above.
+        probabilities: Probabilities (n, classes); each row is predicted by the model that did not see its fold.
+        best_params: Parameters used for each fold, (folds,).
+        f1: F1 of the positive class, or macro F1 for more than two classes, (folds,).
+        f1_macro: Macro F1, shape (folds,).
+        auroc: AUROC, or one-vs-rest macro AUROC for more than two classes, (folds,).
+        f1_inner: Mean F1 in the inner folds with the parameters of each fold, (folds,), for choosing between
+            classifiers without the fold's labels; None if parameters were chosen on the folds themselves.
+        cuts: Thresholds of each fold, chosen in its inner folds (`rate_cut`), (folds, classes); None if there are no
+            inner folds.
     """
 
     probabilities: np.ndarray
@@ -38,7 +39,7 @@ class FoldScores:
 
 
 def f1(labels: np.ndarray, probabilities: np.ndarray) -> float:
-    """Return F1 of the most probable class: of the positive one of two, else macro.
+    """Return F1 of the most probable class: of the positive class of two, else macro F1.
 
     Args:
         labels: Class codes, (n,).
@@ -51,7 +52,8 @@ def f1(labels: np.ndarray, probabilities: np.ndarray) -> float:
 def f1_per_class(labels: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
     """Return F1 of each class, (classes,); NaN for a class that is neither a label nor predicted.
 
-    Counted here: a search asks once per split and parameters, and scikit-learn's input checks take longer than many a fit.
+    Implemented here, because a search calls it once per split and parameters, and scikit-learn's input checks take
+    longer than many fits.
     """
     predicted, n_classes = most_probable(probabilities), probabilities.shape[1]
     correct = np.bincount(labels[predicted == labels], minlength=n_classes)
@@ -60,14 +62,14 @@ def f1_per_class(labels: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
 
 
 def auroc(labels: np.ndarray, probabilities: np.ndarray) -> float:
-    """Return the area under the ROC curve; macro over classes against the rest where there are more than two."""
+    """Return the area under the ROC curve; one-vs-rest macro average for more than two classes."""
     if probabilities.shape[1] == 2:
         return float(roc_auc_score(labels, probabilities[:, 1]))
     return float(roc_auc_score(labels, probabilities, multi_class="ovr", labels=np.arange(probabilities.shape[1])))
 
 
 def f1_table(labels: np.ndarray, splits: Sequence[Split], predicted: Sequence[np.ndarray]) -> np.ndarray:
-    """Return F1 of each split and each parameters, (splits, params), of `Classifier.predict_proba_grid`."""
+    """Return F1 for each split and parameters, (splits, params), of `Classifier.predict_proba_grid`."""
     return np.array(
         [[f1(labels[valid], table) for table in tables] for (_, valid), tables in zip(splits, predicted, strict=True)]
     )
@@ -85,18 +87,18 @@ def nested_search(
     seed: int,
     grouped: bool = True,
 ) -> FoldScores:
-    """Choose parameters in inner folds of each outer fold's training rows, fit them there and predict its held-out rows.
+    """Choose parameters in inner folds of each outer fold's training rows, refit, and predict its held-out rows.
 
     Args:
         classifier: A module of `classifiers`.
         features: (n, d).
         labels: Class codes, (n,).
         patients: Patient of each row, shape (n,).
-        outer: Folds whose held-out parts are predicted; together they hold every row once.
-        params: The grid, the simplest first.
+        outer: Folds whose held-out parts are predicted; together they contain every row once.
+        params: Parameter grid, simplest first.
         inner: Number of inner folds.
         seed: Seed of the inner folds and of the classifier.
-        grouped: Keep a patient's rows together in the inner folds too.
+        grouped: Whether the inner folds keep a patient's rows together, too.
     """
     splits = [
         (train[fit], train[valid])
@@ -107,7 +109,7 @@ def nested_search(
     scores = f1_table(labels, splits, predicted).reshape(len(outer), inner, len(params)).mean(axis=1)
     best = scores.argmax(axis=1)
     probabilities = np.zeros((len(labels), predicted[0].shape[2]))
-    # Folds with the same parameters are predicted together, since classifiers share work between splits.
+    # Folds with the same parameters are predicted together, because classifiers share work between splits.
     for index in sorted(set(best.tolist())):
         folds = [outer[fold] for fold in np.flatnonzero(best == index).tolist()]
         tables = classifier.predict_proba_grid(features, labels, folds, [params[index]], seed)
@@ -132,7 +134,7 @@ def flat_search(
     *,
     seed: int,
 ) -> FoldScores:
-    """Predict every fold with the parameters whose mean F1 over the same folds is best: optimistic, as papers often do it."""
+    """Predict every fold with the parameters that have the best mean F1 over the same folds, which is optimistic but common in papers."""
     predicted = classifier.predict_proba_grid(features, labels, outer, params, seed)
     best = int(f1_table(labels, outer, predicted).mean(axis=0).argmax())
     probabilities = np.zeros((len(labels), predicted[0].shape[2]))
@@ -155,11 +157,11 @@ def _fold_scores(
 
 
 def median_and_iqr(values: np.ndarray) -> tuple[float, float]:
-    """Return the median and the interquartile range (linear between ranks)."""
+    """Return the median and the interquartile range (linear interpolation)."""
     low, middle, high = np.quantile(values, [0.25, 0.5, 0.75])
     return float(middle), float(high - low)
 
 
 def best_by_median(scores: dict[str, tuple[float, float]]) -> str:
-    """Return the name with the largest median; of equal ones that with the smallest IQR; of equal ones the first."""
+    """Return the name with the largest median; ties go to the smallest IQR, then to the first."""
     return min(scores, key=lambda name: (-scores[name][0], scores[name][1]))

@@ -1,27 +1,27 @@
-"""Search the lengths to go along the directions of many smooth convex losses at once."""
+"""Line search along the directions of many smooth convex losses at once."""
 
 from typing import Protocol
 
 import numpy as np
 
-CLOSE = 0.1  # Fraction of the first slope that is accurate enough, since conjugate directions forgive the rest.
+CLOSE = 0.1  # Sufficient accuracy as a fraction of the initial slope; conjugate directions tolerate the rest.
 TRIALS = 20  # Maximum number of step lengths.
 
 
 class Lines(Protocol):
-    """Losses along one direction each, as functions of the lengths gone, (k,)."""
+    """Losses along one direction each, as functions of the step lengths, (k,)."""
 
     def slopes(self, lengths: np.ndarray) -> np.ndarray:
         """Return the first derivatives, (k,)."""
 
     def curvatures(self) -> np.ndarray:
-        """Return the second derivatives at the lengths whose slopes were asked for last, positive, (k,)."""
+        """Return the second derivatives at the lengths of the last call of `slope`, positive, (k,)."""
 
 
 def line_search(lines: Lines, count: int) -> np.ndarray:
-    """Return the lengths at which the slopes of `count` lines that fall at 0 are next to none, by Newton's method kept between bounds.
+    """Return the lengths at which the slopes of `count` lines that decrease at 0 are nearly zero, by Newton's method with bracketing.
 
-    The slopes that were asked for last are those of the lengths that are returned, unless no length was close enough.
+    The last evaluated slopes are those of the returned lengths, unless no length was accurate enough.
     """
     lengths, first = np.zeros(count), None
     low, high = np.zeros_like(lengths), np.full_like(lengths, np.inf)

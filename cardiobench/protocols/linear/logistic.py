@@ -1,9 +1,9 @@
-"""Logistic regression on many folds and penalties at once, equal to scikit-learn's in a fraction of the time.
+"""Logistic regression on many folds and penalties at once, equal to scikit-learn's but several times faster.
 
-For a grid over folds, where rows are few and fits are many. The probe reads many rows in blocks instead (`streamed.py`).
+This is for grids over folds, with few rows and many fits. The probe reads many rows in blocks instead (`streamed.py`).
 
-All folds share most of their lines, so they share the costly things: the matrix products with the features, and the
-curvature of the loss (its Hessian), taken at the folds' mean and used to precondition conjugate gradients of each.
+The folds share most of their rows, so they share the expensive parts: the matrix products with the features, and the
+Hessian of the loss at the mean over folds, which preconditions the conjugate gradients of each.
 """
 
 from collections.abc import Callable
@@ -18,18 +18,18 @@ from cardiobench.protocols.linear.line_search import line_search
 from cardiobench.protocols.linear.path import TOLERANCE
 
 STEPS = 12  # Steps of conjugate gradients before the curvature is recomputed.
-ROUNDS = 40  # Maximum of such rounds.
-SHARED_ROUNDS = 2  # First uses the curvature of the folds' mean, then each unfinished fold uses its own.
+ROUNDS = 40  # Maximum number of such rounds.
+SHARED_ROUNDS = 2  # Uses the Hessian at the mean over folds first, then each unfinished fold's own.
 
 
 @dataclass(frozen=True)
 class LogisticPath:
-    """The fitted classifiers of every fold and penalty, in the units of the features given.
+    """Fitted classifiers of every fold and penalty, in the units of the given features.
 
     Attributes:
-        coefficients: (folds, penalties, outputs, d); one output for two classes (the logit of the second), one for
-            each class otherwise.
-        intercepts: (folds, penalties, outputs); minus infinity for a class that the fold does not have.
+        coefficients: Shape (folds, penalties, outputs, d); one output for two classes (the logit of the second), one
+            per class otherwise.
+        intercepts: Shape (folds, penalties, outputs); minus infinity for classes absent from the fold.
         classes: Number of classes.
     """
 
@@ -65,26 +65,26 @@ def fold_logistic_path(
 ) -> LogisticPath:
     """Fit logistic regression for every fold and penalty: StandardScaler, then LogisticRegression(C=1/penalty), each.
 
-    Minimises the sum over the fold's rows of weight x log loss plus penalty / 2 x squared coefficients; intercepts
-    carry no penalty. Multinomial for three classes or more. Held-out rows are given, and named by `folds`: their
-    predictions come from `probabilities` of the result, and the fit of a fold never looks at them.
+    Minimises the sum over the fold's rows of weight x log loss plus penalty / 2 x squared coefficients; intercepts are
+    not penalised. Multinomial for three classes or more. Held-out rows are part of `features`: `probabilities` of the
+    result gives their predictions, but no fold is fitted to its held-out rows.
 
     Args:
-        features: (n, d), any scale.
+        features: Features in any units, shape (n, d).
         labels: Class indices (n,).
-        penalties: (k,), positive: the inverse of scikit-learn's C.
-        folds: (f, n), how often each fold learns from each row, 0 for held-out rows; None means one fold of all.
-        class_weight: "balanced" gives the classes of a fold equal weight in sum; None leaves rows as they are.
+        penalties: Positive penalties (k,), the inverse of scikit-learn's C.
+        folds: Weight of each row in each fold (f, n), 0 for held-out rows; None means a single fold of all rows.
+        class_weight: "balanced" gives the classes of a fold equal total weight; None leaves the weights unchanged.
         classes: Number of classes; by default the largest label plus one.
-        standardise: Bring the features to mean 0 and deviation 1 over the rows that a fold learns from; False
-            penalises the coefficients of the features as they are.
-        tolerance: Maximum distance of the mean loss from its minimum.
+        standardise: Whether features are standardised by the training rows of each fold; False penalises the
+            coefficients of the given features.
+        tolerance: Maximum excess of the mean loss over its minimum.
 
     Returns:
         Coefficients and intercepts; `probabilities(features)` gives the held-out predictions of every fold at once.
 
     Raises:
-        ValueError: a fold that has rows of one class only, or shapes that do not fit.
+        ValueError: A fold has rows of a single class, or shapes do not match.
 
     Example:
         >>> x, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0, 0, 1, 1])
@@ -105,7 +105,7 @@ def fold_logistic_path(
     before, state = None, np.zeros(problem.shape)
     for place in np.argsort(
         -penalties
-    ):  # Start with the largest penalty: the change between two solutions predicts the next one.
+    ):  # Start with the largest penalty; the change between two solutions predicts the next one.
         start = state if before is None else 2 * state - before
         before, state = state, _solve(problem, start, penalties[place], tolerance)
         fitted[place] = state
@@ -114,18 +114,19 @@ def fold_logistic_path(
 
 @dataclass(frozen=True)
 class _FoldProblems:
-    """The folds on one standardised matrix. A state is (d + 1, folds, outputs), the intercept last, in each fold's own scale.
+    """Folds on one standardised matrix. A state is (d + 1, folds, outputs), with the intercept last, in each fold's own scale.
 
     Attributes:
-        design: (n, d + 1), standardised over all rows, a column of ones last.
-        target: (n, 1, outputs), 1 where the row is of the output's class.
-        weights: (n, folds, 1).
-        present: (folds, outputs), whether the fold has the class; two classes have one output, which is always there.
-        mean: (d, folds, 1) of the fold in the standardised matrix.
-        deviation: (d, folds, 1) likewise.
-        centre: (d,) of the given features.
-        scale: (d,) likewise.
-        products: (n, n) of the rows' features with each other, where there are fewer rows than features.
+        design: Features (n, d + 1), standardised over all rows, with a final column of ones.
+        target: Shape (n, 1, outputs), 1 for rows of the output's class.
+        weights: Row weights, shape (n, folds, 1).
+        present: Whether the fold has the class, shape (folds, outputs); always True for the single output of two
+            classes.
+        mean: Mean of the fold in the standardised matrix, shape (d, folds, 1).
+        deviation: Standard deviation of the fold in the standardised matrix, shape (d, folds, 1).
+        centre: Mean of the given features, shape (d,).
+        scale: Standard deviation of the given features, shape (d,).
+        products: Inner products of the rows' features, (n, n), if there are fewer rows than features.
     """
 
     design: np.ndarray
@@ -149,7 +150,7 @@ class _FoldProblems:
         classes: int,
         standardise: bool,
     ) -> "_FoldProblems":
-        # All rows together only give the common matrix its scale; each fold's own scale comes on top of it.
+        # The scale over all rows only conditions the common matrix; each fold's own scale is applied on top.
         centre, scale = mean_and_std(features[counts.any(axis=0)])
         if not standardise:
             scale = np.ones_like(scale)
@@ -205,7 +206,7 @@ class _FoldProblems:
         )
 
     def probabilities(self, logits: np.ndarray) -> np.ndarray:
-        """Return the probability of each output's class; a class that a fold does not have gets none."""
+        """Return the probability of each output's class; 0 for classes absent from a fold."""
         if self.classes == 2:
             return expit(logits)
         return softmax(np.where(self.present, logits, -np.inf), axis=-1)
@@ -219,7 +220,7 @@ class _FoldProblems:
         return np.concatenate([(flat[:-1] - self.mean * flat[-1:]) / self.deviation, flat[-1:]])
 
     def in_given_units(self, fitted: np.ndarray) -> LogisticPath:
-        """Convert states (penalties, d + 1, folds, outputs) to coefficients of the features as they were given."""
+        """Convert states (penalties, d + 1, folds, outputs) to coefficients of the given features."""
         coefficients = fitted[:, :-1] / self.deviation
         intercepts = fitted[:, -1] - (self.mean * coefficients).sum(axis=1)
         coefficients = coefficients / self.scale[:, None, None]
@@ -229,7 +230,7 @@ class _FoldProblems:
 
 
 def _solve(problem: _FoldProblems, start: np.ndarray, penalty: float, tolerance: float) -> np.ndarray:
-    """Return the state of least loss, found first with the curvature of the folds' mean for all, then with its own for each that needs it."""
+    """Return the state with the lowest loss, using the Hessian at the mean over folds first, then its own for each unfinished fold."""
     state = start.copy()
     decay = np.full((problem.shape[0], 1, 1), penalty)
     decay[-1] = 0
@@ -246,7 +247,7 @@ def _solve(problem: _FoldProblems, start: np.ndarray, penalty: float, tolerance:
 def _descend(
     problem: _FoldProblems, state: np.ndarray, decay: np.ndarray, penalty: float, tolerance: float, shared: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Take steps of conjugate gradients (Polak and Ribiere); return the new state, and which folds are done."""
+    """Take conjugate gradient steps (Polak and Ribiere); return the new state and which folds have converged."""
     limit = 2 * tolerance * problem.weights.sum(axis=0)[:, 0]
     logits = problem.logits(state)
     probabilities = problem.probabilities(logits)
@@ -284,7 +285,7 @@ def _dot(one: np.ndarray, other: np.ndarray) -> np.ndarray:
 
 @dataclass
 class _FoldLines:
-    """The losses of the folds along their directions: `Lines` of a line search, and the probabilities at its end."""
+    """Losses of the folds along their directions, for `line_search`, and the probabilities at the end."""
 
     problem: _FoldProblems
     state: np.ndarray
@@ -305,7 +306,7 @@ class _FoldLines:
         return inner + self.lean + lengths * self.bend
 
     def curvatures(self) -> np.ndarray:
-        """Return the second derivatives where the slopes were asked for last, (folds,)."""
+        """Return the second derivatives at the last evaluated lengths, (folds,)."""
         if self.problem.classes == 2:
             variance = self.probabilities * (1 - self.probabilities)
             return np.einsum("nfo,nfo,nfo->f", self.weighted, self.along, variance) + self.bend
@@ -316,7 +317,7 @@ class _FoldLines:
 def _preconditioner(
     problem: _FoldProblems, probabilities: np.ndarray, penalty: float, shared: bool
 ) -> Callable[[np.ndarray], np.ndarray]:
-    """Return the inverse curvature, one block per output, at the folds' mean or for each fold, as a function of states."""
+    """Return the inverse Hessian, one block per output, at the mean over folds or for each fold, as a function of states."""
     curvature = problem.weights * probabilities * (1 - probabilities)  # (n, folds, outputs)
     if shared:
         curvature = curvature.mean(axis=1, keepdims=True)
@@ -339,10 +340,11 @@ def _preconditioner(
 
 
 def _inverse(problem: _FoldProblems, curvature: np.ndarray, penalty: float) -> Callable[[np.ndarray], np.ndarray]:
-    """Return a solver of (X' D X + penalty) for columns, in the smaller of the numbers of features and rows."""
-    # Rows without curvature say nothing here; far from the boundary between the classes most are such.
+    """Return a solver of (X' D X + penalty) for columns, in the smaller of the two dimensions."""
+    # Rows with negligible weight are dropped; most rows far from the decision boundary are such.
     kept = curvature > 1e-4 * curvature.max()
-    # The intercept has no penalty; a little keeps the matrix invertible where a class has almost no curvature left.
+    # The intercept is not penalised; a small constant keeps the matrix invertible if a class has almost no curvature
+    # left.
     ridge = np.full(problem.design.shape[1], penalty)
     ridge[-1] = max(1e-6 * curvature[kept].sum(), 1e-12)
     if problem.products is None:
@@ -351,7 +353,7 @@ def _inverse(problem: _FoldProblems, curvature: np.ndarray, penalty: float) -> C
         matrix[np.diag_indices(len(matrix))] += ridge
         factor = cho_factor(matrix.T, lower=True, overwrite_a=True, check_finite=False)
         return lambda columns: cho_solve(factor, columns, check_finite=False)
-    # Woodbury: the same inverse through a matrix of rows x rows, whose products are there for every penalty.
+    # Woodbury identity: the inverse through a matrix of rows x rows, whose products are shared by all penalties.
     root = np.sqrt(np.where(kept, curvature, 0))[:, None]
     matrix = root * (problem.products / penalty + 1 / ridge[-1]) * root.T
     matrix[np.diag_indices(len(matrix))] += 1

@@ -1,4 +1,4 @@
-"""A fitted linear layer on frozen features, applicable to any recordings."""
+"""A fitted linear layer on frozen features."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,13 +16,13 @@ from cardiobench.protocols.linear.streamed import logistic_path
 
 @dataclass(frozen=True)
 class LinearModel:
-    """A layer in the units of the features.
+    """Linear layer in the units of the features.
 
     Attributes:
-        coefficients: (d, outputs); one output for numbers and for two classes.
-        intercepts: (outputs,).
-        classes: 0 for numbers.
-        multilabel: Whether a recording can have several of the classes; then one output a class.
+        coefficients: Shape (d, outputs); one output for regression and for two classes.
+        intercepts: Shape (outputs,).
+        classes: Number of classes; 0 for regression.
+        multilabel: Whether a recording can have several classes; then there is one output per class.
     """
 
     coefficients: np.ndarray
@@ -53,7 +53,7 @@ class LinearModel:
 def predict_all(
     models: Sequence[LinearModel], features: np.ndarray, indices: np.ndarray | None = None
 ) -> list[np.ndarray]:
-    """Return the predictions of several models (`LinearModel.predict`); the features are read once for all of them."""
+    """Return the predictions of several models (`LinearModel.predict`), reading the features once."""
     count = len(features) if indices is None else len(indices)
     outputs = [np.empty((count, model.coefficients.shape[1])) for model in models]
     for rows, block in row_blocks(features, indices):
@@ -73,20 +73,20 @@ def linear_path(
     scale: tuple[np.ndarray, np.ndarray] | None = None,
     tolerance: float = TOLERANCE,
 ) -> Iterator[tuple[float, LinearModel]]:
-    """Fit ridge regression, or logistic regression, on standardised features for each penalty.
+    """Fit ridge or logistic regression on standardised features for each penalty.
 
     Args:
         features: (N, d), any float type; read in blocks, never copied as a whole.
-        indices: Rows to learn from, (n,).
+        indices: Indices of the training rows, (n,).
         labels: Numbers or class indices of these rows, (n,), or 0, 1 and NaN for each class of a multilabel task, (n, K).
         penalties: Positive factors of the squared coefficients of the standardised features.
-        classes: Number of classes; 0 for numbers.
-        class_weight: "balanced" or None; a multilabel task has no weights.
+        classes: Number of classes; 0 for regression.
+        class_weight: "balanced" or None; ignored for multilabel tasks.
         scale: Mean and deviation (d,) of each feature; by default those of these rows.
-        tolerance: Excess of the mean log loss over its minimum.
+        tolerance: Maximum excess of the mean log loss over its minimum.
 
     Yields:
-        Each penalty and its model, from the stiffest on, fitted when it is asked for.
+        Each penalty and its model, strongest first, fitted on demand.
     """
     rows = features, indices, labels, penalties
     if labels.ndim == 2:

@@ -1,8 +1,8 @@
-"""Logistic regression of many classes, each against its absence, in the same matrix products.
+"""One-vs-rest logistic regression for many classes with shared matrix products.
 
-L-BFGS in coordinates in which the curvature of the loss is near the identity. The classes share nothing but the passes
-through the rows: each has steps, memory and an end of its own, and the ones that are done leave the products. Minimising
-the sum of their losses takes ten times the work, since the curvatures of all classes then share one memory.
+Uses L-BFGS in coordinates in which the Hessian of the loss is nearly the identity. The classes share only the passes
+through the rows: each has its own steps, memory and convergence, and converged classes leave the products. Minimising
+the sum of their losses would take ten times the work, because the curvatures of all classes would share one memory.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,9 @@ from cardiobench.protocols.linear.rows import PrincipalRows
 STEPS = 1000  # Maximum number of steps.
 MEMORY = 10  # Number of remembered steps.
 FLATTER = (
-    10  # Minimum ratio of the curvature along a direction to the mean curvature; smaller where rows are separable.
+    # Minimum ratio of the curvature along a direction to the mean curvature; smaller ratios occur if rows are
+    # separable.
+    10
 )
 
 
@@ -31,24 +33,25 @@ def one_vs_rest_path(
     scale: tuple[np.ndarray, np.ndarray] | None = None,
     tolerance: float = TOLERANCE,
 ) -> Path:
-    """Fit scikit-learn's StandardScaler and LogisticRegression(C=1/penalty) for each class by itself.
+    """Fit scikit-learn's StandardScaler and LogisticRegression(C=1/penalty) for each class separately.
 
-    A penalty is fitted when it is asked for, so that a search can end early: the least ones take most of the time.
+    A penalty is fitted on demand, so that a search can stop early: the smallest penalties take most of the time.
 
     Args:
         features: (N, d), any float type.
         indices: Indices of the training rows, shape (n,).
-        labels: Labels of these rows, shape (n, K): 1 with the class, 0 without, NaN for unmeasured ones, which are
-            left out.
-        penalties: Positive.
+        labels: Labels of these rows, shape (n, K): 1 if present, 0 if absent, NaN if unmeasured; unmeasured ones are
+            ignored.
+        penalties: Positive penalties.
         scale: Mean and deviation (d,) of each feature; by default those of these rows.
-        tolerance: Maximum distance of a class's mean loss from its minimum; from `SEARCH_TOLERANCE` on, the rows are
-            multiplied in float32, whose rounding error is far smaller.
+        tolerance: Maximum excess of a class's mean loss over its minimum; from `SEARCH_TOLERANCE` on, products are
+            computed in float32, whose rounding error is far smaller.
 
     Yields:
-        Each penalty from the stiffest on, with coefficients (d, K) and intercepts (K,) in the units of the features. A
-        class that all rows have has the intercept infinity, one that none has minus infinity, one that was never
-        measured 0.
+        Each penalty, strongest first, with coefficients (d, K) and intercepts (K,) in the units of the features. The
+        intercept is infinity for a class present in all rows, minus infinity for one absent from all, and 0 for one
+            that was
+        never measured.
     """
     known = ~np.isnan(labels)
     positive, measured = np.nansum(labels, axis=0), known.sum(axis=0)
@@ -69,16 +72,16 @@ def one_vs_rest_path(
 
 @dataclass(frozen=True)
 class _Classes:
-    """Hold the state of the classes that are not done; the last axis of all arrays is the class.
+    """State of the classes that have not converged; the last axis of all arrays is the class.
 
     Attributes:
         number: Number of rows of each class, shape (k,).
-        targets: (n, k).
-        known: 1 where the class was measured, (n, k).
+        targets: Targets, shape (n, k).
+        known: 1 if the class was measured, (n, k).
         state: Coefficients of the coordinates, then the intercept, (r + 1, k).
         outputs: Outputs of the rows at the state, shape (n, k).
         steps: Changes of the state, the oldest first, (m, r + 1, k).
-        bends: Changes of the gradient that came with them, (m, r + 1, k).
+        bends: Corresponding changes of the gradient, (m, r + 1, k).
     """
 
     number: np.ndarray
@@ -91,14 +94,14 @@ class _Classes:
     bends: np.ndarray
 
     def take(self, kept: np.ndarray) -> "_Classes":
-        """Return some of the classes."""
+        """Select some of the classes."""
         return replace(self, **{field.name: getattr(self, field.name)[..., kept] for field in fields(self)})
 
     def direction(self, inverse: np.ndarray) -> np.ndarray:
-        """Return the inverse curvature times the gradient, downhill, (r + 1, k): the two loops of L-BFGS.
+        """Return the inverse Hessian times the gradient, downhill, (r + 1, k): the two loops of L-BFGS.
 
         Args:
-            inverse: Inverse of the curvature before any step, shape (r + 1, k).
+            inverse: Initial inverse Hessian, shape (r + 1, k).
         """
         ahead, shares = self.gradient.copy(), []
         products = np.einsum("mdk,mdk->mk", self.steps, self.bends)
@@ -113,7 +116,7 @@ class _Classes:
 
 
 class _ClassLines:
-    """The losses of the classes along their directions: `Lines` of a line search."""
+    """Losses of the classes along their directions, for `line_search`."""
 
     def __init__(self, classes: _Classes, direction: np.ndarray, along: np.ndarray, decay: np.ndarray):
         """Prepare the search; `along` is the change of the outputs along the direction, (n, k)."""
@@ -127,14 +130,14 @@ class _ClassLines:
         return inner + self._lean + lengths * self._bend
 
     def curvatures(self) -> np.ndarray:
-        """Return the second derivatives where the slopes were asked for last, (k,)."""
+        """Return the second derivatives at the last evaluated lengths, (k,)."""
         return _dot(self._weighted * self._along, self._probabilities * (1 - self._probabilities)) + self._bend
 
 
 def _minimize(
     rows: PrincipalRows, targets: np.ndarray, known: np.ndarray, start: np.ndarray, penalty: float, tolerance: float
 ) -> np.ndarray:
-    """Return the state of least loss plus penalty of each class, (r + 1, k)."""
+    """Return the state with the lowest penalised loss of each class, (r + 1, k)."""
     fitted = start.copy()
     decay = np.append(np.full(len(start) - 1, penalty), 0.0)[:, None]
     sizes = np.append(rows.values, rows.count)[:, None]
@@ -145,7 +148,7 @@ def _minimize(
         probabilities = expit(left.outputs)
         curvature = _dot(left.known * probabilities, 1 - probabilities) / rows.count
         inverse = 1 / (curvature * sizes + decay)
-        # With the right curvature the loss is half the squared length of its gradient, measured by it, above the minimum.
+        # With the right curvature, the excess loss is half the squared norm of its gradient in that metric.
         above = _dot(left.gradient * inverse, left.gradient) / 2
         unfinished = FLATTER * above > tolerance * left.known.sum(axis=0)
         fitted[:, left.number] = left.state

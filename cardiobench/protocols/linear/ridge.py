@@ -19,14 +19,14 @@ def ridge_path(
     """Fit ridge regression on standardised features for many penalties from one eigendecomposition.
 
     Args:
-        features: (N, d).
+        features: Feature matrix, shape (N, d).
         indices: Indices of the training rows, shape (n,).
         targets: Numbers of these rows, (n,).
-        penalties: Penalties on the squared coefficients, positive.
+        penalties: Positive penalties on the squared coefficients.
         scale: Mean and deviation (d,) of each feature; by default those of these rows.
 
     Yields:
-        Each penalty from the stiffest on, with coefficients (d, 1) and intercepts (1,) in the units of the features.
+        Each penalty, strongest first, with coefficients (d, 1) and intercepts (1,) in the units of the features.
     """
     rows = PrincipalRows(features, indices, np.ones(len(indices)), scale)
     mean = targets.mean()

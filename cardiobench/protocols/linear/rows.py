@@ -1,4 +1,4 @@
-"""Rows to learn a linear layer from: standardised, in blocks, in the coordinates in which they vary independently."""
+"""Training rows of a linear layer: standardised, read in blocks, in coordinates in which they are uncorrelated."""
 
 from collections.abc import Iterator
 from copy import copy
@@ -8,20 +8,21 @@ from numpy.typing import DTypeLike
 
 from cardiobench.protocols.features import mean_and_std, row_blocks
 
-KEPT_NUMBERS = 2**23  # Size of the rows kept in memory, 64 MB; larger data are reread in every pass.
-RANK_TOLERANCE = 1e-12  # Relative to the largest squared singular value; smaller ones are rounding error.
+KEPT_NUMBERS = 2**23  # Maximum size of rows kept in memory, 64 MB; larger data are reread in every pass.
+RANK_TOLERANCE = 1e-12  # Relative to the largest squared singular value; smaller ones are rounding errors.
 
 
 class PrincipalRows:
-    """Rows of a feature matrix, standardised, along the eigenvectors of X' diag(weights) X.
+    """Rows of a feature matrix, standardised and rotated to the eigenvectors of X' diag(weights) X.
 
-    A penalty on the squared coefficients of the standardised features is the same penalty on those of these
-    coordinates, and leaves nothing outside the space that the rows span. Few rows are rotated and stay in memory; of
-    many, each block is read anew in every pass, and the coefficients are rotated instead.
+    A penalty on the squared coefficients of the standardised features equals the same penalty in these coordinates. Few
+    rows are rotated and kept in memory; many rows are reread in blocks in every pass, and the coefficients are rotated
+    instead.
 
     Attributes:
         count: Number of rows, n.
-        values: Eigenvalues of X' diag(weights) X, X centred at its weighted mean, (r,), not negative; r is at most n and d.
+        values: Eigenvalues of X' diag(weights) X, with X centred at its weighted mean, (r,), not negative; r is at most
+            n and d.
     """
 
     def __init__(
@@ -34,7 +35,7 @@ class PrincipalRows:
         *,
         exact_axes: bool = True,
     ):
-        """Find the axes of some rows.
+        """Compute the axes of some rows.
 
         Args:
             features: (N, d), any float type; never copied as a whole.
@@ -42,13 +43,14 @@ class PrincipalRows:
             weights: Weights of the rows, shape (n,), positive.
             scale: Mean and deviation (d,) of each feature; by default those of these rows.
             dtype: Data type of the products in `outputs`.
-            exact_axes: False finds the axes of rows that are not kept in float32, in half the time. They are orthonormal
-                all the same, but along them the rows vary independently up to rounding only.
+            exact_axes: Whether axes are exact. False computes the axes of large data in float32, in half the time; they
+                are orthonormal, but the rows are uncorrelated only up to rounding.
         """
         self.count, self.dtype = len(indices), np.dtype(dtype)
         self._features, self._indices = features, indices
         self._deviation = (mean_and_std(features, indices) if scale is None else scale)[1]
-        # Another centre only changes the intercept, which carries no penalty; this one makes it independent of the rest.
+        # Another centre would only change the intercept, which is not penalised; this one makes it uncorrelated with
+        # the rest.
         self._centre = sum(weights[rows] @ block for rows, block in row_blocks(features, indices)) / weights.sum()
         self.values, self._axes = self._principal_axes(weights, exact_axes or are_kept(self.count, features.shape[1]))
         self._rotated: list[tuple[slice, np.ndarray]] | None = None
@@ -59,7 +61,7 @@ class PrincipalRows:
         """Return eigenvalues (r,) and eigenvectors (d, r) of X' diag(weights) X."""
         width = self._features.shape[1]
         if self.count < width:
-            # The n x n products are all that is needed; a decomposition of the n x d features takes ten times as long.
+            # Only the n x n products are needed; a decomposition of the n x d features takes ten times as long.
             every = np.concatenate([block for _, block in self._standardized()]) * np.sqrt(weights)[:, None]
             values, left = _eigh(every @ every.T)
             return values, every.T @ (left / np.sqrt(values))
@@ -70,7 +72,7 @@ class PrincipalRows:
             products += block.T @ block
         if exact:
             return _eigh(products)
-        values, vectors = np.linalg.eigh(products)  # Rounding hides the directions without variation, so all are kept.
+        values, vectors = np.linalg.eigh(products)  # Rounding hides directions without variance, so all are kept.
         return np.maximum(values, 0), vectors
 
     def _standardized(self, dtype: DTypeLike = np.float64) -> Iterator[tuple[slice, np.ndarray]]:
@@ -81,7 +83,7 @@ class PrincipalRows:
             yield rows, block
 
     def in_precision(self, dtype: DTypeLike) -> "PrincipalRows":
-        """Return the same rows along the same axes, multiplied in another type; those that are kept stay in theirs."""
+        """Return the same rows and axes with products in another data type; rows kept in memory keep theirs."""
         rows = copy(self)
         rows.dtype = np.dtype(dtype)
         return rows
@@ -92,7 +94,7 @@ class PrincipalRows:
         Args:
             state: Coefficients of the coordinates, then the intercepts, (r + 1, k).
         """
-        # Features that are read anew are not scaled: that is put into the coefficients, which are fewer.
+        # Rows that are reread are not scaled; the scale is applied to the coefficients, which are fewer.
         coefficients = state[:-1] if self._rotated is not None else self.in_feature_units(state)[0]
         return coefficients.astype(self.dtype), state[-1].astype(self.dtype)
 
@@ -130,19 +132,19 @@ class PrincipalRows:
         return np.concatenate([self._axes.T @ (sums[:-1] / self._deviation[:, None]), sums[-1:]])
 
     def in_feature_units(self, state: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return coefficients (d, k) and intercepts (k,) of the features as they are."""
+        """Return coefficients (d, k) and intercepts (k,) for the original features."""
         coefficients = (self._axes @ state[:-1]) / self._deviation[:, None]
         return coefficients, state[-1] - self._centre @ coefficients
 
 
 def are_kept(count: int, width: int) -> bool:
-    """Tell whether rows stay in memory, or are read anew in every pass."""
+    """Return whether rows stay in memory instead of being reread in every pass."""
     return count * width <= KEPT_NUMBERS
 
 
 def sum_of_products(block: np.ndarray, residuals: np.ndarray) -> np.ndarray:
     """Return block' residuals and, in the last row, the sums of the residuals: (d + 1, k) of (m, d) and (m, k)."""
-    # In the precision of the block: of two precisions NumPy makes a copy of the block first.
+    # In the data type of the block, because NumPy would copy the block for mixed types.
     products = residuals.T.astype(block.dtype, copy=False) @ block
     return np.concatenate([products.T, residuals.sum(axis=0, keepdims=True)])
 

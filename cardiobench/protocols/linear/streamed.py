@@ -1,8 +1,8 @@
-"""Logistic regression for many penalties from rows that pass by in blocks: memory does not grow with their number.
+"""Logistic regression for many penalties from rows read in blocks, so that memory does not grow with their number.
 
-L-BFGS in coordinates in which the curvature of the loss is near the identity. One eigendecomposition of the features
-serves every penalty, and the number of passes through the rows hardly depends on how correlated the features are.
-A grid over many small folds is fitted together instead (`logistic.py`).
+Uses L-BFGS in coordinates in which the Hessian of the loss is nearly the identity. One eigendecomposition of the
+features serves every penalty, and the number of passes through the rows hardly depends on correlations between
+features. A grid over many small folds is fitted together instead (`logistic.py`).
 """
 
 from collections.abc import Sequence
@@ -16,8 +16,8 @@ from cardiobench.protocols.linear.rows import PrincipalRows, are_kept, sum_of_pr
 
 STEPS = 1000  # Maximum number of L-BFGS steps.
 MEMORY = 20  # Number of steps remembered by L-BFGS.
-FLATTER = 0.7  # Fraction of the expected curvature below which the steps were measured with the wrong scale.
-ROUNDS = 20  # Maximum number of rounds with a renewed scale.
+FLATTER = 0.7  # Fraction of the expected curvature below which the scale is considered wrong.
+ROUNDS = 20  # Maximum number of times that the scale is updated.
 
 
 def logistic_path(
@@ -33,19 +33,19 @@ def logistic_path(
 ) -> Path:
     """Fit scikit-learn's StandardScaler and LogisticRegression(C=1/penalty) for many penalties.
 
-    Minimises the sum of weight x log loss plus penalty / 2 x squared coefficients; intercepts carry no penalty.
+    Minimises the sum of weight x log loss plus penalty / 2 x squared coefficients; intercepts are not penalised.
     Multinomial for three classes or more.
 
     Args:
         features: (N, d), any float type.
         indices: Indices of the training rows, shape (n,).
         labels: Class indices of these rows, (n,).
-        penalties: Positive.
+        penalties: Positive penalties.
         classes: Number of classes.
-        class_weight: "balanced" gives the classes equal weight in sum; None leaves rows as they are.
+        class_weight: "balanced" gives the classes equal total weight; None leaves the weights unchanged.
         scale: Mean and deviation (d,) of each feature; by default those of these rows.
-        tolerance: Maximum distance of the mean loss from its minimum; down to `SEARCH_TOLERANCE`, rows that are
-            reread in every pass are multiplied in float32, whose rounding error is far smaller.
+        tolerance: Maximum excess of the mean loss over its minimum; down to `SEARCH_TOLERANCE`, products of rows that
+            are reread in every pass are computed in float32, whose rounding error is far smaller.
 
     Yields:
         Each penalty from the stiffest on, with coefficients (d, outputs) and intercepts (outputs,) in the units of the
@@ -53,7 +53,7 @@ def logistic_path(
         class without rows.
 
     Raises:
-        ValueError: rows of one class only, a penalty that is not positive, or shapes that do not fit.
+        ValueError: Rows have a single class, a penalty is not positive, or shapes do not match.
     """
     counts = np.bincount(labels, minlength=classes)
     present = np.flatnonzero(counts)
@@ -66,12 +66,12 @@ def logistic_path(
     rows = PrincipalRows(features, indices, weights, scale, np.float64 if kept else np.float32, exact_axes=False)
     outputs = np.array([1]) if classes == 2 else present
     losses = [_LogLoss(rows, np.searchsorted(present, labels), weights, len(outputs))]
-    if not kept and tolerance < SEARCH_TOLERANCE:  # Most of the way in float32, in half the time.
+    if not kept and tolerance < SEARCH_TOLERANCE:  # Most steps in float32, in half the time.
         losses.append(_LogLoss(rows.in_precision(np.float64), losses[0].codes, weights, len(outputs)))
     state = np.zeros((len(rows.values) + 1, len(outputs)))
     for penalty in sorted(
         penalties, reverse=True
-    ):  # Start with the largest penalty: each solution is a good start for the next.
+    ):  # Start with the largest penalty; each solution is a good start for the next.
         for loss in losses:
             loss.curvature = losses[0].curvature
             state = _minimize(loss, state, penalty, tolerance if loss is losses[-1] else SEARCH_TOLERANCE)
@@ -88,7 +88,7 @@ class _LogLoss:
 
     Attributes:
         total: Sum of the weights, (1,).
-        curvature: Weighted mean of p (1 - p) at the last state, a class; at first that of zero, (1,).
+        curvature: Weighted mean of p (1 - p) per class at the last state, initially at zero, (1,).
     """
 
     def __init__(self, rows: PrincipalRows, codes: np.ndarray, weights: np.ndarray, outputs: int):
@@ -118,7 +118,7 @@ def _log_loss(outputs: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.nd
         return losses, (probability - target)[:, None], probability * (1 - probability)
     every = np.arange(len(codes))
     probabilities = softmax(outputs, axis=1)
-    # 1/K of K equal classes: the curvature along changes of the outputs that add up to nothing.
+    # 1/K for K equal classes: the curvature for changes of the outputs with zero sum.
     curvature = (1 - (probabilities**2).sum(axis=1)) / (outputs.shape[1] - 1)
     losses = logsumexp(outputs, axis=1) - outputs[every, codes]
     probabilities[every, codes] -= 1
@@ -126,7 +126,7 @@ def _log_loss(outputs: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.nd
 
 
 def _minimize(loss: _LogLoss, start: np.ndarray, penalty: float, tolerance: float) -> np.ndarray:
-    """Return the state of least loss plus penalty."""
+    """Return the state with the lowest penalised loss."""
     state, decay = start, np.append(np.full(len(start) - 1, penalty), 0.0)[:, None]
     total = float(loss.total.sum())
     for _ in range(ROUNDS):
@@ -140,7 +140,7 @@ def _minimize(loss: _LogLoss, start: np.ndarray, penalty: float, tolerance: floa
             value += 0.5 * float((decay * state**2).sum())
             return value / total, ((gradient + decay * state) / root).ravel() / total
 
-        # With unit curvature the loss is half the squared length of its gradient above the minimum.
+        # With unit curvature, the excess loss is half the squared norm of its gradient.
         largest = np.sqrt(2 * tolerance / total / state.size)
         options = {"maxiter": STEPS, "maxfun": 2 * STEPS, "gtol": largest, "ftol": 0.0, "maxcor": MEMORY}
         fitted = minimize(scaled_loss, (state * root).ravel(), jac=True, method="L-BFGS-B", options=options)

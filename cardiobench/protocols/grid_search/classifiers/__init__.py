@@ -1,6 +1,6 @@
 """The classifiers, a module each, all with the two functions of `Classifier`.
 
-Features are float64 (n, d), labels are class codes 0 to K-1. No held-out label is used before its row is predicted.
+Features are float64 (n, d), labels are class codes 0 to K-1. No held-out label is used to predict its row.
 """
 
 from collections.abc import Sequence
@@ -26,14 +26,14 @@ class Fitted(Protocol):
 
 
 class Classifier(Protocol):
-    """A module of this package."""
+    """Interface of the modules of this package."""
 
     def predict_proba_grid(
         self, features: np.ndarray, labels: np.ndarray, splits: Sequence[Split], params: Sequence[Params], seed: int
     ) -> list[np.ndarray]:
-        """Return the probabilities of each split's held-out rows under all parameters, (params, valid, classes).
+        """Return the probabilities of each split's held-out rows for all parameters, (params, valid, classes).
 
-        All at once, so that a classifier can share work between parameters and splits.
+        A single call for all splits, so that a classifier can share work between parameters and splits.
         """
         ...
 
@@ -43,7 +43,7 @@ class Classifier(Protocol):
 
 
 def classifier(name: str) -> Classifier:
-    """Return the classifier of that name; `UnknownName` if there is none, `MissingExtra` where its library is missing."""
+    """Return the classifier of that name; raises `UnknownName` if there is none, `MissingExtra` if its library is missing."""
     if name not in CLASSIFIERS:
         raise unknown_name("classifier", name, CLASSIFIERS)
     return cast(Classifier, import_module(f"{__name__}.{name}"))

@@ -1,4 +1,4 @@
-"""Random forest. One forest of the most trees, grown to the end, is read at every depth and for fewer trees."""
+"""Random forest. The largest forest, fully grown, gives the predictions of every depth and of fewer trees."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class Forest:
     model: RandomForestClassifier
 
     def predict_proba(self, features: np.ndarray) -> np.ndarray:
-        """Return class probabilities, (n, classes): the mean over the trees."""
+        """Return class probabilities, (n, classes), averaged over the trees."""
         return self.model.predict_proba(features.astype(np.float32))
 
 

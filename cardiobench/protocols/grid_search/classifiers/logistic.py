@@ -10,7 +10,7 @@ from cardiobench.protocols.grid_search.grids import Params
 from cardiobench.protocols.linear.logistic import LogisticPath, fold_logistic_path
 from cardiobench.protocols.linear.path import SEARCH_TOLERANCE, TOLERANCE
 
-BLOCK = 20_000_000  # Numbers in the states of the splits that are fitted together.
+BLOCK = 20_000_000  # Limits the size of the states of splits that are fitted together.
 
 
 @dataclass(frozen=True)
@@ -18,7 +18,7 @@ class Logistic:
     """A trained model.
 
     Attributes:
-        path: Path of one fold and one penalty.
+        path: Fit of one fold and one penalty.
     """
 
     path: LogisticPath
@@ -29,7 +29,7 @@ class Logistic:
 
     @property
     def coefficients(self) -> np.ndarray:
-        """Coefficients of the logits in the units of the features, (outputs, d); one output for two classes."""
+        """Return the coefficients of the logits in the units of the features, (outputs, d); one output for two classes."""
         return self.path.coefficients[0, 0]
 
 
@@ -38,7 +38,7 @@ def predict_proba_grid(
 ) -> list[np.ndarray]:
     """Return the probabilities of each split's held-out rows, (params, valid, classes).
 
-    With several params the fits stop at `SEARCH_TOLERANCE`, which is enough to choose by.
+    With several params the fits stop at `SEARCH_TOLERANCE`, which is precise enough for choosing among them.
     """
     tolerance = SEARCH_TOLERANCE if len(params) > 1 else TOLERANCE
     n_classes = int(labels.max()) + 1
@@ -50,7 +50,7 @@ def predict_proba_grid(
         weights = np.zeros((len(block), len(labels)))
         for fold, (train, _) in enumerate(block):
             weights[fold, train] = 1
-        # Splits that share a held-out fold do not learn from it at all, and the solver takes no unused rows.
+        # Rows that no split learns from are removed, because the solver takes no unused rows.
         used = np.flatnonzero(weights.any(axis=0))
         path = fold_logistic_path(
             features[used], labels[used], penalties, folds=weights[:, used], classes=n_classes, tolerance=tolerance

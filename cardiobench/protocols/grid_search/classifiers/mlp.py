@@ -20,7 +20,7 @@ class Network:
     """A trained network.
 
     Attributes:
-        model: Model of the standardised features.
+        model: Model fitted to the standardised features.
         mean: Mean of each feature, shape (d,).
         std: Standard deviation of each feature, shape (d,).
     """
@@ -30,7 +30,7 @@ class Network:
     std: np.ndarray
 
     def standardise(self, features: np.ndarray) -> np.ndarray:
-        """Return features as the network sees them, (n, d) float32."""
+        """Return standardised features, (n, d) float32."""
         return ((features - self.mean) / self.std).astype(np.float32)
 
     def predict_proba(self, features: np.ndarray) -> np.ndarray:
@@ -63,6 +63,7 @@ def fit(features: np.ndarray, labels: np.ndarray, params: Params, seed: int) -> 
     )
     network = Network(model, mean, std)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # The number of epochs is a parameter of the protocol.
+        # The number of epochs is fixed by the protocol, so the warning is expected.
+        warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(network.standardise(features), labels)
     return network

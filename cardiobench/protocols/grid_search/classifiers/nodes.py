@@ -1,4 +1,4 @@
-"""Read grown trees at several depths: the node of a row at depth D is its leaf in a tree cut there."""
+"""Predictions of fully grown trees at several depths: the node of a row at depth D is its leaf in a tree cut there."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -7,19 +7,19 @@ import numpy as np
 
 
 def largest_depth(depths: Sequence[int | None]) -> int | None:
-    """Return the largest depth; None, a tree grown to the end, is the largest of all."""
+    """Return the largest depth, where None, a fully grown tree, is the largest of all."""
     return max((depth for depth in depths if depth is not None), default=None) if None not in depths else None
 
 
 def predict_at_depths(trees: Sequence[Any], features: np.ndarray, depths: Sequence[int | None]) -> list[np.ndarray]:
-    """Return the class shares of the node of each row at each depth, (n, trees, classes) each.
+    """Return the class shares of each row's node at each depth, (n, trees, classes) each.
 
-    A tree cut at a depth has the law of a tree that was grown to that depth: scikit-learn grows depth first, so only
-    its random choices between equally good splits, or of features, come in another order.
+    A tree cut at a depth has the same distribution as a tree grown to that depth: scikit-learn grows depth first, so
+    only random choices between equally good splits, or of features, are made in another order.
 
     Args:
-        trees: Scikit-learn's `tree_` objects.
-        features: Float32, (n, d), as the trees were trained on.
+        trees: `tree_` attributes of scikit-learn trees.
+        features: Float32, (n, d), preprocessed as in training.
         depths: Depths at which the trees are cut; None for fully grown trees.
     """
     starts = np.r_[0, np.cumsum([tree.node_count for tree in trees])]
@@ -47,7 +47,7 @@ def _descend(
     threshold: np.ndarray,
     depths: set[int],
 ) -> Iterator[tuple[int | None, np.ndarray]]:
-    """Yield the nodes of all rows in all trees, (n, trees), at these depths, and, under None, their leaves."""
+    """Yield the nodes of all rows in all trees, (n, trees), at these depths, and the leaves for None."""
     depth, row = 0, np.arange(len(features))[:, None]
     while True:
         if depth in depths:

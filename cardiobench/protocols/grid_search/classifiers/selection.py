@@ -1,4 +1,4 @@
-"""Choice of features for a tree where there are very many: tens of times as many as a foundation model has."""
+"""Feature selection for trees with very many features, tens of times as many as foundation models have."""
 
 import warnings
 
@@ -9,10 +9,10 @@ from cardiobench.protocols.grid_search.grids import MAX_FEATURES
 
 
 def select_features(features: np.ndarray, labels: np.ndarray, max_features: int = MAX_FEATURES) -> np.ndarray:
-    """Return the indices of the features with the largest F statistic; all of them where they are few.
+    """Return the indices of the features with the largest F statistic; all of them if there are few.
 
-    A tree looks at every feature in every node, whatever the number of rows. No foundation model here has more than
-    1,024 dimensions, so this only concerns training-free features of ten thousand.
+    A tree evaluates every feature in every node. No foundation model here has more than 1,024 dimensions, so this only
+    affects training-free features with ten thousand dimensions.
 
     Args:
         features: Training rows, (n, d).
@@ -23,7 +23,7 @@ def select_features(features: np.ndarray, labels: np.ndarray, max_features: int 
         return np.arange(features.shape[1])
     vary = np.flatnonzero(np.ptp(features, axis=0) > 0)
     with np.errstate(divide="ignore", invalid="ignore"), warnings.catch_warnings():
-        # A feature that separates the classes has no spread inside them (infinite); one that hardly varies is not a number.
+        # The F statistic is infinite for features without variance within the classes, and NaN for constant features.
         warnings.filterwarnings("ignore", message="Features .* are constant")
         ratio = np.nan_to_num(f_classif(features[:, vary].astype(np.float64), labels)[0], nan=0.0, posinf=np.inf)
     return np.sort(vary[np.argsort(-ratio, kind="stable")[:max_features]])

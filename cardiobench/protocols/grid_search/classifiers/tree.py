@@ -1,4 +1,4 @@
-"""Decision tree. One tree grown to the end for each leaf size is read at every depth."""
+"""Decision tree. A fully grown tree for each leaf size gives the predictions of every depth."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ class Tree:
     """A trained tree.
 
     Attributes:
-        model: Model of the selected features.
-        selected: Indices of the features that it was given (`selection`).
+        model: Model fitted to the selected features.
+        selected: Indices of the selected features (`selection`).
         n_features: Number of features before the selection.
     """
 

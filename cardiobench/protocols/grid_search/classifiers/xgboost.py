@@ -1,4 +1,4 @@
-"""Gradient-boosted trees. A model of many trees holds those of fewer: one training per depth serves every count."""
+"""Gradient-boosted trees. A model contains those with fewer trees, so one training per depth serves every number of trees."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,8 +23,8 @@ class Boosted:
     """A trained booster.
 
     Attributes:
-        booster: Booster of the selected features.
-        selected: Indices of the features that it was given (`selection`).
+        booster: Booster fitted to the selected features.
+        selected: Indices of the selected features (`selection`).
         n_features: Number of features before the selection.
         n_classes: Number of classes.
     """
@@ -67,7 +67,7 @@ def fit(features: np.ndarray, labels: np.ndarray, params: Params, seed: int) -> 
 def _fit(
     features: np.ndarray, labels: np.ndarray, rounds: dict[int, int], n_classes: int, seed: int
 ) -> dict[int, Boosted]:
-    """Train a booster for each depth -> number of rounds; the histogram bins are made once for all."""
+    """Train a booster for each depth -> number of rounds; the histogram bins are computed once."""
     library = _library()
     selected = select_features(features, labels)
     values = features[:, selected].astype(np.float32)
