@@ -189,7 +189,7 @@ def _of_same_rows(models: Mapping[str, TableAnswers], read: Found) -> Found:
 def _read(entries: Sequence[ResultEntry], *, beside: bool = False) -> Found:
     """Read the predictions of results; the name of a reference beside models says how its predictions came about."""
     predictions, reasons = {}, {}
-    for name, entry in zip(_model_names(entries), entries, strict=True):
+    for name, entry in zip(model_names(entries), entries, strict=True):
         shown = (
             f"{name} ({contest_of(entry.result)[1] if entry.result.given_embeddings else entry.result.label})"
             if beside
@@ -219,7 +219,7 @@ def _with_files(found: Found, files: Sequence[PredictionsFile], entries: Sequenc
     return predictions, reasons
 
 
-def _model_names(entries: Sequence[ResultEntry]) -> list[str]:
+def model_names(entries: Sequence[ResultEntry]) -> list[str]:
     """Return names of the models; where one was run in several ways, with the folder of its revision and setting, or its file."""
     names = [str(entry.result.model["name"]) for entry in entries]
     for detail in (lambda entry: entry.path.parents[0 if entry.result.external else 1].name, lambda entry: entry.path):

@@ -267,7 +267,7 @@ def test_every_cell_has_an_address_that_leads_back_to_it(page, browser, report):
     assert link.is_visible()
     link.click()
     assert page.locator("details.part[open]").count() == 0, "the link does not open the task"
-    there, seen = watched(browser, page.url)
+    there, _ = watched(browser, page.url)
     assert "#cell-org-two" in there.url and there.evaluate("document.activeElement.id") == there.url.partition("#")[2]
     assert "org/two" in there.locator("#detail").inner_text()
     there.keyboard.press("Tab")
@@ -277,8 +277,7 @@ def test_every_cell_has_an_address_that_leads_back_to_it(page, browser, report):
         part = page.locator(f"details[id^={kind}-]").first
         part.locator("summary").first.hover()
         part.locator("xpath=..").locator("> .permalink").click()
-        page.wait_for_function(f"location.hash === '#{part.get_attribute('id')}'")
-        page.wait_for_function("document.getElementById(location.hash.slice(1)).open")
+        page.locator(f"#{part.get_attribute('id')}[open]:target").wait_for()
 
 
 def test_the_legend_stands_after_the_tables(page):

@@ -71,6 +71,6 @@ def test_tables_become_cards_on_a_phone_and_come_back(browser, address):
     first.locator("button.sort").filter(has_text="score").click()
     assert first.locator("th[aria-sort=descending]").count() == 1, "cards can be sorted"
     page.set_viewport_size({"width": 1280, "height": 900})
-    page.wait_for_function("!document.querySelector('#minute table').classList.contains('cards')")
+    page.locator("#minute table:not(.cards)").wait_for()
     assert first.evaluate("one => one.offsetWidth <= one.parentElement.clientWidth"), "six columns fit"
     page.close()

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
+from cardiobench.cli.commands.report import LAYOUTS
 from cardiobench.cli.main import main
 from cardiobench.core.errors import BadData, BadPredictions, MissingData
-from cardiobench.core.extensions import contributions
 from cardiobench.results import formatting
 from cardiobench.results.analysis_result import AnalysisResult, point_estimate
 from cardiobench.results.collect import collect, read_result
@@ -238,12 +238,13 @@ def test_nothing_there(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("layout", ["page", *contributions("tables")])
+@pytest.mark.parametrize("layout", ["page", *LAYOUTS])
 def test_the_command_shows_what_is_wrong_without_a_traceback(tmp_path, capsys, layout):
-    example_results.write_result(tmp_path / "r")
-    example_results.write_result(tmp_path / "r", "org/two").write_text("{")
-    edit(example_results.write_result(tmp_path / "r", "org/three"), better)
-    example_results.write_result(tmp_path / "r", "org/four", dataset={"version": "0.9.0"})
+    task = "cardiacnet/asd"  # The layout of the papers has a place for it.
+    example_results.write_result(tmp_path / "r", task=task)
+    example_results.write_result(tmp_path / "r", "org/two", task).write_text("{")
+    edit(example_results.write_result(tmp_path / "r", "org/three", task), better)
+    example_results.write_result(tmp_path / "r", "org/four", task, dataset={"version": "0.9.0"})
     assert main(["report", str(tmp_path / "r"), "--out", str(tmp_path / "out"), "--layout", layout]) == 0
     shown = capsys.readouterr()
     words = " ".join(shown.out.split())

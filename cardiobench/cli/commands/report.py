@@ -5,11 +5,14 @@ from pathlib import Path
 
 from cardiobench.core.extensions import contributions, resolve
 
+LAYOUTS = {"latex": "cardiobench.report.latex:write_latex", **contributions("tables")}
+"""Layout of tables -> function (collection, folder) that writes them; returns files, problems."""
 HELP = "write results as an HTML page, or as tables in another layout"
 EXAMPLES = """\
 examples:
   cardiobench report results --out report          the page, the same as Markdown, and figures as SVG with CSV
   cardiobench report results more --png --examples several folders, figures also as PNG, and the worst test items (for this machine only)
+  cardiobench report results --layout latex        tables for a paper: intervals, and the best in bold
 """
 
 
@@ -17,9 +20,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the command's flags."""
     parser.add_argument("results", type=Path, nargs="*", default=[Path("results")], metavar="RESULTS")
     parser.add_argument("--out", type=Path, metavar="DIR", help="output folder (default: the first results folder)")
-    parser.add_argument(
-        "--layout", choices=("page", *contributions("tables")), default="page", help="what to write (default: page)"
-    )
+    parser.add_argument("--layout", choices=("page", *LAYOUTS), default="page", help="what to write (default: page)")
     parser.add_argument("--suite", default="", metavar="NAME", help="rank only the results of this suite")
     parser.add_argument("--png", action="store_true", help="also write figures as PNG")
     parser.add_argument(
@@ -44,7 +45,7 @@ def execute(arguments: argparse.Namespace) -> int:
     suite = load_suite(arguments.suite).name if arguments.suite else ""
     if arguments.layout != "page":
         collection = collect(arguments.results, suite)
-        files, problems = resolve(contributions("tables")[arguments.layout])(collection, out)
+        files, problems = resolve(LAYOUTS[arguments.layout])(collection, out)
         print_problems(console, [*collection.problems, *problems])
         print_files(console, files, out)
         return 0

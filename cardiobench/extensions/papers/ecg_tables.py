@@ -9,8 +9,8 @@ from cardiobench.data.ecg_subsets import SIZES, SizeName
 from cardiobench.extensions.papers.anchors import published_scores
 from cardiobench.extensions.papers.contamination import contamination
 from cardiobench.extensions.papers.ecg_cells import ALWAYS_POSITIVE, CELL, REPORTED, best_cells, is_of_patients
-from cardiobench.extensions.papers.grid import NONE, Block, Grid, GridCell, mark_best
 from cardiobench.extensions.papers.sensitivity import order_changes
+from cardiobench.report.grid import NONE, Block, Grid, GridCell, mark_best
 from cardiobench.results.analysis_result import AnalysisResult
 from cardiobench.results.score_result import ScoreResult
 

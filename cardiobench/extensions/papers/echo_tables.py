@@ -10,7 +10,7 @@ from cardiobench.core.errors import MissingData
 from cardiobench.data import catalog
 from cardiobench.extensions.papers.anchors import PublishedScore, human_ceilings, published_scores
 from cardiobench.extensions.papers.floor_table import task_floors
-from cardiobench.extensions.papers.grid import Block, Grid, GridCell, mark_best
+from cardiobench.report.grid import Block, Grid, GridCell, mark_best
 from cardiobench.report.overview import ranked
 from cardiobench.results.formatting import FLOOR_MEANING
 from cardiobench.results.score_result import ScoreResult
@@ -85,15 +85,23 @@ def echo_grids(results: Sequence[ScoreResult], floor: Callable[[str], float] | N
     return [echo_grid(layout, results, floor or floors_of(results)) for layout in LAYOUTS]
 
 
+def own_results(layout: Layout, results: Sequence[ScoreResult]) -> list[ScoreResult]:
+    """Return the results that have a place in a table."""
+    return [
+        result
+        for result in results
+        if result.protocol in layout.protocols and result.task in layout.tasks and not result.generated
+    ]
+
+
 def echo_grid(layout: Layout, results: Sequence[ScoreResult], floor: Callable[[str], float]) -> Grid:
     """Return one table: floors, ours, published."""
     ours: dict[str, dict[str, ScoreResult]] = {}
-    for result in results:
-        if result.protocol in layout.protocols and result.task in layout.tasks and not result.generated:
-            label = f"{result.model['name']} ({result.label})"
-            if result.task in ours.get(label, {}):  # The same model run in another way, shown in a row of its own.
-                label += f" {result.model.get('revision')} {result.model.get('token_pooling', '')} seed {result.stamp.get('seed')}"
-            ours.setdefault(label, {})[result.task] = result
+    for result in own_results(layout, results):
+        label = f"{result.model['name']} ({result.label})"
+        if result.task in ours.get(label, {}):  # The same model run in another way, shown in a row of its own.
+            label += f" {result.model.get('revision')} {result.model.get('token_pooling', '')} seed {result.stamp.get('seed')}"
+        ours.setdefault(label, {})[result.task] = result
     theirs: dict[str, dict[str, PublishedScore]] = {}
     for task in layout.tasks:
         for row in published_scores(task):

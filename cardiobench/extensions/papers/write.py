@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from cardiobench.core.errors import MissingExtra
+from cardiobench.core.errors import MissingData, MissingExtra
 from cardiobench.core.io import write_text
 from cardiobench.core.tables import write_csv
 from cardiobench.extensions.papers.ecg_cells import best_cells
 from cardiobench.extensions.papers.ecg_figure import ecg_figure, shared_dimensions
 from cardiobench.extensions.papers.ecg_tables import ecg_grids, ecg_numbers
-from cardiobench.extensions.papers.echo_tables import echo_grids, echo_numbers
+from cardiobench.extensions.papers.echo_tables import LAYOUTS, echo_grid, echo_numbers, floors_of, own_results
 from cardiobench.report.plots.style import figure_style, save_figure
 from cardiobench.results.collect import Collection, Problem
 
@@ -18,7 +18,7 @@ PAGE, LATEX = "paper_tables.md", "paper_tables.tex"
 
 
 def write_tables(collection: Collection, out: Path) -> tuple[list[Path], list[Problem]]:
-    """Write every table that has a number of ours or a published one, and Figure 1 of the ECG paper.
+    """Write every table that has a number of ours, with the published ones beside it, and Figure 1 of the ECG paper.
 
     Args:
         collection: Results and analyses.
@@ -28,14 +28,23 @@ def write_tables(collection: Collection, out: Path) -> tuple[list[Path], list[Pr
         The files, and what could not be drawn.
 
     Raises:
+        MissingData: No result has a place in a table.
         UnwritableOutput: The folder cannot be written to.
     """
     records = [record for _, record in collection.analyses]
-    echo, ecg = echo_grids(collection.results), ecg_grids(best_cells(collection.results), records)
+    results = collection.results
+    floor = floors_of(results)
+    echo = [echo_grid(layout, results, floor) for layout in LAYOUTS if own_results(layout, results)]
+    ecg = ecg_grids(best_cells(results), records)
+    if not echo and not ecg:
+        raise MissingData(
+            "no result here has a place in a table of the papers, which would hold published numbers only. "
+            "`--layout latex` writes tables of your own tasks."
+        )
     tables = {
         **echo_numbers(echo),
         **{grid.name: grid.frame() for grid in ecg},
-        **ecg_numbers(collection.results, records),
+        **ecg_numbers(results, records),
     }
     overlap = shared_dimensions(records)
     if len(overlap):

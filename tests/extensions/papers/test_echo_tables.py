@@ -8,7 +8,7 @@ import pytest
 
 from cardiobench.cli.main import main
 from cardiobench.extensions.papers import echo_tables
-from cardiobench.extensions.papers.grid import Grid, GridCell, latex_text, mark_best
+from cardiobench.report.grid import Grid, GridCell, latex_text, mark_best
 from cardiobench.results.score_result import Judgement
 from tests.report import example_results
 from tests.results.test_formatting import result
@@ -92,12 +92,17 @@ def test_latex_signs():
 
 
 def test_the_command_writes_markdown_latex_and_csv(tmp_path, capsys):
+    folder = str(tmp_path / "r")
     example_results.write_result(tmp_path / "r", "org/one", "phantom_echo/ef")
-    assert main(["report", str(tmp_path / "r"), "--layout", "paper", "--out", str(tmp_path / "out")]) == 0
+    assert main(["report", folder, "--layout", "paper", "--out", str(tmp_path / "none")]) == 2
+    assert "no result here has a place in a table of the papers" in capsys.readouterr().err
+    assert not (tmp_path / "none").exists()
+    example_results.write_result(tmp_path / "r", "org/one", "camus/ef")
+    assert main(["report", folder, "--layout", "paper", "--out", str(tmp_path / "out")]) == 0
     names = {path.name for path in (tmp_path / "out").iterdir()}
-    assert {"paper_tables.md", "paper_tables.tex", "echo_table_1.csv", "echo_table_2.csv", "echo_table_3.csv"} <= names
+    assert {"paper_tables.md", "paper_tables.tex", "echo_table_2.csv"} <= names
+    assert not {"echo_table_1.csv", "echo_table_3.csv"} & names, "no row of ours"
     latex = (tmp_path / "out/paper_tables.tex").read_text()
-    assert latex.count("\\toprule") == latex.count("\\bottomrule") == 3
-    table = pd.read_csv(tmp_path / "out/echo_table_1.csv")
-    found = table[(table["model"] == "PanEcho, published") & (table["task"] == "camus/ef ↓")]
-    assert found["value"].tolist() == [11.63]
+    assert latex.count("\\toprule") == latex.count("\\bottomrule") == 1
+    table = pd.read_csv(tmp_path / "out/echo_table_2.csv")
+    assert "org/one (probe)" in set(table["model"]) and table["model"].str.endswith("published").any()

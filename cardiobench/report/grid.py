@@ -79,7 +79,9 @@ class Grid:
                 texts = [
                     _marked(latex_text(cell.text), cell.place, "\\textbf{{{}}}", "\\underline{{{}}}") for cell in cells
                 ]
-                lines.append(" & ".join([latex_text(label), *texts]) + " \\\\")
+                # A row that begins with [ or * would be read as an argument of the line break before it.
+                start = "{}" if label[:1] in ("[", "*") else ""
+                lines.append(" & ".join([start + latex_text(label), *texts]) + " \\\\")
         lines += [
             "\\bottomrule",
             "\\end{tabular}",

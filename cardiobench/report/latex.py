@@ -1,0 +1,104 @@
+"""One's own tasks as LaTeX tables: `cardiobench report --layout latex`."""
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from cardiobench.core.errors import MissingData
+from cardiobench.core.io import write_text
+from cardiobench.report.contests import Groups, model_names, ranked_results
+from cardiobench.report.grid import Block, Grid, GridCell
+from cardiobench.report.overview import table_name
+from cardiobench.report.ranks import compare_all_pairs
+from cardiobench.results import formatting as tables
+from cardiobench.results.collect import Collection, Problem, ResultEntry
+from cardiobench.results.score_result import ScoreResult
+from cardiobench.scoring.ranks import Contest, Pair
+
+PAGE = "tables.tex"
+WIDEST = 4
+"""Tasks in a table: as many as fit a page in portrait."""
+NOTE = (
+    "Score with its 95 % interval over patients. Bold: the best score of a column, and those that a paired comparison on the "
+    "same patients does not tell apart from it. Floor: " + tables.FLOOR_MEANING + "."
+)
+
+
+def write_latex(collection: Collection, out: Path) -> tuple[list[Path], list[Problem]]:
+    """Write a table with booktabs rules for each kind of task and condition.
+
+    Args:
+        collection: Results.
+        out: Folder of the file.
+
+    Returns:
+        The file, and results that could not be compared.
+
+    Raises:
+        MissingData: No result can be ranked.
+        UnwritableOutput: The folder cannot be written to.
+    """
+    groups = ranked_results(collection.entries)
+    if not groups:
+        raise MissingData("no result here can be ranked, and a table would be empty. `cardiobench report` says why.")
+    pairs, left_out, _ = compare_all_pairs(collection.entries)
+    grids = latex_grids(groups, pairs)
+    problems = [Problem(PAGE, "not compared", sentence) for sentence in left_out]
+    return [write_text("\n".join(grid.latex() for grid in grids), out / PAGE)], problems
+
+
+def latex_grids(groups: Groups, pairs: Sequence[Pair]) -> list[Grid]:
+    """Return the tables: models in rows, tasks in columns.
+
+    Args:
+        groups: Task and condition -> results that are ranked together.
+        pairs: Comparisons of every two models of a contest.
+    """
+    kinds: dict[tuple[str, str], list[Contest]] = {}
+    for contest, entries in groups.items():
+        kinds.setdefault((table_name(entries[0].result), contest[1]), []).append(contest)
+    return [
+        _grid(f"{kind}, {condition}", {one: groups[one] for one in some}, pairs)
+        for (kind, condition), contests in kinds.items()
+        for some in (contests[start : start + WIDEST] for start in range(0, len(contests), WIDEST))
+    ]
+
+
+def _grid(title: str, groups: Groups, pairs: Sequence[Pair]) -> Grid:
+    columns = {contest: _column(entries, contest, pairs) for contest, entries in groups.items()}
+    first = [entries[0].result for entries in groups.values()]
+    models = sorted({name for column in columns.values() for name in column})
+    floors = tuple(GridCell(tables.floor(result)) for result in first)
+    rows: Block = tuple((name, tuple(column.get(name, GridCell()) for column in columns.values())) for name in models)
+    head = ("", *(f"{result.task}, {tables.metric_name(result)}" for result in first))
+    return Grid(title, title, head, ((("floor", floors),), rows), NOTE)
+
+
+def _column(entries: Sequence[ResultEntry], contest: Contest, pairs: Sequence[Pair]) -> dict[str, GridCell]:
+    """Return model -> cell; the best and those not told apart from it have the first place."""
+    results = dict(zip(model_names(entries), (entry.result for entry in entries), strict=True))
+    first = best_models(results, [pair for pair in pairs if pair.contest == contest and not pair.beside])
+    return {name: GridCell(_text(result), result.score.value, int(name in first)) for name, result in results.items()}
+
+
+def best_models(results: Mapping[str, ScoreResult], pairs: Sequence[Pair]) -> set[str]:
+    """Return the model with the best score, and those that a comparison with it does not tell apart.
+
+    Args:
+        results: Model -> result, on one task.
+        pairs: Comparisons of these models.
+    """
+    order = {id(result): place for place, result in enumerate(tables.ordered(list(results.values())))}
+    best = min(results, key=lambda name: order[id(results[name])])
+    same = {
+        name for pair in pairs if pair.better not in ("a", "b") for name in (pair.a, pair.b) if best in (pair.a, pair.b)
+    }
+    return {best} | same
+
+
+def _text(result: ScoreResult) -> str:
+    score = result.score
+    ends = (
+        "" if math.isnan(score.low) else f" [{tables.number(score.low, result)}, {tables.number(score.high, result)}]"
+    )
+    return tables.number(score.value, result) + ends

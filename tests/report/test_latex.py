@@ -1,0 +1,85 @@
+"""Tables of one's own tasks in LaTeX, against one written by hand."""
+
+import dataclasses
+from pathlib import Path
+
+from cardiobench.cli.main import main
+from cardiobench.data import catalog
+from cardiobench.report.latex import WIDEST, best_models, latex_grids
+from cardiobench.report.overview import table_name
+from cardiobench.results.collect import ResultEntry
+from cardiobench.results.formatting import FLOOR_MEANING
+from cardiobench.scoring.compare import Comparison
+from cardiobench.scoring.ranks import Pair
+from tests.report import example_results
+from tests.results.test_formatting import result
+
+BY_HAND = r"""% needs \usepackage{booktabs}
+\begin{table}
+\centering
+\caption{Echo: diagnoses, probe}
+\begin{tabular}{lr}
+\toprule
+ & tmed2/as, f1\_macro \% $\uparrow$ \\
+\midrule
+floor & 50.00 \\
+\midrule
+{}[x](y) & 44.13 [34.13, 54.13] \\
+org/a\_b & \textbf{90.00 [80.00, 100.00]} \\
+org/close & \textbf{88.00 [78.00, 98.00]} \\
+\bottomrule
+\end{tabular}
+"""
+
+
+def pair(a, b, better, contest=("tmed2/as", "probe")):
+    fields = {field.name: float("nan") for field in dataclasses.fields(Comparison)}
+
+    class Made(Comparison):
+        better = property(lambda self: better)
+
+    return Pair(contest, a, b, Made(**fields))
+
+
+def test_a_table_written_by_hand():
+    values = {"org/a_b": 0.9, "org/close": 0.88, "[x](y)": 0.441315}
+    entries = [ResultEntry(Path(f"{name}.json"), result(value, name)) for name, value in values.items()]
+    pairs = [
+        pair("org/a_b", "org/close", "undecided"),
+        pair("[x](y)", "org/a_b", "b"),
+        pair("org/close", "[x](y)", "equivalent"),
+        pair("org/a_b", "[x](y)", "undecided", contest=("tmed2/as", "knn")),
+    ]
+    (grid,) = latex_grids({("tmed2/as", "probe"): entries}, pairs)
+    text = grid.latex()
+    assert text.startswith(BY_HAND)
+    assert FLOOR_MEANING in text and text.endswith("\\end{table}\n")
+
+
+def test_the_best_of_an_error_is_the_smallest_and_no_comparison_makes_no_tie():
+    results = {name: result(value, name, "camus/ef", "mae", False) for name, value in (("a", 5.0), ("b", 4.0))}
+    assert best_models(results, []) == {"b"}
+    assert best_models(results, [pair("a", "b", "too few to say")]) == {"a", "b"}
+
+
+def test_tables_hold_as_many_tasks_as_fit_a_page():
+    tasks = [task for task in catalog.list_tasks() if table_name(result(task=task)) == "ECG: diagnoses"][: WIDEST + 2]
+    groups = {(task, "probe"): [ResultEntry(Path("r.json"), result(task=task))] for task in tasks}
+    assert [len(grid.head) - 1 for grid in latex_grids(groups, [])] == [WIDEST, 2]
+
+
+def test_the_command_writes_one_file(tmp_path, capsys):
+    for number, (name, quality) in enumerate((("org/one", 0.95), ("org/two", 0.2))):
+        example_results.write_result(tmp_path / "r", name, "phantom_ecg/cd", quality, seed=number)
+    assert main(["report", str(tmp_path / "r"), "--layout", "latex", "--out", str(tmp_path / "out")]) == 0
+    text = (tmp_path / "out/tables.tex").read_text()
+    assert "tables.tex" in capsys.readouterr().out
+    for opened in ("begin{table}", "begin{tabular}", "toprule"):
+        assert text.count(f"\\{opened}") == 1
+    assert "org/one & \\textbf{" in text and "org/two & \\textbf{" not in text, "far apart"
+
+
+def test_nothing_to_rank_is_an_error(tmp_path, capsys):
+    example_results.write_result(tmp_path / "r").write_text("{")
+    assert main(["report", str(tmp_path / "r"), "--layout", "latex", "--out", str(tmp_path / "out")]) == 2
+    assert "no result here can be ranked" in capsys.readouterr().err
