@@ -1,4 +1,4 @@
-"""The primary metric of a task for predictions that an analysis makes many times: value, resamples and floor."""
+"""Primary metric of a task for the many predictions of an analysis: value, resamples and floor."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -24,11 +24,12 @@ from cardiobench.tasks.labels import label_values
 
 @dataclass(frozen=True)
 class ScoreDraws:
-    """A score, and the same score in every resample of the patients.
+    """A score and its values in the bootstrap resamples.
 
     Attributes:
         value: Score on the test units.
-        draws: (B,); scores of one analysis and seed share their resamples, so they can be compared one by one.
+        draws: Scores in the resamples, (B,); scores of one analysis and seed share their resamples, so they can be
+            compared.
         patients: Patient of each scored unit.
     """
 
@@ -39,10 +40,10 @@ class ScoreDraws:
 
 @dataclass(frozen=True)
 class TaskScorer:
-    """Score predictions by the metric that ranks models on a task, on its test units.
+    """Score predictions by the ranking metric of a task on its test units.
 
     Attributes:
-        task: The question.
+        task: Task to score.
         references: References of all splits.
         resamples: Number of resamples of the patients.
         seed: Seed of the draws.
@@ -65,7 +66,7 @@ class TaskScorer:
 
     @property
     def unit(self) -> str:
-        """Unit of the metric's values, none of a fraction."""
+        """Unit of the metric's values; empty for a fraction."""
         return self.metric.primary.value_unit(self.task.unit)
 
     def of(self, data: TaskData, indices: np.ndarray) -> "RecordingsScorer":
@@ -81,10 +82,10 @@ class TaskScorer:
 
 
 class RecordingsScorer:
-    """Score predictions of some recordings; work independent of the predictions is done once for all of them."""
+    """Scores predictions of fixed recordings; work that does not depend on the predictions is done once."""
 
     def __init__(self, scorer: TaskScorer, data: TaskData, indices: np.ndarray):
-        """Set the units of the recordings against their references.
+        """Match the units of the recordings with their references.
 
         Args:
             scorer: Scorer of the task.
@@ -92,7 +93,7 @@ class RecordingsScorer:
             indices: Indices of the predicted recordings.
 
         Raises:
-            BadPredictions: a recording is of no unit of the test split.
+            BadPredictions: A recording belongs to no unit of the test split.
         """
         self._scorer, self._task, self._units = scorer, data.task, Units.of(data, indices)
         ids = pd.Series(self._units.ids).astype(str)
@@ -104,7 +105,7 @@ class RecordingsScorer:
     def score_all(
         self, values: Sequence[np.ndarray], cuts: Sequence[np.ndarray | None] | None = None
     ) -> list[ScoreDraws]:
-        """Score several predictions, as in `ProtocolOutput`; patients are drawn once for all of them.
+        """Score several predictions, as in `ProtocolOutput`, with the same resamples.
 
         Args:
             values: Numbers or probabilities of each prediction.
@@ -114,7 +115,7 @@ class RecordingsScorer:
         metric, key, classes = self._scorer.metric, self._scorer.key, len(self._task.classes)
         if not (classes and metric.of_counts(key)):
             return [ScoreDraws(metric.value(sample)[key], self._drawn(sample), self._patients) for sample in samples]
-        # A function of the confusion table: its cells, counted by patient, stand for the rows.
+        # For functions of the confusion table, its cells counted by patient replace the rows.
         codes = np.stack([sample.y_true * classes + sample.y_pred for sample in samples], axis=1)
         counts = resampled_counts(codes, self._patients, self._scorer.resamples, self._scorer.seed)
         scores = []
@@ -127,7 +128,7 @@ class RecordingsScorer:
         return scores
 
     def estimate(self, values: np.ndarray, cut: np.ndarray | None = None) -> Estimate:
-        """Score predictions, with a cut or without, with the interval that a result of them has."""
+        """Score predictions, with or without thresholds, with the interval that a result of them would have."""
         sample, scorer = self._sample(values, cut), self._scorer
         present = sample.present_classes(len(self._task.classes))
         sampler = Sampler(sample, Clusters.of(self._patients), present, scorer.resamples, scorer.seed)
@@ -139,7 +140,7 @@ class RecordingsScorer:
         others: np.ndarray,
         cuts: tuple[np.ndarray | None, np.ndarray | None] = (None, None),
     ) -> Estimate:
-        """Return the score of predictions minus that of others, with the interval by which `compare` judges two models."""
+        """Return the difference of two scores with the interval by which `compare` judges two models."""
         scorer, clusters = self._scorer, Clusters.of(self._patients)
         metric, key = scorer.metric, scorer.key
         first, second = self._sample(values, cuts[0]), self._sample(others, cuts[1])
@@ -152,7 +153,7 @@ class RecordingsScorer:
         return Estimate(float(value), found.low, found.high, len(first), clusters.count, FEW if few else "")
 
     def _sample(self, values: np.ndarray, cut: np.ndarray | None = None) -> ScoringInput:
-        """Return the scored rows with their answers."""
+        """Return the scored rows with their predictions."""
         means, rules = self._units.mean(values)[self._rows].astype(np.float64), self._task.rules
         sample = rules.scoring_input(self._truth, means)
         return sample if cut is None else replace(sample, y_pred=rules.scoring_input(self._truth, means * cut).y_pred)

@@ -1,4 +1,4 @@
-"""Zero-shot: recordings are compared with prompts; nothing is learned but one threshold, in a variant of its own."""
+"""Zero-shot prediction by comparing recordings with prompts; only one variant learns a threshold."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,36 +26,36 @@ MAX_CANDIDATES = 200  # Number of tried thresholds.
 
 
 def text_encoder(encoder: Encoder) -> TextEncoder:
-    """Return the model as one that encodes texts, or raise `NotApplicable`."""
+    """Return the model if it encodes texts, or raise `NotApplicable`."""
     if not isinstance(encoder, TextEncoder):
         raise NotApplicable(no_text_tower(encoder))
     return encoder
 
 
 def no_text_tower(encoder: Encoder) -> str:
-    """Say why a model without text cannot do zero-shot."""
+    """Return the reason why a model without text cannot do zero-shot prediction."""
     reason = getattr(encoder, "no_text_reason", "") or "it has no text tower"
     return f"{encoder.name} cannot compare recordings with prompts: {reason}"
 
 
 @dataclass(frozen=True)
 class ZeroShot(PredictionProtocol):
-    """Prompt ensembles for classes, a grid of numeric prompts for numbers.
+    """Compare recordings with prompt ensembles for classes, or with a grid of numeric prompts.
 
-    Class score = mean cosine of the pooled recording to the class's prompts; probabilities = softmax of the scores
-    times the model's own logit scale. Numbers: `per_frame_median` and `rank_mean_median`, both always reported.
-    Where a recording can have several classes nothing competes: the score of each is its mean cosine, brought from [-1, 1] to
-    [0, 1], which ranks recordings and is no probability.
-    Two classes have a second variant, `threshold`: the decision threshold is moved to where macro F1 on train and
-    validation is best (test rows take no part), and the probabilities move with it.
+    The score of a class is the mean cosine of the pooled recording to the prompts of the class; probabilities are the
+    softmax of the scores times the model's logit scale. Numbers are decoded by `per_frame_median` and
+    `rank_mean_median`, which are both reported. In multilabel tasks the score of each class is its mean cosine mapped
+    from [-1, 1] to [0, 1], which ranks recordings and is not a probability. Two classes have a second variant,
+    `threshold`, with the threshold that maximises macro F1 on train and validation (test rows are not used); the
+    probabilities are shifted with it.
 
-    `binary_rule="mean_cosine"` adds EchoCLIP's own rule for two classes as the variant `mean_cosine`: the mean cosine of the
-    single frames to the prompts of the positive class alone, with a threshold from train and validation
-    (Christensen et al., Nature Medicine 2024).
+    `binary_rule="mean_cosine"` adds EchoCLIP's rule for two classes as the variant `mean_cosine`: the mean cosine of
+    single frames to the prompts of the positive class, with a threshold from train and validation (Christensen et al.,
+    Nature Medicine 2024).
 
     Attributes:
-        share: Fraction of the numeric prompts that count, the most similar ones.
-        binary_rule: "contrast" of the two classes' prompts, or also "mean_cosine".
+        share: Fraction of the most similar numeric prompts to use.
+        binary_rule: "contrast" compares the prompts of the two classes; "mean_cosine" adds the other rule.
     """
 
     share: Annotated[float, Field(gt=0, le=1)] = 0.2
@@ -65,7 +65,7 @@ class ZeroShot(PredictionProtocol):
     headline_rank = 4
 
     def variants(self, task: Task) -> tuple[str, ...]:
-        """Return two decoding rules for numbers, two decision thresholds for two classes."""
+        """Return the variants: two decoding rules for numbers, two thresholds for two classes."""
         if task.rules.answer == "number":
             return tuple(RULES)
         if not task.rules.two_classes:
@@ -114,7 +114,7 @@ class ZeroShot(PredictionProtocol):
     def predict_by_positive_prompts(
         self, data: TaskData, encoder: TextEncoder, texts: Mapping[str, Sequence[str]], indices: np.ndarray
     ) -> np.ndarray:
-        """Return probabilities (n, 2) whose log odds are the scaled mean cosine of frames and positive prompts; 0 is no threshold."""
+        """Return probabilities (n, 2) whose log odds are the scaled mean cosine of frames and positive prompts, with threshold 0."""
         prompt_vectors = embed_texts(encoder, texts[data.task.classes[1]])
         cosines = [
             (l2_normalize(data.embeddings.parts(row).astype(np.float64)) @ prompt_vectors.T).mean() for row in indices
@@ -125,7 +125,7 @@ class ZeroShot(PredictionProtocol):
     def predict_numbers(
         self, data: TaskData, encoder: TextEncoder, templates: Sequence[str], indices: np.ndarray, rule: str
     ) -> np.ndarray:
-        """Return numbers (n,) of these rows from numeric prompts, by one of `numeric_prompts.RULES`."""
+        """Return numbers (n,) for these rows from numeric prompts, by one of `numeric_prompts.RULES`."""
         sentences, numbers = numeric_sentences(data.task, templates)
         prompt_vectors = embed_texts(encoder, sentences)
         parts = (l2_normalize(data.embeddings.parts(row).astype(np.float64)) for row in indices)
@@ -133,7 +133,7 @@ class ZeroShot(PredictionProtocol):
 
 
 def numeric_sentences(task: Task, templates: Sequence[str]) -> tuple[list[str], np.ndarray]:
-    """Return every template with every number of the task's grid, template by template, and the number in each."""
+    """Return every template filled with every number of the task's grid, template by template, and the numbers."""
     if task.prompt_grid is None:
         raise NotApplicable(f"{task.name} has no grid of numbers for its prompts")
     sentences = [template.replace(PLACEHOLDER, text) for template in templates for text in task.prompt_grid.texts()]
@@ -151,7 +151,7 @@ def log_odds(probabilities: np.ndarray) -> np.ndarray:
 
 
 def shift_threshold(probabilities: np.ndarray, threshold: float) -> np.ndarray:
-    """Return probabilities of two classes whose decision threshold is at these log odds instead of 0."""
+    """Return probabilities of two classes shifted so that the given log odds become 0."""
     odds = log_odds(probabilities) - threshold
     return softmax(np.stack([np.zeros_like(odds), odds], axis=1), axis=1)
 
@@ -164,10 +164,10 @@ def macro_f1(truth: np.ndarray, answers: np.ndarray) -> float:
 
 
 def best_threshold(data: TaskData, indices: np.ndarray, probabilities: np.ndarray) -> float:
-    """Return the log odds at which macro F1 of the units of these rows is best; of equal ones the middle one.
+    """Return the log odds that maximise the macro F1 of the units of these rows; of ties the middle one.
 
     Raises:
-        NotApplicable: there is nothing to calibrate on.
+        NotApplicable: There is nothing to calibrate on.
     """
     labels = data.labels[indices]
     if len(np.unique(labels)) < 2:

@@ -2,5 +2,5 @@
 
 COMPONENT = "scoring"
 VERSION = 5
-"""Covers all that turns predictions into a result but the formulas of the metrics. Unlike `rules` of a result, it does not
-outdate published results."""
+"""Version of everything that turns predictions into a result except the formulas of the metrics. Unlike `rules` of a
+result, it does not outdate published results."""

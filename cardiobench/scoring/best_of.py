@@ -10,13 +10,13 @@ from cardiobench.results.verdict import LEVEL, REVERSED_LEVEL, Verdict
 
 
 def best_of(result: ScoreResult, submissions: int) -> ScoreResult:
-    """Return a result as one of several of its owner for the same task: p times their number, interval at level 1 - .05 / k.
+    """Return a result corrected for the number of its owner's submissions for the same task: p times k, interval at level 1 - .05 / k.
 
-    The arms of the interval grow as Student's quantiles do, inside the range of the number.
+    The interval is widened by the ratio of Student's quantiles, within the range of the metric.
 
     Args:
         result: Result of one submission.
-        submissions: Number of them, k.
+        submissions: Number of submissions, k.
     """
     if submissions < 2 or result.outdated or result.verdict.word.rank is Verdict.INCOMPARABLE.rank:
         return result

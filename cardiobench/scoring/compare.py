@@ -1,4 +1,4 @@
-"""Comparison of two models on the same patients: better, equivalent within a predefined margin, or neither."""
+"""Comparison of two models on the same patients: better, equivalent within a predefined margin, or undecided."""
 
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -43,29 +43,29 @@ Outcome = Literal["better", "worse", "equivalent", "undecided", "too few to say"
 
 @dataclass(frozen=True, repr=False)
 class Comparison:
-    """Two models on one task.
+    """Result of comparing two models on one task.
 
     Attributes:
         task: `<dataset>/<target>`.
         metric: Key of the metric.
         a: Score of the first model.
         b: Score of the second.
-        difference: A - b, in the metric's own direction.
+        difference: Difference a - b, in the metric's own direction.
         low: Lower end of the 95 % interval of the paired difference over patients.
         high: Upper end.
         inner_low: Lower end of its 90 % interval, which equivalence is judged by.
         inner_high: Upper end.
-        p_value: Two-sided, of no difference.
-        margin: Difference below which the two count as equivalent, stated beforehand; None where none is.
-        detectable: Smallest difference that is usually seen with these patients.
+        p_value: Two-sided p-value of no difference.
+        margin: Predefined difference below which the two count as equivalent; None if there is none.
+        detectable: Smallest difference that is usually detected with these patients.
         higher_is_better: Direction of the metric.
-        n: Rows.
-        n_patients: Patients.
+        n: Number of rows.
+        n_patients: Number of patients.
         names: Names of the two models.
         unit: Unit of the task's label; empty for classes.
         number: Direction, range and unit of the metric.
-        p_adjusted: P corrected for the family of comparisons; the p-value itself where there is no family.
-        labels: Sentence on the labels that the comparison is over; empty but for a task of several labels.
+        p_adjusted: P-value corrected for the family of comparisons, or the p-value itself if there is no family.
+        labels: Sentence about the compared labels; empty except for multilabel tasks.
     """
 
     task: str
@@ -134,12 +134,12 @@ class Comparison:
 
     @property
     def better(self) -> str:
-        """`a` or `b` where one is better; else `equivalent`, `undecided` or `too few to say`."""
+        """The better model, `a` or `b`; else `equivalent`, `undecided` or `too few to say`."""
         return {"better": "a", "worse": "b"}.get(self.outcome, self.outcome)
 
     @property
     def sentence(self) -> str:
-        """The outcome with its numbers, as they are shown."""
+        """The outcome with its numbers as text."""
         if self.outcome == "too few to say":
             return self._words
         ends = f"{self.text(self.difference)} [{self.text(self.low)}, {self.text(self.high)}] {self._unit}".rstrip()
@@ -165,16 +165,16 @@ class Comparison:
 
     @property
     def metric_name(self) -> str:
-        """Name of the metric with its unit and the direction in which it is better."""
+        """Name of the metric with its unit and direction."""
         return " ".join(filter(None, (self.metric, self._unit, "↑" if self.higher_is_better else "↓")))
 
     @property
     def ends(self) -> str:
-        """The ends of the 95 % interval of the difference as text; "none" if there is no interval."""
+        """Ends of the 95 % interval of the difference as text; "none" if there is no interval."""
         return "none" if np.isnan(self.low) else f"{self.text(self.low)} – {self.text(self.high)}"
 
     def text(self, value: float) -> str:
-        """Format a value of the metric as it is shown, without its unit."""
+        """Format a value of the metric, without its unit."""
         return self.number.text(value)
 
 
@@ -183,18 +183,19 @@ def compare(
 ) -> Comparison:
     """Compare two models on the same patients.
 
-    Where answers are missing, each counts as wrong in the two scores. The intervals and the p-value then cover both extremes:
-    the missing answers of one model wrong and those of the other right, and the reverse.
+    Missing answers count as wrong in both scores. Intervals and p-value then cover both extremes: the missing answers
+    of one model wrong and those of the other right, and the reverse.
 
     Args:
-        a: Predictions of the first model; of a task of single frames the scores of its units (`cardiobench.tasks.frames.unit_answers`).
+        a: Predictions of the first model; for tasks of single frames the scores of its units
+            (`cardiobench.tasks.frames.unit_answers`).
         b: Predictions of the second model for the same units.
         metric: Folder of `hf_metrics/`; None means the task's ranking metric.
-        resamples: B.
+        resamples: Number of bootstrap resamples.
         seed: Seed of the draws.
 
     Raises:
-        BadPredictions: the two do not answer the same units of the same task.
+        BadPredictions: The two do not answer the same units of the same task.
     """
     check_draws(resamples, seed)
     if a.task.name != b.task.name:
@@ -246,7 +247,7 @@ def compare(
 
 
 def _worst_case(both_wrong: Comparison, *extremes: Comparison) -> Comparison:
-    """Return a comparison whose intervals and p-value hold whatever the missing answers are."""
+    """Return a comparison whose intervals and p-value hold for all possible missing answers."""
     every = (both_wrong, *extremes)
     return replace(
         both_wrong,
@@ -261,7 +262,7 @@ def _worst_case(both_wrong: Comparison, *extremes: Comparison) -> Comparison:
 
 
 def _names(first: str, second: str) -> tuple[str, str]:
-    """Return the sources as names; `a` and `b` are added where they are the same."""
+    """Return the sources as names, with `a` and `b` appended if they are equal."""
     return (first, second) if first != second else (f"{first} (a)", f"{second} (b)")
 
 
@@ -275,15 +276,15 @@ def paired_difference(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> Difference:
-    """Judge the difference of two answers to the same rows.
+    """Compute the interval of the difference of two predictions for the same rows.
 
-    A score of confusion tables is drawn with one made-up patient per class over all pairs of answers, so that two models
-    are compared in the same smoothed draws, and its interval holds Student's t over patients too, since percentiles alone are
-    too narrow for few patients; a mean over labels as `label_difference` says; a score with an influence function takes
-    Student's t over patients; any other percentiles of a patient bootstrap. All are stretched for unequal patients.
+    Scores of confusion tables use a smoothed bootstrap over all pairs of answers with one additional patient per class;
+    the interval also contains Student's t over patients, because percentiles alone are too narrow for few patients.
+    Means over labels use `label_difference`, scores with an influence function use Student's t over patients, and
+    others use percentiles of a patient bootstrap. All intervals are widened for unequal patients.
 
     Returns:
-        Its intervals, standard error and p.
+        Intervals, standard error and p-value.
     """
     if metric.numbers[key].method == "class_mean":
         moves = None
@@ -315,10 +316,10 @@ def _table_differences(
     resamples: int,
     seed: int,
 ) -> tuple[np.ndarray, float]:
-    """Compute differences in the same smoothed draws of the cells (true class, answer of a, answer of b), (B,).
+    """Compute differences in smoothed draws of the cells (true class, answer of a, answer of b), (B,).
 
     Returns:
-        The differences, and the factor of their spread for unequal patients.
+        The differences, and the factor by which they are widened for unequal patients.
     """
     if metric.from_tables is None:
         raise ValueError(f"{metric.name} is no function of a confusion table")
@@ -340,7 +341,7 @@ def _table_differences(
 def _weighted_differences(
     metric: Metric, key: str, first: ScoringInput, second: ScoringInput, clusters: Clusters, resamples: int, seed: int
 ) -> tuple[np.ndarray, float]:
-    """Compute differences in resamples of the patients, (B,), and the factor of their spread for unequal patients."""
+    """Compute differences in resamples of the patients, (B,), and the factor by which they are widened for unequal patients."""
 
     def differences(weights: np.ndarray) -> np.ndarray:
         return metric.resamples(first, weights)[key] - metric.resamples(second, weights)[key]
@@ -363,7 +364,7 @@ def same_rows(a: TableAnswers, b: TableAnswers) -> pd.DataFrame:
     """Return the rows of b in the order of a.
 
     Raises:
-        BadPredictions: the two answer other units, or were set against other labels.
+        BadPredictions: The two answer different units, or have different references.
     """
     of_a, of_b = set(a.frame["id"]), set(b.frame["id"])
     if of_a != of_b:

@@ -1,4 +1,4 @@
-"""Comparison of two models on the same patients, with an interval that covers seeds as well."""
+"""Comparison of two models on the same patients, with an interval that also covers seeds."""
 
 from dataclasses import replace
 
@@ -10,14 +10,14 @@ from cardiobench.scoring.verdict import DETECTABLE
 
 
 def with_spread(found: Comparison, spread: float) -> Comparison:
-    """Return a comparison whose intervals and p-value also cover a spread of the scores, such as over seeds of a training.
+    """Return a comparison whose intervals and p-value also cover another spread of the scores, such as over seeds of a training.
 
-    Each end moves out so that its distance from the difference is the root of the sum of squares of what it was and of the
-    normal quantile times the spread; p is at least that of a normal variable of both variances.
+    The distance of each end from the difference is combined by root sum of squares with the normal quantile times the
+    spread; p is at least that of a normal variable with the sum of both variances.
 
     Args:
         found: Comparison over patients.
-        spread: Standard deviation of the difference over what else varies, in the metric's own numbers.
+        spread: Standard deviation of the difference due to the other source of variation, in the unit of the metric.
     """
 
     def moved(end: float, level: float) -> float:

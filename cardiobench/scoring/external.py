@@ -1,4 +1,4 @@
-"""Predictions from elsewhere, joined with references from elsewhere: their coverage is that of the release, or not known."""
+"""Join predictions from elsewhere with references; the coverage refers to the release, or is unknown."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -27,12 +27,12 @@ def join_external(
     Args:
         predictions: File or frame with an id and an answer per unit.
         references: References of the task.
-        renewal: Command that writes the references anew, for the warning where their release is not known.
-        split: Split that is scored.
-        allow_missing: Whether units may be without an answer; the verdict is then that of the worst case.
+        renewal: Command that writes the references again, for the warning if their release is unknown.
+        split: Split to score.
+        allow_missing: Whether units may have no answer; the verdict is then that of the worst case.
 
     Returns:
-        The joined predictions. `expected` counts the units of the complete release, and is None where it is not known.
+        The joined predictions. `expected` is the number of units of the complete release, or None if unknown.
     """
     task, source = references.task, source_name(predictions)
     answers = read_predictions(predictions, task)
@@ -48,7 +48,7 @@ def join_external(
             unlabelled=references.unlabelled,
         )
     except BadPredictions as error:
-        if references.release is None:  # Such references need not list the units without a label.
+        if references.release is None:  # Such references may omit units without a label.
             raise BadPredictions(f"{error} This may be due to the references: {advice}") from error
         raise
     joined = joined.with_doubts()
@@ -60,7 +60,7 @@ def join_external(
 
 
 def _shared_patients(table: pd.DataFrame, split: str) -> list[str]:
-    """Say how many patients of the scored split are in the training data too."""
+    """Describe how many patients of the scored split are also in the training data."""
     scored, train = (set(table.loc[table["split"] == name, "patient_id"]) for name in (split, "train"))
     shared = len(scored & train) if split != "train" else 0
     if not shared:
@@ -70,11 +70,11 @@ def _shared_patients(table: pd.DataFrame, split: str) -> list[str]:
 
 
 def renewal_command(task: Task, source: str | Path | pd.DataFrame, data_dir: Path | None = None) -> str:
-    """Return the command that writes a file of references anew.
+    """Return the command that writes a file of references again.
 
     Args:
         task: Task of the references.
-        source: File of the references; a frame came from a file of unknown name.
+        source: File of the references; a data frame has no file name.
         data_dir: Raw folder, if the user named one.
     """
     out = "references.csv" if isinstance(source, pd.DataFrame) else str(source)

@@ -1,4 +1,4 @@
-"""User's statements about the model behind predictions from elsewhere: its name, protocol and pretraining data."""
+"""User's statements about the model behind predictions from elsewhere: name, protocol and pretraining data."""
 
 import re
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from cardiobench.data.spec import Task
 from cardiobench.models.cards import find_card
 
 NOTHING = "none"
-"""Said in place of datasets of a model that saw none of them."""
+"""Word for a model that saw none of the datasets."""
 LONGEST = 200
 _PROTOCOL = re.compile(r"[A-Za-z0-9][\w.-]{0,63}")
 
@@ -23,20 +23,20 @@ def describe_model(
     protocol_name: str = "",
     seen_in_pretraining: bool | str | Sequence[str] | None = None,
 ) -> dict[str, Any]:
-    """Return the statements of a result on predictions from elsewhere about their model.
+    """Return the fields of a result that describe the model behind predictions from elsewhere.
 
     Args:
         task: Task that was answered.
         model_name: Name of the model; empty for the name of the file.
-        protocol_name: Name of the way in which the answers came about, such as `fine_tuned`; the variant of the result.
-        seen_in_pretraining: Datasets that the model saw in training, or "none" of them; or whether it saw the task's dataset.
-            None, or nothing, means what the model's card says, which is "not known" without a card.
+        protocol_name: Name of the procedure behind the predictions, such as `fine_tuned`; the variant of the result.
+        seen_in_pretraining: Datasets that the model saw in training, "none", or whether it saw the task's dataset. None
+            or an empty value uses the model's card, which means "not known" without a card.
 
     Returns:
-        `model`, `variant` and `seen_in_pretraining` of a `ResultContext`.
+        Fields `model`, `variant` and `seen_in_pretraining` of a `ResultContext`.
 
     Raises:
-        BadConfig: A name that no table can show, or a statement that contradicts the model's card.
+        BadConfig: A name is invalid, or a statement contradicts the model's card.
         UnknownName: A dataset that does not exist.
     """
     for what, given in (("model_name", model_name), ("protocol_name", protocol_name)):
@@ -67,7 +67,7 @@ def describe_model(
 
 
 def _saw(dataset: str, datasets: bool | str | Sequence[str] | None) -> bool | None:
-    """Return whether a dataset is among those that were seen; None where nothing is said."""
+    """Return whether a dataset is among the seen ones; None if this is not stated."""
     if datasets is None or isinstance(datasets, bool):
         return datasets
     if not isinstance(datasets, Sequence) or not all(isinstance(one, str) for one in datasets):

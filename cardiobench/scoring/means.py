@@ -1,4 +1,4 @@
-"""Means of one metric over tasks of a suite: one number for many questions, with an interval over patients."""
+"""Means of one metric over tasks of a suite, with an interval over patients."""
 
 import json
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from cardiobench.tasks.answers import TableAnswers
 
 @dataclass(frozen=True)
 class TaskMean:
-    """A mean over tasks, as a suite defines it.
+    """Definition of a mean over tasks in a suite.
 
     Attributes:
         suite: Name of the suite.
@@ -27,10 +27,10 @@ class TaskMean:
         variant: Variant of the protocol.
         metric: Key of the metric.
         tasks: Tasks that enter the mean.
-        floor: Value of an answer that does not look at the recording.
-        published: A published number of that kind; None for none.
-        published_by: Model and source of it.
-        note: Reason why this is no comparison, or condition under which it is one.
+        floor: Score expected without looking at the recording.
+        published: Published value of this mean; None for none.
+        published_by: Model and source of the published value.
+        note: Reason why the published value is not comparable, or its condition.
     """
 
     suite: str
@@ -58,7 +58,7 @@ def task_means() -> tuple[TaskMean, ...]:
 def mean_over_tasks(
     members: Sequence[TableAnswers], key: str, resamples: int = RESAMPLES, seed: int = 0
 ) -> tuple[Estimate, int]:
-    """Average a metric over tasks; a resample draws patients once for all tasks, so that their dependence counts.
+    """Average a metric over tasks; resamples draw patients once for all tasks, so that the dependence between tasks is included.
 
     Args:
         members: Predictions of one model, one per task.
@@ -67,7 +67,7 @@ def mean_over_tasks(
         seed: Seed of the draws.
 
     Returns:
-        The mean over the tasks where the metric is defined, and how many those are.
+        The mean over the tasks for which the metric is defined, and their number.
     """
     metrics = [
         next(metric for metric in map(load_metric, metrics_of(one.task)) if key in metric.numbers) for one in members

@@ -1,4 +1,4 @@
-"""The metrics of a task: its own, and those that every result of its kind holds."""
+"""Metrics of a task: its own, and those of its kind."""
 
 from collections.abc import Sequence
 
@@ -11,10 +11,10 @@ from cardiobench.tasks.task import Task, metrics_of
 
 
 def narrow_metrics(task: Task, names: Sequence[str] = ()) -> tuple[str, ...]:
-    """Return the metrics of a task that are among some names, the one that ranks first; all of them where none is named.
+    """Return the metrics of a task among some names, the ranking metric first; all of them if no names are given.
 
     Raises:
-        BadConfig: the metric that ranks models on the task is not named.
+        BadConfig: The ranking metric of the task is not among the names.
     """
     every, ranking = metrics_of(task), task.metrics[0]
     if names and ranking not in names:
@@ -26,11 +26,12 @@ def narrow_metrics(task: Task, names: Sequence[str] = ()) -> tuple[str, ...]:
 
 
 def check_metrics(tasks: Sequence[Task], names: Sequence[str]) -> None:
-    """Refuse names of metrics that narrow nothing sensibly.
+    """Check names of metrics for all tasks of a run.
 
     Raises:
-        UnknownName: none of the tasks has a metric of that name.
-        BadConfig: the metric that ranks models on one of the tasks is not named, or two of a task give one number.
+        UnknownName: No task has a metric of that name.
+        BadConfig: The ranking metric of a task is not among the names, or two metrics of a task compute the same
+            number.
     """
     for task in tasks:
         load_metrics(metrics_of(task))
@@ -41,5 +42,5 @@ def check_metrics(tasks: Sequence[Task], names: Sequence[str]) -> None:
 
 
 def macro_auroc(truth: np.ndarray, scores: np.ndarray) -> float:
-    """Return the mean AUROC of the classes of a multilabel task, (n, K) each; NaN where none can be ranked."""
+    """Return the mean AUROC of the classes of a multilabel task, (n, K) each; NaN if no class can be ranked."""
     return load_metric("auroc_macro").compute(truth, scores)["auroc_macro"]

@@ -1,4 +1,4 @@
-"""Predictions with their missing answers filled in: as wrong as they can be, or right."""
+"""Predictions with missing answers filled in by the worst or by the true answer."""
 
 from dataclasses import replace
 
@@ -13,11 +13,11 @@ def fill_missing(predictions: TableAnswers, *, worst: bool) -> TableAnswers:
     """Return predictions for every unit of the split.
 
     Args:
-        predictions: Predictions, some of which may be missing.
-        worst: Whether a missing answer is as wrong as it can be (`tasks.bounds`); else it is the truth.
+        predictions: Predictions, possibly with missing answers.
+        worst: Whether missing answers are the worst possible (`tasks.bounds`), else the true ones.
 
     Returns:
-        The same predictions, the missing ones after the others.
+        The same predictions, followed by the missing ones.
     """
     task, missing = predictions.task, predictions.missing
     if missing is None:

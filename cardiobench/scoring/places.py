@@ -1,4 +1,4 @@
-"""Places of several models in one table: which of them can be told apart, all pairs together."""
+"""Places of several models in one table, with all pairs tested together."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,11 +15,11 @@ class Place:
     """One model in a table.
 
     Attributes:
-        model: Model name.
+        model: Name of the model.
         score: Score of the model.
-        first: Best place that it can have: 1 plus the models that are better.
-        last: Worst one: all models less those that are worse.
-        group: Number of the group of models that cannot be told apart, from 1.
+        first: Best possible place: 1 plus the number of models that are better.
+        last: Worst possible place: the number of models minus those that are worse.
+        group: Number of the group of models that cannot be told apart, starting at 1.
     """
 
     model: str
@@ -44,19 +44,20 @@ def find_places(
     factor: float = 1.0,
     level: float = LEVEL,
 ) -> list[Place]:
-    """Place models by all pairs, whose p-values are corrected together by Holm's method.
+    """Place models by all pairwise tests, with p-values corrected together by Holm's method.
 
     Args:
         names: Models.
         scores: Scores of the models, shape (M,).
-        covariance: Covariance of the scores over patients, (M, M); NaN where it is not known, and nothing can be told apart.
-        freedom: Degrees of freedom of Student's t, (M, M) or one for all pairs; NaN as of `covariance`.
+        covariance: Covariance of the scores over patients, (M, M); NaN if unknown, in which case models cannot be told
+            apart.
+        freedom: Degrees of freedom of Student's t, (M, M) or one for all pairs; NaN like `covariance`.
         higher_is_better: Direction of the score.
         factor: Factor of standard errors for unequal patients.
-        level: Chance of at least one wrong pair.
+        level: Family-wise error rate.
 
     Returns:
-        The models by group, the best first, and by name within a group. A group holds models no two of which can be told
+        The models by group, the best first, and by name within a group. No two models of a group can be told
         apart.
     """
     sign = 1 if higher_is_better else -1
@@ -72,14 +73,14 @@ def told_apart(
     factor: float = 1.0,
     level: float = LEVEL,
 ) -> np.ndarray:
-    """Tell which models are better than which others, all pairs corrected together by Holm's method.
+    """Return which models are better than which others, with all pairs corrected together by Holm's method.
 
     Args:
         gains: Scores, larger is better, shape (M,).
-        covariance: Covariance of the scores, as of `find_places`.
-        freedom: Degrees of freedom, as of `find_places`.
+        covariance: Covariance of the scores, as in `find_places`.
+        freedom: Degrees of freedom, as in `find_places`.
         factor: Factor of standard errors for unequal patients.
-        level: Chance of at least one wrong pair.
+        level: Family-wise error rate.
 
     Returns:
         Whether the model of the row is better than the model of the column, bool (M, M).
@@ -88,7 +89,7 @@ def told_apart(
     one, other = np.triu_indices(count, 1)
     freedoms = np.broadcast_to(freedom, (count, count))[one, other]
     variance = covariance[one, one] + covariance[other, other] - 2 * covariance[one, other]
-    # Rounding leaves something of the variance of two equal columns.
+    # Rounding leaves a small variance for two equal columns.
     error = factor * np.sqrt(
         np.where(variance > 1e-12 * (covariance[one, one] + covariance[other, other]), variance, 0)
     )
@@ -103,16 +104,16 @@ def told_apart(
 
 
 def arrange(names: Sequence[str], scores: np.ndarray, better: np.ndarray, gains: np.ndarray) -> list[Place]:
-    """Place models by who is better than whom.
+    """Place models given which are better than which.
 
     Args:
         names: Models.
         scores: Scores of the models, shape (M,).
         better: Whether the model of the row is better than the model of the column, bool (M, M).
-        gains: Order among models with the same best place, the largest first, (M,).
+        gains: Scores, larger is better, that order models with the same best place, (M,).
 
     Returns:
-        The models by group, as of `find_places`.
+        The models by group, as in `find_places`.
     """
     count = len(names)
     first, last = 1 + better.sum(axis=0), count - better.sum(axis=1)

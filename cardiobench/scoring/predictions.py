@@ -1,4 +1,4 @@
-"""Predictions, from any source, set against the references: nothing missing, nothing extra, nothing twice."""
+"""Predictions matched with references: no missing, unknown or repeated ids."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -31,23 +31,24 @@ class Predictions(TableAnswers):
         allow_missing: bool = False,
         unlabelled: pd.DataFrame | None = None,
     ) -> "Predictions":
-        """Set answers against the references of a split.
+        """Match answers with the references of a split.
 
         Args:
             references: Id, patient_id, split, y_true and columns of groups, all splits.
-            answers: Id with y_pred (class name or number) or `p_<class>` for every class, or both; with probabilities
-                alone the most probable class is the answer (of two the positive one on a tie), and of a multilabel task (y_pred
-                such as `MI;STTC`, empty for none) the classes of at least 0.5.
-            task: The question.
+            answers: Table with id and y_pred (class name or number), `p_<class>` for every class, or both. With
+                probabilities alone the answer is the most probable class (of two the positive one on a tie); for a
+                multilabel task (y_pred such as `MI;STTC`, empty for none) it is the classes with at least 0.5.
+            task: Task to score.
             source: Name of the answers in messages, such as a file name.
             split: Split whose rows are scored.
-            allow_missing: Score what is there; the units without an answer lower the coverage and are named.
-            unlabelled: Id and split of the units without a label; answers for those of the split are left out and counted.
+            allow_missing: Score incomplete answers; units without an answer lower the coverage and are named.
+            unlabelled: Ids and splits of the units without a label; answers for those of the split are left out and
+                counted.
 
         Raises:
-            BadPredictions: ids are missing, extra or repeated, values not finite, labels unknown, or probabilities
-                outside [0, 1] or, where a unit has one class, not summing to 1.
-            NotApplicable: the task asks for masks or points.
+            BadPredictions: Ids are missing, unknown or repeated, values not finite, labels unknown, or probabilities
+                outside [0, 1] or, with one class per unit, not summing to 1.
+            NotApplicable: The task asks for masks or points.
         """
         answers, rules = answers.assign(id=answers["id"].astype(str)).reset_index(drop=True), task.rules
         rules.check_answers(answers, task, source)
@@ -61,7 +62,7 @@ class Predictions(TableAnswers):
         return cls(task, frame, len(wanted), source, tuple(notes), missing if len(missing) else None)
 
     def with_doubts(self) -> "Predictions":
-        """Return predictions from elsewhere with warnings where they contradict themselves; a cut of a protocol is stamped."""
+        """Return predictions from elsewhere, with warnings about contradictions; those of a protocol with its threshold are stamped."""
         return replace(self, warnings=(*self.warnings, *self.task.rules.doubts(self.frame, self.task)))
 
 
@@ -76,15 +77,15 @@ def _notes(wanted: pd.DataFrame, place: np.ndarray, task: Task, split: str, with
 
 
 def read_predictions(source: str | Path | pd.DataFrame, task: Task) -> pd.DataFrame:
-    """Read external predictions from a CSV or Parquet file or a frame, in the form that `Predictions.join` takes.
+    """Read external predictions from a CSV or Parquet file or a data frame, in the format of `Predictions.join`.
 
-    The id stands in a column `id`, in the one the task is scored by, or in one of `ID_COLUMNS`. The answer stands in
-    `y_pred`, `prediction` or `<target>_pred`; probabilities in `p_<class>` or `prob_<class>`, a class written by name
-    or by its place in the class order; of a binary task one column suffices (`p_<positive>`, `prob_<target>`). A class
-    without a column has probability 0 where the others sum to 1. Case does not matter in column names.
+    The id is in a column `id`, in the task's unit column, or in one of `ID_COLUMNS`. The answer is in `y_pred`,
+    `prediction` or `<target>_pred`; probabilities are in `p_<class>` or `prob_<class>`, with the name of the class or
+    its position; for a binary task one column suffices (`p_<positive>`, `prob_<target>`). A class without a column has
+    probability 0 if the others sum to 1. Column names are case-insensitive.
 
     Raises:
-        BadPredictions: there is no such column, or a cell is no number or no class.
+        BadPredictions: There is no such column, or a cell is not a number or a class.
     """
     table, source = read_table(source), source_name(source)
     columns = {str(name).strip().lower(): name for name in reversed(list(table.columns))}
@@ -104,7 +105,7 @@ def read_predictions(source: str | Path | pd.DataFrame, task: Task) -> pd.DataFr
     stems = dict.fromkeys((task.target, target, target.partition("_")[0]))
     value_column = find("y_pred", "prediction", *(f"{stem}_pred" for stem in stems))
     if value_column is not None and task.classes:
-        # The cell of a unit with none of the labels is empty, which pandas may read as a null.
+        # The cell of a unit without any label is empty, which pandas may read as null.
         cells = table[value_column].fillna("") if task.rules.empty_label else table[value_column]
         answers["y_pred"] = class_names_of(cells, task)
     elif value_column is not None:
@@ -129,7 +130,7 @@ def read_predictions(source: str | Path | pd.DataFrame, task: Task) -> pd.DataFr
 
 
 def source_name(source: str | Path | pd.DataFrame) -> str:
-    """Return the name of predictions in messages: that of their file."""
+    """Return the name of predictions for messages: that of their file."""
     return Path(source).name if isinstance(source, (str, Path)) else "predictions"
 
 

@@ -22,19 +22,19 @@ from cardiobench.tasks.answers import TableAnswers
 
 @dataclass(frozen=True)
 class Ranking:
-    """Models under one protocol, by the mean of one metric over tasks.
+    """Models under one protocol, ranked by the mean of one metric over tasks.
 
     Attributes:
-        protocol: Protocol, of predictions from elsewhere the condition that they came about under.
+        protocol: Protocol, or the condition for predictions from elsewhere.
         tasks: Tasks that all of the models answered.
         number: The metric.
         unit: Unit of the labels; empty for classes.
         places: The models; see `find_places`.
-        references: Reference -> its mean over the same tasks; no place counts it.
-        left_out: Models that answered none of the tasks.
+        references: Reference -> its mean over the same tasks; it has no place.
+        left_out: Models without predictions for any of the tasks.
         generated: Whether the recordings are phantoms or synthetic twins.
-        errors: Two models -> standard error of the difference of their scores over patients.
-        patients: Number of patients that the errors are over.
+        errors: Pair of models -> standard error over patients of the difference of their scores.
+        patients: Number of patients behind the errors.
     """
 
     protocol: str
@@ -67,13 +67,13 @@ def rank_models(
 ) -> list[Ranking]:
     """Rank models by the mean over tasks, one ranking for each protocol and metric.
 
-    Different metrics have no common mean. Patients whom several tasks share count once, with what they move in all of them.
-    A missing answer counts as wrong.
+    Different metrics are not averaged. Patients shared by several tasks count once, with their influence on all of
+    them. Missing answers count as wrong.
 
     Args:
         contests: Contest (task, protocol) -> model -> its predictions for the same units.
         beside: Contest -> reference -> its predictions for the same units.
-        together: Whether all rankings together keep the level of a wrong pair, and not each of them alone.
+        together: Whether the family-wise error rate holds for all rankings together instead of each ranking.
     """
     tables: dict[tuple[str, str, str], dict[str, Mapping[str, TableAnswers]]] = {}
     metrics: dict[str, Metric] = {}
@@ -142,7 +142,7 @@ def _rank(
 
 
 def _common(of_tasks: Mapping[str, Mapping[str, TableAnswers]]) -> tuple[list[str], tuple[str, ...]]:
-    """Return the models and the tasks that all of them answered; those with the fewest tasks go until there is one."""
+    """Return the models and the tasks that all of them answered; models with the fewest tasks are dropped until there is such a task."""
     answered = {name: {task for task, models in of_tasks.items() if name in models} for models in of_tasks.values() for name in models}  # fmt: skip
     names = sorted(answered, key=lambda name: (len(answered[name]), name))
     while len(names) > 1:
@@ -153,7 +153,7 @@ def _common(of_tasks: Mapping[str, Mapping[str, TableAnswers]]) -> tuple[list[st
 
 
 def _metric(several: Sequence[TableAnswers]) -> Metric:
-    """Return the metric by which several answers to one task are compared."""
+    """Return the metric for comparing several predictions for one task."""
     task = several[0].task
     return task.rules.compared(load_metric(task.metrics[0]), [answers.sample() for answers in several])
 

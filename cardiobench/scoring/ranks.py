@@ -1,4 +1,4 @@
-"""Pairs of several models: every pair on the same patients, corrected for a family of comparisons."""
+"""Comparison of every pair of models on the same patients, corrected for a family of comparisons."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -17,15 +17,15 @@ Contest = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Pair:
-    """Two models of one contest, compared.
+    """Comparison of two models in one contest.
 
     Attributes:
-        contest: Names that identify the comparison: a task and further ones, such as a protocol.
+        contest: Names that identify the comparison: a task and, for example, a protocol.
         a: Name of the first model.
         b: Name of the second.
-        comparison: Difference a - b with its interval, its own p-value and that of the family.
+        comparison: Difference a - b with its interval, p-value and adjusted p-value.
         family: Primary family of the contest; empty for an exploratory one, whose p-value is not adjusted.
-        beside: Whether `b` is a reference beside the contest, which no rank counts.
+        beside: Whether `b` is a reference, which is not ranked.
         generated: Whether the recordings are phantoms or a synthetic twin.
     """
 
@@ -39,17 +39,17 @@ class Pair:
 
     @property
     def adjusted(self) -> float:
-        """P-value after the correction."""
+        """P-value after correction."""
         return self.comparison.p_adjusted
 
     @property
     def better(self) -> str:
-        """`a` or `b`; else `equivalent`, `undecided` or `too few to say`."""
+        """The better model, `a` or `b`; else `equivalent`, `undecided` or `too few to say`."""
         return self.comparison.better
 
 
 def enough_resamples(members: int, resamples: int = RESAMPLES) -> int:
-    """Return how many resamples make the smallest p-value, 2 / (B + 1), stay below the level in a family of that size."""
+    """Return the number of resamples B for which the smallest p-value, 2 / (B + 1), is below the level in a family of that size."""
     return max(resamples, int(np.ceil(4 * members / LEVEL)))
 
 
@@ -63,19 +63,20 @@ def compare_all(
 ) -> list[Pair]:
     """Compare every pair of models in every contest.
 
-    The p-value of a pair is corrected for all tasks of the contest's primary family, whether they were run or not; a contest
-    of no family is exploratory and not adjusted. So no other model, folder or task changes the p-value of a pair.
+    The p-value of a pair is corrected for all tasks of the contest's primary family, whether they were run or not;
+    contests outside families are exploratory and not adjusted. The p-value of a pair therefore does not depend on other
+    models, folders or tasks.
 
     Args:
         contests: Contest (its task first) -> model -> its predictions for the same units.
         beside: Contest -> reference -> its predictions for the same units; each model is compared with each reference, and
             the pair is exploratory.
         family: Contest -> its primary family, or None.
-        resamples: B, at least; more are drawn where the family needs them.
+        resamples: Minimum number of resamples; more are drawn if the family needs them.
         seed: Seed of the draws.
 
     Raises:
-        BadPredictions: two models of a contest do not answer the same units.
+        BadPredictions: Two models of a contest do not answer the same units.
     """
     pairs = []
     for contest, models in contests.items():

@@ -1,4 +1,4 @@
-"""Score answers into a result: every number with interval, floor, verdict, groups and remarks."""
+"""Scoring of answers into a result: numbers with intervals, floor, verdict, groups and remarks."""
 
 import pandas as pd
 
@@ -19,7 +19,7 @@ GENERATED = "generated recordings: the score says nothing about patients"
 def score(
     answers: TableAnswers | FrameAnswers, references: pd.DataFrame, context: ResultContext = DEFAULT_CONTEXT
 ) -> ScoreResult:
-    """Score answers against their references, by the rules of the kind of task.
+    """Score answers against their references by the rules of the kind of task.
 
     Args:
         answers: Answers joined with their references, or scored frames.
@@ -27,7 +27,7 @@ def score(
         context: Origin of the answers, metrics and draws.
 
     Returns:
-        The result. A number that cannot be had is NaN and says why.
+        The result. Numbers that cannot be computed are NaN, with a reason.
     """
     task = answers.task
     scored = task.rules.scored(answers, references, context)
@@ -82,7 +82,7 @@ def score(
 
 
 def _rough(patients: int, effective: float) -> str:
-    """Say that the interval is rough, since it rests on few patients or most rows are those of few; empty where it is not."""
+    """Return a warning that the interval is rough if it rests on few patients, or on few patients with most rows; else an empty text."""
     if patients < MIN_PATIENTS or effective >= FEW_PATIENTS:
         return ""
     told = patients >= FEW_PATIENTS or effective < patients / 2

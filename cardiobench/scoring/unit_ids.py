@@ -1,4 +1,4 @@
-"""Ids of answers compared with the units of a split: missing ones, foreign ones, and likely intended ones."""
+"""Matching of the ids of answers with the units of a split, with suggestions for unknown ids."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,7 +11,7 @@ from cardiobench.data.references import check_references
 from cardiobench.data.spec import Task
 
 SAMPLE = 5
-"""Unknown ids in which a known one is searched for."""
+"""Maximum number of unknown ids for which suggestions are searched."""
 EXTENSIONS = re.compile(r"(\.(0|[a-z][a-z0-9]{0,4}))+$")
 
 
@@ -24,22 +24,22 @@ def match_units(
     allow_missing: bool = False,
     unlabelled: pd.DataFrame | None = None,
 ) -> tuple[pd.DataFrame, np.ndarray]:
-    """Set the ids of answers against the references of a split.
+    """Match the ids of answers with the references of a split.
 
     Args:
         references: Id, patient_id, split and y_true of all splits.
         ids: Ids of the answers.
         task: Task that they answer.
         source: Name of the answers in messages.
-        split: Split that is scored.
-        allow_missing: Whether units may be without an answer; one needs an answer.
+        split: Split to score.
+        allow_missing: Whether units may have no answer; at least one needs an answer.
         unlabelled: Id and split of the units without a label. Answers for those of the split are left out.
 
     Returns:
-        References of the split, and the position in `ids` of each of them, -1 where it has no answer.
+        References of the split, and the position of each in `ids`, -1 if it has no answer.
 
     Raises:
-        BadPredictions: Ids are missing, extra or repeated, or the split has no row.
+        BadPredictions: Ids are missing, unknown or repeated, or the split has no rows.
     """
     check_references(references, task)
     wanted = references[references["split"] == split]
@@ -84,7 +84,7 @@ def units_text(task: Task, split: str) -> str:
 
 
 def _extra_ids(known: pd.DataFrame, extra: Sequence[str], source: str) -> list[str]:
-    """Return sentences on ids that are no units of the split: their split, or the known ids that they resemble."""
+    """Return sentences about ids that are not units of the split: their split, or similar known ids."""
     split_of = dict(zip(known["id"], known["split"], strict=True))
     parts = [f"Not among them: {first_n(extra)}."]
     elsewhere = pd.Series([split_of[name] for name in extra if name in split_of], dtype=object)
@@ -99,10 +99,10 @@ def _extra_ids(known: pd.DataFrame, extra: Sequence[str], source: str) -> list[s
 
 
 def _spelling_hint(known: Sequence[str], unknown: Sequence[str], source: str) -> list[str]:
-    """Say which known ids the unknown ones may mean, by the spelling that explains most of them."""
+    """Suggest known ids for unknown ones, by the change of spelling that explains most of them."""
     ours, theirs = [_plain(name) for name in known], [_plain(name) for name in unknown]
     spellings = [(ours, theirs)]
-    if len(theirs) > 1:  # A single number may be equal by chance.
+    if len(theirs) > 1:  # A single match may be a coincidence.
         spellings.append(([_number(name) for name in ours], [_number(name) for name in theirs]))
     spellings += [
         ([_without(name, *of_ours) for name in ours], [_without(name, *of_theirs) for name in theirs])
@@ -132,7 +132,7 @@ Affix = tuple[str, str]
 
 
 def _affixes(ours: Sequence[str], theirs: Sequence[str]) -> Iterator[tuple[Affix, Affix]]:
-    """Yield a prefix and a suffix to take from our ids, and those to take from theirs; one of the two is empty."""
+    """Yield pairs of prefix and suffix to remove from our ids and from theirs; one of the two pairs is empty."""
     seen = set()
     for name in theirs[:SAMPLE]:
         inside = sorted((one for one in set(ours) if one in name and one != name), key=lambda one: (-len(one), one))
@@ -142,7 +142,7 @@ def _affixes(ours: Sequence[str], theirs: Sequence[str]) -> Iterator[tuple[Affix
             before, _, after = longer.partition(shorter)
             if _splits_number(before.rstrip("0"), shorter) or _splits_number(shorter, after):
                 continue
-            for prefix in (before.rstrip("0"), before):  # The zeros may be those of a padded number.
+            for prefix in (before.rstrip("0"), before):  # The zeros may belong to a zero-padded number.
                 affix = (prefix, after)
                 if (affix, is_ours) not in seen:
                     seen.add((affix, is_ours))
@@ -154,13 +154,13 @@ def _splits_number(left: str, right: str) -> bool:
 
 
 def _number(name: str) -> str:
-    """Return the number in an id without leading zeros; empty where it holds none or several."""
+    """Return the number in an id without leading zeros; empty if it has none or several."""
     numbers = re.findall(r"\d+", name)
     return (numbers[0].lstrip("0") or "0") if len(numbers) == 1 else ""
 
 
 def _without(name: str, prefix: str, suffix: str) -> str:
-    """Return an id without a prefix, a suffix and leading zeros; empty where it lacks one of them."""
+    """Return an id without a prefix, a suffix and leading zeros; empty if it lacks one of them."""
     if not (name.startswith(prefix) and name.endswith(suffix) and len(name) > len(prefix) + len(suffix)):
         return ""
     return name[len(prefix) : len(name) - len(suffix)].lstrip("0") or "0"

@@ -11,27 +11,27 @@ from cardiobench.stats.information import Information
 from cardiobench.tasks.scored import Evidence
 
 SURE, ENOUGH = 5, 10
-"""Patients outside the most frequent class below which there is no verdict at all, and below which there is no negative one."""
+"""Minimum number of patients outside the most frequent class for any verdict, and for a negative verdict."""
 DETECTABLE = 3.5
-"""Standard errors of a difference that is seen in 70 to 90 of 100 test sets."""
+"""Number of standard errors of a difference that is detected in 70 to 90 of 100 test sets."""
 CHANCE = 0.5
-"""AUROC of a ranking that knows nothing."""
+"""AUROC of a random ranking."""
 FIXED = 3
-"""Factor of the p-value of fixed out-of-fold answers: those of a fold were learned from the labels of the others, so that
-dealing them is too lenient."""
+"""Factor of the p-value for fixed out-of-fold answers: those of a fold were learned from the labels of the others, so
+the test is too lenient."""
 
 
 def judge(
     evidence: Evidence, number: Number, unit: str = "", family: Family | None = None, *, out_of_fold: bool = False
 ) -> Judgement:
-    """Judge a score by the information test and by its floor.
+    """Judge a score by the information test and the floor.
 
     Args:
-        evidence: Score with its interval, floor, test and patients; of the worst case where answers are missing.
+        evidence: Score with its interval, floor, test and patients; for missing answers those of the worst case.
         number: Facts of the number behind the score.
         unit: Unit of the task's label.
-        family: Primary family of the result, all of whose other members count as p = 1; None for an exploratory result.
-        out_of_fold: Whether each answer is by a model that learned from the labels of other scored patients.
+        family: Primary family of the result, whose other members count as p = 1; None for an exploratory result.
+        out_of_fold: Whether each answer comes from a model that was trained on the labels of other scored patients.
     """
     estimate, floor, information = evidence.estimate, evidence.floor, evidence.information
     sign = 1 if number.higher_is_better else -1
@@ -61,11 +61,11 @@ def judge(
 
 
 def refits_of(judged: Judgement, n_patients: int) -> Information | None:
-    """Return the test of refits that a verdict rests on, for answers without their embeddings; None for one of dealt answers.
+    """Return the refit test behind a verdict, for answers without embeddings; None if the test dealt fixed answers.
 
     Args:
         judged: Verdict with its test.
-        n_patients: Patients of its score.
+        n_patients: Number of patients behind its score.
     """
     if not judged.refitted:
         return None
@@ -86,12 +86,12 @@ def _word(low: float, p: float, reversed_: bool, evidence: Evidence) -> Verdict:
 
 
 class Reason:
-    """The reason for a verdict, as a reader gets it."""
+    """Explains a verdict to the reader."""
 
     def __init__(
         self, evidence: Evidence, number: Number, unit: str, p: float, family: Family | None, fixed: bool
     ) -> None:
-        """Store the findings of `judge`; `p` is adjusted, and `fixed` says whether out-of-fold answers were dealt as they are."""
+        """Store the findings of `judge`; `p` is adjusted, and `fixed` states whether fixed out-of-fold answers were dealt."""
         self.evidence, self.number, self.p, self.family = evidence, number, p, family
         self.unit, self.fixed = number.value_unit(unit), fixed
         of_fixed = " of fixed out-of-fold answers, judged at a third of the level" if fixed else ""
@@ -100,7 +100,7 @@ class Reason:
         self.of = f"{_p_text(p)} by {statistic}, {self.test}"
 
     def sentence(self, word: Verdict) -> str:
-        """Return the sentence of a verdict; its meaning where it has none of its own."""
+        """Return the sentence of a verdict, or its general meaning if it has none."""
         sentences = {
             Verdict.ABOVE: self._above,
             Verdict.INFORMED: self._informed,

@@ -21,7 +21,7 @@ def probability_columns(task: Task) -> list[str]:
 
 
 def split_columns(answers: pd.DataFrame, task: Task) -> tuple[list[str], list[str]]:
-    """Return the probability columns that a table of answers has, and those that it lacks."""
+    """Return the probability columns that a table of answers has, and the missing ones."""
     columns = probability_columns(task)
     return [name for name in columns if name in answers], [name for name in columns if name not in answers]
 
@@ -30,7 +30,7 @@ def given_probabilities(answers: pd.DataFrame, task: Task, source: str) -> list[
     """Return the probability columns of answers: those of all classes, or none.
 
     Raises:
-        BadPredictions: Some classes have one, and others have none.
+        BadPredictions: Only some classes have a probability column.
     """
     given, absent = split_columns(answers, task)
     if given and absent:
@@ -41,13 +41,13 @@ def given_probabilities(answers: pd.DataFrame, task: Task, source: str) -> list[
 
 
 def check_classes(answers: pd.DataFrame, task: Task, source: str) -> None:
-    """Refuse cells of `y_pred`, where it is given, that name no class; raises `BadPredictions`."""
+    """Refuse cells of `y_pred` that do not name classes; raises `BadPredictions`."""
     if "y_pred" not in answers:
         return
     codes, cells = pd.factorize(
         answers["y_pred"], use_na_sentinel=False
-    )  # Few distinct values occur, however many rows there are.
-    asked = replace(task, partially_labelled=False)  # An answer covers all classes.
+    )  # There are few distinct values, however many rows there are.
+    asked = replace(task, partially_labelled=False)  # A prediction states all classes, so none can be unmeasured.
     strange = answers[np.array([bool(task.rules.strange_labels([cell], asked)) for cell in cells], dtype=bool)[codes]]
     if len(strange):
         rows = [f"{name} ({cell!r})" for name, cell in zip(strange["id"], strange["y_pred"], strict=True)]
@@ -62,16 +62,18 @@ class TableAnswers:
     """Answers to a task, joined with their references.
 
     Attributes:
-        task: Task that is answered.
-        frame: One row per unit: id, patient_id, y_true, y_pred, `p_<class>` where known, columns of the groups.
-        expected: Number of units of the split of the complete release; more than the rows where some have no answer, None
-            where it is not known.
+        task: Answered task.
+        frame: One row per unit: id, patient_id, y_true, y_pred, `p_<class>` if known, group columns.
+        expected: Number of units of the split in the complete release, which is larger than the number of rows if
+            answers are missing; None if unknown.
         source: Origin of the answers, for messages.
         warnings: Sentences for the reader of the score.
-        missing: Id, patient_id and y_true of the units without an answer; None where nothing is known of them.
-        out_of_fold: Whether the units are of all splits, each predicted by a model that never saw its patient.
-        information: Outcome of an information test that needs more than these answers, as of refits; None where these are dealt.
-        floors: Name, in words -> other answers to the same rows, for which no recording was looked at.
+        missing: Id, patient_id and y_true of the units without an answer; None if unknown.
+        out_of_fold: Whether the units are from all splits, each predicted by a model that was not trained on its
+            patient.
+        information: Result of an information test that needs more than these answers, such as refits; None to deal
+            these answers.
+        floors: Name -> answers for the same rows that use no recording.
     """
 
     task: Task
@@ -94,15 +96,15 @@ class TableAnswers:
         return self.task.rules.sample(self.frame, self.task)
 
     def with_answers(self, answers: pd.DataFrame) -> Self:
-        """Return the same units with other answers, given as `Predictions.join` takes them and known to be for the same ids."""
+        """Return the same units with other answers, in the format of `Predictions.join` and for the same ids."""
         rows = pd.Index(answers["id"].astype(str)).get_indexer(self.frame["id"])
         columns = {name: answers[name].to_numpy()[rows] for name in answers.columns if name != "id"}
         return replace(self, frame=self.frame.assign(**columns))
 
     def with_floors(self, floors: Mapping[str, pd.DataFrame]) -> Self:
-        """Return the same answers with those of floors, each of which answers all of these units."""
+        """Return the same answers with additional floors, each of which answers all of these units."""
         return replace(self, floors={name: self.with_answers(answers).sample() for name, answers in floors.items()})
 
     def save(self, path: str | Path) -> Path:
-        """Write the frame as Parquet; `read_predictions` reads it back."""
+        """Write the data frame as Parquet; `read_predictions` reads it."""
         return write_parquet(self.frame, path)

@@ -1,4 +1,4 @@
-"""Missing answers: the score if every one of them were right, and if every one were as wrong as it can be."""
+"""Bounds for missing answers: the score if all of them were right, and if all were as wrong as possible."""
 
 import numpy as np
 
@@ -14,18 +14,18 @@ def completed(
     *,
     worst: bool,
 ) -> ScoringInput:
-    """Answer the missing rows in the worst or in the best way; they come after the answered rows.
+    """Fill in the missing rows with the worst or the best answers, after the answered rows.
 
-    A wrong class is the one that costs macro F1 most, row by row (exact for fixed totals, since each F1 is convex in its
-    false positives); its probability is 1. Of a multilabel task answers and probabilities are 0 where they should be 1, and 1
-    where they should be 0. A wrong number is the end of the label's range that is farther from the truth.
+    The wrong class is the one that lowers macro F1 most, row by row (exact for fixed totals, because each F1 is convex
+    in its false positives), with probability 1. For a multilabel task answers and probabilities are inverted. A wrong
+    number is the end of the label's range farther from the truth.
 
     Args:
-        answered: The rows with answers.
-        missing: True classes or values of the rows without, (m,), or their classes, (m, K).
-        classes: K; 0 for numbers.
-        label_range: Label range of a number; None for the range of the true values.
-        worst: Else the best way, which is the truth itself.
+        answered: Rows with answers.
+        missing: True classes or values of the rows without answers, (m,), or their classes, (m, K).
+        classes: Number of classes; 0 for numbers.
+        label_range: Range of a number; None for the range of the true values.
+        worst: Whether to use the worst answers; the best answers are the true ones.
     """
     truth = np.concatenate([answered.y_true, missing])
     if answered.multilabel:
@@ -55,7 +55,7 @@ def _costliest(table: np.ndarray, missing: np.ndarray) -> np.ndarray:
     for place, label in enumerate(missing):
         size = np.maximum(true + said, 1)
         cost = np.where(present, 2 * hits / size - 2 * hits / (size + 1), 0)
-        cost[label] = -1  # The right answer cannot be the wrong one.
+        cost[label] = -1  # The true class is excluded.
         answers[place] = int(np.argmax(cost))
         said[answers[place]] += 1
     return answers

@@ -1,4 +1,4 @@
-"""Checks of a table of answers before it is joined with references; each refuses with the ids of the rows."""
+"""Checks of a table of answers before it is joined with references; errors name the ids of the rows."""
 
 import numpy as np
 import pandas as pd
@@ -9,10 +9,10 @@ SUM_TOLERANCE = 1e-3
 
 
 def check_columns(answers: pd.DataFrame, columns: list[str], source: str, task: str) -> None:
-    """Refuse answers without these columns of numbers, or with values in them that are not finite.
+    """Refuse answers without these numeric columns, or with values that are not finite.
 
     Raises:
-        BadPredictions: A column is absent, or a value is not finite.
+        BadPredictions: A column is missing, or a value is not finite.
     """
     if absent := [name for name in columns if name not in answers]:
         raise BadPredictions(f"{source} lacks {', '.join(absent)} for {task}. It needs {', '.join(columns)}.")
@@ -41,7 +41,7 @@ def check_probabilities(answers: pd.DataFrame, columns: list[str], source: str, 
 
 
 def require(good: np.ndarray, answers: pd.DataFrame, source: str, complaint: str, action: str) -> None:
-    """Refuse the rows of answers that are not good, bool (n,), by their ids; raises `BadPredictions`."""
+    """Refuse answers if any row is False in `good`, bool (n,), naming the ids; raises `BadPredictions`."""
     if not good.all():
         count = f"{int((~good).sum())} of {len(good)}"
         raise BadPredictions(f"{source}: {count} {complaint}: {first_n(answers['id'][~good])}. {action}")

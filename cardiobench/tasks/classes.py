@@ -16,16 +16,16 @@ from cardiobench.tasks.tables import ClassKind, ScoredTable
 from cardiobench.tasks.task import Task
 
 ROUNDING = 1e-12
-"""Part of a probability that means of equal ones may differ by."""
+"""Relative tolerance between equal probabilities."""
 
 
 def most_probable(probabilities: np.ndarray) -> np.ndarray:
-    """Return the code of the most probable class, (n,): of equal ones the positive class of two, and else the first.
+    """Return the code of the most probable class, (n,): for ties the positive class of two, else the first.
 
-    Probabilities that differ by rounding alone are equal, so that a table with one half and means that make one half agree.
+    Probabilities that differ only by rounding are ties, so that a table with 0.5 and means that equal 0.5 agree.
 
     Args:
-        probabilities: Probabilities, or such times weights, shape (n, K).
+        probabilities: Probabilities, possibly weighted, shape (n, K).
     """
     if probabilities.shape[1] == 2:
         return (probabilities[:, 1] >= probabilities[:, 0] * (1 - ROUNDING)).astype(np.int64)
@@ -38,14 +38,14 @@ class ScoredClasses(ScoredTable):
     COLLAPSED = "every answer is the same class"
 
     def ranking(self, metrics: Sequence[Metric]) -> tuple[Sequence[Metric], Metric, str]:
-        """Return the first metric; the share answered right where one class leaves nothing to tell apart."""
+        """Return the first metric, or accuracy if the test set has a single class."""
         if not self.sampler.one_class:
             return super().ranking(metrics)
         report = load_metric("classification_report")
         return list(dict.fromkeys((*metrics, report))), report, "accuracy"
 
     def patients(self, sampler: Sampler) -> Patients:
-        """Return the patients of some rows, and of those outside the class that most rows have."""
+        """Return the patients of some rows, and of those outside the most frequent class."""
         truth, found = sampler.sample.y_true, super().patients(sampler)
         if not len(truth):
             return found
@@ -58,7 +58,7 @@ class ScoredClasses(ScoredTable):
         return [name for name, here in zip(self.task.classes, self.sampler.present, strict=True) if here]
 
     def class_sentences(self) -> list[str]:
-        """Return sentences on the classes that few patients have, and those that none has."""
+        """Return sentences about classes with few or no patients."""
         sentences, truth = [], self.answers.frame["y_true"].to_numpy()
         for name in self.task.classes:
             count = self.sampler.clusters.count_in(truth == name)
@@ -70,7 +70,7 @@ class ScoredClasses(ScoredTable):
 
 
 class Classification(ClassKind):
-    """Rules of a task whose answer is one of its classes, with a probability of each where they are known."""
+    """Rules of a task whose answer is one of its classes, with optional probabilities."""
 
     answer = "class"
     link = "softmax"
@@ -81,11 +81,11 @@ class Classification(ClassKind):
         return cells.map({name: code for code, name in enumerate(task.classes)}).to_numpy(dtype=np.int64)
 
     def decide(self, probabilities: np.ndarray) -> np.ndarray:
-        """Return the code of the most probable class, (n,); of two equal ones the positive, and else the first."""
+        """Return the code of the most probable class, (n,); for ties the positive of two, else the first."""
         return most_probable(probabilities)
 
     def check_answers(self, answers: pd.DataFrame, task: Task, source: str) -> None:
-        """Refuse answers that are no classes, and probabilities outside [0, 1] or that do not sum to 1."""
+        """Refuse unknown classes, and probabilities outside [0, 1] or that do not sum to 1."""
         super().check_answers(answers, task, source)
         if given := split_columns(answers, task)[0]:
             require(
@@ -97,14 +97,14 @@ class Classification(ClassKind):
             )
 
     def fill_answers(self, answers: pd.DataFrame, task: Task) -> pd.DataFrame:
-        """Return the answers with probability 0 of the classes without a column, where the others sum to 1."""
+        """Return the answers with probability 0 for classes without a column if the others sum to 1."""
         given, absent = split_columns(answers, task)
         if given and (np.abs(answers[given].to_numpy(np.float64).sum(axis=1) - 1) <= SUM_TOLERANCE).all():
             return answers.assign(**dict.fromkeys(absent, 0.0))
         return answers
 
     def doubts(self, answers: pd.DataFrame, task: Task) -> list[str]:
-        """Return how many rows have a class that is not a most probable one, as after a cut of one's own."""
+        """Return a sentence with the number of rows whose class is not the most probable one, as after applying a threshold."""
         columns = probability_columns(task)
         if not set(columns) <= set(answers.columns):
             return []
@@ -120,7 +120,7 @@ class Classification(ClassKind):
         return np.array(task.classes, dtype=object)[answers]
 
     def errors(self, frame: pd.DataFrame, task: Task) -> pd.Series:
-        """Return 1 minus the probability of the true class (1 where unknown) of wrong answers, 0 of right ones."""
+        """Return 1 minus the probability of the true class (1 if unknown) for wrong answers, 0 for right ones."""
         error, columns = np.ones(len(frame)), probability_columns(task)
         if set(columns) <= set(frame.columns):
             code = self.label_values(frame["y_true"], task)
@@ -140,7 +140,7 @@ class Binary(Classification):
             raise ValueError(f"{task.name}: a binary task has two classes, got {task.classes}")
 
     def fill_answers(self, answers: pd.DataFrame, task: Task) -> pd.DataFrame:
-        """Return the answers with 1 minus the probability of the other class where one has no column."""
+        """Return the answers with 1 minus the probability of the other class if one class has no column."""
         given, absent = split_columns(answers, task)
         return answers.assign(**{absent[0]: 1 - answers[given[0]]}) if given and absent else answers
 

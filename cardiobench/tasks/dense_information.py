@@ -1,4 +1,4 @@
-"""Do masks and points know the patient? The same answers, dealt to other patients, would fit as well by chance."""
+"""Information test of masks and points: whether the same answers would fit other patients as well."""
 
 from collections.abc import Callable, Sequence
 
@@ -11,17 +11,17 @@ from cardiobench.stats.information import DRAWS, NOTHING_DEALT, Dealer, Informat
 from cardiobench.tasks.task import Task
 
 SIDE = 64
-"""Rows and columns of the small picture of a mask that dealings are scored on."""
+"""Number of rows and columns of the small masks for this test."""
 MOST_PATIENTS = 2000
-"""Patients above which the test is made on a random selection of so many: each view holds the fit of each pair."""
+"""Number of patients above which the test uses a random sample, because each view stores the fit of all pairs."""
 GRID = 2.0**20
-"""Steps of fit: whole numbers have exact sums, so that dealings that fit alike are equal."""
+"""Resolution of the fit: integers have exact sums, so that equal fits tie."""
 
 Closeness = Callable[[np.ndarray, np.ndarray, int], npt.NDArray[np.float64]]
 
 
 def shrunk(mask: np.ndarray) -> np.ndarray:
-    """Return a mask (H, W) with `SIDE` rows and columns, the nearest pixel of each, flattened."""
+    """Return a mask (H, W) reduced to `SIDE` rows and columns by nearest pixel, flattened."""
     rows, columns = (((np.arange(SIDE) + 0.5) / SIDE * size).astype(int) for size in mask.shape)
     return mask[np.ix_(rows, columns)].ravel()
 
@@ -35,22 +35,22 @@ def dealt_test(
     draws: int = DRAWS,
     seed: int = 0,
 ) -> Information:
-    """Test whether answers fit the patients they were given for better than they fit others.
+    """Test whether answers fit their own patients better than other patients.
 
-    Whole patients are exchanged once, with all their views and phases, among patients who have the same views and phases;
-    patients with a set that no other has take no part. Several recordings of one view are dealt in turn, from a random start.
+    Whole patients with all their views and phases are exchanged, among patients with the same views and phases;
+    patients with a unique set are left out. Several recordings of one view are dealt in turn from a random start.
 
     Args:
         closeness: Fit of each truth with each answer (`FrameKind.closeness`).
         task: Task of the labels.
         frame: patient_id, view and phase of each frame.
         truths: Small masks, or points in mm.
-        answers: The same of the predictions.
+        answers: Small masks or points of the predictions.
         draws: Number of dealings.
         seed: Seed of the draws.
 
     Returns:
-        The outcome by the ranking metric; `n_patients` counts the patients who can be exchanged.
+        The result for the ranking metric; `n_patients` is the number of patients who can be exchanged.
     """
     rng = np.random.default_rng(seed)
     clusters = Clusters.of(frame["patient_id"].to_numpy())
@@ -83,7 +83,7 @@ def dealt_test(
 
 
 class _View:
-    """Frames of one view and phase, in the order of patients, with the fit of each truth (rows) with each answer (columns)."""
+    """Frames of one view and phase, by patient, with the fit of each truth (rows) to each answer (columns)."""
 
     def __init__(self, patients: np.ndarray, fits: npt.NDArray[np.float64]) -> None:
         self.fits, self.patients = fits, patients
@@ -105,13 +105,13 @@ class _View:
         task: Task,
         rng: np.random.Generator,
     ) -> "_View":
-        """Compute all fits of the frames at `rows`; the recordings of a patient come in a random order."""
+        """Compute all fits of the frames at `rows`; the recordings of a patient are in random order."""
         order = np.lexsort((rng.random(len(rows)), patients))
         truth, answer = (np.stack([values[row] for row in rows[order]]) for values in (truths, answers))
         return cls(patients[order], np.rint(closeness(truth, answer, len(task.structures)) * GRID))
 
     def fit(self, donors: np.ndarray, rng: np.random.Generator) -> float:
-        """Return the fit where each patient receives the answers of its donor, (P,)."""
+        """Return the fit if each patient receives the answers of its donor, (P,)."""
         donor = donors[self.patients]
         size, turn = self._size[donor], self._turn
         if len(self._members) < len(self.patients):
@@ -122,7 +122,7 @@ class _View:
 
 
 def overlap(truth: np.ndarray, answer: np.ndarray, structures: int) -> npt.NDArray[np.float64]:
-    """Return the sum of the Dice of all structures of each mask (n, pixels) with each other one (m, pixels), (n, m)."""
+    """Return the sum of the Dice over structures for all pairs of masks (n, pixels) and (m, pixels), (n, m)."""
     total = np.zeros((len(truth), len(answer)))
     for label in range(1, structures + 1):
         one, other = (truth == label).astype(np.float32), (answer == label).astype(np.float32)
@@ -132,7 +132,7 @@ def overlap(truth: np.ndarray, answer: np.ndarray, structures: int) -> npt.NDArr
 
 
 def distances(truth: np.ndarray, answer: np.ndarray) -> npt.NDArray[np.float64]:
-    """Return minus the sum of the distances of labelled points (n, k, 2) and answers (m, k, 2) of each two frames, (n, m)."""
+    """Return minus the sum of the distances between labelled points (n, k, 2) and answers (m, k, 2) for all pairs, (n, m)."""
     total = np.zeros((len(truth), len(answer)))
     for points, others in zip(truth.swapaxes(0, 1), answer.swapaxes(0, 1), strict=True):
         apart = points[:, None] - others

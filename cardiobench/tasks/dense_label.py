@@ -13,7 +13,7 @@ LENGTHS: Mapping[str, tuple[str, str]] = {
     "lvid": ("septum_left", "wall_inner"),
     "lvpw": ("wall_inner", "wall_outer"),
 }
-"""Measurement -> the two of `POINTS` that it lies between."""
+"""Measurement -> its two end points in `POINTS`."""
 UNKNOWN_FRAME = -1
 
 
@@ -27,15 +27,15 @@ class DenseLabel:
         patient: Patient id.
         split: Split of the patient.
         recording: `id` of the row that holds the frame.
-        frame: Index in the decoded recording, from 0; `UNKNOWN_FRAME` where the release does not say.
+        frame: Index in the decoded recording, from 0; `UNKNOWN_FRAME` if the release does not state it.
         mask: Uint8 (H, W), 0 background, then the task's structures in order; None for landmarks.
-        points: Float64 (k, 2), x and y in pixels of the decoded frame, the first pixel's middle at 0, NaN where a point
-            is not labelled; None for segmentations.
-        spacing: Height and width of a pixel, mm; None where the release does not say.
+        points: Float64 (k, 2), x and y in pixels of the decoded frame, with the centre of the first pixel at 0, NaN for
+            unlabelled points; None for segmentations.
+        spacing: Height and width of a pixel, mm; None if the release does not state it.
         phase: "ED", "ES", or None.
         view: View of the recording, or None.
-        size: Height and width of a mask that was left out to save memory; None else.
-        reason: Reason why there is no label; mask and points are then None.
+        size: Height and width of a mask that is not loaded to save memory; None otherwise.
+        reason: Reason for a missing label; mask and points are then None.
     """
 
     task: str

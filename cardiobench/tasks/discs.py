@@ -1,12 +1,12 @@
-"""Ejection fraction from masks by the method of discs, as the evaluation script of CAMUS does it.
+"""Ejection fraction from masks by the method of discs, following the evaluation script of CAMUS.
 
-Lengths are taken in mm, which is what the script's resampling to square pixels comes to. The base is the longest stretch of the outline that stays close to its chord, its apex
-the point farthest from the base's middle. Between both lie twenty discs; the volume of a pair of views is
-pi/4 x step x sum(d_2CH x d_4CH).
+Lengths are in mm, which is equivalent to the script's resampling to square pixels. The base is the longest stretch of
+the outline that stays close to its chord, and the apex is the point farthest from the middle of the base. There are
+twenty discs between them; the volume of a pair of views is pi/4 x step x sum(d_2CH x d_4CH).
 
-Source: `script_camus_ef.ipynb` of the CAMUS challenge (https://www.creatis.insa-lyon.fr/Challenge/camus/), which takes one step,
-the largest of both views and phases, for both volumes. Since a ventricle shortens, that makes ejection fractions smaller
-than those by each phase's own length, which is the guidelines' method (Lang et al., JASE 28:1, 2015).
+Source: `script_camus_ef.ipynb` of the CAMUS challenge (https://www.creatis.insa-lyon.fr/Challenge/camus/), which uses
+one step for both volumes, the largest over views and phases. Because a ventricle shortens in systole, this gives
+smaller ejection fractions than the guidelines' method with each phase's own length (Lang et al., JASE 28:1, 2015).
 """
 
 from dataclasses import dataclass
@@ -16,21 +16,20 @@ import numpy.typing as npt
 import scipy
 
 DISCS = 20
-FINEST = (
-    0.154  # Millimetres, the smaller side of a pixel of CAMUS, for which the script's numbers of pixels were chosen.
-)
+FINEST = 0.154  # Millimetres: the smaller side of a CAMUS pixel, for which the script's pixel tolerances were chosen.
 CLOSE, START, STRIDE = 8 * FINEST, 8 * FINEST, 0.5 * FINEST
-"""mm: a base's outline to its chord (a pixel where that is more); where the search for a disc's edge begins, from the axis; its step."""
-DEPTH = 150.0  # Millimetres from the top to the bottom of a usual apical picture.
-STEEPEST = 45.0  # Degrees by which a base may be tilted.
+"""Millimetres: tolerance between a base and its chord (at least a pixel), start of the search for a disc's edge, and
+step of the search."""
+DEPTH = 150.0  # Millimetres: height of a typical apical image.
+STEEPEST = 45.0  # Maximum tilt of a base in degrees.
 CORNERS = 240
-"""Points of the outline among which the ends of the base are sought."""
+"""Maximum number of outline points among which the ends of the base are searched."""
 
 EMPTY, PIECES, BORDER, BASELESS = "empty mask", "more than one piece", "mask at the border", "no base found"
 
 
 class NoDiscs(ValueError):
-    """A mask that the method of discs cannot measure; the message is one of the four reasons."""
+    """A mask that the method of discs cannot measure; the message is one of four reasons."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +38,7 @@ class Discs:
 
     Attributes:
         step: Height of a disc, in the unit of the spacing.
-        diameters: (20,), from apex to base.
+        diameters: Diameters (20,) from apex to base.
     """
 
     step: float
@@ -47,15 +46,15 @@ class Discs:
 
 
 def discs(mask: np.ndarray, spacing: tuple[float, float] | None = None) -> Discs:
-    """Measure the discs of a ventricle, apex upwards.
+    """Measure the discs of a ventricle with the apex at the top.
 
     Args:
         mask: Bool (H, W).
-        spacing: Height and width of a pixel, mm; None where that is not known: the picture is then taken to be `DEPTH` high.
-            Fractions depend on it by way of the script's tolerances alone.
+        spacing: Height and width of a pixel, mm; None if unknown, which assumes an image height of `DEPTH`. Fractions
+            depend on it only through the script's tolerances.
 
     Raises:
-        NoDiscs: the mask is empty, in pieces, cut by the picture's border, or has no base.
+        NoDiscs: The mask is empty, in pieces, cut by the border of the image, or has no base.
     """
     if not mask.any():
         raise NoDiscs(EMPTY)
@@ -78,29 +77,29 @@ def discs(mask: np.ndarray, spacing: tuple[float, float] | None = None) -> Discs
 
 
 def largest_piece(mask: np.ndarray) -> npt.NDArray[np.bool_]:
-    """Return the largest of the pieces of a mask bool (H, W) that touch by their sides; of equal ones the first."""
+    """Return the largest connected piece (4-neighbourhood) of a mask bool (H, W); for ties the first."""
     pieces, count = scipy.ndimage.label(mask)
     sizes = np.bincount(pieces.ravel(), minlength=count + 1)[1:]
     return np.asarray(pieces == sizes.argmax() + 1) if count else mask
 
 
 def _inside(mask: np.ndarray, spacing: tuple[float, float], points: np.ndarray, reach: np.ndarray) -> np.ndarray:
-    """Return how far the mask goes along each ray (n, m, 2): the first of `reach` at which it has ended."""
+    """Return the extent of the mask along each ray (n, m, 2): the first value of `reach` outside it."""
     rows, columns = (np.rint(points[..., i] / spacing[i]).astype(int) for i in (0, 1))
-    # A ray that leaves the picture stays at its border, which no mask touches.
+    # A ray that leaves the image stays at its border, which no mask touches.
     ended = ~mask[rows.clip(0, mask.shape[0] - 1), columns.clip(0, mask.shape[1] - 1)]
     return reach[ended.argmax(axis=1)]
 
 
 def contour(mask: np.ndarray) -> npt.NDArray[np.float64]:
-    """Return the outline of a mask in order: the points half-way between a pixel inside and its neighbour outside.
+    """Return the ordered outline of a mask: the midpoints between inside pixels and their outside neighbours.
 
     Returns:
-        (n, 2) row and column; of several outlines, such as that of a hole, the longest.
+        Rows and columns (n, 2); of several outlines, such as that of a hole, the longest.
     """
     padded = np.pad(mask, 1)
     following: dict[tuple[int, int], list[tuple[int, int]]] = {}
-    # Each edge of a pixel with the outside beyond it, directed so that the inside lies on its right.
+    # Edges between inside and outside pixels, directed so that the inside is on the right.
     for (row_step, column_step), start, end in (
         ((-1, 0), (0, 0), (0, 1)),
         ((0, 1), (0, 1), (1, 1)),
@@ -120,13 +119,11 @@ def contour(mask: np.ndarray) -> npt.NDArray[np.float64]:
                 del following[loop[-2]]
         longest = max(longest, loop, key=len)
     corners = np.array(longest, dtype=np.float64)
-    return (
-        corners[1:] + corners[:-1]
-    ) / 2 - 1.5  # Coordinates of the padded picture, whose pixel centres lie at halves.
+    return (corners[1:] + corners[:-1]) / 2 - 1.5  # Coordinates in the padded image, whose pixel centres are at halves.
 
 
 def _base(outline: np.ndarray, close: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the ends of the longest chord, tilted by no more than 45 degrees, that the outline between them stays close to."""
+    """Return the ends of the longest chord, tilted by at most 45 degrees, to which the outline between them stays close."""
     points = outline[:: max(1, len(outline) // CORNERS)]
     count, best = len(points), 0.0
     ends: tuple[np.ndarray, np.ndarray] | None = None
@@ -155,9 +152,9 @@ def biplane_volumes(
 
     Args:
         diastole: Discs of both views at end-diastole.
-        systole: The same at end-systole.
-        one_step: Whether the largest step of all four is that of both volumes, as in the script of CAMUS, or the larger of
-            both views that of each phase, as in the guidelines.
+        systole: Discs of both views at end-systole.
+        one_step: Whether both volumes use the largest of all four steps, as in the CAMUS script, instead of the larger
+            step of each phase, as in the guidelines.
     """
     steps = [max(view.step for view in pair) for pair in (diastole, systole)]
     if one_step:
@@ -170,5 +167,5 @@ def biplane_volumes(
 
 
 def ejection_fraction(diastole: float, systole: float) -> float:
-    """Compute the ejection fraction of two volumes, %."""
+    """Compute the ejection fraction from two volumes, %."""
     return 100 * (diastole - systole) / diastole

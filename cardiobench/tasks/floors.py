@@ -1,4 +1,4 @@
-"""Floors: the best score that predictions reach on average without looking at the recording."""
+"""Floors: the best scores reachable on average without looking at the recording."""
 
 import numpy as np
 import pandas as pd
@@ -11,25 +11,26 @@ from cardiobench.tasks.labels import label_values
 from cardiobench.tasks.task import Task
 
 EVEN = 0.5
-"""Probability of every class in a constant answer to a multilabel task, which gives all of them; no other has another rank."""
-COLLAPSED_SPREAD = 0.01  # Fraction of the references' standard deviation.
+"""Probability of every class in a constant answer to a multilabel task, which assigns all classes; the ranking does not
+depend on it."""
+COLLAPSED_SPREAD = 0.01  # Fraction of the standard deviation of the references.
 SENTENCE = "Floor: the best score reachable on average without looking at the recording, by a constant or by guessing."
 
 OF_CONSTANT = "no closed form is known for this metric: the best constant"
 
 
 def floors(metric: Metric, key: str, task: Task, references: pd.DataFrame, y_true: np.ndarray) -> dict[str, Floor]:
-    """Compute the floors of a task; `best_uninformed` is the one that verdicts are judged by.
+    """Compute the floors of a task; verdicts use `best_uninformed`.
 
     Args:
         metric: The metric that ranks models.
         key: Key of the metric's number.
         task: Regression or classification.
         references: References of all splits; the train rows give `train_constant`.
-        y_true: True values or class codes of the scored rows, (n,), or their classes, (n, K).
+        y_true: True values or class codes of the scored rows, (n,), or class matrix, (n, K).
 
     Returns:
-        `best_uninformed`, `best_constant` (chosen on the test labels), `train_constant`.
+        Floors `best_uninformed`, `best_constant` (chosen on the test labels) and `train_constant`.
     """
     train = references.loc[references["split"] == "train", "y_true"]
     known = label_values(train, task)
@@ -44,14 +45,14 @@ def floors(metric: Metric, key: str, task: Task, references: pd.DataFrame, y_tru
 def best_uninformed(
     key: str, y_true: np.ndarray, classes: int, constant_floor: Floor | None = None, metric: Metric | None = None
 ) -> Floor:
-    """Compute the best expected score of predictions that ignore the recording, in the closed form of the metric.
+    """Compute the best expected score of predictions that ignore the recording, in closed form.
 
     Args:
         key: Key of the number.
-        y_true: Class codes or values of the scored rows, (n,), or their classes, (n, K).
-        classes: K of the task; 0 for numbers.
-        constant_floor: Floor of a number without a closed form; no floor where it is None too.
-        metric: Metric that computes the number; None means the one of this package.
+        y_true: Class codes or values of the scored rows, (n,), or class matrix, (n, K).
+        classes: Number of classes; 0 for numbers.
+        constant_floor: Floor of a number without a closed form; if None, there is no floor.
+        metric: Metric that computes the number; None uses the one of this package.
     """
     value, by = _closed_form(key, y_true, classes, metric or find_metric(key))
     if by == OF_CONSTANT and constant_floor is not None and not np.isnan(constant_floor.value):
@@ -73,12 +74,12 @@ def _closed_form(key: str, y_true: np.ndarray, classes: int, metric: Metric | No
 
 
 def _shares(y_true: np.ndarray) -> np.ndarray:
-    """Return the share of positives among the rows in which each class was measured, (K,); 0 where it never was."""
+    """Return the share of positives among the rows in which each class was measured, (K,); 0 if never measured."""
     return np.nansum(y_true, axis=0) / np.maximum((~np.isnan(y_true)).sum(axis=0), 1)
 
 
 def constant(y_true: np.ndarray, value: float) -> ScoringInput:
-    """Answer all rows with one value, of a multilabel task all classes with one probability."""
+    """Predict one value for all rows; for a multilabel task one probability for all classes."""
     if y_true.ndim == 2:
         return ScoringInput(y_true, np.full(y_true.shape, float(value >= EVEN)), np.full(y_true.shape, value))
     return ScoringInput(y_true, np.full(y_true.shape, value, dtype=y_true.dtype))
@@ -87,8 +88,8 @@ def constant(y_true: np.ndarray, value: float) -> ScoringInput:
 def best_constant(metric: Metric, key: str, task: Task, y_true: np.ndarray) -> Floor:
     """Compute the best score of a constant prediction, chosen on the test labels.
 
-    Of a classification the best class; of a regression the median (which no constant beats in absolute error) or the
-    mean (which none beats in squared error), whichever is better.
+    A classification uses the best class; a regression the median (optimal for absolute error) or the mean (optimal for
+    squared error), whichever is better.
     """
     if y_true.ndim == 2:
         values = [EVEN]
@@ -104,9 +105,9 @@ def best_constant(metric: Metric, key: str, task: Task, y_true: np.ndarray) -> F
 
 
 def train_constant(metric: Metric, key: str, task: Task, y_true: np.ndarray, train: np.ndarray) -> Floor:
-    """Score of the answer that the train split suggests: its majority class, or the constant that the number names.
+    """Compute the score of the constant answer from the train split: its majority class, or the constant named by the number.
 
-    Of a multilabel task all recordings get the same probabilities, whichever they are.
+    All recordings of a multilabel task get the same probabilities.
     """
     if not len(train):
         return Floor(np.nan, reason="the references have no train rows")
@@ -127,10 +128,10 @@ def _answer(task: Task, value: float) -> str | float:
 
 
 def is_collapsed(task: Task, sample: ScoringInput) -> bool:
-    """Tell whether a model answers (nearly) the same to everything.
+    """Return whether a model predicts (nearly) the same for everything.
 
-    One class only, or values, or probabilities of every class, whose standard deviation is at most 1 % of that of the
-    references. A single row says nothing about it.
+    This is the case if there is a single class, or if the standard deviation of the values or of the probabilities of
+    every class is at most 1 % of that of the references. It is never the case for a single row.
     """
     if len(sample) < 2:
         return False

@@ -1,4 +1,4 @@
-"""Coverage of dense tasks, which counts labelled frames: a unit may have more of them than have a score."""
+"""Coverage of dense tasks in labelled frames: some frames of a unit may have no score."""
 
 import math
 from dataclasses import dataclass
@@ -11,9 +11,10 @@ class FrameCoverage:
     """Labelled test frames of the complete release, unit by unit.
 
     Attributes:
-        labelled: Frames of each unit; units that this copy's tables lack have as many as the others on average.
+        labelled: Number of frames of each unit; units missing from this copy's tables count with the average of the
+            others.
         scored: Number of units with a score.
-        patients: Patients of the same units.
+        patients: Patients of these units.
     """
 
     labelled: pd.Series
@@ -25,9 +26,10 @@ class FrameCoverage:
         """Count the frames.
 
         Args:
-            references: Id, patient_id, split and y_true (labelled frames), one row per unit.
-            units: Test units of the complete release; those beyond the references are patients of their own.
-            frame: One row per frame that has a score.
+            references: Id, patient_id, split and y_true (number of labelled frames), one row per unit.
+            units: Number of test units in the complete release; each unit beyond the references counts as a separate
+                patient.
+            frame: One row per scored frame.
         """
         here = references[references["split"] == "test"].set_index("id")
         absent = [f"absent {number}" for number in range(units - len(here))]
@@ -38,26 +40,26 @@ class FrameCoverage:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Return the frames that are `scored`, and those `expected`."""
+        """Return the number of `scored` and `expected` frames."""
         return {"scored": int(self.scored.sum()), "expected": math.ceil(self.labelled.sum())}
 
     @property
     def missing(self) -> int:
-        """Frames without a score."""
+        """Number of frames without a score."""
         return self.counts["expected"] - self.counts["scored"]
 
     def sentences(self) -> list[str]:
-        """Say how many frames have no score; nothing where all have one."""
+        """Return a sentence with the number of frames without a score; empty if all have one."""
         return (
             [f"{self.missing} of {self.counts['expected']} labelled test frames have no score"] if self.missing else []
         )
 
     def completed(self, scores: pd.Series, answer: float) -> pd.Series:
-        """Return the scores that units would have if each of their other frames scored `answer`.
+        """Return the scores of units if each of their missing frames scored `answer`.
 
         Args:
-            scores: Scores of the units that have one, averaged over their scored frames.
-            answer: Score of a frame.
+            scores: Scores of the scored units, averaged over their scored frames.
+            answer: Score of a missing frame.
         """
         share = self.scored / self.labelled
         return scores.reindex(share.index).fillna(0.0) * share + answer * (1 - share)

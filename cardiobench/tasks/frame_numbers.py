@@ -1,4 +1,4 @@
-"""Numbers of tasks with labels in frames: those of their metrics, by structure too, and those that no formula computes."""
+"""Numbers of tasks with labels in frames: those of their metrics, by structure, and derived ones."""
 
 import math
 
@@ -13,7 +13,7 @@ from cardiobench.tasks.task import Task
 LENGTH_ERRORS = {
     length: Number(f"{length}_error", "lower", (0, math.inf), unit="mm", interval="log_t") for length in LENGTHS
 }
-"""Measurement between two landmarks -> mean of its absolute errors."""
+"""Measurement between two landmarks -> key of its mean absolute error."""
 
 
 def declared_numbers(task: Task) -> dict[str, Number]:
@@ -26,7 +26,7 @@ def declared_numbers(task: Task) -> dict[str, Number]:
 
 
 def number_of(task: Task, key: str) -> Number:
-    """Return the facts of a number of a task, such as `dice`, `dice_cavity`, `dice_ed` or `ivs_error`."""
+    """Return the definition of a number of a task, such as `dice`, `dice_cavity`, `dice_ed` or `ivs_error`."""
     number = match_number(key, declared_numbers(task))
     if number is None:
         raise KeyError(f"no metric of {task.kind} declares {key}")
@@ -41,5 +41,5 @@ def structure_columns(task: Task, frame: pd.DataFrame) -> dict[str, list[str]]:
 
 
 def shown_by_structure(task: Task) -> set[str]:
-    """Return the keys whose structures are numbers of a result: those that name their metric."""
+    """Return the keys whose structures are numbers of a result: those named after their metric."""
     return {load_metric(name).primary_key for name in task.rules.frame_metrics}

@@ -30,13 +30,13 @@ from cardiobench.tasks.unit_means import estimate_mean, mean_metric, mean_sample
 
 
 class Measured(NamedTuple):
-    """One frame that was scored.
+    """Measurements of one scored frame.
 
     Attributes:
         numbers: Column -> number of the frame.
-        truth: Small picture of the true mask, or the true points, for the information test.
-        answer: The same of the prediction.
-        diagonal: Diagonal of the picture as far as it is known, mm: the largest error that a distance in it can have.
+        truth: Small mask or points of the label, for the information test.
+        answer: Small mask or points of the prediction.
+        diagonal: Diagonal of the image as far as it is known, mm: the largest possible distance error in it.
     """
 
     numbers: dict[str, float]
@@ -49,7 +49,7 @@ class FrameKind(TaskKind):
     """Rules of a kind whose labels are pixels of single frames.
 
     Attributes:
-        mean_answer: Name of the answer that ignores the recording and whose score is the floor.
+        mean_answer: Name of the constant answer whose score is the floor.
     """
 
     answer = "frames"
@@ -69,7 +69,7 @@ class FrameKind(TaskKind):
         return cells.to_numpy(dtype=np.float64)
 
     def wanted(self, task: Task) -> str:
-        """Return the kind, and that its answers are those of single frames."""
+        """Return the kind of task, with the note that its answers are those of single frames."""
         return f"{task.kind} of single frames"
 
     def unit_labels(self, labels: pd.Series, units: pd.Series) -> pd.Series:
@@ -81,17 +81,17 @@ class FrameKind(TaskKind):
         raise NotApplicable(f"{task.name} asks for {task.kind} of frames, which no table of answers per unit can hold.")
 
     def stored_answers(self, frame: pd.DataFrame, task: Task, expected: int | None, source: str) -> TableAnswers:
-        """Return the ranking score of each unit: answers, whose truth is 0."""
+        """Return the ranking score of each unit as the answers, with 0 as the truth."""
         table = unit_scores(task, frame)
         units = table.assign(y_true=0.0, y_pred=table[task.metrics[0]]).dropna(subset=["y_pred"]).reset_index()
         return TableAnswers(task, units[["id", "patient_id", "y_true", "y_pred"]], len(units), source)
 
     def scored(self, answers: "FrameAnswers", references: pd.DataFrame, context: ResultContext) -> Scored:
-        """Return the frames in the form in which they are scored."""
+        """Return the frames in the format for scoring."""
         return ScoredFrames(answers, references, context)
 
     def compared(self, metric: Metric, samples: Sequence[ScoringInput]) -> Metric:
-        """Return the mean of the scores of units, which are computed already (`stored_answers`)."""
+        """Return the mean of the unit scores, which are computed already (`stored_answers`)."""
         return mean_metric(metric.primary)
 
     @abstractmethod
@@ -100,16 +100,16 @@ class FrameKind(TaskKind):
 
         Args:
             label: Label with its mask or points.
-            prediction: Mask uint8 (H, W), or x and y of the points (k, 2), in pixels of the frame as it was recorded.
+            prediction: Mask uint8 (H, W), or x and y of the points (k, 2), in pixels of the recorded frame.
             task: Task of the label.
 
         Raises:
-            ValueError: The label has no content.
+            ValueError: The label is missing.
         """
 
     @abstractmethod
     def closeness(self, truth: np.ndarray, answer: np.ndarray, structures: int) -> np.ndarray:
-        """Return how well each answer fits each frame, (n, m) float64, for the information test; more is better.
+        """Return the fit of each answer to each frame, (n, m) float64, for the information test; higher is better.
 
         Args:
             truth: `Measured.truth` of n frames, stacked.
@@ -119,7 +119,7 @@ class FrameKind(TaskKind):
 
     @abstractmethod
     def all_same(self, truths: Sequence[np.ndarray], answers: Sequence[np.ndarray]) -> bool:
-        """Tell whether two answers or more are (nearly) the same."""
+        """Return whether two or more answers are (nearly) the same."""
 
 
 def frame_kind(task: Task) -> FrameKind:
@@ -136,15 +136,15 @@ def frame_kind(task: Task) -> FrameKind:
 
 @dataclass
 class DenseScorer:
-    """Scores predictions of a task with labels in frames, frame by frame.
+    """Scores predictions of a task with labels in frames, one frame at a time.
 
     Attributes:
         task: Task of the labels.
-        with_volumes: Whether to measure the discs of the cavities, which floors do not need.
+        with_volumes: Whether to measure the discs of the cavities, which is not needed for floors.
         rows: One dict per frame: id, patient_id, split, recording, frame, view, phase and its numbers.
         truths: `Measured.truth` of each row.
         answers: `Measured.answer` of each row.
-        diagonal: Largest `Measured.diagonal`, mm; NaN where none is known.
+        diagonal: Largest `Measured.diagonal`, mm; NaN if unknown.
         volumes: Discs of the true and of the predicted masks.
     """
 
@@ -177,7 +177,7 @@ class DenseScorer:
 
     @property
     def frame(self) -> pd.DataFrame:
-        """One row per frame, as saved beside the result."""
+        """Table with one row per frame, as saved beside the result."""
         return pd.DataFrame(self.rows)
 
     @property
@@ -187,7 +187,7 @@ class DenseScorer:
 
 
 def unit_scores(task: Task, frame: pd.DataFrame) -> pd.DataFrame:
-    """Average the numbers of frames over units: of each structure the mean over its frames, of each metric that over structures.
+    """Average the numbers of frames over units: structures over frames, then metrics over structures.
 
     Args:
         task: Task of the labels.
@@ -222,11 +222,12 @@ class FrameAnswers:
     """Answers to the labelled test frames of a task.
 
     Attributes:
-        scorer: Every labelled test frame that was answered.
-        floors: Name -> scorer of answers that need no model, on the same frames; `best_uninformed` is the mean of the train
-            labels, by which the verdict is judged.
+        scorer: Scorer with every answered test frame.
+        floors: Name -> scorer of answers that need no model, on the same frames; `best_uninformed` is the mean of the
+            train labels and decides the verdict.
         expected: Number of test units of the complete release.
-        ef: Listed ejection fraction of each unit, %; adds its error by the discs of the masks. None where none is listed.
+        ef: Listed ejection fraction of each unit, %, to compute its error from the discs of the masks; None if not
+            listed.
         source: Origin of the answers, for messages.
         warnings: Sentences for the reader of the score.
     """
@@ -241,12 +242,12 @@ class FrameAnswers:
 
     @property
     def task(self) -> Task:
-        """Task that is answered."""
+        """Answered task."""
         return self.scorer.task
 
 
 class ScoredFrames(Scored):
-    """Frames while they are scored: means over the frames of each unit, with intervals over patients."""
+    """Scored frames: means over the frames of each unit, with intervals over patients."""
 
     def __init__(self, answers: FrameAnswers, references: pd.DataFrame, context: ResultContext) -> None:
         """Average the frames over units."""
@@ -260,7 +261,7 @@ class ScoredFrames(Scored):
         self.frames = FrameCoverage.of(references, answers.expected, self.scorer.frame)
 
     def overall(self) -> dict[str, Estimate]:
-        """Return the mean of each number over units, and the error of ejection fractions where these are listed."""
+        """Return the mean of each number over units, and the error of ejection fractions if these are listed."""
         found = {
             str(name): estimate_mean(
                 number_of(self.task, str(name)), self.table[name], self.patients, self.worst(str(name))
@@ -273,17 +274,17 @@ class ScoredFrames(Scored):
 
     @cached_property
     def failed(self) -> Estimate | None:
-        """Share of patients whose answers failed; None where the ranking number states no limit."""
+        """Share of patients whose answers failed; None if the ranking number defines no limit."""
         sampler = mean_sampler(self.table[self.key], self.patients)
         return share_failed(sampler.sample.y_pred, sampler.clusters, self.metric.primary, self.task.unit)
 
     def worst(self, key: str) -> float:
-        """Return the score of a unit that is as wrong as can be: none of the overlap, or the diagonal of the picture."""
+        """Return the worst possible score of a unit: no overlap, or the diagonal of the image."""
         number = number_of(self.task, key)
         return number.range[0] if number.higher_is_better else self.scorer.diagonal
 
     def number(self, key: str) -> Number:
-        """Return the number as the metrics of frames declare it."""
+        """Return the definition of a number from the metrics of frames."""
         return FAILED if key == FAILED.key else number_of(self.task, key)
 
     def floors(self) -> dict[str, Floor]:
@@ -295,7 +296,7 @@ class ScoredFrames(Scored):
         }
 
     def evidence(self, estimate: Estimate, floor: Floor) -> Evidence:
-        """Return the basis of the verdict; frames without a score count as the worst possible."""
+        """Return the evidence for the verdict; frames without a score count as the worst possible."""
         bounds = None
         if self.frames.missing:
             estimate, bounds = self._worst_case()
@@ -308,9 +309,9 @@ class ScoredFrames(Scored):
         return Evidence(estimate, floor, information, estimate.n_patients, patients, bounds)
 
     def _worst_case(self) -> tuple[Estimate, Bounds]:
-        """Return the estimate if every frame without a score were as bad as can be, and the range of such cases.
+        """Return the estimate if every frame without a score were as bad as possible, and the range of such cases.
 
-        The worst error is the largest that any unit has, by the model or by a floor.
+        The worst error is the largest of any unit, by the model or by a floor.
         """
         scores = self.table[self.key]
         largest = max(float(values.max()) for values in (scores, *self.floor_scores.values()))
@@ -320,7 +321,7 @@ class ScoredFrames(Scored):
         return estimate, Bounds(self.frames.missing, estimate.value, float(filled[best].mean()))
 
     def groups(self) -> tuple[dict[str, Breakdown], dict[str, str], list[str]]:
-        """Score each breakdown of the task over the units that have a score."""
+        """Score each breakdown of the task over the scored units."""
         scores, references = self.table[self.key], self.references
         units = scores.index[scores.notna()]
         rows = references.set_index(references["id"].astype(str)).loc[units].reset_index(drop=True)
@@ -338,11 +339,11 @@ class ScoredFrames(Scored):
         return "every answer is the same" if len(answers) > 1 and self.kind.all_same(truths, answers) else ""
 
     def coverage(self) -> Mapping[str, int | None]:
-        """Return the labelled frames with a score, and all of them."""
+        """Return the number of labelled frames with a score, and of all labelled frames."""
         return self.frames.counts
 
     def coverage_sentences(self) -> list[str]:
-        """Return how many labelled frames have no score."""
+        """Return a sentence with the number of labelled frames without a score."""
         return self.frames.sentences()
 
     def sentences(self, estimate: Estimate) -> list[str]:

@@ -1,4 +1,4 @@
-"""Group of each row of a breakdown: one for all spellings of a text, and none for a number that cannot be."""
+"""Group of each row of a breakdown: the same for all spellings of a text, and None for implausible numbers."""
 
 import numpy as np
 import pandas as pd
@@ -7,17 +7,17 @@ from cardiobench.core.errors import BadData
 from cardiobench.tasks.task import OLDEST, Group
 
 LARGEST = {"age": OLDEST}
-"""Column -> largest number that is no code for an unknown one; all numbers of groups are 0 or more."""
+"""Column -> largest plausible value; larger numbers are codes for unknown. All group numbers are non-negative."""
 
 
 def group_labels(group: Group, frame: pd.DataFrame) -> np.ndarray:
-    """Label each row with its group, (n,) objects; None where the row's value is unknown.
+    """Label each row with its group, (n,) objects; None if the row's value is unknown.
 
-    Texts that differ in case or in spaces around them are one group, called by the spelling that most rows have. Numbers that
-    are infinite, negative or larger than `LARGEST` are unknown.
+    Texts that differ in case or surrounding spaces are one group, named by the most frequent spelling. Numbers that are
+    infinite, negative or larger than `LARGEST` are unknown.
 
     Raises:
-        BadData: the groups are ranges, and a value is no number.
+        BadData: The groups are ranges, and a value is not a number.
     """
     if not group.edges:
         return _one_spelling(frame[group.column])
@@ -27,7 +27,7 @@ def group_labels(group: Group, frame: pd.DataFrame) -> np.ndarray:
 
 
 def impossible_values(group: Group, frame: pd.DataFrame) -> pd.Series:
-    """Return the numbers of a column that cannot be and count as unknown, such as an age of -999; empty for groups of texts."""
+    """Return the implausible numbers of a column, which count as unknown, such as an age of -999; empty for groups of texts."""
     column = frame[group.column]
     return column[_numbers(group, frame).isna() & column.notna()] if group.edges else column[:0]
 
@@ -45,9 +45,7 @@ def _numbers(group: Group, frame: pd.DataFrame) -> pd.Series:
 
 
 def _one_spelling(column: pd.Series) -> np.ndarray:
-    counts = column.astype(
-        object
-    ).value_counts()  # Most rows first; of equally many, the first in the alphabet is taken.
+    counts = column.astype(object).value_counts()  # Most frequent first; for ties, the alphabetically first.
     names: dict[object, object] = {}
     for value, _ in sorted(counts.items(), key=lambda item: (-item[1], str(item[0]))):
         if text := str(value).strip():

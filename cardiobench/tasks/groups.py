@@ -1,4 +1,4 @@
-"""Scores by sex, age and other groups, and whether they differ more than groups of that size do by chance."""
+"""Scores by sex, age and other groups, and tests whether they differ more than expected by chance."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,14 +24,14 @@ TENTHS = np.arange(1, 10) / 10
 
 @dataclass(frozen=True)
 class Split:
-    """Rows of a breakdown: which rows each scored group has, and why the other groups are not scored."""
+    """Rows of each scored group of a breakdown, and the reasons why other groups are not scored."""
 
     rows: Mapping[str, np.ndarray]
     skipped: Mapping[str, str]
 
 
 def split_rows(group: Group, frame: pd.DataFrame, classes: Sequence[str] = ()) -> Split:
-    """Sort the rows into groups; those that are too small are named, not scored.
+    """Sort the rows into groups; groups that are too small are listed, not scored.
 
     Args:
         group: The breakdown.
@@ -92,9 +92,9 @@ def _split(
 
 
 def comparable_classes(sampler: Sampler, rows: Mapping[str, np.ndarray]) -> np.ndarray:
-    """Tell which classes of a multilabel task five patients of every group have and five have not, bool (K,).
+    """Return which classes of a multilabel task are present in five patients of every group and absent in five, bool (K,).
 
-    A mean over classes is compared between groups over the same classes.
+    Means over classes are compared between groups over the same classes.
     """
     chosen = np.ones(sampler.classes, dtype=bool)
     for group in rows.values():
@@ -118,10 +118,11 @@ def breakdowns(
         key: Key of the metric's number.
         sampler: All rows.
         splits: Breakdown -> group -> its rows; at least one group each.
-        draws: Dealings of the groups to patients.
+        draws: Number of random re-dealings of the groups.
     """
     values = _estimates(metric, key, sampler, splits)
-    # A made-up patient in each group says nothing of their difference, and would only widen its interval.
+    # The additional patient of the smoothed bootstrap does not inform the difference of groups and would only widen its
+    # interval.
     plain = values if metric.worst is None else _estimates(replace(metric, worst=None), key, sampler, splits)
     tested = [name for name, groups in values.items() if not _untested(groups)]
     gaps = dict(
@@ -145,7 +146,7 @@ def _estimates(
 
 
 def _untested(groups: Mapping[str, Estimate]) -> str:
-    """Return why groups cannot be compared; empty where they can."""
+    """Return the reason why groups cannot be compared; empty if they can."""
     if len(groups) < 2:
         return "one group with enough patients"
     undefined = any(np.isnan(value.value) for value in groups.values())
@@ -168,7 +169,7 @@ def _breakdown(
 def _with_difference(gap: Gap, first: Estimate, second: Estimate) -> Gap:
     """Add the difference of two groups, the first minus the second, beyond the part explained by their mix of true values.
 
-    Its interval is made from those of both groups (Zou and Donner 2008).
+    Its interval combines those of both groups (Zou and Donner 2008).
     """
     difference = first.value - second.value - gap.mix
     low = difference - np.hypot(first.value - first.low, second.high - second.value)
@@ -181,19 +182,20 @@ def gap_tests(
 ) -> list[dict[str, Gap]]:
     """Compare the gap between groups with the gap of random groups of patients with the same true classes.
 
-    Groups are dealt anew among the patients of one true class, of numbers among those of one tenth of the true values. The
-    gap is largest minus smallest score. p is that of the spread of scores weighted by the groups' rows; of two groups that of
-    the distance of their difference from its mean over the dealings, which their mix of true values explains.
+    Groups are re-dealt among the patients of one true class, or of one tenth of the true values for numbers. The gap is
+    the largest minus the smallest score. p is that of the spread of scores weighted by rows; for two groups that of the
+    distance of their difference from its mean over the re-dealings, which their mix of true values explains.
 
     Args:
         metric: The metric that ranks models.
         key: Key of the metric's number.
         sampler: All rows.
-        breakdowns: The rows of each group, two groups or more; those of the same rows in all are dealt together.
-        draws: Dealings of the groups to patients.
+        breakdowns: Rows of each group, at least two groups; breakdowns with the same rows are dealt together.
+        draws: Number of random re-dealings of the groups.
 
     Returns:
-        For each breakdown `key`, and for two classes `fnr`, `fpr` and `calibration` (mean probability minus share), for
+        For each breakdown `key`, and for two classes `fnr`, `fpr` and `calibration` (mean probability minus share), or
+            for
         numbers `bias`.
     """
     together: dict[bytes, list[int]] = {}
@@ -213,8 +215,8 @@ def gap_tests(
 
 
 def _gaps(metric: Metric, key: str, sampler: Sampler, groups: Sequence[np.ndarray], draws: int) -> list[dict[str, Gap]]:
-    """Compute the gaps of several breakdowns (n,) of the same rows, in the same dealings of patients."""
-    # Counted once for all breakdowns: by the combination of groups that a row is in.
+    """Compute the gaps of several breakdowns (n,) of the same rows, with the same re-dealings of patients."""
+    # Counted once for all breakdowns, by the combination of groups of each row.
     combinations, labels = np.unique(np.stack(groups), axis=1, return_inverse=True)
     sample, clusters, rng = sampler.sample, sampler.clusters, np.random.default_rng(sampler.seed)
     observed = tested = _scores(metric, key, sample, sampler.present, labels[None], combinations)
@@ -258,15 +260,16 @@ def _gap(observed: np.ndarray, tested: np.ndarray, dealt: np.ndarray, sizes: np.
 
 
 def _spread(scores: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Spread of the groups' scores (G, B) around their mean, both weighted by rows, (B,)."""
+    """Return the spread of the groups' scores (G, B) around their mean, both weighted by rows, (B,)."""
     share = sizes[:, None] / sizes.sum()
     return (share * (scores - (share * scores).sum(axis=0)) ** 2).sum(axis=0)
 
 
 def _strata(sample: ScoringInput, clusters: Clusters, classes: int) -> np.ndarray:
-    """Return each patient's stratum (P,): its most frequent true class, or the tenth that its mean true value is in.
+    """Return each patient's stratum (P,): its most frequent true class, or the tenth of its mean true value.
 
-    Of a multilabel task it is the rarest class of any of its rows, so that groups keep their patients with rare classes.
+    For a multilabel task it is the rarest class of any of its rows, so that groups keep their patients with rare
+    classes.
     """
     if sample.multilabel:
         ever = clusters.sum(np.nan_to_num(sample.y_true)) > 0
@@ -300,14 +303,14 @@ def _scores(
 
 
 def _sums(codes: np.ndarray, size: int, weights: np.ndarray | None = None) -> np.ndarray:
-    """Count the rows of each code 0 to `size` - 1, or add their weights (n,), for B codings (B, n): (B, size)."""
+    """Count the rows of each code 0 to `size` - 1, or sum their weights (n,), for B codings (B, n): (B, size)."""
     flat = codes + size * np.arange(len(codes))[:, None]
     given = None if weights is None else np.broadcast_to(weights, codes.shape).ravel()
     return np.bincount(flat.ravel(), given, len(codes) * size).astype(np.float64).reshape(len(codes), size)
 
 
 def _by_group(sums: np.ndarray, group: np.ndarray) -> np.ndarray:
-    """Add the sums of combinations (B, U, ...) that are in the same group (U,): (G, B, ...)."""
+    """Sum combinations (B, U, ...) that are in the same group (U,): (G, B, ...)."""
     return np.stack([sums[:, group == code].sum(axis=1) for code in range(group.max() + 1)])
 
 

@@ -1,4 +1,4 @@
-"""Labels as cells of a table and as arrays: numbers, class codes, or the classes that a recording has."""
+"""Labels as table cells and as arrays: numbers, class codes, or the classes of a recording."""
 
 from collections.abc import Collection, Iterable, Sequence
 
@@ -10,15 +10,15 @@ from cardiobench.tasks.task import LABEL_SEPARATOR, UNMEASURED, Task
 
 
 def label_set(present: Collection[str], classes: Sequence[str], unmeasured: Collection[str] = ()) -> str:
-    """Return the cell of a recording with several labels: `MI;?LMI;STTC`.
+    """Return the cell of a recording with several labels, such as `MI;?LMI;STTC`.
 
     Args:
         present: Classes that the recording has.
         classes: Classes of the task; the cell keeps their order.
-        unmeasured: Classes of which nobody knows, marked by "?"; every other class is absent.
+        unmeasured: Classes that were not measured, marked by "?"; all other classes are absent.
 
     Raises:
-        ValueError: a name that is no class, or one that is both present and unmeasured.
+        ValueError: A name is not a class, or is both present and unmeasured.
     """
     present, unmeasured = set(present), set(unmeasured)
     if odd := ((present | unmeasured) - set(classes)) | (present & unmeasured):
@@ -51,7 +51,7 @@ def allowed_names(task: Task) -> set[str]:
 
 
 def strange_labels(cells: Iterable[object], task: Task) -> list[str]:
-    """Return the names among some cells that are no classes of a task with classes, sorted."""
+    """Return the names in some cells that are not classes of a task, sorted."""
     return task.rules.strange_labels(cells, task)
 
 
@@ -59,12 +59,13 @@ def label_values(cells: pd.Series, task: Task) -> npt.NDArray:
     """Return labels as an array.
 
     Args:
-        cells: Labels of a table, checked.
+        cells: Validated labels of a table.
         task: Task of the labels.
 
     Returns:
-        Numbers of a regression, or scores of a dense task's units, (n,) float64; class codes in the task's class order (n,) int64; of a multilabel task
-        (n, K) float64 with 1 where a recording has a class, 0 where not, NaN where it is unmeasured.
+        Numbers of a regression, or scores of a dense task's units, (n,) float64; class codes in the task's class order
+            (n,) int64; for a multilabel task
+        (n, K) float64 with 1 for present, 0 for absent, and NaN for unmeasured classes.
     """
     return task.rules.label_values(cells, task)
 
@@ -79,7 +80,7 @@ def label_cells(probabilities: np.ndarray, classes: Sequence[str]) -> npt.NDArra
 
 def multi_hot(cells: pd.Series, classes: Sequence[str]) -> npt.NDArray[np.float64]:
     """Return the classes of cells that `label_set` wrote, (n, K): 1 where present, 0 where absent, NaN where unmeasured."""
-    codes, texts = pd.factorize(cells)  # Few combinations occur, however many rows there are.
+    codes, texts = pd.factorize(cells)  # There are few distinct combinations, however many rows there are.
     table = np.zeros((len(texts), len(classes)))
     place = {name: number for number, name in enumerate(classes)}
     for row, text in zip(table, texts, strict=True):

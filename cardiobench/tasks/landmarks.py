@@ -22,7 +22,7 @@ class Landmarks(FrameKind):
     mean_answer = "the mean points of the train frames"
 
     def measure(self, label: DenseLabel, prediction: np.ndarray, task: Task) -> Measured:
-        """Compute the distance of each point, whether it is found, and the errors of the lengths between points."""
+        """Compute the distance of each point, whether it is within the limits, and the errors of the lengths between points."""
         if label.points is None:
             raise ValueError(f"{label.recording}, frame {label.frame} has no label to score: {label.reason}")
         points, sides, names = label.points, label.spacing or (1.0, 1.0), task.structures
@@ -38,7 +38,7 @@ class Landmarks(FrameKind):
                 spans = [(ends[place[other]] - ends[place[one]]) * sides[::-1] for ends in (points, prediction)]
                 numbers[LENGTH_ERRORS[length].key] = abs(float(np.hypot(*spans[1]) - np.hypot(*spans[0])))
         truth, answer = points * sides[::-1], prediction * sides[::-1]
-        # The picture reaches at least from its corner, 0, to the farthest point in it.
+        # The image extends at least from its corner, 0, to the farthest point in it.
         diagonal = float(np.hypot(*np.nanmax(np.concatenate([truth, answer]), axis=0)))
         return Measured(numbers, truth, answer, diagonal)
 
@@ -47,5 +47,5 @@ class Landmarks(FrameKind):
         return distances(truth, answer)
 
     def all_same(self, truths: Sequence[np.ndarray], answers: Sequence[np.ndarray]) -> bool:
-        """Tell whether the points hardly vary, compared with the labelled ones."""
+        """Return whether the points hardly vary, compared with the labelled ones."""
         return bool(np.std(answers, axis=0).max() <= COLLAPSED_SPREAD * np.nanstd(truths, axis=0).max())

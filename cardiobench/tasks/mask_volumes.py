@@ -1,4 +1,4 @@
-"""Ejection fractions from the masks of a scorer: of the predictions, and of the true masks as the best that can be had."""
+"""Ejection fractions from the masks of a scorer, and from the true masks as an upper bound."""
 
 import math
 from collections import Counter
@@ -25,13 +25,13 @@ BIPLANE = ("A2C", "A4C")
 PHASES = ("ED", "ES")
 PREDICTED, LARGEST, TRUE = "predicted", "predicted (largest piece)", "true"
 ONE_STEP = "_camus"
-"""End of the keys of ejection fractions with one step for both phases, as CAMUS has them."""
+"""Suffix of the keys of ejection fractions with one step for both phases, as in CAMUS."""
 EF_ERRORS = {
     (name, one_step): Number(key + ONE_STEP * one_step, "lower", (0, math.inf), unit="%", interval="log_t")
     for one_step in (False, True)
     for key, name in (("ef_mae", PREDICTED), ("ef_mae_largest", LARGEST), ("ef_oracle_mae", TRUE))
 }
-"""(Masks that it is measured on, whether with one step) -> mean absolute error of the ejection fraction, percentage points."""
+"""(Masks, whether with one step) -> mean absolute error of the ejection fraction, percentage points."""
 
 
 @dataclass
@@ -39,24 +39,24 @@ class MaskVolumes:
     """Discs of true and predicted cavities.
 
     Attributes:
-        measured: (unit, view, recording, phase, `PREDICTED`, `LARGEST` or `TRUE`) -> discs, or the reason why there are
-            none.
+        measured: (unit, view, recording, phase, `PREDICTED`, `LARGEST` or `TRUE`) -> discs, or the reason for their
+            absence.
     """
 
     measured: dict[tuple[str, str, str, str, str], Discs | str] = field(default_factory=dict)
 
     def update(self, label: DenseLabel, truth: np.ndarray, answer: np.ndarray) -> None:
-        """Measure the cavities of one frame; frames of no apical view or no known phase have no volume."""
+        """Measure the cavities of one frame; frames without an apical view or a known phase have no volume."""
         if label.phase is None or label.view not in BIPLANE:
             return
         found = {name: _discs(mask, label.spacing) for name, mask in ((TRUE, truth), (PREDICTED, answer))}
-        # Stray islands are the usual failure of masks from tokens; what is left without them is a number of its own.
+        # Masks from tokens often contain small islands, so the largest piece is also scored.
         alone = found[PREDICTED] if found[PREDICTED] != PIECES else _discs(largest_piece(answer), label.spacing)
         for name, measured in {**found, LARGEST: alone}.items():
             self.measured[label.unit, label.view, label.recording, label.phase, name] = measured
 
     def fractions(self, name: str, *, one_step: bool = False) -> pd.Series:
-        """Return the ejection fraction of each unit, %: biplane where it has both views, else the mean of its recordings.
+        """Return the ejection fraction of each unit, %: biplane if it has both views, else the mean of its recordings.
 
         Args:
             name: `PREDICTED`, `LARGEST` or `TRUE`.
@@ -64,7 +64,7 @@ class MaskVolumes:
                 their own.
 
         Returns:
-            Indexed by unit; NaN where a mask of it has no discs.
+            Series indexed by unit; NaN if one of its masks has no discs.
         """
         units: dict[str, dict[tuple[str, str], dict[str, Discs | str]]] = {}
         for (unit, view, recording, phase, kind), measured in self.measured.items():
@@ -80,8 +80,9 @@ class MaskVolumes:
             patients: Patient of each unit.
 
         Returns:
-            `ef_mae`, `ef_mae_largest` and `ef_oracle_mae` by each phase's own length; with `_camus` behind the name with one step
-            for both phases, where units have both views. Empty where no mask has a volume.
+            `ef_mae`, `ef_mae_largest` and `ef_oracle_mae` with each phase's own length; with the suffix `_camus` with
+                one step
+            for both phases, if units have both views. Empty if no mask has a volume.
         """
         biplane = len({view for _, view, *_ in self.measured}) == len(BIPLANE)
         found = {}
@@ -114,7 +115,7 @@ def _discs(mask: np.ndarray, spacing: tuple[float, float] | None) -> Discs | str
 
 
 def _fraction(views: dict[tuple[str, str], dict[str, Discs | str]], one_step: bool) -> float:
-    """Return the ejection fraction of one unit; NaN where any of its masks has no discs or no partner."""
+    """Return the ejection fraction of one unit; NaN if any of its masks has no discs or no counterpart."""
     whole: dict[str, list[tuple[Discs, Discs]]] = {}
     for (view, _), phases in views.items():
         first, last = (phases.get(phase) for phase in PHASES)

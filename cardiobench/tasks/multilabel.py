@@ -28,14 +28,14 @@ from cardiobench.tasks.tables import ClassKind, ScoredTable
 from cardiobench.tasks.task import LABEL_SEPARATOR, UNMEASURED, Task, metrics_of
 
 OF_DECISIONS = "multilabel_f1"
-"""Metric that ranks answers without probabilities."""
+"""Ranking metric of answers without probabilities."""
 
 
 class ScoredLabels(ScoredTable):
-    """Rows with any number of the classes each, and a probability of each class where there are some."""
+    """Rows with any number of classes each, and optional probabilities."""
 
     def ranking(self, metrics: Sequence[Metric]) -> tuple[Sequence[Metric], Metric, str]:
-        """Return the first metric; without probabilities the first one that needs none."""
+        """Return the first metric, or without probabilities the first one that does not need them."""
         if self.sampler.sample.probabilities is not None:
             return super().ranking(metrics)
         kept = [metric for metric in metrics if not metric.needs_probabilities] or [load_metric(OF_DECISIONS)]
@@ -48,7 +48,7 @@ class ScoredLabels(ScoredTable):
     def breakdowns(
         self, rows: Mapping[str, Mapping[str, np.ndarray]], skipped: dict[str, str]
     ) -> tuple[dict[str, Breakdown], list[str]]:
-        """Score the groups of each breakdown over the classes that some patients of every group have and some have not."""
+        """Score the groups of each breakdown over the classes that have enough patients with and without them in every group."""
         found: dict[str, Breakdown] = {}
         notes = []
         for name, groups in rows.items():
@@ -66,7 +66,7 @@ class ScoredLabels(ScoredTable):
         return found, notes
 
     def class_sentences(self) -> list[str]:
-        """Return sentences on the classes that few patients have, and those left out of the mean."""
+        """Return sentences about classes with few patients, and classes left out of the mean."""
         classes, truth, clusters = np.array(self.task.classes), self.sampler.sample.y_true, self.sampler.clusters
         with_it, without = (np.array([clusters.count_in(column == value) for column in truth.T]) for value in (1, 0))
         scored = (with_it > 0) & (without > 0)
@@ -84,7 +84,7 @@ class ScoredLabels(ScoredTable):
 
 
 class Multilabel(ClassKind):
-    """Rules of a task that asks for each of its classes by itself."""
+    """Rules of a task with a separate answer for each of its classes."""
 
     answer = "labels"
     link = "sigmoid"
@@ -92,7 +92,7 @@ class Multilabel(ClassKind):
     table = ScoredLabels
 
     def check_task(self, task: Task) -> None:
-        """Refuse a task with fewer than two different classes, or with names that a cell cannot hold."""
+        """Refuse a task with fewer than two different classes, or with names that are not allowed in a cell."""
         super().check_task(task)
         marked = [name for name in task.classes if LABEL_SEPARATOR in name or name.startswith(UNMEASURED)]
         if len(set(task.classes)) < max(2, len(task.classes)) or marked:
@@ -106,11 +106,11 @@ class Multilabel(ClassKind):
         return multi_hot(cells, task.classes)
 
     def strange_labels(self, cells: Iterable[object], task: Task) -> list[str]:
-        """Return the names among some cells that are no classes, nor classes marked as unmeasured where that may be."""
+        """Return the names in some cells that are not classes, or marked classes if the task does not allow them."""
         return sorted(label_names(str(cell) for cell in cells) - allowed_names(task))
 
     def each_class(self, cells: pd.Series) -> pd.Series:
-        """Return the classes that cells name, one row each, those marked as unmeasured among them."""
+        """Return the classes named in cells, one row each, including those marked as unmeasured."""
         return cells.str.split(LABEL_SEPARATOR).explode()
 
     def feature(self, task: Task) -> Any:
@@ -140,7 +140,7 @@ class Multilabel(ClassKind):
         return ("auroc_macro", OF_DECISIONS)
 
     def compared(self, metric: Metric, samples: Sequence[ScoringInput]) -> Metric:
-        """Return the mean F1 where one of the two has no probabilities and the metric needs them."""
+        """Return the mean F1 if one of the two has no probabilities and the metric needs them."""
         lacking = metric.needs_probabilities and any(sample.probabilities is None for sample in samples)
         return load_metric(OF_DECISIONS) if lacking else metric
 
@@ -153,7 +153,7 @@ class Multilabel(ClassKind):
         return label_cells(answers, task.classes)
 
     def errors(self, frame: pd.DataFrame, task: Task) -> pd.Series:
-        """Return the mean distance of the probabilities, or of the answers, from the truth over measured classes; of wrong answers alone."""
+        """Return the mean distance of the probabilities, or of the answers, from the truth over measured classes, for wrong answers only."""
         sample = self.sample(frame, task)
         distance = np.abs(sample.scores - sample.y_true)
         measured = ~np.isnan(distance)

@@ -19,6 +19,6 @@ class Regression(TableKind):
         return cells.to_numpy(dtype=np.float64)
 
     def reports(self, task: Task) -> tuple[str, ...]:
-        """Return the report on numbers, and the one on ejection fractions where these are asked for."""
+        """Return the report on numbers, and for ejection fractions the report on them."""
         fraction = task.target == "ef" and task.unit == "%"
         return ("regression_report", "ejection_fraction_report") if fraction else ("regression_report",)

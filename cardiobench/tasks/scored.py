@@ -13,13 +13,13 @@ from cardiobench.stats.information import Information
 
 
 class Patients(NamedTuple):
-    """Patients that a verdict rests on, each counted by the share of rows (`Clusters.effective`).
+    """Patients behind a verdict, each weighted by the share of rows (`Clusters.effective`).
 
     Attributes:
         total: Number of patients.
-        effective: Number that they count as.
-        others: Number that those outside the most frequent class count as; NaN where no class decides.
-        frequent: Most frequent class; empty where no class decides.
+        effective: Effective number of patients.
+        others: Effective number of patients outside the most frequent class; NaN if there are no classes.
+        frequent: Most frequent class; empty if there are no classes.
     """
 
     total: int
@@ -30,16 +30,16 @@ class Patients(NamedTuple):
 
 @dataclass(frozen=True)
 class Evidence:
-    """Everything that a verdict rests on.
+    """Evidence for a verdict.
 
     Attributes:
-        estimate: Score with its interval; that of the worst case where answers are missing.
+        estimate: Score with its interval; for missing answers that of the worst case.
         floor: Best expected score of answers that ignore the recording, on the same rows.
         information: Outcome of the information test.
-        n_patients: Patients that the reader is told the score rests on.
+        n_patients: Number of patients stated to the reader.
         patients: Patients of the rows.
         bounds: Worst and best case; None where no answer is missing.
-        ranking: The score by ranks alone, which needs no cut; None where there is none.
+        ranking: Score of the ranking, which needs no threshold; None if there is none.
         numbers: Whether answers are numbers, so that the floor is a constant.
     """
 
@@ -54,7 +54,7 @@ class Evidence:
 
 
 class Scored(ABC):
-    """Answers of one task while they are scored; a kind of task makes one for each call.
+    """Answers of one task during scoring; a kind of task creates one for each call.
 
     Attributes:
         metric: Metric that ranks models.
@@ -66,32 +66,32 @@ class Scored(ABC):
 
     @abstractmethod
     def overall(self) -> dict[str, Estimate]:
-        """Return every number that the result shows, with its interval."""
+        """Return every number shown in the result, with its interval."""
 
     def further(self) -> dict[str, float]:
-        """Return the numbers that stand in the file alone; by default none."""
+        """Return the numbers that are only in the file; by default none."""
         return {}
 
     @abstractmethod
     def number(self, key: str) -> Number:
-        """Return the facts of a number of the result."""
+        """Return the definition of a number of the result."""
 
     @abstractmethod
     def floors(self) -> dict[str, Floor]:
-        """Return the floors of the ranking number; the verdict is judged by `best_uninformed`."""
+        """Return the floors of the ranking number; the verdict uses `best_uninformed`."""
 
     @abstractmethod
     def evidence(self, estimate: Estimate, floor: Floor) -> Evidence:
-        """Return the basis of the verdict.
+        """Return the evidence for the verdict.
 
         Args:
-            estimate: Ranking number of the answers at hand.
-            floor: `best_uninformed` of the answers at hand.
+            estimate: Ranking number of the given answers.
+            floor: `best_uninformed` of the given answers.
         """
 
     @abstractmethod
     def groups(self) -> tuple[dict[str, Breakdown], dict[str, str], list[str]]:
-        """Return the breakdowns, the reason why other groups have no score, and sentences on them."""
+        """Return the breakdowns, the reasons why other groups have no score, and sentences about them."""
 
     @abstractmethod
     def collapsed(self) -> str:
@@ -99,16 +99,16 @@ class Scored(ABC):
 
     @abstractmethod
     def coverage(self) -> Mapping[str, int | None]:
-        """Return how many units or frames are `scored` of how many `expected`."""
+        """Return the number of `scored` and `expected` units or frames."""
 
     def per_class(self) -> dict[str, ClassScore]:
         """Return scores of single classes; by default none."""
         return {}
 
     def coverage_sentences(self) -> list[str]:
-        """Return sentences on missing answers that the answers themselves do not carry; by default none."""
+        """Return sentences about missing answers; by default none."""
         return []
 
     def sentences(self, estimate: Estimate) -> list[str]:
-        """Return further sentences for the reader of the score, given its estimate; by default none."""
+        """Return further sentences for the reader of the score; by default none."""
         return []

@@ -21,7 +21,7 @@ class Segmentation(FrameKind):
     mean_answer = "the mean mask of the train frames"
 
     def measure(self, label: DenseLabel, prediction: np.ndarray, task: Task) -> Measured:
-        """Compute the Dice of each structure and, where the size of a pixel is known, the distance of the outlines."""
+        """Compute the Dice of each structure and, if the pixel size is known, the distance of the outlines."""
         if label.mask is None:
             raise ValueError(f"{label.recording}, frame {label.frame} has no label to score: {label.reason}")
         names = task.structures
@@ -39,5 +39,5 @@ class Segmentation(FrameKind):
         return overlap(truth, answer, structures)
 
     def all_same(self, truths: Sequence[np.ndarray], answers: Sequence[np.ndarray]) -> bool:
-        """Tell whether all small pictures of the masks are the same."""
+        """Return whether all small masks are the same."""
         return all(np.array_equal(answer, answers[0]) for answer in answers[1:])

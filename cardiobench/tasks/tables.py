@@ -37,7 +37,7 @@ class TableKind(TaskKind):
     """Class of its answers while they are scored."""
 
     def scored(self, answers: TableAnswers, references: pd.DataFrame, context: ResultContext) -> Scored:
-        """Return the rows of answers in the form in which they are scored."""
+        """Return the rows of answers in the format for scoring."""
         return self.table(answers, references, context)
 
     def stored_answers(self, frame: pd.DataFrame, task: Task, expected: int | None, source: str) -> TableAnswers:
@@ -46,18 +46,18 @@ class TableKind(TaskKind):
 
 
 class ClassKind(TableKind):
-    """Rules of a kind whose answer is one or more classes, with a probability of each class where they are known."""
+    """Rules of a kind whose answer is one or more classes, with optional probabilities."""
 
     @abstractmethod
     def named(self, answers: np.ndarray, task: Task) -> np.ndarray:
         """Return answers as cells of `y_pred`."""
 
     def answer_columns(self, task: Task) -> list[str]:
-        """Return the columns of the classes that are answered and of the probabilities of all classes."""
+        """Return the columns of the predicted classes and of the probabilities of all classes."""
         return ["y_pred", *probability_columns(task)]
 
     def check_answers(self, answers: pd.DataFrame, task: Task, source: str) -> None:
-        """Refuse names that are no classes, and probabilities outside [0, 1]."""
+        """Refuse names that are not classes, and probabilities outside [0, 1]."""
         given = given_probabilities(answers, task, source)
         if not given and "y_pred" not in answers:
             raise BadPredictions(f"{source} has neither y_pred nor probabilities for {task.name}.")
@@ -66,7 +66,7 @@ class ClassKind(TableKind):
             check_probabilities(answers, given, source, task.name)
 
     def complete_answers(self, answers: pd.DataFrame, task: Task) -> pd.DataFrame:
-        """Return the columns with the answers that the probabilities stand for where none are given."""
+        """Return the columns, with answers derived from probabilities if there are none."""
         if "y_pred" not in answers:
             table = answers[probability_columns(task)].to_numpy(np.float64)
             answers = answers.assign(y_pred=self.unit_answers(table, task)["y_pred"].to_numpy())
@@ -90,13 +90,13 @@ class ClassKind(TableKind):
         return replace(super().scoring_input(truth, means), probabilities=means)
 
     def unit_answers(self, means: np.ndarray, task: Task) -> pd.DataFrame:
-        """Return the probabilities of each unit, and the classes that they stand for."""
+        """Return the probabilities of each unit, and the predicted classes."""
         frame = pd.DataFrame(means, columns=probability_columns(task))
         return frame.assign(y_pred=self.named(self.decide(means), task))
 
 
 class ScoredTable(Scored):
-    """Rows of answers while they are scored.
+    """Rows of answers during scoring.
 
     Attributes:
         task: Task that is answered.
@@ -110,7 +110,7 @@ class ScoredTable(Scored):
     COLLAPSED: ClassVar[str] = "the answers hardly vary"
 
     def __init__(self, answers: TableAnswers, references: pd.DataFrame, context: ResultContext) -> None:
-        """Prepare rows, metrics and draws; nothing is computed yet."""
+        """Prepare rows, metrics and draws without computing scores."""
         self.task, self.answers, self.references, self.context = answers.task, answers, references, context
         sample = answers.sample()
         present = sample.present_classes(len(self.task.classes))
@@ -124,22 +124,22 @@ class ScoredTable(Scored):
         self.covers = BOTH if refits else SEEDS
 
     def ranking(self, metrics: Sequence[Metric]) -> tuple[Sequence[Metric], Metric, str]:
-        """Return all metrics of the result, the one that ranks and its key; by default the first."""
+        """Return all metrics of the result, and the ranking one with its key; by default the first."""
         return metrics, metrics[0], metrics[0].primary_key
 
     def overall(self) -> dict[str, Estimate]:
-        """Return every number of the metrics; the interval of the ranking one covers refits or seeds where there are some."""
+        """Return every number of the metrics; the interval of the ranking one includes refits or seeds if there are any."""
         found = estimate_metrics(self.metrics, self.sampler, self.key)
         failed = {} if self.failed is None else {FAILED.key: self.failed}
         return {**failed, **found, self.key: self._widened(found[self.key])}
 
     def further(self) -> dict[str, float]:
-        """Return the numbers of the metrics that stand in the file alone."""
+        """Return the numbers of the metrics that are only in the file."""
         return further_numbers(self.metrics, self.sampler, self.key)
 
     @cached_property
     def failed(self) -> Estimate | None:
-        """Share of patients whose answers failed; None where the ranking number is no mean of errors with a limit."""
+        """Share of patients whose answers failed; None if the ranking number is not a mean of errors with a limit."""
         sampler, number = self.sampler, self.metric.numbers[self.key]
         if not number.failed or self.metric.per_row is None:
             return None
@@ -147,11 +147,11 @@ class ScoredTable(Scored):
         return share_failed(errors, sampler.clusters, number, self.task.unit)
 
     def number(self, key: str) -> Number:
-        """Return the number as its metric declares it."""
+        """Return the definition of a number from its metric."""
         return next((metric.numbers[key] for metric in self.metrics if key in metric.numbers), FAILED)
 
     def floors(self) -> dict[str, Floor]:
-        """Return the closed form and the best constant, and where they are better the answers that come as a floor."""
+        """Return the closed form and the best constant, and better floors that come with the answers."""
         y_true = self.sampler.sample.y_true
         constant = best_constant(self.metric, self.key, self.task, y_true)
         best = best_uninformed(self.key, y_true, len(self.task.classes), constant, self.metric)
@@ -159,18 +159,18 @@ class ScoredTable(Scored):
 
     @cached_property
     def given_floors(self) -> dict[str, Floor]:
-        """Scores of the answers that come with these as floors, by their names."""
+        """Scores of the floors that come with the answers, by name."""
         given = self.answers.floors.items()
         return {name: Floor(float(self.metric.value(one)[self.key]), reached_by=name) for name, one in given}
 
     def hardest(self, floor: Floor) -> Floor:
-        """Return the floor that is hardest to beat: this one, or one that came with the answers; one that is NaN stays."""
+        """Return the best floor: this one, or one that came with the answers; a NaN floor stays NaN."""
         sign = 1 if self.metric.numbers[self.key].higher_is_better else -1
         known = [one for one in self.given_floors.values() if not np.isnan(one.value)]
         return max([floor, *known], key=lambda one: sign * one.value) if not np.isnan(floor.value) else floor
 
     def evidence(self, estimate: Estimate, floor: Floor) -> Evidence:
-        """Return the basis of the verdict; missing answers count as the worst possible."""
+        """Return the evidence for the verdict; missing answers count as the worst possible."""
         sampler, bounds, n_patients = self.sampler, None, estimate.n_patients
         if (missing := self.answers.missing) is not None:
             truth = label_values(missing["y_true"], self.task)
@@ -199,7 +199,7 @@ class ScoredTable(Scored):
         return best_uninformed(self.key, sample.y_true, len(self.task.classes), constant, self.metric)
 
     def information(self, sampler: Sampler) -> Information:
-        """Return whether some answers carry information on their patients."""
+        """Return the result of the information test."""
         if self.answers.information is not None and sampler is self.sampler:
             return self.answers.information
         return information_test(sampler.sample, sampler.clusters, sampler.classes, seed=sampler.seed)
@@ -211,18 +211,18 @@ class ScoredTable(Scored):
         return estimate if self.spread is None else widen(estimate, self.spread, covers=self.covers)
 
     def without_cut(self, key: str, sampler: Sampler) -> Estimate | None:
-        """Return the number of the information test with its interval where another ranks models; None otherwise."""
+        """Return the number of the information test with its interval if another number ranks models; None otherwise."""
         metric = next((metric for metric in self.metrics if key in metric.numbers), None)
         if key == self.key or metric is None or self.task.rules.answer != "class":
             return None
         return estimate_metric(metric, sampler, [key])[key]
 
     def patients(self, sampler: Sampler) -> Patients:
-        """Return the patients of some rows; by default no class decides."""
+        """Return the patients of some rows; by default without classes."""
         return Patients(sampler.clusters.count, sampler.clusters.effective)
 
     def groups(self) -> tuple[dict[str, Breakdown], dict[str, str], list[str]]:
-        """Score each breakdown of the task, and women and men by age together."""
+        """Score each breakdown of the task, and women and men by age."""
         splits = self.splits()
         skipped = {name: why for split in splits.values() for name, why in split.skipped.items()}
         rows = {name: split.rows for name, split in splits.items() if split.rows}
@@ -248,26 +248,26 @@ class ScoredTable(Scored):
 
         Args:
             rows: Breakdown -> group -> its rows.
-            skipped: Reasons why groups have no score, to which further ones are added.
+            skipped: Reasons why groups have no score; further ones are added.
 
         Returns:
-            The breakdowns, and sentences on them.
+            The breakdowns, and sentences about them.
         """
         return breakdowns(self.metric, self.key, self.sampler, rows), []
 
     def collapsed(self) -> str:
-        """Return a description of answers that are (nearly) all the same; a single row says nothing about it."""
+        """Return a description of answers that are all (nearly) the same; empty for a single row."""
         return self.COLLAPSED if is_collapsed(self.task, self.sampler.sample) else ""
 
     def coverage(self) -> Mapping[str, int | None]:
-        """Return the answered and the expected units."""
+        """Return the number of answered and of expected units."""
         return {"scored": len(self.sampler.sample), "expected": self.answers.expected}
 
     def sentences(self, estimate: Estimate) -> list[str]:
-        """Return sentences on classes with few patients, and why the score has no number or no interval."""
+        """Return sentences about classes with few patients, and reasons for a missing number or interval."""
         failed = [] if self.failed is None else [failures_sentence(self.failed, self.number(self.key), self.task.unit)]
         return [*self.class_sentences(), *([estimate.reason] if estimate.reason else []), *failed]
 
     def class_sentences(self) -> list[str]:
-        """Return sentences on classes that few patients have; by default none."""
+        """Return sentences about classes with few patients; by default none."""
         return []

@@ -1,4 +1,4 @@
-"""A task: one question asked of one dataset, independent of any file."""
+"""A task: the prediction of one label of one dataset, independent of any file."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from cardiobench.tasks.scored import Scored
 
 LABEL_SEPARATOR, UNMEASURED = ";", "?"
-"""In a cell of a multilabel task: between the classes that a recording has, and before one that was not measured."""
+"""Characters in a cell of a multilabel task: separator between classes, and mark of an unmeasured class."""
 
 TOTAL = "total"
-"""Key of `DatasetSpec.expected` for a release whose count is known as a whole and not by split."""
+"""Key of `DatasetSpec.expected` for a release whose count is known in total, not by split."""
 
 ROWS = "rows"
 """Key of `Task.expected` for all rows that have a label."""
 
 
 OLDEST = 120.0
-"""Age in years above which a number is no age."""
+"""Largest plausible age in years."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Group:
 
 @dataclass(frozen=True)
 class PromptGrid:
-    """The numbers that a numeric prompt is filled with: `start, start + step, ... stop`, both ends included."""
+    """Numbers for numeric prompts: `start, start + step, ... stop`, including both ends."""
 
     start: float
     stop: float
@@ -67,36 +67,36 @@ class PromptGrid:
         return tuple(round(self.start + i * self.step, 10) for i in range(count))
 
     def texts(self) -> tuple[str, ...]:
-        """Return the numbers as they are written into a prompt."""
+        """Return the numbers formatted for a prompt."""
         return tuple(f"{value:.{self.decimals}f}" for value in self.values())
 
 
 @dataclass(frozen=True)
 class Task:
-    """One question asked of one dataset: `camus/ef` asks for the ejection fraction of a patient.
+    """Prediction of one label of one dataset, such as `camus/ef`, the ejection fraction of a patient.
 
     Attributes:
         name: `<dataset>/<target>`.
-        kind: Regression, binary, multiclass, or multilabel: any number of the classes, none included; segmentation or landmarks
-            for labels in the frames themselves.
-        target: Column of the rows that holds the label, or the number of labelled frames of a dense task; a null label keeps
-            the row out of the task.
-        metrics: Folders of `hf_metrics/`; the first one ranks models.
-        classes: Names in label order; the last of two is the positive class.
+        kind: Regression, binary, multiclass, or multilabel (any number of classes, including none); segmentation or
+            landmarks for labels in single frames.
+        target: Column with the label, or with the number of labelled frames of a dense task; rows with a null label are
+            excluded.
+        metrics: Folders of `hf_metrics/`; the first metric ranks models.
+        classes: Class names in label order; the last of two is the positive class.
         structures: Structures of a dense task: names of the mask values 1, 2, ... (0 is background), or of the points
             in order.
         unit: Unit of a regression label (`%`, `cm`).
-        label_range: Labels outside are an error at build time.
+        label_range: Range of valid labels, checked when the dataset is built.
         unit_column: Column whose values are the units of scoring (`id`, `study_id`, `patient_id`); predictions of its rows are averaged.
-        where: Column -> accepted values: which rows belong to the task; a unit without any is no unit of it.
-        paper_rows: Column -> values: which of a unit's rows represent it in a published benchmark, where it has any such.
-            By default all of them do: a model would not know what the column says.
+        where: Column -> accepted values of the rows in the task; units without such rows are excluded.
+        paper_rows: Column -> values of the rows that represent a unit in a published benchmark, if it has any. By
+            default all rows do, because a model would not know the column.
         groups: Breakdowns of the score.
         prompt_grid: Numbers of the prompts for zero-shot regression.
-        expected: Class, or `ROWS` for all labelled rows -> split, or `TOTAL` for their sum -> rows of the complete release;
-            checked at build, as far as they are known.
-        partially_labelled: Whether recordings of a multilabel task may have unmeasured classes, which are neither
-            learned nor scored.
+        expected: Class, or `ROWS` for all labelled rows -> split, or `TOTAL` for their sum -> number of rows in the
+            complete release; checked when the dataset is built.
+        partially_labelled: Whether recordings of a multilabel task may have unmeasured classes, which are excluded from
+            training and scoring.
     """
 
     name: str
@@ -123,12 +123,12 @@ class Task:
 
     @property
     def rules(self) -> "TaskKind":
-        """The rules of its kind."""
+        """Rules of its kind."""
         return task_kind(self.kind)
 
     @property
     def dense(self) -> bool:
-        """Tell whether the labels are pixels of single frames."""
+        """Whether the labels are pixels of single frames."""
         return self.rules.reads == "frames"
 
     def __post_init__(self):
@@ -140,22 +140,23 @@ class Task:
 
 
 class TaskKind(ABC):
-    """The rules of one kind of task; stateless, one instance serves all tasks.
+    """Rules of one kind of task; stateless, one instance serves all tasks.
 
-    A kind from elsewhere is a subclass of one of the six, registered as `KINDS["name"] = Class` or by an installed package
-    as an entry point of the group `cardiobench.kinds`. Where its answers have a form of their own, such as two ends of an
-    interval, it names that form (`answer`), and only protocols that give it take part (`BaseProtocol.forms`).
+    A custom kind is a subclass of one of the six, registered as `KINDS["name"] = Class` or by an installed package as
+    an entry point of the group `cardiobench.kinds`. If its answers have another form, such as an interval, it sets
+    `answer`, and only protocols that list it in `BaseProtocol.forms` apply.
 
     Attributes:
-        answer: Form of an answer: "number", one "class", any of the classes ("labels"), pixels of "frames", or another word.
-        reads: Part of a dataset that has labels: whole recordings, or single frames of them.
-        counted: Word for what coverage counts.
-        empty_label: Whether an empty cell is a label, that of none of the classes.
-        link: Function that turns a linear output into an answer.
-        frame_metrics: Metrics computed of each frame; empty for answers per recording.
-        two_classes: Whether there are two classes, of which the last is the positive one.
+        answer: Form of an answer: "number", one "class", any of the classes ("labels"), pixels of "frames", or another
+            word.
+        reads: Labelled part of a dataset: whole recordings, or single frames.
+        counted: Plural noun for the units that coverage counts.
+        empty_label: Whether an empty cell is a valid label, meaning none of the classes.
+        link: Function that converts a linear output to an answer.
+        frame_metrics: Metrics of single frames; empty for answers per recording.
+        two_classes: Whether there are exactly two classes, the last of which is positive.
         frame_label: Label of a frame; empty for answers per recording.
-        hub_type: Task type of the Hub; empty where the form of the answer decides.
+        hub_type: Task type on the Hub; empty if it depends on the form of the answer.
     """
 
     answer: ClassVar[str]
@@ -169,10 +170,10 @@ class TaskKind(ABC):
     hub_type: ClassVar[str] = ""
 
     def check_task(self, task: Task) -> None:
-        """Refuse a task that contradicts its kind.
+        """Refuse a task that is invalid for its kind.
 
         Raises:
-            ValueError: The contradiction, with the task's name.
+            ValueError: The reason, with the task's name.
         """
         if task.structures:
             raise ValueError(
@@ -184,15 +185,15 @@ class TaskKind(ABC):
         """Return labels as an array; see `cardiobench.tasks.labels.label_values`."""
 
     def wanted(self, task: Task) -> str:
-        """Return the purpose of a task in words."""
+        """Return a description of the answers that a task expects."""
         return task.kind
 
     def unit_labels(self, labels: "pd.Series", units: "pd.Series") -> "pd.Series":
-        """Return the label of each row's unit, given the labels of rows and the units that they belong to."""
+        """Return the label of each row's unit, given the labels and units of the rows."""
         return labels
 
     def each_class(self, cells: "pd.Series") -> "pd.Series":
-        """Return the classes that cells name, one row each, under the index of the cells."""
+        """Return the classes named in cells, one row each, with the index of the cells."""
         return cells
 
     def feature(self, task: Task) -> Any:
@@ -202,7 +203,7 @@ class TaskKind(ABC):
         return ClassLabel(names=list(task.classes)) if task.classes else Value("float64")
 
     def stored_labels(self, cell: Any, task: Task) -> dict[str, Any]:
-        """Return the columns of a built dataset that stand for a cell in place of the cell itself; by default none."""
+        """Return the columns of a built dataset that replace the cell; by default none."""
         return {}
 
     def restored_labels(self, frame: "pd.DataFrame", task: Task) -> "list[str | None]":
@@ -212,27 +213,27 @@ class TaskKind(ABC):
         return [None if pd.isna(code) else task.classes[int(code)] for code in frame[task.target]]
 
     def strange_labels(self, cells: Iterable[object], task: Task) -> list[str]:
-        """Return the names among some cells that are no classes of the task, sorted."""
+        """Return the names in some cells that are not classes of the task, sorted."""
         return sorted({str(cell) for cell in set(cells)} - set(task.classes))
 
     def reports(self, task: Task) -> tuple[str, ...]:
-        """Return the metrics that every result of this kind holds beside those of its task."""
+        """Return additional metrics for every result of this kind."""
         return ()
 
     def compared(self, metric: "Metric", samples: "Sequence[ScoringInput]") -> "Metric":
-        """Return the metric by which the answers of two models are compared, given the one that ranks them."""
+        """Return the metric for comparing two models, given the ranking metric."""
         return metric
 
     def decide(self, values: "np.ndarray") -> "np.ndarray":
-        """Return the answers that predictions (n,) or (n, classes) stand for: by default the predictions themselves."""
+        """Return the answers for predictions (n,) or (n, classes); by default the predictions themselves."""
         return values
 
     def answer_columns(self, task: Task) -> list[str]:
-        """Return the columns of a table of answers beside the id: by default `y_pred` alone, a number."""
+        """Return the columns of a table of answers besides the id; by default `y_pred`, a number."""
         return ["y_pred"]
 
     def check_answers(self, answers: "pd.DataFrame", task: Task, source: str) -> None:
-        """Refuse a table of answers with values that are none; by default columns that are absent or not finite.
+        """Refuse a table with invalid answers; by default missing columns or values that are not finite.
 
         Args:
             answers: Id and some of `answer_columns`.
@@ -240,30 +241,30 @@ class TaskKind(ABC):
             source: Origin of the answers, for messages.
 
         Raises:
-            BadPredictions: A value is no answer.
-            NotApplicable: Answers of this kind are no table.
+            BadPredictions: A value is not a valid answer.
+            NotApplicable: Answers of this kind cannot be given as a table.
         """
         from cardiobench.tasks.checks import check_columns
 
         check_columns(answers, self.answer_columns(task), source, task.name)
 
     def complete_answers(self, answers: "pd.DataFrame", task: Task) -> "pd.DataFrame":
-        """Return `answer_columns` as far as they are known, with `y_pred` derived where it is missing; checked before."""
+        """Return the available `answer_columns` of a checked table, with `y_pred` derived if it is missing."""
         return answers[[name for name in self.answer_columns(task) if name in answers]]
 
     def fill_answers(self, answers: "pd.DataFrame", task: Task) -> "pd.DataFrame":
-        """Return the answers of a file with the columns that follow from others; by default as they are."""
+        """Return the answers of a file with derived columns; by default unchanged."""
         return answers
 
     def doubts(self, answers: "pd.DataFrame", task: Task) -> list[str]:
-        """Return sentences on answers that contradict themselves, which are scored all the same; by default none."""
+        """Return sentences about contradictory answers, which are still scored; by default none."""
         return []
 
     def sample(self, frame: "pd.DataFrame", task: Task) -> "ScoringInput":
         """Return answers joined with references as arrays; `cells` is the inverse.
 
         Args:
-            frame: y_true and `answer_columns`, as far as they are known.
+            frame: y_true and the available `answer_columns`.
             task: Task that is answered.
         """
         from cardiobench.metrics.scoring_input import ScoringInput
@@ -271,17 +272,17 @@ class TaskKind(ABC):
         return ScoringInput(*(self.label_values(frame[column], task) for column in ("y_true", "y_pred")))
 
     def cells(self, sample: "ScoringInput", task: Task) -> "dict[str, np.ndarray]":
-        """Return the columns of answers in arrays: name -> cells, (n,)."""
+        """Return the columns of answers given as arrays: name -> cells, (n,)."""
         return {"y_pred": sample.y_pred}
 
     def completed(self, answered: "ScoringInput", missing: "np.ndarray", task: Task, *, worst: bool) -> "ScoringInput":
-        """Return answers with those to the rows without one, in the worst or in the best way (`tasks.bounds`).
+        """Return answers completed with the worst or the best answers for the missing rows (`tasks.bounds`).
 
         Args:
             answered: Rows with answers.
-            missing: True labels of the rows without, as in `label_values`.
+            missing: True labels of the missing rows, as in `label_values`.
             task: Task that is answered.
-            worst: Whether they are as wrong as they can be; else right.
+            worst: Whether to fill in the worst answers instead of the true ones.
         """
         from cardiobench.tasks.bounds import completed
 
@@ -305,28 +306,28 @@ class TaskKind(ABC):
         return pd.DataFrame({"y_pred": means})
 
     def errors(self, frame: "pd.DataFrame", task: Task) -> "pd.Series":
-        """Return how wrong each answer is, NaN for one that is no error; by default the distance of numbers.
+        """Return the error of each answer, NaN for a correct one; by default the absolute difference of numbers.
 
         Args:
-            frame: y_true and `answer_columns`, as far as they are known.
+            frame: y_true and the available `answer_columns`.
             task: Task that is answered.
         """
         return (frame["y_pred"].astype(float) - frame["y_true"].astype(float)).abs()
 
     @abstractmethod
     def stored_answers(self, frame: "pd.DataFrame", task: Task, expected: int | None, source: str) -> Any:
-        """Return the answers that are saved beside a result in the form in which models are compared: `TableAnswers`.
+        """Return the answers saved beside a result in the format for comparing models, `TableAnswers`.
 
         Args:
-            frame: Table beside the result.
+            frame: Table saved beside the result.
             task: Task that is answered.
-            expected: Number of units of the complete release; None where it is not known.
+            expected: Number of units of the complete release; None if unknown.
             source: Origin of the answers, for messages.
         """
 
     @abstractmethod
     def scored(self, answers: Any, references: "pd.DataFrame", context: "ResultContext") -> "Scored":
-        """Return the answers of a task in the form in which `cardiobench.scoring.score` takes them.
+        """Return the answers of a task in the format for `cardiobench.scoring.score`.
 
         Args:
             answers: `TableAnswers`, or `FrameAnswers` of a kind with labels in frames.
@@ -343,7 +344,7 @@ KINDS: dict[str, "str | type[TaskKind] | TaskKind"] = {
     "segmentation": "cardiobench.tasks.segmentation:Segmentation",
     "landmarks": "cardiobench.tasks.landmarks:Landmarks",
 }
-"""Name of a kind -> its class, an instance of it, or `module:Class`, which is imported when it is first asked for."""
+"""Name of a kind -> its class, an instance of it, or `module:Class`, which is imported on first use."""
 
 
 def list_kinds() -> list[str]:
@@ -355,8 +356,8 @@ def task_kind(name: str) -> TaskKind:
     """Return the rules of a kind.
 
     Raises:
-        KeyError: There is no kind of that name.
-        BadConfig: An installed package that brings the kind cannot be imported.
+        KeyError: There is no kind with that name.
+        BadConfig: The installed package of the kind cannot be imported.
     """
     found = KINDS[name] if name in KINDS else plugins.load("kinds", name)
     if isinstance(found, str):
@@ -368,5 +369,5 @@ def task_kind(name: str) -> TaskKind:
 
 
 def metrics_of(task: Task) -> tuple[str, ...]:
-    """Return the metrics that every result of a task holds: those of the task, the first of which ranks, and all of its kind."""
+    """Return the metrics of every result of a task: its own, the first of which ranks, then those of its kind."""
     return tuple(dict.fromkeys((*task.metrics, *task.rules.reports(task))))

@@ -1,4 +1,4 @@
-"""Means of scores that are computed unit by unit, with intervals over patients."""
+"""Means of precomputed unit scores, with intervals over patients."""
 
 import numpy as np
 import pandas as pd
@@ -13,13 +13,13 @@ from cardiobench.stats.estimates import Sampler, estimate_metric
 
 
 def mean_metric(number: Number, worst: float = np.nan) -> Metric:
-    """Return the metric whose value is the mean of scores that are computed already, one per unit.
+    """Return the metric whose value is the mean of precomputed scores, one per unit.
 
-    Its sample holds them as answers; the truth is 0.
+    Its sample has the scores as answers and 0 as the truth.
 
     Args:
-        number: Facts of the number behind the scores.
-        worst: Score of a patient who is as wrong as can be (`Metric.worst`); NaN where none is known.
+        number: Definition of the number.
+        worst: Worst possible score of a patient (`Metric.worst`); NaN if unknown.
     """
     key = number.key
 
@@ -60,7 +60,7 @@ def estimate_mean(number: Number, values: pd.Series, patients: pd.Series, worst:
     """Return the mean of per-unit scores with its interval over patients; units without a value are left out.
 
     Args:
-        number: Facts of the number behind the scores.
+        number: Definition of the number.
         values: Score of each unit.
         patients: Patient of each unit.
         worst: Worst value, as in `mean_metric`.

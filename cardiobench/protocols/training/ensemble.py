@@ -1,4 +1,4 @@
-"""Mean of the answers of several trainings."""
+"""Mean of the predictions of several trainings."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,16 +8,16 @@ import numpy as np
 from cardiobench.protocols.base import HeldOut, ProtocolOutput, TaskData
 
 Answers = tuple[np.ndarray, np.ndarray, Mapping[str, Any]]
-"""Answers to test recordings, to validation recordings, and the summary of one training."""
+"""Predictions for test recordings, for validation recordings, and the summary of one training."""
 
 
 def mean_of_trainings(data: TaskData, answers: Sequence[Answers], details: Mapping[str, Any]) -> ProtocolOutput:
-    """Return the mean of the answers of several trainings; those of each training are its repeats.
+    """Return the mean of the predictions of several trainings, with those of each training as repeats.
 
     Args:
         data: Recordings of the task.
-        answers: Answers of each training.
-        details: Details of the output, to which the summaries of the trainings are added as lists.
+        answers: Predictions of each training.
+        details: Details of the output; the summaries of the trainings are added as lists.
     """
     values, held_out, summaries = zip(*answers, strict=True)
     validation = data.indices("validation")

@@ -1,4 +1,4 @@
-"""Training loop: AdamW, batches of one size everywhere, a checkpoint after every epoch, the weights of the best epoch."""
+"""Training loop: AdamW, batches of equal size, a checkpoint after every epoch, and the weights of the best epoch."""
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -16,7 +16,7 @@ from cardiobench.protocols.training.objective import TrainingObjective, one_thre
 Inputs = Callable[[np.ndarray, np.random.Generator | None], torch.Tensor]
 """f(rows, generator) -> inputs of the network: random crops for training, (rows, ...)."""
 Predict = Callable[[torch.nn.Module, np.ndarray], np.ndarray]
-"""f(network, rows) -> answers to rows, as in `ProtocolOutput`."""
+"""f(network, rows) -> predictions for rows, as in `ProtocolOutput`."""
 
 
 @dataclass(frozen=True)
@@ -24,11 +24,11 @@ class Schedule:
     """Settings of a training.
 
     Attributes:
-        epochs: Epochs, all of which are run.
+        epochs: Number of epochs, without early stopping.
         batch_size: Recordings per step; the last incomplete batch is dropped, unless it is the only one.
-        micro_batch: Recordings in memory at once; their gradients add up to those of the batch.
+        micro_batch: Recordings in memory at once; their gradients are accumulated over the batch.
         seed: Seed of order, crops and dropout.
-        bf16: Whether a GPU computes in bfloat16.
+        bf16: Whether to use bfloat16 on a GPU.
     """
 
     epochs: int
@@ -40,7 +40,7 @@ class Schedule:
 
 @dataclass(frozen=True)
 class Trained:
-    """A training that is finished.
+    """A finished training.
 
     Attributes:
         network: Network with the weights of its best epoch.
@@ -66,22 +66,22 @@ def train_network(
 ) -> Trained:
     """Train a network and return it with the weights of the epoch that is best on held-out rows.
 
-    Everything random in an epoch is drawn from the seed and its number, so that a training that was killed goes on to the
-    same weights.
+    All random draws of an epoch depend only on the seed and its number, so that a resumed training gives the same
+    weights.
 
     Args:
-        network: Network on its device, with its first weights.
-        groups: Groups of parameters of AdamW, each with `lr` and `weight_decay`.
-        objective: Loss and answers.
-        fit: Rows to learn from.
-        held: Rows that choose the epoch.
-        inputs: Reads recordings.
-        predict: Answers rows by a network in evaluation mode.
-        schedule: Settings.
-        checkpoint: File that holds the state after the last finished epoch; None for none.
+        network: Network on its device, with initial weights.
+        groups: Parameter groups for AdamW, each with `lr` and `weight_decay`.
+        objective: Loss and predictions.
+        fit: Training rows.
+        held: Rows for choosing the epoch.
+        inputs: Function that reads recordings.
+        predict: Function that predicts rows with a network in evaluation mode.
+        schedule: Training settings.
+        checkpoint: File with the state after the last finished epoch; None for none.
 
     Raises:
-        NotApplicable: No epoch had finite answers for the held-out rows.
+        NotApplicable: No epoch had finite predictions for the held-out rows.
     """
     optimiser = torch.optim.AdamW(groups)
     device = next(network.parameters()).device
@@ -126,7 +126,7 @@ def _one_epoch(
     epoch: int,
 ) -> None:
     generator = np.random.default_rng([schedule.seed, epoch])
-    torch.manual_seed(int(generator.integers(2**62)))  # Dropout.
+    torch.manual_seed(int(generator.integers(2**62)))  # Dropout uses the global generators.
     order, size = generator.permutation(fit), min(schedule.batch_size, len(fit))
     network.train()
     for start in range(0, len(order) - size + 1, size):
@@ -154,7 +154,7 @@ def _save(
     *,
     done: bool,
 ) -> None:
-    """Write the state from which the next epoch starts; of a finished training only the weights for its answers."""
+    """Write the state for the next epoch; for a finished training only the weights."""
     weights = {name: value for name, value in network.state_dict().items() if name in moving}
     kept = {**state, "network": {}} if done else {**state, "network": weights, "optimiser": optimiser.state_dict()}
     checkpoint.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Loss and answers of a network that is trained on a task, the same for every network and device."""
+"""Loss and predictions of a network trained on a task, the same for every network and device."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,12 +14,12 @@ from cardiobench.protocols.base import TaskData
 
 
 class TrainingObjective:
-    """Targets of a task, the loss of a network's outputs, and the answers that they stand for.
+    """Targets of a task, the loss of a network's outputs, and their conversion to predictions.
 
     Args:
         data: Recordings of the task.
-        fit: Rows to learn from; a regression is standardised by their labels.
-        balanced: Whether rare classes weigh more; labels of a multilabel task never do.
+        fit: Training rows; the targets of a regression are standardised by their labels.
+        balanced: Whether rare classes have larger weights; ignored for multilabel tasks.
     """
 
     def __init__(self, data: TaskData, fit: np.ndarray, *, balanced: bool = False):
@@ -32,11 +32,11 @@ class TrainingObjective:
 
     @property
     def outputs(self) -> int:
-        """Numbers that a network gives for a recording."""
+        """Number of outputs per recording."""
         return len(self.task.classes) or 1
 
     def loss(self, outputs: torch.Tensor, rows: np.ndarray) -> torch.Tensor:
-        """Return the mean loss over rows: squared error, cross-entropy, or that of each class whose label is known."""
+        """Return the mean loss over rows: squared error, cross-entropy, or binary cross-entropy of the known labels."""
         targets = torch.as_tensor(self.targets[rows], device=outputs.device)
         if not self.task.classes:
             return functional.mse_loss(outputs[:, 0], targets.to(outputs.dtype))
@@ -50,7 +50,7 @@ class TrainingObjective:
         return losses.mean() if self.weights is None else (losses * self.weights.to(outputs.device)[targets]).mean()
 
     def share(self, rows: np.ndarray, batch: np.ndarray) -> float:
-        """Return the weight of the mean loss over some rows of a batch in that over the batch."""
+        """Return the weight of the mean loss over some rows of a batch within the batch."""
         if self.task.rules.answer != "labels":
             return len(rows) / len(batch)
         known = ~np.isnan(self.targets)
@@ -63,9 +63,9 @@ class TrainingObjective:
         return expit(outputs) if self.task.rules.answer == "labels" else softmax(outputs, axis=1)
 
     def quality(self, answers: np.ndarray, rows: np.ndarray) -> float:
-        """Return how good answers to rows are, higher is better: macro AUROC, or minus the mean squared error in standard deviations.
+        """Return the quality of predictions, higher is better: macro AUROC, or minus the mean squared error in standard deviations.
 
-        NaN where no class can be told apart on these rows, or an answer is not finite.
+        NaN if no class can be scored on these rows, or a prediction is not finite.
         """
         if not np.isfinite(answers).all():
             return float("nan")
@@ -82,7 +82,7 @@ class TrainingObjective:
         return float(np.mean(columns)) if columns else float("nan")
 
     def _class_weights(self, fit: np.ndarray) -> torch.Tensor | None:
-        """Return the weight of each class, in inverse proportion to its share of the rows to fit; None for none."""
+        """Return the weight of each class, inversely proportional to its share of the training rows; None for no weights."""
         if not self.task.classes or self.task.rules.answer == "labels":
             return None
         counts = np.bincount(self.targets[fit], minlength=len(self.task.classes))
@@ -93,7 +93,7 @@ class TrainingObjective:
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Compute on one thread: another number of them adds in another order."""
+    """Compute on one thread, because the order of summation depends on the number of threads."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

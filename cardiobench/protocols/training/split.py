@@ -9,17 +9,17 @@ from cardiobench.protocols.learnable import two_answers
 
 
 def fit_and_held(data: TaskData, seed: int, learner: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows to fit on and those that stop or choose, no patient on both sides, no test patient on either.
+    """Return the training rows and the rows for choosing the epoch, without common patients and without test patients.
 
-    Those of the validation split hold; without one a fifth of the training patients do.
+    The latter are the validation split, or a fifth of the training patients if there is none.
 
     Args:
         data: Recordings of the task.
-        seed: Seed of the choice among training patients.
-        learner: Learner with its article, for messages.
+        seed: Seed of the draw among training patients.
+        learner: Name of the learner with its article, for messages.
 
     Raises:
-        NotApplicable: There is one training patient only, or one class is left.
+        NotApplicable: There is a single training patient or a single class.
     """
     train, validation = data.indices("train"), data.indices("validation")
     unmeasured = np.isnan(data.labels.reshape(len(data.labels), -1)[validation]).all(axis=1)

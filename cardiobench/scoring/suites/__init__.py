@@ -1,7 +1,7 @@
-"""Versioned suites: which tasks, protocols and options make a benchmark, frozen as data.
+"""Versioned suites: fixed tasks, protocols and options of a benchmark, stored as data.
 
-One JSON file per suite and version. A changed split, label or primary metric is a new version under a new name. Published
-suites lie here; others lie in the folder of the extension that they need.
+There is one JSON file per suite and version. A changed split, label or primary metric is a new version with a new name.
+Published suites are in this folder; others are in the folder of the extension that they need.
 """
 
 import json
@@ -27,8 +27,8 @@ class Suite:
         tasks: Tasks of the suite; a dataset's name stands for all its tasks.
         protocols: Protocols of the suite.
         options: Options of protocols: protocol -> option -> value.
-        primary_tasks: Tasks on which ranks and corrections are computed; empty for a suite without ranking.
-        primary_variants: Protocol -> its variants that are ranked.
+        primary_tasks: Tasks for ranks and corrections; empty for a suite without ranking.
+        primary_variants: Protocol -> its ranked variants.
         margins: Metric and unit -> difference below which two models are equivalent.
     """
 
@@ -43,7 +43,7 @@ class Suite:
 
 
 def suites_in(package: ModuleType) -> dict[str, Path]:
-    """Return name -> file of the suites that a package holds, in alphabetical order."""
+    """Return name -> file of the suites in a package, in alphabetical order."""
     return {path.stem: path for folder in package.__path__ for path in sorted(Path(folder).glob("*.json"))}
 
 
@@ -51,7 +51,7 @@ def suite_files() -> dict[str, Path]:
     """Return name -> file of all suites: the published ones, then those of extensions.
 
     Raises:
-        BadConfig: Two suites have one name.
+        BadConfig: Two suites have the same name.
     """
     packages = [sys.modules[__name__], *extensions.hooks("suites")]
     return plugins.by_name("suite", [pair for package in packages for pair in suites_in(package).items()])
@@ -64,7 +64,7 @@ def list_suites() -> tuple[str, ...]:
 
 @cache
 def load_suite(name: str) -> Suite:
-    """Return the suite of that name; `UnknownName` with the nearest name otherwise."""
+    """Return the suite of that name; raises `UnknownName` with the most similar name."""
     if name not in (files := suite_files()):
         raise unknown_name("suite", name, files)
     record = json.loads(files[name].read_text("utf-8"))
