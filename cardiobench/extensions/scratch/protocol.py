@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from cardiobench.extensions.scratch.training import ScratchTraining
 
 COMPONENT = "protocol scratch"
-VERSION = 2
+VERSION = 3
 DEFAULT = {"ecg": "s4", "echo": "r2plus1d"}
 LEARNER = "a network trained from scratch"
 

@@ -58,7 +58,7 @@ def _r2plus1d(outputs: int, time: bool) -> "torch.nn.Module":
 
 
 RECIPES = {
-    "s4": Recipe("ecg", 250, 100, 64, 64, _s4),
+    "s4": Recipe("ecg", 250, 100, 64, 32, _s4),
     "net1d": Recipe("ecg", 1250, 100, 64, 16, _net1d),
     "small": Recipe("ecg", 250, 100, 64, 64, _small),
     "r2plus1d": Recipe("echo", 16, 50, 32, 8, _r2plus1d),

@@ -73,6 +73,7 @@ class S4Kernel(nn.Module):
             "Q", torch.view_as_real(low_rank.conj().resolve_conj()).expand(1, width, pairs, 2).contiguous()
         )
         self._basis: torch.Tensor | None = None
+        self._shifts: torch.Tensor | None = None
         with torch.no_grad():
             drawn = torch.randn(directions, width, pairs, dtype=torch.complex64)
             self.C.copy_(torch.view_as_real(self._length_corrected(drawn, length)))
@@ -90,7 +91,7 @@ class S4Kernel(nn.Module):
         w, p, q = (torch.cat([one, one.conj()], dim=-1) for one in (w, p, q))
         matrix = torch.diag_embed(w) - p[:, :, None] * q[:, None, :]
         half = 0.5 * self.log_dt.double().exp()[:, None, None] * matrix
-        one = torch.eye(matrix.shape[-1], dtype=matrix.dtype)
+        one = torch.eye(matrix.shape[-1], dtype=matrix.dtype, device=matrix.device)
         return torch.linalg.solve(one - half, one + half)
 
     @torch.no_grad()
@@ -119,13 +120,42 @@ class S4Kernel(nn.Module):
             self._basis = torch.fft.irfft(spectra.flatten(1, 2), n=length).float()
         return self._basis
 
+    @torch.no_grad()
+    def shifts(self, count: int) -> torch.Tensor:
+        """Return the real matrices (width, 2 pairs, 2 pairs, count) that shift the basis by 0 to count - 1 samples, computed once."""
+        if self._shifts is None or self._shifts.device != self.C.device or self._shifts.shape[-1] != count:
+            step, pairs = self._transition().conj(), self.C.shape[2]
+            own, other = step[:, :pairs, :pairs], step[:, :pairs, pairs:]  # Of a value and of its conjugate.
+            rows = [
+                torch.stack([(own + other).real, (other - own).imag], -1),
+                torch.stack([(own + other).imag, (own - other).real], -1),
+            ]
+            matrix = torch.stack(rows, 2).flatten(3, 4).flatten(1, 2)
+            powers = [torch.eye(2 * pairs, dtype=matrix.dtype, device=matrix.device).expand_as(matrix)]
+            while len(powers) < count:
+                powers.append(powers[-1] @ matrix)
+            self._shifts = torch.stack(powers, -1).float()
+        return self._shifts
+
     def forward(self) -> torch.Tensor:
         """Return the kernels, (directions, width, length)."""
         return torch.einsum("chm,hml->chl", self.C.flatten(2), self.basis())
 
+    def across(self, half: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the part of the convolution between two halves of a signal as matrices (width, half, rank) and (width, rank, half).
+
+        A kernel is its basis at a smaller lag, times a shift, so that the second half depends on the first through as many numbers
+        as there are states, and the first on the second likewise. The first matrix is fixed and makes these numbers: those of the
+        past, then those of the future.
+        """
+        basis, (past, future) = self.basis(), self.C.flatten(2)
+        made = torch.cat([basis[..., 1 : half + 1].flip(-1), basis[..., :half]], dim=1).mT
+        carried = [torch.einsum("hn,hnml->hml", one, self.shifts(half)) for one in (past, future)]
+        return made, torch.cat([carried[0], carried[1].flip(-1)], dim=1)
+
     def _load_from_state_dict(self, *args: object, **kwargs: object) -> None:
         super()._load_from_state_dict(*args, **kwargs)
-        self._basis = None
+        self._basis = self._shifts = None
 
 
 class S4Layer(nn.Module):
@@ -140,25 +170,43 @@ class S4Layer(nn.Module):
 
     def forward(self, signal: torch.Tensor) -> torch.Tensor:
         """Map a signal (width, B, L) to (width, B, L)."""
-        past, *future = self.kernel["kernel"]()[..., : signal.shape[-1]]
+        kernel, length = self.kernel["kernel"], signal.shape[-1]
+        assert isinstance(kernel, S4Kernel)
+        past, *future = kernel()[..., :length]
         past = torch.cat([past[:, :1] + self.D.T, past[:, 1:]], dim=-1)
         before = future[0][:, :-1].flip(-1) if future else past.new_zeros(len(past), past.shape[-1] - 1)
-        mixed = convolve(signal, torch.cat([before, past], dim=-1))
+        both = torch.cat([before, past], dim=-1)
+        halves = bool(future) and length % 2 == 0 and many_short(signal)
+        mixed = convolve_halves(signal, both, *kernel.across(length // 2)) if halves else convolve(signal, both)
         return functional.glu(self.output_linear[0](dropped(functional.gelu(mixed), self.dropout)), dim=0)
 
 
-def convolve(signal: torch.Tensor, kernel: torch.Tensor) -> torch.Tensor:
-    """Convolve signals (C, B, L) with kernels (C, 2L - 1) whose middle value is that of lag 0.
+def many_short(signal: torch.Tensor) -> bool:
+    """Return whether products are faster than transforms for signals (C, B, L)."""
+    return signal.shape[-1] <= 8 * signal.shape[1]
 
-    One product with all shifts of a kernel, L x L per channel, is 2.5 times as fast as transforms for many short signals; for
-    few long ones the transforms are faster.
-    """
+
+def convolve(signal: torch.Tensor, kernel: torch.Tensor) -> torch.Tensor:
+    """Convolve signals (C, B, L) with kernels (C, 2L - 1) whose middle value is that of lag 0."""
     length = signal.shape[-1]
-    if length <= 8 * signal.shape[1]:
-        return torch.bmm(signal.flip(-1), kernel.unfold(-1, length, 1))
+    if many_short(signal):
+        return torch.bmm(signal, kernel.unfold(-1, length, 1).flip(1))  # All shifts of a kernel, L x L.
     # There is no transform of bfloat16, in which autocast gives the kernel.
     spectrum = torch.fft.rfft(signal.float(), n=2 * length) * torch.fft.rfft(kernel.float(), n=2 * length)[:, None]
     return torch.fft.irfft(spectrum, n=2 * length)[..., length - 1 : 2 * length - 1]
+
+
+def convolve_halves(
+    signal: torch.Tensor, kernel: torch.Tensor, made: torch.Tensor, carried: torch.Tensor
+) -> torch.Tensor:
+    """Convolve as `convolve` does by half of the operations: each half by itself, and both through their states (`S4Kernel.across`)."""
+    half, rank = made.shape[1:]
+    parts = signal.reshape(len(signal), -1, half)
+    near = torch.bmm(parts, kernel[:, half:-half].unfold(-1, half, 1).flip(1))
+    states = torch.bmm(parts, made).view(*signal.shape[:2], 2, 2, rank // 2).flip(2)
+    # The first half takes the states of the future, the second those of the past.
+    taken = states * torch.eye(2, dtype=states.dtype, device=states.device).flip(1)[:, :, None]
+    return torch.baddbmm(near, taken.view(*parts.shape[:2], rank), carried).view_as(signal)
 
 
 def dropped(signal: torch.Tensor, dropout: nn.Dropout) -> torch.Tensor:

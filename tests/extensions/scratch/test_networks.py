@@ -8,7 +8,7 @@ import torch
 
 from cardiobench.embeddings.cost import count_work
 from cardiobench.extensions.scratch.recipes import RECIPES
-from cardiobench.models.nets.s4 import S4Classifier, S4Kernel, convolve
+from cardiobench.models.nets.s4 import S4Classifier, S4Kernel, S4Layer, convolve
 from tests.models.golden import Golden
 
 
@@ -157,6 +157,20 @@ def test_one_product_of_all_shifts_convolves_like_transforms(length):
         whole = np.convolve(signal[channel, row].double(), kernel[channel].double())
         wanted[channel, row] = torch.from_numpy(whole[length - 1 : 2 * length - 1])
     torch.testing.assert_close(convolve(signal, kernel).double(), wanted, atol=1e-4, rtol=1e-5)
+
+
+@pytest.mark.parametrize("length", [50, 40])
+def test_halves_that_exchange_their_states_convolve_like_transforms(length):
+    """Of one recording the transforms are taken, of ten the halves; kernels are of 50 samples, gradients of both agree."""
+    torch.manual_seed(0)
+    layer, signal = S4Layer(6, 8, 50, 0.0), torch.randn(6, 10, length)
+    found, gradients = {}, {}
+    for count in (1, 10):
+        found[count] = torch.cat([layer(one) for one in signal.split(count, dim=1)], dim=1)
+        gradients[count] = torch.autograd.grad(found[count].square().sum(), list(layer.parameters()))
+    torch.testing.assert_close(found[10], found[1], atol=1e-5, rtol=1e-5)
+    for one, other in zip(gradients[10], gradients[1], strict=True):
+        torch.testing.assert_close(one, other, atol=1e-4, rtol=1e-4)
 
 
 @pytest.mark.parametrize("count", [1, 16])
