@@ -1,6 +1,5 @@
 """Cost of encoding as a table: one row per model, revision and dataset."""
 
-import math
 from collections.abc import Sequence
 
 from cardiobench.results import cost as costs
@@ -29,15 +28,3 @@ def markdown(results: Sequence[ScoreResult]) -> str:
     """Return the table with its heading; empty where no result states a cost."""
     rows = cost_rows(results)
     return f"## Cost\n\n{NOTE}\n\n{tables.markdown_table(COLUMNS, rows)}" if rows else ""
-
-
-def page_cells(result: ScoreResult) -> list[tuple[str, float]]:
-    """Return (text, sort key) of parameters, FLOPs and width; NaN for absent values."""
-    cost = result.cost
-    if cost is None:
-        return [("–", math.nan)] * 3
-    numbers = (cost.parameters, cost.flops, cost.width)
-    return [
-        (text, math.nan if number is None else float(number))
-        for text, number in zip(costs.cells(cost), numbers, strict=False)
-    ]

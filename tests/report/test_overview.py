@@ -130,7 +130,7 @@ def test_generated_recordings_have_tables_of_their_own_after_all_others():
 def test_a_cell_in_sentences():
     one = result(0.6, generated=False, bounds=Bounds(12, 0.57, 0.67))
     text = naming.tooltip(ScoreCell(ResultEntry(entry().path, one), skill(one), marks(one)))
-    assert "Floor: 50.00, the best score reachable on average without looking at the recording" in text
+    assert "Floor 50.00. Difference" in text
     assert "no information shown (exploratory): a sentence." in text
     assert "12 of 120 unanswered: between 57.00 and 67.00 of all; judged on 57.00." in text
     assert formatting.bounds(result(0.6)) == ""
@@ -138,16 +138,12 @@ def test_a_cell_in_sentences():
 
 def test_every_metric_in_its_own_digits():
     one = result(0.6)
-    assert naming.metric_text("sensitivity", Estimate(0.9, 0.8, 0.95, 10, 10), one)[:2] == ("90.0", "80.0 – 95.0")
-    assert naming.metric_text("brier", Estimate(0.0974, NAN, NAN, 10, 10, "too few"), one)[:2] == ("0.097", "too few")
-    assert naming.metric_text("auroc", Estimate(NAN, NAN, NAN, 10, 10, "one class"), one)[:2] == (
-        "undefined",
-        "one class",
-    )
-    assert naming.metric_text("bias", Estimate(-1.234, -2, 0, 9, 9), result(5, unit="%"))[:2] == (
-        "-1.23",
-        "-2.00 – 0.00",
-    )
+    assert naming.metric_text("sensitivity", Estimate(0.9, 0.8, 0.95, 10, 10), one) == ("90.0", "80.0 – 95.0")
+    assert naming.metric_text("brier", Estimate(0.0974, NAN, NAN, 10, 10, "too few"), one) == ("0.097", "")
+    assert naming.metric_text("auroc", Estimate(NAN, NAN, NAN, 10, 10, "one class"), one) == ("undefined", "one class")
+    assert naming.metric_text("bias", Estimate(-1.234, -2, 0, 9, 9), result(5, unit="%")) == ("-1.23", "-2.00 – 0.00")
+    one = dataclasses.replace(one, overall={**one.overall, "brier": Estimate(0.1, NAN, NAN, 10, 10, "too few")})
+    assert naming.metric_table([one, one])["notes"] == ["brier: too few"], "said once"
 
 
 def test_where_the_decision_threshold_comes_from():

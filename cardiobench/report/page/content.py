@@ -71,6 +71,8 @@ def page_content(
             }
             for name, entries in sorted(by_model.items())
         ],
+        "costs": costs.cost_rows(collection.results),
+        "cost_columns": costs.COLUMNS,
         "across": [part for record, part in analyses if len(record.models) > 1] + several,
         "problems": [*collection.problems, *figures.problems],
         "note": figures.note,
@@ -113,7 +115,7 @@ def minute_row(entries: Sequence[ResultEntry]) -> dict[str, Any]:
     """Return the best result of a task, how sure it is, how many models are within its interval, and its weakest group."""
     by_result = {id(entry.result): entry for entry in entries}
     results = tables.ordered([entry.result for entry in entries])
-    best = next((result for result in results if not result.collapsed), results[0])
+    best = best_result(results)
     near = {
         result.model["name"]
         for result in results
@@ -127,6 +129,11 @@ def minute_row(entries: Sequence[ResultEntry]) -> dict[str, Any]:
         "generated": best.generated,
         "weak": widest_gap(best),
     }
+
+
+def best_result(results: Sequence[ScoreResult]) -> ScoreResult:
+    """Return the first of ordered results that is not collapsed, else the first."""
+    return next((result for result in results if not result.collapsed), results[0])
 
 
 def widest_gap(result: ScoreResult) -> str:
@@ -176,7 +183,11 @@ def task_part(
         else "",
         "published": [naming.published_row(row, first) for row in others.published if row.metric == first.metric],
         "figures": figures,
-        "groups": naming.group_rows(results),
+        "groups": [
+            row
+            for row in naming.group_rows(results)
+            if row["sure"] or row["model"] == best_result(results).model["name"]
+        ],
         "warnings": [(text, who) for _, text, who in tables.warnings(results)],
         "examples": examples,
     }
@@ -200,8 +211,6 @@ def model_part(
         "figures": figures,
         "gaps": [row for row in naming.group_rows(results) if row["sure"]],
         "stamp": naming.stamp_rows(results),
-        "costs": costs.cost_rows(results),
-        "cost_columns": costs.COLUMNS[1:],
         "references": references,
         "covered": len({result.task for result in results}),
         "rows": [naming.score_row(entry) | {"task": entry.result.task} for entry in entries],

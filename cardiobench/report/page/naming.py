@@ -7,12 +7,10 @@ from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any
 
-from cardiobench.report import costs
 from cardiobench.report.overview import MARKS, ScoreCell, marks
 from cardiobench.results import formatting as tables
 from cardiobench.results.anchors import PublishedScore
 from cardiobench.results.collect import ResultEntry
-from cardiobench.results.cost import short, timing_text
 from cardiobench.results.score_result import Breakdown, Estimate, ScoreResult
 from cardiobench.stats.variability import BOTH, SEEDS
 
@@ -38,18 +36,16 @@ def skill_text(value: float) -> str:
 
 
 def tooltip(cell: ScoreCell) -> str:
-    """Return a cell of the overview in full sentences."""
+    """Return a cell of the overview in full sentences; the page adds the names of its row and column."""
     result = cell.entry.result
     score, verdict = result.score, result.verdict
     sentences = [
-        f"{result.model['name']}, {result.label}, on {result.task}.",
         f"{tables.metric_name(result)}: {tables.number(score.value, result)}, 95 % CI {tables.interval(score, result)}"
         f" (n = {score.n}, {score.n_patients} patients).",
-        f"Floor: {tables.floor(result)}, {tables.FLOOR_MEANING}. Difference {_difference(result)}, positive is better: "
-        f"{skill_text(cell.skill)} of the way to a perfect score.",
+        f"Floor {tables.floor(result)}. Difference {_difference(result)}, positive is better.",
         f"{tables.verdict(result)}: {verdict.sentence}.",
         tables.bounds(result),
-        *(f"{MARKS[mark][0]} {mark}: {MARKS[mark][1]}." for mark in cell.marks[1:]),
+        *(f"{MARKS[mark][0]} {mark}." for mark in cell.marks[1:]),
     ]
     return " ".join(sentence for sentence in sentences if sentence)
 
@@ -72,7 +68,6 @@ def score_row(entry: ResultEntry) -> dict[str, Any]:
         "interval": tables.interval(result.score, result) + COVERS.get(result.score.covers, ""),
         "floor": tables.floor(result),
         "gain": _difference(result),
-        "gain_sort": result.verdict.difference,
         "verdict": tables.verdict(result),
         "word": result.verdict.word,
         "note": tables.OLDER_RULES if result.outdated else "exploratory" if result.verdict.exploratory else "",
@@ -84,9 +79,6 @@ def score_row(entry: ResultEntry) -> dict[str, Any]:
         "coverage": tables.coverage(result),
         "bounds": tables.bounds(result),
         "marks": [(MARKS[mark][0], mark) for mark in marks(result)[1:]],
-        "cost": costs.page_cells(result),
-        "bytes": short(result.cost.bytes, "B") if result.cost else "–",
-        "timing": timing_text(result.cost) if result.cost else "–",
     }
 
 
@@ -103,11 +95,19 @@ def published_row(row: PublishedScore, like: ScoreResult) -> dict[str, Any]:
 
 
 def metric_table(results: Sequence[ScoreResult]) -> dict[str, Any]:
-    """Return every metric of the results of a task: names with units, and one row per result with value and interval of each."""
+    """Return every metric of the results of a task: names with units, why some have no interval, and one row per result with value and interval of each."""
     names = list(dict.fromkeys(name for result in results for name in result.overall))
     units = {name: one.number(name).shown_unit(one.unit) for one in reversed(results) for name in one.overall}
     return {
         "names": [f"{name} {units[name]}".strip() for name in names],
+        "notes": list(
+            dict.fromkeys(
+                f"{name.replace('_', ' ')}: {estimate.reason}"
+                for result in results
+                for name, estimate in result.overall.items()
+                if estimate.reason
+            )
+        ),
         "rows": [
             {
                 "model": result.model["name"],
@@ -135,10 +135,10 @@ def _further(result: ScoreResult, name: str) -> str:
     return f"{number.text(value, number.decimals(result.unit))} {number.shown_unit(result.unit)}".strip()
 
 
-def metric_text(name: str, estimate: Estimate | None, result: ScoreResult) -> tuple[str, str, float]:
-    """Return the text of a metric's value, of its interval or the reason for none, and the value to sort by."""
+def metric_text(name: str, estimate: Estimate | None, result: ScoreResult) -> tuple[str, str]:
+    """Return the text of a metric's value and of its interval, or why it is undefined."""
     if estimate is None:
-        return "–", "not computed", math.nan
+        return "–", "not computed"
 
     number = result.number(name)
 
@@ -146,9 +146,9 @@ def metric_text(name: str, estimate: Estimate | None, result: ScoreResult) -> tu
         return number.text(value, number.decimals(result.unit))
 
     if math.isnan(estimate.value):
-        return "undefined", estimate.reason, math.nan
+        return "undefined", estimate.reason
     interval = "" if math.isnan(estimate.low) else f"{text(estimate.low)} – {text(estimate.high)}"
-    return text(estimate.value), interval or estimate.reason, estimate.value
+    return text(estimate.value), interval
 
 
 def operating_point(result: ScoreResult) -> str:

@@ -17,8 +17,7 @@ from cardiobench.report.plots.style import shorten
 from cardiobench.results.collect import Collection
 
 PAGE = "report.html"
-MAX_BYTES = 4_900_000  # Size limit of the page; further figures become files that it links to.
-IN_A_FILE = Markup('<p class="quiet">To keep this page small the figure is a file beside it.</p>')
+MAX_BYTES = 990_000  # Size limit of the page; further figures are shown from their files beside it.
 
 
 def write_html(
@@ -41,19 +40,24 @@ def write_html(
     """
     parts = page_content(collection, figures or draw_report(collection, out), examples or {})
     template = page_environment(out).get_template("page.html")
-    text_only = template.render(**parts, figure=lambda saved: IN_A_FILE)
-    page = template.render(**parts, figure=inline_up_to(MAX_BYTES - len(text_only.encode("utf-8", "replace"))))
+    text_only = template.render(**parts, figure=partial(from_file, out))
+    page = template.render(**parts, figure=inline_up_to(MAX_BYTES - len(text_only.encode("utf-8", "replace")), out))
     return write_text(page, out / PAGE, errors="replace")
 
 
-def inline_up_to(size: int) -> Callable[[SavedFigure], Markup]:
-    """Return a function that puts figures into a page, the first ones first, until they have so many bytes together."""
+def from_file(out: Path, figure: SavedFigure) -> Markup:
+    """Return an image that the browser reads from the figure's file when it comes into view."""
+    return Markup('<img loading="lazy" alt="" src="{}">').format(link(out, figure.files[0]))
+
+
+def inline_up_to(size: int, out: Path) -> Callable[[SavedFigure], Markup]:
+    """Return a function that puts figures into a page in `out`, the first ones first, until they have so many bytes together."""
 
     def inline(figure: SavedFigure) -> Markup:
         nonlocal size
         length = len(figure.svg.encode())
         if length > size:
-            return IN_A_FILE
+            return from_file(out, figure)
         size -= length
         return Markup(figure.svg)  # SVG of ours, whose texts matplotlib has escaped
 

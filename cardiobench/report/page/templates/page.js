@@ -3,11 +3,11 @@
   const all = (selector, root) => Array.from((root || document).querySelectorAll(selector));
   const value = (row, column) => {
     const cell = row.cells[column];
-    const raw = cell && "v" in cell.dataset ? cell.dataset.v : cell ? cell.textContent.trim() : "";
-    const number = Number.parseFloat(raw);
-    if (cell && "v" in cell.dataset) return Number.isNaN(number) ? null : number;
-    if (cell && cell.classList.contains("none")) return null;
-    return /^[+-]?[\d.]+$/.test(raw) ? number : raw.toLowerCase();
+    if (!cell || cell.classList.contains("none")) return null;
+    const text = cell.firstChild ? cell.firstChild.textContent.trim() : "";
+    if (!cell.matches("[data-v], .r, .metrics td ~ td")) return text.toLowerCase();
+    const number = Number.parseFloat("v" in cell.dataset ? cell.dataset.v : text.replace("< ", ""));
+    return Number.isNaN(number) ? null : number;
   };
   const compare = (a, b, sign) => {
     if (a === null || b === null) return (a === null) - (b === null); // what has no score stands last, either way
@@ -79,9 +79,11 @@
   const cells = all(".heat td.cell, .heat td.none");
   cells.forEach((cell) => { cell.tabIndex = -1; });
   all(".heat").forEach((table) => { const one = table.querySelector("td.cell, td.none"); if (one) one.tabIndex = 0; });
+  const head = (cell) => cell.closest("table").tHead.rows[0].cells[cell.cellIndex];
   const link = Object.assign(document.createElement("a"), { className: "permalink", textContent: "#", ariaLabel: "link to this cell" });
   const tell = (cell) => {
-    field("detail").textContent = cell.title;
+    const row = cell.parentElement, names = [row.cells[0], row.cells[1]].map((one) => one.textContent.trim());
+    field("detail").textContent = `${names.join(", ")}, on ${head(cell).textContent.trim()}. ${cell.title}`;
     if (cell.id && link.parentElement !== cell) { link.href = `#${cell.id}`; cell.append(link); }
   };
   const steps = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] };
@@ -95,12 +97,11 @@
     do { row = down > 0 ? row.nextElementSibling : row.previousElementSibling; } while (row && row.hidden);
     return row ? row.cells[cell.cellIndex] : null;
   };
-  const task = (cell) => cell.closest("table").tHead.rows[0].cells[cell.cellIndex].dataset.open;
   const open = (id) => { const part = document.getElementById(id); if (part) { part.open = true; location.hash = id; } };
   document.addEventListener("keydown", (event) => {
     const cell = event.target.closest && event.target.closest(".heat td.cell, .heat td.none");
     if (!cell || (event.key === "Enter" && event.target.closest("a"))) return;
-    if (event.key === "Enter" && cell.id) { open(task(cell)); return; }
+    if (event.key === "Enter" && cell.id) { open(head(cell).dataset.open); return; }
     if (!(event.key in steps)) return;
     const to = next(cell, steps[event.key]);
     if (to && (to.classList.contains("cell") || to.classList.contains("none"))) {
@@ -112,7 +113,7 @@
   const hush = (event) => { if (!event.target.closest(".heat")) field("detail").textContent = ""; };
   document.addEventListener("focusin", hush);
   document.addEventListener("mouseover", (event) => { if (!(document.activeElement && document.activeElement.closest(".heat td"))) hush(event); });
-  document.addEventListener("click", (event) => { const c = event.target.closest(".heat td.cell"); if (c && !event.target.closest("a")) open(task(c)); });
+  document.addEventListener("click", (event) => { const c = event.target.closest(".heat td.cell"); if (c && !event.target.closest("a")) open(head(c).dataset.open); });
   const follow = () => {
     const target = location.hash.length > 1 && document.getElementById(decodeURIComponent(location.hash.slice(1)));
     if (target && target.tagName === "DETAILS") { target.open = true; target.scrollIntoView(); }
