@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from cardiobench.report.page.pdf import BROWSERS
+
 PATIENCE = 120_000  # Ms that the browser may take to start and to do what it is told, on a busy machine
-PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
 @dataclass
@@ -23,9 +24,9 @@ class Seen:
 def chromium() -> Iterator:
     """The system's browser, headless."""
     sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    program = next((found for name in PROGRAMS if (found := shutil.which(name))), None)
+    program = next((found for name in BROWSERS if (found := shutil.which(name))), None)
     if program is None:
-        pytest.skip(f"no browser here: none of {', '.join(PROGRAMS)} is on the path")
+        pytest.skip(f"no browser here: none of {', '.join(BROWSERS)} is on the path")
     with sync_api.sync_playwright() as play:
         arguments = ["--no-sandbox", "--disable-gpu"]
         running = play.chromium.launch(executable_path=program, args=arguments, timeout=PATIENCE)

@@ -22,6 +22,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--out", type=Path, metavar="DIR", help="output folder (default: the first results folder)")
     parser.add_argument("--layout", choices=("page", *LAYOUTS), default="page", help="what to write (default: page)")
     parser.add_argument("--suite", default="", metavar="NAME", help="rank only the results of this suite")
+    parser.add_argument(
+        "--pdf", action="store_true", help="also print the page as PDF, by a Chromium through playwright"
+    )
     parser.add_argument("--png", action="store_true", help="also write figures as PNG")
     parser.add_argument(
         "--examples",
@@ -38,19 +41,26 @@ def execute(arguments: argparse.Namespace) -> int:
     """Write the report or the tables and print the paths; return the exit code."""
     from cardiobench.cli.output import print_files, print_problems, print_results
     from cardiobench.core.console import Console
+    from cardiobench.core.errors import BadConfig
     from cardiobench.results.collect import collect
     from cardiobench.scoring.suites import load_suite
 
     console, out = Console(), arguments.out or arguments.results[0]
     suite = load_suite(arguments.suite).name if arguments.suite else ""
+    if arguments.layout != "page" and arguments.pdf:
+        raise BadConfig(
+            f"--pdf prints the page, and --layout {arguments.layout} writes none. Leave out one of the two."
+        )
     if arguments.layout != "page":
         collection = collect(arguments.results, suite)
         files, problems = resolve(LAYOUTS[arguments.layout])(collection, out)
         print_problems(console, [*collection.problems, *problems])
         print_files(console, files, out)
         return 0
+    from cardiobench.report.page.pdf import find_browser, write_pdf
     from cardiobench.report.page.write import write_report
 
+    browser = find_browser() if arguments.pdf else ""
     collection, (page, markdown, *others) = write_report(
         arguments.results,
         out,
@@ -63,5 +73,10 @@ def execute(arguments: argparse.Namespace) -> int:
     print_results(console, collection.results)
     print_problems(console, collection.problems)
     console.print(f"wrote {len(others)} pictures and tables, {markdown}")
+    if browser:
+        with console.progress(page.name, 1, doing="printing") as advance:
+            printed = write_pdf(page, browser)
+            advance(1)
+        console.print(f"wrote {printed}")
     console.print(f"open {page}")
     return 0

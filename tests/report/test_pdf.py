@@ -1,0 +1,44 @@
+"""The page as PDF, and what is missing where it cannot be printed."""
+
+import re
+import shutil
+import sys
+
+import pytest
+
+from cardiobench.cli.main import main
+from cardiobench.core.errors import UnwritableOutput
+from cardiobench.report.page import pdf
+from tests.report import example_results
+from tests.report.browser import chromium
+
+
+@pytest.mark.slow
+def test_the_command_prints_every_part(tmp_path, capsys):
+    with chromium():
+        pass
+    example_results.folder_of_results(tmp_path / "r")
+    assert main(["report", str(tmp_path / "r"), "--out", str(tmp_path / "out"), "--pdf"]) == 0
+    content = (tmp_path / "out/report.pdf").read_bytes()
+    assert content.startswith(b"%PDF") and "report.pdf" in capsys.readouterr().out
+    assert len(re.findall(rb"/Type\s*/Page\b", content)) > 3, "closed, all parts fit two pages"
+    sizes = re.findall(rb"/MediaBox\s*\[0 0 ([\d.]+) ([\d.]+)\]", content)
+    assert {tuple(round(float(one)) for one in size) for size in sizes} == {(842, 595)}, "A4 landscape"
+
+
+def test_without_playwright_the_extra_is_named_before_any_work(tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "playwright.sync_api", None)
+    example_results.write_result(tmp_path / "r")
+    assert main(["report", str(tmp_path / "r"), "--out", str(tmp_path / "out"), "--pdf"]) == 2
+    assert "pip install 'cardiobench[pdf]'" in capsys.readouterr().err and not (tmp_path / "out").exists()
+
+
+def test_tables_are_not_printed(tmp_path, capsys):
+    assert main(["report", str(tmp_path), "--layout", "latex", "--pdf"]) == 2
+    assert "Leave out one of the two" in capsys.readouterr().err
+
+
+def test_a_browser_that_does_not_start_is_named(tmp_path):
+    pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    with pytest.raises(UnwritableOutput, match="Open it in a browser"):
+        pdf.write_pdf(tmp_path / "report.html", shutil.which("false"))
