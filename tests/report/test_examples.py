@@ -26,3 +26,58 @@ def test_a_page_of_pictures_says_what_the_licence_of_its_data_allows(name, gener
     assert said in page
     assert "<b>worst</b>: p1_4CH, frame 3, dice 0.300." in page
     assert (tmp_path / "examples" / ".gitignore").read_text() == "*\n", "no commit takes it along"
+
+
+def test_leads_are_drawn_on_paper_of_millivolts_and_milliseconds(monkeypatch):
+    import numpy as np
+
+    from cardiobench.data.media.types import LEADS, Ecg
+    from cardiobench.report.page import examples
+
+    drawn = []
+    make = examples.subplots
+    monkeypatch.setattr(examples, "subplots", lambda **given: drawn.append(made := make(**given)) or made)
+    signal = np.zeros((1000, 12), dtype=np.float32)
+    signal[100, LEADS.index("V2")] = 1.2
+    examples.ecg_trace(Ecg(signal, 500.0), ("I", "V2"))
+    (_, axes), *_ = drawn
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["I", "V2"]
+    assert axes.get_yticks().tolist() == [0.0, -1.5], "1.2 mV, up to the next large square"
+    assert axes.get_aspect() == 0.4, "10 mm a millivolt, 25 mm a second"
+    sides = [line.get_linewidth() for line in axes.lines]
+    assert sides == [0.3, 0.3, 0.8, 0.8, 0.8, 0.8]
+    small, large = (np.unique(np.round(axes.lines[place].get_xdata(), 6)) for place in (0, 2))
+    assert np.diff(small[:4]) == pytest.approx([0.04] * 3) and np.diff(large[:4]) == pytest.approx([0.2] * 3)
+    heights = np.unique(np.round(axes.lines[1].get_ydata(), 6))
+    assert np.diff(heights[:4]) == pytest.approx([0.1] * 3)
+
+
+def test_leads_by_name_in_the_order_of_an_ecg():
+    from cardiobench.core.errors import BadConfig
+    from cardiobench.data.media.types import LEADS
+    from cardiobench.report.page.examples import check_leads
+
+    assert check_leads(["V1", "II"]) == ("II", "V1") and check_leads(["all"]) == LEADS
+    with pytest.raises(BadConfig, match=r"--leads 'V7' is no lead. Give some of I, II"):
+        check_leads(["II", "V7"])
+
+
+@pytest.mark.parametrize(
+    ("name", "generated", "said"),
+    [("ptb_xl_sample", False, "female, 61 years"), ("camus", False, ""), ("camus", True, "female, 61 years")],
+)
+def test_age_and_sex_stand_where_the_licence_lets_data_be_passed_on(name, generated, said):
+    import numpy as np
+    import pandas as pd
+
+    from cardiobench.data.media.types import Ecg
+    from cardiobench.report.page.examples import _image
+
+    ecg = Ecg(np.zeros((100, 12), dtype=np.float32), 100.0, facts={"age": 61.0, "sex": "F"})
+    dataset = SimpleNamespace(
+        spec=SimpleNamespace(modality="ecg", redistributable=catalog.spec(name).redistributable),
+        generated=generated,
+        frame=pd.DataFrame({"id": ["a"]}),
+        recording=lambda number, sampling: ecg,
+    )
+    assert _image(dataset, dataset.frame.index, ("II",))[2] == said

@@ -33,6 +33,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="show each model's 12 worst test items with their recordings; for these tasks (default: all with data here)",
     )
     parser.add_argument(
+        "--leads",
+        nargs="+",
+        default=(),
+        metavar="LEAD",
+        help="leads of the ECGs of --examples, or all (default: II V1 V5)",
+    )
+    parser.add_argument(
         "--data-dir", type=Path, metavar="DIR", help="raw data of --examples (default: $CARDIOBENCH_DATA)"
     )
 
@@ -67,6 +74,7 @@ def execute(arguments: argparse.Namespace) -> int:
         png=arguments.png,
         examples=arguments.examples,
         data_dir=arguments.data_dir,
+        leads=arguments.leads,
         suite=suite,
         console=console,
     )

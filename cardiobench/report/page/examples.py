@@ -1,17 +1,19 @@
 """Pages of the worst test items of each model with their recordings; they stay on this machine."""
 
+import math
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO, StringIO
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from markupsafe import Markup
 
 from cardiobench.core import extensions
-from cardiobench.core.errors import BadData, BadMedia, MissingData
+from cardiobench.core.errors import BadConfig, BadData, BadMedia, MissingData
 from cardiobench.core.io import write_text
 from cardiobench.data import catalog
 from cardiobench.data.dataset import OpenDataset
@@ -22,13 +24,18 @@ from cardiobench.report.overview import find_task
 from cardiobench.report.page.naming import anchor
 from cardiobench.report.page.render import page_environment
 from cardiobench.report.plots.draw import best_of_each_model, read_predictions
-from cardiobench.report.plots.style import INK, figure_style, subplots
+from cardiobench.report.plots.style import GRID, INK, figure_style, subplots
 from cardiobench.report.plots.svg import inline_svg
 from cardiobench.results.collect import Collection, Problem, ResultEntry
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 WORST = 12
 FRAMES, HEIGHT = 6, 112  # Height of a strip in pixels.
 SHOWN_LEADS = ("II", "V1", "V5")
+SQUARES = {"minor": (0.04, 0.1, 0.3), "major": (0.2, 0.5, 0.8)}
+"""Squares of ECG paper -> seconds and millivolts a side, and the width of their lines in points."""
 FOLDER = "examples"
 Links = dict[str, list[tuple[str, str]]]
 
@@ -44,6 +51,7 @@ class Example:
         error: Size of the error in words.
         image: Strip of frames or ECG trace, or why there is none.
         description: Description of the image.
+        patient: Age and sex, where the licence of the data lets them be shown.
     """
 
     id: str
@@ -52,6 +60,7 @@ class Example:
     error: str
     image: Markup | str
     description: str
+    patient: str = ""
 
 
 def worst_predictions(frame: pd.DataFrame, task: Task, count: int = WORST) -> pd.DataFrame:
@@ -70,7 +79,11 @@ def worst_predictions(frame: pd.DataFrame, task: Task, count: int = WORST) -> pd
 
 
 def write_examples(
-    collection: Collection, out: Path, tasks: Sequence[str], data_dir: Path | None
+    collection: Collection,
+    out: Path,
+    tasks: Sequence[str],
+    data_dir: Path | None,
+    leads: Sequence[str] = SHOWN_LEADS,
 ) -> tuple[Links, list[Problem]]:
     """Write one page per task and model below `out/examples`, which no commit and no push takes along.
 
@@ -79,6 +92,7 @@ def write_examples(
         out: Folder of the report.
         tasks: Names; every task with data here when empty.
         data_dir: Raw data.
+        leads: Leads of an ECG that are drawn.
 
     Returns:
         Task -> (title, address from the report) of its pages, and what could not be shown.
@@ -99,7 +113,7 @@ def write_examples(
         predictions, unread = read_predictions(best_of_each_model(entries))
         problems += unread
         for entry, frame in predictions:
-            links.setdefault(name, []).append(_write(entry, task, dataset, examples(dataset, task, frame), out))
+            links.setdefault(name, []).append(_write(entry, task, dataset, examples(dataset, task, frame, leads), out))
     for name in (name for name in dict.fromkeys(tasks) if name not in links):
         message = (
             "no result with answers of this task, its recordings are not here, or no installed extension draws them"
@@ -115,13 +129,28 @@ def drawable(task: Task) -> bool:
     )
 
 
-def examples(dataset: OpenDataset, task: Task, frame: pd.DataFrame) -> list[Example]:
+def check_leads(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the leads of these names in the order of `LEADS`; `all` stands for every one.
+
+    Raises:
+        BadConfig: A name is no lead.
+    """
+    unknown = [name for name in names if name not in ("all", *LEADS)]
+    if unknown:
+        raise BadConfig(f"--leads {unknown[0]!r} is no lead. Give some of {', '.join(LEADS)}, or all.")
+    return LEADS if "all" in names else tuple(lead for lead in LEADS if lead in names)
+
+
+def examples(
+    dataset: OpenDataset, task: Task, frame: pd.DataFrame, leads: Sequence[str] = SHOWN_LEADS
+) -> list[Example]:
     """Return the worst units of a model with their recordings.
 
     Args:
         dataset: Dataset with the recordings.
         task: Task of the predictions.
         frame: Predictions: id, y_true, y_pred and p_<class> where known.
+        leads: Leads of an ECG that are drawn.
     """
     if drawing := extensions.contributions("examples").get(task.rules.answer):
         return list(extensions.resolve(drawing)(dataset, task, frame))
@@ -139,7 +168,7 @@ def examples(dataset: OpenDataset, task: Task, frame: pd.DataFrame) -> list[Exam
             f"{100 * row.error:.0f} % away from the true class{'es' * task.rules.empty_label}"
             if task.classes
             else f"{text(row.error)} off",
-            *_image(dataset, rows.index[units == str(row.id)]),
+            *_image(dataset, rows.index[units == str(row.id)], leads),
         )
         for row in worst_predictions(frame, task).itertuples()
     ]
@@ -153,20 +182,31 @@ def _open(task: Task, data_dir: Path | None, problems: list[Problem]) -> OpenDat
         return None
 
 
-def _image(dataset: OpenDataset, rows: pd.Index) -> tuple[Markup | str, str]:
-    """Return image and description of a unit's first recording."""
+def _image(dataset: OpenDataset, rows: pd.Index, leads: Sequence[str]) -> tuple[Markup | str, str, str]:
+    """Return image and description of a unit's first recording, and whose it is."""
     if not len(rows):
-        return "its recording is not here", "no recording"
+        return "its recording is not here", "no recording", ""
     sampling = FrameSampling(count=FRAMES, start="uniform") if dataset.spec.modality == "echo" else None
     try:
         recording = dataset.recording(dataset.frame.index.get_loc(rows[0]), sampling)
     except BadMedia as error:
-        return f"cannot be read: {error}", "no recording"
+        return f"cannot be read: {error}", "no recording", ""
+    patient = patient_text(recording.facts) if dataset.generated or dataset.spec.redistributable else ""
     more = f"; the first of its {len(rows)} recordings" if len(rows) > 1 else ""
     if isinstance(recording, Ecg):
         seconds = len(recording.signal) / recording.fs
-        return ecg_trace(recording), f"leads {', '.join(SHOWN_LEADS)} in mV, {seconds:.0f} s{more}"
-    return frame_strip(recording), f"{min(FRAMES, len(recording.frames))} of {recording.n_frames} frames{more}"
+        shown = [lead for lead in leads if lead in recording.leads]
+        paper = "small squares 40 ms and 0.1 mV, large ones 200 ms and 0.5 mV"
+        return ecg_trace(recording, shown), f"leads {', '.join(shown)}, {seconds:.0f} s; {paper}{more}", patient
+    return frame_strip(recording), f"{min(FRAMES, len(recording.frames))} of {recording.n_frames} frames{more}", patient
+
+
+def patient_text(facts: Mapping[str, Any]) -> str:
+    """Return age and sex in words, as far as they are known."""
+    sex = {"F": "female", "M": "male"}.get(str(facts.get("sex")), "")
+    age = facts.get("age")
+    years = "" if age is None or math.isnan(age) else f"{age:.0f} years"
+    return ", ".join(filter(None, (sex, years)))
 
 
 def frame_strip(clip: Clip) -> Markup:
@@ -182,21 +222,36 @@ def frame_strip(clip: Clip) -> Markup:
     return Markup('<img alt="" src="data:image/jpeg;base64,{}">').format(code)
 
 
-def ecg_trace(ecg: Ecg) -> Markup:
-    """Return three leads above each other, in mV against seconds, as SVG."""
-    leads = np.nan_to_num(ecg.signal[:, [LEADS.index(lead) for lead in SHOWN_LEADS]].astype(np.float64))
-    offsets = -np.arange(leads.shape[1]) * max(1.0, float(np.ptp(leads, axis=0).max()))
-    step = max(1, len(leads) // 1200)  # Samples between two drawn points.
+def ecg_trace(ecg: Ecg, leads: Sequence[str] = SHOWN_LEADS) -> Markup:
+    """Return leads above each other on ECG paper, 25 mm to the second and 10 mm to the millivolt, as SVG."""
+    signal = np.nan_to_num(ecg.signal[:, [LEADS.index(lead) for lead in leads]].astype(np.float64))
+    # Zero lines lie on the paper's strong lines, so that heights can be counted off.
+    spacing = math.ceil(max(1.0, float(np.ptp(signal, axis=0).max(initial=0))) / 0.5) * 0.5
+    offsets = -np.arange(len(leads)) * spacing
+    low, high = float((signal + offsets).min(initial=-0.5)), float((signal + offsets).max(initial=0.5))
+    low, high = math.floor(low / 0.5) * 0.5, math.ceil(high / 0.5) * 0.5
+    seconds = len(signal) / ecg.fs
+    step = max(1, len(signal) // 2400)  # Samples between two drawn points.
     with figure_style():
-        figure, axes = subplots(figsize=(7.2, 1.9))
-        axes.plot(np.arange(0, len(leads), step) / ecg.fs, leads[::step] + offsets, color=INK, linewidth=0.7)
-        axes.set_yticks(offsets, SHOWN_LEADS)
+        figure, axes = subplots(figsize=(0.6 + seconds / 1.016, 0.5 + (high - low) / 2.54))
+        for sides in SQUARES.values():
+            _squares(axes, seconds, (low, high), *sides)
+        axes.plot(np.arange(0, len(signal), step) / ecg.fs, signal[::step] + offsets, color=INK, linewidth=0.8)
+        axes.set_yticks(offsets, leads)
         axes.set_xlabel("s")
-        axes.margins(x=0)
-        axes.grid(True)
+        axes.set(xlim=(0, seconds), ylim=(low, high), aspect=0.4)
         text = StringIO()
         figure.savefig(text, format="svg", metadata={"Date": None})
     return Markup(inline_svg(text.getvalue()))
+
+
+def _squares(axes: "Axes", seconds: float, ends: tuple[float, float], *sides: float) -> None:
+    """Draw lines across the paper in both directions, each as one path, which keeps the file small."""
+    width, height, line = sides
+    times, heights = np.arange(0, seconds + width / 2, width), np.arange(ends[0], ends[1] + height / 2, height)
+    for across, along, limits in ((times, 0, ends), (heights, 1, (0, seconds))):
+        path = [np.repeat(across, 3), np.tile([*limits, np.nan], len(across))]
+        axes.plot(*(path[::-1] if along else path), color=GRID, linewidth=line)
 
 
 def _write(

@@ -19,6 +19,7 @@ def write_report(
     png: bool = False,
     examples: Sequence[str] | None = None,
     data_dir: Path | None = None,
+    leads: Sequence[str] = (),
     suite: str = "",
     console: Console | None = None,
 ) -> tuple[Collection, list[Path]]:
@@ -31,6 +32,7 @@ def write_report(
         examples: Tasks whose worst test items are shown with their recordings; all that have data here when empty, none
             when None. They stay on this machine.
         data_dir: Raw data of those recordings.
+        leads: Leads of their ECGs; II, V1 and V5 when empty, and every one for `all`.
         suite: Rank the results of that suite only.
         console: Console for the progress; None for silence.
 
@@ -49,9 +51,9 @@ def write_report(
     figures = draw_report(collection, out, png=png, console=console)
     pages: dict[str, list[tuple[str, str]]] = {}
     if examples is not None:
-        from cardiobench.report.page.examples import write_examples
+        from cardiobench.report.page.examples import SHOWN_LEADS, check_leads, write_examples
 
-        pages, problems = write_examples(collection, out, examples, data_dir)
+        pages, problems = write_examples(collection, out, examples, data_dir, check_leads(leads or SHOWN_LEADS))
         figures.problems += problems
     page = write_html(collection, out, figures=figures, examples=pages)
     markdown = write_markdown(collection, out, figures=figures)
