@@ -153,8 +153,8 @@ class BaseProtocol(ABC):
         condition: Condition of the model's network, such as "frozen"; results are ranked within it.
         published_as: Name in tables of published scores (`PublishedScore.protocol`); empty if it does not occur there.
         selecting_options: Options that only select the variants to run, without changing any result.
-        from_embeddings: Whether it needs only stored embeddings and facts of the encoder, so that cells can run in
-            worker processes, one core each.
+        from_embeddings: Whether it needs only stored embeddings, facts of the encoder and the vectors of its `texts`, so
+            that cells can run in worker processes, one core each.
     """
 
     name: ClassVar[str]
@@ -170,6 +170,25 @@ class BaseProtocol(ABC):
     published_as: ClassVar[str] = ""
     seeds_in_interval: ClassVar[bool] = False
     beside: ClassVar[str] = ""
+
+    def works_from_embeddings(self, encoder: Encoder) -> bool:
+        """Return whether cells of this model can run in worker processes; by default `from_embeddings` for any model.
+
+        Override it in a protocol that calls further methods of some encoders.
+        """
+        return self.from_embeddings
+
+    def texts(self, tasks: Sequence[Task], prompts: Path | None) -> list[list[str]]:
+        """Return the texts for the model's text tower, one list per call; by default none.
+
+        Args:
+            tasks: Tasks of a cell.
+            prompts: Prompt set in place of the datasets' own.
+
+        Raises:
+            NotApplicable: There are no prompts for a task.
+        """
+        return []
 
     @classmethod
     def from_config(cls, config: RunConfig, **options: Any) -> Self:

@@ -2,14 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from pathlib import Path
+from typing import Annotated, Any, Literal, cast
 
 import numpy as np
 from pydantic import Field
 from scipy.special import softmax
 
 from cardiobench.core.errors import NotApplicable
-from cardiobench.data.prompts import prompt_digest, prompts
+from cardiobench.data.prompts import prompt_digest
+from cardiobench.data.prompts import prompts as task_prompts
 from cardiobench.data.spec import Task
 from cardiobench.embeddings.store import l2_normalize
 from cardiobench.models.base import Encoder, TextEncoder
@@ -27,9 +29,9 @@ MAX_CANDIDATES = 200  # Number of tried thresholds.
 
 def text_encoder(encoder: Encoder) -> TextEncoder:
     """Return the model if it encodes texts, or raise `NotApplicable`."""
-    if not isinstance(encoder, TextEncoder):
+    if not hasattr(encoder, "encode_text"):  # Workers get no other part of a `TextEncoder`.
         raise NotApplicable(no_text_tower(encoder))
-    return encoder
+    return cast(TextEncoder, encoder)
 
 
 def no_text_tower(encoder: Encoder) -> str:
@@ -62,6 +64,7 @@ class ZeroShot(PredictionProtocol):
     binary_rule: Literal["contrast", "mean_cosine"] = "contrast"
 
     name = "zero_shot"
+    from_embeddings = True
     headline_rank = 4
 
     def variants(self, task: Task) -> tuple[str, ...]:
@@ -76,11 +79,16 @@ class ZeroShot(PredictionProtocol):
         """Refuse a model without a text tower."""
         text_encoder(encoder)
 
+    def texts(self, tasks: Sequence[Task], prompts: Path | None) -> list[list[str]]:
+        """Return the numeric sentences of a task, or the prompts of each class."""
+        (task,) = tasks
+        return prompt_calls(task, task_prompts(task, prompts)[0])
+
     def predict(self, data: TaskData, encoder: Encoder, variant: str) -> ProtocolOutput:
         """Predict the test rows from the dataset's prompts."""
         self.check(data.task)
         encoder = text_encoder(encoder)
-        texts, version = prompts(data.task, data.prompts)
+        texts, version = task_prompts(data.task, data.prompts)
         details: dict[str, Any] = {
             "prompt_set": version,
             "prompt_file": data.prompts.name if data.prompts else "prompts.json",
@@ -140,9 +148,22 @@ def numeric_sentences(task: Task, templates: Sequence[str]) -> tuple[list[str], 
     return sentences, np.tile(task.prompt_grid.values(), len(templates))
 
 
+def prompt_calls(task: Task, texts: Mapping[str, Sequence[str]]) -> list[list[str]]:
+    """Return the texts that zero-shot encodes for a task, those of one call together.
+
+    Args:
+        task: Task to answer.
+        texts: Class, or "templates" -> sentences.
+    """
+    if task.rules.answer == "number":
+        return [numeric_sentences(task, texts["templates"])[0]]
+    return [list(texts[name]) for name in task.classes]
+
+
 def embed_texts(encoder: TextEncoder, texts: Sequence[str]) -> np.ndarray:
     """Return unit vectors of texts, float64 (n, dim)."""
-    return encoder.encode_text(list(texts)).cpu().numpy().astype(np.float64)
+    vectors = encoder.encode_text(list(texts))
+    return vectors if isinstance(vectors, np.ndarray) else vectors.cpu().numpy().astype(np.float64)
 
 
 def log_odds(probabilities: np.ndarray) -> np.ndarray:

@@ -73,7 +73,9 @@ def _evaluate_here(cells: Sequence[Cell], context: RunContext, trained: Trained)
     datasets = list(dict.fromkeys(cell.dataset.spec.name for cell in cells))
     name = f"{datasets[0] if len(datasets) == 1 else f'{len(datasets)} datasets'} with {cells[0].model.name}"
     # Each message to a worker has a copy of `RecentData` of its own, so that cells sent together read recordings once.
-    outcomes = compute_apart(others, partial(evaluate_cell, recent=RecentData()), context, name, together=_task_name)
+    outcomes = compute_apart(
+        others, partial(evaluate_cell, recent=RecentData()), context, name, together=_task_name, done=trained
+    )
     for n, cell in enumerate(others):
         settle(cell, outcomes.get(n), lambda one: evaluate_cell(one, recent, trained.get(one.key)), context)
     recent.clear()

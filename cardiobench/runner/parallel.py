@@ -7,17 +7,18 @@ output folder on a shared disk. Every worker computes on one core, so a cell giv
 import os
 import warnings
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import CardioBenchError, NotApplicable
 from cardiobench.core.memory import memory_limit
 from cardiobench.embeddings.store import PROCESSES_HERE
-from cardiobench.models.base import Encoder, LoadedModel
+from cardiobench.models.base import TextEncoder
+from cardiobench.models.facts import without_network
+from cardiobench.protocols.zero_shot import embed_texts
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner.backends import backend
 from cardiobench.runner.cell import BaseCell, Cell, Result
@@ -89,7 +90,7 @@ def run_parallel(cells: Sequence[Cell], evaluate: Evaluate, context: RunContext)
             for line in first.protocol.plan_lines():
                 console.print(f"  {line}")
         with console.progress(dataset, len(todo), doing="evaluating") as advance:
-            for outcome in dispatch([cells[n] for n in todo], evaluate, config):
+            for outcome in dispatch([detached(cells[n]) for n in todo], evaluate, config):
                 if outcome.error:
                     raise outcome.error
                 outcomes[todo[outcome.index]] = outcome
@@ -105,36 +106,35 @@ def run_parallel(cells: Sequence[Cell], evaluate: Evaluate, context: RunContext)
 
 
 def applicable(cells: Sequence[Cell], context: RunContext) -> list[Cell]:
-    """Return the cells whose task the protocol takes; the others are noted, and no worker is started for them."""
+    """Return the cells whose task and model the protocol takes; the others are noted, and no worker is started for them."""
     kept = []
     for cell in cells:
         try:
             cell.protocol.check(cell.task)
+            cell.protocol.check_encoder(cell.model.encoder, cell.task)
             kept.append(cell)
         except NotApplicable as error:
             not_applicable(cell, str(error), context)
     return kept
 
 
-@dataclass(frozen=True)
-class EncoderFacts:
-    """The attributes of an encoder without its network: all that a cell needs once the embeddings are stored."""
-
-    name: str
-    revision: str
-    modalities: tuple[str, ...]
-    dim: int
-    pooling: str
-    frame_wise: bool
+def sendable(cell: BaseCell[Any]) -> bool:
+    """Return whether a cell can run in a worker process, without the network of its model."""
+    return cell.protocol.works_from_embeddings(cell.model.encoder) and not given(cell)
 
 
-def without_network(model: LoadedModel) -> LoadedModel:
-    """Return a model whose encoder is its facts alone, to be sent to workers.
+def detached(cell: BaseCell[Result]) -> BaseCell[Result]:
+    """Return a cell whose model is without its network, with the vectors of the texts that its protocol asks for.
 
-    The code that encodes recordings stays here: to receive it, a worker would import PyTorch.
+    Raises:
+        CardioBenchError: Its texts cannot be made.
     """
-    facts = EncoderFacts(model.name, model.revision, model.modalities, model.dim, model.pooling, model.frame_wise)
-    return replace(model, encoder=cast(Encoder, facts), code=(), change=None)
+    encoder = cell.model.encoder
+    vectors = {}
+    if isinstance(encoder, TextEncoder):
+        texts = cell.protocol.texts(cell.tasks, cell.config.prompts)
+        vectors = {tuple(one): embed_texts(encoder, one) for one in texts}
+    return replace(cell, model=without_network(cell.model, vectors))
 
 
 @dataclass(frozen=True)
@@ -198,8 +198,9 @@ def compute_apart(
     context: RunContext,
     name: str,
     together: Callable[[Any], Hashable] = id,
+    done: Collection[str] = (),
 ) -> dict[int, CellOutcome]:
-    """Compute those cells in worker processes that need stored embeddings alone and are not kept from an earlier run.
+    """Compute those cells in worker processes that can be sent there and are not kept from an earlier run.
 
     Args:
         cells: Cells of one model.
@@ -207,18 +208,21 @@ def compute_apart(
         context: Run context.
         name: Name of what they belong to, for the progress bar.
         together: Key of a cell; one worker computes the cells of equal keys one after the other where there are enough of them.
+        done: Keys of cells whose training is done on this process.
 
     Returns:
         Position -> outcome; nothing where one process does it as well. Up to the first cell that fails all are there.
     """
     config = context.config
-    apart = [n for n, cell in enumerate(cells) if cell.protocol.from_embeddings and not given(cell)]
+    apart = [n for n, cell in enumerate(cells) if sendable(cell) and cell.key not in done]
     todo = [n for n in apart if config.overwrite or not cells[n].load_cached()]
     sizes = {n: stored_bytes(cells[n]) for n in todo}
     jobs = min(n_jobs(config), jobs_by_memory(max(sizes.values(), default=0)), len(todo))
     chosen = config.jobs is not None or config.backend != "loky"
     if (jobs < 2 and config.backend == "loky") or not todo or not (chosen or workers_pay(list(sizes.values()), jobs)):
         return {}
+    sent = dict(_detached_cells(cells, todo))
+    todo = list(sent)
     # The largest first: one that is begun last would keep one worker busy while the others wait.
     todo.sort(key=lambda n: sizes[n], reverse=True)
     groups = _grouped(todo, [together(cells[n]) for n in todo], jobs)
@@ -228,7 +232,7 @@ def compute_apart(
         backend(config.backend, jobs, len(groups)),
         context.console.progress(name, len(todo), doing="evaluating") as advance,
     ):
-        for outcome in dispatch(cells, compute, config, jobs, groups):
+        for outcome in dispatch(sent, compute, config, jobs, groups):
             n = outcome.index
             outcomes[n] = outcome
             failed = min(failed, n) if outcome.error else failed
@@ -236,6 +240,15 @@ def compute_apart(
                 break  # The others would be thrown away, as one process does not begin them.
             advance(1)
     return outcomes
+
+
+def _detached_cells(cells: Sequence[BaseCell[Any]], positions: Sequence[int]) -> Iterator[tuple[int, BaseCell[Any]]]:
+    """Yield the detached cells; those whose texts cannot be made are left to this process, which reports why."""
+    for n in positions:
+        try:
+            yield n, detached(cells[n])
+        except CardioBenchError:
+            continue
 
 
 def _grouped(positions: Sequence[int], keys: Sequence[Hashable], jobs: int) -> list[list[int]]:
@@ -255,9 +268,8 @@ def settle(
         CardioBenchError: The cell failed.
     """
     if outcome is None:
-        return load_or_compute(
-            cell, partial(on_one_core, compute) if cell.protocol.from_embeddings else compute, context
-        )
+        here = (lambda one: on_one_core(compute, detached(one))) if sendable(cell) else compute
+        return load_or_compute(cell, here, context)
     if outcome.error:
         raise outcome.error
     if outcome.result is None:
@@ -305,7 +317,7 @@ def _collect(
 
 
 def dispatch(
-    cells: Sequence[BaseCell[Any]],
+    cells: Sequence[BaseCell[Any]] | Mapping[int, BaseCell[Any]],
     evaluate: Evaluate,
     config: RunConfig,
     jobs: int | None = None,
@@ -314,7 +326,7 @@ def dispatch(
     """Evaluate cells on the `backend` that is open; yields outcomes as they come, in any order.
 
     Args:
-        cells: Cells of one model.
+        cells: Detached cells of one model, by their position.
         evaluate: Function that makes and saves the record of one cell.
         config: Settings of the run.
         jobs: Cells at a time on this machine; None for `n_jobs`.
@@ -323,7 +335,7 @@ def dispatch(
     import joblib
 
     groups = [[n] for n in range(len(cells))] if groups is None else groups
-    messages = [[(n, replace(cells[n], model=without_network(cells[n].model))) for n in group] for group in groups]
+    messages = [[(n, cells[n]) for n in group] for group in groups]
     if min(jobs or n_jobs(config), len(messages)) <= 1 and config.backend == "loky":
         for message in messages:
             yield from run_group(message, evaluate)

@@ -15,6 +15,7 @@ from cardiobench.core.config import RunConfig
 from cardiobench.core.console import Console
 from cardiobench.core.errors import CardioBenchError, LostWorker
 from cardiobench.core.extensions import Extension
+from cardiobench.models.facts import without_network
 from cardiobench.models.load import load_model
 from cardiobench.protocols import list_protocols, protocol_class
 from cardiobench.results.paths import predictions_path
@@ -22,6 +23,7 @@ from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner import backends, evaluate, parallel
 from cardiobench.runner.eta import DurationEstimator, format_seconds
 from cardiobench.runner.run import run
+from tests.acceptance.encoders import Leads, Thumbnails
 from tests.results.test_formatting import result as made_up
 from tests.runner.shipped import Shipped
 
@@ -163,6 +165,40 @@ def test_every_protocol_that_needs_embeddings_alone_comes_to_the_same_bits_in_wo
 
 
 @pytest.mark.slow
+def test_cells_that_compare_texts_or_train_attention_come_to_the_same_bits_in_workers(tmp_path, cache, monkeypatch):
+    sent, real = set(), parallel.run_group
+
+    def dispatched(cells, evaluate):
+        sent.update(cell.protocol.name for _, cell in cells)
+        return real(cells, evaluate)
+
+    protocols = ("zero_shot", "alignment", "prompt_sensitivity", "attention_probe", "frame_similarity")
+    config = RunConfig(
+        models=(),
+        tasks=("phantom_ecg/cd", "phantom_echo/ef"),
+        protocols=protocols,
+        options={"attention_probe": {"epochs": 3, "seeds": 1}},
+        limit=20,
+        output_dir=tmp_path / "alone",
+        cache_dir=cache,
+        resamples=50,
+        workers=0,
+        jobs=1,
+    )
+    models = [Leads(), Thumbnails()]
+    alone = run(config, encoders=models)
+    apart = run(replace(config, output_dir=tmp_path / "apart", jobs=2), encoders=models)
+    assert records(tmp_path / "alone") == records(tmp_path / "apart")
+    made = {one.protocol for one in (*alone.results, *alone.analyses)}
+    assert made == set(protocols) and alone.not_applicable == apart.not_applicable
+    # Without a pool the same messages are computed here.
+    monkeypatch.setattr(parallel, "run_group", dispatched)
+    monkeypatch.setattr(joblib, "Parallel", lambda **more: lambda calls: (one[0](*one[1]) for one in calls))
+    run(replace(config, output_dir=tmp_path / "watched", jobs=2), encoders=models)
+    assert sent == set(protocols), "nothing else is computed by the main process"
+
+
+@pytest.mark.slow
 def test_a_dask_cluster_is_used_where_it_is_and_left_running():
     distributed = pytest.importorskip("distributed", reason="distributed is not installed: make test-cluster")
     with distributed.LocalCluster(n_workers=3, threads_per_worker=1, dashboard_address=None) as cluster:
@@ -206,7 +242,7 @@ def test_workers_start_unasked_only_where_they_save_more_than_their_start_takes(
 def test_a_worker_does_not_receive_the_code_that_encodes_recordings():
     model = load_model("cardiobench/ecg-morphology")
     assert b"ecg_morphology" in pickle.dumps(model.code)
-    assert b"ecg_morphology" not in pickle.dumps(parallel.without_network(model)), "or it would import PyTorch"
+    assert b"ecg_morphology" not in pickle.dumps(without_network(model)), "or it would import PyTorch"
 
 
 def test_cells_of_a_task_go_to_one_worker_where_there_are_enough_tasks_for_all_workers():

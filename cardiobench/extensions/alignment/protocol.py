@@ -2,21 +2,23 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 import pandas as pd
 
 from cardiobench.core.errors import NotApplicable
-from cardiobench.data.prompts import prompt_digest, prompts
+from cardiobench.data.prompts import prompt_digest
+from cardiobench.data.prompts import prompts as task_prompts
 from cardiobench.data.spec import Task
 from cardiobench.embeddings.store import l2_normalize
 from cardiobench.metrics.load import load_formula, load_metric
 from cardiobench.metrics.scoring_input import ScoringInput
-from cardiobench.models.base import Encoder, TextEncoder
+from cardiobench.models.base import Encoder
 from cardiobench.protocols import maps
 from cardiobench.protocols.analysis import Analysis, AnalysisOutput, AnalysisProtocol
-from cardiobench.protocols.zero_shot import embed_texts, no_text_tower, numeric_sentences
+from cardiobench.protocols.zero_shot import embed_texts, numeric_sentences, prompt_calls, text_encoder
 from cardiobench.results.analysis_result import point_estimate
 from cardiobench.stats.bootstrap import estimate, resample
 from cardiobench.stats.clusters import Clusters
@@ -46,18 +48,23 @@ class Alignment(AnalysisProtocol):
     draw_maps: bool = False
 
     name = "alignment"
+    from_embeddings = True
 
     def subjects(self, tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
         """Return each regression task."""
         return {task.name: (task,) for task in tasks if task.rules.answer == "number"}
 
+    def texts(self, tasks: Sequence[Task], prompts: Path | None) -> list[list[str]]:
+        """Return the numeric sentences of the task."""
+        (task,) = tasks
+        return prompt_calls(task, task_prompts(task, prompts)[0])
+
     def analyze(self, analysis: Analysis, encoder: Encoder) -> AnalysisOutput:
         """Return Pearson r along the axis, with both projections for the figure."""
         (task,) = analysis.tasks
-        if not isinstance(encoder, TextEncoder):
-            raise NotApplicable(no_text_tower(encoder))
+        encoder = text_encoder(encoder)
         data = analysis.data(task)
-        templates = prompts(task, data.prompts)[0]["templates"]
+        templates = task_prompts(task, data.prompts)[0]["templates"]
         sentences, numbers = numeric_sentences(task, templates)
         vectors = embed_texts(encoder, sentences).reshape(len(templates), -1, encoder.dim)
         texts, prompt_grid = l2_normalize(vectors).mean(axis=0), numbers[: len(numbers) // len(templates)]

@@ -38,6 +38,7 @@ class AttentionProbe(AttentionRecipe, EnsembleProtocol):
 
     name = "attention_probe"
     learns = True
+    from_embeddings = True
 
     def prepare(self, data: TaskData, encoder: Encoder, variant: str = "") -> "AttentionTraining":
         """Return the shared data of all trainings: token scale, rows for fitting and rows for stopping.

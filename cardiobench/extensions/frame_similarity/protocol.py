@@ -30,6 +30,7 @@ class FrameSimilarity(AnalysisProtocol):
     """
 
     name = "frame_similarity"
+    from_embeddings = True
 
     def subjects(self, tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
         """Return each dataset of clips with its tasks."""

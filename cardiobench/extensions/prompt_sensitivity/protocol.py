@@ -2,18 +2,19 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from cardiobench.core.errors import NotApplicable
-from cardiobench.data.prompts import prompt_digest, prompts
+from cardiobench.data.prompts import prompt_digest
+from cardiobench.data.prompts import prompts as task_prompts
 from cardiobench.data.spec import Task
-from cardiobench.models.base import Encoder, TextEncoder
+from cardiobench.models.base import Encoder
 from cardiobench.protocols.analysis import Analysis, AnalysisOutput, AnalysisProtocol
 from cardiobench.protocols.numeric_prompts import RULES
 from cardiobench.protocols.task_scorer import TaskScorer
-from cardiobench.protocols.zero_shot import ZeroShot, no_text_tower
+from cardiobench.protocols.zero_shot import ZeroShot, prompt_calls, text_encoder
 from cardiobench.results.analysis_result import point_estimate
 
 COMPONENT = "protocol prompt_sensitivity"
@@ -38,14 +39,20 @@ class PromptSensitivity(AnalysisProtocol):
     """
 
     name = "prompt_sensitivity"
+    from_embeddings = True
+
+    def texts(self, tasks: Sequence[Task], prompts: Path | None) -> list[list[str]]:
+        """Return the texts of every wording."""
+        (task,) = tasks
+        every = wordings(task, task_prompts(task, prompts)[0])
+        return [call for wording in every for call in prompt_calls(task, wording.prompts)]
 
     def analyze(self, analysis: Analysis, encoder: Encoder) -> AnalysisOutput:
         """Return a score for every wording."""
         (task,) = analysis.tasks
-        if not isinstance(encoder, TextEncoder):
-            raise NotApplicable(no_text_tower(encoder))
+        encoder = text_encoder(encoder)
         data = analysis.data(task)
-        texts, version = prompts(task, data.prompts)
+        texts, version = task_prompts(task, data.prompts)
         scorer = TaskScorer(task, analysis.references(task), analysis.resamples, analysis.seed)
         test = data.indices("test")
         recordings = scorer.of(data, test)

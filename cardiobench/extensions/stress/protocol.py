@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from cardiobench.core.errors import NotApplicable
 from cardiobench.data import catalog
 from cardiobench.data.spec import Task
 from cardiobench.extensions.stress import ecg, echo
-from cardiobench.models.base import Encoder
+from cardiobench.models.base import Encoder, NativeHeads
 from cardiobench.protocols.analysis import Analysis, AnalysisOutput, AnalysisProtocol, Perturbation
 from cardiobench.protocols.base import ProtocolOutput, TaskData
 from cardiobench.protocols.native import NativePrediction
@@ -49,6 +50,15 @@ class Stress(AnalysisProtocol):
     patients: PositiveInt | None = 30
 
     name = "stress"
+    from_embeddings = True
+
+    def works_from_embeddings(self, encoder: Encoder) -> bool:
+        """Return whether the model has no heads of its own, which read the disturbed recordings too."""
+        return not isinstance(encoder, NativeHeads)
+
+    def texts(self, tasks: Sequence[Task], prompts: Path | None) -> list[list[str]]:
+        """Return the prompts of zero-shot."""
+        return ZeroShot().texts(tasks, prompts)
 
     def perturbations(self, tasks: Sequence[Task]) -> tuple[Perturbation, ...]:
         """Return every disturbance at every severity."""

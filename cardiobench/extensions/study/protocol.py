@@ -84,6 +84,11 @@ class StudyProbe(AttentionRecipe, EnsembleProtocol):
 
     name = "study"
     selecting_options = frozenset({"read_outs"})
+    from_embeddings = True
+
+    def works_from_embeddings(self, encoder: Encoder) -> bool:
+        """Return whether no read-out asks the model to put recordings together, and the training runs on the processor."""
+        return "own" not in self.read_outs and super().works_from_embeddings(encoder)
 
     def params_for(self, task: Task) -> dict[str, Any]:
         """Return the options as a result of a task states them; a multilabel task has no class weights."""

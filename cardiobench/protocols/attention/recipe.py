@@ -7,6 +7,7 @@ from pydantic import PositiveFloat, PositiveInt
 
 from cardiobench.core.config import RunConfig
 from cardiobench.core.setting import Device
+from cardiobench.models.base import Encoder
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,12 @@ class AttentionRecipe:
     def settings(cls, config: RunConfig) -> dict[str, Any]:
         """Return the options that follow from the settings of a run."""
         return {"seed": config.seed, "device": config.device}
+
+    def works_from_embeddings(self, encoder: Encoder) -> bool:
+        """Return whether the training runs on the processor: workers would share one GPU."""
+        from cardiobench.models.device import choose_device
+
+        return choose_device(self.device, f"{self.name}.device").type == "cpu"
 
     @property
     def members(self) -> int:
