@@ -47,7 +47,7 @@ def evaluate(
         also saved below `output_dir`.
 
     Raises:
-        CardioBenchError: the request is wrong, or nothing could be evaluated.
+        CardioBenchError: The request is wrong, or nothing could be evaluated.
     """
     from cardiobench.models.custom import check_encoder
     from cardiobench.report.evaluation import EvaluationResults

@@ -33,12 +33,12 @@ def docstrings(node: ast.AST) -> Iterator[str]:
 
 
 def argument_texts(docstring: str) -> Iterator[str]:
-    """Yield the first line of each description below `Args:` and `Attributes:`."""
+    """Yield the first line of each description below `Args:`, `Attributes:` and `Raises:`."""
     section = ""
     for line in docstring.splitlines():
         if found := SECTION.match(line):
             section = found[1]
-        elif section in ("Args", "Attributes") and (found := ARGUMENT.match(line)) and len(found[1]) == 4:
+        elif section in ("Args", "Attributes", "Raises") and (found := ARGUMENT.match(line)) and len(found[1]) == 4:
             yield found[2]
 
 
@@ -104,6 +104,7 @@ def test_texts_have_a_head_and_a_capital(folder):
     [
         ('"""Sum.\n\nArgs:\n    x: of the run.\n"""', "argument without a head: of the run."),
         ('"""Sum.\n\nArgs:\n    x: number of rows.\n"""', "argument without a capital: number of rows."),
+        ('"""Sum.\n\nRaises:\n    BadData: it is empty.\n"""', "argument without a capital: it is empty."),
         ('"""Return what is missing."""', "first line without a head: Return what is missing."),
         ("x = 1  # seconds", "comment without a capital: seconds"),
         ("# so that\n# it is read once\nx = 1", "comment without a capital: so that"),

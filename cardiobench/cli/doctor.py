@@ -50,7 +50,7 @@ def examine(name: str, *, quick: bool = False, device: str = "auto", **options: 
         options: Further arguments of `load_model`: revision, weights, pooling, variant, precision, trust_remote_code.
 
     Raises:
-        UnknownName: no model of that name.
+        UnknownName: No model of that name.
     """
     if (make := find_custom(name)) is not None:
         return examine_custom(name, make, quick=quick, device=device, precision=options.get("precision", "fp32"))

@@ -70,7 +70,7 @@ def read_settings(arguments: argparse.Namespace) -> RunConfig | ScoreConfig:
     """Return the checked settings of the flags, laid over those of the file.
 
     Raises:
-        BadConfig: a value is out of range, settings are missing or contradict each other, or the file sets what only the
+        BadConfig: A value is out of range, settings are missing or contradict each other, or the file sets what only the
             command line may set.
     """
     flags = given(arguments, RunConfig) | given(arguments, ScoreConfig)

@@ -13,19 +13,20 @@ from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.spec import Task
 from cardiobench.tasks.labels import label_values
 
-FEW = 5  # Patients. A resample lacks a class of k patients with probability e**-k: 2 % or more below this count.
+# Patients. A resample lacks a class of k patients with probability e**-k, which is 2 % or more below this count.
+FEW = 5
 
 
 def audit(source: OpenDataset, *, media: bool = True) -> list[AuditFinding]:
-    """Check a dataset for counts, split leakage, duplicates and missing files; nothing is changed or refused.
+    """Check a dataset for counts, split leakage, duplicates and missing files, without changing or refusing anything.
 
     Args:
         source: The dataset, opened from its raw folder.
-        media: Also read every recording's file, to find duplicates by content and what `recording_findings` looks for; and
-            every mask and landmark.
+        media: Whether to also read every recording, for duplicates by content and `recording_findings`, and every mask
+            and landmark.
 
     Returns:
-        Findings in a fixed order; a check that found nothing says so with a count of 0.
+        Findings in a fixed order; a check without findings has a count of 0.
     """
     builder = catalog.builder(source.spec.name)
     listed = source.table.listed
@@ -58,9 +59,9 @@ def audit_folder(name: str, data_dir: str | Path | None = None, *, media: bool =
     """Audit the raw folder of a dataset, incomplete or not.
 
     Raises:
-        UnknownName: no such dataset.
-        MissingData: no raw folder, or one of its tables is missing.
-        BadData: its tables break the dataset's own rules, such as a patient in two splits.
+        UnknownName: There is no such dataset.
+        MissingData: The raw folder or one of its tables is missing.
+        BadData: The tables violate the dataset's rules, such as a patient in two splits.
     """
     builder = catalog.builder(name)
     source = OpenDataset(builder.SPEC, builder.find_raw(data_dir), builder.table(data_dir, allow_missing=True))
@@ -81,7 +82,7 @@ def _counts(source: OpenDataset) -> Iterator[AuditFinding]:
 
 
 def _rare_classes(source: OpenDataset) -> Iterator[AuditFinding]:
-    """Yield the classes of multilabel tasks that few test patients have: their AUROC rests on those few."""
+    """Yield the classes of multilabel tasks with few test patients, whose AUROC is unreliable."""
     for task in source.spec.tasks:
         if task.rules.answer == "labels":
             references = source.references(task)
@@ -112,7 +113,7 @@ def _patients(source: OpenDataset) -> Iterator[AuditFinding]:
 
 
 def bad_labels(source: OpenDataset, task: Task) -> AuditFinding:
-    """Return the labels of a dense task that cannot be used, each with its file, row and reason."""
+    """Return the unusable labels of a dense task, each with its file, row and reason."""
     reasons = tuple(label.reason for label in source.dense_labels(task) if label.reason)
     return AuditFinding(f"{task.name}: frames whose label cannot be used", len(reasons), "frames", reasons)
 
@@ -133,7 +134,7 @@ def crossing(rows: pd.DataFrame, key: pd.Series, check: str) -> AuditFinding:
 
 
 def loose_groups(rows: pd.DataFrame, loose: pd.Series) -> AuditFinding:
-    """Return the patients that become one when their ids are normalized and then are in two splits."""
+    """Return the patients in two splits whose ids are equal after normalization."""
     check = "patients in two splits when ids are compared loosely"
     if loose.isna().all():
         return AuditFinding(check, 0, "groups", note="ids of this dataset cannot be compared loosely")
@@ -141,7 +142,7 @@ def loose_groups(rows: pd.DataFrame, loose: pd.Series) -> AuditFinding:
 
 
 def _doubles(raw: Path, rows: pd.DataFrame) -> AuditFinding:
-    """Return the recordings whose files are the same byte for byte."""
+    """Return groups of byte-identical recordings."""
     sizes = defaultdict(list)
     for relative in rows["media"].unique():
         sizes[(raw / relative).stat().st_size].append(relative)

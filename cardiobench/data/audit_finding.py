@@ -10,7 +10,7 @@ class AuditFinding:
     Attributes:
         check: Name of the check.
         count: Number of findings.
-        unit: Noun of what is counted, such as "recordings".
+        unit: Noun for the counted objects, such as "recordings".
         examples: Names of some findings.
         note: Consequence for the user.
     """

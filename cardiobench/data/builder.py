@@ -1,4 +1,4 @@
-"""The base of every dataset: raw folder in, checked rows and recordings out, the same way for all."""
+"""Base class of datasets: reads a raw folder and returns validated rows and recordings."""
 
 import os
 import re
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
     from cardiobench.data.audit_finding import AuditFinding
 
 DEFAULT = "default"
-"""The configuration that holds every row."""
+"""Name of the configuration with all rows."""
 LOOSE = re.compile(r"(?:[A-Za-z]+[-_ ]?)?0*(?P<number>\d+)(?:[-_].*)?")
 
 
 class CardioBuilder(datasets.GeneratorBasedBuilder):
-    """A dataset: its `SPEC`, and `rows`, which reads the release's own tables.
+    """A dataset, defined by its `SPEC` and by `rows`, which reads the tables of the release.
 
-    A subclass gives `SPEC` and `rows`; `media`, or `ecg` of an ECG, too where the recording is not a file of its own. Everything
-    that holds for all datasets stands here: finding the raw folder, checks, counts of what is missing, the cache key.
+    Subclasses define `SPEC` and `rows`, and `media` (or `ecg` for ECGs) if recordings are not separate files. This
+    class finds the raw folder, validates rows, counts missing data and computes the cache key.
     """
 
     SPEC: ClassVar[DatasetSpec]
@@ -42,13 +42,13 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
     def rows(cls, raw: Path | None) -> Iterable[dict] | pd.DataFrame:
         """Return one dict or row per recording: id, patient_id, split, media (path below `raw`), labels and the other columns of the spec.
 
-        A frame where the release has many: a dict for each takes seconds and a kilobyte per recording.
+        Return a data frame for large releases: one dict per recording would take seconds and a kilobyte each.
         """
         raise NotImplementedError(f"{cls.__name__} must define how its rows are read")
 
     @classmethod
     def excluded(cls, raw: Path | None, rows: pd.DataFrame) -> Mapping[str, tuple[str, ...]]:
-        """Return reason -> ids that the release has and the benchmark leaves out on purpose.
+        """Return reason -> ids of the release that the benchmark excludes on purpose.
 
         Args:
             raw: Raw folder.
@@ -58,12 +58,12 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
 
     @classmethod
     def missing_tables(cls, raw: Path | None) -> tuple[str, ...]:
-        """Return the tables without which a part of the release cannot be read, and which are not here."""
+        """Return missing tables without which a part of the release cannot be read."""
         return ()
 
     @classmethod
     def candidates(cls) -> Iterable[str]:
-        """Return the patient ids that the release may have, where its splits follow from them (`absent_rows`)."""
+        """Return the possible patient ids of the release, if its splits can be derived from them (`absent_rows`)."""
         return ()
 
     @classmethod
@@ -73,37 +73,37 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
         Args:
             raw: Raw folder.
             task: One of `SPEC.dense_tasks`.
-            rows: Recordings that have labels.
+            rows: Recordings with labels.
         """
         raise NotImplementedError(f"{cls.__name__} must say how the labels of {task.name} are read")
 
     @classmethod
     def label_files(cls, raw: Path | None) -> tuple[str, ...]:
-        """Return the files, below the raw folder, that hold labels of dense tasks; the dataset's digest covers them."""
+        """Return the files below the raw folder with labels of dense tasks, which the dataset's digest includes."""
         return ()
 
     @classmethod
     def findings(cls, raw: Path | None, listed: pd.DataFrame) -> "Iterator[AuditFinding]":
-        """Yield the audit findings of this dataset alone: known traps, and how an ambiguous release was read."""
+        """Yield audit findings specific to this dataset: known problems, and decisions about ambiguous parts of the release."""
         yield from ()
 
     @classmethod
     def recording_findings(cls, raw: Path, rows: pd.DataFrame) -> "Iterator[AuditFinding]":
-        """Yield the audit findings that need the recordings of these rows to be read."""
+        """Yield audit findings that require reading the recordings of these rows."""
         yield from ()
 
     @classmethod
     def normalized_patient_id(cls, row: Mapping[str, Any]) -> str | None:
-        """Return the patient id reduced to its number, or None where the id has no such form.
+        """Return the patient id reduced to its number, or None if the id has another form.
 
-        `patient-26`, `patient26` and `P0026` all give `26`. For the audit only: nothing is merged by it.
+        `patient-26`, `patient26` and `P0026` all give `26`. Only the audit uses this; patients are not merged.
         """
         number = LOOSE.fullmatch(str(row["patient_id"]))
         return number["number"] if number else None
 
     @classmethod
     def media(cls, raw: Path | None, row: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the media columns of a row: a file's path for echo (decoded when needed), signal and rate for an ECG."""
+        """Return the media columns of a row: a file path for echo (decoded on demand), signal and rate for an ECG."""
         if cls.SPEC.media == "ecg":
             ecg = cls.ecg(raw, row)
             return {"ecg": ecg.signal, "fs": ecg.fs}
@@ -113,7 +113,7 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
 
     @classmethod
     def ecg(cls, raw: Path | None, row: Mapping[str, Any]) -> Ecg:
-        """Return the ECG of a row, where that is the medium; raises `BadMedia` naming the file."""
+        """Return the ECG of a row; raises `BadMedia` with the name of the file."""
         if raw is None:
             raise NotImplementedError(f"{cls.__name__} is generated and must define how its ECGs are drawn")
         record = row["record"]
@@ -121,7 +121,7 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
 
     @classmethod
     def generator(cls) -> str:
-        """Return the version of the code that generates the recordings; empty where they are files."""
+        """Return the version of the code that generates the recordings; empty if they are files."""
         return f"phantoms-{phantom.VERSION}" if cls.SPEC.generated else ""
 
     @classmethod
@@ -134,17 +134,18 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
 
     @staticmethod
     def split_by_last_digit(patient_id: str) -> str:
-        """Return the split of a generated patient by the last digit of its number: 60 % train, 10 % validation, 30 % test."""
+        """Return the split of a generated patient from the last digit of its number: 60 % train, 10 % validation, 30 % test."""
         digit = int(patient_id[-1])
         return "train" if digit < 6 else "validation" if digit == 6 else "test"
 
-    # ---- the same for all ------------------------------------------------------------------------------------------
+    # ---- Shared by all datasets ------------------------------------------------------------------------------------
 
     @classmethod
     def find_raw(cls, data_dir: str | os.PathLike | None = None) -> Path | None:
         """Return the raw folder: `data_dir/<name>`, `data_dir`, or the same below each folder of CARDIOBENCH_DATA.
 
-        Returns None for generated data. Raises `MissingData` saying what was looked for, where, and where to ask for it.
+        Returns None for generated data. Raises `MissingData` with the searched places and the address to request the
+        data.
         """
         spec = cls.SPEC
         if spec.generated:
@@ -186,7 +187,7 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
         need_media: bool = True,
         verify: bool = False,
     ) -> RowTable:
-        """Read and check the rows of the raw folder; no recording is read."""
+        """Read and validate the rows of the raw folder without reading recordings."""
         raw = cls.find_raw(data_dir)
         rows = cls.rows(raw)
         rows = rows if isinstance(rows, pd.DataFrame) else pd.DataFrame(list(rows))
@@ -206,7 +207,7 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
 
     @classmethod
     def recording(cls, raw: Path | None, row: Mapping[str, Any], sampling: FrameSampling | None = None) -> Clip | Ecg:
-        """Return one recording in canonical form; raises `BadMedia` naming the file."""
+        """Return one recording in canonical form; raises `BadMedia` with the name of the file."""
         if cls.SPEC.media == "ecg":
             return cls.ecg(raw, row)
         return decode({**row, **cls.media(raw, row)}, sampling)
@@ -232,7 +233,7 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
         self._skip_unreadable = skip_unreadable
         self._raw = self.find_raw(data_dir)
         self._rows = self.table(data_dir, allow_missing=allow_missing)
-        # A changed label or file is a new cache entry: `datasets` itself would look at the folder's name only.
+        # A changed label or file makes a new cache entry; `datasets` itself would only compare the folder's name.
         kwargs |= {"hash": self._rows.digest, "dataset_name": self.SPEC.name, "data_dir": data_dir}
         super().__init__(*args, **kwargs)
 
@@ -240,7 +241,7 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
     DEFAULT_WRITER_BATCH_SIZE = 64  # Rows held in memory; one row can be a whole cine.
 
     def stored_media(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the stored media columns of a row; DICOM files lose the attributes that identify a patient."""
+        """Return the media columns of a row for storage; DICOM files are de-identified."""
         media = self.media(self._raw, row)
         for value in media.values():
             if isinstance(value, dict) and value["bytes"] is None and is_dicom(path := Path(value["path"])):
@@ -280,7 +281,7 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
 
 
 def features(spec: DatasetSpec) -> datasets.Features:
-    """Return the columns of a built dataset; flat, so that `datasets` 3 and 5 both read them, and readable without any decoder."""
+    """Return the columns of a built dataset; flat, so that `datasets` 3 and 5 can read them, and readable without decoders."""
     columns: dict[str, Any] = {name: datasets.Value("string") for name in ("id", "patient_id", "study_id", "split")}
     if spec.media == "ecg":
         columns |= {"ecg": datasets.Array2D((None, 12), "float32"), "fs": datasets.Value("float64")}
@@ -297,7 +298,7 @@ def features(spec: DatasetSpec) -> datasets.Features:
 
 
 def _contents(folder: Path) -> str:
-    """Describe the content of the searched folder: an archive, or the first names in it."""
+    """Describe the content of the searched folder: an archive, or its first names."""
     if folder.is_file():
         command = ARCHIVES.get(folder.suffix.lower())
         return f" (a file; unpack it: {command.format(folder.name)}, and give the folder)" if command else " (a file)"

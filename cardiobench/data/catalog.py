@@ -1,4 +1,4 @@
-"""The catalogue of datasets and tasks: the folders of `hf_datasets/`, those of the user, and installed packages.
+"""Catalogue of datasets and tasks: folders of `hf_datasets/`, of the user, and installed packages.
 
 A folder holds a builder (`builder.py`), or declares its dataset in a file (`dataset.yaml`).
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from cardiobench.data.builder import CardioBuilder
 
 FILES = ("builder.py", "dataset.yaml")
-"""Files that make a folder a dataset."""
+"""Files that define a dataset folder."""
 
 
 def _locations() -> dict[str, Path | EntryPoint]:
@@ -30,13 +30,13 @@ def _locations() -> dict[str, Path | EntryPoint]:
 
 
 def _changed(path: Path) -> int:
-    """Return the change time of a folder or file in nanoseconds; 0 where there is none."""
+    """Return the modification time of a folder or file in nanoseconds; 0 if it does not exist."""
     return path.stat().st_mtime_ns if path.exists() else 0
 
 
 @cache
 def _locations_in(roots: tuple[Path, ...], changed: tuple[int, ...]) -> dict[str, Path | EntryPoint]:
-    """Return dataset -> the file of its builder or declaration, or the entry point of an installed package."""
+    """Return dataset -> file of its builder or declaration, or entry point of an installed package."""
     files = [(path.parent.name, path) for root in roots for name in FILES for path in sorted(root.glob(f"*/{name}"))]
     return plugins.by_name("dataset", [*files, *plugins.entry_points("datasets").items()])
 
@@ -47,7 +47,7 @@ def list_datasets() -> tuple[str, ...]:
 
 
 def is_own(name: str) -> bool:
-    """Tell whether a dataset comes with this package."""
+    """Return whether a dataset is part of this package."""
     return (resources.folder("hf_datasets") / name / "builder.py").is_file()
 
 
@@ -58,14 +58,14 @@ def dataset_folder(name: str) -> Path:
 
 
 def builder(name: str) -> "type[CardioBuilder]":
-    """Return the builder class of a dataset, imported from its own file or from the package that brings it.
+    """Return the builder class of a dataset, imported from its file or package.
 
     Raises:
-        UnknownName: no such dataset.
-        BadConfig: what is there under its name is no builder of a dataset of that name.
+        UnknownName: There is no such dataset.
+        BadConfig: The object found is not a builder of a dataset with that name.
     """
     location = _location(name)
-    # A declaration that was edited is read again; the code of a builder is imported once a process.
+    # An edited declaration is read again; the code of a builder is imported once per process.
     declared = isinstance(location, Path) and location.name == FILES[1]
     return _builder(name, location, _changed(location) if isinstance(location, Path) and declared else 0)
 
@@ -135,27 +135,27 @@ def list_dense_tasks() -> tuple[str, ...]:
 
 
 def defined_tasks(spec: DatasetSpec) -> tuple[Task, ...]:
-    """Return the further tasks that extensions define on a dataset."""
+    """Return additional tasks of a dataset defined by extensions."""
     return tuple(task for define in extensions.hooks("definitions") for task in define(spec))
 
 
 def list_defined_tasks() -> tuple[str, ...]:
-    """Return the names of the further tasks that extensions define, in alphabetical order."""
+    """Return the names of additional tasks defined by extensions, in alphabetical order."""
     return tuple(sorted(task.name for name in list_datasets() for task in defined_tasks(spec(name))))
 
 
 def tasks_over_datasets() -> tuple[Task, ...]:
-    """Return the tasks over several datasets, which extensions bring; they have no dataset of their own."""
+    """Return the tasks over several datasets, which are defined by extensions and belong to no dataset."""
     return tuple(task for tasks in extensions.hooks("tasks") for task in tasks)
 
 
 def spans_datasets(task: Task) -> bool:
-    """Tell whether a task is one over several datasets."""
+    """Return whether a task is over several datasets."""
     return task in tasks_over_datasets()
 
 
 def members(task: Task) -> tuple[Task, ...]:
-    """Return the tasks of this package's datasets of patients that a task over several datasets puts together."""
+    """Return the member tasks of a task over several datasets: those of this package's datasets of patients."""
     real = (spec(name) for name in list_datasets() if is_own(name) and not spec(name).generated)
     return tuple(
         one for found in real for one in found.tasks if (one.target, one.classes) == (task.target, task.classes)
@@ -168,10 +168,10 @@ def modality(task: Task) -> Modality:
 
 
 def task(name: str) -> Task:
-    """Return the task of a name: of a dataset, over several, or defined by an extension.
+    """Return the task with that name: of a dataset, over several, or defined by an extension.
 
     Raises:
-        UnknownName: No task has it; the message gives the nearest name.
+        UnknownName: There is no such task; the message suggests the most similar name.
     """
     check_text("task", name)
     for candidate in tasks_over_datasets():

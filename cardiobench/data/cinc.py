@@ -1,4 +1,4 @@
-"""The layout of the PhysioNet/CinC Challenge 2021 (version 1.0.3): one header a record, with the diagnoses in comments.
+"""Layout of the PhysioNet/CinC Challenge 2021 (version 1.0.3): one header per record, with the diagnoses in comments.
 
 `training/<source>/g1/E00001.hea` beside `E00001.mat`; below the signal lines stand `# Age: 66`, `# Sex: Female` and
 `# Dx: 426783006,59118001` (SNOMED CT), in older copies without the blank after `#`. Headers are read here as text; signals by whoever is given.
@@ -49,7 +49,7 @@ def parse_comments(path: Path, text: str) -> Patient:
     """Parse age, sex and diagnoses in the text of a header, with or without a blank after `#`.
 
     Raises:
-        BadData: diagnoses that are no SNOMED codes, or that stand twice.
+        BadData: Diagnoses are not SNOMED codes, or occur twice.
     """
     fields: dict[str, str] = {}
     codes: tuple[str, ...] | None = None
@@ -90,15 +90,15 @@ def record_folders(raw: Path, names: Iterable[str]) -> tuple[Path, ...]:
 
 
 def analysis_rows(raw: Path, folder: Path, record: re.Pattern[str]) -> Iterator[dict]:
-    """Yield one row per record below a folder: labels under both definitions, the codes as they stand, and the patient.
+    """Yield one row per record below a folder: labels under both definitions, the codes, and the patient.
 
-    The release has no patient ids, so a record is its own patient. A record without diagnoses has no labels. A signal
-    file without its header becomes a row whose file, the header, is missing, so that it is named and counted.
+    The release has no patient ids, so each record counts as a patient. A record without diagnoses has no labels. A
+    signal file without a header becomes a row whose file, the header, is missing, so that it is named and counted.
 
     Args:
         raw: Raw folder.
         folder: Folder of the source, `raw` or below it.
-        record: The names of its records.
+        record: Pattern of the record names.
     """
     for directory, files in _directories(folder):
         relative = directory.relative_to(raw)
@@ -117,7 +117,7 @@ def analysis_rows(raw: Path, folder: Path, record: re.Pattern[str]) -> Iterator[
 
 
 def _directories(folder: Path) -> Iterator[tuple[Path, list[str]]]:
-    """Yield the folders below a folder, links followed, each once, with the names of their files."""
+    """Yield the folders below a folder with the names of their files, following links and visiting each folder once."""
     seen: set[str] = set()
     for directory, folders, files in os.walk(folder, followlinks=True):
         real = os.path.realpath(directory)
@@ -153,17 +153,17 @@ def codes_of(row: Mapping[str, object]) -> frozenset[str]:
 
 
 def unknown_codes(dx: Iterable[str | None]) -> dict[str, int]:
-    """Return the codes that the Challenge does not list, and how many records carry each, the most frequent first.
+    """Return the codes that the Challenge does not list and the number of their records, most frequent first.
 
     Args:
-        dx: The column of that name.
+        dx: Column `dx`.
     """
     counts = Counter(code for text in dx if isinstance(text, str) for code in set(text.split(",")))
     return {code: count for code, count in counts.most_common() if code not in snomed_names()}
 
 
 def findings(listed: pd.DataFrame) -> Iterator[AuditFinding]:
-    """Yield the audit findings about headers: unknown codes, and records without a label because they have no code."""
+    """Yield audit findings about headers: unknown codes, and records without codes and therefore without labels."""
     unknown = unknown_codes(listed["dx"])
     examples = tuple(f"{code} ({count})" for code, count in unknown.items())
     yield AuditFinding("SNOMED codes that the Challenge does not list", len(unknown), "codes", examples, "kept in `dx`")
@@ -172,7 +172,7 @@ def findings(listed: pd.DataFrame) -> Iterator[AuditFinding]:
 
 
 def recording_findings(read: Callable[[Mapping[str, Any]], Any], rows: pd.DataFrame) -> Iterator[AuditFinding]:
-    """Yield the audit findings about signals: leads that were not recorded, and amplitudes at the limit of the format.
+    """Yield audit findings about signals: missing leads, and amplitudes at the limit of the format.
 
     Args:
         read: Row -> `Ecg`.

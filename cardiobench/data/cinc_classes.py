@@ -1,9 +1,9 @@
-"""The 26 classes that the PhysioNet/CinC Challenge 2021 scores, and those of them that a source has.
+"""The 26 classes scored by the PhysioNet/CinC Challenge 2021, and those available in each source.
 
 A class is scored by any of its codes: the Challenge counts complete and unspecified bundle branch blocks, atrial and
 supraventricular premature beats, and ventricular premature beats and contractions as one diagnosis each (its
-`dx_mapping_scored.csv`). No source has all of them, and two sources together tell the hospital, so each has its own list:
-the classes with ten recordings or more in it.
+`dx_mapping_scored.csv`). No source has all classes, and over two sources the class would reveal the hospital, so each
+source has its own list: the classes with at least ten recordings in it.
 """
 
 from collections.abc import Set
@@ -42,7 +42,7 @@ CODES = {
 
 
 def all_but(*rare: str) -> tuple[str, ...]:
-    """Return the classes of a source that has fewer than ten recordings of some."""
+    """Return the classes of a source, for those with fewer than ten recordings of some class."""
     return tuple(name for name in CODES if name not in rare)
 
 
@@ -58,9 +58,10 @@ RECORDS = {
     "ningbo": "AFL 7615, BBB 385, IAVB 893, IRBBB 246, LAD 1163, LAnFB 380, LPR 40, LQRSV 794, LQT 337, NSIVCB 536, NSR 6299, "
     "PR 1182, PRWP 638, QAb 828, RAD 638, SA 2550, SB 12670, STach 5687, TAb 5167, TInv 2720",
 }
-"""Source -> recordings of each class of one code (`dx_mapping_scored.csv`); of two codes nobody says how often both stand together."""
+"""Source -> number of recordings of each class with a single code (`dx_mapping_scored.csv`); the overlap of two codes
+is not published."""
 
 
 def scored_labels(codes: Set[str], classes: tuple[str, ...]) -> str | None:
-    """Return the cell of a record's classes, empty where none of its codes is scored; None for a record without codes."""
+    """Return the cell of a record's classes, empty if none of its codes is scored; None for a record without codes."""
     return label_set([name for name in classes if CODES[name] & codes], classes) if codes else None

@@ -1,4 +1,4 @@
-"""One dataset, opened: its rows, and its recordings one at a time, read when they are asked for."""
+"""An opened dataset: its rows, and its recordings, which are read on demand."""
 
 import hashlib
 import math
@@ -31,9 +31,11 @@ class OpenDataset:
         spec: Spec of the dataset.
         raw: Raw folder; None for generated data.
         table: Checked rows and the counts of missing ones.
-        paper_rows: Whether units of a task are represented by the rows that a published benchmark chose (`Task.paper_rows`).
-        masked: Text and graphics in the pictures of videos are made black (`media.overlays`).
-        labels_only: Recordings are absent and not needed, as where embeddings come from elsewhere.
+        paper_rows: Whether units of a task are represented by the rows that a published benchmark used
+            (`Task.paper_rows`).
+        masked: Whether text and graphics in videos are blackened (`media.overlays`).
+        labels_only: Whether only labels are needed, as for embeddings from elsewhere, so that recordings may be
+            missing.
     """
 
     spec: DatasetSpec
@@ -45,7 +47,7 @@ class OpenDataset:
 
     @property
     def generated(self) -> bool:
-        """Tell whether the recordings were generated: a phantom, or a synthetic twin of a release."""
+        """Return whether the recordings were generated: a phantom, or a synthetic twin of a release."""
         return self.spec.generated or self.table.twin
 
     @property
@@ -62,17 +64,17 @@ class OpenDataset:
 
     @property
     def frame(self) -> pd.DataFrame:
-        """The rows whose recording is here, one per recording."""
+        """Rows whose recording is available, one per recording."""
         return self.table.frame
 
     @cached_property
     def recordings(self) -> str:
-        """Digest of the fingerprints of all recordings: it changes when a file on this machine is changed or replaced."""
+        """Digest of the fingerprints of all recordings, which changes when a local file changes."""
         return hashlib.sha256("\n".join(self.frame["fingerprint"]).encode()).hexdigest()[:16]
 
     @property
     def duplicates(self) -> list[tuple[str, ...]]:
-        """The known groups of ids whose recordings are the same, as far as they are here."""
+        """Known groups of ids with the same recording, as far as they are available."""
         if not self.spec.duplicates:
             return []
         ids = set(self.frame["id"])
@@ -80,9 +82,9 @@ class OpenDataset:
         return [group for group in groups if len(group) > 1]
 
     def without_recordings(self) -> Self:
-        """Return the dataset for a use of its labels alone: recordings that are not here are not missing.
+        """Return the dataset for uses that need only its labels; missing recordings are then ignored.
 
-        The digest covers the sizes of their files, so it says nothing then.
+        The digest includes file sizes, so it is empty in this case.
         """
         table = self.table
         if len(table.missing) == len(table.missing_tables) or len(table.frame) != len(table.listed):
@@ -90,20 +92,20 @@ class OpenDataset:
         return replace(self, labels_only=True, table=replace(table, missing=table.missing_tables))
 
     def with_paper_rows(self) -> Self:
-        """Return the dataset with units represented by `Task.paper_rows`; another digest where that makes a difference."""
+        """Return the dataset with units represented by `Task.paper_rows`, with another digest if that makes a difference."""
         differs = any(task.paper_rows for task in self.spec.tasks)
         digest = sha256_of_json([self.table.digest, "paper"])[:16] if differs else self.table.digest
         return replace(self, paper_rows=True, table=replace(self.table, digest=digest))
 
     def with_masked_overlays(self) -> Self:
-        """Return the dataset with text and graphics in its videos made black, under another digest; unchanged if it has no videos."""
+        """Return the dataset with text and graphics in its videos blackened, with another digest; unchanged if it has no videos."""
         if self.spec.media != "video":
             return self
         digest = sha256_of_json([self.table.digest, "masked overlays"])[:16]
         return replace(self, masked=True, table=replace(self.table, digest=digest))
 
     def without_duplicates(self) -> Self:
-        """Return the dataset with one recording of each group of duplicates: that of the last split, test before train."""
+        """Return the dataset with one recording of each group of duplicates, preferring test over train."""
         splits = self.frame.set_index("id")["split"]
         dropped = tuple(
             name
@@ -126,7 +128,7 @@ class OpenDataset:
         )
 
     def recording(self, number: int, sampling: FrameSampling | None = None) -> Clip | Ecg:
-        """Read the recording of row `number` of the frame; raises `BadMedia` naming the file."""
+        """Read the recording of row `number` of the frame; raises `BadMedia` with the name of the file."""
         row = self.frame.iloc[number].to_dict()
         recording = self._decode(row, sampling)
         if self.masked and isinstance(recording, Clip):
@@ -139,11 +141,11 @@ class OpenDataset:
         return catalog.builder(self.spec.name).recording(self.raw, row, sampling)
 
     def dense_labels(self, task: Task, rows: pd.DataFrame | None = None) -> Iterator[DenseLabel]:
-        """Yield the labels of a dense task, one at a time, in the order of the rows; bad ones carry their reason.
+        """Yield the labels of a dense task, in the order of the rows; unusable labels have a reason.
 
         Args:
             task: Segmentation or landmarks.
-            rows: Subset of `task_rows` whose labels are read; all by default.
+            rows: Subset of `task_rows` to read labels of; all by default.
         """
         rows = self.task_rows(task) if rows is None else rows
         yield from catalog.builder(self.spec.name).dense_labels(self.raw, task, rows)
@@ -153,16 +155,16 @@ class OpenDataset:
         return {name: number for number, name in enumerate(self.frame["id"])}
 
     def labelled_frame(self, label: DenseLabel, sampling: FrameSampling | None = None) -> Clip:
-        """Read the frame that a dense label belongs to, as a clip of one, or the clip around it.
+        """Read the frame of a dense label as a clip of one frame, or the clip around it.
 
         Args:
             label: Label of the frame.
-            sampling: Count and stride of the frames. The labelled one is in the middle, at `count // 2`; beyond an end of
-                the recording its outermost frame is repeated.
+            sampling: Count and stride of the frames. The labelled one is at `count // 2`; beyond an end of the
+                recording its outermost frame is repeated.
 
         Raises:
-            BadMedia: it cannot be read, lies beyond the end of the recording, has another size than the mask, or a point lies
-                outside it.
+            BadMedia: The frame cannot be read, is beyond the end of the recording, has another size than the mask, or a
+                point lies outside it.
         """
         count, stride = (sampling.count or 1, sampling.stride) if sampling else (1, 1)
         before = min(count // 2, label.frame // stride)
@@ -183,13 +185,13 @@ class OpenDataset:
         if label.points is not None:
             try:
                 check_inside(label.points, size, f"{name}, frame {label.frame}")
-            except BadData as error:  # The picture size is known only once the recording is read.
+            except BadData as error:  # The image size is only known after reading the recording.
                 raise BadMedia(str(error)) from error
         places = (np.arange(count) - count // 2 + before).clip(0, len(clip.frames) - 1)
         return replace(clip, frames=clip.frames[places], indices=clip.indices[places])
 
     def task_rows(self, task: Task) -> pd.DataFrame:
-        """Return the rows that represent the units of a task: labelled, and in the task."""
+        """Return the labelled rows of a task that represent its units."""
         labelled = self.frame[task.target].notna()
         frame = self.frame.copy(deep=False) if labelled.all() else self.frame[labelled]
         for column, accepted in task.where.items():
@@ -206,14 +208,14 @@ class OpenDataset:
         return references_of(self.table.listed, task)
 
     def expected(self, task: Task, references: pd.DataFrame, split: str = "test") -> int:
-        """Return the number of units of a split in the complete release: as its spec knows it, or as far as this copy can tell."""
+        """Return the number of units of a split in the complete release, from the spec or estimated from this copy."""
         return int((references["split"] == split).sum()) + self._absent_units(task, references, (split,))
 
     def absent_units(self, task: Task) -> int:
-        """Estimate the units of a task, of all splits, that the complete release has and this copy's tables lack.
+        """Estimate the number of units of a task, over all splits, that are missing from this copy's tables.
 
-        Absent rows are taken to make as many units as the rows that are here, and one at least. A row whose label lies
-        in a file that is missing counts as well.
+        Missing rows are assumed to form as many units per row as the available rows, and at least one. Rows whose label
+        is in a missing file count as well.
         """
         return self._absent_units(task, self.references(task), self.spec.splits)
 
@@ -237,7 +239,7 @@ class OpenDataset:
         return count + int((~unlabelled[task.unit_column].drop_duplicates().isin(references["id"])).sum())
 
     def _lacks_label_file(self, rows: pd.DataFrame) -> np.ndarray:
-        """Tell which rows have their labels in a file of their own that is not here, (n,) bool."""
+        """Return which rows have their labels in a separate file that is missing, (n,) bool."""
         if self.raw is None or not self.spec.label_file:
             return np.zeros(len(rows), dtype=bool)
         index, name = FileIndex(self.raw), self.spec.label_file
@@ -246,9 +248,9 @@ class OpenDataset:
         return np.fromiter((index.find(file) is None for file in files), bool, len(rows))
 
     def unread_units(self, task: Task) -> int:
-        """Count the units of a task, of all splits, of which no recording is here."""
+        """Count the units of a task, over all splits, without any available recording."""
         return len(set(self.references(task)["id"]) - set(self.task_rows(task)[task.unit_column].astype(str)))
 
     def coverage(self) -> dict[str, int]:
-        """Count the missing files that the tables name, and the rows of the release that the tables lack."""
+        """Count the missing files named in the tables, and the rows of the release missing from the tables."""
         return {"missing_files": len(self.table.missing), "absent_rows": sum(self.table.absent.values())}

@@ -36,11 +36,11 @@ __all__ = [
 ]
 
 PIXEL = (0.001, 100.0)
-"""mm that a side of a pixel can measure; what lies beyond is another unit, or damage."""
+"""Plausible side lengths of a pixel in mm; values outside indicate another unit or damage."""
 
 
 class Reading(TypedDict, total=False):
-    """The part of a label that is read from the release."""
+    """Content of a label as read from the release."""
 
     mask: np.ndarray
     points: np.ndarray
@@ -50,13 +50,13 @@ class Reading(TypedDict, total=False):
 def read_label(
     task: Task, row: Mapping[str, Any], frame: int, read: Callable[[], Reading], *, phase: str | None = None
 ) -> DenseLabel:
-    """Return the label of a frame; one that is damaged or contradicts itself carries its reason.
+    """Return the label of a frame, with a reason if it is damaged or contradictory.
 
     Args:
         task: Task that the label belongs to.
         row: Row of the recording.
         frame: Index of the frame.
-        read: Returns the label's content, checked; raises `BadData` or `BadMedia` naming file and row.
+        read: Function that returns the validated content; raises `BadData` or `BadMedia` with file and row.
         phase: Cardiac phase of the frame.
     """
     content: Reading = {}
@@ -84,12 +84,12 @@ def check_mask(mask: np.ndarray, structures: int, size: tuple[int, int], source:
 
     Args:
         mask: Uint8 (H, W).
-        structures: Highest label that it may hold.
+        structures: Highest allowed label.
         size: Height and width of the frame that it belongs to.
         source: File and row, for messages.
 
     Raises:
-        BadData: another size than the frame's, an unknown label, or no structure at all.
+        BadData: The mask has another size than the frame, an unknown label, or no structure.
     """
     if mask.shape != size:
         raise BadData(
@@ -116,10 +116,10 @@ def check_spacing(spacing: tuple[float, float], source: str) -> tuple[float, flo
 
 
 def check_inside(points: np.ndarray, size: tuple[int, int], source: str) -> np.ndarray:
-    """Check that points (k, 2), x and y, lie in a picture of `size` (height, width), and return them.
+    """Check that points (k, 2), x and y, lie in an image of `size` (height, width), and return them.
 
     Raises:
-        BadData: a point lies more than half a pixel beyond an edge.
+        BadData: A point lies more than half a pixel beyond an edge.
     """
     outside = (points < -0.5) | (points > np.array([size[1], size[0]]) - 0.5)
     if outside.any():

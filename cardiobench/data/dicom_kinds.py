@@ -1,4 +1,4 @@
-"""Kinds of the recordings of a release of DICOM files, read from their headers once and kept in the cache."""
+"""Kinds of DICOM recordings, read from their headers and cached."""
 
 import os
 from pathlib import Path
@@ -17,9 +17,9 @@ CHUNK = 500  # Headers per job: about a second.
 
 
 def recording_kinds(raw: Path, media: pd.Series) -> pd.Series:
-    """Return the kind of each recording: 2D, colour, spectral, still, or unread (missing, or no DICOM file).
+    """Return the kind of each recording: 2D, colour, spectral, still, or unread (missing, or not a DICOM file).
 
-    Headers of files whose size and change time are as in the cache are not read again.
+    Headers of files whose size and modification time are unchanged are not read again.
 
     Args:
         raw: Raw folder of the release.
@@ -49,7 +49,7 @@ def recording_kinds(raw: Path, media: pd.Series) -> pd.Series:
 
 
 def _cached(file: Path) -> pd.DataFrame:
-    """Return the kinds that an earlier reading has kept; none where the file is absent or damaged."""
+    """Return the cached kinds; none if the file is missing or damaged."""
     try:
         return pd.read_parquet(file)
     except (OSError, ValueError):

@@ -32,7 +32,7 @@ class CodeSet:
     Attributes:
         conduction: Any of them makes a CD.
         fibrillation: Any of them makes an AF; empty where the definition gives the system no AF task.
-        undecided: Any of them, without fibrillation, keeps a record out of the AF task.
+        undecided: Any of them, without fibrillation, excludes a record from the AF task.
     """
 
     conduction: frozenset[str]
@@ -79,7 +79,7 @@ CODE_SETS: dict[System, dict[Definition, CodeSet]] = {
         ),
         "paper": CodeSet(frozenset(_SNOMED_PAPER.values()), frozenset({_SNOMED_FIBRILLATION["AF"]})),
     },
-    # The release knows these classes only, so the two definitions are the same.
+    # The release has only these classes, so the two definitions are the same.
     "code15": {
         "corrected": CodeSet(_CODE15_CONDUCTION, frozenset({"AF"})),
         "paper": CodeSet(_CODE15_CONDUCTION, frozenset({"AF"})),
@@ -93,7 +93,7 @@ def conduction(codes: Set[str], system: System, definition: Definition = "correc
 
 
 def fibrillation(codes: Set[str], system: System, definition: Definition = "corrected") -> str | None:
-    """Return the class of the AF task for the codes of a record; None where the definition leaves the record, or the system, out."""
+    """Return the class of the AF task for the codes of a record; None if the definition excludes the record or the system."""
     chosen = CODE_SETS[system][definition]
     if codes & chosen.fibrillation:
         return AF_CLASSES[1]

@@ -1,4 +1,4 @@
-"""Balanced subsets of an ECG task in the four sizes of arXiv:2601.21830, drawn so that each lies within the next."""
+"""Nested balanced subsets of an ECG task in the four sizes of arXiv:2601.21830."""
 
 import json
 import os
@@ -22,7 +22,8 @@ SIZES: dict[SizeName, tuple[int, int | None]] = {
     "M": (2500, 4999),
     "L": (5000, None),
 }
-"""Size -> fewest and most records. The least XS has a positive for each of the paper's 15 folds; L has no upper end."""
+"""Size -> minimum and maximum number of records. The smallest XS has a positive for each of the paper's 15 folds; L has
+no upper limit."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Subset:
     """A balanced subset of a task's recordings: half of them positive, one per patient.
 
     Attributes:
-        task: Task whose labels were balanced.
+        task: Task of the labels.
         size: XS, S, M or L.
         seed: Seed of the draw.
         ids: Recording ids in drawing order: a positive, a negative, and so on.
@@ -42,7 +43,7 @@ class Subset:
     ids: tuple[str, ...]
 
     def rows(self, table: pd.DataFrame) -> pd.DataFrame:
-        """Return the lines of a table with these ids, in its order; raises `BadData` where some are not in it."""
+        """Return the rows of a table with these ids, in the table's order; raises `BadData` if some are missing."""
         absent = set(self.ids) - set(table["id"])
         if absent:
             raise BadData(
@@ -57,19 +58,20 @@ def draw_subset(
 ) -> Subset:
     """Draw as many records as the size allows, half of them positive, at most one per patient.
 
-    A patient with a positive record is drawn as a positive, unless all records of a patient may be drawn. Both classes are shuffled once and taken from the front, so
-    that for one seed XS lies within S, S within M and M within L; the order of the table does not matter.
+    A patient with a positive record is drawn as a positive, unless all records of a patient may be drawn. Both classes
+    are shuffled once and taken from the front, so that for one seed XS lies within S, S within M and M within L,
+    regardless of the order of the table.
 
     Args:
-        references: Id, patient_id and y_true, such as `OpenDataset.references` gives them, of all splits.
+        references: Table with id, patient_id and y_true for all splits, such as `OpenDataset.references`.
         task: A binary task; the last of its classes is the positive one.
         size: XS (at most 499), S (500-2,499), M (2,500-4,999) or L (5,000 and more).
         seed: Seed of the shuffle.
-        one_a_patient: False draws records whoever they are of, as the paper did.
+        one_a_patient: Whether to draw at most one record per patient; the paper did not.
 
     Raises:
-        NotApplicable: a class has too few patients for the size, or the task is not binary.
-        ValueError: an unknown size.
+        NotApplicable: A class has too few patients for the size, or the task is not binary.
+        ValueError: The size is unknown.
     """
     if size not in SIZES:
         raise ValueError(f"size '{size}': expected one of {', '.join(SIZES)}")
@@ -96,13 +98,13 @@ def draw_subset(
 def draw_subsets(
     references: pd.DataFrame, task: Task, seed: int = 0, *, one_a_patient: bool = True
 ) -> tuple[dict[str, Subset], dict[str, str]]:
-    """Draw every size that the data allows (`draw_subset`).
+    """Draw every size available in the data (`draw_subset`).
 
     Returns:
-        The subsets by size, each within the next; and size -> why it is not available.
+        The nested subsets by size; and size -> reason why it is not available.
 
     Raises:
-        NotApplicable: the task is not binary.
+        NotApplicable: The task is not binary.
     """
     drawn: dict[str, Subset] = {}
     reasons: dict[str, str] = {}
@@ -125,18 +127,18 @@ def write_subsets(
     one_a_patient: bool = True,
     allow_missing: bool = False,
 ) -> tuple[dict[str, Path], dict[str, str]]:
-    """Write the subsets of a task as `out/<dataset>__<target>__<size>.json`, the records that cross-validation draws.
+    """Write the subsets of a task, which cross-validation draws, as `out/<dataset>__<target>__<size>.json`.
 
     Args:
         name: Task name, such as `ptb_xl/cd`.
         data_dir: Raw or prepared folder; None for CARDIOBENCH_DATA.
-        out: Is made.
+        out: Output folder, created if needed.
         seed: Seed of the draw.
-        one_a_patient: False draws records whoever they are of, as the paper did.
-        allow_missing: Draw from an incomplete copy.
+        one_a_patient: Whether to draw at most one record per patient; the paper did not.
+        allow_missing: Whether to draw from an incomplete copy.
 
     Returns:
-        Size -> file, and size -> why it is not available.
+        Size -> file, and size -> reason why it is not available.
     """
     task = catalog.task(name)
     rows = open_dataset(task.dataset, data_dir, allow_missing=allow_missing).task_rows(task)
@@ -146,7 +148,7 @@ def write_subsets(
 
 
 def write_subset(subset: Subset, path: Path) -> Path:
-    """Write a subset as JSON: task, size, seed, and an id a line."""
+    """Write a subset as JSON: task, size, seed, and one id per line."""
     return write_text(json.dumps(asdict(subset), indent=1) + "\n", path)
 
 

@@ -32,7 +32,7 @@ def fetch_published(spec: DatasetSpec, problem: MissingData) -> Path:
         problem: Reason why the recordings are not on this machine.
 
     Raises:
-        MissingData: not published, or not reached; says both reasons.
+        MissingData: Not published, or not reached; says both reasons.
     """
     from huggingface_hub import snapshot_download
 
@@ -50,7 +50,7 @@ def stream_published(spec: DatasetSpec, problem: MissingData) -> Any:
     """Return the splits of a dataset's published recordings as a `datasets.IterableDatasetDict`; nothing is downloaded whole.
 
     Raises:
-        MissingData: not published, or not reached; says both reasons.
+        MissingData: Not published, or not reached; says both reasons.
     """
     import datasets
     from huggingface_hub import HfApi

@@ -170,7 +170,7 @@ def read_measurements(
         test_type: Kind of study that is read.
 
     Raises:
-        BadData: the file is damaged or lacks a column.
+        BadData: The file is damaged or lacks a column.
     """
     graded = {rule.measurement: rule for rule in rules if rule.measurement}
     valves = tuple({rule.prosthesis for rule in rules if rule.prosthesis})

@@ -30,7 +30,7 @@ def read_merl(folder: Path) -> Mapping[str, Any]:
     Its names are those of PTB-XL without underscores at their ends.
 
     Raises:
-        BadData: the file has another form.
+        BadData: The file has another form.
     """
     path = folder / FILE
     try:

@@ -42,9 +42,9 @@ def open_dataset(
         published: If True and neither folder nor cache has the data, use the recordings published on the Hub.
 
     Raises:
-        UnknownName: no such dataset.
-        MissingData: not here, or not complete.
-        BadData: its tables break the dataset's own rules.
+        UnknownName: No such dataset.
+        MissingData: Not here, or not complete.
+        BadData: The tables violate the dataset's rules.
     """
     builder = catalog.builder(name)
     folder = parquet_folder(name, data_dir, published=published)
@@ -68,7 +68,7 @@ def parquet_folder(name: str, data_dir: str | os.PathLike | None = None, *, publ
         published: Whether the Hub may be asked.
 
     Raises:
-        MissingData: the Hub was asked, and the recordings are neither here nor there.
+        MissingData: The Hub was asked, and the recordings are neither here nor there.
     """
     if published and data_dir is None and (problem := absence(name)):
         return fetch_published(catalog.spec(name), problem)

@@ -41,9 +41,9 @@ def prepare(
         The folder. `load_dataset("cardiobench/<name>")` reads it from the working directory `out`.
 
     Raises:
-        MissingData: no raw folder, or an incomplete one.
-        BadData: its tables break the dataset's own rules, or a twin's folder holds other files.
-        BadMedia: recordings that cannot be read: how many, which, and why the first cannot.
+        MissingData: No raw folder, or an incomplete one.
+        BadData: The tables violate the dataset's rules, or a twin's folder holds other files.
+        BadMedia: Recordings that cannot be read: how many, which, and why the first cannot.
         UnwritableOutput: `out` cannot be written to.
     """
     builder = catalog.builder(name)

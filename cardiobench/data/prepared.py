@@ -60,8 +60,8 @@ class PreparedDataset(OpenDataset):
         """Yield the labels that `prepare` read, as it found them.
 
         Raises:
-            MissingData: the folder was made before `prepare` kept labels.
-            BadData: they are damaged.
+            MissingData: The folder was made before `prepare` kept labels.
+            BadData: They are damaged.
         """
         path = label_path(self.raw, task)
         if not path.is_file():
@@ -83,7 +83,7 @@ def read_left_out(folder: Path) -> pd.DataFrame:
     """Return the rows of the release that a prepared folder lacks; none where it has all.
 
     Raises:
-        BadData: they cannot be read.
+        BadData: They cannot be read.
     """
     path = folder / LEFT_OUT
     if not os.path.lexists(path):
@@ -107,7 +107,7 @@ def open_prepared(spec: DatasetSpec, folder: Path, *, verify: bool = False) -> P
             files are as they were.
 
     Raises:
-        BadData: it was made by another version of the dataset, or a file was changed since.
+        BadData: It was made by another version of the dataset, or a file was changed since.
     """
     note = read_note(folder, spec)
     check_files(folder, note, verify=verify)
@@ -136,7 +136,7 @@ def load_prepared(folder: Path, spec: DatasetSpec) -> Any:
     """Return the splits of a prepared folder, whose files are checked first, as a `datasets.DatasetDict`.
 
     Raises:
-        BadData: it was made by another version of the dataset, or a file was changed since.
+        BadData: It was made by another version of the dataset, or a file was changed since.
     """
     check_files(folder, read_note(folder, spec))
     return _load_parquet(folder, spec)

@@ -53,7 +53,7 @@ def read_labels(path: Path, task: Task, recordings: set[str]) -> Iterator[DenseL
     """Yield the labels of some recordings, in the order of the file.
 
     Raises:
-        BadData: the file is damaged.
+        BadData: The file is damaged.
     """
     try:
         file = pq.ParquetFile(path)

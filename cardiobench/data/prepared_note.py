@@ -66,7 +66,7 @@ def note_content(path: Path) -> dict[str, Any]:
     """Return the JSON object of a note, not yet validated.
 
     Raises:
-        BadData: no JSON object.
+        BadData: No JSON object.
     """
     try:
         return parse_json(path.read_bytes())
@@ -96,7 +96,7 @@ def read_note(folder: Path, spec: DatasetSpec) -> Preparation:
     """Read the note of a prepared folder.
 
     Raises:
-        BadData: it was made by another version of the dataset, or the note is damaged.
+        BadData: It was made by another version of the dataset, or the note is damaged.
     """
     content = note_content(folder / NOTE)
     advice = _advice(folder, spec.name)
@@ -131,7 +131,7 @@ def check_files(folder: Path, note: Preparation, *, verify: bool = False) -> Non
         verify: Read every file, whatever the cache says.
 
     Raises:
-        BadData: a file was changed, added or removed; names the file, both digests and what to do.
+        BadData: A file was changed, added or removed; names the file, both digests and what to do.
     """
     kept_in = default_cache() / "prepared" / f"{sha256_of_json(str(folder.resolve()))[:32]}.json"
     matched = {} if verify else _kept(kept_in)

@@ -63,7 +63,7 @@ def prompts(task: Task, file: Path | None = None) -> tuple[Mapping[str, Any], st
             MERL; used instead of the dataset's own.
 
     Raises:
-        NotApplicable: the set has no prompts for this task.
+        NotApplicable: The set has no prompts for this task.
     """
     contents = [read_clone(file)] if file and file.is_dir() else map(_read, prompt_files(task, file))
     content = next((content for content in contents if task.target in content), None)

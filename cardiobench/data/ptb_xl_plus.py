@@ -58,8 +58,8 @@ def measurements(folder: Path, algorithm: str = "12SL") -> pd.DataFrame:
         algorithm: A key of `TABLES`.
 
     Raises:
-        MissingData: the folder has no such table.
-        BadData: the table lacks a column, or an ECG stands in it twice.
+        MissingData: The folder has no such table.
+        BadData: The table lacks a column, or an ECG stands in it twice.
     """
     values = _values(folder, algorithm)
     return values.where(~_impossible(values))

@@ -49,7 +49,7 @@ def read_clone(folder: Path) -> Mapping[str, Any]:
     Sentences for classes lose the blanks around them, as the released code strips them; those for numbers keep them.
 
     Raises:
-        BadData: it is no clone, or its files have another form.
+        BadData: It is no clone, or its files have another form.
     """
     if (folder / merl_prompts.FILE).is_file():
         return merl_prompts.read_merl(folder)

@@ -23,7 +23,7 @@ def references_of(rows: pd.DataFrame, task: Task) -> pd.DataFrame:
         is the number of labelled frames.
 
     Raises:
-        BadData: a unit's rows disagree on its label, patient or split.
+        BadData: A unit's rows disagree on its label, patient or split.
     """
     groups = [group.column for group in task.groups if group.column in rows]
     named = [task.unit_column, "patient_id", "split", task.target, *task.where, *groups]
@@ -74,7 +74,7 @@ def check_references(table: pd.DataFrame, task: Task, source: str = "references"
     """Check a table of references and return it.
 
     Raises:
-        BadData: a column is absent, an id repeated, a label unknown or not finite.
+        BadData: A column is absent, an id repeated, a label unknown or not finite.
     """
     absent = [column for column in COLUMNS if column not in table.columns]
     if absent:

@@ -68,7 +68,7 @@ def check_class_counts(spec: DatasetSpec, listed: pd.DataFrame) -> None:
     """Check how many rows of a complete release have each class.
 
     Raises:
-        BadData: another number than the release is known to have.
+        BadData: Another number than the release is known to have.
     """
     none = pd.Series(dtype=int)
     for task in spec.tasks:

@@ -71,7 +71,7 @@ def safe_join(raw: Path, relative: str) -> Path:
     Links that the user placed below the folder are followed; a name that leaves it by itself is refused.
 
     Raises:
-        BadData: the path is absolute or leads out of the folder.
+        BadData: The path is absolute or leads out of the folder.
     """
     check_relative(raw, relative)
     return raw / relative
@@ -120,8 +120,8 @@ def check_rows(spec: DatasetSpec, frame: pd.DataFrame) -> None:
     """Check rows against the dataset's own rules.
 
     Raises:
-        MissingData: there are no rows.
-        BadData: repeated ids, unknown splits or classes, a patient in two splits, labels out of range or in another unit.
+        MissingData: There are no rows.
+        BadData: Repeated ids, unknown splits or classes, a patient in two splits, labels out of range or in another unit.
     """
     if frame.empty:
         raise MissingData(f"{spec.title}: the raw folder lists no recordings. Request the data at {spec.access}.")
@@ -202,8 +202,8 @@ def row_table(
         verify: Fingerprints by the content of every file, instead of its size and change time.
 
     Raises:
-        MissingData: files or rows of the release are missing and `allow_missing` is false.
-        BadData: the rows break the dataset's rules (`check_rows`), or the folder mixes a synthetic twin with other files.
+        MissingData: Files or rows of the release are missing and `allow_missing` is false.
+        BadData: The rows break the dataset's rules (`check_rows`), or the folder mixes a synthetic twin with other files.
     """
     targets = [task.target for task in spec.all_tasks]
     columns = list(dict.fromkeys(["id", "patient_id", "study_id", "split", "media", "record", *spec.columns, *targets]))

@@ -57,7 +57,7 @@ class Column:
             where: Index of a cell -> its file, line and column, for messages.
 
         Raises:
-            BadData: a cell that is not as expected.
+            BadData: A cell that is not as expected.
         """
         values: dict[str, Any] = {}
         wrong: set[str] = set()
@@ -177,8 +177,8 @@ def read_columns(
         A frame of these columns, its index named `line`: the line of the file on which a row ends.
 
     Raises:
-        MissingData: there is no such file.
-        BadData: it is empty, cut short or not text, lacks a column or has it twice, or a cell is not what it should be.
+        MissingData: There is no such file.
+        BadData: It is empty, cut short or not text, lacks a column or has it twice, or a cell is not what it should be.
     """
     if where is None and (frame := _plain_columns(path, columns, extra or {})) is not None:
         return frame
@@ -308,8 +308,8 @@ def read_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
     """Yield the line and the cells of each row of a CSV, the header first; rows without any value are skipped.
 
     Raises:
-        MissingData: there is no such file.
-        BadData: it is no text, or not a CSV.
+        MissingData: There is no such file.
+        BadData: It is no text, or not a CSV.
     """
     if not path.is_file():
         raise MissingData(f"{path.name} is not in {path.parent}. Complete the download or check --data-dir.")
@@ -336,7 +336,7 @@ def read_fields(path: Path, fields: Mapping[str, Column]) -> dict[str, Any]:
         fields: Key -> how its value is read; None is given for an optional one that is not there.
 
     Raises:
-        BadData: the file is no text, a key is missing or there twice, or a value is not what it should be.
+        BadData: The file is no text, a key is missing or there twice, or a value is not what it should be.
     """
     if not path.is_file():
         raise BadData(f"{path} is not a regular file. Download it again.")

@@ -16,7 +16,7 @@ def chords_outline(chords: np.ndarray, source: str) -> np.ndarray:
         source: File and row, for messages.
 
     Raises:
-        BadData: there are fewer than two chords.
+        BadData: There are fewer than two chords.
     """
     if len(chords) < CORNERS:
         raise BadData(
@@ -38,7 +38,7 @@ def fill_tracing(outline: np.ndarray, size: tuple[int, int], source: str) -> np.
         uint8 (H, W), 1 inside.
 
     Raises:
-        BadData: a corner without coordinates, too few corners, no area, or none of it inside the frame.
+        BadData: A corner without coordinates, too few corners, no area, or none of it inside the frame.
     """
     if np.isnan(outline).any():
         raise BadData(f"{source}: a point has no coordinates. Correct the row, or download the table again.")

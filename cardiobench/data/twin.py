@@ -11,8 +11,8 @@ def write_twin(name: str, out: Path, *, patients: int = 20, seed: int = 0) -> No
     """Write the twin of a dataset, and the mark by which every result on it says that it is one.
 
     Raises:
-        UnknownName: there is no twin of that name.
-        BadData: the folder holds something else already.
+        UnknownName: There is no twin of that name.
+        BadData: The folder holds something else already.
     """
     from cardiobench.data.phantom.twins import TWINS
 

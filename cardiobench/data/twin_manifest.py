@@ -49,7 +49,7 @@ def find_manifest(raw: Path) -> TwinManifest | None:
     """Return the manifest of a raw folder, or of the twin that holds it; None for data that is no twin.
 
     Raises:
-        BadData: a manifest that does not list the twin's files.
+        BadData: A manifest that does not list the twin's files.
     """
     path = next((path for folder in (raw, raw.parent) if (path := folder / TWIN_MARK).is_file()), None)
     if path is None:

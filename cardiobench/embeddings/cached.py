@@ -1,4 +1,4 @@
-"""Stored embeddings as a whole: which stores a cache holds, their size and state, their deletion and their export."""
+"""Management of stored embeddings: listing, size, verification, deletion and export."""
 
 import json
 from collections import Counter
@@ -34,7 +34,7 @@ class CachedStore:
 
     @cached_property
     def facts(self) -> dict[str, Any]:
-        """Everything that the vectors depend on; empty where the file of the key is absent or damaged."""
+        """Everything that the vectors depend on; empty if the key file is missing or damaged."""
         try:
             facts = json.loads((self.folder / KEY_FILE).read_text("utf-8"))
         except (OSError, ValueError):
@@ -43,7 +43,7 @@ class CachedStore:
 
     @property
     def key(self) -> str:
-        """Digest of the facts and name of the folder."""
+        """Digest of these facts, which is also the name of the folder."""
         return self.folder.name
 
     @property
@@ -58,32 +58,32 @@ class CachedStore:
 
     @property
     def about(self) -> str:
-        """Facts that set the store apart from another one of the same model and dataset."""
+        """Facts that distinguish the store from others of the same model and dataset."""
         given = ["from elsewhere"] if "given" in self.facts else []
         said = [f"{name}: {self.facts[name]}" for name in ("change", "generation", "overlays") if self.facts.get(name)]
         return "; ".join([*([self.kind] if self.kind != EMBEDDINGS else []), *given, *said])
 
     @property
     def files(self) -> list[Path]:
-        """All files of the store, those that were set aside too."""
+        """All files of the store, including those that were set aside."""
         return sorted(path for path in self.folder.iterdir() if path.is_file() or path.is_symlink())
 
     @property
     def shards(self) -> list[Path]:
-        """Shards, the oldest first."""
+        """Shards, oldest first."""
         return sorted(self.folder.glob(SHARDS))
 
     @property
     def size(self) -> int:
-        """Bytes on the disk."""
+        """Size in bytes."""
         return sum(path.lstat().st_size for path in self.files)
 
     @cached_property
     def store(self) -> EmbeddingStore:
-        """The store, to read from.
+        """The store, opened for reading.
 
         Raises:
-            BadData: The file of its key is absent, or does not belong to the folder.
+            BadData: The key file is missing, or does not belong to the folder.
         """
         root = self.folder.parents[2]
         store = EmbeddingStore(root, self.model, self.dataset, self.facts)
@@ -95,7 +95,7 @@ class CachedStore:
         return store
 
     def stamps(self) -> dict[str, str]:
-        """Return id of each recording -> fingerprint of its file when it was encoded last."""
+        """Return the id of each recording -> fingerprint of its file when it was last encoded."""
         found: dict[str, str] = {}
         for shard in self.shards:
             if (table := self.store.open_shard(shard)) is not None:
@@ -103,7 +103,7 @@ class CachedStore:
         return found
 
     def pooling(self) -> str:
-        """Return the pooling of the vectors of a recording; empty where the shards do not note it."""
+        """Return the pooling of the vectors of a recording; empty if the shards do not store it."""
         said: set[str] = set()
         for shard in self.shards:
             if (table := self.store.open_shard(shard)) is not None:
@@ -111,7 +111,7 @@ class CachedStore:
         return said.pop() if len(said) == 1 else ""
 
     def problems(self) -> list[str]:
-        """Return sentences on faults of the store; damaged shards are set aside."""
+        """Return sentences about problems of the store; damaged shards are set aside."""
         found = [f"{path.name} was damaged and set aside" for path in self.folder.glob(DAMAGED)]
         try:
             for shard in self.shards:
@@ -125,7 +125,7 @@ class CachedStore:
         return found
 
     def delete(self) -> None:
-        """Delete the files of the store, and folders that are empty then."""
+        """Delete the files of the store, and folders that become empty."""
         for path in self.files:
             path.unlink(missing_ok=True)
         for folder in (self.folder, *self.folder.parents[:2]):
@@ -158,7 +158,7 @@ def find_stores(cache: Path, model: str = "", dataset: str = "", key: str = "") 
 
 
 def _folders(root: Path) -> Iterator[Path]:
-    """Yield the folders of stores, none that a link leads out to."""
+    """Yield the folders of stores, without following links."""
     for folder in sorted(root.glob("*/*/*")):
         inside = not any(one.is_symlink() for one in (folder, *folder.parents[:2]))
         if inside and folder.is_dir() and (any(folder.glob(SHARDS)) or (folder / KEY_FILE).is_file()):
@@ -166,19 +166,19 @@ def _folders(root: Path) -> Iterator[Path]:
 
 
 def export_stores(stores: Sequence[CachedStore], path: Path, pooling: str = "") -> tuple[int, str]:
-    """Write the embeddings of a model to a file that `--embeddings` takes.
+    """Write the embeddings of a model to a file for `--embeddings`.
 
     Args:
-        stores: Stores of one model, one for each dataset.
+        stores: Stores of one model, one per dataset.
         path: File that ends in .parquet, .npz or .csv.
-        pooling: Pooling of the vectors of a recording; empty for the one that the stores note.
+        pooling: Pooling of the vectors of a recording; empty uses the pooling stored with the vectors.
 
     Returns:
-        The number of recordings, and how their vectors become one; empty where neither says it.
+        The number of recordings, and the pooling; empty if unknown.
 
     Raises:
-        MissingData: No stores are given, or they hold nothing.
-        BadConfig: Two are of one dataset, of two models, or of two widths, or the format is unknown.
+        MissingData: There are no stores, or they are empty.
+        BadConfig: The stores have the same dataset, different models or different widths, or the format is unknown.
     """
     if path.suffix.lower() not in FORMATS:
         raise BadConfig(f"{path.name}: embeddings are written as {', '.join(FORMATS)}.")
@@ -211,7 +211,7 @@ def export_stores(stores: Sequence[CachedStore], path: Path, pooling: str = "") 
 
 
 def _one_each(stores: Sequence[CachedStore]) -> list[CachedStore]:
-    """Return the stores of recordings as they are, one for each dataset of one model."""
+    """Return the stores without pooling, one for each dataset of one model."""
     plain = [one for one in stores if one.kind == EMBEDDINGS and one.shards and "change" not in one.facts]
     if not plain:
         raise MissingData(

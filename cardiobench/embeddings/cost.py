@@ -1,6 +1,6 @@
-"""The cost of encoding: parameters and operations are counted on one part, seconds and memory measured on the way.
+"""Cost of encoding: parameters and operations are counted on one part; time and memory are measured during encoding.
 
-A shard states the cost of the run that made it, so that embeddings carry it wherever they are read.
+Each shard states the cost of the run that wrote it, so the cost stays with the embeddings.
 """
 
 import platform
@@ -20,13 +20,13 @@ from cardiobench.models.contract import encode
 from cardiobench.models.device import name_of
 
 PROMPT = "left ventricle"
-"""Prompt on which the work of a text tower is counted."""
+"""Prompt for counting the operations of a text tower."""
 RESET_PEAK = "5"
-"""Content of `clear_refs` that sets Linux' peak of resident memory back to what is resident now."""
+"""Value for `clear_refs` that resets Linux' peak of resident memory."""
 
 
 class UsedParameters(TorchDispatchMode):
-    """A mode that notes every parameter which an operation reads.
+    """Mode that records every parameter used by an operation.
 
     Attributes:
         sizes: Parameter's id -> its number of values.
@@ -37,7 +37,7 @@ class UsedParameters(TorchDispatchMode):
         self.sizes: dict[int, int] = {}
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Note the parameters among the arguments and go on."""
+        """Record the parameters among the arguments and continue."""
         for value in tree_leaves((args, kwargs)):
             if isinstance(value, torch.nn.Parameter):
                 self.sizes[id(value)] = value.numel()
@@ -72,12 +72,12 @@ FORMULAS: dict[Any, Any] = {
     aten.mkldnn_rnn_layer: _recurrent_on_cpu,
     aten._cudnn_rnn: _recurrent_on_gpu,
 }
-"""Operations that `torch.utils.flop_counter` does not know -> operations by the shapes of the arguments."""
+"""Operations unknown to `torch.utils.flop_counter` -> number of operations, given the shapes of the arguments."""
 
 
 @contextmanager
 def layers_apart() -> Iterator[None]:
-    """Run the layers of PyTorch's transformers module by module, not as one fused operation on their weights."""
+    """Run the layers of PyTorch transformers module by module instead of as a fused operation."""
     fused = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)
     try:
@@ -87,10 +87,9 @@ def layers_apart() -> Iterator[None]:
 
 
 def count_work(call: Callable[[], Any]) -> tuple[dict[int, int], int]:
-    """Call a function of a network and return the sizes of the parameters that it used and its floating-point operations.
+    """Call a function of a network and return the sizes of the used parameters and the number of floating-point operations.
 
-    Attention is counted as two matrix products whatever kernel would be chosen: fused layers, which cannot be looked into,
-    are taken apart for the count.
+    Attention is counted as two matrix products regardless of the kernel; fused layers are disabled for counting.
     """
     counter, used = FlopCounterMode(display=False, custom_mapping=FORMULAS), UsedParameters()
     with layers_apart(), torch.inference_mode(), counter, used:
@@ -99,7 +98,7 @@ def count_work(call: Callable[[], Any]) -> tuple[dict[int, int], int]:
 
 
 class CostMeter:
-    """Counts the work of a model on the first part that it sees, and measures memory from its making on.
+    """Counts the operations of a model on its first part, and measures memory from its creation.
 
     Attributes:
         counted: Parameters and operations, as a shard states them; None before the first part.
@@ -111,7 +110,7 @@ class CostMeter:
         self._memory = _reset_peak(device)
 
     def count(self, parts: torch.Tensor) -> None:
-        """Count the work of encoding one part of (N, ...) on the device, and of a prompt; the first time only."""
+        """Count the operations of encoding one part of (N, ...) on the device, and of a prompt; only on the first call."""
         if self.counted is not None:
             return
         encoder, bf16 = self.model.encoder, self.model.precision == "bf16"
@@ -127,7 +126,7 @@ class CostMeter:
             BadModel,
             RuntimeError,
             TypeError,
-        ) as error:  # A network that cannot be looked into is encoded all the same.
+        ) as error:  # Networks that cannot be traced are still encoded.
             self.counted = {"reason": f"not counted: {' '.join(str(error).split())[:120]}"}
 
     def facts(self, *, seconds: float, decoding: float, recordings: int, parts: int) -> dict[str, Any]:
@@ -135,9 +134,9 @@ class CostMeter:
 
         Args:
             seconds: Seconds from prepared parts to vectors, of all recordings of the shard.
-            decoding: Seconds until all of them were read and prepared as parts.
+            decoding: Seconds until all recordings were read and prepared as parts.
             recordings: Number of recordings.
-            parts: Number of their parts.
+            parts: Number of parts.
         """
         return {
             **(self.counted or {}),
@@ -152,7 +151,7 @@ class CostMeter:
 
 
 def describe(device: torch.device) -> str:
-    """Return a device with the model of its processor, and on a CPU the number of threads that the network uses."""
+    """Return a device with its processor model, and on a CPU the number of threads."""
     if device.type != "cpu":
         return name_of(device)
     return f"cpu: {_processor()}, threads: {torch.get_num_threads()}"
@@ -167,7 +166,7 @@ def _processor() -> str:
 
 
 def _reset_peak(device: torch.device) -> bool:
-    """Begin to measure the peak of memory anew; return whether this system tells it."""
+    """Reset the peak of memory; return whether the system supports this."""
     if device.type == "cuda":
         torch.cuda.reset_peak_memory_stats(device)
         return True

@@ -1,4 +1,4 @@
-"""Decode recordings in worker processes; a worker that dies, hangs or is stopped costs the recording it was on, and is replaced."""
+"""Decoding of recordings in worker processes; if a worker dies or hangs, its recording fails and the worker is replaced."""
 
 import os
 import signal
@@ -13,22 +13,23 @@ import torch.multiprocessing
 
 AHEAD = 3  # Recordings per worker that are decoded ahead of demand.
 PATIENCE = 5.0  # Seconds after which an idle worker checks whether its parent is alive.
-BEAT = 1.0  # Longest wait, in seconds, that counts as one: processes that were stopped together are not late when they continue.
+# Longest wait, in seconds, that counts toward the time limit; after the whole run was suspended, workers are not late.
+BEAT = 1.0
 
 Decoded = torch.Tensor | str
-"""The parts of a recording, or why it has none."""
+"""Parts of a recording, or the reason why it has none."""
 
 
 def decode(
     recordings: Sequence[Decoded], *, workers: int, timeout: float, pin: bool = False
 ) -> Generator[Decoded, None, None]:
-    """Yield the items of a sequence in order, read in worker processes.
+    """Yield the items of a sequence in order, read by worker processes.
 
     Args:
-        recordings: An item is decoded when it is asked for.
-        workers: Processes; 0 decodes in this one, without a time limit.
-        timeout: Seconds that a recording may be waited for.
-        pin: Whether parts are moved to memory from which a GPU copies without waiting.
+        recordings: Sequence whose items are decoded on access.
+        workers: Number of processes; 0 decodes in this process, without a time limit.
+        timeout: Time limit for a recording, in seconds.
+        pin: Whether to copy parts to pinned memory for fast transfer to a GPU.
     """
     if not workers:
         yield from recordings
@@ -51,7 +52,7 @@ def decode(
 
 
 def _collect(crew: "list[_Worker]") -> "Iterator[tuple[int, Decoded]]":
-    """Yield decoded recordings in order, waiting for the first; lost workers are replaced."""
+    """Yield decoded recordings in order, waiting for the next one; lost workers are replaced."""
     busy = [worker for worker in crew if worker.position is not None]
     start, beat = time.monotonic(), min(BEAT, *(worker.left for worker in busy))
     wait([source for worker in busy for source in worker.sources], timeout=beat)
@@ -68,7 +69,7 @@ class _Worker:
 
     Attributes:
         position: Position of the recording being decoded; None when idle.
-        left: Seconds that this recording may still be waited for.
+        left: Remaining seconds for this recording.
     """
 
     def __init__(self, recordings: Sequence[Decoded], timeout: float):
@@ -86,11 +87,11 @@ class _Worker:
 
     @property
     def sources(self) -> list[Any]:
-        """The handles that become readable when it has decoded a recording, or died."""
+        """Handles that become readable when a recording is decoded or the worker dies."""
         return [self.connection, self.process.sentinel]
 
     def start(self, position: int) -> None:
-        """Let it decode a recording."""
+        """Assign a recording to the worker."""
         self.position, self.left = position, self.timeout
         try:
             self.connection.send(position)
@@ -99,7 +100,7 @@ class _Worker:
             self.connection.send(position)
 
     def result(self) -> Decoded | None:
-        """Return the parts, or why there are none; None when it is still at work."""
+        """Return the parts, or the reason for their absence; None if the worker is still busy."""
         reason = ""
         try:
             if self.connection.poll():
@@ -121,7 +122,7 @@ class _Worker:
         return reason
 
     def kill(self) -> None:
-        """End it; a stopped process heeds no gentler signal."""
+        """Kill the worker; a suspended process ignores gentler signals."""
         self.process.kill()
         self.process.join()
         self.connection.close()
@@ -140,8 +141,8 @@ class _Worker:
 
 
 def _work(connection: Connection, recordings: Sequence[Decoded], parent: int) -> None:
-    """Decode the recordings whose positions come in, until the parent is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # The parent decides.
+    """Decode the recordings whose positions arrive, until the parent ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is handled by the parent.
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     torch.set_num_threads(1)
     while True:

@@ -1,4 +1,4 @@
-"""Embeddings from elsewhere as a model: its vectors are stored as a model's are, and no recording can be encoded."""
+"""Embeddings from elsewhere, presented as a model whose vectors are stored, but that cannot encode recordings."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 VERSION = 1
-"""Version of how the rows of a file become vectors of recordings."""
+"""Version of the conversion of file rows to vectors of recordings."""
 NO_ENCODER = f"{EMBEDDINGS}: there is no network to encode anything else"
 SEVERAL_VECTORS = "Give several rows per id: its tokens, frames or clips in order"
 SHARD = 256
-"""Recordings that are stored together."""
+"""Number of recordings stored together."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,8 @@ class GivenEmbeddings:
     Attributes:
         name: Name of the model in tables.
         table: Vectors.
-        seen: Dataset -> whether the model saw it before, as far as the user says.
-        warnings: Sentences that every result carries.
+        seen: Dataset -> whether the model saw it in pretraining, according to the user.
+        warnings: Sentences for every result.
         pooling: Pooling of the vectors of a recording.
     """
 
@@ -66,21 +66,21 @@ class GivenEmbeddings:
 
     @property
     def preprocessing(self) -> dict[str, Any]:
-        """Known facts: name of the file and number of vectors of a recording."""
+        """Known facts: name of the file and number of vectors per recording."""
         lengths = np.diff(self.table.offsets)
         low, high = int(lengths.min()), int(lengths.max())
         return {"file": self.table.source, "vectors of a recording": low if low == high else f"{low} to {high}"}
 
     def transform(self, recording: Any) -> NoReturn:
-        """Refuse to prepare a recording."""
+        """Raise an error, because recordings cannot be prepared."""
         raise NotApplicable(f"{self.name}: {NO_ENCODER}")
 
     def encode(self, parts: Any) -> NoReturn:
-        """Refuse to encode."""
+        """Raise an error, because recordings cannot be encoded."""
         raise NotApplicable(f"{self.name}: {NO_ENCODER}")
 
     def to(self, device: Any) -> "GivenEmbeddings":
-        """Return itself: there is nothing to move."""
+        """Return the object itself, because there is nothing to move."""
         return self
 
 
@@ -89,10 +89,10 @@ def given_model(encoder: GivenEmbeddings, pooling: str | None = None) -> LoadedM
 
     Args:
         encoder: Embeddings.
-        pooling: Pooling of the vectors of a recording; None for that of the file, the mean where it states none.
+        pooling: Pooling of the vectors of a recording; None uses that of the file, or the mean.
 
     Raises:
-        NotApplicable: Another pooling than these two.
+        NotApplicable: The pooling is not supported.
     """
     if pooling not in (None, *POOLINGS):
         raise NotApplicable(
@@ -118,11 +118,11 @@ def given_key(encoder: GivenEmbeddings, dataset: str) -> dict[str, Any]:
 
 
 def store_given(table: VectorTable, rows: "pd.DataFrame", store: EmbeddingStore) -> None:
-    """Store the vectors of recordings, as far as the table has them.
+    """Store the available vectors of recordings.
 
     Args:
         table: Vectors of one dataset.
-        rows: `id` and `fingerprint` of recordings that the store lacks.
+        rows: `id` and `fingerprint` of recordings missing from the store.
         store: Store of the model and dataset.
     """
     places = table.places.get_indexer(rows["id"])
@@ -134,10 +134,10 @@ def store_given(table: VectorTable, rows: "pd.DataFrame", store: EmbeddingStore)
 
 
 def chosen_name(name: str, source: str) -> str:
-    """Return the name of a model: the given one, else the file's without its ending.
+    """Return the name of a model: the given one, else that of the file without suffix.
 
     Raises:
-        BadConfig: It is the name of no folder.
+        BadConfig: The name is not a valid folder name.
     """
     chosen = name.strip() or source.rpartition(".")[0] or "embeddings"
     if not [part for part in chosen.split("/") if part not in ("", ".", "..")]:

@@ -1,4 +1,4 @@
-"""The encoding loop: recordings are decoded in workers, encoded in batches, stored as they come, on any number of processes."""
+"""Encoding loop: recordings are decoded by workers, encoded in batches and stored, in any number of processes."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -30,22 +30,22 @@ SHARD = 64  # Recordings per shard; an interruption loses at most one shard.
 
 @dataclass(frozen=True)
 class Failure:
-    """A recording that could not be read or encoded, and why."""
+    """A recording that could not be read or encoded, with the reason."""
 
     id: str
     reason: str
 
 
 class RecordingSource(Protocol):
-    """A dataset, as far as encoding needs it."""
+    """Interface of a dataset for encoding."""
 
     @property
     def frame(self) -> pd.DataFrame:
-        """One row per recording: id, fingerprint and the source it is read from."""
+        """Table with one row per recording: id, fingerprint and source."""
         ...
 
     def recording(self, number: int, sampling: FrameSampling | None = None) -> Clip | Ecg | list[Clip | Ecg]:
-        """Return the recording of a row, or its clips where the encoder cuts it; raises `BadMedia` naming it."""
+        """Return the recording of a row, or its clips if the encoder splits it; raises `BadMedia` with its name."""
         ...
 
 
@@ -54,7 +54,7 @@ class EncodeJob:
     """One recording to encode.
 
     Attributes:
-        source: It is read from.
+        source: Dataset of the recording.
         number: Row number in `source.frame`.
         store: Store for the vectors.
     """
@@ -75,14 +75,14 @@ class EncodeJob:
 
 
 class _Encoded(NamedTuple):
-    """A recording that was encoded and is not stored yet.
+    """An encoded recording that is not stored yet.
 
     Attributes:
         job: Recording.
         vectors: Vectors of its parts.
         parts: Number of its parts.
         seconds: Seconds from the parts to the vectors.
-        decoding: Seconds until it was read and prepared as parts.
+        decoding: Seconds to read the recording and prepare its parts.
     """
 
     job: EncodeJob
@@ -93,7 +93,7 @@ class _Encoded(NamedTuple):
 
 
 def prepare(model: LoadedModel, source: RecordingSource, number: int) -> torch.Tensor:
-    """Read the recording of a line of `source.frame` and return its parts; raises `BadMedia` naming it."""
+    """Read the recording of a row of `source.frame` and return its parts; raises `BadMedia` with its name."""
     encoder = model.encoder
     recording = source.recording(number, encoder.sampling)
     if model.change is not None:
@@ -105,16 +105,16 @@ def prepare(model: LoadedModel, source: RecordingSource, number: int) -> torch.T
 
 
 def run_code_of(model: LoadedModel) -> AbstractContextManager[None]:
-    """Return the context in which a model is run: without the user's tokens where it brings code of its own."""
+    """Return a context for running a model, which hides the user's tokens if the model has its own code."""
     return without_tokens() if model.own_code else nullcontext()
 
 
 class _Recordings(Sequence[Decoded]):
-    """Recordings as the encoder's parts, or the reason why they have none."""
+    """Recordings as parts for the encoder, or the reason why they have none."""
 
     def __init__(self, model: LoadedModel, jobs: Sequence[EncodeJob]):
         self.model, self.jobs = model, jobs
-        self.seconds = RawArray("d", len(jobs))  # Of each, written by whichever process decodes it.
+        self.seconds = RawArray("d", len(jobs))  # Decoding times, written by the process that decodes the recording.
 
     def __len__(self) -> int:
         return len(self.jobs)
@@ -132,7 +132,7 @@ class _Recordings(Sequence[Decoded]):
 
 
 class PartEncoder:
-    """Encodes parts in the model's precision, halving the batch for good when the device runs out of memory."""
+    """Encodes parts in the model's precision, and halves the batch permanently if the device runs out of memory."""
 
     def __init__(self, model: LoadedModel, device: torch.device):
         self.encoder, self.device = model.encoder, device
@@ -141,7 +141,7 @@ class PartEncoder:
 
     @torch.inference_mode()
     def __call__(self, parts: torch.Tensor) -> torch.Tensor:
-        """Encode parts (N, ...) as vectors (N, dim), or (N, T, dim) of an encoder that keeps tokens, on the CPU."""
+        """Encode parts (N, ...) as vectors (N, dim), or (N, T, dim) for an encoder that keeps tokens, and return them on the CPU."""
         limit = self.limit or len(parts)
         try:
             with torch.autocast(self.device.type, torch.bfloat16, enabled=self.bf16):
@@ -160,16 +160,16 @@ class PartEncoder:
 
 
 def batched(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
-    """Yield lists of `size` items, the last one shorter."""
+    """Yield lists of `size` items; the last one may be shorter."""
     iterator = iter(items)
     while batch := list(islice(iterator, size)):
         yield batch
 
 
 def default_workers(processes: int) -> int:
-    """Return the decoding workers per process on this machine; of more than two cores, one is left to the encoder.
+    """Return the number of decoding workers per process on this machine; with more than two cores, one is left to the encoder.
 
-    Cores are those that a scheduler or container allots to the process, not those of the machine.
+    This counts the cores assigned to the process by a scheduler or container, not those of the machine.
     """
     cores = joblib.cpu_count() // processes
     return max(1, min(8, cores - 1 if cores > 2 else cores))
@@ -190,19 +190,19 @@ def extract(
 
     Args:
         model: Model, already on `device`.
-        jobs: Recordings that this process encodes; each store gets its vectors a shard at a time.
+        jobs: Recordings for this process; each store gets its vectors one shard at a time.
         device: Device of the network.
         rank: Rank of this process, used in shard names.
         batch_size: Recordings decoded together; their parts are encoded together.
         workers: Decoding processes; 0 decodes in this one.
         recording_timeout: Seconds that a worker may take to decode one recording.
-        advance: Told how many recordings are done.
+        advance: Function called with the number of finished recordings.
 
     Returns:
         The recordings that failed; all others are stored.
 
     Raises:
-        UnwritableOutput: the disk is full or read-only; what was stored stays.
+        UnwritableOutput: The disk is full or read-only; vectors stored before are kept.
     """
     encode_parts, meter = PartEncoder(model, device), CostMeter(model, device)
     recordings = _Recordings(model, jobs)
@@ -236,7 +236,8 @@ def extract(
             if readable:
                 meter.count(readable[0][1].to(device))
                 started = time.perf_counter()
-                # Joined on the device: from pinned memory each part travels while the next is prepared.
+                # Concatenated on the device, so that the copy of each part from pinned memory overlaps with preparing
+                # the next.
                 on_device = [parts.to(device, non_blocking=True) for _, parts in readable]
                 encoded = encode_parts(join_parts(on_device, model.encoder))
                 each = (time.perf_counter() - started) / len(encoded)

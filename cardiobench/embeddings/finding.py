@@ -1,4 +1,4 @@
-"""A finding of an examination: an observation beside its expectation."""
+"""Findings of an examination, each with an observation and the expectation."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ class Finding:
     Attributes:
         what: Subject.
         found: Observation.
-        expected: Expectation; empty where any observation will do.
+        expected: Expectation; empty if any observation is acceptable.
         good: Whether the observation is as expected.
     """
 

@@ -17,12 +17,12 @@ COMPONENT = "frame tokens"
 VERSION = 1
 
 MAX_GRID = 16
-"""Rows or columns above which a grid is pooled to half its size."""
+"""Maximum number of rows or columns of a grid; larger grids are pooled to half their size."""
 
 
 @dataclass(frozen=True)
 class Letterbox:
-    """A frame of height x width pixels in the middle of a black square.
+    """A frame of height x width pixels centred in a black square.
 
     Attributes:
         height: Height of the frame in pixels.
@@ -39,7 +39,7 @@ class Letterbox:
 
     @property
     def top(self) -> int:
-        """Rows of the square above the frame; of an odd margin the larger half is below."""
+        """Rows of the square above the frame; if the margin is odd, the larger half is below."""
         return (self.side - self.height) // 2
 
     @property
@@ -55,7 +55,7 @@ class Letterbox:
 
 
 def prepare_still(encoder: Encoder, frame: np.ndarray) -> torch.Tensor:
-    """Prepare one frame for an encoder: letterboxed, and repeated to the length of the clips that a video model wants.
+    """Prepare one frame for an encoder: letterboxed, and repeated to the clip length of a video model.
 
     Args:
         encoder: Encoder of frames or clips.
@@ -65,7 +65,7 @@ def prepare_still(encoder: Encoder, frame: np.ndarray) -> torch.Tensor:
         Its part, (1, ...).
 
     Raises:
-        NotApplicable: the encoder makes several parts of a single frame.
+        NotApplicable: The encoder makes several parts of a single frame.
     """
     square = Letterbox(*frame.shape[:2]).apply(frame[None])
     one_by_one, sampling = getattr(encoder, "frame_wise", False), encoder.sampling
@@ -79,15 +79,15 @@ def prepare_still(encoder: Encoder, frame: np.ndarray) -> torch.Tensor:
 class FrameTokens:
     """Tokens of single frames presented as an encoder, so that extraction and store need no special case.
 
-    A vector is a grid (rows, columns, width) in one line, in half precision. The times of a video model, which all see
-    the same frame, are averaged; of a moving clip the time is taken that holds its middle frame. A grid of more than 16
-    rows or columns is averaged in blocks of 2 x 2.
+    A vector is a flattened grid (rows, columns, width) in half precision. The times of a video model, which all see the
+    same frame, are averaged; for a moving clip the time of its middle frame is used. A grid of more than 16 rows or
+    columns is averaged in blocks of 2 x 2.
 
     Attributes:
         encoder: Encoder that is read.
-        full: Keep a finer grid as it is.
-        moving: Show a video model the clip around a frame, and not the frame alone.
-        sampling: Sampling of the frames, the labelled one in the middle.
+        full: Whether to keep a finer grid.
+        moving: Whether a video model sees the clip around a frame instead of the frame alone.
+        sampling: Sampling of the frames, with the labelled one in the middle.
         grid: (rows, columns) of the tokens.
         width: Numbers per token.
     """
@@ -98,10 +98,10 @@ class FrameTokens:
     modalities: tuple[str, ...] = ("echo",)
 
     def __init__(self, encoder: Encoder, full: bool = False, moving: bool = False):
-        """Measure the grid on a black frame.
+        """Determine the grid from a black frame.
 
         Raises:
-            NotApplicable: the encoder has no tokens with a place in the frame, or none with a time in a moving clip.
+            NotApplicable: The encoder has no tokens with a position in the frame, or with a time in a moving clip.
         """
         if not isinstance(encoder, SpatialEncoder):
             raise NotApplicable(f"{encoder.name}: {getattr(encoder, 'no_tokens_reason', NO_TOKENS)}")
@@ -128,7 +128,7 @@ class FrameTokens:
         return self.encoder.transform(replace(recording, frames=square))
 
     def encode(self, parts: torch.Tensor) -> torch.Tensor:
-        """Encode parts (N, ...) as grids in one line, (N, rows * columns * width), rounded to half precision."""
+        """Encode parts (N, ...) as flattened grids, (N, rows * columns * width), rounded to half precision."""
         return self._grids(parts).flatten(1).half().float()
 
     def to(self, device: torch.device) -> "FrameTokens":
@@ -149,7 +149,7 @@ class FrameTokens:
 
 
 def _clip_around(encoder: Encoder) -> FrameSampling:
-    """Return the clip that an encoder looks at; raises `NotApplicable` where no time of its tokens is that of a frame."""
+    """Return the clip that an encoder needs; raises `NotApplicable` if none of its token times corresponds to a frame."""
     if reason := getattr(encoder, "no_times_reason", ""):
         raise NotApplicable(f"{encoder.name}: {reason}")
     sampling = encoder.sampling
@@ -163,11 +163,11 @@ def token_model(model: LoadedModel, full: bool = False, moving: bool = False) ->
 
     Args:
         model: Loaded.
-        full: Keep fine grids.
-        moving: Show the clip around a frame.
+        full: Whether to keep fine grids.
+        moving: Whether to use the clip around a frame.
 
     Raises:
-        NotApplicable: the model has no tokens with a place in the frame, or none with a time in a moving clip.
+        NotApplicable: The model has no tokens with a position in the frame, or with a time in a moving clip.
     """
     encoder = FrameTokens(model.encoder, full, moving)
     code = (*model.code, FrameTokens)

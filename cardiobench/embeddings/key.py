@@ -1,4 +1,4 @@
-"""The key of stored embeddings: everything but the recording itself that is meant to change a vector."""
+"""Key of stored embeddings: everything except the recording that may change a vector."""
 
 from types import ModuleType
 from typing import Any
@@ -16,14 +16,14 @@ READERS: dict[str, tuple[ModuleType, ...]] = {
     "image": (still, dicom, nifti),
     "ecg": (ecg, ecg_wfdb, ecg_hdf5, ecg_npy, signal),
 }
-"""Column of the media -> modules that read its formats and bring a recording to the rate that the encoder asks for."""
+"""Media column -> modules that read its formats and resample recordings for the encoder."""
 
 
 def embedding_key(model: LoadedModel, source: OpenDataset) -> dict[str, Any]:
-    """Return everything that is meant to change the embeddings of a dataset by a model.
+    """Return everything that may change the embeddings of a dataset by a model.
 
-    Components of this package count by their versions, the user's own by their code and the values that they hold, the files
-    of a model by their content: a commit that leaves them as they are changes nothing. Versions of libraries do not count.
+    Components of this package count by their versions, the user's own by their code and the values that they hold, and
+    model files by their content, so a commit without a new version changes nothing. Versions of libraries do not count.
     """
     name = source.spec.name
     if isinstance(model.encoder, GivenEmbeddings):

@@ -1,4 +1,4 @@
-"""Encode recordings again to test whether a model reproduces stored vectors and its own answers."""
+"""Repeated encoding, to test whether a model reproduces stored vectors and its own output."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -14,10 +14,10 @@ from cardiobench.embeddings.store import EmbeddingStore
 from cardiobench.models.base import LoadedModel
 
 EXACT = 1e-3
-"""Largest difference, in root mean squares of the vectors, between two encodings in single precision on a processor."""
+"""Tolerance between two encodings in single precision on a CPU, as a fraction of the root mean square of the vectors."""
 COARSE = 3e-2
-"""The same where half precision, a GPU or two devices took part."""
-TRIES = 10  # Recordings tried until enough of them can be read.
+"""Tolerance with half precision, a GPU or two different devices."""
+TRIES = 10  # Maximum number of recordings to try until enough can be read.
 
 
 @dataclass(frozen=True)
@@ -39,11 +39,11 @@ def check_repeatable(model: LoadedModel, source: RecordingSource, numbers: Itera
     Args:
         model: Loaded model, on the device.
         source: Recordings.
-        numbers: Lines of `source.frame`, of which the first two that can be read are taken.
+        numbers: Rows of `source.frame`; the first two readable ones are used.
         device: Device of the network.
 
     Raises:
-        BadModel: The answers differ, or a part of the network that acts in training alone did act.
+        BadModel: The vectors differ, or a layer ran in training mode.
     """
     with run_code_of(model), _eval_mode(model.name):
         pairs = _encoded_twice(model, source, numbers, device)
@@ -81,12 +81,13 @@ def drift(
         device: Device of the network.
 
     Returns:
-        The largest difference where it is more than arithmetic explains; None where the model gives what is stored, or where
-        nothing is stored that can still be read.
+        The largest difference if it exceeds the numerical tolerance; None if the model reproduces the stored vectors,
+            or if
+        no stored recording can still be read.
     """
     frame = source.frame
     stored = np.delete(np.arange(len(frame)), store.missing(frame["id"], frame["fingerprint"]))
-    # The first ones and the last ones in turn: neighbours are often of one patient.
+    # First and last ones in turn, because neighbours often belong to one patient.
     order = np.stack([stored, stored[::-1]], axis=1).ravel()[: len(stored)]
     encode, found = PartEncoder(model, device), Drift("", 0.0)
     devices = {device.type}
@@ -118,12 +119,12 @@ def _readable(
 
 
 def _difference(stored: np.ndarray, again: np.ndarray) -> float:
-    """Return the largest difference in root mean squares of the first; infinite where the shapes differ."""
+    """Return the largest difference relative to the root mean square of the first; infinite if the shapes differ."""
     if stored.shape != again.shape:
         return np.inf
     first, second = stored.astype(np.float64), again.astype(np.float64)
     if not np.isfinite(first).all():
-        return 0.0  # Such a vector is not stored, and extraction says so.
+        return 0.0  # Such a vector is not stored; extraction reports it.
     largest = np.abs(first - second).max(initial=0.0)
     return float(largest / np.sqrt(np.mean(first**2))) if largest else 0.0
 
@@ -135,10 +136,10 @@ def _tolerance(model: LoadedModel, devices: Iterable[str]) -> float:
 
 @contextmanager
 def _eval_mode(name: str) -> Iterator[None]:
-    """Refuse a model of which layers ran in training mode that act there as they do not when a model is used.
+    """Refuse a model with layers that ran in training mode and behave differently there.
 
     Raises:
-        BadModel: Names the layers.
+        BadModel: There are such layers; the message names them.
     """
     found: set[str] = set()
 

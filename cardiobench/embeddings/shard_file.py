@@ -17,7 +17,7 @@ def to_bytes(table: pa.Table) -> bytes:
 
 @cache
 def is_whole(shard: Path, state: tuple[int, ...]) -> bool:
-    """Return whether a shard's bytes are those that were written; once per process and state of the file."""
+    """Return whether a shard's bytes are unchanged since it was written; checked once per process and state of the file."""
     with pa.memory_map(str(shard)) as source:
         return shard.stem.rpartition("-")[2] == xxhash.xxh3_128_hexdigest(source.read_buffer())
 

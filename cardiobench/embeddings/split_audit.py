@@ -1,4 +1,4 @@
-"""Audit of vectors by split: test rows that were scaled by their own numbers, apart from the training rows."""
+"""Check of vectors by split: test rows that were standardised separately from the training rows."""
 
 from collections.abc import Iterator, Sequence
 
@@ -7,19 +7,20 @@ import numpy as np
 from cardiobench.embeddings.vector_table import VectorTable
 
 CLOSE = 0.01
-"""Share of a standard error that means of independent rows differ by in all directions with practically no chance."""
+"""Fraction of a standard error within which the means of independent rows agree in all directions only by an improbable
+coincidence."""
 SAME = 1e-6
-"""Share of the spread that two largest values differ by where both were scaled to one number."""
+"""Fraction of the spread within which two maxima count as equal."""
 FEWEST = 10
-"""Recordings of a split below which nothing is said."""
+"""Minimum number of recordings of a split for this check."""
 TRAIN, TEST = "train", "test"
 
 
 def audit_splits(table: VectorTable, ids: Sequence[str], splits: Sequence[str], dataset: str) -> Iterator[str]:
-    """Yield sentences on signs that rows were standardised by numbers of their own split.
+    """Yield sentences about signs that rows were standardised within their split.
 
-    The means of two samples of patients differ by about their standard error, in each of many directions. Where all of them agree
-    to a hundredth of it, or all largest values are the same, each split was scaled by itself.
+    The means of two samples of patients differ by about their standard error, in each of many directions. If all of
+    them agree to a hundredth of it, or all maxima are equal, each split was standardised separately.
 
     Args:
         table: Vectors of one dataset.
@@ -54,7 +55,7 @@ def audit_splits(table: VectorTable, ids: Sequence[str], splits: Sequence[str], 
 class _Facts:
     """Moments of the vectors of a split, in the directions that vary.
 
-    The standard error is that of the recordings' means: several vectors of one recording are no independent rows.
+    The standard error is that of the recordings' means, because several vectors of one recording are not independent.
     """
 
     def __init__(self, table: VectorTable, places: np.ndarray):
@@ -77,7 +78,7 @@ class _Facts:
 
 
 def _apart(train: _Facts, other: _Facts) -> str:
-    """Return the sign that rows were scaled by numbers of their own; empty where there is none."""
+    """Return the sign that rows were standardised by their own statistics; empty if there is none."""
     varies = train.varies & other.varies
     if varies.sum() < 2:
         return ""

@@ -38,19 +38,19 @@ MEMORY_SHARE = 0.5  # Fraction of available memory above which embeddings are ma
 PROCESSES_HERE = (
     "LOCAL_WORLD_SIZE"  # Environment variable of launchers: number of processes that share this machine's memory.
 )
-POOLED_NUMBERS = 2**19  # Numbers pooled together in float64: 4 MB, which fit a processor's cache.
+POOLED_NUMBERS = 2**19  # Numbers pooled at once in float64: 4 MB, which fit into a processor's cache.
 
 
 @dataclass(frozen=True)
 class Embeddings:
-    """Vectors of some recordings, in the order asked for.
+    """Vectors of some recordings, in the requested order.
 
     Attributes:
         vectors: Float32, or float16 for tokens, (all parts of all recordings, dim).
         offsets: (n + 1,); the parts of recording i are `vectors[offsets[i]:offsets[i + 1]]`.
-        devices: Devices on which the vectors were computed, as far as known.
-        libraries: Library -> its versions, of those that computed the vectors.
-        costs: Cost that each shard states which they were read from; empty where it states none.
+        devices: Devices that computed the vectors, if known.
+        libraries: Library -> versions that computed the vectors.
+        costs: Cost stated by each shard; empty if it states none.
     """
 
     vectors: np.ndarray
@@ -61,7 +61,7 @@ class Embeddings:
 
     @property
     def cost(self) -> Cost:
-        """The cost of encoding these recordings, as the shards that they were read from state it."""
+        """Cost of encoding these recordings, according to their shards."""
         count = max(len(self.offsets) - 1, 1)
         return cost_of(self.costs, self.vectors.shape[1], self.vectors.nbytes / count)
 
@@ -73,8 +73,8 @@ class Embeddings:
         """Return one read-only float32 vector per recording, (n, dim).
 
         Args:
-            pooling: `mean` of the parts, or `mean_l2`: parts of unit length, their mean, unit length again. The mean
-                of one part per recording is the stored vectors themselves, without a copy.
+            pooling: `mean` of the parts, or `mean_l2`: parts scaled to unit length, averaged, and scaled to unit
+                length. With one part per recording, the mean is the array of stored vectors without a copy.
         """
         count = len(self.offsets) - 1
         if pooling == "mean" and len(self.vectors) == count:
@@ -82,7 +82,8 @@ class Embeddings:
         else:
             dim, lengths = self.vectors.shape[1], np.diff(self.offsets)
             pooled = np.empty((count, dim), dtype=np.float32)
-            for length in np.unique(lengths):  # All recordings of equal length form one block, whose sums are fast.
+            # All recordings of equal length form one block, which makes the sums fast.
+            for length in np.unique(lengths):
                 chosen = np.flatnonzero(lengths == length)
                 for own in np.split(chosen, range(0, len(chosen), max(1, POOLED_NUMBERS // (length * dim)))[1:]):
                     parts = self.vectors[self.offsets[own, None] + np.arange(length)].astype(np.float64)
@@ -94,7 +95,7 @@ class Embeddings:
 
 
 def l2_normalize(vectors: np.ndarray) -> np.ndarray:
-    """Return vectors (..., dim) scaled to length one, in float64; a zero vector stays zero."""
+    """Return vectors (..., dim) scaled to unit length, in float64; zero vectors stay zero."""
     vectors = np.asarray(vectors, dtype=np.float64)
     length = np.linalg.norm(vectors, axis=-1, keepdims=True)
     return vectors / np.where(length > 0, length, 1.0)
@@ -102,11 +103,11 @@ def l2_normalize(vectors: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class _Match:
-    """Recordings that are asked for and stored in one shard.
+    """Requested recordings that are stored in one shard.
 
     Attributes:
         shard: The file.
-        positions: Among those asked for, (k,).
+        positions: Positions among the requested recordings, (k,).
         starts: First row of each in the shard, (k,).
         lengths: Number of rows of each, (k,).
     """
@@ -121,11 +122,11 @@ class EmbeddingStore:
     """The embeddings of one model on one dataset.
 
     Attributes:
-        key: Digest of everything that is meant to change them.
-        generation: Number of stores of this key that were given up, since the model no longer gives what they hold.
+        key: Digest of everything that may change them.
+        generation: Number of earlier stores with this key that the model no longer reproduces.
         damaged: Shards that were set aside.
-        library_sets: Versions of the libraries that computed what was loaded so far.
-        costs: Shard that was read so far -> the cost that it states; empty where it states none.
+        library_sets: Versions of the libraries that computed the loaded vectors.
+        costs: Shard -> cost that it states; empty if it states none.
     """
 
     def __init__(
@@ -139,16 +140,16 @@ class EmbeddingStore:
         media: str = "",
         pooling: str = "",
     ):
-        """Find the store; nothing is read or written.
+        """Locate the store without reading or writing.
 
         Args:
             root: Folder of all stores.
             model: Name of the model.
             dataset: Name of the dataset.
-            key: Everything that is meant to change the embeddings, as JSON values.
-            generation: Number of stores of this key that were given up.
-            media: Column of the recordings, whose decoders are noted in the shards.
-            pooling: Pooling of the vectors of a recording, noted in the shards for an export.
+            key: Everything that may change the embeddings, as JSON values.
+            generation: Number of earlier stores with this key that are no longer used.
+            media: Column of the recordings, whose decoders are recorded in the shards.
+            pooling: Pooling of the vectors of a recording, recorded in the shards for export.
         """
         full = {**key, "generation": generation} if generation else key
         text = json.dumps(full, sort_keys=True, indent=2, ensure_ascii=False)
@@ -165,10 +166,10 @@ class EmbeddingStore:
         self._text = text
 
     def missing(self, ids: Sequence[str], fingerprints: Sequence[str]) -> np.ndarray:
-        """Return positions of the recordings that are not stored, or whose file has changed since.
+        """Return positions of the recordings that are not stored, or whose file has changed.
 
         Args:
-            ids: Recording ids, each once.
+            ids: Unique recording ids.
             fingerprints: File fingerprints of the recordings.
         """
         absent = np.ones(len(ids), dtype=bool)
@@ -195,14 +196,14 @@ class EmbeddingStore:
             parts: Vectors (P, dim) of each recording's parts.
             rank: Rank of this process, used in the shard's name.
             device: Device on which the vectors were computed.
-            libraries: Library -> version, of those that computed the vectors; those of this process unless given.
-            cost: Cost of encoding these recordings (`CostMeter.facts`); None where it was not measured.
+            libraries: Library -> version that computed the vectors; by default those of this process.
+            cost: Cost of encoding these recordings (`CostMeter.facts`); None if not measured.
 
         Returns:
-            The shard's file.
+            Path of the shard.
 
         Raises:
-            UnwritableOutput: the disk is full or read-only; what was written before is kept.
+            UnwritableOutput: The disk is full or read-only; shards written before are kept.
         """
         content = self.shard(ids, fingerprints, parts, device=device, libraries=libraries, cost=cost)
         name = f"{time.time_ns():020d}-rank{rank}-{os.getpid()}-{xxhash.xxh3_128_hexdigest(content)}.arrow"
@@ -226,7 +227,7 @@ class EmbeddingStore:
         libraries: Mapping[str, str] | None = None,
         cost: Mapping[str, Any] | None = None,
     ) -> bytes:
-        """Return the content of a shard; nothing is written. The arguments are those of `append`."""
+        """Return the content of a shard without writing it. The arguments are those of `append`."""
         lengths = [len(vectors) for vectors in parts]
         flat = np.ascontiguousarray(np.concatenate(parts), dtype=self.dtype)
         table = pa.table(
@@ -250,14 +251,14 @@ class EmbeddingStore:
         return to_bytes(table)
 
     def load(self, ids: Sequence[str], fingerprints: Sequence[str]) -> Embeddings:
-        """Read the vectors of some recordings into one read-only array, each shard once.
+        """Read the vectors of some recordings into one read-only array, reading each shard once.
 
         Args:
-            ids: Recording ids, each once; the vectors are returned in this order.
+            ids: Unique recording ids; the vectors are returned in this order.
             fingerprints: File fingerprints of the recordings.
 
         Raises:
-            BadData: recordings that are not stored; names the first ones.
+            BadData: Some recordings are not stored; the message names the first ones.
         """
         matches = list(self._matches(ids, fingerprints))
         lengths = np.zeros(len(ids), dtype=np.int64)
@@ -282,7 +283,7 @@ class EmbeddingStore:
             stated = metadata(table)
             devices.add(stated["device"])
             libraries.append(json.loads(stated["libraries"]))
-            costs[match.shard] = json.loads(stated.get("cost", "{}"))  # Shards of older versions state none.
+            costs[match.shard] = json.loads(stated.get("cost", "{}"))  # Shards of older versions do not state it.
             column = table["vector"].combine_chunks()
             stored = column.flatten().to_numpy().reshape(len(column), -1)
             if not vectors.size:
@@ -299,18 +300,18 @@ class EmbeddingStore:
 
     @property
     def cost(self) -> Cost | None:
-        """Cost of encoding the loaded vectors; None before any load."""
+        """Cost of encoding the loaded vectors; None before the first load."""
         count, size = self._loaded
         return cost_of(tuple(self.costs.values()), self._first[1], size / count) if count and self._first else None
 
     def agrees_with(self, libraries: Mapping[str, str]) -> bool:
-        """Return whether some shard was computed with these versions, as far as it states the same libraries."""
+        """Return whether some shard was computed with these versions of the libraries that it states."""
         tables = (self.open_shard(shard) for shard in sorted(self.folder.glob("*.arrow")))
         sets = (json.loads(metadata(table)["libraries"]) for table in tables if table is not None)
         return any(all(libraries.get(name, found) == found for name, found in one.items()) for one in sets)
 
     def open_shard(self, shard: Path) -> pa.Table | None:
-        """Return a shard's table; None where it was damaged, and is set aside now, or where another process set it aside."""
+        """Return a shard's table; None if it is damaged and was set aside, by this or another process."""
         try:
             state = shard.stat()
             if state.st_size and shard.is_file() and is_whole(shard, (state.st_ino, state.st_size, state.st_mtime_ns)):
@@ -324,10 +325,10 @@ class EmbeddingStore:
         return None
 
     def _check(self, shard: Path, table: pa.Table) -> None:
-        """Refuse a shard that another store wrote.
+        """Refuse a shard written for another store.
 
         Raises:
-            BadData: Its key, its type of number or the width of its vectors is another one.
+            BadData: The key, data type or vector width differs.
         """
         stated = metadata(table)
         remedy = "Move it back to where it came from, or delete it: its recordings are then encoded again."
@@ -350,7 +351,7 @@ class EmbeddingStore:
             )
 
     def _matches(self, ids: Sequence[str], fingerprints: Sequence[str]) -> Iterator[_Match]:
-        """Yield where the recordings are stored, each at the first place that holds the file's fingerprint."""
+        """Yield the locations of the recordings, each at the first one with the file's fingerprint."""
         wanted, marks = pd.Index(np.asarray(ids, dtype=object)), pa.array(fingerprints, pa.string())
         left = np.ones(len(wanted), dtype=bool)
         for shard in sorted(self.folder.glob("*.arrow")):
@@ -374,20 +375,22 @@ class EmbeddingStore:
 
 
 def _as_slice(positions: np.ndarray) -> slice | np.ndarray:
-    """Return positions that follow one another as a slice, which is read without a copy; others as they are."""
+    """Return consecutive positions as a slice, which is read without a copy; other positions unchanged."""
     follow = len(positions) and (np.diff(positions) == 1).all()
     return slice(positions[0], positions[-1] + 1) if follow else positions
 
 
 def _allocate(shape: tuple[int, int], dtype: np.dtype, folder: Path) -> np.ndarray:
-    """Return an empty matrix, in a nameless file of `folder` where it would fill half of this process's part of the memory."""
+    """Return an empty matrix, mapped from an unnamed file in `folder` if it would fill half of this process's memory."""
     memory = memory_limit() // int(os.environ.get(PROCESSES_HERE) or 1)
     size = shape[0] * shape[1] * dtype.itemsize
     if size <= MEMORY_SHARE * memory:
         return np.empty(shape, dtype=dtype)
     with tempfile.TemporaryFile(dir=folder) as file:  # The mapping keeps the file until the last array is released.
         if hasattr(os, "posix_fallocate"):  # Missing on macOS.
-            try:  # On a full disk, a later write to a mapped page would kill the process without a message.
+            # Allocated in advance: on a full disk, a later write to a mapped page would kill the process without a
+            # message.
+            try:
                 os.posix_fallocate(file.fileno(), 0, size)
             except OSError as error:
                 raise DiskFull(

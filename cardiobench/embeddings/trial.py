@@ -1,4 +1,4 @@
-"""Trial of a model: one transform and one encode of a generated recording, with everything that is expected of them."""
+"""Trial of a model: transform and encode a generated recording, and compare the result with the expectations."""
 
 import time
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ PHANTOMS = {"echo": "phantom_echo", "ecg": "phantom_ecg"}
 
 
 def try_model(model: LoadedModel, device: torch.device) -> Iterator[Finding]:
-    """Yield the findings of a dry transform and encode on a phantom of each modality; the first failure ends a modality.
+    """Yield the findings of a trial on a phantom of each modality; the first failure ends a modality.
 
     Args:
         model: Loaded model, on the device.

@@ -1,4 +1,4 @@
-"""Files of vectors: Parquet, CSV and NPZ, read without pickle, and Parquet and the others written."""
+"""Files of vectors: Parquet, CSV and NPZ, read without pickle."""
 
 import csv
 import json
@@ -25,27 +25,28 @@ FORMATS = (".parquet", ".npz", ".csv")
 ID, PART, DATASET, POOLING = "id", "part", "dataset", "pooling"
 POOLINGS = ("mean", "mean_l2")
 LISTS = ("vector", "vectors", "embedding", "embeddings")
-"""Names by which a column of lists, or an array, is known where there are several."""
+"""Preferred names of a column of lists or an array if there are several."""
 NUMBERED = re.compile(r"(.*?)([0-9]+)")
 SNIFFED = 100
-"""Rows of a CSV in which a decimal comma is looked for."""
+"""Number of CSV rows in which a decimal comma is searched."""
 NOTE = b"cardiobench"
-"""Key of the metadata of a Parquet file that holds what it says of itself, as JSON."""
+"""Key of the Parquet metadata with the file's own description, as JSON."""
 
 
 def read_vectors(source: Path | str | pd.DataFrame) -> VectorTable:
     """Read vectors of recordings.
 
-    A row has an `id` and a vector: one column of lists, or a column for each number such as `v0`, `v1`, ... Several rows of an
-    id are its tokens, frames or clips in order; a column `part` may number them, and a column `dataset` may say which dataset
-    a row is of. An NPZ file has arrays of these names, (n,), and one of vectors (n, dim), or (n, parts, dim).
+    A row has an `id` and a vector: one column of lists, or a column for each number such as `v0`, `v1`, ... Several
+    rows of an id are its tokens, frames or clips in order; a column `part` may number them, and a column `dataset` may
+    name the dataset of a row. An NPZ file has arrays of these names, (n,), and one of vectors (n, dim), or (n, parts,
+    dim).
 
     Args:
         source: Parquet, NPZ or CSV file, or a data frame.
 
     Raises:
         MissingData: There is no such file.
-        BadData: It cannot be read, or has no ids or no vectors.
+        BadData: The file cannot be read, or has no ids or no vectors.
     """
     if isinstance(source, pd.DataFrame):
         named = [name for name in source.index.names if name is not None and name not in source.columns]
@@ -161,7 +162,7 @@ def _npz(path: Path) -> VectorRows:
 
 
 def _plain(file: Any, name: str) -> np.ndarray:
-    """Return an array of an NPZ file; Python objects, which only unpickling could read, are refused with the way on."""
+    """Return an array of an NPZ file; arrays of Python objects, which need pickle, are refused with advice."""
     try:
         return file[name]
     except ValueError as error:
@@ -194,7 +195,7 @@ def _check_id(names: Iterable[str], source: str) -> None:
 
 
 def _numbered(names: Iterable[str]) -> list[str]:
-    """Return the columns of one number each, in order: `v0`, `v1`, ..., or the one family of names that are numbered so."""
+    """Return the columns of one number each, in order: `v0`, `v1`, ..., or another numbered prefix if it is unique."""
     families: dict[str, dict[int, str]] = {}
     for name in names:
         if (match := NUMBERED.fullmatch(name)) is not None:
@@ -260,7 +261,7 @@ def _numbers(column: pa.ChunkedArray) -> np.ndarray:
 
 
 def _from_lists(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the vectors of a column of lists, zeros where their widths differ, and the width of each."""
+    """Return the vectors of a column of lists, zeros if their widths differ, and the width of each."""
     chunks = column.chunks
     widths = np.concatenate(
         [np.asarray(pc.fill_null(pc.list_value_length(one), 0)) for one in chunks] or [np.zeros(0, int)]
@@ -273,7 +274,7 @@ def _from_lists(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _as_float(vectors: np.ndarray) -> np.ndarray:
-    """Return vectors in half precision if given so, else in single precision; larger numbers become infinite."""
+    """Return vectors in half precision if given in it, else in single precision; overflow becomes infinite."""
     if vectors.dtype == np.float16:
         return vectors
     with np.errstate(over="ignore"):
@@ -283,17 +284,17 @@ def _as_float(vectors: np.ndarray) -> np.ndarray:
 def write_vectors(
     path: Path, keys: Iterable[tuple[str, str]], offsets: np.ndarray, vectors: np.ndarray, note: Mapping[str, Any]
 ) -> Path:
-    """Write vectors of recordings as `read_vectors` reads them, every bit of them.
+    """Write vectors of recordings losslessly, in the format of `read_vectors`.
 
     Args:
         path: File that ends in .parquet, .npz or .csv.
         keys: Dataset and id of each recording.
-        offsets: (n + 1,); rows of each recording.
+        offsets: Row offsets of the recordings, (n + 1,).
         vectors: float32 or float16, (rows, dim).
-        note: Metadata of the file, such as `pooling`; a CSV has none.
+        note: Metadata of the file, such as `pooling`; ignored for CSV.
 
     Raises:
-        BadConfig: No such format.
+        BadConfig: The format is unknown.
         UnwritableOutput: The disk is full or read-only.
     """
     lengths, pairs = np.diff(offsets), list(keys)

@@ -1,4 +1,4 @@
-"""Vectors of recordings from a file that somebody else wrote, grouped by recording, with the faults found in them."""
+"""Vectors from a user's file, grouped by recording, with the problems found in them."""
 
 import hashlib
 from collections import Counter
@@ -14,23 +14,23 @@ import xxhash
 from cardiobench.core.errors import BadData, first_n
 
 BLOCK = 2**16
-"""Rows that are hashed together."""
+"""Number of rows hashed together."""
 Key = tuple[str, str]
-"""Dataset, empty where the file names none, and id of a recording."""
+"""Dataset, empty if the file has none, and id of a recording."""
 
 
 @dataclass(frozen=True)
 class VectorRows:
-    """Rows of a file as they were read.
+    """Rows of a file before grouping.
 
     Attributes:
         source: Name of the file.
-        ids: Id of each row, (rows,) text; None where there is none.
-        vectors: float32 or float16, (rows, dim); zeros where `widths` differ.
-        widths: Numbers that each row gave, (rows,).
-        parts: Number of the part that each row is, (rows,); None without such a column.
+        ids: Id of each row, (rows,) text; None if missing.
+        vectors: float32 or float16, (rows, dim); zeros if `widths` differ.
+        widths: Number of values in each row, (rows,).
+        parts: Part number of each row, (rows,); None without such a column.
         datasets: Dataset of each row, (rows,) text; None without such a column.
-        pooling: `mean` or `mean_l2`, where the file says how the parts of a recording become one vector; empty where not.
+        pooling: `mean` or `mean_l2` if the file states how to pool the parts of a recording; empty otherwise.
     """
 
     source: str
@@ -51,7 +51,7 @@ class VectorTable:
         keys: Dataset and id of each recording, sorted.
         offsets: (n + 1,); the parts of recording i are `vectors[offsets[i]:offsets[i + 1]]`.
         vectors: float32 or float16, (all parts, dim).
-        problems: Sentences on what is wrong with the file, with counts; empty for a file that can be used.
+        problems: Sentences about problems of the file, with counts; empty for a valid file.
         pooling: Pooling stated by the file, as in `VectorRows`.
     """
 
@@ -69,7 +69,7 @@ class VectorTable:
 
     @property
     def names_datasets(self) -> bool:
-        """Return whether the file says which dataset a recording is of."""
+        """Return whether the file names the dataset of each recording."""
         return any(dataset for dataset, _ in self.keys)
 
     @property
@@ -79,7 +79,7 @@ class VectorTable:
 
     @cached_property
     def digest(self) -> str:
-        """Digest of ids, parts and values, whatever the format of the file and the order of the recordings in it."""
+        """Digest of ids, parts and values, independent of the file format and the order of the recordings."""
         total = hashlib.sha256(f"{self.vectors.dtype} {self.dim}\n".encode())
         for (dataset, name), length in zip(self.keys, np.diff(self.offsets).tolist(), strict=True):
             total.update(f"{dataset}\x1f{name}\x1f{length}\n".encode("utf-8", "surrogatepass"))
@@ -88,11 +88,12 @@ class VectorTable:
         return total.hexdigest()
 
     def of(self, dataset: str) -> "VectorTable":
-        """Return the recordings of a dataset; all of them where the file names none."""
+        """Return the recordings of a dataset; all of them if the file names none."""
         if not self.names_datasets:
             return self
         chosen = [number for number, (name, _) in enumerate(self.keys) if name == dataset]
-        low, high = (chosen[0], chosen[-1] + 1) if chosen else (0, 0)  # Sorted by dataset: they follow one another.
+        # The keys are sorted by dataset, so the recordings are consecutive.
+        low, high = (chosen[0], chosen[-1] + 1) if chosen else (0, 0)
         first, last = self.offsets[low], self.offsets[high]
         return replace(
             self,
@@ -113,16 +114,16 @@ class VectorTable:
     def check(
         self, needed: Sequence[str] = (), known: Sequence[str] = (), *, of: str = "", partly: bool = False
     ) -> None:
-        """Refuse a file that does not fit.
+        """Check the file against the ids of a dataset.
 
         Args:
-            needed: Ids of recordings that have to be there.
-            known: Ids of all recordings that may be there.
-            of: Name of the dataset whose ids these are; empty for a check of the file alone.
-            partly: Whether needed recordings may be absent.
+            needed: Ids of required recordings.
+            known: Ids of all allowed recordings.
+            of: Name of the dataset of these ids; empty to check the file alone.
+            partly: Whether required recordings may be missing.
 
         Raises:
-            BadData: Something is wrong with the file, or with its ids; one message with all counts.
+            BadData: The file or its ids have problems; a single message has all counts.
         """
         problems = list(self.problems)
         if of:
@@ -147,7 +148,7 @@ def _remedy(of: str, problems: Sequence[str]) -> str:
 
 
 def group_rows(rows: VectorRows) -> VectorTable:
-    """Group the rows of a file by recording and note their faults."""
+    """Group the rows of a file by recording and collect problems."""
     problems: list[str] = []
     absent = np.array([not isinstance(name, str) or not name for name in rows.ids], dtype=bool)
     if absent.any():
@@ -192,7 +193,7 @@ def _shown(keys: Any, codes: np.ndarray) -> str:
 
 
 def _doubled(vectors: np.ndarray, codes: np.ndarray, keys: Any) -> list[str]:
-    """Return faults of repeated ids in a file that does not number the parts of a recording."""
+    """Return problems of repeated ids in a file without part numbers."""
     starts = np.flatnonzero(np.r_[True, codes[1:] != codes[:-1]]) if len(codes) else np.zeros(0, dtype=int)
     apart = np.bincount(codes[starts], minlength=len(keys)) > 1
     if apart.any():
@@ -210,7 +211,7 @@ def _doubled(vectors: np.ndarray, codes: np.ndarray, keys: Any) -> list[str]:
 
 
 def _wrong_parts(parts: np.ndarray, codes: np.ndarray, keys: Any) -> list[str]:
-    """Return faults of the numbers of parts; each recording needs 0, 1, ... once."""
+    """Return problems of part numbers; each recording needs 0, 1, ... once."""
     if parts.dtype.kind not in "iu":
         return ["the column `part` contains values other than whole numbers"]
     order = np.lexsort((parts, codes))

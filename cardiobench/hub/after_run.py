@@ -1,4 +1,4 @@
-"""Hub side of a run with `--push-to-hub`: checks before it starts, and the push of each model's results at its end."""
+"""Hub side of a run with `--push-to-hub`: checks before the run, and the push of each model's results after it."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,20 +19,20 @@ from cardiobench.results.score_result import ScoreResult
 def check_before_run(
     models: Sequence[str], resamples: int = RESAMPLES, *, given: Sequence[str] = (), local: Sequence[str] = ()
 ) -> list[str]:
-    """Check that the results of these models could be pushed, before hours are spent on them.
+    """Check before the run that the results of these models can be pushed.
 
     Args:
         models: Evaluated models.
-        resamples: Number of draws of patients in this run.
-        given: Models of which only embeddings from elsewhere are known.
-        local: Datasets of the run, where all of them are the user's own.
+        resamples: Number of bootstrap resamples in this run.
+        given: Models known only by embeddings from elsewhere.
+        local: Datasets of the run if all of them are the user's own.
 
     Returns:
-        One sentence per model: whether its results will be committed, or asked for in a pull request.
+        One sentence per model: whether its results will be committed, or proposed in a pull request.
 
     Raises:
-        HubError: no token, one that may not write, a folder of this machine, a repository that is not there, other draws
-            than a push takes, or results that go to no model's card by themselves.
+        HubError: There is no token with write access, a model is a local folder, a repository does not exist, the
+            number of resamples is not that of the benchmark, or the results do not belong on a model card.
     """
     if given:
         raise HubError(
@@ -78,10 +78,10 @@ def push_all(results: Sequence[ScoreResult], folder: Path, console: Console) -> 
     Args:
         results: Results to push.
         folder: Local folder of the results.
-        console: Prints what is written, before it is.
+        console: Console that prints the changes before they are written.
 
     Returns:
-        (model, reason) of those that were not pushed.
+        Pairs (model, reason) of models that were not pushed.
     """
     failed = []
     for name in dict.fromkeys(str(result.model["name"]) for result in results):
@@ -107,12 +107,12 @@ def push_all(results: Sequence[ScoreResult], folder: Path, console: Console) -> 
 
 
 def is_local(model: str) -> bool:
-    """Return whether a model is a folder of this machine, or no name that a repository can have."""
+    """Return whether a model is a local folder, or not a valid repository name."""
     return Path(model).exists() or not REPOSITORY.fullmatch(model)
 
 
 def _folder_of(results: Sequence[ScoreResult], name: str, folder: Path) -> Path:
-    """Return the folder of this run's results of a model; beside it may be other revisions, which are not to be pushed."""
+    """Return the folder of this run's results of a model; other revisions beside it are not pushed."""
     revisions = {str(result.model["revision"])[:12] for result in results if result.model["name"] == name}
     folders = [path for one in revisions for path in (folder / folder_name(name)).glob(f"{one}*") if path.is_dir()]
     return folders[0] if len(folders) == 1 else folder

@@ -1,4 +1,4 @@
-"""Hub client: the logged-in user, the meaning of a refusal, and retries."""
+"""Hub client: the logged-in user, explanations of refusals, and retries."""
 
 import time
 from collections.abc import Callable
@@ -14,11 +14,11 @@ T = TypeVar("T")
 
 ATTEMPTS = 5
 TIMEOUT = 60.0
-"""Seconds without a byte after which a call counts as not answered."""
+"""Seconds without a byte after which a call counts as failed."""
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 300.0
 READER, READ_ONLY = "read", "read"  # Roles that whoami gives to members and tokens without write access.
 BUSY = {408, 425, 500, 502, 503, 504}
-OVERTAKEN = {409, 412}  # Somebody else committed in between: read and merge again.
+OVERTAKEN = {409, 412}  # Somebody else committed in between, so read and merge again.
 MEANING = {
     400: "the Hub found the files invalid",
     401: "you are not logged in, or the token is not valid. Log in with `hf auth login` or set HF_TOKEN",
@@ -37,7 +37,7 @@ class Account:
     Attributes:
         name: User name.
         organisations: Organisations that the user may write for.
-        may_write: Whether the token may write at all.
+        may_write: Whether the token has write access.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Account:
     may_write: bool = True
 
     def owns(self, repository: str) -> bool:
-        """Return whether the user may write to a repository: the user's own, or one of the user's organisations'."""
+        """Return whether the user may write to a repository of their own or of one of their organisations."""
         return repository.partition("/")[0] in (self.name, *self.organisations)
 
 
@@ -67,16 +67,16 @@ def call(
     on_wait: Callable[[str], None] = lambda text: None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> T:
-    """Ask the Hub, again where that can help.
+    """Call the Hub, with retries for temporary failures.
 
     Args:
-        target: Requested object, as errors name it.
-        action: The call; it must be possible to repeat it.
-        on_wait: Is told before each pause.
-        sleep: Waits between tries.
+        target: Name of the requested object, for errors.
+        action: Call that can be repeated safely.
+        on_wait: Function called before each pause.
+        sleep: Function that waits between attempts.
 
     Raises:
-        HubError: refused, or no answer after several tries.
+        HubError: The request was refused, or there was no answer after several attempts.
     """
     for attempt in range(ATTEMPTS):
         try:
@@ -96,10 +96,10 @@ def call(
 
 
 def whoami(api: "HfApi", sleep: Callable[[float], None] = time.sleep) -> Account:
-    """Return the account of the token; `NOBODY` without one, which is enough to read and for a dry run.
+    """Return the account of the token; `NOBODY` without one, which suffices for reading and for a dry run.
 
     Raises:
-        HubError: the token is not valid, or the Hub is out of reach.
+        HubError: The token is not valid, or the Hub cannot be reached.
     """
     from huggingface_hub import get_token
 
@@ -119,18 +119,18 @@ def client_errors() -> tuple[type[Exception], ...]:
 
 
 def status(error: BaseException | None) -> int:
-    """Return the HTTP status of a refusal; 0 where there was no answer."""
+    """Return the HTTP status of a refusal; 0 if there was no answer."""
     code = getattr(getattr(error, "response", None), "status_code", 0)
     # A download that fails says only "not in the cache"; the reason is its cause.
     return code or (status(error.__cause__) if error is not None and error.__cause__ is not None else 0)
 
 
 def pause_before_retry(error: BaseException, attempt: int) -> float | None:
-    """Return the seconds to wait before trying again; None where trying again is of no use.
+    """Return the seconds to wait before the next attempt; None if another attempt is useless.
 
     Args:
         error: Error raised by the client.
-        attempt: Number of earlier tries, 0 or more.
+        attempt: Number of earlier attempts, 0 or more.
     """
     if _final(error):
         return None
@@ -151,7 +151,7 @@ def _final(error: BaseException) -> bool:
 
 
 def explanation(target: str, error: BaseException) -> HubError:
-    """Return the message for a refusal of the Hub, or for no answer. Of the server's own words only one line is shown."""
+    """Return the message for a refusal of the Hub, or for no answer, with one line of the server's message."""
     from huggingface_hub.errors import HFValidationError, OfflineModeIsEnabled
 
     if isinstance(error, OfflineModeIsEnabled) or isinstance(error.__cause__, OfflineModeIsEnabled):

@@ -1,4 +1,4 @@
-"""A card, README.md: its front matter, and the list of evaluation results in it; everything else stays byte for byte."""
+"""Editing of a card, README.md: its front matter and the list of evaluation results in it; everything else stays byte for byte."""
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -18,11 +18,11 @@ SPACED = re.compile(r"\A\ufeff?\s*---[ \t]+[\r\n]")
 
 ResultFields = Mapping[str, Any]
 Key = Callable[[Mapping[str, Any]], Any]
-"""Maps a metric of an entry to its owner and measurement; None for a metric that is not ours."""
+"""Maps a metric of an entry to its owner and measurement; None for metrics of others."""
 
 
 def text_of(content: bytes | None, source: str) -> str:
-    """Return a card as text, empty where there is none; line ends and marks of byte order stay."""
+    """Return a card as text, empty if there is none; line ends and byte-order marks are kept."""
     try:
         return (content or b"").decode("utf-8")
     except UnicodeDecodeError as error:
@@ -32,17 +32,17 @@ def text_of(content: bytes | None, source: str) -> str:
 def merge_results(card: str, name: str, entries: Sequence[ResultFields], key: Key, source: str) -> str:
     """Return the card with these entries in its `model-index`.
 
-    An entry takes the place of the one that holds the same measurements (`key`); what others wrote stays byte for byte.
+    An entry replaces the one with the same measurements (`key`); entries of others stay byte for byte.
 
     Args:
-        card: The whole text.
-        name: Model name, for a card without any results.
-        entries: Results as they stand in a model-index; all metrics of one share one key.
+        card: Text of the card.
+        name: Model name, for a card without results.
+        entries: Results in the format of a model-index; all metrics of an entry have the same key.
         key: Function that returns the identity of a measurement.
-        source: The card's name, for errors.
+        source: Name of the card, for errors.
 
     Raises:
-        BadData: the front matter is not valid YAML, or written in a way that cannot be changed in place.
+        BadData: The front matter is not valid YAML, or cannot be changed in place.
     """
     front = FRONT.match(card)
     if SPACED.match(card):
@@ -61,12 +61,12 @@ def merge_results(card: str, name: str, entries: Sequence[ResultFields], key: Ke
 
 
 def results_block(card: str, source: str) -> str:
-    """Return the text of the `model-index` in a card's front matter; empty where there is none."""
+    """Return the text of the `model-index` in a card's front matter; empty if there is none."""
     return block_of(card, INDEX, source)
 
 
 def block_of(card: str, key: str, source: str = "the card") -> str:
-    """Return the text of a key in a card's front matter; empty where there is none."""
+    """Return the text of a key in a card's front matter; empty if there is none."""
     match = FRONT.match(card)
     text = match["yaml"] if match else ""
     start, stop = _span(text, key, source)
@@ -74,7 +74,7 @@ def block_of(card: str, key: str, source: str = "the card") -> str:
 
 
 def _span(text: str, key: str, source: str) -> tuple[int, int]:
-    """Return where a key of a front matter begins and where the next one does; twice the end where it has no such key."""
+    """Return the start of a key of a front matter and that of the next key; the end twice if there is no such key."""
     tree = yaml_text.parse(text, source)[1]
     pairs = tree.value if isinstance(tree, yaml.MappingNode) else []
     starts = [name.start_mark.index for name, _ in pairs] + [len(text)]
@@ -155,7 +155,7 @@ def _list_edits(
     new: dict[Any, ResultFields],
     last: bool,
 ) -> list[yaml_text.TextEdit]:
-    """Return the edits of one list of results; entries that were placed leave `new`, the last list takes the rest."""
+    """Return the edits of one list of results; placed entries are removed from `new`, and the last list takes the rest."""
     edits: list[yaml_text.TextEdit] = []
     replaced: dict[int, ResultFields] = {}
     removed: list[int] = []
@@ -168,7 +168,7 @@ def _list_edits(
                 replaced[position] = entry
         elif indices and len(indices) == len(keys):
             removed.append(position)
-        elif indices:  # Another tool rewrote the card and merged measurements of several people into one entry.
+        elif indices:  # Another tool has merged measurements of several people into one entry.
             metrics = yaml_text.value_of(node.value[position], "metrics")
             assert isinstance(metrics, yaml.SequenceNode), "an entry with measurements has a list of them"
             edits += yaml_text.change_items(text, metrics, {}, indices)
@@ -177,7 +177,7 @@ def _list_edits(
 
 
 def _check(before: str, after: str, entries: Sequence[ResultFields], key: Key, source: str) -> None:
-    """Refuse an edit that would have changed anything else, as odd ways of writing YAML might."""
+    """Refuse an edit that would change anything else, which unusual YAML could cause."""
     try:
         old, new = yaml.safe_load(before) or {}, yaml.safe_load(after)
         mine = {repr(key(entry["metrics"][0])) for entry in entries}

@@ -1,4 +1,4 @@
-"""One commit to a Hub repository: read the files, show the changes, commit; repeat when overtaken or cut off."""
+"""Commits to a Hub repository: read the files, show the changes, commit, and repeat if another commit came first."""
 
 import difflib
 import hashlib
@@ -24,14 +24,14 @@ ACCESS = "access requests"
 DESCRIPTION = "Results of the CardioBench benchmark: result files, model-index and evaluation results."
 
 PlanChanges = Callable[["Snapshot"], Mapping[str, Content | None]]
-"""What each file should be after the commit: its content, a path for a large one, None for no file. It is called again,
-with what is there by then, whenever the commit has to be tried again."""
+"""Desired content of each file: bytes, a path for a large file, or None for no file. The function is called again with
+the current content for each attempt."""
 DELETED = "- {}: deleted"  # Change of a deleted file.
 
 
 @dataclass(frozen=True)
 class Target:
-    """A repository, and the branch of it that is written to."""
+    """A repository and the branch to write to."""
 
     kind: Literal["model", "dataset", "space"]
     id: str
@@ -39,7 +39,7 @@ class Target:
 
     @property
     def pull_request(self) -> int:
-        """Number of the pull request that is written to; 0 for a branch."""
+        """Number of the pull request to write to; 0 for a branch."""
         match = re.fullmatch(r"refs/pr/(\d+)", self.revision)
         return int(match[1]) if match else 0
 
@@ -52,9 +52,9 @@ class RepoOptions:
     """Options for the creation of a repository that does not exist yet.
 
     Attributes:
-        private: Whether only its owners see it.
+        private: Whether only its owners can see it.
         sdk: SDK of a Space.
-        gated: Whether its owners grant access to files by hand; set before anything is written, also for an existing
+        gated: Whether its owners grant access to files manually; set before anything is written, also for an existing
             repository.
     """
 
@@ -69,10 +69,10 @@ class Snapshot:
 
     Attributes:
         api: The client.
-        target: Repository that was read.
-        commit: Commit of the branch; empty where there is no such repository or branch.
-        private: Whether only its owners see it.
-        gated: Whether its owners grant access to its files by hand.
+        target: The repository.
+        commit: Commit of the branch; empty if there is no such repository or branch.
+        private: Whether only its owners can see it.
+        gated: Whether its owners grant access to its files manually.
     """
 
     api: "HfApi"
@@ -94,19 +94,19 @@ class Snapshot:
         return {entry.path: entry for entry in listed if isinstance(entry, RepoFile)}
 
     def read(self, path: str) -> bytes | None:
-        """Return content of a file; None where there is none."""
+        """Return the content of a file; None if there is none."""
         if path not in self.files:
             return None
         cached = self.api.hf_hub_download(self.target.id, path, revision=self.commit, repo_type=self.target.kind)
         return Path(cached).read_bytes()
 
     def read_matching(self, pattern: str) -> dict[str, bytes]:
-        """Return path -> content of the files whose whole path matches a pattern, in the order of the paths."""
+        """Return path -> content of the files whose path matches a pattern, sorted by path."""
         paths = sorted(path for path in self.files if re.fullmatch(pattern, path))
         return {path: content for path in paths if (content := self.read(path)) is not None}
 
     def holds(self, path: str, content: Content | None) -> bool:
-        """Return whether the file already has the desired content; compared by digest, without a download."""
+        """Return whether the file already has the desired content, comparing digests without a download."""
         entry = self.files.get(path)
         if entry is None or content is None:
             return entry is None and content is None
@@ -120,13 +120,13 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class CommitResult:
-    """The result of a commit.
+    """Result of a commit.
 
     Attributes:
         target: The repository.
-        changes: Path -> its change as text; empty when everything was there already.
-        url: URL of the commit or the pull request; empty when nothing was sent.
-        pull_request: Whether it waits for the owner.
+        changes: Path -> its change as text; empty if there was nothing to change.
+        url: URL of the commit or the pull request; empty if nothing was sent.
+        pull_request: Whether it is a pull request.
     """
 
     target: Target
@@ -148,22 +148,24 @@ def write(
     on_diff: Callable[[str], None] = lambda text: None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> CommitResult:
-    """Update files of a repository in one commit; make no commit when nothing changes.
+    """Update files of a repository in one commit, unless nothing changes.
 
     Args:
         api: The client.
         target: Repository and branch to write to.
-        plan_changes: Function from the present files to the desired ones.
-        message: First line of the commit; the title of a pull request, by which the same user's open one is found again.
+        plan_changes: Function from the current files to the desired ones.
+        message: First line of the commit and title of a pull request, by which an open pull request of the same user is
+            found again.
         dry_run: Whether to only show the changes.
         user: Account that writes.
         create: Settings for creating a missing repository; None requires it to exist.
-        as_pull_request: Ask the owner instead of writing to the branch.
-        on_diff: Is called with the changes before anything is sent: each as text if `dry_run`, otherwise a summary.
-        sleep: Waits between tries.
+        as_pull_request: Whether to open a pull request instead of writing to the branch.
+        on_diff: Function called with the changes before anything is sent: each as text if `dry_run`, otherwise a
+            summary.
+        sleep: Function that waits between attempts.
 
     Raises:
-        HubError: refused, or not reached after several tries. Nothing is half written: a commit is there or it is not.
+        HubError: The request was refused, or the Hub could not be reached after several attempts. A commit is atomic.
     """
     shown: list[Mapping[str, str]] = []
     ask = as_pull_request
@@ -190,7 +192,7 @@ def write(
         try:
             return _commit(snapshot, plan_changes, changes, message, create)
         except client_errors() as error:
-            # A member who may only read is refused here; everybody may ask the owner.
+            # Members with read access are refused here; everybody may open a pull request.
             if status(error) != 403 or ask or target.kind == "space":
                 raise
             ask = True
@@ -200,7 +202,7 @@ def write(
 
 
 def summary(changes: Mapping[str, str], shown: int = 3) -> str:
-    """Return a line about the changed files: their number, the first names, and which are deleted.
+    """Return a line about the changed files: their number, the first names, and the deleted ones.
 
     >>> summary({"a": "+ a: new", "b": "+ b: new", "c": "- c: deleted", "d": "+ d: new"}, shown=2)
     '4 files change: a, b and 2 more; deleted: c'
@@ -214,7 +216,7 @@ def summary(changes: Mapping[str, str], shown: int = 3) -> str:
 
 
 def read_snapshot(api: "HfApi", target: Target, user: Account, create: RepoOptions | None) -> Snapshot:
-    """Return the branch as it is now; an empty one where it may be made."""
+    """Return the current branch, or an empty one if it can be created."""
     from huggingface_hub.errors import HTTPError, RevisionNotFoundError
 
     try:
@@ -225,7 +227,7 @@ def read_snapshot(api: "HfApi", target: Target, user: Account, create: RepoOptio
         facts = api.repo_info(target.id, repo_type=target.kind, timeout=TIMEOUT)
         return Snapshot(api, target, "", bool(facts.private), _is_gated(facts))
     except HTTPError as error:
-        # The Hub answers 401 to somebody without a token who asks for a repository that is not there.
+        # The Hub answers 401 without a token for a missing repository.
         absent = status(error) == 404 or (status(error) == 401 and user == NOBODY)
         if create is None or not absent:
             raise
@@ -234,7 +236,7 @@ def read_snapshot(api: "HfApi", target: Target, user: Account, create: RepoOptio
 
 
 def _is_gated(facts: Any) -> bool:
-    """Return whether access is granted by hand; where it is granted to everybody who asks, nothing is guarded."""
+    """Return whether access is granted manually; automatic approval protects nothing."""
     return getattr(facts, "gated", False) == "manual"
 
 
@@ -243,26 +245,26 @@ def _changed(snapshot: Snapshot, plan_changes: PlanChanges) -> dict[str, Content
 
 
 def _old(snapshot: Snapshot, path: str) -> bytes | None:
-    """Return the content before, for the diff; of a large file nothing is fetched."""
+    """Return the previous content for the diff; large files are not downloaded."""
     entry = snapshot.files.get(path)
     return None if entry is None else b"\0" if entry.lfs else snapshot.read(path)
 
 
 def _find_pull_request(api: "HfApi", target: Target, title: str, user: Account) -> Target:
-    """Return the user's open pull request of that title, which a second push goes to; the branch where there is none."""
+    """Return the user's open pull request with that title, for a second push; the branch if there is none."""
     numbers = _pull_requests(api, target, title, user)
     return replace(target, revision=f"refs/pr/{numbers[0]}") if numbers else target
 
 
 def _open_pull_request(api: "HfApi", target: Target, title: str, user: Account) -> None:
-    """Open a pull request before anything is written to it, so that files can name it; of two at once the first stays."""
+    """Open a pull request before writing to it, so that files can contain its number; of two opened at once, the first is used."""
     opened = api.create_pull_request(target.id, title, repo_type=target.kind, description=DESCRIPTION).num
     if opened != (_pull_requests(api, target, title, user) or [opened])[0]:
         api.change_discussion_status(target.id, opened, "closed", repo_type=target.kind)
 
 
 def _pull_requests(api: "HfApi", target: Target, title: str, user: Account) -> list[int]:
-    """Return the numbers of the user's open pull requests of that title, oldest first."""
+    """Return the numbers of the user's open pull requests with that title, oldest first."""
     if user == NOBODY:
         return []
     listed = api.get_repo_discussions(
@@ -318,7 +320,7 @@ def _commit(
 
 
 def _create(api: "HfApi", target: Target, create: RepoOptions) -> None:
-    """Make the repository, and the branch from its first commit, where they are not there."""
+    """Create the repository, and the branch from its first commit, if they are missing."""
     api.create_repo(target.id, repo_type=target.kind, private=create.private, space_sdk=create.sdk, exist_ok=True)
     if target.revision != MAIN:
         first = api.list_repo_commits(target.id, repo_type=target.kind)[-1].commit_id
@@ -339,8 +341,8 @@ def describe(old: bytes | None, new: bytes | Path | None, path: str) -> str:
     """Describe the change of one file: a unified diff of text, the size of anything else.
 
     Args:
-        old: Content before; None where there was no file.
-        new: Content after, a path for what is too large to be compared; None where the file is deleted.
+        old: Previous content; None if there was no file.
+        new: New content, a path if it is too large for a diff; None if the file is deleted.
         path: Path in the repository.
     """
     if new is None:
@@ -361,7 +363,7 @@ def describe(old: bytes | None, new: bytes | Path | None, path: str) -> str:
 
 
 def _printable(text: str) -> str:
-    """Return the text without signs that could steer a terminal."""
+    """Return the text without control characters that could affect a terminal."""
     return "".join(sign if sign.isprintable() or sign == "\t" else "�" for sign in text)
 
 

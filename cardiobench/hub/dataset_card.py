@@ -1,4 +1,4 @@
-"""Front matter of a published dataset's card: facts of its files, and the questions of an access request."""
+"""Front matter of a published dataset's card: facts about its files, and the form for access requests."""
 
 import io
 from collections.abc import Mapping
@@ -23,8 +23,8 @@ def with_file_facts(card: str, files: Mapping[str, Content]) -> str:
     """Return the card with `size_categories` and `dataset_info`: features, rows and bytes of the Parquet files it names.
 
     Args:
-        card: Text of the card; its `configs` say which files are of which split.
-        files: Path in the repository -> content, or the file on this machine; only the footers of Parquet files are read.
+        card: Text of the card; its `configs` assign files to splits.
+        files: Path in the repository -> content, or local file; only the footers of Parquet files are read.
     """
     from datasets.info import DatasetInfosDict
 
@@ -41,7 +41,7 @@ def with_file_facts(card: str, files: Mapping[str, Content]) -> str:
 
 
 def keep_file_facts(card: str, published: str) -> str:
-    """Return the card with the facts of the card that is published, whose files stay."""
+    """Return the card with the facts of the published card, whose files stay."""
     for key in FACTS:
         if block := block_of(published, key):
             card = replace_block(card, key, block if block.endswith("\n") else f"{block}\n")
@@ -49,7 +49,7 @@ def keep_file_facts(card: str, published: str) -> str:
 
 
 def _info(data_files: list[dict[str, Any]], files: Mapping[str, Content]) -> "datasets.DatasetInfo | None":
-    """Return features and splits of one configuration; None where none of its files is among these."""
+    """Return features and splits of one configuration; None if none of its files is present."""
     import pyarrow.parquet as pq
     from datasets import DatasetInfo, Features, SplitDict, SplitInfo
 

@@ -1,4 +1,4 @@
-"""The public index of a dataset, ids and splits without recordings, which `load_dataset` reads."""
+"""Public index of a dataset, ids and splits without recordings, for `load_dataset`."""
 
 import io
 
@@ -21,9 +21,9 @@ NOTE = """
 
 
 def index_tables(name: str) -> dict[str, pd.DataFrame]:
-    """Return split -> ids of the published split; for a release that brings its own splits, their sizes.
+    """Return split -> ids of the published split; only sizes for releases with their own splits.
 
-    Only columns of ids leave: no label, no path, no property of a patient.
+    Only id columns are published: no label, path or property of a patient.
     """
     spec = catalog.spec(name)
     files = sorted((catalog.dataset_folder(name) / "splits").glob("*.csv"))

@@ -22,11 +22,11 @@ def path(dataset: str) -> str:
 
 
 def primary_protocol(protocols: Iterable[str]) -> str:
-    """Return the protocol, with its variant, whose result stands for a task.
+    """Return the protocol, with its variant, whose result represents a task.
 
-    An entry has one value and no field for the protocol. Protocols declare their `headline_rank`, so that nobody picks the one
-    with the best score; those without a rank, or not installed here, come last, as do results under a condition. Trained networks
-    have no entry, which would be ranked with frozen models: empty where there are only such.
+    An entry has one value and no field for the protocol. Protocols declare a `headline_rank`, so that the best score is
+    not selected; protocols without a rank or not installed come last, and so do results under a condition. Trained
+    networks have no entry, because it would be ranked with frozen models; the result is empty if there are only such.
     """
     frozen = (label for label in protocols if _frozen(label))
     return min(frozen, key=lambda label: (_headline_rank(label), label), default="")
@@ -51,10 +51,10 @@ def _headline_rank(label: str) -> float:
 
 
 def entries(result: ScoreResult, user: str, url: str, revision: str | None) -> list[dict[str, Any]]:
-    """Return one entry per metric that the dataset's eval.yaml lists; the Hub's own class writes it.
+    """Return one entry per metric in the dataset's eval.yaml, written by the Hub's own class.
 
-    The Hub's pages rank the larger value first and know no other direction. Of an error they get the skill score,
-    100 * (floor - error) / floor: 0 at the floor, 100 for no error; the error stands in the notes.
+    The Hub's pages always rank larger values first. For an error they get the skill score, 100 * (floor - error) /
+    floor: 0 at the floor, 100 for no error; the error is in the notes.
     """
     from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
 
@@ -79,17 +79,17 @@ def entries(result: ScoreResult, user: str, url: str, revision: str | None) -> l
 
 
 def ranking_value(result: ScoreResult, metric: str) -> float:
-    """Return a metric as the Hub's pages rank it, larger is better; NaN for an error whose floor is not known."""
+    """Return a metric for the Hub's pages, where larger is better; NaN for an error without a floor."""
     if naming.higher_is_better(result, metric):
         return result.overall[metric].value
     return 100 * skill(result) if metric == result.metric else math.nan
 
 
 def merge(content: bytes | None, new: Sequence[dict[str, Any]], source: str) -> bytes:
-    """Return the file with these entries in it; entries of other users, and everything else in it, stay byte for byte.
+    """Return the file with these entries; entries of other users and everything else stay byte for byte.
 
     Raises:
-        BadData: the file is not a list of entries.
+        BadData: The file is not a list of entries.
     """
     text = (content or b"").decode("utf-8")
     existing, tree = yaml_text.parse(text, source)
@@ -120,7 +120,7 @@ def merge(content: bytes | None, new: Sequence[dict[str, Any]], source: str) -> 
 
 
 def _key(entry: Any) -> tuple | None:
-    """Return the identity of a measurement: dataset, task, and the user who ran this benchmark."""
+    """Return the identity of a measurement: dataset, task, and the user who ran the benchmark."""
     if not isinstance(entry, dict) or not isinstance(entry.get("dataset"), dict):
         return None
     source = entry.get("source") or {}

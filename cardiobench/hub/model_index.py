@@ -21,7 +21,7 @@ def entry(result: ScoreResult, user: str, url: str, revision: str | None) -> dic
         result: Result of one task under one protocol.
         user: User who ran it.
         url: URL of the complete result file.
-        revision: Commit of the dataset on the Hub; None where it is not there in this version.
+        revision: Commit of the dataset on the Hub; None if this version is not published.
     """
     task = catalog.task(result.task)
     spec = catalog.spec(task.dataset)
@@ -42,13 +42,13 @@ def entry(result: ScoreResult, user: str, url: str, revision: str | None) -> dic
 
 
 def task_type(task: Task, modality: str) -> str:
-    """Return a task type that the Hub knows; it has none for signals, nor for numbers read from pictures."""
+    """Return a task type known to the Hub, which has none for signals or for numbers from images."""
     by_answer = "image-classification" if modality == "echo" and task.classes else "other"
     return task.rules.hub_type or by_answer
 
 
 def metric(result: ScoreResult, name: str, user: str) -> dict[str, Any]:
-    """Return one metric; `args` states the context of the number and its author."""
+    """Return one metric; `args` contains the context of the number and its author."""
     estimate = result.overall[name]
     args: dict[str, Any] = {
         "benchmark": BENCHMARK,
@@ -67,7 +67,7 @@ def metric(result: ScoreResult, name: str, user: str) -> dict[str, Any]:
         floor = {"floor": result.floor.value} if math.isfinite(result.floor.value) else {}
         args |= {**floor, "verdict": verdict(result), "generated": result.generated}
         args |= {"cost": to_plain(result.cost)} if result.cost else {}
-    # What is no score of patients says so in the name too: pages that list results show little else.
+    # The name also says that a result is not a score of patients, because pages that list results show little else.
     marks = {"synthetic_twin": result.dataset.get("twin"), "first_patients": result.dataset.get("limit")}
     args |= {key: mark for key, mark in marks.items() if mark}
     tried_out = [flag for flag in flags(result) if flag.startswith(("synthetic", "first", OWN_DATA))]
@@ -80,7 +80,7 @@ def metric(result: ScoreResult, name: str, user: str) -> dict[str, Any]:
 
 
 def key(metric: Mapping[str, Any]) -> tuple[str, str, str] | None:
-    """Return user, task and protocol of a metric; None for one that is not of this benchmark."""
+    """Return user, task and protocol of a metric; None if it is not from this benchmark."""
     args = metric.get("args") if isinstance(metric, Mapping) else None
     if not isinstance(args, Mapping) or args.get("benchmark") != BENCHMARK:
         return None

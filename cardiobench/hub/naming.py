@@ -1,4 +1,4 @@
-"""Names of results on the Hub: ids, titles and the one line of notes beside a number."""
+"""Names of results on the Hub: ids, titles and the line of notes with a number."""
 
 import math
 import re
@@ -11,20 +11,20 @@ from cardiobench.results.formatting import coverage, flags, verdict
 from cardiobench.results.score_result import ScoreResult
 
 FOLDER = "cardiobench"
-"""In a model's repository, of the result files."""
+"""Folder of the result files in a model's repository."""
 SPLIT = "test"
 SAFE = re.compile(r"[\w.,=+-]+")
-"""Part of a path; a condition of the run has a value, as in `probe.name=a,b`."""
+"""Path component; the value of a condition may follow, as in `probe.name=a,b`."""
 
 
 def dataset_id(result: ScoreResult) -> str:
-    """Return the dataset's repository, `cardiobench/tmed2`; of data of the user's own, which has none, the plain name."""
+    """Return the dataset's repository, `cardiobench/tmed2`; the plain name for the user's own data, which has none."""
     name = result.task.partition("/")[0]
     return name if result.dataset.get("local") else f"{hub_namespace()}/{name}"
 
 
 def task_id(result: ScoreResult, metric: str) -> str:
-    """Return the entry of the dataset's eval.yaml: `tmed2_as_f1_macro`."""
+    """Return the name of the entry in the dataset's eval.yaml, such as `tmed2_as_f1_macro`."""
     return entry_id(result.task, metric)
 
 
@@ -37,23 +37,23 @@ def result_path(result: ScoreResult, user: str) -> str:
 
 
 def rehearsal_path(result: ScoreResult, user: str) -> str:
-    """Return the path of a rehearsal in a model's repository, apart from the scores of the benchmark."""
+    """Return the path of a rehearsal in a model's repository, separate from the scores of the benchmark."""
     return result_path(result, user).replace(f"{FOLDER}/", f"{FOLDER}/rehearsals/", 1)
 
 
 def defined(result: ScoreResult) -> list[str]:
-    """Return the metrics that have a value; the one that ranks models first."""
+    """Return the metrics that have a value; the ranking metric first."""
     names = [result.metric, *(name for name in result.overall if name != result.metric)]
     return [name for name in names if math.isfinite(result.overall[name].value)]
 
 
 def listed_metrics(result: ScoreResult) -> list[str]:
-    """Return the defined metrics that the dataset's eval.yaml has an entry for."""
+    """Return the defined metrics with an entry in the dataset's eval.yaml."""
     return [name for name in catalog.task(result.task).metrics if name in defined(result)]
 
 
 def higher_is_better(result: ScoreResult, metric: str) -> bool:
-    """Return the direction of a metric: of the one that ranks as the result says, of another as its module says."""
+    """Return the direction of a metric: from the result for the ranking metric, from its module for others."""
     return result.higher_is_better if metric == result.metric else result.number(metric).higher_is_better
 
 

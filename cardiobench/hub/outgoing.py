@@ -1,4 +1,4 @@
-"""Checks of everything that leaves this machine: no ids of test units, no local paths, no token."""
+"""Checks of everything that leaves this machine: no ids of test units, no local paths, no tokens."""
 
 import os
 import re
@@ -20,7 +20,7 @@ from cardiobench.results.score_result import OLDER_RULES, ScoreResult
 from cardiobench.results.versions import unknown_coverage
 
 Content = bytes | Path
-"""Content of a file: its bytes, or a path where it is large."""
+"""Content of a file: its bytes, or a path if it is large."""
 
 # An absolute path of POSIX or Windows, a home folder, a file URL, or a path that leaves the working folder.
 LOCAL_PATH = re.compile(
@@ -30,13 +30,13 @@ LOCAL_PATH = re.compile(
 TOKEN = re.compile(r"hf_\w{10,}")
 _WORD = re.compile(r"[\w.+-]+")
 PATH_MARK, ID_MARK, TOKEN_MARK = "(local path)", "(id)", "(token)"
-# Facts about the making of a result that others need; everything else of the stamp stays here.
+# Provenance that others need; other parts of the stamp are removed.
 STAMP = {"cardiobench", "numpy", "scipy", "scikit-learn", "pandas", "torch", "python", "commit", "seed", "resamples"}
 STAMP |= {"key", "code", "embeddings", "device", "libraries", "seconds", "date", "suite", "profile", "reused"}
 
 
 def public_result(result: ScoreResult, name: str = "", ids: Collection[str] = ()) -> ScoreResult:
-    """Return a result as it may be shown to everybody.
+    """Return a result without private information.
 
     Args:
         result: Result as saved.
@@ -44,8 +44,8 @@ def public_result(result: ScoreResult, name: str = "", ids: Collection[str] = ()
         ids: Ids of test units and patients, which must not occur in any text.
 
     Returns:
-        The same result where there is nothing to hide, else one with a checksum of its own, whose stamp names the
-        checksum of the result that it was made from.
+        The same result if there is nothing to remove, else a result with a new checksum, whose stamp has the
+        checksum of the original.
     """
     stamp = {key: value for key, value in result.stamp.items() if key in STAMP or key == "source_checksum"}
     named = replace(result, model={**result.model, "name": name or public_name(str(result.model["name"]))}, stamp=stamp)
@@ -61,15 +61,15 @@ def public_result(result: ScoreResult, name: str = "", ids: Collection[str] = ()
 def leave_out_local(
     results: Sequence[ScoreResult], named: Collection[str], on_diff: Callable[[str], None]
 ) -> list[ScoreResult]:
-    """Leave out the results of datasets of the user's own, unless their names were given.
+    """Leave out the results of the user's own datasets, unless their names are given.
 
     Args:
         results: Results of any datasets.
-        named: Names of the user's own datasets whose results may leave this machine.
-        on_diff: Function called with a sentence for each dataset left out.
+        named: Names of the user's own datasets whose results may be published.
+        on_diff: Function called with a sentence for each omitted dataset.
 
     Raises:
-        LicenceError: Nothing is left.
+        LicenceError: No results are left.
     """
     kept = [result for result in results if not result.dataset.get("local") or result.dataset["name"] in named]
     held = sorted({str(result.dataset["name"]) for result in results if result not in kept})
@@ -84,14 +84,14 @@ def leave_out_local(
 
 
 def _without_ids(text: str, ids: Collection[str]) -> str:
-    """Return a text without any id that stands in it as a word, digits too: nobody else may know the ids of local data."""
+    """Replace ids that occur as words, including numbers, because ids of local data must stay private."""
     found = sorted((name for name in ids if name and name in text), key=len, reverse=True)
     pattern = "|".join(rf"(?<!\w){re.escape(name)}(?!\w)" for name in found)
     return re.sub(pattern, ID_MARK, text) if found else text
 
 
 def public_note(note: Preparation) -> Preparation:
-    """Return the note of a prepared folder with counts alone of the files and recordings that it lacks."""
+    """Return the note of a prepared folder with only the counts of missing files and recordings."""
     return replace(
         note,
         missing=(PATH_MARK,) * len(note.missing),
@@ -101,7 +101,7 @@ def public_note(note: Preparation) -> Preparation:
 
 
 def public_settings(config: Settings) -> dict[str, Any]:
-    """Return the settings of a run as they may be shown to everybody: without paths, hosts and tokens."""
+    """Return the settings of a run without paths, hosts and tokens."""
     values = {one.name: getattr(config, one.name) for one in fields(config)}
     values = {name: value for name, value in values.items() if not isinstance(value, Path)}
     if models := values.get("models"):
@@ -113,7 +113,7 @@ def public_settings(config: Settings) -> dict[str, Any]:
 
 
 def _without_places(value: Any) -> Any:
-    """Return the same tree with every text blotted out that may be a path, also one from the working folder."""
+    """Return the same tree with every text removed that may be a path, including relative ones."""
     if isinstance(value, str):
         return PATH_MARK if "/" in value or "\\" in value else value
     if isinstance(value, Mapping):
@@ -122,7 +122,7 @@ def _without_places(value: Any) -> Any:
 
 
 def public_name(model: str) -> str:
-    """Return the name of a model without the folders above it, where it is one of this machine."""
+    """Return the name of a model without its parent folders if it is a local model."""
     if (code := code_location(model)) and code[0].endswith(".py"):
         return f"local: {Path(code[0]).name}:{code[1]}"
     is_folder = Path(model).is_absolute() or Path(model).exists() or LOCAL_PATH.search(model)
@@ -130,7 +130,7 @@ def public_name(model: str) -> str:
 
 
 def _clean(value: Any, ids: frozenset[str]) -> Any:
-    """Return the same tree with every text in it cleaned."""
+    """Return the same tree with every text cleaned."""
     if isinstance(value, str):
         return clean_text(value, ids)
     if is_dataclass(value) and not isinstance(value, type):
@@ -143,32 +143,32 @@ def _clean(value: Any, ids: frozenset[str]) -> Any:
 
 
 def clean_text(text: str, ids: Collection[str] = ()) -> str:
-    """Return the text with local paths, tokens and ids of test units blotted out."""
+    """Return the text without local paths, tokens and ids of test units."""
     text = TOKEN.sub(TOKEN_MARK, LOCAL_PATH.sub(PATH_MARK, text))
     return _WORD.sub(lambda match: ID_MARK if match[0] in ids or match[0].rstrip(".") in ids else match[0], text)
 
 
 def ids_below(folder: Path) -> set[str]:
-    """Return the ids of units and patients in all predictions of a folder, or of the folder of a result file."""
+    """Return the ids of units and patients in all predictions of a folder, or in the folder of a result file."""
     ids: set[str] = set()
     for file in files_below(folder if folder.is_dir() else folder.parent, "*.predictions.parquet"):
         try:
             frame = read_table(file)[["id", "patient_id"]]
         except (CardioBenchError, KeyError):
-            continue  # Ids of damaged predictions never entered a result.
+            continue  # Ids of damaged predictions are in no result.
         ids |= set(frame["id"].astype(str)) | set(frame["patient_id"].astype(str))
     return ids
 
 
 def check_outgoing(path: str, content: Content | None) -> None:
-    """Refuse a file that holds a token, or the place of the user's files on this machine.
+    """Refuse a file that contains a token or a local path.
 
     Args:
         path: Path in the repository.
-        content: Bytes are searched; of a large file only its name.
+        content: Bytes to search; for a large file only its name is checked.
 
     Raises:
-        LicenceError: it must not leave this machine.
+        LicenceError: The file must not be published.
     """
     text = path.encode() + (content if isinstance(content, bytes) else b"")
     for what, secret in _secrets().items():
@@ -191,7 +191,7 @@ def _secrets() -> dict[str, bytes]:
 
 
 def not_a_benchmark_score(result: ScoreResult) -> list[str]:
-    """Return why a result is a rehearsal, not a score of the benchmark; empty for a score of a whole release."""
+    """Return the reasons why a result is a rehearsal, not a score of the benchmark; empty for a score of a complete release."""
     facts = result.dataset
     try:
         task = catalog.task(result.task)
@@ -222,7 +222,7 @@ def not_a_benchmark_score(result: ScoreResult) -> list[str]:
 
 
 def _reused(result: ScoreResult) -> str:
-    """Return where a result of somebody else was taken from; empty for one that was computed."""
+    """Return the source of a reused result; empty for one computed here."""
     source = result.stamp.get("reused") or ""
     return (
         ", ".join(f"{name} {value}" for name, value in source.items()) if isinstance(source, Mapping) else str(source)

@@ -14,14 +14,14 @@ GRADIO = "6.31.0"
 
 @dataclass(frozen=True)
 class Publication:
-    """One branch of one repository, as it should be.
+    """Desired state of a branch of a repository.
 
     Attributes:
-        target: The branch.
+        target: Repository and branch.
         plan_changes: Function that returns the desired files.
         create: Settings for creating a missing repository.
         message: Commit message.
-        tag: Set on the commit, where there is no such tag yet; empty for none.
+        tag: Tag to set on the commit if it does not exist; empty for none.
     """
 
     target: Target
@@ -34,15 +34,15 @@ class Publication:
 def publish(
     publications: Sequence[Publication], *, dry_run: bool, on_diff: Callable[[str], None]
 ) -> tuple[list[CommitResult], list[HubError]]:
-    """Write each publication; a refusal by one repository does not stop the others.
+    """Write each publication; if one repository refuses, the others are still written.
 
     Args:
         publications: Publications in writing order.
         dry_run: Whether to only show the changes.
-        on_diff: Is called with what changes, and what is unchanged.
+        on_diff: Function called with the changes, or with a note if there are none.
 
     Returns:
-        The results of the commits that succeeded, and the errors of the others.
+        The results of successful commits, and the errors of the others.
     """
     api = connect()
     user = whoami(api)

@@ -1,4 +1,4 @@
-"""Dataset repositories: card, split ids, prompts, eval.yaml, builder; the recordings only where the licence lets them go."""
+"""Dataset repositories: card, split ids, prompts, eval.yaml, builder; recordings only if the licence allows it."""
 
 import json
 from collections import Counter
@@ -24,7 +24,8 @@ from cardiobench.hub.publish import Publication
 
 SCRIPT = "script"
 FRAMEWORK_REGISTERED = False
-"""Set once the Hub knows `evaluation_framework: cardiobench`; until then its pages show an eval.yaml of it as an error."""
+"""Set to True once the Hub supports `evaluation_framework: cardiobench`; until then its pages show an error for such an
+eval.yaml."""
 TWIN = (
     "\n> **Synthetic twin.** The recordings of this copy were generated to rehearse with. None is of a patient, and no score "
     "on them says anything about patients.\n"
@@ -51,14 +52,15 @@ def publications(
     Args:
         name: Name of the dataset.
         namespace: User or organisation.
-        private: Make the repository private.
-        gated: Let its owners grant access to its files by hand; the card asks for name, institution and agreement.
-        i_have_the_right: The user has the right to pass the recordings on to those who will see the files.
-        prepared: Folder of `cardiobench prepare`, whose recordings go too; None leaves recordings that are there alone.
+        private: Whether to make the repository private.
+        gated: Whether its owners grant access to its files manually; the card asks for name, institution and agreement.
+        i_have_the_right: Whether the user has the right to share the recordings with those who will have access.
+        prepared: Folder of `cardiobench prepare` with recordings to publish; None leaves published recordings
+            unchanged.
 
     Raises:
-        LicenceError: the licence lets the recordings go nowhere, or not there.
-        MissingData: `prepared` does not hold the dataset.
+        LicenceError: The licence does not allow publishing the recordings, or not in this form.
+        MissingData: `prepared` does not contain the dataset.
     """
     if catalog.spec(name).local:
         raise LicenceError(f"{name} is your own data, which never leaves this machine: {catalog.dataset_folder(name)}.")
@@ -96,7 +98,7 @@ def publications(
 
 
 def _check_origin(folder: Path, note: Preparation, changed: Sequence[str]) -> None:
-    """Refuse a prepared folder that was changed since, or whose recordings came through links out of the raw folder."""
+    """Refuse a prepared folder that was changed, or whose recordings came through links out of the raw folder."""
     if changed:
         raise LicenceError(
             f"{folder} was not written by `cardiobench prepare`: {first_n(changed)} differ. Prepare the dataset again."
@@ -109,9 +111,9 @@ def _check_origin(folder: Path, note: Preparation, changed: Sequence[str]) -> No
 
 
 def free_to_go(spec: DatasetSpec) -> bool:
-    """Return whether the recordings may be seen by everybody: phantoms, and those whose licence says so.
+    """Return whether the recordings may be public: phantoms, and datasets whose licence allows it.
 
-    What a folder says of itself, such as that it is a synthetic twin, opens nothing.
+    The folder's own statements, such as being a synthetic twin, are not trusted.
     """
     return spec.generated or spec.redistributable
 
@@ -121,9 +123,9 @@ def plan_main(name: str, folder: Path | None, restricted: bool, gated: bool = Fa
 
     Args:
         name: Name of the dataset.
-        folder: Prepared folder with the recordings, where one is given.
-        restricted: The recordings go to a private or gated repository only.
-        gated: The repository will be gated before anything is written.
+        folder: Prepared folder with the recordings, if given.
+        restricted: Whether the recordings may only go to a private or gated repository.
+        gated: Whether the repository will be gated before anything is written.
     """
     card = companion_files(name)["README.md"].decode()
     files: dict[str, Content] = dict(companion_files(name))
@@ -147,7 +149,7 @@ def plan_main(name: str, folder: Path | None, restricted: bool, gated: bool = Fa
                 f"{snapshot.target} is public, and the recordings of {name} may only go to a private repository, or to one "
                 "whose owners grant access by hand. Make it private on the Hub first, give --gated, or choose another --namespace."
             )
-        # Recordings that were published before stay, and so does the card that names them.
+        # Recordings that were published before stay, and so does the card that describes them.
         has_data = folder is not None or any(path.startswith("data/") for path in snapshot.files)
         wanted: dict[str, Content | None] = {**files, **({} if has_data else index_files(name))}
         assert isinstance(wanted["README.md"], bytes), "a card is written here, not copied from a file"
@@ -163,7 +165,7 @@ def plan_main(name: str, folder: Path | None, restricted: bool, gated: bool = Fa
 
 
 def _absent(folder: Path, note: Preparation) -> dict[str, int]:
-    """Return split -> number of release rows that a copy without `LEFT_OUT` lacks, which stay unnamed but counted."""
+    """Return split -> number of release rows missing from a copy without `LEFT_OUT`, which are counted but not named."""
     left_out = read_left_out(folder)["split"]
     counts = Counter({split: int(rows) for split, rows in left_out.value_counts().items()})
     return {split: note.absent.get(split, 0) + counts[split] for split in {**note.absent, **counts}}

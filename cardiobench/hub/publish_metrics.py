@@ -1,4 +1,4 @@
-"""Metric Spaces: the module that `evaluate.load` fetches, its card, and the page written from `metric_space/`."""
+"""Metric Spaces: the module for `evaluate.load`, its card, and the page from `metric_space/`."""
 
 import subprocess
 from pathlib import Path
@@ -37,7 +37,7 @@ def publication(name: str, namespace: str, *, private: bool = False) -> Publicat
 def source_commit(folder: Path) -> str:
     """Commit that last changed a folder of the checkout, so that a Space changes only with its own files.
 
-    The release instead, for an installed copy; marked where the folder has changes that are in no commit.
+    For an installed copy this is the release; uncommitted changes are marked.
     """
 
     def git(*arguments: str) -> str | None:
@@ -58,5 +58,5 @@ def source_commit(folder: Path) -> str:
 
 
 def publications(names: list[str], namespace: str, *, private: bool = False) -> list[Publication]:
-    """Return the Spaces of these metrics; of all when none is named."""
+    """Return the Spaces of these metrics; of all if none are named."""
     return [publication(name, namespace, private=private) for name in names or own_metrics()]

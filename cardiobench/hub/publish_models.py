@@ -1,4 +1,4 @@
-"""Model repositories of the baselines: their cards. They have no weights; results pushed to a card stay in it."""
+"""Model repositories of the baselines: their cards, without weights; results pushed to a card are kept."""
 
 from collections.abc import Sequence
 
@@ -22,11 +22,11 @@ accelerate launch -m cardiobench.eval --model {id}
 
 
 def publications(names: Sequence[str], namespace: str, *, private: bool = False) -> list[Publication]:
-    """Return the repositories of these baselines; of all when none is named.
+    """Return the repositories of these baselines; of all if none are named.
 
     Raises:
-        UnknownName: there is no such model.
-        LicenceError: a model of somebody else, whose repository is not ours to write.
+        UnknownName: There is no such model.
+        LicenceError: The model belongs to somebody else.
     """
     known = [card(name if "/" in name else OWN + name) for name in names] or [
         card(name) for name in list_models() if name.startswith(OWN)
@@ -55,7 +55,7 @@ def publication(model: ModelCard, namespace: str, *, private: bool = False) -> P
 
 
 def hub_card(model: ModelCard) -> str:
-    """Return the card with the front matter that the Hub knows."""
+    """Return the card with the front matter of the Hub."""
     front = {
         "license": model.licence.lower(),
         "library_name": "cardiobench",

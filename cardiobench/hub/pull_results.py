@@ -1,4 +1,4 @@
-"""Results from a model's repository, as they were pushed."""
+"""Reading of results from a model's repository."""
 
 import warnings
 from collections.abc import Callable, Sequence
@@ -23,15 +23,16 @@ def pull(
     Args:
         repository: `org/model`.
         revision: Branch, commit, or `refs/pr/<number>` of a pull request.
-        on_problem: Called with a sentence on each file that is no result; anybody may have pushed it.
+        on_problem: Function called with a sentence about each file that is not a result, because anybody may push
+            files.
 
     Returns:
-        (user who ran it, result), in the order of the users.
+        Pairs (user who ran it, result), sorted by user.
 
     Raises:
-        HubError: no such repository, or the Hub is out of reach.
-        MissingData: it holds no results.
-        BadData: none of its files is a result.
+        HubError: There is no such repository, or the Hub cannot be reached.
+        MissingData: The repository has no results.
+        BadData: None of its files is a valid result.
     """
     api = connect()
     target = Target("model", repository, revision)
@@ -59,10 +60,10 @@ def save(
 ) -> list[Path]:
     """Write pulled results as `<out>/<user>/<org>__<model>/<revision>/<protocol>/<dataset>__<target>.json`.
 
-    A result with a name that would lead out of the folder is told to `on_problem`, and not written.
+    A result whose name would lead out of the folder is reported to `on_problem` and not written.
 
     Raises:
-        BadData: no other result is there.
+        BadData: There is no other result.
     """
     saved, problems = [], []
     for user, result in results:

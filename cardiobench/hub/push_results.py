@@ -28,13 +28,13 @@ UNNAMED = "you"  # Placeholder for the user where a rehearsal has no token.
 
 
 def find_results(folder: Path) -> list[ScoreResult]:
-    """Read every result below a folder, or the one result of a file, as it may leave this machine.
+    """Read every result below a folder, or one result file, without private information.
 
-    Analyses, which lie beside them, are no scores of a task and have no place on a model's card.
+    Analyses beside them are not scores of a task and are not part of a model's card.
 
     Raises:
-        MissingData: there is none.
-        BadData: a file is no result, or not what was written.
+        MissingData: There are no results.
+        BadData: A file is not a result, or was changed after it was written.
     """
     paths = [folder] if folder.is_file() else files_below(folder, PATTERN)
     texts = {path: _content(path) for path in paths}
@@ -63,7 +63,7 @@ def _read(path: Path, text: bytes) -> ScoreResult:
 
 
 def select_model(results: Sequence[ScoreResult], name: str, repository: str) -> list[ScoreResult]:
-    """Return the results of a model, under the name of its repository.
+    """Return the results of a model, renamed to its repository.
 
     Args:
         results: Results of any models.
@@ -71,7 +71,7 @@ def select_model(results: Sequence[ScoreResult], name: str, repository: str) -> 
         repository: `org/model`.
 
     Raises:
-        BadData: there are none, or two of the same task and protocol.
+        BadData: There are none, or two of the same task and protocol.
     """
     known_as = {name.lower(), public_name(name).lower()}
     chosen = [result for result in results if str(result.model.get("name", "")).lower() in known_as]
@@ -109,18 +109,19 @@ def push(
         results: Results chosen by `select_model`.
         repository: `org/model`.
         dry_run: Whether to only show the changes.
-        on_diff: Is called with what is left out and what would change, before anything is sent.
-        as_pull_request: Ask even where the user may write; where the user may not, it is always asked.
-        include_rehearsals: Write the result files of rehearsals too; to the card they never go.
-        overwrite: Let an older or less complete result take the place of another.
-        local_datasets: Names of datasets of the user's own whose scores may be written.
+        on_diff: Function called with omitted results and the changes, before anything is sent.
+        as_pull_request: Whether to open a pull request even if the user may write; otherwise only if needed.
+        include_rehearsals: Whether to write the result files of rehearsals; they are never added to the card.
+        overwrite: Whether an older or less complete result may replace another.
+        local_datasets: Names of the user's own datasets whose scores may be published.
         create: Settings for creating the repository if it is missing; None requires it to exist.
         sleep: Waits between tries.
 
     Raises:
-        BadConfig: a repository of somebody else cannot be created.
-        HubError: refused or not reached. The results on this machine are kept, and pushing again adds nothing twice.
-        BadData: the card there cannot be changed in place, or all results are rehearsals.
+        BadConfig: A repository of somebody else cannot be created.
+        HubError: The request was refused, or the Hub could not be reached. Local results are kept, and pushing again
+            adds no duplicates.
+        BadData: The card cannot be changed in place, or all results are rehearsals.
     """
     if any(result.given_embeddings for result in results):
         raise BadData(
@@ -168,10 +169,10 @@ def push(
 def leave_out_rehearsals(
     results: Sequence[ScoreResult], repository: str, on_diff: Callable[[str], None]
 ) -> list[ScoreResult]:
-    """Return the results that are scores of the benchmark, and tell which are none, and why.
+    """Return the results that are scores of the benchmark, and report the others with the reason.
 
     Raises:
-        Rehearsal: none is.
+        Rehearsal: There are none.
     """
     scores, refused = [], []
     for result in results:
@@ -189,12 +190,12 @@ def leave_out_rehearsals(
 
 
 class Rehearsal(BadData):
-    """Results that are no scores of the benchmark: of a try-out, of generated or of incomplete data."""
+    """Results that are not scores of the benchmark: of a trial run, of generated or of incomplete data."""
 
 
 @dataclass
 class ModelChange:
-    """The files of a model's repository as they should be after a push of some results.
+    """Desired files of a model's repository after a push of some results.
 
     Attributes:
         scores: Scores for the card and the evaluation results.
@@ -203,8 +204,8 @@ class ModelChange:
         user: User who pushes.
         endpoint: Endpoint of the Hub.
         revisions: Dataset on the Hub -> commit of the version that was used.
-        overwrite: Let an older or less complete result take the place of another.
-        kept: Sentences on results of the repository that stay, because the new ones are older or less complete.
+        overwrite: Whether an older or less complete result may replace another.
+        kept: Sentences about results in the repository that are kept, because the new ones are older or less complete.
     """
 
     scores: Sequence[ScoreResult]
@@ -251,7 +252,7 @@ class ModelChange:
         return cards.merge_results(card or f"\n# {name}\n", name, index, model_index.key, source).encode()
 
     def _choose(self, existing: bytes | None, new: ScoreResult) -> ScoreResult:
-        """Return the result that the repository should hold: the new one, unless the existing one is as good or better."""
+        """Return the result to keep in the repository: the new one, unless the existing one is newer or more complete."""
         try:
             old = ScoreResult.from_json(parse_json(existing)) if existing else None
         except BadData:
@@ -267,7 +268,7 @@ class ModelChange:
 
 
 def worse_than(new: ScoreResult, old: ScoreResult) -> str:
-    """Return why a result must not replace another; empty when it may."""
+    """Return the reason why a result must not replace another; empty if it may."""
     if _share(new) < _share(old):
         return "this result is less complete (" + " against ".join(coverage(one) for one in (new, old)) + " scored)"
     dates = [str(one.stamp.get("date", "")) for one in (new, old)]
@@ -279,7 +280,7 @@ def _share(result: ScoreResult) -> float:
 
 
 def dataset_revision(api: "HfApi", name: str, version: str, sleep: Callable[[float], None] = time.sleep) -> str | None:
-    """Return the commit of the dataset's repository with this version (tag `v<version>`); None where it is not published."""
+    """Return the commit of the dataset's repository with this version (tag `v<version>`); None if it is not published."""
     from huggingface_hub.errors import HTTPError
 
     def tags() -> list[Any]:
@@ -300,10 +301,10 @@ def to_bytes(result: ScoreResult) -> bytes:
 
 
 def same_scores(one: ScoreResult, other: ScoreResult) -> bool:
-    """Return whether two results say the same.
+    """Return whether two results are equivalent.
 
-    When they were made, with which versions, and at which commit of the model's repository does not count: pushing
-    results makes a commit there itself, and running the same line again would never come to an end.
+    Time, versions and commit of the model's repository are ignored: pushing results creates a commit there, so
+    otherwise pushing again would never end.
     """
     return _without_stamp(one) == _without_stamp(other)
 
@@ -319,7 +320,7 @@ def _dataset_versions(results: Sequence[ScoreResult]) -> set[tuple[str, str]]:
 
 
 def _protocols(result: ScoreResult, results: Sequence[ScoreResult], snapshot: Snapshot, user: str) -> set[str]:
-    """Return the protocols under which the user has results of a task, in this push and in the repository."""
+    """Return the protocols of the user's results for a task, in this push and in the repository."""
     now = {other.label for other in results if other.task == result.task}
     file, home = f"/{result.task.replace('/', '__')}.json", f"{naming.FOLDER}/{user}/"
     before = {path.split("/")[2] for path in snapshot.files if path.startswith(home) and path.endswith(file)}

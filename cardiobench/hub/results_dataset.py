@@ -1,4 +1,4 @@
-"""A dataset of results, the source of a leaderboard: every push adds one Parquet file, none is ever rewritten.
+"""A dataset of results, the source of a leaderboard: every push adds one Parquet file, and files are never changed.
 
 A record is one metric of one result. Its columns, flat so that every version of `datasets` reads them:
 
@@ -101,23 +101,25 @@ def push_to_dataset(
     local_datasets: Collection[str] = (),
     sleep: Callable[[float], None] = time.sleep,
 ) -> CommitResult:
-    """Add the results that are not there yet to a dataset on the Hub, as one new file.
+    """Add new results to a dataset on the Hub, in one new file.
 
     Args:
         results: Results of any models.
-        repository: `org/name`; made where it is not there.
+        repository: `org/name`; created if missing.
         private: Whether a new dataset is private.
         dry_run: Whether to only show the changes.
-        on_diff: Is called with what is left out and what would change.
-        include_rehearsals: Add results of try-outs, of generated and of incomplete data too; no leaderboard ranks them.
-        predictions: SHA-256 of a file of predictions -> the file; those of the results are added, so that they can be
-            scored again, where the release lets its ids be seen. None adds none.
-        local_datasets: Names of datasets of the user's own whose scores may be added; never their ids.
+        on_diff: Function called with omitted results and the changes.
+        include_rehearsals: Whether to add results of trial runs, of generated and of incomplete data; they are never
+            ranked.
+        predictions: SHA-256 of a file of predictions -> the file; those of the results are added if the release allows
+            its ids to be published, so that they can be verified. None adds none.
+        local_datasets: Names of the user's own datasets whose scores may be added; their ids never are.
         sleep: Waits between tries.
 
     Raises:
-        HubError: refused or not reached; nothing was added, and pushing again adds nothing twice.
-        Rehearsal: all results are rehearsals.
+        HubError: The request was refused, or the Hub could not be reached; nothing was added, and pushing again adds no
+            duplicates.
+        Rehearsal: All results are rehearsals.
     """
     results = [public_result(result) for result in leave_out_local(results, local_datasets, on_diff)]
     if not include_rehearsals:
@@ -153,7 +155,7 @@ def predictions_path(result: ScoreResult, user: str) -> str:
 def _open_predictions(
     results: Sequence[ScoreResult], predictions: Mapping[str, Path], user: str, on_diff: Callable[[str], None]
 ) -> dict[str, bytes]:
-    """Return path -> id and answer of each unit, without labels and facts of patients; the others are told of."""
+    """Return path -> id and answer of each unit, without labels and patient data; omitted files are reported."""
     files = {}
     for result in results:
         if result.dataset.get("local"):
@@ -174,7 +176,7 @@ def _open_predictions(
 
 
 def workflow(repository: str) -> str:
-    """Return the workflow that scores submissions again, for a mirror of the dataset on GitHub."""
+    """Return the workflow that verifies submissions, for a mirror of the dataset on GitHub."""
     text = (Path(__file__).parent / "submissions.yml.in").read_text(encoding="utf-8")
     return text.replace("{VERSION}", cardiobench.__version__).replace("{DATASET}", repository)
 
@@ -182,13 +184,13 @@ def workflow(repository: str) -> str:
 def plan_changes(
     results: Sequence[ScoreResult], repository: str, user: str, predictions: Mapping[str, bytes]
 ) -> PlanChanges:
-    """Return one file with the results that the user's files lack, and, unless for a pull request, card and workflow where there are none.
+    """Return one file with the results missing from the user's files and, unless for a pull request, card and workflow if missing.
 
     Args:
         results: Results of any models.
         repository: Repository of the dataset.
         user: User who pushes.
-        predictions: Files of predictions that are added.
+        predictions: Files of predictions to add.
     """
 
     def files(snapshot: Snapshot) -> dict[str, bytes]:
@@ -259,7 +261,7 @@ def result_id(result: ScoreResult) -> str:
 
 
 def parquet(rows: Sequence[dict[str, Any]]) -> bytes:
-    """Return the rows as a Parquet file of exactly these columns and types."""
+    """Return the rows as a Parquet file with exactly these columns and types."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -271,7 +273,7 @@ def parquet(rows: Sequence[dict[str, Any]]) -> bytes:
 
 
 def _known(snapshot: Snapshot, user: str) -> set[str]:
-    """Return results that the user's files there hold."""
+    """Return the results in the user's files of the repository."""
     import pyarrow.parquet as pq
 
     files = snapshot.read_matching(rf"data/{re.escape(user)}-[0-9a-f]{{16}}\.parquet")

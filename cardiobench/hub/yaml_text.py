@@ -1,4 +1,4 @@
-"""Changing single items of a YAML list in its text: every byte that is not of such an item stays as it is."""
+"""Editing of single items of a YAML list in its text; all other bytes stay as they are."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -8,11 +8,11 @@ import yaml
 from cardiobench.core.errors import BadData
 
 TextEdit = tuple[int, int, str]
-"""Characters from start to stop become the text."""
+"""Replacement of the characters from start to stop."""
 
 
 def parse(text: str, source: str) -> tuple[Any, yaml.Node | None]:
-    """Return the content and the tree with the text position of each part; raise `BadData` for invalid YAML."""
+    """Return the content and the node tree with text positions; raise `BadData` for invalid YAML."""
     try:
         return yaml.safe_load(text), yaml.compose(text, Loader=yaml.SafeLoader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
@@ -76,7 +76,7 @@ def change_items(
 
 
 def fill(text: str, node: yaml.Node, items: Sequence[Any], column: int) -> list[TextEdit]:
-    """Return the edits that put a list in the place of an empty value."""
+    """Return the edits that replace an empty value by a list."""
     newline = newline_of(text)
     content = newline + block(items, column, newline)[: -len(newline)]
     start = node.start_mark.index
@@ -86,7 +86,7 @@ def fill(text: str, node: yaml.Node, items: Sequence[Any], column: int) -> list[
 
 
 def block(items: Sequence[Any], column: int, newline: str) -> str:
-    """Return items of a list in block style, their dashes in that column; every line ends."""
+    """Return items of a list in block style, with their dashes in that column; every line ends with a line break."""
     dumped = yaml.safe_dump(list(items), sort_keys=False, allow_unicode=True, width=10_000)
     return "".join(f"{' ' * column}{line}{newline}" for line in dumped.splitlines())
 
@@ -99,7 +99,7 @@ def flow(item: Any) -> str:
 
 
 def newline_of(text: str) -> str:
-    """Return the line end that the text uses first; a line feed where it has none."""
+    """Return the first line end of the text; a line feed if there is none."""
     end = text.find("\n")
     if end < 0:
         return "\r" if "\r" in text else "\n"
@@ -107,7 +107,7 @@ def newline_of(text: str) -> str:
 
 
 def _lines_of(text: str, item: yaml.Node, column: int) -> tuple[int, int]:
-    """Return start and stop of an item's lines, from its dash to the end of its last line, without comments that follow."""
+    """Return start and stop of an item's lines, from its dash to the end of its last line, without following comments."""
     start = item.start_mark.index
     while start and not (text[start] == "-" and _column(text, start) == column):
         start -= 1
@@ -125,7 +125,7 @@ def _column(text: str, index: int) -> int:
 
 
 def _end(node: yaml.Node) -> int:
-    """Return where the text of a node ends; PyYAML's own mark of a block is where the next thing begins."""
+    """Return the end of a node's text; PyYAML's own mark of a block is the start of the next token."""
     if not isinstance(node, yaml.CollectionNode) or node.flow_style or not node.value:
         return node.end_mark.index
     last = node.value[-1]

@@ -59,7 +59,7 @@ def build(
         dataset: Dataset of the results, `org/name`; empty for folders.
 
     Raises:
-        MissingExtra: gradio is not installed.
+        MissingExtra: The package gradio is not installed.
     """
     try:
         import gradio as gr

@@ -20,7 +20,7 @@ def files(dataset: str) -> dict[str, str]:
         dataset: `org/name` of the results.
 
     Raises:
-        BadData: no such name.
+        BadData: No such name.
     """
     if not is_repository(dataset):
         raise BadData(f"a Space reads a dataset on the Hub: give org/name, not {dataset!r}.")

@@ -44,8 +44,8 @@ def load(sources: Sequence[str], revision: str = "main") -> dict[str, Collection
         revision: Revision of the dataset.
 
     Raises:
-        MissingData: no results there.
-        HubError: no such dataset, or the Hub is out of reach.
+        MissingData: No results there.
+        HubError: No such dataset, or the Hub is out of reach.
     """
     folders = [Path(source) for source in sources]
     if all(folder.is_dir() for folder in folders):
@@ -67,8 +67,8 @@ def from_dataset(repository: str, revision: str = "main") -> dict[str, Collectio
     """Load the results of a dataset as `cardiobench push --to-dataset` writes it; one collection per suite.
 
     Raises:
-        MissingData: it holds no Parquet file of results.
-        HubError: no such dataset, or the Hub is out of reach.
+        MissingData: It holds no Parquet file of results.
+        HubError: No such dataset, or the Hub is out of reach.
     """
     api = connect()
     target = Target("dataset", repository, revision)
@@ -155,7 +155,7 @@ def _records(file: "pq.ParquetFile", columns: Sequence[str]) -> Iterator[dict[st
     """Yield the rows of a file, up to the limits.
 
     Raises:
-        ValueError: it has too many rows, or too much text.
+        ValueError: It has too many rows, or too much text.
     """
     if (rows := file.metadata.num_rows) > MAX_ROWS:
         raise ValueError(f"it has {rows:,} rows, and a file may have {MAX_ROWS:,}. Push fewer results at once")
@@ -181,7 +181,7 @@ def _entry(path: str, row: Row, read: Callable[[str], ScoreResult]) -> ResultEnt
     """Return the result of a row.
 
     Raises:
-        BadData: it is no result, or is not what its writer wrote, or comes from somebody else or from the future.
+        BadData: It is no result, or is not what its writer wrote, or comes from somebody else or from the future.
     """
     owner = re.fullmatch(r"data/(?P<user>[\w.-]+)-[0-9a-f]{16}\.parquet", path)
     if owner is None or owner["user"] != row.pushed_by:

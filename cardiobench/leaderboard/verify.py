@@ -106,7 +106,7 @@ def verify_submission(repository: str, revision: str, data_dir: Path | None = No
         data_dir: Raw or prepared data; by default those on this machine, else those published on the Hub.
 
     Raises:
-        HubError: no such dataset or revision, or the Hub is out of reach.
+        HubError: No such dataset or revision, or the Hub is out of reach.
     """
     files = read_submission(repository, revision)
     entries, problems = read_entries(files.data, _any_result)

@@ -29,7 +29,7 @@ def load_metrics(names: Sequence[str]) -> list[Metric]:
     """Load the metrics of one result, whose numbers stand side by side.
 
     Raises:
-        BadConfig: two of them give a number of one name, and one would take the place of the other.
+        BadConfig: Two of them give a number of one name, and one would take the place of the other.
     """
     loaded = [load_metric(name) for name in names]
     plugins.by_name("number", ((key, f"metric {metric.name}") for metric in loaded for key in metric.numbers))
@@ -41,8 +41,8 @@ def load_metric(name: str) -> Metric:
     """Load the metric of that name.
 
     Raises:
-        UnknownName: there is none.
-        BadConfig: its formula declares no numbers, or has no `compute`.
+        UnknownName: There is none.
+        BadConfig: The formula declares no numbers, or has no `compute`.
     """
     if name not in (known := list_metrics()):
         raise unknown_name("metric", name, known)

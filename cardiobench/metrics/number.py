@@ -114,7 +114,7 @@ def read_numbers(name: str, formula: ModuleType) -> dict[str, Number]:
         formula: Module of the formula.
 
     Raises:
-        BadConfig: neither is declared, or with a field or a value that means nothing.
+        BadConfig: Neither is declared, or with a field or a value that means nothing.
     """
     declared = getattr(formula, "NUMBERS", None)
     declared = _from_directions(name, formula) if declared is None else declared

@@ -106,7 +106,7 @@ class SpatialEncoder(Encoder, Protocol):
         time. Class, register and padding tokens are left out.
 
         Raises:
-            NotApplicable: this network's tokens have no place in the frame.
+            NotApplicable: This network's tokens have no place in the frame.
         """
         ...
 

@@ -52,7 +52,7 @@ def read_tokenizer(
         settings: Settings of `BertTokenizer`, such as `do_lower_case`.
 
     Raises:
-        BadModel: there is none, or it has another number of words.
+        BadModel: There is none, or it has another number of words.
     """
     from transformers import BertTokenizer
 
@@ -83,7 +83,7 @@ def loaded_text(build: Callable[[], Network], state: Mapping[str, torch.Tensor],
     """Build a text tower of transformers' BERT with exactly the given weights.
 
     Raises:
-        BadModel: names missing, names too many or other shapes.
+        BadModel: Names missing, names too many or other shapes.
     """
     # Not on the meta device: transformers' BERT numbers its positions in a buffer that no checkpoint holds.
     with torch.random.fork_rng(devices=[]):

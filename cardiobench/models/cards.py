@@ -113,7 +113,7 @@ def read_card(path: Path) -> ModelCard:
     """Read the model card in a file.
 
     Raises:
-        BadModel: no front matter, a required key that is missing, a key that no card has, or a value of another type.
+        BadModel: No front matter, a required key that is missing, a key that no card has, or a value of another type.
     """
     if not path.is_file():
         raise BadModel(f"model card {path} is no file. Take it out of the folder.")
@@ -200,7 +200,7 @@ def card(name: str) -> ModelCard:
     """Return the card of a registered model.
 
     Raises:
-        UnknownName: no model of that name is registered; says which name is nearest.
+        UnknownName: No model of that name is registered; says which name is nearest.
     """
     match = find_card(name)
     if match is None:

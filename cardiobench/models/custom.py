@@ -107,9 +107,9 @@ def find_custom(name: str) -> Callable[[], Encoder] | None:
     """Return the factory for `package.module:Class`, `path/to/file.py:Class` or an installed plug-in; None for other names.
 
     Raises:
-        BadModel: there is no such file, module or class, it cannot be imported, or what is there is no class with the members
+        BadModel: There is no such file, module or class, it cannot be imported, or what is there is no class with the members
             of an encoder and no function annotated to return one. Nothing of it was called then.
-        BadConfig: an installed package that brings the model cannot be imported, or takes the name of a registered one.
+        BadConfig: An installed package that brings the model cannot be imported, or takes the name of a registered one.
     """
     points = plugins.entry_points("models")
     if name in points:
@@ -180,7 +180,7 @@ def loaded(
         make: Function that made it.
 
     Raises:
-        BadModel: it lacks members of `Encoder`; names them.
+        BadModel: It lacks members of `Encoder`; names them.
     """
     with user_code(type(encoder).__name__):
         check_encoder(encoder)

@@ -75,7 +75,7 @@ def detect(source: ModelFiles, facts: Mapping[str, Any] | None = None) -> Loader
         facts: Preprocessing facts of the model's card, which go before those of a `cardiobench.json` beside the weights.
 
     Raises:
-        BadModel: none fits; says which files were seen and which rules were tried.
+        BadModel: None fits; says which files were seen and which rules were tried.
     """
     try:
         import torch  # noqa: F401
@@ -157,7 +157,7 @@ def _own_facts(source: ModelFiles) -> dict[str, Any]:
     """Read the `cardiobench.json` beside the weights and override it with the user's settings; {} if there is neither.
 
     Raises:
-        BadModel: a key that it does not have.
+        BadModel: A key that it does not have.
     """
     facts = {**source.json(OWN), **source.facts}
     unknown = sorted(set(facts) - set(OWN_KEYS))

@@ -74,7 +74,7 @@ class ModelFiles:
         """Read a JSON file of the model; {} if it does not exist.
 
         Raises:
-            BadModel: the file is not a JSON object.
+            BadModel: The file is not a JSON object.
         """
         path = self.folder / file
         if file not in self.files or not path.is_file():
@@ -107,7 +107,7 @@ class ModelFiles:
         compared with it.
 
         Raises:
-            BadModel: none of the names is there, a shard is missing, or a file has another SHA-256 than it must have.
+            BadModel: None of the names is there, a shard is missing, or a file has another SHA-256 than it must have.
         """
         chosen = self.find(accepted)
         if chosen is None:
@@ -139,7 +139,7 @@ class ModelFiles:
         """Return the SHA-256 of a file.
 
         Raises:
-            BadModel: it is not the one that the card states.
+            BadModel: It is not the one that the card states.
         """
         expected, got = self.checksum(file), sha256_of_file(self.folder / file)
         if expected is not None and not got.startswith(expected):
@@ -195,7 +195,7 @@ def given_files(name: str, path: Path) -> ModelFiles:
     """Return the files of a model on this machine: a folder, or one weights file.
 
     Raises:
-        BadModel: there is nothing at that path.
+        BadModel: There is nothing at that path.
     """
     path = path.expanduser()
     if path.is_dir():
@@ -214,8 +214,8 @@ def resolve_model_files(name_or_path: str, revision: str | None = None, *, code:
         code: Fetch Python files too, for models that bring their own code.
 
     Raises:
-        UnknownName: not a folder, and not a name that the Hub could know.
-        BadModel: a repository that cannot be had (with the reason).
+        UnknownName: Not a folder, and not a name that the Hub could know.
+        BadModel: A repository that cannot be had (with the reason).
     """
     path = Path(name_or_path).expanduser()
     if path.exists():

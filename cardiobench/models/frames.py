@@ -61,7 +61,7 @@ def frame_settings(facts: Mapping[str, Any], name: str) -> FrameSettings:
     """Read settings from the facts of a card or a `cardiobench.json`; missing keys keep their defaults.
 
     Raises:
-        BadModel: a value that is none.
+        BadModel: A value that is none.
     """
     chosen = {key: facts[key] for key in ("colour", "zoom", "border", "size") if key in facts}
     try:

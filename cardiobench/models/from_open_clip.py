@@ -86,7 +86,7 @@ def load(source: ModelFiles, *, pooling: str = "", frames: FrameSettings = WHOLE
         no_text: Reason why the text tower must not be used; "" when it may be.
 
     Raises:
-        BadModel: a configuration open_clip cannot build, or weights that do not fit it to the last key.
+        BadModel: A configuration open_clip cannot build, or weights that do not fit it to the last key.
     """
     try:
         from open_clip.transform import PreprocessCfg, image_transform_v2

@@ -56,7 +56,7 @@ def poolings(source: ModelFiles) -> tuple[str, ...]:
     A DINOv3 is read at its class token by default, as its authors do; timm's own default is the mean.
 
     Raises:
-        BadModel: an architecture that this timm does not know.
+        BadModel: An architecture that this timm does not know.
     """
     with safe_folder(source, RULES) as folder, torch.device("meta"):
         network = _network(source, folder)
@@ -77,7 +77,7 @@ def load(source: ModelFiles, *, pooling: str = "", frames: FrameSettings = WHOLE
         frames: Steps in front of the model's own transform.
 
     Raises:
-        BadModel: an architecture that this timm does not know, or weights that do not fit it to the last key.
+        BadModel: An architecture that this timm does not know, or weights that do not fit it to the last key.
     """
     try:
         import timm

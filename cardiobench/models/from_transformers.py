@@ -96,7 +96,7 @@ def load(
         signal: The form in which a model of ECGs takes a record; None for a model of frames.
 
     Raises:
-        BadModel: weights that do not fit the configuration to the last key, or a network that takes no frames.
+        BadModel: Weights that do not fit the configuration to the last key, or a network that takes no frames.
     """
     try:
         import transformers  # noqa: F401

@@ -93,7 +93,7 @@ def probe(encoder: ImageEncoder) -> int:
     """Return the dimension of an encoder's vectors, from encoding two random frames of different shape.
 
     Raises:
-        BadModel: the network takes no frames, gives no plain vectors or values that are not finite, answers
+        BadModel: The network takes no frames, gives no plain vectors or values that are not finite, answers
             differently the second time, or its input depends on the shape of the recording.
     """
     ramp = np.linspace(0, 255, 60 * 80 * 3).reshape(60, 80, 3).astype(np.uint8)

@@ -91,10 +91,10 @@ def load_model(
             not imported, since the model then has no network.
 
     Raises:
-        UnknownName: a name that is neither registered nor a folder nor a Hub name.
-        BadModel: no loader fits, or the weights are not whole.
-        NotApplicable: it has no such pooling or variant.
-        MissingExtra: the library that the model needs is not installed.
+        UnknownName: A name that is neither registered nor a folder nor a Hub name.
+        BadModel: No loader fits, or the weights are not whole.
+        NotApplicable: It has no such pooling or variant.
+        MissingExtra: The library that the model needs is not installed.
     """
     plan = plan_model(
         name_or_path,
@@ -192,7 +192,7 @@ def _files_of(card: ModelCard, revision: str | None, weights: str | Path | None,
     """Return the files of a registered model: the given ones, or its repository's at the pinned revision.
 
     Raises:
-        BadModel: it is no Hub repository, or it cannot be had; says where the files come from.
+        BadModel: It is no Hub repository, or it cannot be had; says where the files come from.
     """
     if weights is not None:
         return replace(given_files(card.id, Path(weights)), checksums=card.weights)
@@ -237,7 +237,7 @@ def _choice(name: str, what: str, wanted: str | None, offered: tuple[str, ...]) 
     """Return the wanted pooling or variant, or the default.
 
     Raises:
-        NotApplicable: the model does not offer it.
+        NotApplicable: The model does not offer it.
     """
     if wanted is None:
         return offered[0] if offered else ""
@@ -251,7 +251,7 @@ def resolve_precision(precision: str, encoder: Encoder, plan: ModelPlan, device:
     """Resolve the precision `auto` to fp32 or bf16; return any other one unchanged.
 
     Raises:
-        BadModel: no precision of that name.
+        BadModel: No precision of that name.
     """
     if precision not in PRECISIONS:
         raise BadModel(f"no precision '{precision}'. There are: {', '.join(PRECISIONS)}.")

@@ -44,7 +44,7 @@ class RecordingTokens:
         """Measure parts and grid on a black clip.
 
         Raises:
-            NotApplicable: the encoder's tokens have no place in the frame.
+            NotApplicable: The encoder's tokens have no place in the frame.
         """
         if not isinstance(encoder, SpatialEncoder):
             raise NotApplicable(NO_TOKENS)
@@ -85,7 +85,7 @@ def keep_patches(model: LoadedModel) -> LoadedModel:
     """Return a loaded model whose encoder keeps its patch tokens.
 
     Raises:
-        NotApplicable: its network has no tokens with a place in the frame; says why.
+        NotApplicable: The network has no tokens with a position in the frame; the message has the reason.
     """
     try:
         encoder = RecordingTokens(model.encoder)

@@ -27,7 +27,7 @@ def pool(tokens: "torch.Tensor", how: str) -> "torch.Tensor":
         (N, D); (N, T, D) where tokens are kept.
 
     Raises:
-        ValueError: another name, or tokens of another shape.
+        ValueError: Another name, or tokens of another shape.
     """
     if tokens.ndim != 3 or not tokens.shape[1]:
         raise ValueError(f"tokens of shape {tuple(tokens.shape)}: expected (N, T, D) with T >= 1")

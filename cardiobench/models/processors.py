@@ -48,7 +48,7 @@ def processor(source: ModelFiles, folder: Path, config: Any, own_code: bool) -> 
         The processor, and warnings: empty when it came with the model.
 
     Raises:
-        BadModel: none was saved and the family has no default here, or the saved one cannot be read.
+        BadModel: None was saved and the family has no default here, or the saved one cannot be read.
     """
     import transformers
 

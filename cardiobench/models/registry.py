@@ -26,8 +26,8 @@ def adapter(name: str) -> Callable[..., Encoder]:
     """Return the function that builds the encoder of a registered model.
 
     Raises:
-        BadModel: no adapter of that name.
-        MissingExtra: a package it needs is not installed.
+        BadModel: No adapter of that name.
+        MissingExtra: A package it needs is not installed.
     """
     location = ADAPTERS.get(name, name)
     module, _, attribute = location.partition(":")

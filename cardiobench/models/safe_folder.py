@@ -105,7 +105,7 @@ def safe_folder(
         own_code: The model's Python files may run, so its settings are passed on whole, if they are plain.
 
     Raises:
-        BadModel: a setting that is no plain value, too deep, too large, or asks for what is not passed on.
+        BadModel: A setting that is no plain value, too deep, too large, or asks for what is not passed on.
     """
     with TemporaryDirectory(prefix="cardiobench-model-") as name:
         folder = Path(name)
@@ -167,7 +167,7 @@ def plain(value: Any, where: str, depth: int = 0) -> Any:
     """Return a JSON value unchanged.
 
     Raises:
-        BadModel: it is nested too deeply, or holds a text, number or count of layers beyond any model's.
+        BadModel: It is nested too deeply, or holds a text, number or count of layers beyond any model's.
     """
     if depth > DEEPEST:
         raise BadModel(f"{where} is nested more than {DEEPEST} levels deep. Copy the model again.")
@@ -296,7 +296,7 @@ def timm_config(content: Settings, where: str) -> Settings:
     """Pass on the architecture, its sizes, and how its frames are prepared.
 
     Raises:
-        BadModel: an argument of the architecture that is not in `TIMM_ARGUMENTS`: without it the network is another.
+        BadModel: An argument of the architecture that is not in `TIMM_ARGUMENTS`: without it the network is another.
     """
     named(content.get("architecture"), f"{where}, architecture")
     arguments = mapping(content.get("model_args"), f"{where}, model_args")
@@ -316,7 +316,7 @@ def open_clip_config(content: Settings, where: str) -> Settings:
     No tower fetches weights of its own, and a tokenizer gets no option but how texts are cleaned.
 
     Raises:
-        BadModel: a key that is not passed on, without which the network or its texts would be others; or a tower that is
+        BadModel: A key that is not passed on, without which the network or its texts would be others; or a tower that is
             no name of its library.
     """
     from dataclasses import fields

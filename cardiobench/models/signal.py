@@ -18,7 +18,7 @@ def checked(ecg: Ecg) -> np.ndarray:
     """Check an ECG's shape and values; return its signal as float32 (samples, leads).
 
     Raises:
-        BadMedia: no sample, not 12 leads, or values that are not finite.
+        BadMedia: No sample, not 12 leads, or values that are not finite.
     """
     signal = np.asarray(ecg.signal, dtype=np.float32)
     if signal.ndim != 2 or signal.shape[1] != 12 or not len(signal):

@@ -23,7 +23,7 @@ def spatial_tokens(network: torch.nn.Module, parts: torch.Tensor) -> torch.Tenso
     """Return the tokens (N, times, rows, columns, width), float32, of a network.
 
     Raises:
-        NotApplicable: its tokens have no place in the frame.
+        NotApplicable: The tokens have no position in the frame.
     """
     if not isinstance(network, SpatialNetwork):
         raise NotApplicable(NO_TOKENS)
@@ -39,7 +39,7 @@ def last_map(network: Any, frames: torch.Tensor, **options: Any) -> torch.Tensor
         options: Options of that method, whose names differ between the libraries.
 
     Raises:
-        NotApplicable: the network does not have that method.
+        NotApplicable: The network does not have that method.
     """
     if not hasattr(network, "forward_intermediates"):
         raise NotApplicable(NO_TOKENS)
@@ -52,7 +52,7 @@ def on_grid(tokens: torch.Tensor, grid: Sequence[int]) -> torch.Tensor:
     """Lay tokens (N, L, width) out on a grid (times, rows, columns); special tokens in front of them are left out.
 
     Raises:
-        NotApplicable: there are fewer tokens than places.
+        NotApplicable: There are fewer tokens than places.
     """
     count = torch.Size(grid).numel()
     if not 0 < count <= tokens.shape[1]:

@@ -24,7 +24,7 @@ def grid_tokens(model: Network, parts: torch.Tensor) -> torch.Tensor:
         parts: Frames (N, 3, H, W), clips (N, F, 3, H, W), or the patches of a NaFlex processor, all of one shape.
 
     Raises:
-        NotApplicable: the tokens do not fill the grid of the patches.
+        NotApplicable: The tokens do not fill the grid of the patches.
     """
     config = model.config
     if config.model_type == "siglip2":

@@ -36,7 +36,7 @@ def read_weights(paths: Sequence[Path]) -> dict[str, torch.Tensor]:
     A checkpoint that wraps them (`WRAPPERS`) or prefixes every name (`PREFIXES`) is unwrapped.
 
     Raises:
-        BadModel: a file that is truncated, is no weights file, or needs code to be run to be read.
+        BadModel: A file that is truncated, is no weights file, or needs code to be run to be read.
     """
     state: dict[str, torch.Tensor] = {}
     for path in paths:
@@ -78,7 +78,7 @@ def read_part(path: Path, part: str) -> dict[str, torch.Tensor]:
     """Read the tensors of one of several networks in a file: the table under its name, or names that begin with `part.`.
 
     Raises:
-        BadModel: the file cannot be read safely, or holds no tensors of that network: loading none would leave it random.
+        BadModel: The file cannot be read safely, or holds no tensors of that network: loading none would leave it random.
     """
     if path.suffix == ".safetensors":
         with _safetensors(path):
@@ -196,7 +196,7 @@ def load_exactly(network: torch.nn.Module, state: Mapping[str, torch.Tensor], wh
     A network made under `torch.device("meta")` gets the tensors themselves: nothing is drawn and then thrown away.
 
     Raises:
-        BadModel: names missing, names too many or other shapes, with the counts and the first of them.
+        BadModel: Names missing, names too many or other shapes, with the counts and the first of them.
     """
     state = with_tied(network, state)
     refuse_difference(difference(network, state), what)

@@ -196,7 +196,7 @@ class BaseProtocol(ABC):
 
         Raises:
             UnknownName: There is no such option.
-            CardioBenchError: an option's value is of another type or out of range.
+            CardioBenchError: An option's value is of another type or out of range.
         """
         return validated(cls, {**cls.settings(config), **options})
 

@@ -13,13 +13,13 @@ from cardiobench.core.tables import unescape_formula, write_csv
 from cardiobench.results.record import DatasetFacts, EditedResult, ModelFacts, Name, Record, Stamp, ValidationType
 from cardiobench.results.score_result import Estimate
 
-# In the file, tables are the names of the CSV files beside it.
+# In the file, tables are given as names of CSV files beside it.
 Tables = Annotated[Mapping[str, pd.DataFrame], ValidationType(dict[str, Name])]
 
 
 @dataclass(frozen=True)
 class AnalysisResult(Record):
-    """The result of an analysis protocol on one or more models; it is not the score of a task.
+    """Result of an analysis protocol on one or more models, as opposed to the score of a task.
 
     Attributes:
         protocol: Such as alignment, few_shot or representation.
@@ -56,7 +56,7 @@ class AnalysisResult(Record):
 
     @property
     def label(self) -> str:
-        """Models, protocol and subject, as messages name an analysis."""
+        """Models, protocol and subject, for messages."""
         return f"{', '.join(model['name'] for model in self.models)}: {self.protocol} of {self.subject}"
 
     def save(self, path: str | Path) -> Path:
@@ -78,8 +78,8 @@ class AnalysisResult(Record):
         """Read a record written by `save`.
 
         Raises:
-            BadData: it is no record; names the file.
-            EditedResult: the record or a table of it is not as it was written.
+            BadData: The file is not a record; the message names it.
+            EditedResult: The record or one of its tables was changed.
         """
         record = super().load(path)
         files = {name: Path(path).with_name(Path(str(file)).name) for name, file in record.tables.items()}
@@ -96,7 +96,7 @@ def _read_table(path: Path) -> pd.DataFrame:
 
 
 def is_analysis(text: bytes) -> bool:
-    """Return whether a file of a results folder is an analysis, not a score; also one that was cut off."""
+    """Return whether a file of a results folder is an analysis, not a score, even if it is truncated."""
     return f'"kind": "{AnalysisResult.kind}"'.encode() in text[:200]
 
 

@@ -13,13 +13,13 @@ class PublishedScore:
 
     Attributes:
         task: `<dataset>/<target>`; the target alone where the number is of several datasets.
-        model: Model name used in the paper.
+        model: Model name in the paper.
         protocol: Corresponding protocol of this benchmark; `fine-tuned` and `supervised` where the whole network was
             trained.
         metric: Corresponding metric of this benchmark, if any; `f1_median` is the median F1 of 15 folds.
         value: A fraction, or in the label's unit.
         source: Paper and table.
-        printed: The value as printed there.
+        printed: Value as printed.
         percent: Whether it is printed in percent.
         condition: Further conditions of the score, such as the sample size.
         low: Lower end of its 95 % interval, by the method of the source; NaN where none was published.
@@ -83,7 +83,7 @@ class Ceiling:
 
 @dataclass(frozen=True)
 class Anchors:
-    """Values of others that a report sets beside the results of a task.
+    """Published values shown beside the results of a task.
 
     Attributes:
         published: Published scores, in the order of their tables.
@@ -95,7 +95,7 @@ class Anchors:
 
 
 def anchors(task: str) -> Anchors:
-    """Return the values of others that extensions know of a task, `<dataset>/<target>`."""
+    """Return the published values of a task, `<dataset>/<target>`, from extensions."""
     found = [find(task) for find in hooks("anchors")]
     return Anchors(
         tuple(score for one in found for score in one.published),

@@ -1,4 +1,4 @@
-"""Results and records from folders, with the problems of those that may not be ranked; nothing is dropped silently."""
+"""Collecting of results and records from folders; those that cannot be ranked are listed with the reason."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -42,7 +42,7 @@ class ResultEntry:
 
     @property
     def setting(self) -> str:
-        """Model and protocol, as a row of a table is called."""
+        """Model and protocol, the name of a row in a table."""
         return f"{self.result.model['name']}, {self.result.label}"
 
     @property
@@ -53,13 +53,13 @@ class ResultEntry:
 
 @dataclass(frozen=True)
 class Problem:
-    """Something that was found and is not ranked.
+    """A file that was found and is not ranked.
 
     Attributes:
         file: File with the problem.
         kind: A few words: unreadable, half-finished, edited by hand, other dataset version, older run.
         message: Problem and next action.
-        subject: Model and task, where the file says so.
+        subject: Model and task, if the file states them.
     """
 
     file: str
@@ -77,7 +77,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Collection:
-    """Everything that a report is about.
+    """Content of a report.
 
     Attributes:
         entries: Results that may be ranked, by task and model.
@@ -112,10 +112,10 @@ def collect(folders: Sequence[Path], suite: str = "") -> Collection:
 
     Args:
         folders: Folders of results, or files of single results.
-        suite: Suite whose results are ranked, beside predictions from elsewhere; empty for results of any run.
+        suite: Suite to rank, with predictions from elsewhere; empty for results of any run.
 
     Raises:
-        MissingData: no such folder, or nothing in it that looks like a result.
+        MissingData: There is no such folder, or it has no results.
     """
     files = _read_folders(folders)
     if suite:
@@ -126,7 +126,7 @@ def collect(folders: Sequence[Path], suite: str = "") -> Collection:
 
 
 def collect_by_suite(folders: Sequence[Path]) -> dict[str, Collection]:
-    """Read every result and record below the folders, as one collection per suite; arguments and errors as of `collect`."""
+    """Read every result and record below the folders, as one collection per suite; arguments and errors as in `collect`."""
     files = _read_folders(folders)
     return assemble_by_suite(files.entries, files.analyses, files.problems)
 
@@ -159,7 +159,7 @@ def assemble(
     analyses: Iterable[tuple[Path, AnalysisResult]] = (),
     problems: Iterable[Problem] = (),
 ) -> Collection:
-    """Keep one edition of each task's data, the newest result of each setting, and records of the same data; the others become problems."""
+    """Keep one data version of each task, the newest result of each setting, and records of the same data; others become problems."""
     known, unknown = _of_known_coverage(entries)
     one_edition, other = _one_edition(known)
     newest, older = _newest(one_edition)
@@ -173,10 +173,10 @@ def assemble_by_suite(
     analyses: Sequence[tuple[Path, AnalysisResult]] = (),
     problems: Sequence[Problem] = (),
 ) -> dict[str, Collection]:
-    """Return the assembled results of each suite, sorted by name, with those of no suite (empty name) last.
+    """Return the results of each suite, sorted by name; those without a suite (empty name) come last.
 
-    A result of another suite, or of another version of one, was computed by other options: it is not ranked beside these.
-    Predictions from elsewhere have no options and stand beside the results of every suite.
+    A result of another suite or suite version was computed with other options and is not ranked with these. Predictions
+    from elsewhere have no options and are included for every suite.
     """
     suites = sorted({entry.suite for entry in entries} or {""}, key=lambda name: (not name, name))
     return {name: assemble(_of_suite(entries, name), analyses, problems) for name in suites}
@@ -193,8 +193,8 @@ def read_result(text: str | bytes) -> ScoreResult:
     """Return the result of a JSON text.
 
     Raises:
-        BadData: it is no result.
-        EditedResult: it is not what its writer wrote, or says what cannot be true.
+        BadData: The text is not a result.
+        EditedResult: The result was changed after it was written, or contradicts itself.
     """
     result = ScoreResult.from_json(parse_json(text))
     if wrong := check_consistency(result):
@@ -227,7 +227,7 @@ def problem_kind(error: BadData) -> str:
 
 
 def _unfinished(folder: Path) -> list[Problem]:
-    """List predictions without a score, and files that were being written when a run stopped."""
+    """List predictions without a score, and files of interrupted runs."""
     advice = "Run the line that made it again: it goes on where it stopped"
     lone = [
         Problem(path.relative_to(folder).as_posix(), "half-finished", f"answers without a score. {advice}")
@@ -241,7 +241,7 @@ def _unfinished(folder: Path) -> list[Problem]:
 
 
 def _of_known_coverage(entries: Iterable[ResultEntry]) -> tuple[list[ResultEntry], list[Problem]]:
-    """Keep the results of which the complete release is known; the others become problems."""
+    """Keep the results whose complete release is known; others become problems."""
     known, problems = [], []
     for entry in entries:
         if entry.result.expected is not None:
@@ -253,10 +253,10 @@ def _of_known_coverage(entries: Iterable[ResultEntry]) -> tuple[list[ResultEntry
 
 
 def _one_edition(entries: list[ResultEntry]) -> tuple[list[ResultEntry], list[Problem]]:
-    """Choose one version of each task's data: real before synthetic, whole before part, then that of most people.
+    """Choose one data version for each task: real before synthetic, complete before partial, then the most frequent.
 
-    Of results that people pushed, a version counts once per person, and the one that was used first wins a tie, so that
-    nobody displaces the others by pushing many results on data of their own. In a folder the version of most results wins.
+    Pushed results count once per person and version, and the oldest version wins a tie, so that nobody can displace
+    others by pushing many results on their own data. In a folder the version of most results wins.
     """
     by_task: dict[str, list[ResultEntry]] = {}
     for entry in entries:
@@ -282,7 +282,8 @@ def _preference(entries: Sequence[ResultEntry]) -> tuple:
     people = {entry.pushed_by for entry in entries}
     first = min(str(entry.result.stamp.get("date", "")) for entry in entries) if any(people) else ""
     facts = entries[0].result.dataset
-    elsewhere = all(entry.result.external for entry in entries)  # A reference follows the data of the models.
+    # Predictions from elsewhere follow the data of the models.
+    elsewhere = all(entry.result.external for entry in entries)
     most = -len(people) if any(people) else -len(entries)
     return bool(facts.get("twin")), facts.get("limit") is not None, elsewhere, most, first
 
@@ -294,7 +295,7 @@ def _order(key: tuple) -> tuple:
 def _of_ranked_data(
     records: Iterable[tuple[Path, AnalysisResult]], entries: Sequence[ResultEntry]
 ) -> tuple[list[tuple[Path, AnalysisResult]], list[Problem]]:
-    """Keep analyses of the data that is ranked, or of data of which nothing is; the others become problems."""
+    """Keep analyses of the ranked data, or of data without ranked results; others become problems."""
     ranked: dict[str, set[tuple]] = {}
     for entry in entries:
         facts = entry.result.dataset
@@ -315,7 +316,7 @@ def _of_ranked_data(
 
 
 def _is_of(facts: Mapping[str, Any], editions: Iterable[tuple]) -> bool:
-    """Return whether data are of one of these versions, or of nobody's; a record may not say how many patients were used."""
+    """Return whether data have one of these versions, ignoring an unstated limit of patients."""
     version = data_version_key(facts)
     return not editions or any(
         same_version(version if "limit" in facts else (*version[:3], one[3]), one) for one in editions
@@ -323,7 +324,7 @@ def _is_of(facts: Mapping[str, Any], editions: Iterable[tuple]) -> bool:
 
 
 def _newest(entries: list[ResultEntry]) -> tuple[list[ResultEntry], list[Problem]]:
-    """Keep the newest result of each model or file, task, protocol, profile and preprocessing, of each person who pushed some."""
+    """Keep the newest result of each model or file, task, protocol, profile, preprocessing and owner."""
     groups: dict[str, list[ResultEntry]] = {}
     for entry in entries:
         result = entry.result

@@ -23,18 +23,18 @@ from cardiobench.results.score_result import (
 from cardiobench.results.verdict import LEVEL, REVERSED_LEVEL, Rank, Verdict
 
 BEYOND = {"t": "both", "log_t": "high", "log_t_complement": "low"}
-"""Method of an interval -> the ends that may lie outside the range of the number."""
+"""Method of an interval -> ends that may lie outside the range of the number."""
 
 
 def check_consistency(result: ScoreResult) -> list[str]:
-    """Return the contradictions in a computed score; empty for a valid result."""
+    """Return contradictions in a computed score; empty for a valid result."""
     if lacking := missing_parts(result):
         return lacking
     return [*_of_scores(result), *_of_facts(result), *([] if result.outdated else _of_present_rules(result))]
 
 
 def missing_parts(result: ScoreResult) -> list[str]:
-    """Return the missing parts without which a result cannot be shown; empty if complete."""
+    """Return missing parts without which a result cannot be shown; empty if complete."""
     parts = {
         f"{result.metric}, which ranks it": result.metric in result.overall,
         "floor": "best_uninformed" in result.floors,
@@ -68,7 +68,7 @@ def _of_facts(result: ScoreResult) -> Iterator[str]:
 
 
 def _of_present_rules(result: ScoreResult) -> Iterator[str]:
-    """Yield contradictions of results under the present rules, whose intervals contain their score."""
+    """Yield contradictions of results under the current rules, whose intervals contain their score."""
     for name, part in _parts(result):
         yield from (f"{name}: {wrong}" for wrong in CHECKS[type(part)](part))
     sign = 1 if result.higher_is_better else -1
@@ -155,7 +155,7 @@ def _of_cost(cost: Cost) -> Iterator[str]:
 
 
 FIRST_RULES = 3
-"""Rules from which on a result has a verdict of its own: one of older rules has lost it when it was read."""
+"""First rules with a verdict; results of older rules lose it when they are read."""
 CHECKS: Mapping[type, Callable[[Any], Iterator[str]]] = {
     Estimate: _of_estimate,
     Judgement: _of_judgement,
@@ -170,7 +170,7 @@ NEEDS: Mapping[Verdict, Callable[[Judgement], bool]] = {
     Verdict.NOTHING: lambda verdict: not verdict.p_adjusted < LEVEL,
     Verdict.REVERSED: lambda verdict: verdict.high < 0 and verdict.p_reversed < REVERSED_LEVEL,
 }
-"""Verdict -> what it says of its interval and p-value; the other verdicts say nothing of them."""
+"""Verdict -> what it implies for interval and p-value; other verdicts imply nothing."""
 
 
 def _parts(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
@@ -197,7 +197,7 @@ def _equal(one: float, other: float) -> bool:
 
 
 def _possible(estimate: Estimate, numbers: Sequence[Number]) -> bool:
-    """Tell whether an estimate can be one of a number, or of one of several that share a key."""
+    """Return whether an estimate is possible for a number, or for one of several with the same key."""
     beyond = "" if estimate.covers == Estimate.covers else "both"
     beyond = beyond or BEYOND.get(estimate.method, "")
     values = [estimate.value]

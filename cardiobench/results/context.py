@@ -1,4 +1,4 @@
-"""Context of a score: the origin of a result and the settings of its draws."""
+"""Context of a score: origin of the result and settings of its bootstrap."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,35 +12,35 @@ PATIENT_IS_RECORD = (
     "nobody said which recordings are of one patient: each counts as a patient, so a patient may be in training and in test, "
     "and the interval may be too narrow"
 )
-"""Sentence on every result of a dataset whose patients are not known (`DatasetSpec.patient_is_record`)."""
+"""Warning on every result of a dataset whose patients are unknown (`DatasetSpec.patient_is_record`)."""
 
 
 @dataclass(frozen=True)
 class ResultContext:
-    """Facts of a result that its answers do not hold.
+    """Facts about a result beyond its answers.
 
-    Of these, only `metrics`, `resamples`, `seed`, `refit_scores` and `seed_scores` change a number; protocol and variant choose the family
-    that a p-value is adjusted for.
+    Only `metrics`, `resamples`, `seed`, `refit_scores` and `seed_scores` change a number; protocol and variant choose
+    the family for adjusting the p-value.
 
     Attributes:
         dataset: Name, version, digest and what is missing; empty for the name of the task's dataset alone.
         generated: Whether the recordings are phantoms or a synthetic twin.
         model: Name, revision, loader and preprocessing; empty for the source of the answers.
-        seen_in_pretraining: Whether the model saw the dataset before; None where that is not known.
-        protocol: Name of the protocol that gave the answers.
+        seen_in_pretraining: Whether the model saw the dataset in pretraining; None if unknown.
+        protocol: Name of the protocol.
         variant: Variant of the protocol.
-        suite: Suite with its version that the run is of; empty for none.
-        profile: Profile of the run (`--profile`); empty for the benchmark's own settings.
-        options: Options of the protocol, and what it found out.
-        metrics: Folders of `hf_metrics/`, the first of which ranks; empty for those of the task and of its kind.
-        resamples: Number of draws of patients, at least 1.
+        suite: Suite of the run, with its version; empty for none.
+        profile: Profile of the run (`--profile`); empty for the default.
+        options: Options and findings of the protocol.
+        metrics: Folders of `hf_metrics/`, the first of which ranks; empty for those of the task and its kind.
+        resamples: Number of bootstrap resamples, at least 1.
         seed: Seed of every draw.
-        warnings: Sentences on the model and the data for the reader of the score.
+        warnings: Sentences about model and data for the reader.
         refit_scores: Ranking metric of probes refitted on reweighted training patients (`training_weights`), on the same
             test rows; with two or more, the interval covers test and training patients.
         seed_scores: Ranking metric of trainings by other seeds, on the same test rows; with two or more, and without refits, the
             interval covers test patients and seeds.
-        cost: Cost of the embeddings that the answers were made from; None where there are none.
+        cost: Cost of the embeddings; None if there are none.
     """
 
     dataset: Mapping[str, Any] = field(default_factory=dict)
@@ -61,7 +61,7 @@ class ResultContext:
     cost: Cost | None = None
 
     def __post_init__(self):
-        """Refuse draws that cannot be made."""
+        """Refuse invalid numbers of resamples."""
         check_draws(self.resamples, self.seed)
 
     @property

@@ -63,14 +63,14 @@ class Cost(Part):
 
     @property
     def sort_key(self) -> tuple[float, float, int]:
-        """Operations, parameters and width: a model without a network is the cheapest, one of unknown cost the dearest."""
+        """Sort key by operations, parameters and width: models without a network first, unknown cost last."""
         if self.reason == NO_NETWORK:
             return 0.0, 0.0, self.width
         return _known(self.flops), _known(self.parameters), self.width
 
 
 def cost_of(shards: Sequence[Mapping[str, Any]], width: int, size: float) -> Cost:
-    """Return the cost that shards state together.
+    """Return the combined cost stated by shards.
 
     Args:
         shards: Cost stated by each shard (`cardiobench.embeddings.cost`); an empty mapping for a shard without it.
@@ -84,7 +84,7 @@ def cost_of(shards: Sequence[Mapping[str, Any]], width: int, size: float) -> Cos
     for one in told:
         by_device.setdefault(one["device"], []).append(one)
     timings = tuple(_timing(device, ones) for device, ones in sorted(by_device.items()))
-    # Shards that were made when the network could not be looked into do not hide those of a run that could.
+    # Shards written when the network could not be traced do not hide the cost from other runs.
     first = next((one for one in told if "flops" in one), told[0])
     known: dict[str, Any] = {"precision": first["precision"], "timings": timings}
     if not first.get("parameters"):
@@ -106,7 +106,7 @@ def _known(value: float | None) -> float:
 
 
 def short(value: float | None, unit: str = "") -> str:
-    """Format a large number with three digits and a decimal prefix, such as 2.15 M; a dash stands for none."""
+    """Format a large number with three digits and a decimal prefix, such as 2.15 M; a dash for None."""
     if value is None or math.isnan(value):
         return "–"
     step = min(max(math.floor(math.log10(abs(value)) / 3), 0), len(PREFIXES) - 1) if value else 0
@@ -122,7 +122,7 @@ COLUMNS = ("parameters", "FLOPs", "width", "bytes", "time on its device")
 
 
 def cells(cost: Cost | None) -> tuple[str, ...]:
-    """Return the cells of `COLUMNS`; dashes where the result states no cost."""
+    """Return the cells of `COLUMNS`; dashes if the result states no cost."""
     if cost is None:
         return ("–",) * len(COLUMNS)
     counted = (short(cost.parameters), short(cost.flops))
@@ -143,7 +143,7 @@ def _measured(one: Timing, precision: str) -> str:
 
 
 def text_tower(cost: Cost) -> str:
-    """Return the cost of the text tower; empty where there is none."""
+    """Return the cost of the text tower; empty if there is none."""
     if cost.text_parameters is None:
         return ""
     return f"text tower: {short(cost.text_parameters)} parameters, {short(cost.text_flops)} FLOPs per prompt"

@@ -9,18 +9,18 @@ from cardiobench.results.record import EMBEDDINGS
 from cardiobench.results.score_result import OLDER_RULES, Breakdown, Estimate, ScoreResult
 
 FLOOR_MEANING = "the best score reachable on average without looking at the recording, by a constant or by guessing"
-"""What the report, the leaderboard and the command line say wherever a floor is shown."""
+"""Text shown with every floor in the report, the leaderboard and the command line."""
 
 EARLIER = "taken from an earlier run"
-"""What a run says beside embeddings and results that it did not make."""
+"""Note for embeddings and results that were computed in an earlier run."""
 
 ELSEWHERE = (
     "Predictions and embeddings from elsewhere are ranked among themselves, and stand as references beside the models."
 )
-"""What the report and the leaderboard say where both are shown."""
+"""Note shown with predictions from elsewhere in the report and the leaderboard."""
 
 OWN_DATA = "own data"
-"""Flag of a result on data of the user's own, which nobody else has."""
+"""Flag of a result on the user's own data."""
 
 COLUMNS = ("task", "model", "protocol", "metric", "score", "95 % CI", "floor", "verdict", "n", "coverage", "flags")
 
@@ -52,7 +52,7 @@ def p_value(p: float) -> str:
 
 
 def gap_text(breakdown: Breakdown, result: ScoreResult) -> str:
-    """Return the gap beside the one expected without a difference, and of two groups the difference, or why there is none."""
+    """Return the gap and the expected gap, with the difference for two groups, or the reason for their absence."""
     gap = breakdown.gap
     if math.isnan(gap.value):
         return f"no gap: {gap.reason}"
@@ -67,7 +67,7 @@ def gap_text(breakdown: Breakdown, result: ScoreResult) -> str:
 
 
 def worst_group(breakdown: Breakdown, result: ScoreResult) -> str:
-    """Return the worst group; empty where the gap is undefined or is printed as zero."""
+    """Return the worst group; empty if the gap is undefined or rounds to zero."""
     gap = breakdown.gap.value
     return "" if math.isnan(gap) or number(gap, result) == number(0.0, result) else breakdown.worst
 
@@ -78,7 +78,7 @@ def floor(result: ScoreResult) -> str:
 
 
 def verdict(result: ScoreResult) -> str:
-    """Return the verdict's word, marked where it is exploratory, or that the result has to be scored again."""
+    """Return the verdict's text, marked if it is exploratory, or a note that the result must be scored again."""
     if result.outdated:
         former = result.verdict.former or result.verdict.word
         return OLDER_RULES + (f" (then: {former})" if result.rules > 1 else "")
@@ -86,12 +86,12 @@ def verdict(result: ScoreResult) -> str:
 
 
 def coverage(result: ScoreResult) -> str:
-    """Return the scored units of those of the complete release."""
+    """Return the number of scored units and of units in the complete release."""
     return f"{result.scored}/{'unknown' if result.expected is None else result.expected}"
 
 
 def bounds(result: ScoreResult) -> str:
-    """Return the worst and the best case of a result with missing answers; empty where none is missing."""
+    """Return the worst and the best case of a result with missing answers; empty if none are missing."""
     if result.bounds is None:
         return ""
     worst, best = (number(value, result) for value in (result.bounds.worst, result.bounds.best))
@@ -100,7 +100,7 @@ def bounds(result: ScoreResult) -> str:
 
 
 def flags(result: ScoreResult) -> list[str]:
-    """Return short flags to print beside the number; the warnings say them in full."""
+    """Return short flags shown with the number; the warnings explain them."""
     marks = [EMBEDDINGS] if result.given_embeddings else []
     if result.collapsed:
         marks.append("collapsed")
@@ -129,7 +129,7 @@ def row(result: ScoreResult) -> tuple[str, ...]:
     """Return the cells of a result in the order of `COLUMNS`."""
     estimate = result.overall[result.metric]
     pooling = result.model.get("token_pooling")
-    marks = [f"pooling {pooling}"] if pooling else []  # Otherwise rows of `--pooling mean max` look the same.
+    marks = [f"pooling {pooling}"] if pooling else []  # Otherwise rows of `--pooling mean max` would look the same.
     return (
         result.task,
         result.model["name"],
@@ -168,7 +168,7 @@ def analysis_rows(record: AnalysisResult) -> list[tuple[str, ...]]:
 
 
 def analysis_flags(record: AnalysisResult) -> list[str]:
-    """Return short flags to print beside an analysis: datasets that the model has seen, and incomplete releases."""
+    """Return short flags shown with an analysis: datasets seen in pretraining, and incomplete releases."""
     seen = [name for name, saw in record.seen_in_pretraining.items() if saw]
     twins = [data["name"] for data in record.datasets if data.get("twin")]
     limits = {data["limit"] for data in record.datasets if data.get("limit")}
@@ -190,7 +190,7 @@ def warnings(results: list[ScoreResult]) -> list[tuple[str, str, str]]:
 
 
 def ordered(results: list[ScoreResult]) -> list[ScoreResult]:
-    """Sort results by task, then best first; undefined scores come last, and after them results from elsewhere."""
+    """Sort results by task, then best first; undefined scores come last, followed by results from elsewhere."""
 
     def key(result: ScoreResult):
         value = result.overall[result.metric].value
@@ -202,7 +202,7 @@ def ordered(results: list[ScoreResult]) -> list[ScoreResult]:
 
 
 def markdown_text(text: str) -> str:
-    """Escape text for a Markdown table: no markup, no cell border, one line."""
+    """Escape text for a Markdown table: no markup, no cell borders, one line."""
     text = " ".join(str(text).split())
     for sign in "\\`*_[]<>|":
         text = text.replace(sign, f"\\{sign}" if sign not in "<>" else {"<": "&lt;", ">": "&gt;"}[sign])
@@ -210,7 +210,7 @@ def markdown_text(text: str) -> str:
 
 
 def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Return a table in Markdown; the cells stay text."""
+    """Return a Markdown table with escaped cells."""
     lines = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
     lines += ["| " + " | ".join(markdown_text(cell) for cell in cells) + " |" for cells in rows]
     return "\n".join(lines) + "\n"

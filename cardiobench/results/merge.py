@@ -1,4 +1,4 @@
-"""Merge result folders of several machines; intact files are not overwritten, and differing ones are refused."""
+"""Merging of result folders from several machines; intact files are kept, and conflicting ones refused."""
 
 import glob
 import os
@@ -20,14 +20,14 @@ from cardiobench.results.score_result import ScoreResult
 
 @dataclass(frozen=True)
 class Merged:
-    """The outcome of a merge.
+    """Outcome of a merge.
 
     Attributes:
-        copied: Records that are new in the target.
-        kept: Records that it held already, made from the same things.
-        files: Written.
-        empty: Folders of runs without any record, as a share has that nothing falls to.
-        bare: Scores without their predictions beside them.
+        copied: Number of new records in the target.
+        kept: Number of records that the target already had.
+        files: Written files.
+        empty: Folders of runs without any record, such as those of empty shards.
+        bare: Scores without predictions.
     """
 
     copied: int
@@ -44,14 +44,14 @@ class _Found(NamedTuple):
 
 
 def merge(folders: Sequence[Path], target: Path) -> Merged:
-    """Copy every result and analysis of some folders to another, with predictions, tables and figures.
+    """Copy every result and analysis from some folders to another, with predictions, tables and figures.
 
-    All are read and checked before anything is written. A score that lacks its predictions gives way to one that has them.
+    All are read and checked before anything is written. A score with predictions replaces one without.
 
     Raises:
-        MissingData: a folder is not there, or is none of a run.
-        BadConfig: a folder lies in the target, or the target in it.
-        BadData: a record that cannot be read or was edited, or two of one place that were made from different things.
+        MissingData: A folder does not exist, or is not a results folder.
+        BadConfig: A folder contains the target, or the target contains it.
+        BadData: A record cannot be read or was edited, or two records of the same path have different inputs.
     """
     chosen: dict[str, _Found] = {}
     kept, wrong, empty = 0, [], []
@@ -87,7 +87,7 @@ def merge(folders: Sequence[Path], target: Path) -> Merged:
 
 
 def _check_folder(folder: Path, target: Path) -> None:
-    """Refuse a folder that is none of a run, or that would be merged with itself."""
+    """Refuse a folder that is not a results folder, or that would be merged with itself."""
     if not folder.is_dir():
         raise MissingData(f"there is no folder {folder}. Name the --output-dir of a run.")
     if not files_below(folder, PATTERN) and not (folder / "runs").is_dir():
@@ -98,7 +98,7 @@ def _check_folder(folder: Path, target: Path) -> None:
 
 
 def _load(path: Path) -> Record:
-    """Read a record, and check the files that it answers for."""
+    """Read a record, and check the files that belong to it."""
     if not path.is_file():  # Reading a pipe would block.
         raise BadData(f"{path} is no regular file. Take it out of the folder.")
     try:
@@ -114,12 +114,12 @@ def _load(path: Path) -> Record:
 
 
 def _identity(record: Record) -> str:
-    """Return the fields that two records of one place must share; the time of creation may differ."""
+    """Return the fields that two records of the same path must share; the time of creation may differ."""
     return str(record.stamp.get("key") or record.to_json())
 
 
 def _copy(source: Path, target: Path) -> list[Path]:
-    """Copy a record after the files beside it, so that a reader never sees it without them."""
+    """Copy the files of a record before the record, so that readers never see it without them."""
     beside = [
         path
         for path in sorted(source.parent.glob(f"{glob.escape(source.stem)}.*"))

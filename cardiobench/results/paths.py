@@ -3,15 +3,15 @@
 from pathlib import Path
 
 PATTERN = "*__*.json"
-"""Every result and analysis of a folder has this name."""
+"""Pattern of the file names of results and analyses."""
 
 
 BESIDE = ".predictions.parquet"
-"""End of the name of the predictions beside a result."""
+"""Suffix of the file of predictions beside a result."""
 
 
 def folder_name(model: str) -> str:
-    """Return a model's name as one folder: `org/name` -> `org__name`; of a path its last two parts."""
+    """Return a model's name as one folder: `org/name` -> `org__name`; for a path its last two parts."""
     parts = [part for part in Path(model).parts if part not in ("/", ".", "..")]
     return "__".join(parts[-2:])
 
@@ -29,10 +29,10 @@ def result_path(folder: Path, label: str, subject: str) -> Path:
 
 
 def validation_path(path: Path) -> Path:
-    """Return the path of the predictions of validation units that lie beside a result."""
+    """Return the path of the predictions for validation units beside a result."""
     return path.with_suffix(".validation.parquet")
 
 
 def predictions_path(path: Path) -> Path:
-    """Return the path of the predictions that lie beside a result."""
+    """Return the path of the predictions beside a result."""
     return path.with_suffix(BESIDE)

@@ -1,4 +1,4 @@
-"""The predictions beside a result: written together with it, and read back only if they are those that were scored."""
+"""Predictions beside a result: written with it, and checked when they are read."""
 
 import hashlib
 from dataclasses import replace
@@ -17,25 +17,25 @@ from cardiobench.results.score_result import ScoreResult
 COLUMNS = {"id", "patient_id", "y_true", "y_pred"}
 
 OF_RESULT = b"cardiobench.predictions_sha256"
-"""Key in the metadata of predictions of validation units: the checksum of the predictions that were scored beside them."""
+"""Metadata key in predictions for validation units: checksum of the scored predictions beside them."""
 CONTENT = b"cardiobench.content_sha256"
-"""Key in the same metadata: the checksum of the rows themselves, as CSV."""
+"""Metadata key in the same file: checksum of the rows themselves, as CSV."""
 
 
 def save_scored(
     result: ScoreResult, predictions: pd.DataFrame, path: Path, validation: pd.DataFrame | None = None
 ) -> tuple[ScoreResult, list[Path]]:
-    """Write a result and the predictions that were scored.
+    """Write a result and its scored predictions.
 
     Args:
         result: The scores.
         predictions: Id, patient_id, y_true, y_pred and, for classes, one probability column each.
         path: Path of the result; predictions lie beside it.
-        validation: The same columns for units of the validation split, in a file of their own that is not scored and never
+        validation: The same columns for units of the validation split, in a separate file that is not scored and never
             pushed; None for none.
 
     Returns:
-        The result as it was written, which names the SHA-256 of its predictions, and the files.
+        The written result, which contains the SHA-256 of its predictions, and the files.
     """
     file = write_parquet(predictions, predictions_path(path))
     result = replace(result, predictions_sha256=sha256_of_file(file))
@@ -51,10 +51,10 @@ def save_scored(
 
 
 def load_validation(result: ScoreResult, path: Path) -> pd.DataFrame | None:
-    """Read the predictions of validation units that were made together with those of a result.
+    """Read the predictions for validation units that belong to a result.
 
     Args:
-        result: Result beside which they lie.
+        result: The result.
         path: File of the result.
 
     Returns:
@@ -89,7 +89,7 @@ def _checksum_of(frame: pd.DataFrame) -> str:
 
 
 def load_cached_score(path: Path, key: str, recordings: str = "") -> ScoreResult | None:
-    """Return the saved result if key and recordings match and the predictions beside it were scored, else None."""
+    """Return the saved result if key, recordings and predictions match, else None."""
     result, predictions = ScoreResult.load_cached(path, key, recordings), predictions_path(path)
     if result is None or not predictions.is_file() or sha256_of_file(predictions) != result.predictions_sha256:
         return None
@@ -107,7 +107,7 @@ def load_predictions(result: ScoreResult, path: Path) -> pd.DataFrame:
         id, patient_id, y_true, y_pred and, for classes, one probability column each.
 
     Raises:
-        BadPredictions: no such file, or none that can be read, or not the predictions that were scored.
+        BadPredictions: There is no such file, it cannot be read, or it has other predictions.
     """
     advice = "Run the line that made it again."
     if path.exists() and not path.is_file():
@@ -117,7 +117,7 @@ def load_predictions(result: ScoreResult, path: Path) -> pd.DataFrame:
             raise BadPredictions(
                 f"{path} does not hold the predictions that were scored: its checksum differs. {advice}"
             )
-        # Half of the time that pandas.read_parquet takes for files as small as these.
+        # Takes half as long as pandas.read_parquet for such small files.
         frame = ParquetFile(path).read(use_threads=False).to_pandas(use_threads=False)
     except (OSError, ValueError, pa.ArrowException) as error:
         raise BadPredictions(f"{path} cannot be read: {error}. {advice}") from error

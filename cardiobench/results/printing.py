@@ -10,7 +10,7 @@ from cardiobench.results import formatting
 from cardiobench.results.score_result import ScoreResult
 
 WIDTH = 110
-"""Characters of a line of text; tables are as wide as their cells."""
+"""Width of a line of text; tables are as wide as their cells."""
 LIST_COLUMNS = ("task", "model", "protocol", "metric", "score", "95 % CI", "floor", "verdict", "n")
 
 

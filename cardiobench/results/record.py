@@ -1,6 +1,6 @@
-"""Records that are saved as JSON: one schema, one checksum, one way to write them and to read them back.
+"""Records saved as JSON, with a schema and a checksum.
 
-The fields of the dataclasses are the schema: pydantic checks a file against them, and exports them as JSON Schema.
+The fields of the dataclasses are the schema: pydantic validates files against them, and exports them as JSON Schema.
 pydantic is imported when the first file is read.
 """
 
@@ -27,7 +27,7 @@ _ERRORS_SHOWN = 3
 
 
 class NullIs:
-    """Read null as a number that JSON lacks: NaN or an infinity."""
+    """Read null as NaN or an infinity, which JSON lacks."""
 
     def __init__(self, meaning: float) -> None:
         self.meaning = meaning
@@ -44,7 +44,7 @@ class NullIs:
 
 
 class ValidationType:
-    """Check a field of a record against another type than the one it has in Python; its value stays as it is."""
+    """Validate a field of a record against another type than its Python type; its value is unchanged."""
 
     def __init__(self, kind: Any) -> None:
         self.kind = kind
@@ -106,25 +106,25 @@ DatasetFacts = Annotated[Mapping[str, Any], ValidationType(_Dataset)]
 ModelFacts = Annotated[Mapping[str, Any], ValidationType(_Model)]
 Stamp = Annotated[Mapping[str, Any], ValidationType(_Stamp)]
 EMBEDDINGS = "embeddings from elsewhere"
-"""Loader stated in a result of a model whose vectors were given; such results are a condition of their own."""
+"""Loader stated in results of given embeddings, which form a separate condition."""
 NOT_SEEN = f"{EMBEDDINGS}: how they were made was not seen"
-"""Warning that every such result carries."""
+"""Warning on every such result."""
 
 
 class Part:
-    """Base of the dataclasses of a record: no field more than theirs, and no value of another type."""
+    """Base of the dataclasses of a record: unknown fields and wrong types are refused."""
 
     __pydantic_config__: ClassVar[Mapping[str, Any]] = _CLOSED
 
     def __post_init__(self) -> None:
-        """Turn NumPy scalars into Python's numbers, which print as numbers."""
+        """Convert NumPy scalars to Python numbers."""
         for name, value in vars(self).items():
             if hasattr(value, "dtype") and hasattr(value, "item") and value.shape == ():
                 object.__setattr__(self, name, value.item())
 
 
 class Record(Part):
-    """Base of the frozen dataclasses that are saved as one JSON file each.
+    """Base of frozen dataclasses that are saved as one JSON file each.
 
     Attributes:
         kind: Tells the files of one class from those of another; empty for scores.
@@ -139,7 +139,7 @@ class Record(Part):
     stamp: Stamp
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain dictionaries with schema and checksum; a number that is not finite becomes null."""
+        """Return plain dictionaries with schema and checksum; numbers that are not finite become null."""
         head = {"schema": self.schema, **({"kind": self.kind} if self.kind else {})}
         record = {**head, **to_plain(self)}
         return {**record, CHECKSUM: checksum(record)}
@@ -149,9 +149,9 @@ class Record(Part):
         """Return the record that `to_json` wrote.
 
         Raises:
-            OtherSchema: it was written by another version of this package.
-            EditedResult: its checksum is missing or does not hold.
-            BadData: another kind, or a field that is missing, unknown or of another type.
+            OtherSchema: The record was written by another version of this package.
+            EditedResult: The checksum is missing or wrong.
+            BadData: The kind differs, or a field is missing, unknown or of another type.
         """
         if record.get("kind", "") != cls.kind:
             raise BadData(f"no {cls.__name__}: its kind is {record.get('kind', '')!r}, not {cls.kind!r}")
@@ -173,11 +173,11 @@ class Record(Part):
 
     @classmethod
     def upgrade(cls, record: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a file of an older schema, whose checksum holds, with the fields of this one."""
+        """Convert a file of an older schema, whose checksum is valid, to the fields of this one."""
         raise NotImplementedError(f"{cls.__name__} names the older schemas {cls.older} and does not read them")
 
     def save(self, path: str | Path) -> Path:
-        """Write the record as JSON; a reader never sees half a file."""
+        """Write the record as JSON, atomically."""
         return write_json(self.to_json(), path)
 
     def files(self, path: str | Path) -> list[Path]:
@@ -186,12 +186,12 @@ class Record(Part):
 
     @classmethod
     def load_cached(cls, path: Path, key: str, recordings: str = "") -> Self | None:
-        """Return the saved record if it can be read and is current, else None: it has to be made again.
+        """Return the saved record if it can be read and is current, else None.
 
         Args:
             path: Path of the record.
-            key: Key that its stamp has to hold.
-            recordings: Digest of the recordings that its stamp has to hold, if it holds one; empty for any.
+            key: Expected key in its stamp.
+            recordings: Expected digest of the recordings in its stamp, if it has one; empty for any.
         """
         try:
             record = cls.load(path)
@@ -202,7 +202,7 @@ class Record(Part):
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a record; `BadData` names the file when it is none."""
+        """Read a record; raises `BadData` with the file's name if it is invalid."""
         try:
             return cls.from_json(parse_json(Path(path).read_bytes()))
         except OSError as error:
@@ -232,7 +232,7 @@ type_adapter: "Callable[[type], TypeAdapter[Any]]" = cache(_type_adapter)
 def checksum(record: Mapping[str, Any]) -> str:
     """Return the first 16 hex digits of the SHA-256 of a record's JSON without its checksum.
 
-    It shows an edit, and does not prove who wrote the file.
+    It reveals changes, but does not prove who wrote the file.
     """
     return sha256_of_json({name: value for name, value in record.items() if name != CHECKSUM})[:_DIGITS]
 

@@ -1,4 +1,4 @@
-"""JSON Schema of the files that a run writes, from the dataclasses that are those files."""
+"""JSON Schema of the files of a run, generated from their dataclasses."""
 
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ FILES: dict[str, type[Record]] = {
 
 
 def json_schema(kind: type[Record]) -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of a record's file, schema number and checksum included."""
+    """Return the JSON Schema (draft 2020-12) of a record's file, including schema number and checksum."""
     schema = to_plain(type_adapter(kind).json_schema())  # A default of NaN is null in JSON.
     head: dict[str, Any] = {"schema": {"const": kind.schema}}
     if kind.kind:

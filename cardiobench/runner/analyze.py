@@ -168,7 +168,7 @@ def run_analysis(cell: AnalysisCell) -> tuple[AnalysisResult, list[Path]]:
         The result, and the files that were written.
 
     Raises:
-        NotApplicable: the model cannot take part in the protocol.
+        NotApplicable: The model cannot take part in the protocol.
     """
     started = time.perf_counter()
     analysis = open_analysis(cell)

@@ -68,7 +68,7 @@ def dry_run(config: RunConfig, console: Console) -> DryRun:
     """Plan a run and price it by encoding one recording of each input.
 
     Raises:
-        CardioBenchError: the request is wrong as a whole.
+        CardioBenchError: The request is wrong as a whole.
     """
     given = read_given(config)
     request = resolve(replace(config, models=(*config.models, *given)), given)

@@ -102,7 +102,7 @@ def evaluate_cell(
         The result, and the files that were written.
 
     Raises:
-        NotApplicable: the model cannot take part in the protocol.
+        NotApplicable: The model cannot take part in the protocol.
     """
     started = time.perf_counter()
     if isinstance(cell, FrameCell):

@@ -50,7 +50,7 @@ def score_file(config: ScoreConfig) -> tuple[ScoreResult, list[Path]]:
         The result, and the files that were written.
 
     Raises:
-        BadPredictions: the file lacks test units, has others, or values that are none.
+        BadPredictions: The file lacks test units, has others, or values that are none.
     """
     plugins.add_folder("hf_datasets", config.datasets_dir)
     task = catalog.task(config.task)

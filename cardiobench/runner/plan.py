@@ -108,7 +108,7 @@ def open_datasets(
         Name -> dataset, and name -> reason for those whose data is not here.
 
     Raises:
-        MissingData: a task that was asked for by name has no data, or there is no such data folder.
+        MissingData: A task that was asked for by name has no data, or there is no such data folder.
     """
     if config.data_dir and not config.data_dir.exists():
         raise MissingData(f"--data-dir {config.data_dir} does not exist. Leave it out for bundled and generated data.")

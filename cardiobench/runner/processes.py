@@ -66,7 +66,7 @@ def start_processes(device: str = "auto") -> "Accelerator | SingleProcess":
 
     Raises:
         BadConfig: The device is not here.
-        CardioBenchError: it would work alone although it was started as one of several.
+        CardioBenchError: It would work alone although it was started as one of several.
     """
     started = check_environment()
     if _is_single():
@@ -107,7 +107,7 @@ def check_environment() -> int:
     """Return how many processes were started.
 
     Raises:
-        CardioBenchError: variables of a launcher are there in part, as something else left them.
+        CardioBenchError: Variables of a launcher are there in part, as something else left them.
     """
     values = {name: os.environ[name] for name in NEEDED if os.environ.get(name)}
     try:
@@ -144,7 +144,7 @@ def check_shared(folder: Path, accelerator: "Accelerator | SingleProcess") -> No
     """Check that all processes share one folder, before any of them encodes for hours.
 
     Raises:
-        CardioBenchError: some do not, as on machines without a common disk.
+        CardioBenchError: Some do not, as on machines without a common disk.
     """
     if accelerator.num_processes == 1:
         return

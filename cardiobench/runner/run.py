@@ -64,7 +64,7 @@ def run(config: RunConfig, console: Console | None = None, encoders: Sequence[En
         Results, failures and files, on the main process.
 
     Raises:
-        CardioBenchError: the request is wrong as a whole: an unknown name, data or a model that is not there.
+        CardioBenchError: The request is wrong as a whole: an unknown name, data or a model that is not there.
     """
     given = config
     own = {getattr(encoder, "name", type(encoder).__name__): encoder for encoder in encoders} | read_given(config)
@@ -115,7 +115,7 @@ def announce_push(request: "Request", is_main_process: bool, console: Console) -
     """Print where the results of each model will be pushed; the main process asks the Hub, and all end where it is refused.
 
     Raises:
-        HubError: they cannot be pushed.
+        HubError: They cannot be pushed.
     """
     from cardiobench.hub.after_run import check_before_run
 
@@ -179,7 +179,7 @@ def resolve(config: RunConfig, encoders: Mapping[str, Encoder] = MappingProxyTyp
         encoders: Name -> model of the user's own.
 
     Raises:
-        CardioBenchError: an unknown name, an option out of range, or data that is not here.
+        CardioBenchError: An unknown name, an option out of range, or data that is not here.
     """
     plugins.add_folder("hf_datasets", config.datasets_dir)
     plugins.add_folder("model_cards", config.models_dir)
@@ -218,8 +218,8 @@ def apply_suite(config: RunConfig) -> RunConfig:
     """Return the settings with the tasks, protocols and options of their suite; options that select variants may stand beside it.
 
     Raises:
-        UnknownName: there is no such suite.
-        BadConfig: tasks, protocols or other options were given beside it.
+        UnknownName: There is no such suite.
+        BadConfig: Tasks, protocols or other options were given beside it.
     """
     if not config.suite:
         return config
@@ -238,7 +238,7 @@ def make_protocols(config: RunConfig) -> list[BaseProtocol]:
     """Return the protocols of a run with their options.
 
     Raises:
-        CardioBenchError: an unknown name or option, options of a protocol that is not run, or no such prompt set.
+        CardioBenchError: An unknown name or option, options of a protocol that is not run, or no such prompt set.
     """
     if config.prompts and not config.prompts.exists():
         raise BadData(
@@ -279,8 +279,8 @@ def load_models(
         A model, the protocols that it takes part in, and the datasets that it is evaluated on.
 
     Raises:
-        BadModel: the only model of the run cannot be loaded.
-        NotApplicable: no model can do what was asked for: a pooling, a variant, or prompts where there is no text tower.
+        BadModel: The only model of the run cannot be loaded.
+        NotApplicable: No model can do what was asked for: a pooling, a variant, or prompts where there is no text tower.
     """
     config, profile = request.config, find_profile(request.config.profile)
     refusals: list[NotApplicable] = []
@@ -328,8 +328,8 @@ def load(
     """Load a model onto the device, which is asked for where there is a network.
 
     Raises:
-        BadModel: it cannot be loaded whole.
-        NotApplicable: it has no such pooling or variant, or prompts were given and it has no text tower.
+        BadModel: It cannot be loaded whole.
+        NotApplicable: It has no such pooling or variant, or prompts were given and it has no text tower.
     """
     from cardiobench.models.custom import find_custom, loaded
     from cardiobench.models.load import load_model

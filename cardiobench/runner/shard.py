@@ -15,7 +15,7 @@ def parse_shard(text: str) -> tuple[int, int]:
     """Return number and count of `3/8`.
 
     Raises:
-        BadConfig: it is not of that form, or the number is not in 1 to the count.
+        BadConfig: It is not of that form, or the number is not in 1 to the count.
     """
     match = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text, re.ASCII)
     number, count = map(int, match.groups()) if match else (0, 0)

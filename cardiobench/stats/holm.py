@@ -12,7 +12,7 @@ def holm(p_values: Sequence[float]) -> npt.NDArray[np.float64]:
     Source: Holm, A simple sequentially rejective multiple test procedure, Scand. J. Statist. 6 (1979).
 
     Raises:
-        ValueError: a value is not in [0, 1].
+        ValueError: A value is not in [0, 1].
     """
     values = np.asarray(p_values, dtype=np.float64)
     if values.ndim != 1 or not ((values >= 0) & (values <= 1)).all():

@@ -30,7 +30,7 @@ def given_probabilities(answers: pd.DataFrame, task: Task, source: str) -> list[
     """Return the probability columns of answers: those of all classes, or none.
 
     Raises:
-        BadPredictions: Only some classes have a probability column.
+        BadPredictions: Some classes lack a probability column.
     """
     given, absent = split_columns(answers, task)
     if given and absent:

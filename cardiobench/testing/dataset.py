@@ -37,8 +37,8 @@ def check_dataset(
         datasets_dir: Folder with `NAME/builder.py`.
 
     Raises:
-        AssertionError: a check fails; says which, and the two values.
-        CardioBenchError: the data contradicts the spec, or is not there.
+        AssertionError: A check fails; says which, and the two values.
+        CardioBenchError: The data contradicts the spec, or is not there.
     """
     plugins.add_folder("hf_datasets", Path(datasets_dir) if datasets_dir else None)
     for check in CHECKS:

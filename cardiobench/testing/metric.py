@@ -33,7 +33,7 @@ def check_metric(name: str, inputs: Mapping[str, Any]) -> None:
         inputs: An ordinary call, such as `{"references": array (n,), "predictions": array (n,)}`; arrays have a row each.
 
     Raises:
-        AssertionError: a check fails; says which, and the two values.
+        AssertionError: A check fails; says which, and the two values.
     """
     metric = load_metric(name)
     inputs = {key: np.asarray(value) if key in ROWS else value for key, value in inputs.items()}

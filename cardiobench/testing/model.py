@@ -25,8 +25,8 @@ def check_model(model: "str | Encoder", **options: Any) -> LoadedModel:
         The model, loaded.
 
     Raises:
-        AssertionError: a check fails; says which, and the two values.
-        BadModel: it cannot be loaded whole, or lacks members of an encoder.
+        AssertionError: A check fails; says which, and the two values.
+        BadModel: It cannot be loaded whole, or lacks members of an encoder.
     """
     loaded = _load(model, **options)
     before = _random_states()

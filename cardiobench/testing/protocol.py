@@ -53,7 +53,7 @@ def check_protocol(protocol: str | BaseProtocol) -> None:
         protocol: Name, or one with its options.
 
     Raises:
-        AssertionError: a check fails; says which, and the two values.
+        AssertionError: A check fails; says which, and the two values.
     """
     made = build(protocol) if isinstance(protocol, str) else protocol
     check_options(made)

@@ -170,8 +170,8 @@ def _stored(raw: Path) -> dict[str, pa.Array]:
     """Return part -> exam ids of its tracings as text, in their order, for every part that is here.
 
     Raises:
-        BadData: an exam id that stands more than once in a part.
-        BadMedia: a part that is no HDF5 file of this layout.
+        BadData: An exam id that stands more than once in a part.
+        BadMedia: A part that is no HDF5 file of this layout.
     """
     stored = {}
     for path in sorted(raw.glob("exams_part*.hdf5")):

@@ -75,7 +75,7 @@ class CodeTest(CardioBuilder):
         """Return one row per exam.
 
         Raises:
-            BadData: the tables or the tracings have different numbers of rows, so that nobody knows what belongs together.
+            BadData: The tables or the tracings have different numbers of rows, so that nobody knows what belongs together.
         """
         patients = read_columns(raw / PATIENTS, {"age": number(0, 120, optional=True), "sex": SEX})
         gold = read_columns(raw / GOLD, {name: flag() for name in DIAGNOSES})

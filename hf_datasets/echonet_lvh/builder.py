@@ -218,7 +218,7 @@ def read_calipers(raw: Path, calipers: pd.DataFrame) -> Reading:
         calipers: Diastolic rows of the table of one frame.
 
     Raises:
-        BadData: an end without a coordinate or outside the picture, a caliper without length, or calipers of different scales.
+        BadData: An end without a coordinate or outside the picture, a caliper without length, or calipers of different scales.
     """
     ends: dict[str, list[np.ndarray]] = {point: [] for point in POINTS}
     scales: dict[int, float] = {}

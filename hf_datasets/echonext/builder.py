@@ -144,7 +144,7 @@ class EchoNext(CardioBuilder):
         """Return one row per ECG of train, validation and test.
 
         Raises:
-            BadData: an array has another number of rows than the metadata, so that nobody knows which belongs to which.
+            BadData: An array has another number of rows than the metadata, so that nobody knows which belongs to which.
         """
         table = metadata(raw)
         row = table.groupby("split").cumcount()

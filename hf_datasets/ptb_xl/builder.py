@@ -84,7 +84,7 @@ def statements(text: str) -> frozenset[str]:
     """Return the SCP statements of a `scp_codes` cell, whatever their likelihood: 0 means "not stated" there.
 
     Raises:
-        ValueError: the cell is no dictionary of statements that the release knows.
+        ValueError: The cell is no dictionary of statements that the release knows.
     """
     try:
         content = ast.literal_eval(text)

@@ -69,7 +69,7 @@ def statements(cell: str) -> tuple[str, ...]:
     """Return the primary statements of a cell such as `60+310;147`, each once; modifiers stand behind a `+`.
 
     Raises:
-        ValueError: the cell has another form, or a statement that the release does not use.
+        ValueError: The cell has another form, or a statement that the release does not use.
     """
     matches = [STATEMENT.fullmatch(part.strip()) for part in cell.split(";")]
     codes = [match["primary"] if match else "" for match in matches]

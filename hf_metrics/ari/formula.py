@@ -112,7 +112,7 @@ def compute(references, predictions, components=None, covariance="diag", n_init=
         `ari` in [-0.5, 1]; NaN for a single row, which has no pairs.
 
     Raises:
-        ValueError: labels are missing, values not finite, or the lengths differ; the message counts them.
+        ValueError: Labels are missing, values not finite, or the lengths differ; the message counts them.
     """
     if np.ndim(predictions) == 2:
         labels = _labels(references, "references")

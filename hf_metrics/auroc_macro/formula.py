@@ -137,7 +137,7 @@ def compute(references, predictions, average="macro", probabilities=None):
         `auprc`, lists of K numbers, NaN for a class without both.
 
     Raises:
-        ValueError: shapes that differ, references that are not 0 or 1, predictions that are not finite.
+        ValueError: Shapes that differ, references that are not 0 or 1, predictions that are not finite.
 
     Example:
         >>> compute([[1, 0], [0, 0], [1, 1]], [[0.9, 0.1], [0.4, 0.6], [0.3, 0.8]])

@@ -138,7 +138,7 @@ def compute(references, predictions, probabilities=None):
         `observed_share`, that of the rows which have it: they agree where the probabilities are right on average.
 
     Raises:
-        ValueError: labels or probabilities are missing or impossible, or the lengths differ; the message counts them.
+        ValueError: Labels or probabilities are missing or impossible, or the lengths differ; the message counts them.
     """
     truth, odds = _inputs(references, predictions, probabilities)
     nan = {key: float("nan") for key in NUMBERS}

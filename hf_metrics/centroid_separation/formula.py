@@ -63,7 +63,7 @@ def compute(references, predictions, variant="pooled_radius"):
         `centroid_separation`, [0, inf); NaN with one group or where a pair of groups has no spread.
 
     Raises:
-        ValueError: labels or vectors are missing or not finite, or lengths differ; the message counts them. No such variant.
+        ValueError: Labels or vectors are missing or not finite, or lengths differ; the message counts them. No such variant.
     """
     if variant not in VARIANTS:
         raise ValueError(f"variant '{variant}': give one of {', '.join(VARIANTS)}.")

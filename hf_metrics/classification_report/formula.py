@@ -308,7 +308,7 @@ def compute(references, predictions, probabilities=None):
         else averaged over classes), `auroc`, `auprc`, `brier`, `nll`, `ece`; NaN where undefined.
 
     Raises:
-        ValueError: labels or probabilities are missing or impossible, or the lengths differ; the message counts them.
+        ValueError: Labels or probabilities are missing or impossible, or the lengths differ; the message counts them.
     """
     truth, guess, table = _inputs(references, predictions, probabilities)
     found = compute_resamples(truth, guess, np.ones((1, truth.size)), table)

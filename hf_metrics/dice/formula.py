@@ -91,7 +91,7 @@ def compute(references, predictions, structures=None):
         either mask; in [0, 1], NaN for a structure that no frame has.
 
     Raises:
-        ValueError: no masks, values that are no labels, a label beyond K, or shapes that differ; the message counts them.
+        ValueError: No masks, values that are no labels, a label beyond K, or shapes that differ; the message counts them.
     """
     truth, guess = _mask_pairs(references, predictions)
     highest = max(int(mask.max()) for mask in (*truth, *guess))

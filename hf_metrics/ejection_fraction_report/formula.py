@@ -82,7 +82,7 @@ def compute(references, predictions):
         `within_5_points`: share of predictions within five percentage points.
 
     Raises:
-        ValueError: values are missing, not finite, not numbers, or the lengths differ; the message counts them.
+        ValueError: Values are missing, not finite, not numbers, or the lengths differ; the message counts them.
     """
     rows = _rows(references, predictions)
     return {key: float(right.sum() / of.sum()) if of.any() else float("nan") for key, (of, right) in rows.items()}

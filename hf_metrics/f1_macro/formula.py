@@ -101,7 +101,7 @@ def compute(references, predictions):
         `f1_macro`, a fraction in [0, 1].
 
     Raises:
-        ValueError: labels are missing, not classes, or the lengths differ; the message counts them.
+        ValueError: Labels are missing, not classes, or the lengths differ; the message counts them.
     """
     truth, guess = _pair(references, predictions)
     return {"f1_macro": float(compute_resamples(truth, guess, np.ones((1, truth.size)))["f1_macro"][0])}

@@ -122,7 +122,7 @@ def compute(references, predictions, spacing=1.0, structures=None):
         have the structure in either mask; mm, in [0, diagonal of the picture], NaN for a structure that no frame has.
 
     Raises:
-        ValueError: no masks, values that are no labels, shapes that differ, or a spacing that is not above 0; the message
+        ValueError: No masks, values that are no labels, shapes that differ, or a spacing that is not above 0; the message
             counts them.
     """
     truth, guess = _mask_pairs(references, predictions)

@@ -64,7 +64,7 @@ def compute(references, predictions, k=10, metric="euclidean"):
         `knn_agreement` and `chance`, fractions in [0, 1].
 
     Raises:
-        ValueError: labels or vectors are missing or not finite, lengths differ, or k does not fit.
+        ValueError: Labels or vectors are missing or not finite, lengths differ, or k does not fit.
     """
     label = np.unique(_labels(references, "references"), return_inverse=True)[1]
     vectors = _table(predictions, "predictions")

@@ -69,7 +69,7 @@ def compute(references, predictions, spacing=1.0):
         `landmark_error` in mm, in [0, inf), and `within_2`, `within_5`, `within_10` in [0, 1], over all labelled points.
 
     Raises:
-        ValueError: shapes that differ, half a point, no labelled point, predictions that are not finite, or a spacing that is not above
+        ValueError: Shapes that differ, half a point, no labelled point, predictions that are not finite, or a spacing that is not above
             0; the message counts them.
     """
     truth, guess = _points(references, "references"), _points(predictions, "predictions")

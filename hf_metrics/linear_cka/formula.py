@@ -33,7 +33,7 @@ def compute(references, predictions):
         `linear_cka`, [0, 1]; NaN where a table does not vary.
 
     Raises:
-        ValueError: vectors are missing or not finite, or the tables have different numbers of rows.
+        ValueError: Vectors are missing or not finite, or the tables have different numbers of rows.
     """
     x, y = _table(references, "references"), _table(predictions, "predictions")
     if len(x) != len(y):

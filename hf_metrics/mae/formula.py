@@ -99,7 +99,7 @@ def compute(references, predictions):
         `mae` in the unit of the values, in [0, inf).
 
     Raises:
-        ValueError: values are missing, not finite, not numbers, or the lengths differ; the message counts them.
+        ValueError: Values are missing, not finite, not numbers, or the lengths differ; the message counts them.
     """
     truth, guess = _pair(references, predictions)
     return {"mae": float(compute_resamples(truth, guess, np.ones((1, truth.size)))["mae"][0])}

@@ -130,7 +130,7 @@ def compute(references, predictions, average="macro"):
         a class without both. The precision of a class that was never given is 0.
 
     Raises:
-        ValueError: shapes that differ, references that are not 0, 1 or unmeasured, predictions that are not 0 or 1.
+        ValueError: Shapes that differ, references that are not 0, 1 or unmeasured, predictions that are not 0 or 1.
 
     Example:
         >>> compute([[1, 0], [0, 0], [1, 1]], [[1, 0], [1, 0], [1, 1]])["multilabel_f1"]

@@ -232,7 +232,7 @@ def compute(references, predictions, value_range=None):
         exist.
 
     Raises:
-        ValueError: values are missing, not finite, not numbers, or the lengths differ; the message counts them.
+        ValueError: Values are missing, not finite, not numbers, or the lengths differ; the message counts them.
     """
     truth, guess = _pair(references, predictions)
     found = compute_resamples(truth, guess, np.ones((1, truth.size)), value_range)

@@ -39,7 +39,7 @@ def compute(references, predictions):
         `recall_at_1`, `recall_at_5`, `recall_at_10`, shares in [0, 1], and `median_rank`, [1, n].
 
     Raises:
-        ValueError: vectors are missing, not finite or zero, or the tables differ in shape.
+        ValueError: Vectors are missing, not finite or zero, or the tables differ in shape.
     """
     targets = _unit(_table(references, "references"), "references")
     queries = _unit(_table(predictions, "predictions"), "predictions")

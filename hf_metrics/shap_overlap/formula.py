@@ -77,7 +77,7 @@ def compute(importances, rankings=False, permutations=1000, seed=0):
         random sets of k features overlap at least as much.
 
     Raises:
-        ValueError: fewer than two datasets, or values that are missing, not finite or negative.
+        ValueError: Fewer than two datasets, or values that are missing, not finite or negative.
     """
     places = _places(importances, rankings)
     m, q = places.shape

@@ -59,7 +59,7 @@ def compute(references, predictions, metric="euclidean"):
         `silhouette`, [-1, 1]; NaN with one group, or when every vector is a group of its own.
 
     Raises:
-        ValueError: labels or vectors are missing or not finite, or lengths differ; the message counts them.
+        ValueError: Labels or vectors are missing or not finite, or lengths differ; the message counts them.
     """
     from sklearn.metrics import silhouette_score
 

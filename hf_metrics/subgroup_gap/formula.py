@@ -105,7 +105,7 @@ def compute(references, predictions, groups, metric="mae", patients=None, min_pa
         references has no macro F1 and no balanced accuracy (NaN).
 
     Raises:
-        ValueError: values are missing or impossible, lengths differ, or the metric is unknown.
+        ValueError: Values are missing or impossible, lengths differ, or the metric is unknown.
     """
     if metric not in METRICS:
         raise ValueError(f"no base metric {metric!r}; there are {len(METRICS)}: {', '.join(METRICS)}.")

@@ -124,7 +124,7 @@ def compute(references, predictions, text_embeddings, text_values=None, permutat
         share of permutations with at least the same |r|, the observed order counted once.
 
     Raises:
-        ValueError: values are missing or not finite, or lengths or dimensions differ; the message counts them.
+        ValueError: Values are missing or not finite, or lengths or dimensions differ; the message counts them.
     """
     from scipy.stats import rankdata
 

@@ -1,4 +1,4 @@
-"""The one builder of all declared datasets: `dataset.yaml`, `splits.csv` and the user's labels in, checked rows out."""
+"""Builder of all declared datasets: reads `dataset.yaml`, `splits.csv` and the user's labels, and returns validated rows."""
 
 import os
 from collections.abc import Mapping
@@ -26,13 +26,13 @@ COMPONENT = "builder declared"
 VERSION = 2
 
 METRICS = {"class": "f1_macro", "labels": "auroc_macro", "number": "mae"}
-"""Form of an answer -> metric that ranks models unless its file says otherwise."""
+"""Form of an answer -> default ranking metric."""
 UNITS = {"recording": "id", "study": "study_id", "patient": "patient_id"}
 PLACES = {"site": "hospital", "device": "device"}
 """Field of the file -> column of the rows."""
 AGAIN = "Adopt the folder again with --overwrite."
 INDEX = ("id", "patient_id", "split", "file")
-"""Columns that `splits.csv` must have; `study_id` and `record` it may have."""
+"""Required columns of `splits.csv`; `study_id` and `record` are optional."""
 
 
 class DeclaredDataset(CardioBuilder):
@@ -60,7 +60,7 @@ class DeclaredDataset(CardioBuilder):
 
     @classmethod
     def find_raw(cls, data_dir: str | os.PathLike | None = None) -> Path:
-        """Return the folder of the recordings: that of `data_dir` or CARDIOBENCH_DATA if it has any of them, else the file's own."""
+        """Return the folder of the recordings: from `data_dir` or CARDIOBENCH_DATA if it has any of them, else from the file."""
         own = Path(cls.DECLARED.recordings.folder).expanduser()
         own = own if own.is_absolute() else cls.FILE.parent / own
         given = candidate_dirs(cls.SPEC.name, data_dir)
@@ -80,7 +80,7 @@ class DeclaredDataset(CardioBuilder):
 
     @classmethod
     def index(cls) -> pd.DataFrame:
-        """Return the recordings and their splits, all columns text.
+        """Return the recordings and their splits, with all columns as text.
 
         Raises:
             BadData: `splits.csv` lacks a column, or has empty cells.
@@ -96,7 +96,7 @@ class DeclaredDataset(CardioBuilder):
 
     @classmethod
     def labels_file(cls, raw: Path) -> Path:
-        """Return the table of labels: as its file names it, else one of that name below the folder of the recordings."""
+        """Return the path of the table of labels: from the file, else a file of that name below the folder of the recordings."""
         named = Path(cls.DECLARED.labels.file).expanduser()
         moved = raw / named.name
         return moved if named.is_absolute() and not named.is_file() and moved.is_file() else raw / named
@@ -104,7 +104,7 @@ class DeclaredDataset(CardioBuilder):
     @classmethod
     def rows(cls, raw: Path | None) -> pd.DataFrame:
         """Return the rows of `splits.csv` with their labels."""
-        assert raw is not None  # No declared dataset is generated.
+        assert raw is not None  # Declared datasets are never generated.
         declared, index, path = cls.DECLARED, cls.index(), cls.labels_file(raw)
         table = _joined(read_labels(path), index["id"], declared.labels.id, path)
         need(table, wanted_columns(declared), path)
@@ -128,7 +128,7 @@ class DeclaredDataset(CardioBuilder):
 
     @classmethod
     def media(cls, raw: Path | None, row: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the media columns; a folder of frames cannot be stored as one file."""
+        """Return the media columns; folders of frames cannot be stored as one file."""
         if raw is not None and cls.SPEC.media != "ecg" and safe_join(raw, row["media"]).is_dir():
             raise BadConfig(
                 f"{cls.SPEC.name}: folders of frames are read where they lie and cannot be prepared. Convert them to AVI or DICOM."
@@ -137,7 +137,7 @@ class DeclaredDataset(CardioBuilder):
 
     @classmethod
     def recording(cls, raw: Path | None, row: Mapping[str, Any], sampling: FrameSampling | None = None) -> Clip | Ecg:
-        """Return one recording; raises `BadMedia` naming the file. A lead of an ECG that is zero throughout is none."""
+        """Return one recording; raises `BadMedia` with the name of the file. ECG leads that are zero throughout count as missing."""
         if raw is not None and cls.SPEC.media == "video" and (folder := safe_join(raw, row["media"])).is_dir():
             return read_frame_folder(folder, sampling or EVERY_FRAME)
         recording = super().recording(raw, row, sampling)
@@ -145,7 +145,7 @@ class DeclaredDataset(CardioBuilder):
 
     @classmethod
     def ecg(cls, raw: Path | None, row: Mapping[str, Any]) -> Ecg:
-        """Return the ECG of a row, read as its file and `dataset.yaml` state."""
+        """Return the ECG of a row, read according to its file and `dataset.yaml`."""
         assert raw is not None
         record = row.get("record")
         return read_declared_ecg(
@@ -163,12 +163,12 @@ class DeclaredDataset(CardioBuilder):
 
 
 def with_recorded_leads(ecg: Ecg) -> Ecg:
-    """Return an ECG whose leads are those that are not zero throughout: prepared rows hold nothing else of which there are."""
+    """Return an ECG whose available leads are those that are not zero throughout, because prepared rows do not list them."""
     return replace(ecg, leads=tuple(lead for lead, signal in zip(LEADS, ecg.signal.T, strict=True) if signal.any()))
 
 
 def declared_builder(path: Path) -> type[DeclaredDataset]:
-    """Return the builder of a file `dataset.yaml`; raises `BadConfig` where that says something else than a dataset."""
+    """Return the builder of a `dataset.yaml`; raises `BadConfig` if the file is invalid."""
     declared = read_dataset_file(path)
     media = {"clip": "video", "image": "image"}.get(declared.recordings.format, "ecg")
     if (declared.modality == "echo") != (declared.recordings.format in ECHO_FORMATS):
@@ -199,7 +199,7 @@ def declared_builder(path: Path) -> type[DeclaredDataset]:
 
 
 def spec_task(declared: DatasetFile, target: str, task: DeclaredTask) -> Task:
-    """Return a task as the benchmark asks it."""
+    """Return a task of the benchmark."""
     groups = tuple(group for group in spec_groups(declared) if group.column != target)
     return Task(
         f"{declared.name}/{target}",
@@ -225,7 +225,7 @@ def spec_groups(declared: DatasetFile) -> tuple[Group, ...]:
 
 
 def text_columns(declared: DatasetFile) -> dict[str, str]:
-    """Return column of the rows -> column of the table, of those taken over as text; targets are none of them."""
+    """Return column of the rows -> column of the table, for columns copied as text, without targets."""
     named = {column: getattr(declared, name) for name, column in PLACES.items() if getattr(declared, name)}
     view = {"view": declared.view} if declared.view else {}
     used = {*declared.groups, *(column for task in declared.tasks.values() for column in task.where)}
@@ -250,10 +250,10 @@ def wanted_columns(declared: DatasetFile) -> list[str]:
 
 
 def _refuse_other_patients(patients: pd.Series, index: pd.DataFrame, path: Path) -> None:
-    """Refuse a table whose patients are no longer those that were split.
+    """Refuse a table whose patients differ from those of the splits.
 
     Raises:
-        BadData: How many, and the first of them.
+        BadData: They differ; the message has the number and the first ids.
     """
     other = patients.to_numpy() != index["patient_id"].to_numpy()
     if other.any():
@@ -266,7 +266,7 @@ def _joined(table: pd.DataFrame, ids: pd.Series, column: str | None, path: Path)
     """Return the rows of a table in the order of ids.
 
     Raises:
-        BadData: Ids that are not in both, or there twice.
+        BadData: Ids are not in both, or repeated.
     """
     if column is None:
         keys = pd.Series([str(number) for number in range(len(table))])

@@ -63,7 +63,7 @@ class Sex(_Closed):
 
 
 class DeclaredTask(_Closed):
-    """One question asked of the recordings."""
+    """A task of a declared dataset."""
 
     kind: Name = Field(description="kind of the task: binary, multiclass, multilabel or regression")
     column: Text | None = Field(
@@ -107,7 +107,7 @@ class DeclaredTask(_Closed):
 
 
 class DatasetFile(_Closed):
-    """A dataset of one's own. Nothing of it is ever published: `redistributable` has one value."""
+    """A declared dataset. It is never published: `redistributable` has only one value."""
 
     schema_version: Literal[1] = Field(alias="schema", description="version of this format")
     name: Name = Field(description="name of the dataset and of the folder that contains this file")
@@ -139,15 +139,15 @@ class DatasetFile(_Closed):
 
 
 def is_name(text: str) -> bool:
-    """Tell whether a text can be the name of a dataset or of a task."""
+    """Return whether a text is a valid name of a dataset or a task."""
     return re.fullmatch(NAME, text) is not None
 
 
 def read_dataset_file(path: Path) -> DatasetFile:
-    """Read `dataset.yaml`; no code in it is run, and it names no file beside it that lies elsewhere.
+    """Read `dataset.yaml` without running code; files that it names must not lead out of its folder.
 
     Raises:
-        BadConfig: It is no YAML, says something else than the schema allows, or has another name than its folder.
+        BadConfig: The file is not YAML, violates the schema, or its name differs from the folder's.
     """
     values = read_config(path)
     try:

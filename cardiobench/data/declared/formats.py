@@ -1,4 +1,4 @@
-"""Formats of ECG files by name: those read here, and the readers of installed packages (group `cardiobench.readers`)."""
+"""Formats of ECG files by name: built-in ones, and readers of installed packages (group `cardiobench.readers`)."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -41,13 +41,13 @@ def ecg_formats() -> tuple[str, ...]:
 
 
 def check_format(name: str) -> None:
-    """Refuse a format that nobody reads; raises `UnknownName` with the nearest."""
+    """Refuse an unknown format; raises `UnknownName` with the most similar one."""
     if name not in ecg_formats():
         raise unknown_name("format", name, ecg_formats())
 
 
 def read_channels(path: Path, record: Record, settings: DeclaredRecordings) -> Channels:
-    """Read a recording as its file states it; not of WFDB, whose reader gives the leads at once.
+    """Read a recording as its file states it; not for WFDB, whose reader returns leads directly.
 
     Raises:
         BadMedia: The file cannot be read.
@@ -66,10 +66,10 @@ def read_channels(path: Path, record: Record, settings: DeclaredRecordings) -> C
 
 
 def read_declared_ecg(path: Path, record: Record, settings: DeclaredRecordings) -> Ecg:
-    """Read a recording in mV, by the facts of its file and of the dataset's file.
+    """Read a recording in mV, using its file and the dataset's file.
 
     Raises:
-        BadMedia: The file cannot be read, or leads, rate or unit are stated by nobody, or twice and differently.
+        BadMedia: The file cannot be read, or leads, rate or unit are missing or contradictory.
     """
     name = str(path) if record is None else f"record {record} of {path}"
     if settings.format == "wfdb":
@@ -106,7 +106,7 @@ _READERS: dict[str, tuple[ModuleType, Reader]] = {
         ),
     ),
 }
-"""Format -> module whose version counts, and reader."""
+"""Format -> module with the version, and reader."""
 
 
 def _number(record: Record) -> int | None:

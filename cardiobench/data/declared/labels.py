@@ -1,4 +1,4 @@
-"""The labels of a declared dataset: cells of the user's table as the rows of the benchmark have them."""
+"""Labels of a declared dataset: conversion of the user's table to the rows of the benchmark."""
 
 import re
 from collections.abc import Collection
@@ -19,11 +19,11 @@ _WHOLE = re.compile(r"[0-9]+\.0+")
 
 
 def read_labels(path: Path) -> pd.DataFrame:
-    """Read the table of labels; every cell is text, "" for none, and `1.0` of a column of whole numbers is `1`.
+    """Read the table of labels with all cells as text, "" for missing, and `1.0` in a column of whole numbers as `1`.
 
     Raises:
         MissingData: There is no such file.
-        BadData: It is no table.
+        BadData: The file is not a table.
     """
     table = read_table(path)
     table = table.rename(columns=lambda name: str(name).strip())
@@ -31,12 +31,12 @@ def read_labels(path: Path) -> pd.DataFrame:
 
 
 def cells_of(column: pd.Series) -> pd.Series:
-    """Return cells as text, "" for those that stand for none."""
+    """Return cells as text, with "" for missing ones."""
     texts = text_of(column)
     distinct = set(texts)
     empty = {text for text in distinct if text.strip().lower() in EMPTY}
     filled = distinct - empty
-    # Software that knows no empty whole number writes the whole column as 1.0 and 0.0.
+    # Software without nullable integers writes the whole column as 1.0 and 0.0.
     whole = filled and all(_WHOLE.fullmatch(text) for text in filled)
     renamed = {text: text.partition(".")[0] for text in filled} if whole else {}
     return texts.map({**{text: text for text in distinct}, **renamed, **dict.fromkeys(empty, "")})
@@ -49,7 +49,7 @@ def need(table: pd.DataFrame, columns: Collection[str], path: Path) -> None:
 
 
 def target_cells(table: pd.DataFrame, task: DeclaredTask, ids: pd.Series, what: str) -> np.ndarray | list:
-    """Return the labels of a task, one for each row: NaN or None where there is none.
+    """Return the labels of a task, one per row, with NaN or None for missing ones.
 
     Args:
         table: Table of `read_labels`.
@@ -58,7 +58,7 @@ def target_cells(table: pd.DataFrame, task: DeclaredTask, ids: pd.Series, what: 
         what: Name of the table for messages.
 
     Raises:
-        BadData: Cells that are no numbers, or neither 0, 1 nor empty.
+        BadData: Cells are not numbers, or neither 0, 1 nor empty.
     """
     if task.columns is not None:
         return _label_sets(table, task, ids, what)
@@ -113,6 +113,6 @@ def sex_cells(table: pd.DataFrame, sex: Sex) -> list[str | None]:
 
 
 def age_cells(column: pd.Series) -> np.ndarray:
-    """Return ages in years, (n,) float64; NaN for cells outside 0 to 120, such as a code for the very old."""
+    """Return ages in years, (n,) float64; NaN for cells outside 0 to 120, such as codes for very old patients."""
     values = pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64)
     return np.where((values >= 0) & (values <= OLDEST), values, np.nan)

@@ -30,8 +30,8 @@ def read_clip(
         name: Name of the recording in messages; the path by default.
 
     Raises:
-        BadMedia: missing, empty, cut short, damaged or of another format; names the file and says what to do.
-        MissingExtra: a package that reads this format is not installed.
+        BadMedia: Missing, empty, cut short, damaged or of another format; names the file and says what to do.
+        MissingExtra: A package that reads this format is not installed.
     """
     file = MediaFile.of(source, name)
     match sniff(file):

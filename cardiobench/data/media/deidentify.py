@@ -45,7 +45,7 @@ def deidentified(path: Path) -> bytes:
     The instance gets a new identifier, made of the pixels. What is burned into the picture stays there.
 
     Raises:
-        BadMedia: the file cannot be read as DICOM.
+        BadMedia: The file cannot be read as DICOM.
     """
     pydicom = require("pydicom", "reading DICOM")
     check_size(str(path), path.stat().st_size)

@@ -40,7 +40,7 @@ def read_dicom(file: MediaFile, sampling: FrameSampling, key_frame: int) -> Clip
     Source: DICOM PS3.3 C.7.6.3 (pixels), C.11.1 and C.11.2 (modality and VOI transforms), C.7.6.5 (cine).
 
     Raises:
-        BadMedia: damaged, without pixels, or in a colour space or compression that cannot be read.
+        BadMedia: Damaged, without pixels, or in a colour space or compression that cannot be read.
     """
     pydicom = require_pydicom()
     pixels = require("pydicom.pixels", "reading DICOM")
@@ -197,7 +197,7 @@ def window(values: np.ndarray, header: Any) -> np.ndarray:
     Source: DICOM PS3.3 C.11.2.1.2 (LINEAR) and C.11.2.1.3 (LINEAR_EXACT, SIGMOID).
 
     Raises:
-        ValueError: a width that the function does not allow, or a function that the standard does not have.
+        ValueError: A width that the function does not allow, or a function that the standard does not have.
     """
     center, width = (float(np.atleast_1d(header[tag].value)[0]) for tag in ("WindowCenter", "WindowWidth"))
     function = header.get("VOILUTFunction") or "LINEAR"

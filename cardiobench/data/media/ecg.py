@@ -23,7 +23,7 @@ def read_ecg(source: Path, record: int | str | None = None, *, leads: Sequence[s
         leads: Names of the stored channels in their order, where the file gives none or unusual ones.
 
     Raises:
-        BadMedia: missing, cut short, not finite, all zero, without gain, in an unknown unit, or without a lead.
+        BadMedia: Missing, cut short, not finite, all zero, without gain, in an unknown unit, or without a lead.
         MissingExtra: HDF5 without h5py installed.
     """
     path = Path(source)

@@ -24,7 +24,7 @@ def read_dicom_ecg(path: Path) -> Channels:
 
     Raises:
         BadMedia: Damaged, no waveform, or no group with twelve leads.
-        MissingExtra: pydicom is not installed.
+        MissingExtra: The package pydicom is not installed.
     """
     pydicom = require_pydicom()
     try:

@@ -24,7 +24,7 @@ def read_edf_ecg(path: Path) -> Channels:
 
     Raises:
         BadMedia: Damaged, cut short, no lead, or leads of several rates.
-        MissingExtra: edfio is not installed.
+        MissingExtra: The package edfio is not installed.
     """
     edfio = require("edfio", "reading EDF")
     try:

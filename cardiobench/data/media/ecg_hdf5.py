@@ -39,7 +39,7 @@ def read_hdf5(path: Path, record: int | str | None, leads: Sequence[str] | None 
         leads: Names of the 12 channels in their stored order; I II III aVR aVL aVF V1-V6 unless told otherwise.
 
     Raises:
-        BadMedia: another layout, no such record, or a signal that is not an ECG (the release ends in a row of zeros).
+        BadMedia: Another layout, no such record, or a signal that is not an ECG (the release ends in a row of zeros).
     """
     try:
         stored = open_tracings(path)
@@ -62,7 +62,7 @@ def read_single_hdf5(path: Path, fs: float) -> Ecg:
         fs: Sampling rate in Hz, which it does not say.
 
     Raises:
-        BadMedia: another layout, or a signal that is not an ECG.
+        BadMedia: Another layout, or a signal that is not an ECG.
     """
     try:
         refuse_special(path)
@@ -120,7 +120,7 @@ def _own_dataset(path: str, file: Any, name: str) -> Any:
     """Return a dataset of that name, None where there is none; refuse one whose content lies in another file.
 
     Raises:
-        BadMedia: the dataset is a link, or its values are stored outside of the file.
+        BadMedia: The dataset is a link, or its values are stored outside of the file.
     """
     h5py = require("h5py", "reading HDF5")
     link = file.get(name, getlink=True)
@@ -139,7 +139,7 @@ def _check_numbers(name: str, dataset: Any, count: int) -> None:
     """Refuse values whose size the header does not tell, and more numbers, or a larger chunk, than the limit allows.
 
     Raises:
-        BadMedia: either.
+        BadMedia: Either.
     """
     if dataset.dtype.kind not in "iuf":
         raise BadMedia(f"{name} is of type {dataset.dtype}, expected numbers. {COPY_AGAIN}")

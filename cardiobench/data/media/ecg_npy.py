@@ -61,7 +61,7 @@ def read_row(path: Path, row: int, shape: tuple[int | None, ...]) -> np.ndarray:
         shape: Shape of the whole array, as for `open_array`.
 
     Raises:
-        BadMedia: as `open_array`, or there is no such row.
+        BadMedia: See `open_array`; or there is no such row.
     """
     array = open_array(path, shape)
     if not 0 <= row < len(array):

@@ -74,7 +74,7 @@ def read_wfdb(path: Path, leads: Sequence[str] | None = None, *, fewer: bool = F
         fewer: Whether a record may have fewer leads.
 
     Raises:
-        BadMedia: see `read_ecg`.
+        BadMedia: See `read_ecg`.
     """
     header = parse_header(path)
     names = [channel.name for channel in header.channels] if leads is None else leads

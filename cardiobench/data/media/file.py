@@ -69,8 +69,8 @@ def refuse_special(path: Path) -> None:
     """Refuse a pipe, a socket or a device, whose content may never end.
 
     Raises:
-        BadMedia: it is one.
-        OSError: there is no such file.
+        BadMedia: It is one.
+        OSError: There is no such file.
     """
     mode = path.stat().st_mode
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
@@ -87,7 +87,7 @@ def sniff(file: MediaFile) -> Format:
     """Tell a format by the magic number in the content; the name of a file proves nothing.
 
     Raises:
-        BadMedia: none of the formats that are read here.
+        BadMedia: None of the formats that are read here.
     """
     head = file.head
     if head[:4] == b"RIFF" and head[8:12] == b"AVI ":

@@ -16,7 +16,7 @@ def max_bytes() -> int:
     """Return the limit: of the environment variable CARDIOBENCH_MAX_RECORDING_MB, else the default.
 
     Raises:
-        BadData: the variable is no positive number.
+        BadData: The variable is no positive number.
     """
     text = os.environ.get(LIMIT_VARIABLE, "")
     try:
@@ -41,7 +41,7 @@ def check_size(name: str, size: float) -> None:
         size: Bytes that decoding would allocate.
 
     Raises:
-        BadMedia: above the limit.
+        BadMedia: Above the limit.
     """
     limit = max_bytes()
     if size > limit:

@@ -34,7 +34,7 @@ def read_nifti(file: MediaFile, sampling: FrameSampling, key_frame: int) -> Clip
         key_frame: Frame at which key-frame sampling starts.
 
     Raises:
-        BadMedia: cut short, other axes, values that are not finite, or all the same.
+        BadMedia: Cut short, other axes, values that are not finite, or all the same.
     """
     volume = _volume(file)
     if volume.dtype.kind == "f" and not np.isfinite(volume).all():
@@ -60,7 +60,7 @@ def read_nifti_labels(file: MediaFile) -> tuple[np.ndarray, tuple[float, float]]
         uint8 (T, H, W), and the height and width of a pixel in mm as the header says; both may be anything there.
 
     Raises:
-        BadMedia: cut short, other axes, or values that are no whole numbers from 0 to 255.
+        BadMedia: Cut short, other axes, or values that are no whole numbers from 0 to 255.
     """
     volume, sides = _volume_and_sides(file)
     labels = volume.astype(np.uint8) if volume.dtype.kind != "f" or np.isfinite(volume).all() else None

@@ -25,7 +25,7 @@ def mask_overlays(clip: Clip, name: str) -> Clip:
         name: Name of the recording in messages.
 
     Raises:
-        BadMedia: no region is declared, and one frame alone does not tell text from tissue.
+        BadMedia: No region is declared, and one frame alone does not tell text from tissue.
     """
     frames = clip.frames.copy()
     if clip.regions:

@@ -19,7 +19,7 @@ def decode(row: Mapping[str, Any], sampling: FrameSampling | None = None) -> Cli
         sampling: Frames of a clip; every one unless told otherwise. An ECG is always given whole.
 
     Raises:
-        BadMedia: a recording that cannot be read, or a row without one.
+        BadMedia: A recording that cannot be read, or a row without one.
     """
     name = str(row.get("id") or "row without id")
     if row.get("ecg") is not None:

@@ -68,7 +68,7 @@ def lead_order(names: Sequence[str], name: str, leads: Sequence[str] = LEADS) ->
         leads: Leads that are needed.
 
     Raises:
-        BadMedia: a lead that is not there, or there twice.
+        BadMedia: A lead that is not there, or there twice.
     """
     plain = [channel.strip().lower() for channel in names]
     missing = [lead for lead in leads if lead.lower() not in plain]
@@ -87,7 +87,7 @@ def some_leads(signal: np.ndarray, leads: Sequence[str], fs: float, name: str) -
     """Make a signal (samples, leads) in mV an ECG; limb leads that follow from I and II are computed, the others are zero.
 
     Raises:
-        BadMedia: As of `twelve_leads`.
+        BadMedia: See `twelve_leads`.
     """
     if tuple(leads) == LEADS:
         return twelve_leads(signal, fs, name)
@@ -100,7 +100,7 @@ def twelve_leads(signal: ArrayLike, fs: float, name: str) -> Ecg:
     """Check a signal (samples, 12) in mV, leads in the order of `LEADS`, and make it an ECG.
 
     Raises:
-        BadMedia: another number of leads, no samples, values not finite, nothing but zeros, an amplitude above 1 V, or no
+        BadMedia: Another number of leads, no samples, values not finite, nothing but zeros, an amplitude above 1 V, or no
             sampling rate.
     """
     try:

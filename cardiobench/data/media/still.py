@@ -26,7 +26,7 @@ def read_still(file: MediaFile) -> Clip:
     the ground of an ultrasound screen.
 
     Raises:
-        BadMedia: damaged, or of a pixel type that PNG and JPEG do not have.
+        BadMedia: Damaged, or of a pixel type that PNG and JPEG do not have.
     """
     image_module = require("PIL.Image", "reading pictures")
     turn_upright = require("PIL.ImageOps", "reading pictures").exif_transpose

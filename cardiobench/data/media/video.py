@@ -28,7 +28,7 @@ def read_video(file: MediaFile, form: Format, sampling: FrameSampling, key_frame
     out to show nothing before the last wanted frame is found, it counts those that the decoder shows.
 
     Raises:
-        BadMedia: cut short, damaged, or without a frame.
+        BadMedia: Cut short, damaged, or without a frame.
     """
     av = require("av", "reading video")
     _check_end(file, form)

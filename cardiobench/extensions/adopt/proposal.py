@@ -51,7 +51,7 @@ def propose(request: AdoptionRequest, questions: Questions, progress: Progress) 
         progress: Bar of progress, given a label and a total.
 
     Raises:
-        CardioBenchError: What is wrong, in one message.
+        CardioBenchError: The table has problems; one message lists all of them.
     """
     return _Adoption(request, questions, progress).run()
 

@@ -89,7 +89,7 @@ def check_splits(index: pd.DataFrame, content: Sequence[str]) -> str:
         Sentence on recordings that are the same in one split; empty for none.
 
     Raises:
-        BadData: How many, and the first of them.
+        BadData: There are such patients; the message has their number and the first ones.
     """
     crossing = index.groupby("patient_id")["split"].nunique()
     if (several := crossing[crossing > 1]).size:

@@ -44,7 +44,7 @@ class AttentionProbe(AttentionRecipe, EnsembleProtocol):
         """Return the shared data of all trainings: token scale, rows for fitting and rows for stopping.
 
         Raises:
-            NotApplicable: no recording has more than one vector, or there is nothing to learn from.
+            NotApplicable: No recording has more than one vector, or there is nothing to learn from.
         """
         self.check(data.task)
         check_learnable(data, "an attention probe")
@@ -61,7 +61,7 @@ class AttentionProbe(AttentionRecipe, EnsembleProtocol):
         """Return the answers of one seed's probe for test and validation recordings, and the summary of its training.
 
         Raises:
-            NotApplicable: the validation loss was never finite.
+            NotApplicable: The validation loss was never finite.
         """
         probe, details = prepared.train(self.seed + member)
         test, validation = (prepared.data.indices(split) for split in ("test", "validation"))

@@ -225,7 +225,7 @@ def from_places(data: TaskData, max_records: int, seed: int) -> SiteRecords:
     Records whose place is unknown take no part.
 
     Raises:
-        NotApplicable: a class has too few records.
+        NotApplicable: A class has too few records.
     """
     column = data.rows[_place_column(data.task)]
     known = column.notna().to_numpy()

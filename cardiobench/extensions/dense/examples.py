@@ -31,7 +31,7 @@ def frame_examples(dataset: OpenDataset, task: Task, frame: pd.DataFrame) -> Ite
         frame: Predictions, one row per frame: id, recording, frame, answer and the numbers of each structure.
 
     Yields:
-        Examples: the frame in place of a label, its score in place of a prediction, and its place in the order.
+        Examples: The frame in place of a label, its score in place of a prediction, and its place in the order.
     """
     number = load_metric(task.metrics[0]).primary
     score = frame[[f"{number.key}_{name}" for name in task.structures]].mean(axis=1)

@@ -67,7 +67,7 @@ def measure(encoder: Encoder, side: int, grid: tuple[int, int]) -> Window:
         The rectangle that its input divides evenly.
 
     Raises:
-        NotApplicable: no rectangle fits to within a pixel.
+        NotApplicable: No rectangle fits to within a pixel.
     """
     x, y = _coordinates(encoder, side)
     columns, rows = _axis(x), _axis(y)

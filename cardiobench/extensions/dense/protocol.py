@@ -97,7 +97,7 @@ class DensePrediction(FrameProtocol):
             most: Training patients, of whom those that stand in for validation patients are no part; None for all.
 
         Raises:
-            NotApplicable: there are fewer.
+            NotApplicable: There are fewer.
         """
         train, valid, split = data.patients("train"), data.patients("validation"), "validation"
         if not valid:
@@ -115,7 +115,7 @@ class DensePrediction(FrameProtocol):
         The search goes from the stiffest penalty on and ends where `PATIENCE` in a row did worse than the best.
 
         Raises:
-            NotApplicable: there are no training frames, or too few patients.
+            NotApplicable: There are no training frames, or too few patients.
         """
         from cardiobench.extensions.dense.head import cells_per_token
         from cardiobench.extensions.dense.readouts import FittedReadOut, fit_read_outs

@@ -179,7 +179,7 @@ class TargetReader:
         """Return the read-out of the mean mask or of the mean points.
 
         Raises:
-            NotApplicable: no frame was read, or none with one of the points.
+            NotApplicable: No frame was read, or none with one of the points.
         """
         if not self._count:
             raise NotApplicable(f"{self.data.task.name} has no labelled training frames here, which a read-out needs")
@@ -217,7 +217,7 @@ def fit_read_outs(
     """Read labels and tokens of the training frames of some patients, each mask once; a read-out is fitted per penalty.
 
     Raises:
-        NotApplicable: there are no training frames.
+        NotApplicable: There are no training frames.
     """
     reader = TargetReader(data)
     if variant.further == "ridge":

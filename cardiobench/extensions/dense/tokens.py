@@ -214,7 +214,7 @@ def plan_tokens(
     """Return where a model's tokens of the labelled frames are.
 
     Raises:
-        NotApplicable: the model has no tokens with a place in the frame, or none with a time in a moving clip.
+        NotApplicable: The model has no tokens with a place in the frame, or none with a time in a moving clip.
     """
     reading = token_model(model, full, moving)
     root, spec, key = context.config.cache_dir / "tokens", frames.dataset.spec, embedding_key(reading, frames.dataset)

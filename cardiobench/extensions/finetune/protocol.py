@@ -111,7 +111,7 @@ class Finetune(FinetuneRecipe, EnsembleProtocol):
         """Return the mean of the answers at the rate that is best on validation patients, by the mean over seeds.
 
         Raises:
-            NotApplicable: At no rate did all seeds give answers.
+            NotApplicable: No learning rate gave predictions for all seeds.
         """
         by_rate = {rate: list(answers[number :: len(self.rates)]) for number, rate in enumerate(self.rates)}
         quality = {rate: float(np.mean([one[2]["validation_quality"] for one in by_rate[rate]])) for rate in by_rate}

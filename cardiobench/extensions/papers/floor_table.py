@@ -67,7 +67,7 @@ def task_floors(task: Task, data_dir: Path | None = None) -> TaskFloors:
     """Compute the floors of a task: from its raw data if present, else from the bundled label counts.
 
     Raises:
-        MissingData: neither suffices; it says what is missing.
+        MissingData: Neither suffices; it says what is missing.
     """
     if task.dense:
         raise MissingData("the floors of single frames are pictures: the protocol dense prints them beside its scores")

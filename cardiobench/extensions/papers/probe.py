@@ -86,7 +86,7 @@ def train(
     """Train the linear layer; return the one with the best validation loss and a record of the training.
 
     Raises:
-        NotApplicable: no validation rows, or too few training rows for one batch.
+        NotApplicable: No validation rows, or too few training rows for one batch.
     """
     fit, validation = data.indices("train"), data.indices("validation")
     if len(fit) < BATCH or not len(validation):

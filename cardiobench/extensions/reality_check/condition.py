@@ -43,7 +43,7 @@ def model(model: LoadedModel, value: str) -> LoadedModel:
 
     Raises:
         NotApplicable: Nobody has published a way of feeding it so.
-        MissingExtra: resampy is not installed.
+        MissingExtra: The package resampy is not installed.
     """
     from cardiobench.models.ecg.encoder import SignalEncoder
 

@@ -17,8 +17,8 @@ def read_table(path: Path, needed: Sequence[str]) -> pd.DataFrame:
         needed: Columns that must be there.
 
     Raises:
-        MissingData: there is no such file.
-        BadData: it is empty or lacks a column; the nearest existing column is named.
+        MissingData: There is no such file.
+        BadData: It is empty or lacks a column; the nearest existing column is named.
     """
     if not path.is_file():
         raise MissingData(f"{path.name} is not in {path.parent}. Complete the download or check --data-dir.")

@@ -45,8 +45,8 @@ def read_truth(spec: TableSpec, splits: Path, profile: Profile) -> pd.DataFrame:
     """Read the rows of the truth in the order of the published evaluator: key, patient, truth and the breakdowns.
 
     Raises:
-        MissingData: a file is not there.
-        BadData: it lacks a column, has no test row, or a label that is none.
+        MissingData: A file is not there.
+        BadData: It lacks a column, has no test row, or a label that is none.
     """
     truth = spec.truth
     constant = truth.label in VIEWS
@@ -125,7 +125,7 @@ def join(spec: TableSpec, truth: pd.DataFrame, path: Path, profile: Profile) -> 
     example files that come with it have some.
 
     Raises:
-        BadPredictions: columns lack, ids repeat, or an answer is none.
+        BadPredictions: Columns lack, ids repeat, or an answer is none.
     """
     columns = [spec.truth.key, spec.column, *(PROBABILITIES[:-1] if spec.kind == "view" else ())]
     predictions = _read_predictions(path, columns, spec.key_from)

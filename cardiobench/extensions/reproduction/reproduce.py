@@ -54,7 +54,7 @@ def reproduce(
         specs: Specs of the wanted tables; all by default.
 
     Raises:
-        MissingData: it holds none of them.
+        MissingData: It holds none of them.
     """
     tables = Tables()
     rows: dict[str, list[dict[str, Any]]] = {}

@@ -134,7 +134,7 @@ def caption_recordings(analysis: Analysis) -> CaptionedRecordings:
     """Caption the test recordings of all tasks, each once.
 
     Raises:
-        NotApplicable: there are fewer than two distinct captions.
+        NotApplicable: There are fewer than two distinct captions.
     """
     captions: dict[str, Caption] = {}
     columns: dict[str, tuple[str, str, np.ndarray]] = {}

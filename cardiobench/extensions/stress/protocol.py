@@ -134,7 +134,7 @@ def fit_predictors(data: TaskData, encoder: Encoder, seed: int) -> dict[str, Pre
     """Return the ways in which this model can predict the task: name -> function of recordings.
 
     Raises:
-        NotApplicable: there is none.
+        NotApplicable: There is none.
     """
     predictors: dict[str, Predictor] = {}
     reasons = []

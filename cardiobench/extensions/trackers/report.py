@@ -26,7 +26,7 @@ def tracker_classes(names: Sequence[str]) -> "list[type[GeneralTracker]]":
     """Return the tracker classes of these names, those of `accelerate.tracking.register_tracker_class` among them.
 
     Raises:
-        UnknownName: accelerate has no such tracker.
+        UnknownName: The package accelerate has no such tracker.
         BadConfig: The package of a tracker is not installed.
     """
     if not names:
@@ -69,7 +69,7 @@ def check(config: RunConfig) -> None:
     """Refuse trackers that are not here.
 
     Raises:
-        UnknownName: accelerate has no such tracker.
+        UnknownName: The package accelerate has no such tracker.
         BadConfig: The package of a tracker is not installed.
     """
     tracker_classes(config.report_to)

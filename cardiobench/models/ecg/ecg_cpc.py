@@ -33,7 +33,7 @@ def prepare(signal: np.ndarray, fs: float) -> np.ndarray:
         (P, 12, 2400); zeros follow a record that is shorter than 10 s.
 
     Raises:
-        MissingExtra: resampy is not installed.
+        MissingExtra: The package resampy is not installed.
     """
     return windows(windowed_sinc(np.clip(signal, -LIMIT, LIMIT), fs, FS), SAMPLES).transpose(0, 2, 1)
 
@@ -42,8 +42,8 @@ def load(card: ModelCard, source: ModelFiles, *, pooling: str, variant: str) -> 
     """Load ECG-CPC from its Lightning file, of which only the tensors are read.
 
     Raises:
-        BadModel: no weights, weights that cannot be read safely, or that do not fit to the last key.
-        MissingExtra: resampy is not installed.
+        BadModel: No weights, weights that cannot be read safely, or that do not fit to the last key.
+        MissingExtra: The package resampy is not installed.
     """
     weights = source.weights(WEIGHTS)
     network = loaded(EcgCpc, published_keys(read_weights(weights)), card.id)

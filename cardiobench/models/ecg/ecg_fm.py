@@ -54,7 +54,7 @@ def load(card: ModelCard, source: ModelFiles, *, pooling: str, variant: str) -> 
     """Load ECG-FM from the pretrained checkpoint, or from the fine-tuned one if only that is given.
 
     Raises:
-        BadModel: no weights, weights that cannot be read safely, or that do not fit to the last key.
+        BadModel: No weights, weights that cannot be read safely, or that do not fit to the last key.
     """
     weights = source.weights((PRETRAINED, FINETUNED))
     state = read_weights(weights)

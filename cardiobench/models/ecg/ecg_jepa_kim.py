@@ -43,7 +43,7 @@ def load(card: ModelCard, source: ModelFiles, *, pooling: str, variant: str) -> 
     """Load the encoder from a checkpoint of the authors' drive; its tokens are ordered by lead.
 
     Raises:
-        BadModel: no weights, weights that cannot be read safely, or that do not fit to the last key.
+        BadModel: No weights, weights that cannot be read safely, or that do not fit to the last key.
     """
     weights = source.weights(WEIGHTS)
     network = loaded(EcgJepaKim, read_weights(weights), card.id)

@@ -69,7 +69,7 @@ def size_of(state: dict[str, torch.Tensor], what: str) -> str:
     """Return the published size that the weights have, by the width of their tokens.
 
     Raises:
-        BadModel: none of them.
+        BadModel: None of them.
     """
     dim = state["norm.weight"].numel() if "norm.weight" in state else 0
     matching = [size for size, numbers in SIZES.items() if numbers.dim == dim]
@@ -85,7 +85,7 @@ def load(card: ModelCard, source: ModelFiles, *, pooling: str, variant: str) -> 
     """Load the target encoder from a checkpoint that the user supplies; `cls` pooling reads the register token.
 
     Raises:
-        BadModel: no weights, weights that cannot be read safely, or that do not fit to the last key.
+        BadModel: No weights, weights that cannot be read safely, or that do not fit to the last key.
     """
     weights = source.weights(WEIGHTS)
     state = below(read_weights(weights), "target_encoder.")

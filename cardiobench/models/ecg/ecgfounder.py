@@ -93,7 +93,7 @@ def load(card: ModelCard, source: ModelFiles, *, pooling: str, variant: str) -> 
     """Load ECGFounder for 12 leads, or for lead I if only those weights are given; with mean pooling it has its own labels.
 
     Raises:
-        BadModel: no weights, weights that cannot be read safely, or that do not fit to the last key.
+        BadModel: No weights, weights that cannot be read safely, or that do not fit to the last key.
     """
     weights = source.weights(WEIGHTS)
     state = read_weights(weights)

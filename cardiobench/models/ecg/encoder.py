@@ -66,7 +66,7 @@ class SignalEncoder:
         """Prepare a recording as parts (P, ...), float32.
 
         Raises:
-            BadMedia: the record is shorter than a second, or is no ECG of 12 leads with finite values.
+            BadMedia: The record is shorter than a second, or is no ECG of 12 leads with finite values.
         """
         signal = checked(recording)
         if len(signal) < SHORTEST * recording.fs:
@@ -108,7 +108,7 @@ def loaded(build: Callable[[], Network], state: Mapping[str, torch.Tensor], what
     """Build a network with exactly the given weights; on the meta device first, so that no value can stay random.
 
     Raises:
-        BadModel: names missing, names too many or other shapes.
+        BadModel: Names missing, names too many or other shapes.
     """
     with torch.device("meta"):
         network = build()
@@ -131,7 +131,7 @@ def probe(encoder: SignalEncoder) -> int:
     """Return the dimension of an encoder's vectors, from encoding ten seconds of random signal.
 
     Raises:
-        BadModel: the network gives values that are not finite, or another vector the second time.
+        BadModel: The network gives values that are not finite, or another vector the second time.
     """
     time = np.arange(5000)[:, None] / 500
     signal = np.sin(2 * np.pi * 1.2 * time + np.arange(len(LEADS))) * np.sin(2 * np.pi * 7 * time)

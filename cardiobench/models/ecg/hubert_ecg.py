@@ -34,7 +34,7 @@ def filtered(signal: np.ndarray, fs: float) -> np.ndarray:
     """Band-pass a signal (n, leads) to 0.05-47 Hz at its own rate, with a filter of 0.3 s run forwards and backwards.
 
     Raises:
-        BadMedia: the rate is too low for the band.
+        BadMedia: The rate is too low for the band.
     """
     if fs <= 2 * BAND[1]:
         raise BadMedia(
@@ -86,7 +86,7 @@ def config(settings: Mapping[str, Any], state: Mapping[str, torch.Tensor], what:
     """Return the network's settings: config.json, or else those of the published size with the weights' width.
 
     Raises:
-        BadModel: no config.json beside weights of another width.
+        BadModel: No config.json beside weights of another width.
     """
     if settings:
         return plain(settings, f"{what}: config.json")
@@ -104,7 +104,7 @@ def load(card: ModelCard, source: ModelFiles, *, pooling: str, variant: str) -> 
     """Load HuBERT-ECG of any size from safetensors.
 
     Raises:
-        BadModel: no safetensors, or weights that do not fit to the last key.
+        BadModel: No safetensors, or weights that do not fit to the last key.
     """
     refuse_pickled_settings(source)
     weights = source.weights(WEIGHTS)

@@ -49,7 +49,7 @@ def load(card: ModelCard, source: ModelFiles, *, pooling: str, variant: str) -> 
     """Load the ECG encoder from the published file; the variant `queries` adds its decoder and text encoder.
 
     Raises:
-        BadModel: no weights, weights that cannot be read safely, or that do not fit to the last key.
+        BadModel: No weights, weights that cannot be read safely, or that do not fit to the last key.
         NotApplicable: `queries` without the tokens that it asks.
     """
     weights = source.weights(WEIGHTS)

@@ -97,8 +97,8 @@ def load_queries(card: ModelCard, source: ModelFiles, path: Path, fields: Mappin
         fields: Fields of the encoder.
 
     Raises:
-        BadModel: weights that cannot be read safely or do not fit to the last key, or no tokenizer.
-        NotApplicable: tokens are not kept.
+        BadModel: Weights that cannot be read safely or do not fit to the last key, or no tokenizer.
+        NotApplicable: Tokens are not kept.
     """
     if fields["token_pooling"] != KEEP_TOKENS:
         raise NotApplicable(

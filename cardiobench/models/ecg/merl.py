@@ -128,8 +128,8 @@ def load(size: MerlSize, card: ModelCard, source: ModelFiles, pooling: str, vari
     """Load an encoder; the variant `prompts` is the vector in the space of the texts, with the text tower.
 
     Raises:
-        BadModel: no weights, weights that cannot be read safely or do not fit to the last key, or no tokenizer.
-        NotApplicable: another pooling for `prompts`, which has one vector.
+        BadModel: No weights, weights that cannot be read safely or do not fit to the last key, or no tokenizer.
+        NotApplicable: Another pooling for `prompts`, which has one vector.
     """
     if variant == PROMPTS:
         return load_prompts(size, card, source, pooling, variant)

@@ -32,7 +32,7 @@ def read_tokens(model: Any, parts: torch.Tensor) -> torch.Tensor:
     """Map parts to tokens (N, T, dim): the model's pooled output as one token, else its tokens.
 
     Raises:
-        BadModel: the output is neither.
+        BadModel: The output is neither.
     """
     output = model(parts)
     for name in ("pooler_output", "last_hidden_state"):

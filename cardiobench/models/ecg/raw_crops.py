@@ -28,7 +28,7 @@ class RawCrops:
         """Return the crops (P, leads, seconds * rate) of a signal (n, 12); zeros follow a record shorter than one.
 
         Raises:
-            MissingExtra: resampy is not installed.
+            MissingExtra: The package resampy is not installed.
         """
         taken, length = signal[:, [LEADS.index(lead) for lead in self.leads]], int(self.seconds * fs)
         pieces = windows(taken, length) if len(taken) >= length else [taken]

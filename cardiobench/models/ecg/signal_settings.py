@@ -61,7 +61,7 @@ def signal_settings(facts: Mapping[str, Any], name: str) -> SignalSettings | Non
     """Read the settings from the facts of a `cardiobench.json` or of `--preprocessing`; None for a model of frames.
 
     Raises:
-        BadModel: a value that is none, or a signal without its rate.
+        BadModel: A value that is none, or a signal without its rate.
     """
     chosen = {key: facts[key] for key in SIGNAL_KEYS if key in facts}
     if not chosen:

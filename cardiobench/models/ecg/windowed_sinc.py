@@ -9,7 +9,7 @@ def windowed_sinc(signal: np.ndarray, fs: float, target: float) -> np.ndarray:
     """Resample a signal (n, leads) by resampy's filter `kaiser_best`, to n * target / fs samples, rounded down.
 
     Raises:
-        MissingExtra: resampy is not installed. No other resampler stands in for it: at the flanks of a QRS complex they differ
+        MissingExtra: The package resampy is not installed. No other resampler stands in for it: at the flanks of a QRS complex they differ
             by more than a hundredth of a millivolt.
     """
     try:

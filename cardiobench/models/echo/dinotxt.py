@@ -70,7 +70,7 @@ def load(card: ModelCard, source: ModelFiles, *, pooling: str = "", variant: str
         variant: It has one only.
 
     Raises:
-        BadModel: a file is missing, is another one than its name says, or does not fit to the last key.
+        BadModel: A file is missing, is another one than its name says, or does not fit to the last key.
         MissingExtra: open_clip, whose copy of CLIP's vocabulary is used, is not installed.
     """
     try:

@@ -99,7 +99,7 @@ def load(card: ModelCard, source: ModelFiles, *, pooling: str = "mean", variant:
         variant: It has one only.
 
     Raises:
-        BadModel: weights that do not fit to the last key: those from before August 2026 lack `prj_norm.*`.
+        BadModel: Weights that do not fit to the last key: those from before August 2026 lack `prj_norm.*`.
     """
     refuse_unknown(card, "pooling", pooling, POOLINGS)
     paths = source.weights(WEIGHTS)

@@ -174,7 +174,7 @@ def load(
             for the video's 512 numbers alone, beside the report encoder.
 
     Raises:
-        BadModel: a network is missing or does not fit to the last key, or a file of the bank is damaged.
+        BadModel: A network is missing or does not fit to the last key, or a file of the bank is damaged.
     """
     refuse_unknown(card, "pooling", pooling, ("cls",))
     refuse_unknown(card, "variant", variant, (BY_NAME, UPSTREAM, PROMPTS))

@@ -32,7 +32,7 @@ def read_retrieval(source: ModelFiles) -> tuple[SectionWeights, CandidateBank]:
     """Read the section weights and the candidate bank of an EchoPrime download.
 
     Raises:
-        BadModel: a file that is missing, damaged or does not fit the others.
+        BadModel: A file that is missing, damaged or does not fit the others.
     """
     paths = {name: source.weights((name,))[0] for name in RETRIEVAL}
     studies = _studies(paths[STUDIES])
@@ -49,7 +49,7 @@ def read_section_weights(path: Path) -> SectionWeights:
     """Read `MIL_weights.csv`: a column Section, and one column for each view, by name.
 
     Raises:
-        BadModel: a section or view that EchoPrime has is missing, or a weight is no number.
+        BadModel: A section or view that EchoPrime has is missing, or a weight is no number.
     """
     table = _table(path)
     missing = [name for name in ("Section", *VIEWS) if name not in table.columns]
@@ -70,7 +70,7 @@ def read_labels(path: Path, studies: list[str]) -> dict[str, np.ndarray]:
     """Read `candidate_labels.pkl` (phenotype -> study -> number) as arrays (studies,); NaN for a missing study.
 
     Raises:
-        BadModel: a pickle of anything but dictionaries, texts and numbers, or one that lacks a phenotype.
+        BadModel: A pickle of anything but dictionaries, texts and numbers, or one that lacks a phenotype.
     """
     content = _plain_pickle(path)
     missing = [name for name in SECTION_OF if not isinstance(content.get(name), Mapping)]

@@ -83,7 +83,7 @@ def read_text_encoder(source: ModelFiles, what: str) -> tuple[EchoPrimeText, Tex
     The tokenizer is not in the release: its `vocab.txt` lies in the folder, or in the Hub's cache under `TOKENIZER`.
 
     Raises:
-        BadModel: the file is not there or does not fit to the last key, or there is no tokenizer.
+        BadModel: The file is not there or does not fit to the last key, or there is no tokenizer.
     """
     [path] = source.weights(TEXT)
     network = loaded_text(EchoPrimeText, read_weights([path]), f"{what} ({path.name})")

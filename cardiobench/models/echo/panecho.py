@@ -184,7 +184,7 @@ def load(card: ModelCard, source: ModelFiles, *, pooling: str = "mean", variant:
             first frame on.
 
     Raises:
-        BadModel: weights that do not fit to the last key.
+        BadModel: Weights that do not fit to the last key.
     """
     refuse_unknown(card, "pooling", pooling, ("mean",))
     refuse_unknown(card, "variant", variant, tuple(VARIANTS))

@@ -67,7 +67,7 @@ def published_keys(state: Mapping[str, torch.Tensor], what: str) -> dict[str, to
     """Return the tensors under one name each: the published code registers every bottleneck's convolutions twice.
 
     Raises:
-        BadModel: the two names of a tensor hold different values, so that nobody knows which was trained.
+        BadModel: The two names of a tensor hold different values, so that nobody knows which was trained.
     """
     own = {name: tensor for name, tensor in state.items() if SECOND_NAME not in name}
     for name, tensor in state.items():

@@ -36,7 +36,7 @@ def write_html(
         examples: Task -> (title, link) of the pages with the worst items.
 
     Raises:
-        UnwritableOutput: the folder cannot be written to.
+        UnwritableOutput: The folder cannot be written to.
     """
     parts = page_content(collection, figures or draw_report(collection, out), examples or {})
     template = page_environment(out).get_template("page.html")

@@ -40,8 +40,8 @@ def write_report(
         What the folders hold, and the files: page, Markdown page, and the rest.
 
     Raises:
-        MissingData: no results there.
-        UnwritableOutput: the report cannot be written.
+        MissingData: No results there.
+        UnwritableOutput: The report cannot be written.
     """
     collection = collect(folders, suite)
     try:

@@ -41,7 +41,7 @@ def save_figures(record: AnalysisResult, path: Path) -> list[Path]:
     """Draw a record beside its file, as PNG and SVG; returns the files.
 
     Raises:
-        MissingExtra: matplotlib is not installed.
+        MissingExtra: The package matplotlib is not installed.
     """
     files: list[Path] = []
     with figure_style():

@@ -78,7 +78,7 @@ def draw_report(
         The figures; without matplotlib none, and a note that says how to get it.
 
     Raises:
-        UnwritableOutput: the folder cannot be written to.
+        UnwritableOutput: The folder cannot be written to.
     """
     jobs = [job for job in figure_jobs(collection) if not kinds or job.kind in kinds]
     folder = out / FIGURES

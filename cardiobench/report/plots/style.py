@@ -58,7 +58,7 @@ def figure_style() -> Iterator[None]:
     """Apply the report's style while figures are drawn and saved.
 
     Raises:
-        MissingExtra: matplotlib is not installed.
+        MissingExtra: The package matplotlib is not installed.
     """
     try:
         import matplotlib
