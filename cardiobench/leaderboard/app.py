@@ -2,17 +2,18 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cardiobench.core.errors import MissingExtra
 from cardiobench.leaderboard import model_page, style, table
-from cardiobench.leaderboard.export import write_downloads
 from cardiobench.leaderboard.grid import BoardTable
 from cardiobench.leaderboard.source import is_repository, load
-from cardiobench.leaderboard.state import NAMES, BoardState, settle
+from cardiobench.leaderboard.state import NAMES, settle
 from cardiobench.leaderboard.submissions import UNKNOWN_TRIES
 from cardiobench.leaderboard.submit import submit_text
+from cardiobench.leaderboard.visitors import CONTENTS, FIRST, TABS, Visitors, outputs
 from cardiobench.report.overview import MARKS
 from cardiobench.results.collect import Collection
 from cardiobench.results.formatting import FLOOR_MEANING
@@ -20,7 +21,6 @@ from cardiobench.results.verdict import Verdict
 
 if TYPE_CHECKING:
     import gradio
-    import pandas
 
 TITLE = "CardioBench leaderboard"
 LEAD = (
@@ -65,16 +65,9 @@ def build(
         import gradio as gr
     except ImportError:
         raise MissingExtra("the leaderboard", "leaderboard", "gradio") from None
-    current = views  # Displayed content, replaced by a reload.
-    state, options = settle(current, {})
+    visitors = Visitors(views, reload)
+    state, options = settle(views, {})
     controls: dict[str, Any] = {}
-
-    written: dict[str, dict[str, str]] = {}
-
-    def downloads(suite: str) -> dict[str, str]:
-        if suite not in written:
-            written[suite] = write_downloads(current[suite])
-        return written[suite]
 
     def dropdown(name: str, label: str, **more: Any) -> None:
         value = getattr(state, name)
@@ -84,7 +77,7 @@ def build(
         gr.Markdown(f"# {TITLE}\n\n{LEAD}")
         with gr.Row():
             dropdown("board", "Board")
-            dropdown("suite", "Suite", visible=len(current) > 1)
+            dropdown("suite", "Suite", visible=len(views) > 1)
             dropdown("protocol", "Protocol")
             controls["search"] = gr.Textbox(label="Model", placeholder="part of a name", elem_id="filter-search")
         with gr.Accordion("More filters", open=False), gr.Row():
@@ -93,7 +86,7 @@ def build(
             dropdown("size", "Parameters")
             controls["unseen"] = gr.Checkbox(label="without data seen in pretraining", elem_id="filter-unseen")
             controls["above"] = gr.Checkbox(label="only above the floor", elem_id="filter-above")
-        shown = {**outputs(current[state.suite], state), **downloads(state.suite)}
+        shown = outputs(views[state.suite], state, FIRST)
         with gr.Tabs() as tabs:
             with gr.Tab("Overview", id="overview"):
                 dropdown("kind", "Table")
@@ -101,120 +94,83 @@ def build(
                 gr.HTML(style.scale())
             with gr.Tab("Tasks", id="tasks"):
                 dropdown("task", "Task")
-                about = gr.Textbox(shown["about"], label="About", interactive=False)
-                scores = _frame(gr, shown["scores"], "Scores, best first", "scores")
-                chart = _bars(gr, shown["chart"])
-                costs = _frame(gr, shown["costs"], "Cost, by place; FLOPs and bytes are per recording", "costs")
+                about = gr.Textbox(label="About", interactive=False, elem_id="about")
+                scores = _frame(gr, BoardTable(table.SCORES), "Scores, best first", "scores")
+                chart = gr.HTML(elem_id="chart")
+                costs = _frame(
+                    gr, BoardTable(table.COSTS), "Cost, by place; FLOPs and bytes are per recording", "costs"
+                )
+                flops = gr.HTML(elem_id="flops")
             with gr.Tab("Models", id="models"):
                 dropdown("model", "Model of this page")
-                card = gr.Markdown(shown["card"], elem_id="card")
-                of_model = _frame(gr, shown["model_tasks"], "Its results on all boards", "model-tasks")
-                versions = _frame(gr, shown["versions"], "Its revisions, newest result first", "versions")
+                card = gr.Markdown(elem_id="card")
+                of_model = _frame(gr, BoardTable(model_page.TASKS), "Its results on all boards", "model-tasks")
+                versions = _frame(gr, BoardTable(model_page.VERSIONS), "Its revisions, newest result first", "versions")
             with gr.Tab("Submit and cite", id="submit"):
                 gr.Markdown(submit_text(dataset))
             with gr.Tab("Submissions", id="owners"):
-                owners = _frame(gr, shown["owners"], "Revisions of models that each owner submitted", "owners")
+                owners = _frame(
+                    gr, BoardTable(model_page.OWNERS), "Revisions of models that each owner submitted", "owners"
+                )
             with gr.Tab("Not ranked", id="problems"):
-                problems = _frame(gr, shown["problems"], "Found, and in no table", "problems")
+                problems = _frame(gr, BoardTable(table.PROBLEMS), "Found, and in no table", "problems")
         with gr.Accordion("How to read the tables", open=False):
             gr.Markdown(f"{GUIDE}\n\n{SIGNS}")
         with gr.Row():
-            files = [gr.DownloadButton(f"Download {kind}", shown[kind], size="sm") for kind in ("CSV", "Parquet")]
+            files = [gr.DownloadButton(f"Download {kind}", size="sm") for kind in ("CSV", "Parquet")]
         again = gr.Button("Reload", elem_id="reload", visible=reload is not None)
         ordered = [controls[name] for name in NAMES]
-        shows = {
-            "overview": board,
-            "about": about,
-            "scores": scores,
-            "chart": chart,
-            "costs": costs,
-            "card": card,
-            "model_tasks": of_model,
-            "versions": versions,
-            "owners": owners,
-            "problems": problems,
-            "CSV": files[0],
-            "Parquet": files[1],
-        }
-
-        def updates(given: Mapping[str, Any]) -> list[Any]:
-            state, options = settle(current, given)
-            made = [
-                gr.Dropdown(options[name], value=getattr(state, name)) if name in options else getattr(state, name)
-                for name in NAMES
-            ]
-            found = {**outputs(current[state.suite], state), **downloads(state.suite)}
-            return made + [_value(gr, name, found[name]) for name in shows]
-
-        def changed(*values: Any) -> list[Any]:
-            made = updates(dict(zip(NAMES, values, strict=True)))
-            made[NAMES.index("search")] = gr.skip()  # Somebody may have typed on.
-            return made
+        shows = dict(
+            overview=board,
+            about=about,
+            scores=scores,
+            chart=chart,
+            costs=costs,
+            flops=flops,
+            card=card,
+            model_tasks=of_model,
+            versions=versions,
+            owners=owners,
+            problems=problems,
+        )
+        tab_shown = gr.State(FIRST)
 
         def opened(request: gr.Request) -> Any:
-            asked = dict(request.query_params)
-            if not {*NAMES, "tab"} & set(asked):
-                return gr.skip()
-            return [*updates(asked), gr.Tabs(selected=asked.get("tab") or "overview")]
+            return visitors.opened(dict(request.query_params))
 
-        def loaded_again(*values: Any) -> list[Any]:
-            nonlocal current
-            current = reload() if reload else current
-            written.clear()
-            return changed(*values)
-
-        everything = [*ordered, *shows.values()]
+        everything = [*ordered, *(shows[name] for name in CONTENTS)]
         script = ADDRESS.replace("NAMES", json.dumps(NAMES))
         for name, control in controls.items():
             event = control.change if name == "search" else control.input
             event(
-                changed,
-                ordered,
+                visitors.changed,
+                [*ordered, tab_shown],
                 everything,
                 js=script,
                 api_name=False,
                 trigger_mode="always_last",
                 show_progress="hidden",
             )
-        again.click(loaded_again, ordered, everything, api_name=False)
+        again.click(visitors.loaded_again, [*ordered, tab_shown], everything, api_name=False).then(
+            visitors.files_of, controls["suite"], files, api_name=False, show_progress="hidden"
+        )
+        controls["suite"].input(visitors.files_of, controls["suite"], files, api_name=False, show_progress="hidden")
         for tab in tabs.children:
             written_at = f"({ADDRESS.replace('NAMES', json.dumps(['tab']))})({json.dumps(tab.id)})"
             # The first tab is selected once while the page is made, before the address has been read.
             at = f"() => {{ if (window.cardiobenchShown) {written_at}; window.cardiobenchShown = true; }}"
             tab.select(None, None, None, js=at, api_name=False)
-        app.load(opened, None, [*everything, tabs], api_name=False, show_progress="hidden")
+            tab.select(
+                partial(visitors.selected, tab.id),
+                [*ordered, tab_shown],
+                [tab_shown, *(shows[name] for name in TABS[tab.id])],
+                api_name=False,
+                show_progress="hidden",
+            )
+        app.load(opened, None, [*everything, tabs, tab_shown], api_name=False, show_progress="hidden").then(
+            visitors.files_of, controls["suite"], files, api_name=False, show_progress="hidden"
+        )
     return app
-
-
-def outputs(view: Collection, state: BoardState) -> dict[str, Any]:
-    """Return the content of the page in a state: name -> table, chart or text."""
-    choice = state.choice
-    return {
-        "overview": table.overview(view, state.kind, choice),
-        "about": table.about(view, state.task) if state.task else "",
-        "scores": table.scores(view, state.task, choice),
-        "chart": table.chart(view, state.task, choice),
-        "costs": table.costs(view, state.task, choice),
-        "card": model_page.card_text(state.model) if state.model else "",
-        "model_tasks": model_page.model_tasks(view, state.model),
-        "versions": model_page.versions(view, state.model),
-        "owners": model_page.owners(view),
-        "problems": table.problems(view),
-    }
-
-
-def _value(gr: Any, name: str, found: Any) -> Any:
-    """Return another content of a component."""
-    if isinstance(found, BoardTable):
-        return gr.Dataframe(found.value(), **found.options())
-    return _bars(gr, found) if name == "chart" else found
-
-
-def _bars(gr: Any, value: "pandas.DataFrame") -> Any:
-    """Return a chart of scores from zero upwards, the best one first."""
-    top = 1.05 * value["score"].max() if len(value) else 1.0
-    order = value[table.MODEL].tolist()
-    return gr.BarPlot(value, x=table.MODEL, y="score", sort=order, y_lim=[0, top], x_label_angle=-60, height=420)
 
 
 def _frame(gr: Any, grid: BoardTable, label: str, name: str) -> Any:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from cardiobench.core.errors import UnknownName
 from cardiobench.data import catalog
@@ -73,7 +74,12 @@ def is_baseline(result: ScoreResult) -> bool:
 
 def modality(result: ScoreResult) -> str:
     """Return the modality of a result's task; empty for a task that this version does not know."""
-    task = find_task(result.task)
+    return _modality(result.task)
+
+
+@lru_cache(maxsize=4096)
+def _modality(name: str) -> str:
+    task = find_task(name)
     try:
         return catalog.modality(task) if task else ""
     except UnknownName:
@@ -99,4 +105,5 @@ def size(result: ScoreResult) -> str:
 
 def licences(entries: Iterable[ResultEntry]) -> list[str]:
     """Return the licences of the models of some results."""
-    return sorted({licence(entry.result) for entry in entries})
+    models = {entry.result.model["name"]: entry.result for entry in entries}
+    return sorted({licence(result) for result in models.values()})

@@ -13,6 +13,38 @@ PAGE = Path(cardiobench.report.page.__file__).parent / "templates" / "page.css"
 CSS = """
 .scale{display:flex;flex-wrap:wrap;gap:2px;font-size:.8rem}
 .scale span{padding:.1rem .6rem;color:var(--cell);border-radius:3px}
+button[role=tab].selected{color:var(--body-text-color)!important}
+footer *{color:var(--body-text-color)!important}
+.cb-chart{margin:0;font-size:.85rem;--dot:var(--model)}
+.cb-chart figcaption{font-weight:600}
+.cb-legend{display:flex;flex-wrap:wrap;gap:.2rem 1rem;margin:.3rem 0}
+.cb-row{display:grid;grid-template-columns:minmax(0,19rem) minmax(0,1fr);gap:.6rem;align-items:center}
+.cb-name{overflow-wrap:anywhere}
+.cb-name span{color:var(--muted);display:inline-block;min-width:3rem}
+.cb-track{position:relative;height:1.5rem;margin:0 .6rem;border-bottom:1px solid var(--border-color-primary)}
+.cb-axis .cb-track{border:0}
+.cb-track>*,.cb-plot>*{position:absolute}
+.cb-axis span,.cb-right{transform:translateX(-50%);color:var(--muted)}
+.cb-line{top:50%;height:2px;background:var(--dot)}
+.cb-dot{width:9px;height:9px;margin:-4.5px;border-radius:50%;background:var(--dot)}
+.cb-track .cb-dot{top:50%}
+.cb-floor{top:15%;height:70%;width:2px;background:var(--floor)}
+.cb-plot{position:relative;height:22rem;margin:.6rem .6rem 1.8rem 3rem;border:solid var(--border-color-primary);border-width:0 0 1px 1px}
+.cb-plot .cb-dot{margin:0 0 -4.5px -4.5px}
+.cb-plot svg{inset:0;width:100%;height:100%;overflow:visible}
+.cb-plot polyline{fill:none;stroke:var(--muted);stroke-width:1.5;vector-effect:non-scaling-stroke}
+.cb-up{left:-2.9rem;width:2.5rem;text-align:right;transform:translateY(50%);color:var(--muted)}
+.cb-right{bottom:-1.6rem}
+.cb-up-line{width:1px;background:var(--dot);opacity:.6}
+.cb-level{left:0;right:0;border-top:2px dashed var(--floor)}
+.cb-label{padding:0 .5rem .2rem;font-size:.75rem;white-space:nowrap}
+.cb-before{transform:translateX(-100%)}
+.cb-key{display:inline-block;width:9px;height:9px;margin-right:.3rem;border-radius:50%;background:var(--dot)}
+.cb-floor-key{border-radius:0;width:3px;height:.9rem;vertical-align:middle;background:var(--floor)}
+.cb-baseline{--dot:var(--muted)}
+.cb-other{--dot:var(--a4)}
+.cb-dot.cb-other,.cb-key.cb-other{background:var(--body-background-fill);box-shadow:inset 0 0 0 2px var(--dot)}
+@media (max-width:600px){.cb-row{grid-template-columns:minmax(0,1fr);gap:0}.cb-label{display:none}}
 """
 
 

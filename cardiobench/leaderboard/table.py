@@ -4,8 +4,6 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-import pandas as pd
-
 from cardiobench.leaderboard.boards import (
     NOT_VERIFIABLE,
     RowStanding,
@@ -18,7 +16,7 @@ from cardiobench.leaderboard.boards import (
 )
 from cardiobench.leaderboard.choice import EVERYTHING, Choice, card_of, is_baseline
 from cardiobench.leaderboard.grid import BoardCell, BoardColumn, BoardTable, plain
-from cardiobench.report.overview import ScoreCell, marks, overview_tables, skill, table_name
+from cardiobench.report.overview import ScoreCell, marks, skill, table_name, table_names
 from cardiobench.report.page.naming import score_row, skill_text
 from cardiobench.report.plots.style import shorten
 from cardiobench.results import formatting as tables
@@ -33,12 +31,12 @@ NO_SUITE = "no suite"
 BASELINE = "baseline"
 REFERENCE = "ref."
 """Shown in place of the place of a result of another condition."""
-PLACE = BoardColumn("place", 76)
-NAME = BoardColumn("model", 210, "markdown")
+PLACE = BoardColumn("place", 66)
+NAME = BoardColumn("model", 130, "markdown")
 SCORES = (
     PLACE,
     NAME,
-    BoardColumn("score", 165, "number"),
+    BoardColumn("score", 132, "number"),
     BoardColumn("floor to perfect", 100, "number"),
     BoardColumn("floor", 80, "number"),
     BoardColumn("verdict", 170),
@@ -49,7 +47,7 @@ SCORES = (
 COSTS = (
     PLACE,
     NAME,
-    BoardColumn("score", 165, "number"),
+    BoardColumn("score", 132, "number"),
     BoardColumn("parameters", 115, "number"),
     BoardColumn("FLOPs", 100, "number"),
     BoardColumn("width", 90, "number"),
@@ -70,7 +68,7 @@ REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 def kinds(collection: Collection) -> list[str]:
     """Return names of the overview's tables."""
-    return [board.name for board in overview_tables(collection.entries)]
+    return table_names(collection.entries)
 
 
 def overview(collection: Collection, kind: str, choice: Choice = EVERYTHING) -> BoardTable:
@@ -148,19 +146,21 @@ def board(collection: Collection, task: str, choice: Choice = EVERYTHING) -> lis
 
     Without a condition the boards of all of them follow each other.
     """
-    wanted = [choice.condition] if choice.condition else conditions(collection)
+    of_task = _of_task(collection, task)
+    wanted = [choice.condition] if choice.condition else conditions(of_task)
     return [
         one
         for condition in wanted
-        for one in standings(_of_task(entries_of(collection, condition, choice.protocol), task), condition)
+        for one in standings(entries_of(of_task, condition, choice.protocol), condition)
         if choice.takes(one.entry)
     ]
 
 
 def references(collection: Collection, task: str, choice: Choice) -> list[Standing]:
     """Return the best result of a task of every condition but the chosen one; empty where none is chosen."""
-    others = [one for one in conditions(collection) if choice.condition not in ("", one)]
-    best = {other: _best(_of_task(entries_of(collection, other), task), (task,)) for other in others}
+    of_task = _of_task(collection, task)
+    others = [one for one in conditions(of_task) if choice.condition not in ("", one)]
+    best = {other: _best(entries_of(of_task, other), (task,)) for other in others}
     return [Standing(found[task], other, None) for other, found in best.items() if found]
 
 
@@ -176,8 +176,8 @@ def costs(collection: Collection, task: str, choice: Choice = EVERYTHING) -> Boa
     return BoardTable(COSTS, tuple(_cost_row(one) for one in board(collection, task, choice)))
 
 
-def _of_task(entries: Iterable[ResultEntry], task: str) -> list[ResultEntry]:
-    return [entry for entry in entries if entry.result.task == task]
+def _of_task(collection: Collection, task: str) -> Collection:
+    return Collection(tuple(entry for entry in collection.entries if entry.result.task == task))
 
 
 def _condition(collection: Collection, choice: Choice) -> str:
@@ -267,16 +267,6 @@ def _number(text: str) -> float | None:
         return float(text)
     except ValueError:
         return None
-
-
-def chart(collection: Collection, task: str, choice: Choice = EVERYTHING) -> pd.DataFrame:
-    """Return the scores of a task for a bar chart: setting and score."""
-    results = [one.entry.result for one in board(collection, task, choice)]
-    rows = [
-        (f"{shorten(one.model['name'], LONG)}, {one.label}", _number(tables.number(one.score.value, one)))
-        for one in tables.ordered(results)
-    ]
-    return pd.DataFrame(rows, columns=[MODEL, "score"]).dropna()
 
 
 def about(collection: Collection, task: str) -> str:

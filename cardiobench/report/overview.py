@@ -1,7 +1,7 @@
 """Results as tables of models and tasks: scores relative to their floors, with their marks."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -146,14 +146,26 @@ def find_task(name: str) -> Task | None:
 
 def table_name(result: ScoreResult) -> str:
     """Return the name of the overview's table that a result belongs in."""
-    task = find_task(result.task)
-    if task is None:
+    kind = _kind_of(result.task)
+    if kind is None:
         return f"{GENERATED} other tasks" if result.generated else "Other tasks"
+    return f"{GENERATED} {kind}" if result.generated else kind
+
+
+@lru_cache(maxsize=4096)
+def _kind_of(name: str) -> str | None:
+    """Return modality and kind of a task, such as "Echo: views"; None for a task that this version does not know."""
+    if (task := find_task(name)) is None:
+        return None
     modality = {"echo": "Echo", "ecg": "ECG"}[catalog.modality(task)]
     if task.dense:
-        return f"{GENERATED} {modality}: single frames" if result.generated else f"{modality}: single frames"
-    kind = "views" if task.target == "view" else "diagnoses" if task.classes else "measurements"
-    return f"{GENERATED} {modality}: {kind}" if result.generated else f"{modality}: {kind}"
+        return f"{modality}: single frames"
+    return f"{modality}: {'views' if task.target == 'view' else 'diagnoses' if task.classes else 'measurements'}"
+
+
+def table_names(entries: Iterable[ResultEntry]) -> list[str]:
+    """Return the names of the overview's tables, in their order."""
+    return sorted({table_name(entry.result) for entry in entries}, key=_table_order)
 
 
 def overview_tables(entries: Sequence[ResultEntry]) -> list[OverviewTable]:

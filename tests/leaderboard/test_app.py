@@ -8,7 +8,7 @@ from cardiobench.results.score_result import ScoreResult
 from tests.hub.conftest import client, hub  # noqa: F401
 from tests.leaderboard.test_source import REPOSITORY, consistent, send
 from tests.report import example_results
-from tests.report.browser import chromium, watched
+from tests.report.browser import chromium, violations, watched
 
 pytest.importorskip("gradio", reason="gradio is not installed: make test-leaderboard")
 pytestmark = pytest.mark.slow
@@ -101,4 +101,22 @@ def test_a_dataset_on_the_hub_is_shown_and_filters(browser, hub, client):  # noq
     page.get_by_role("combobox", name="Protocol").click()
     page.get_by_role("option", name="knn").click()
     shown(page, "overview", "knn", absent=["probe"])
+    finish(page, seen, app)
+
+
+@pytest.mark.parametrize(("width", "theme"), [(390, "dark"), (768, "light"), (1280, "light")])
+def test_a_link_opens_a_task_with_its_charts(browser, tmp_path, width, theme):
+    from cardiobench.leaderboard.app import launch
+
+    example_results.folder_of_results(tmp_path)
+    app = launch([str(tmp_path)], block=False)
+    address = f"{app.local_url}?tab=tasks&task=phantom_echo/ef&__theme={theme}"
+    page, seen = watched(browser, address, viewport={"width": width, "height": 900})
+    shown(page, "chart", "org/one", "org/flat", "floor")
+    shown(page, "scores", "org/one")
+    shown(page, "flops", "FLOPs")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    score = page.locator("#scores td").nth(2).bounding_box()
+    assert score["x"] + score["width"] <= width, "place, model and score are in view"
+    assert violations(page) == []
     finish(page, seen, app)

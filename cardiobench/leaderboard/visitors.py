@@ -1,0 +1,129 @@
+"""Answers to a visitor's events: a control makes the tab anew that is looked at, and a tab is made when it is opened."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from cardiobench.leaderboard import charts, model_page, table
+from cardiobench.leaderboard.choice import Choice
+from cardiobench.leaderboard.export import write_downloads
+from cardiobench.leaderboard.grid import BoardTable
+from cardiobench.leaderboard.state import NAMES, BoardState, settle
+from cardiobench.results.collect import Collection
+
+TABS: Mapping[str, tuple[str, ...]] = {
+    "overview": ("overview",),
+    "tasks": ("about", "scores", "chart", "costs", "flops"),
+    "models": ("card", "model_tasks", "versions"),
+    "submit": (),
+    "owners": ("owners",),
+    "problems": ("problems",),
+}
+"""Id of a tab -> its contents, which are made when a visitor looks at it."""
+FIRST = next(iter(TABS))
+CONTENTS = tuple(name for names in TABS.values() for name in names)
+
+
+class Visitors:
+    """Callbacks of the app; each returns new values of components.
+
+    Args:
+        views: Suite -> results.
+        reload: Loads them again; None for results that do not change.
+    """
+
+    def __init__(self, views: Mapping[str, Collection], reload: Callable[[], Mapping[str, Collection]] | None = None):
+        self._views, self._reload = views, reload
+        self._written: dict[str, list[str]] = {}
+
+    def changed(self, *values: Any) -> list[Any]:
+        """Return the controls and the contents of the tab in view; `values` are those of `NAMES`, then the tab."""
+        import gradio as gr
+
+        *given, tab = values
+        made = self._updates(dict(zip(NAMES, given, strict=True)), tab)
+        made[NAMES.index("search")] = gr.skip()  # Somebody may have typed on.
+        return made
+
+    def opened(self, asked: Mapping[str, str]) -> Any:
+        """Return controls, contents and tab that the parameters of an address name."""
+        import gradio as gr
+
+        if not {*NAMES, "tab"} & set(asked):
+            return gr.skip()
+        tab = asked.get("tab", FIRST)
+        tab = tab if tab in TABS else FIRST
+        return [*self._updates(asked, tab), gr.Tabs(selected=tab), tab]
+
+    def selected(self, tab: str, *values: Any) -> Any:
+        """Return the name and the contents of a tab; `values` are those of `NAMES`, then the tab before."""
+        import gradio as gr
+
+        *given, before = values
+        if tab == before:  # The first tab is selected while the page is made.
+            return gr.skip()
+        state, _ = settle(self._views, dict(zip(NAMES, given, strict=True)))
+        found = outputs(self._views[state.suite], state, tab)
+        return [tab, *map(_value, found.values())]
+
+    def loaded_again(self, *values: Any) -> list[Any]:
+        """Load the results again, and return what `changed` returns."""
+        if self._reload is not None:
+            self._views = self._reload()
+            self._written.clear()
+        return self.changed(*values)
+
+    def files_of(self, suite: str) -> list[str]:
+        """Return the files for download of a suite; they are written once."""
+        name = settle(self._views, {"suite": suite})[0].suite
+        if name not in self._written:
+            self._written[name] = list(write_downloads(self._views[name]).values())
+        return self._written[name]
+
+    def _updates(self, given: Mapping[str, Any], tab: str) -> list[Any]:
+        import gradio as gr
+
+        state, options = settle(self._views, given)
+        made = [
+            gr.Dropdown(options[name], value=getattr(state, name)) if name in options else getattr(state, name)
+            for name in NAMES
+        ]
+        found = outputs(self._views[state.suite], state, tab)
+        return made + [_value(found[name]) if name in found else gr.skip() for name in CONTENTS]
+
+
+def outputs(view: Collection, state: BoardState, tab: str) -> dict[str, Any]:
+    """Return the content of a tab in a state: name -> table, chart as HTML, or text, in the order of `TABS`."""
+    choice, task = state.choice, state.task
+    if tab == "overview":
+        return {"overview": table.overview(view, state.kind, choice)}
+    if tab == "tasks":
+        return {"about": table.about(view, task) if task else "", **_task_content(view, task, choice)}
+    if tab == "models":
+        return {
+            "card": model_page.card_text(state.model) if state.model else "",
+            "model_tasks": model_page.model_tasks(view, state.model),
+            "versions": model_page.versions(view, state.model),
+        }
+    if tab == "owners":
+        return {"owners": model_page.owners(view)}
+    return {"problems": table.problems(view)} if tab == "problems" else {}
+
+
+def _task_content(view: Collection, task: str, choice: Choice) -> dict[str, Any]:
+    points = charts.points_of(view, task, choice)
+    title = charts.score_title(view, task) if points else ""
+    return {
+        "scores": table.scores(view, task, choice),
+        "chart": charts.intervals(points, title),
+        "costs": table.costs(view, task, choice),
+        "flops": charts.against_flops(points, title),
+    }
+
+
+def _value(found: Any) -> Any:
+    """Return another content of a component."""
+    import gradio as gr
+
+    if isinstance(found, BoardTable):
+        return gr.Dataframe(found.value(), **found.options())
+    return found
