@@ -147,7 +147,7 @@ def differences(old: Any, new: Any, *, exact: bool, rtol: float) -> list[str]:
     return [
         f"{field}: {was!r} -> {now!r}"
         for field, was, now in _pairs(*map(_without_reason, (old, new)))
-        if not any(fnmatch(field, pattern) for pattern in skipped) and not _same(was, now, exact, rtol)
+        if not _same(was, now, exact, rtol) and not any(fnmatch(field, pattern) for pattern in skipped)
         if not (field == "verdict.word" and (was in OLDER_WORDS or (was, now) == NARROWER))
     ]
 

@@ -138,11 +138,11 @@ LOST_CLIP = {"tasks": ("echonet_dynamic/lv_seg",), "allow_missing": True}
 
 RUNS: dict[str, Run | Scoring] = {
     "regression": Run(ECHO, {"tasks": ("phantom_echo/ef",), "protocols": ANSWERS, "limit": 12}, rtol=PIXELS),
-    "multiclass": Run(ECHO, {"tasks": ("phantom_echo/view",), "protocols": ANSWERS, "limit": 12}, rtol=PIXELS),
+    "multiclass": Run(ECHO, {"tasks": ("phantom_echo/view",), "protocols": ANSWERS, "limit": 12}, slow=True, rtol=PIXELS),
     "binary": Run(ECG, {"tasks": ("ptb_xl_sample/cd",), "protocols": ("native", "probe", "knn")}),
     "multilabel": Run(ECG, {"tasks": ("phantom_ecg/findings",), "protocols": ("native", "probe", "knn")}),
     "segmentation": Run(ECHO, {**DENSE, "tasks": ("phantom_echo/lv_seg",), "limit": 5}, rtol=PIXELS),
-    "landmarks": Run(ECHO, {**DENSE, "tasks": ("phantom_echo/landmarks",), "limit": 5}, rtol=PIXELS),
+    "landmarks": Run(ECHO, {**DENSE, "tasks": ("phantom_echo/landmarks",), "limit": 5}, slow=True, rtol=PIXELS),
     "more_masks": Run(ECHO, {**DENSE, "tasks": ("phantom_echo/lv_seg",)}, slow=True, rtol=PIXELS),
     "more_landmarks": Run(ECHO, {**DENSE, "tasks": ("phantom_echo/landmarks",)}, slow=True, rtol=PIXELS),
     "attention": Run(ECG, {**ON_SAMPLE, "protocols": ("attention_probe",), "options": ATTENTION}),

@@ -16,9 +16,9 @@ GENERATED = [name for name in catalog.list_datasets() if name not in TWINS]
 
 
 def contents(name, raw, folder):
-    """Return task -> references as they are written, of the first and the last few tasks."""
+    """Return task -> references as they are written, of the first task and the last."""
     tasks = catalog.spec(name).all_tasks
-    found = {task.name: task_references(task.name, raw)[0] for task in (*tasks[:2], *tasks[-2:])}
+    found = {task.name: task_references(task.name, raw)[0] for task in (tasks[0], *tasks[1:][-1:])}
     return {task: one.write(folder / "references.csv").read_bytes() for task, one in found.items()}
 
 
