@@ -76,7 +76,7 @@ def read_settings(arguments: argparse.Namespace) -> RunConfig | ScoreConfig:
     flags = given(arguments, RunConfig) | given(arguments, ScoreConfig)
     stored = read_config(arguments.config) if arguments.config else {}
     request = {**stored, **flags}
-    (flags, lines), (stored, more) = translate(flags, request), translate(stored, request)
+    (flags, lines), (stored, more) = translate(flags, request), translate(stored, request, stored=True)
     sys.stderr.writelines(f"{line}\n" for line in (*lines, *more))
     values = merge(check_permissions(arguments.config, stored, flags), flags) if arguments.config else flags
     own = settings_of(ScoreConfig)

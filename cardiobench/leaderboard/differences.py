@@ -59,8 +59,8 @@ def trusted(path: Leaf, options: Mapping[str, Any]) -> str:
         path: Leaf of the leaf.
         options: Options that the protocol has.
     """
-    if path[0] == "options" and len(path) > 1 and path[1] not in options:
-        return FITTED
+    if path[0] == "options" and (len(path) == 1 or path[1] not in options):
+        return FITTED  # The path of one name alone is that of no options at all.
     return TRUSTED.get(path[:2]) or TRUSTED.get(path[:1], "")
 
 

@@ -53,7 +53,12 @@ OLD: dict[str, OldSetting] = {
 }
 
 
-def translate(values: Mapping[str, Any], request: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+NEXT = "The next release will no longer accept it."
+
+
+def translate(
+    values: Mapping[str, Any], request: Mapping[str, Any], *, stored: bool = False
+) -> tuple[dict[str, Any], list[str]]:
     """Return settings in the spelling of today, and a line about each that had an older one.
 
     An option goes to the protocols of the run alone, since those of others are refused; what is spelled as today wins.
@@ -61,6 +66,7 @@ def translate(values: Mapping[str, Any], request: Mapping[str, Any]) -> tuple[di
     Args:
         values: Field -> value, unchecked.
         request: Settings that name the suite or the protocols of the run.
+        stored: Whether they are of a stored file, which holds every setting: nothing is said of defaults.
 
     Raises:
         BadConfig: The protocols or options are none.
@@ -70,6 +76,8 @@ def translate(values: Mapping[str, Any], request: Mapping[str, Any]) -> tuple[di
     for name in OLD.keys() & values.keys():
         value = _plain(values[name])
         if value == OLD[name].default:
+            left_out = f"{flag(name)} {_text(value)} is deprecated; leave it out, it is the default. {NEXT}"
+            lines += [] if stored else [left_out]
             continue
         spelled = OLD[name].spelled(value)
         if "options" in spelled:
@@ -79,7 +87,7 @@ def translate(values: Mapping[str, Any], request: Mapping[str, Any]) -> tuple[di
             }
         flags = shlex.join(_as_flags(spelled))
         advice = f"use {flags}" if flags else "no protocol of this run uses it"
-        lines.append(f"{flag(name)} {_text(value)} is deprecated; {advice}. The next release will no longer accept it.")
+        lines.append(f"{flag(name)} {_text(value)} is deprecated; {advice}. {NEXT}")
         today = merge(spelled, today)
     return today, sorted(lines)
 

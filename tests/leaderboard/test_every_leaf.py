@@ -12,7 +12,7 @@ from cardiobench.core.errors import BadData
 from cardiobench.data import catalog
 from cardiobench.hub.results_dataset import parquet, records
 from cardiobench.leaderboard import verify
-from cardiobench.leaderboard.differences import trusted
+from cardiobench.leaderboard.differences import differences, trusted
 from cardiobench.leaderboard.rebuild import Rules, rebuild
 from cardiobench.leaderboard.rows import differing_rows
 from cardiobench.protocols import list_protocols, options
@@ -116,3 +116,10 @@ def _at(record, path):
         except (KeyError, IndexError):
             return "nothing"
     return record
+
+
+def test_a_protocol_without_options_may_state_what_was_chosen_and_no_other_changes_its_own():
+    claimed, again = {"options": {"cut": "the most probable class"}}, {"options": {}}
+    assert not [*differences(claimed, again, on_trust=lambda path: trusted(path, {}))]
+    again = {"options": {"refits": 20}}
+    assert [*differences(claimed, again, on_trust=lambda path: trusted(path, again["options"]))]

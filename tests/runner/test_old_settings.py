@@ -90,6 +90,17 @@ def test_each_is_said_with_what_to_write_and_what_nothing_takes_is_left_out(caps
     assert settings("--share", "0.4").options == {"zero_shot": {"share": 0.4}}, "it runs by default"
 
 
+def test_a_default_is_said_of_a_flag_but_not_of_a_stored_file(tmp_path, capsys):
+    assert settings("--views", "all", "--share", "0.2", "--stress-patients", "30") == settings()
+    lines = capsys.readouterr().err.splitlines()
+    assert [line.partition(" is deprecated; leave it out")[0] for line in lines] == [
+        *("--share 0.2", "--stress-patients 30", "--views all")
+    ]
+    (tmp_path / "run.yaml").write_text("models: [a/b]\nshare: 0.2\nviews: all\nstress_patients: 30\n")
+    assert read_settings(build_parser().parse_args(["--config", "run.yaml"])).options == {}
+    assert capsys.readouterr().err == ""
+
+
 def test_a_line_that_is_said_means_the_same():
     given = {"sizes": ["XS", "S"], "protocols": ["cross_validation"]}
     translated, (line,) = translate(given, given)
