@@ -72,7 +72,7 @@ def dated(one, date):
 
 
 HOSTILE = {
-    "nested JSON": ({"result": "[" * 100_000}, "no JSON"),
+    "nested JSON": ({"result": "[" * 100_000}, "damaged JSON"),
     "no object": ({"result": "[]"}, "holds a list"),
     "a future date": ({"result": dated(consistent(value=0.99), "2999-01-01T00:00:00+00:00")}, "in the future"),
     "a date that is none": ({"result": dated(consistent(value=0.99), "soon")}, "no date"),

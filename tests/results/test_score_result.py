@@ -80,9 +80,9 @@ def test_numpy_numbers_are_written_as_numbers(tmp_path):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "no JSON"),
+        ("", "damaged JSON"),
         ("[]", "holds a list"),
-        ("[" * 100_000, "no JSON"),
+        ("[" * 100_000, "damaged JSON"),
         ("{}", "schema None"),
         ('{"schema": 2, "kind": "record"}', "kind is 'record'"),
         ('{"schema": 99, "stamp": {"cardiobench": "9.0"}}', r"schema 99 .* reads schema \d+.*9\.0"),

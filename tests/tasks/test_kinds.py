@@ -45,7 +45,7 @@ def others(monkeypatch):
 
 
 def test_every_kind_has_rules():
-    assert list_kinds() == ["regression", "binary", "multiclass", "multilabel", "segmentation", "landmarks"]
+    assert {"regression", "binary", "multiclass", "multilabel", "segmentation", "landmarks"} <= {*list_kinds()}
     for name in catalog.list_datasets():
         for task in catalog.spec(name).all_tasks:
             assert isinstance(task.rules, TaskKind) and task.rules is KINDS[task.kind]
