@@ -44,6 +44,17 @@ def rare(text: str) -> float:
     return value
 
 
+def finite(text: str) -> float:
+    """Return a number."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not abs(value) < float("inf"):
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number, such as 80")
+    return value
+
+
 def lead(text: str) -> str:
     """Return the name of a lead."""
     from cardiobench.data.media.types import LEADS
@@ -82,7 +93,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     box.add_argument(
         "--worst-group",
-        type=float,
+        type=finite,
         metavar="X",
         help="score of the worst subgroup of validation patients, as shown (80 for 80 %%); of an error the largest",
     )

@@ -181,6 +181,9 @@ def _worst_group(candidate: Candidate, asked: Constraints) -> Iterator[str]:
             raise BadConfig(
                 f"--worst-group {asked.worst_group:g}: {task} is scored in percent. Give a percentage, such as {100 * asked.worst_group:g}."
             )
+        low, high = (number.factor * end for end in number.range)
+        if not low <= asked.worst_group <= high:
+            raise BadConfig(f"--worst-group {asked.worst_group:g}: scores of {task} lie between {low:g} and {high:g}.")
         found = worst_group(answers)
         if found is None:
             yield f"subgroups: none of {task} has the 10 validation patients (5 of each class) that a score needs"

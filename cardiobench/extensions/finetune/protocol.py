@@ -1,7 +1,7 @@
 """Finetune: the model's own network trained on the training patients of a task."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 COMPONENT = "protocol finetune"
 VERSION = 1
 LEARNER = "fine-tuning"
+DIVERGED = (
+    "at no rate did fine-tuning do better on the {} recordings that choose it than one answer for all: it diverged or learned nothing. "
+    "Give smaller finetune.rates, or more recordings"
+)
 
 
 @dataclass(frozen=True)
@@ -126,7 +130,15 @@ class Finetune(FinetuneRecipe, EnsembleProtocol):
             "rate": best,
             "quality_by_rate": {str(rate): value if np.isfinite(value) else None for rate, value in quality.items()},
         }
-        return mean_of_trainings(data, by_rate[best], details)
+        output = mean_of_trainings(data, by_rate[best], details)
+        return (
+            replace(output, warnings=(DIVERGED.format(len(held)),)) if quality[best] <= constant(data.task) else output
+        )
 
     def _split(self, data: TaskData) -> tuple[np.ndarray, np.ndarray]:
         return fit_and_held(data, self.seed, LEARNER)
+
+
+def constant(task: Task) -> float:
+    """Return the quality of one answer for all recordings (`TrainingObjective.quality`): half the pairs, or the variance of the labels."""
+    return 0.5 if task.classes else -1.0

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, cast
 from annotated_types import Len
 from pydantic import Field, PositiveInt
 
-from cardiobench.core.setting import Device
+from cardiobench.core.setting import Device, Seed
 
 Mode = Literal["full", "last", "lora"]
 MODES: tuple[Mode, ...] = ("full", "last", "lora")
@@ -52,7 +52,7 @@ class FinetuneRecipe:
     rates: Annotated[tuple[Rate, ...], Len(1)] = (1e-4, 3e-4, 1e-3)
     epochs: PositiveInt = 20
     seeds: PositiveInt = 3
-    seed: int = 0
+    seed: Seed = 0
     parts: PositiveInt = 4
     batch_size: PositiveInt = 32
     micro_batch: PositiveInt = 8

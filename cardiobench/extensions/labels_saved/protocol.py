@@ -10,6 +10,7 @@ from pydantic import Field
 from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import BadConfig, NotApplicable
 from cardiobench.core.io import sha256_of_json
+from cardiobench.core.setting import Seed
 from cardiobench.data.spec import Task
 from cardiobench.extensions.labels_saved.scoring import ScoredSubsets, label_of, score_subsets
 from cardiobench.extensions.labels_saved.subsets import draw_subsets
@@ -51,7 +52,7 @@ class LearningCurve(AnalysisProtocol):
     learners: tuple[Annotated[str, InFile()], ...] = ()
     shares: tuple[Share, ...] = (0.01, 0.03, 0.1, 0.3, 1.0)
     draws: Annotated[int, Field(ge=2)] = 5
-    seed: int = 0
+    seed: Seed = 0
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     name = "learning_curve"

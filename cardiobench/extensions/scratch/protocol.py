@@ -9,7 +9,7 @@ from pydantic import PositiveInt
 
 from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import BadConfig, NotApplicable
-from cardiobench.core.setting import Device
+from cardiobench.core.setting import Device, Seed
 from cardiobench.data import catalog
 from cardiobench.data.spec import Task
 from cardiobench.extensions.scratch.recipes import PREFIX, RECIPES, card_of, recipe_of
@@ -53,7 +53,7 @@ class Scratch(EnsembleProtocol):
     network: Literal["auto", "s4", "net1d", "small", "r2plus1d"] = "auto"
     epochs: PositiveInt | None = None
     seeds: PositiveInt = 3
-    seed: int = 0
+    seed: Seed = 0
     device: Device = "auto"
 
     name = "scratch"

@@ -190,6 +190,7 @@ def test_nothing_left_is_said_and_ends_with_1(results, capsys):
     ("more", "words"),
     [
         (["--task", TASK, "--worst-group", "0.8"], "percentage, such as 80"),
+        (["--task", TASK, "--worst-group", "101"], "lie between 0 and 100"),
         ([], "--suite NAME or --task TASK"),
         (["--task", TASK, "--suite", "quick"], "give either"),
         (["--task", TASK, "--protocol", "knn"], "no result by the protocol knn"),

@@ -227,6 +227,21 @@ def test_a_rate_that_is_too_large_is_left_out(data, encoder, monkeypatch):
     assert not values.size and not held.size and "never gave answers of finite quality" in details["reason"]
 
 
+def test_a_network_that_learned_nothing_is_said_to_have_diverged(data, encoder):
+    """By validation patients, at the best rate: half of the pairs in order, or a squared error above the variance of the labels."""
+    recipe = replace(QUICK, rates=(1e-3, 1e-2))
+    regression = data_of(signals()[0], np.arange(40.0), encoder, REGRESSION)
+    for given, shape, qualities in ((data, (10, 2), (0.4, 0.5, 0.51)), (regression, (10,), (-9.0, -1.0, -0.99))):
+        found = []
+        for quality in qualities:
+            answers = [
+                (np.zeros(shape), np.zeros(shape), {"validation_quality": one})
+                for one in (2 * min(qualities) - 1, quality)
+            ]
+            found.append(any("diverged" in one for one in recipe.combine(given, answers).warnings))
+        assert found == [True, True, False]
+
+
 def test_a_regression_answers_in_its_own_unit(encoder):
     labels = 55 + 10 * np.random.default_rng(1).normal(size=40)
     output = QUICK.predict(data_of(signals()[0], labels, encoder, REGRESSION), encoder, "full")
