@@ -66,7 +66,7 @@ class Visitors:
         return [tab, *map(_value, found.values())]
 
     def loaded_again(self, *values: Any) -> list[Any]:
-        """Load the results again, and return what `changed` returns."""
+        """Load the results again, then answer as `changed` does."""
         if self._reload is not None:
             self._views = self._reload()
             self._written.clear()
