@@ -82,7 +82,7 @@ def read_settings(arguments: argparse.Namespace) -> RunConfig | ScoreConfig:
     own = settings_of(ScoreConfig)
     if "predictions" in values or "task" in values or "references" in values:
         unused = [flag_of(RunConfig, name) for name in settings_of(RunConfig) if name in values and name not in own]
-        if unused and "task" in values and "predictions" not in values:
+        if "task" in values and not {"predictions", "references"} & values.keys():
             raise BadConfig(
                 f"--task names the task of --predictions, and no file is given. A run takes --tasks {values['task']}."
             )

@@ -23,12 +23,29 @@ class Parser(argparse.ArgumentParser):
     def parse_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> argparse.Namespace:  # type: ignore[override] # noqa: D102
         arguments, unknown = self.parse_known_args(args, namespace)
         if unknown:
-            parser = getattr(arguments, "parser", self)
             text = next((text for text in unknown if text.startswith("-")), unknown[0])
-            flag = text.partition("=")[0]
-            near = nearest(flag, [name for name in parser._option_string_actions if name.startswith("--")])
-            parser.error(f"no flag '{flag}'." + (f" Did you mean '{near}'?" if near else ""))
+            getattr(arguments, "parser", self).refuse(text)
         return arguments
+
+    def parse_known_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:  # type: ignore[override] # noqa: D102
+        given = list(sys.argv[1:] if args is None else args)
+        if self._subparsers is None:  # An unknown flag is named before one that is missing, which may be meant by it.
+            for text in given[: given.index("--") if "--" in given else None]:
+                if re.match(r"--\w[\w-]*(=|$)", text) and text.partition("=")[0] not in self._option_string_actions:
+                    self.refuse(text)
+        return super().parse_known_args(given, namespace)
+
+    def refuse(self, text: str) -> NoReturn:
+        """End with a message about a word that is no flag, and the nearest one that is."""
+        flag = text.partition("=")[0]
+        near = nearest(flag, [name for name in self._option_string_actions if name.startswith("--")])
+        self.error(f"no flag '{flag}'." + (f" Did you mean '{near}'?" if near else ""))
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        known = list(map(str, action.choices or ()))
+        if known and value not in known and (near := nearest(str(value), known)):
+            raise argparse.ArgumentError(action, f"no '{str(value)[:60]}'. Did you mean '{near}'?")
+        super()._check_value(action, value)
 
     def error(self, message: str) -> NoReturn:  # noqa: D102
         sys.stderr.write(f"{self.prog}: error: {message}\n({self.prog} --help lists all flags)\n")

@@ -31,6 +31,7 @@ LINES = {
     "eval": f"eval {ECG} --output-dir out",
     "audit": "audit ptb_xl_sample",
     "compare": "compare good",
+    "completion": "completion bash",
     "doctor": "doctor --model cardiobench/constant",
     "floors": "floors ptb_xl_sample/cd",
     "leaderboard": "leaderboard good --files board",
@@ -306,3 +307,26 @@ def test_a_device_that_is_not_here_is_one_line(line, tmp_path, monkeypatch, caps
     assert main([*line.split(), "--device", "cuda"]) == 2
     (said,) = capsys.readouterr().err.splitlines()
     assert "--device is cuda" in said and "only cpu" in said
+
+
+@pytest.mark.parametrize(
+    ("line", "answer"),
+    [
+        ("eval --models x --tasks camus/ef", "Did you mean '--model'?"),
+        ("eval --protocol knn --model x", "Did you mean '--protocols'?"),
+        ("eval --model x --task camus/ef", "A run takes --tasks camus/ef."),
+        ("eval --task camus/ef", "A run takes --tasks camus/ef."),
+        ("eval --model x --devise cpu", "Did you mean '--device'?"),
+        ("eval --model x --device cud", "Did you mean 'cuda'?"),
+        ("push r --too a/b", "no flag '--too'. Did you mean '--to'?"),
+        ("lst", "Did you mean 'list'?"),
+        ("publish dataset", "Did you mean 'datasets'?"),
+        ("completion bsh", "Did you mean 'bash'?"),
+    ],
+)
+def test_what_was_meant_is_named(line, answer, capsys):
+    try:
+        code = main(line.split())
+    except SystemExit as stop:
+        code = stop.code
+    assert code == 2 and answer in capsys.readouterr().err
