@@ -109,6 +109,8 @@ def _host() -> str:
 
 
 def _runs(process: int) -> bool:
+    if os.name == "nt":  # There signal 0 is no question, it interrupts the process.
+        return True
     try:
         os.kill(process, 0)
     except (ProcessLookupError, OverflowError):  # Process ids have at most as many digits as a C int.

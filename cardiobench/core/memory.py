@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pyarrow as pa
 
+ASSUMED = 8 << 30
+"""Bytes assumed where the system does not tell its memory this way, as Windows."""
+
 
 def memory_limit(root: Path = Path("/")) -> int:
     """Return the bytes available to the processes on this machine: its memory, or the limit of the container or job.
@@ -16,7 +19,7 @@ def memory_limit(root: Path = Path("/")) -> int:
         root: Root of the file system with the Linux limits: `memory.max` (cgroups v2) or `memory.limit_in_bytes` (v1);
             a group is also limited by its parents.
     """
-    limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+    limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else ASSUMED]
     with suppress(OSError):  # Not Linux.
         for line in (root / "proc/self/cgroup").read_text().splitlines():
             _, controllers, group = line.split(":", 2)

@@ -2,14 +2,18 @@
 
 import os
 import signal
+import sys
 import time
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
+from multiprocessing import get_all_start_methods
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
 import torch
 import torch.multiprocessing
+
+from cardiobench.core.errors import BadConfig
 
 AHEAD = 3  # Recordings per worker that are decoded ahead of demand.
 PATIENCE = 5.0  # Seconds after which an idle worker checks whether its parent is alive.
@@ -30,10 +34,17 @@ def decode(
         workers: Number of processes; 0 decodes in this process, without a time limit.
         timeout: Time limit for a recording, in seconds.
         pin: Whether to copy parts to pinned memory for fast transfer to a GPU.
+
+    Raises:
+        BadConfig: Workers are asked for on a system that cannot fork a process.
     """
     if not workers:
         yield from recordings
         return
+    if "fork" not in get_all_start_methods():
+        raise BadConfig(
+            f"--workers {workers}: decoding processes are forked, which {sys.platform} cannot do. Leave --workers out, or give 0."
+        )
     crew = [_Worker(recordings, timeout) for _ in range(min(workers, len(recordings)))]
     waiting, decoded = deque(range(len(recordings))), dict[int, Decoded]()
     try:

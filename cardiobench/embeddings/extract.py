@@ -1,5 +1,6 @@
 """Encoding loop: recordings are decoded by workers, encoded in batches and stored, in any number of processes."""
 
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
@@ -169,8 +170,11 @@ def batched(items: Iterable[Item], size: int) -> Iterator[list[Item]]:
 def default_workers(processes: int) -> int:
     """Return the number of decoding workers per process on this machine; with more than two cores, one is left to the encoder.
 
-    This counts the cores assigned to the process by a scheduler or container, not those of the machine.
+    Cores are those that a scheduler or container allots to the process, not those of the machine. Windows cannot fork a
+    process, and on macOS a fork of a process with threads may crash: there recordings are decoded in this process, 0 workers.
     """
+    if sys.platform in ("win32", "darwin"):
+        return 0
     cores = joblib.cpu_count() // processes
     return max(1, min(8, cores - 1 if cores > 2 else cores))
 

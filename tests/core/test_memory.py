@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from cardiobench.core.memory import memory_limit
+from cardiobench.core.memory import ASSUMED, memory_limit
 
 MACHINE = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 MB = 2**20
@@ -35,3 +35,8 @@ def test_the_limit_is_the_least_of_a_process_and_the_groups_above_it(tmp_path, g
 
 def test_a_system_without_groups_has_its_own_memory(tmp_path):
     assert memory_limit(tmp_path) == MACHINE
+
+
+def test_a_system_that_does_not_tell_its_memory_has_an_assumed_one(tmp_path, monkeypatch):
+    monkeypatch.delattr(os, "sysconf")
+    assert memory_limit(tmp_path) == ASSUMED

@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import signal
+import sys
 import time
 from types import SimpleNamespace
 
@@ -11,7 +12,7 @@ import pandas as pd
 import pytest
 import torch
 
-from cardiobench.core.errors import BadMedia
+from cardiobench.core.errors import BadConfig, BadMedia
 from cardiobench.data.media import Ecg
 from cardiobench.data.open import open_dataset
 from cardiobench.embeddings import decode as decoding
@@ -190,6 +191,7 @@ def test_workers_yield_in_order_whatever_each_recording_takes():
 )
 def test_workers_are_as_many_as_the_cores_that_are_allotted(monkeypatch, cores, processes, workers):
     """A scheduler gives 4 cores of a machine of 64: 64 processes there would not fit into the memory that goes with them."""
+    monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr(os, "cpu_count", lambda: 64)
     monkeypatch.setenv("LOKY_MAX_CPU_COUNT", str(cores))
     monkeypatch.setattr(os, "sched_getaffinity", lambda process: range(cores), raising=False)
@@ -238,3 +240,13 @@ def test_an_encoder_that_sees_the_rate_tells_hospitals_apart_unless_all_come_at_
     assert np.abs(signals[0] - signals[1])[100:-100].max() < 0.02, "the same curve"
     keys = [embedding_key(loaded(encoder), open_dataset("ptb_xl_sample")) for encoder in (Samples(), AsRecorded())]
     assert keys[0]["sampling_rate"] == 500 and keys[1]["sampling_rate"] is None
+
+
+@pytest.mark.parametrize("system", ["win32", "darwin"])
+def test_recordings_are_decoded_in_this_process_where_a_fork_is_not_safe(system, monkeypatch):
+    monkeypatch.setattr(sys, "platform", system)
+    assert default_workers(1) == 0
+    monkeypatch.setattr(decoding, "get_all_start_methods", lambda: ["spawn"])
+    assert list(decode(["a", "b"], workers=0, timeout=1)) == ["a", "b"]
+    with pytest.raises(BadConfig, match=f"--workers 2: .* {system} cannot do"):
+        next(decode(["a", "b"], workers=2, timeout=1))
