@@ -85,7 +85,7 @@ def score(
     model_name: str = "",
     protocol_name: str = "",
     seen_in_pretraining: bool | str | Sequence[str] | None = None,
-    **options,
+    **options: Any,
 ) -> "ScoreResult":
     """Score predictions of any program.
 
@@ -130,7 +130,7 @@ def compare(
     references: "str | Path | pd.DataFrame",
     *,
     allow_missing: bool = False,
-    **options,
+    **options: Any,
 ) -> "Comparison":
     """Compare two models on the same patients.
 
@@ -214,7 +214,7 @@ def load_dataset(
     split: str | None = None,
     streaming: bool = False,
     allow_missing: bool = False,
-    **options,
+    **options: Any,
 ) -> "datasets.DatasetDict | datasets.Dataset | datasets.IterableDatasetDict | datasets.IterableDataset":
     """Load a dataset of the benchmark as a `datasets` object, from its raw folder, a prepared folder or the Hub, with caching.
 

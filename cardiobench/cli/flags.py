@@ -21,6 +21,7 @@ class Parser(argparse.ArgumentParser):
         super().__init__(**settings)
 
     def parse_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> argparse.Namespace:  # type: ignore[override] # noqa: D102
+        arguments: argparse.Namespace
         arguments, unknown = self.parse_known_args(args, namespace)
         if unknown:
             text = next((text for text in unknown if text.startswith("-")), unknown[0])

@@ -180,7 +180,7 @@ def normalised(tree: ast.AST) -> Iterator[str]:
     `ast.unparse` are not used, because their output depends on the version of Python.
     """
     # An explicit stack instead of recursion, because expressions may be nested deeply.
-    waiting: list[ast.AST | list | str] = [tree]
+    waiting: list[ast.AST | list[Any] | str] = [tree]
     while waiting:
         node = waiting.pop()
         if isinstance(node, str):
@@ -197,7 +197,7 @@ def normalised(tree: ast.AST) -> Iterator[str]:
                     waiting += [_pending(value), f"{name}="]
 
 
-def _pending(value: Any) -> "ast.AST | list | str":
+def _pending(value: Any) -> "ast.AST | list[Any] | str":
     if isinstance(value, ast.AST | list):
         return value
     return f"{hex(value) if type(value) is int else repr(value)} "

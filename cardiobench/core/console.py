@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TextIO
 
+import rich.box
 import rich.console
 import rich.progress
 import rich.table
@@ -87,7 +88,7 @@ class Console:
         """
         if not self.main or not rows:
             return
-        table = rich.table.Table(title=title, title_justify="left", box=rich.table.box.SIMPLE_HEAD, pad_edge=False)
+        table = rich.table.Table(title=title, title_justify="left", box=rich.box.SIMPLE_HEAD, pad_edge=False)
         longest = max(len(str(row[0])) for row in rows)  # Keep names whole while other columns can be wrapped.
         for number, column in enumerate(columns):
             width = min(longest, WIDEST_NAME) if not number else None

@@ -145,11 +145,11 @@ def numbers_of(column: pd.Series, ids: pd.Series, what: str) -> np.ndarray:
     values = column.astype(object).mask(column.isna() | (column.astype(str).map(str.strip) == ""), np.nan)
     if not _may_differ(values):  # Converting a million cells one by one takes a second.
         with suppress(ValueError):
-            return values.to_numpy(dtype=np.float64)
+            return np.asarray(values, dtype=np.float64)
     odd = values.map(_is_no_number)
     try:
         if not odd.any():
-            return values.to_numpy(dtype=np.float64)
+            return np.asarray(values, dtype=np.float64)
     except (ValueError, TypeError):
         odd = pd.to_numeric(values, errors="coerce").isna() & values.notna()
     if odd.any():

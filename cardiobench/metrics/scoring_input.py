@@ -36,7 +36,7 @@ class ScoringInput:
     def present_classes(self, classes: int) -> np.ndarray:
         """Tell which of K classes some row has, bool (K,); of a multilabel task also some row must be without it."""
         if self.multilabel:
-            return (self.y_true == 1).any(axis=0) & (self.y_true == 0).any(axis=0)
+            return np.asarray((self.y_true == 1).any(axis=0) & (self.y_true == 0).any(axis=0), dtype=bool)
         return np.bincount(self.y_true, minlength=classes) > 0 if classes else np.zeros(0, dtype=bool)
 
     def take(self, rows: np.ndarray) -> "ScoringInput":

@@ -1,6 +1,7 @@
 """`cardiobench publish`."""
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
 HELP = "publish datasets, metrics or model cards on the Hub; without --yes, only show what would change"
@@ -59,7 +60,8 @@ def execute(arguments: argparse.Namespace) -> int:
 
     names, private = arguments.names, arguments.private
     namespace = arguments.namespace or hub_namespace()
-    known = {"datasets": list_datasets, "metrics": own_metrics}.get(arguments.what, lambda: names)()
+    listed: dict[str, Sequence[str]] = {"datasets": list_datasets(), "metrics": own_metrics()}
+    known = listed.get(arguments.what, names)
     for name in names:
         if name not in known:
             raise unknown_name(arguments.what.rstrip("s"), name, known)
