@@ -14,8 +14,9 @@ from cardiobench.core.errors import BadConfig
 from cardiobench.core.libraries import as_text, library_warnings
 from cardiobench.metrics.load import load_metric
 from cardiobench.models.base import LoadedModel
-from cardiobench.protocols.base import EnsembleProtocol, PredictionProtocol, ProtocolOutput, TaskData, aggregate
+from cardiobench.protocols.base import PredictionProtocol, ProtocolOutput, TaskData, aggregate
 from cardiobench.protocols.cut import cut_by_validation
+from cardiobench.protocols.ensemble import EnsembleProtocol
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner.answered import Answered, save_answered
 from cardiobench.runner.cell import NOTHING, Cell, FrameCell, TaskCell

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from cardiobench.core.errors import NotApplicable
-from cardiobench.protocols.base import EnsembleProtocol
+from cardiobench.protocols.ensemble import EnsembleProtocol
 from cardiobench.runner.cell import Cell
 from cardiobench.runner.compute import check_not_given
 from cardiobench.runner.context import RunContext

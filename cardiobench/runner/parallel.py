@@ -127,7 +127,7 @@ def detached(cell: BaseCell[Result]) -> BaseCell[Result]:
     """Return a cell whose model is without its network, with the vectors of the texts that its protocol asks for.
 
     Raises:
-        CardioBenchError: Its texts cannot be made.
+        CardioBenchError: The model cannot encode the texts.
     """
     encoder = cell.model.encoder
     vectors = {}

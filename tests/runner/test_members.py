@@ -10,7 +10,7 @@ import pytest
 from cardiobench.core.config import RunConfig
 from cardiobench.core.console import Console
 from cardiobench.core.errors import NotApplicable
-from cardiobench.protocols.base import EnsembleProtocol
+from cardiobench.protocols.ensemble import EnsembleProtocol
 from cardiobench.runner import members
 from cardiobench.runner.members import answers_of, train_members
 

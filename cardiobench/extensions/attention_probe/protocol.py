@@ -9,7 +9,8 @@ import numpy as np
 from cardiobench.core.errors import NotApplicable
 from cardiobench.models.base import Encoder
 from cardiobench.protocols.attention.recipe import AttentionRecipe
-from cardiobench.protocols.base import EnsembleProtocol, ProtocolOutput, TaskData
+from cardiobench.protocols.base import ProtocolOutput, TaskData
+from cardiobench.protocols.ensemble import EnsembleProtocol
 from cardiobench.protocols.learnable import check_learnable
 from cardiobench.protocols.training.ensemble import Answers, mean_of_trainings
 from cardiobench.protocols.training.split import fit_and_held

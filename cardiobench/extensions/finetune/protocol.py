@@ -12,7 +12,8 @@ from cardiobench.core.errors import MissingExtra, NotApplicable
 from cardiobench.data.spec import Task
 from cardiobench.extensions.finetune.recipe import MODES, FinetuneRecipe, mode_of
 from cardiobench.models.base import Encoder
-from cardiobench.protocols.base import EnsembleProtocol, ProtocolOutput, TaskData
+from cardiobench.protocols.base import ProtocolOutput, TaskData
+from cardiobench.protocols.ensemble import EnsembleProtocol
 from cardiobench.protocols.learnable import check_learnable
 from cardiobench.protocols.training.ensemble import Answers, mean_of_trainings
 from cardiobench.protocols.training.split import fit_and_held

@@ -17,7 +17,8 @@ from cardiobench.extensions.labels_saved.subsets import draw_subsets
 from cardiobench.models.base import Encoder
 from cardiobench.protocols import list_protocols, protocol, protocol_class
 from cardiobench.protocols.analysis import Analysis, AnalysisOutput, AnalysisProtocol
-from cardiobench.protocols.base import EnsembleProtocol, PredictionProtocol, TaskData
+from cardiobench.protocols.base import PredictionProtocol, TaskData
+from cardiobench.protocols.ensemble import EnsembleProtocol
 from cardiobench.protocols.learnable import check_learnable
 from cardiobench.protocols.options import InFile
 from cardiobench.protocols.task_scorer import TaskScorer

@@ -14,7 +14,8 @@ from cardiobench.data import catalog
 from cardiobench.data.spec import Task
 from cardiobench.extensions.scratch.recipes import PREFIX, RECIPES, card_of, recipe_of
 from cardiobench.models.base import Encoder
-from cardiobench.protocols.base import EnsembleProtocol, ProtocolOutput, TaskData
+from cardiobench.protocols.base import ProtocolOutput, TaskData
+from cardiobench.protocols.ensemble import EnsembleProtocol
 from cardiobench.protocols.learnable import check_learnable
 from cardiobench.protocols.training.ensemble import Answers, mean_of_trainings
 from cardiobench.protocols.training.split import fit_and_held

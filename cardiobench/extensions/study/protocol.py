@@ -12,8 +12,9 @@ from cardiobench.data.spec import Task
 from cardiobench.extensions.study.recordings import StudyRecordings, recorded, views_of
 from cardiobench.models.base import Encoder, StudyAggregation
 from cardiobench.protocols.attention.recipe import AttentionRecipe
-from cardiobench.protocols.base import EnsembleProtocol, HeldOut, ProtocolOutput, TaskData, aggregate
+from cardiobench.protocols.base import HeldOut, ProtocolOutput, TaskData, aggregate
 from cardiobench.protocols.cut import cut_by_validation
+from cardiobench.protocols.ensemble import EnsembleProtocol
 from cardiobench.protocols.learnable import check_learnable, two_answers
 from cardiobench.protocols.training.split import fit_and_held
 

@@ -21,7 +21,7 @@ def find_browser() -> str:
     """Return the path of a Chromium: the one of this system, else the one that playwright installed.
 
     Raises:
-        MissingExtra: playwright is not installed.
+        MissingExtra: Playwright is not installed.
         MissingData: There is no browser.
     """
     try:

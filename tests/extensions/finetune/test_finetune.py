@@ -16,7 +16,7 @@ from cardiobench.extensions.finetune.protocol import Finetune
 from cardiobench.extensions.finetune.recipe import MODES, FinetuneRecipe
 from cardiobench.extensions.finetune.saved import FinetunedEncoder
 from cardiobench.models.load import load_model
-from cardiobench.protocols.base import EnsembleProtocol
+from cardiobench.protocols.ensemble import EnsembleProtocol
 from cardiobench.protocols.training import loop
 from tests.extensions.finetune.conftest import Tiny, data_of, signals
 from tests.protocols.conftest import BINARY, REGRESSION
