@@ -67,7 +67,7 @@ class LearningCurve(AnalysisProtocol):
             kind = protocol_class(one)
             if not issubclass(kind, PredictionProtocol) or not kind.learns or kind.out_of_fold:
                 raise BadConfig(
-                    f"{self.name}.learners={one}does not learn from training patients. Choose among {', '.join(learners())}"
+                    f"{self.name}.learners={one}: it does not learn from training patients. Choose among {', '.join(learners())}"
                 )
 
     @classmethod
