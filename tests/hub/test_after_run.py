@@ -197,7 +197,7 @@ def ended(monkeypatch, tmp_path):
             num_processes=1,
             wait_for_everyone=lambda: None,
         )
-        monkeypatch.setattr(runner, "start_processes", lambda: process)
+        monkeypatch.setattr(runner, "start_processes", lambda device: process)
         monkeypatch.setattr(runner, "load", lambda *arguments: SimpleNamespace(setting="", encoder=None))
 
         def run_model(encoder, tasks, sources, protocols, context):

@@ -31,7 +31,6 @@ from cardiobench.models.nets import (
     wav2vec2_cmsc,
     xresnet1d,
 )
-from tests.models.ecg import fake as ecg_fake
 from tests.models.ecg.fake import FAKES, hubert
 from tests.models.echo import fake
 from tests.models.test_every_model import TINY
@@ -56,7 +55,6 @@ def smaller_networks() -> Iterator[None]:
     In full size they are loaded and run in tests/models/echo, tests/models/ecg and tests/models/nets.
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ecg_fake, "DRAWN", {})
         for module in (echoprime, echoprime_adapter):
             patch.setattr(module, "video_encoder", small_mvit)
             patch.setattr(module, "view_classifier", partial(small_convnext, 128))

@@ -79,7 +79,7 @@ def test_workers_are_counted_by_the_processes_of_a_machine(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("victim", [0, 1])
-@pytest.mark.parametrize(("sent", "said"), [(signal.SIGKILL, "is lost"), (signal.SIGSTOP, "has been silent for 20 s")])
+@pytest.mark.parametrize(("sent", "said"), [(signal.SIGKILL, "was lost"), (signal.SIGSTOP, "has been silent for 20 s")])
 def test_a_killed_or_stopped_process_ends_the_other_with_a_message(tmp_path, victim, sent, said):
     port = free_port()
     started = [start(tmp_path, rank, port, seconds=0, slow=0.5) for rank in (0, 1)]
@@ -134,7 +134,7 @@ def test_a_machine_that_does_not_answer_is_lost(guard):
 def test_a_process_that_beats_is_not_lost_and_one_that_is_done_need_not(guard):
     beats = [processes.BEAT] * 3 * processes.SILENT_BEATS
     assert guard([*beats, processes.BEAT + processes.DONE]) is None
-    assert re.match("process 1 of 2 is lost", guard(beats))
+    assert re.match("process 1 of 2 was lost", guard(beats))
 
 
 def test_the_error_that_another_process_ends_with_is_said_once(guard, monkeypatch):

@@ -29,7 +29,7 @@ HERE = {
 def test_without_tasks_real_data_is_taken_and_phantoms_only_where_there_is_none():
     chosen, lines = real_or_quick(HERE, {"ecg", "echo"}, RunConfig(models=("m",)))
     assert set(chosen) == {"ptb_xl", "phantom_echo"}
-    assert len(lines) == 1 and lines[0].startswith("no real echo data here: the quick suite (phantom_echo)")
+    assert len(lines) == 1 and lines[0].startswith("no real echo data here; running the quick suite (phantom_echo)")
     assert real_or_quick(HERE, {"ecg"}, RunConfig(models=("m",)))[1] == []
 
 

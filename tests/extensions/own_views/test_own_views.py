@@ -98,8 +98,10 @@ def test_the_setting_of_the_last_release_is_translated_and_said(tmp_path, capsys
     assert conditions("--config", str(tmp_path / "run.yaml")) == ("own_views",)
     assert capsys.readouterr().err.splitlines() == [line]
     (tmp_path / "run.yaml").write_text("models: [a/b]\nviews: all\n")
-    assert conditions("--config", str(tmp_path / "run.yaml")) == conditions("--views", "all") == ()
-    assert not capsys.readouterr().err
+    assert conditions("--config", str(tmp_path / "run.yaml")) == ()
+    assert not capsys.readouterr().err, "a stored file holds every default"
+    assert conditions("--views", "all") == ()
+    assert "leave it out, it is the default" in capsys.readouterr().err
 
 
 class TrueViews(RunProfile):

@@ -49,7 +49,7 @@ TINY_HUBERT = {
 }
 
 
-DRAWN: dict[tuple[str, int], State] = {}
+DRAWN: dict[tuple[tuple[tuple[str, torch.Size], ...], int], State] = {}
 
 
 def random_state(build: Callable[[], torch.nn.Module], seed: int = 0) -> State:
@@ -57,15 +57,15 @@ def random_state(build: Callable[[], torch.nn.Module], seed: int = 0) -> State:
 
     They are drawn once in a process: replace tensors of the table, and leave their values as they are.
     """
-    key = repr(build), seed
+    with torch.device("meta"):
+        empty = build().state_dict()
+    key = tuple((name, tensor.shape) for name, tensor in empty.items()), seed
     if key not in DRAWN:
-        DRAWN[key] = _draw(build, seed)
+        DRAWN[key] = _draw(empty, seed)
     return dict(DRAWN[key])
 
 
-def _draw(build: Callable[[], torch.nn.Module], seed: int) -> State:
-    with torch.device("meta"):
-        empty = build().state_dict()
+def _draw(empty: State, seed: int) -> State:
     generator = torch.Generator().manual_seed(seed)
     largest = max(tensor.numel() for tensor in empty.values())
     scales = sorted({_scale(name, tensor) for name, tensor in empty.items() if tensor.dim() > 1})
