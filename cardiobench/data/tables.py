@@ -111,11 +111,11 @@ def number(low: float = -math.inf, high: float = math.inf, *, unit: str = "", op
 
 
 def integer(low: float = -math.inf, high: float = math.inf, *, optional: bool = False) -> Column:
-    """Return a column of whole numbers from `low` to `high`, as int; `401.0` is 401."""
+    """Return a column of whole numbers of 64 bits from `low` to `high`, as int; `401.0` is 401."""
 
     def parse(cell: str) -> int:
         value = int(identifier_text(cell))
-        if not low <= value <= high:
+        if not (low <= value <= high and -(2**63) <= value < 2**63):
             raise ValueError(cell)
         return value
 

@@ -145,3 +145,11 @@ def test_predictions_that_are_ambiguous_are_refused(tmp_path, content, message):
 def test_predictions_in_utf_16(tmp_path):
     (tmp_path / "p.csv").write_bytes("id;y_pred\na;1,5\n".encode("utf-16"))
     assert read_table(tmp_path / "p.csv").to_dict("list") == {"id": ["a"], "y_pred": ["1.5"]}
+
+
+@pytest.mark.parametrize("value", [2**63, -(2**63) - 1])
+def test_a_whole_number_has_64_bits(tmp_path, value):
+    path = tmp_path / "frames.csv"
+    path.write_text(f"name,frame\na,{2**63 - 1}\nb,{value}\n")
+    with pytest.raises(BadData, match=rf"line 3, column 'frame' is '{value}'; expected a whole number"):
+        read_columns(path, {"name": text(), "frame": integer()})
