@@ -1,4 +1,4 @@
-"""How long the leaderboard of 100 models on 40 tasks takes to build, to paint first, and to answer a control.
+"""Measure the seconds that the leaderboard of 100 models on 40 tasks takes to build, to paint first and to answer a control.
 
     .venv-leaderboard/bin/python -m benchmarks.leaderboard [--models 100] [--tasks 40]
 

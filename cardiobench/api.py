@@ -43,8 +43,7 @@ def evaluate(
 
     Returns:
         The results, new and cached: a sequence that prints as a table, with `to_pandas()`, `compare()` and `report()`.
-            They are
-        also saved below `output_dir`.
+        They are also saved below `output_dir`.
 
     Raises:
         CardioBenchError: The request is wrong, or nothing could be evaluated.
@@ -175,8 +174,7 @@ def load_references(task: str, data_dir: str | Path | None = None) -> "pd.DataFr
 
     Returns:
         id, patient_id, split, y_true and group columns, one row per unit; `labelled` is 0 for a unit without a label.
-            The
-        other columns name the release.
+        The other columns name the release.
 
     Raises:
         MissingData: The tables of the release were not found.

@@ -82,8 +82,7 @@ def drift(
 
     Returns:
         The largest difference if it exceeds the numerical tolerance; None if the model reproduces the stored vectors,
-            or if
-        no stored recording can still be read.
+        or if no stored recording can still be read.
     """
     frame = source.frame
     stored = np.delete(np.arange(len(frame)), store.missing(frame["id"], frame["fingerprint"]))

@@ -1,4 +1,4 @@
-"""Charts of a task as HTML that keeps its size of text on a telephone: scores with intervals and floors, and scores against FLOPs.
+"""Charts of a task as HTML whose text keeps its size on a phone: scores with intervals and floors, and scores against FLOPs.
 
 The plots of gradio draw no intervals, and those of Vega inside gradio neither fit their box nor follow a dark theme.
 """
@@ -7,6 +7,9 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import compress
+
+import numpy as np
 
 from cardiobench.leaderboard import table
 from cardiobench.leaderboard.boards import Standing
@@ -15,6 +18,7 @@ from cardiobench.report.plots.style import shorten
 from cardiobench.results import formatting as tables
 from cardiobench.results.collect import Collection
 from cardiobench.results.cost import short
+from cardiobench.stats.fronts import pareto_front
 
 NAME_LENGTH = 48
 MARGIN = 0.04
@@ -117,12 +121,9 @@ def _point(one: Standing, *, reference: bool = False) -> Point:
 
 
 def front(points: Sequence[Point]) -> list[Point]:
-    """Return the points that no cheaper one, and none of equal cost, is better than, by FLOPs."""
-    found: list[Point] = []
-    for point in sorted(points, key=lambda one: (one.flops, -one.gain)):
-        if not math.isnan(point.flops) and (not found or point.gain > found[-1].gain):
-            found.append(point)
-    return found
+    """Return the points of the Pareto front of scores against FLOPs, by FLOPs."""
+    on_it = pareto_front(np.array([one.flops for one in points]), np.array([one.gain for one in points]))
+    return sorted(compress(points, on_it), key=lambda one: one.flops)
 
 
 def intervals(points: Sequence[Point], title: str) -> str:

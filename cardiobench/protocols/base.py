@@ -365,8 +365,7 @@ def aggregate(data: TaskData, output: ProtocolOutput) -> pd.DataFrame:
 
     Returns:
         id, y_pred and, for classification, p_<class>. The class is the most probable one after weighting by the cut; of
-            two, the
-        positive one on a tie; for a multilabel task, every class with a probability of at least 0.5.
+        two, the positive one on a tie; for a multilabel task, every class with a probability of at least 0.5.
     """
     task, units = data.task, Units.of(data, output.indices)
     means, cut = units.mean(output.values), output.cut

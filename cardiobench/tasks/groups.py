@@ -195,8 +195,7 @@ def gap_tests(
 
     Returns:
         For each breakdown `key`, and for two classes `fnr`, `fpr` and `calibration` (mean probability minus share), or
-            for
-        numbers `bias`.
+        for numbers `bias`.
     """
     together: dict[bytes, list[int]] = {}
     labels = []

@@ -64,8 +64,7 @@ def label_values(cells: pd.Series, task: Task) -> npt.NDArray:
 
     Returns:
         Numbers of a regression, or scores of a dense task's units, (n,) float64; class codes in the task's class order
-            (n,) int64; for a multilabel task
-        (n, K) float64 with 1 for present, 0 for absent, and NaN for unmeasured classes.
+        (n,) int64; for a multilabel task (n, K) float64 with 1 for present, 0 for absent, and NaN for unmeasured classes.
     """
     return task.rules.label_values(cells, task)
 

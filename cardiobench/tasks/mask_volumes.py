@@ -81,8 +81,7 @@ class MaskVolumes:
 
         Returns:
             `ef_mae`, `ef_mae_largest` and `ef_oracle_mae` with each phase's own length; with the suffix `_camus` with
-                one step
-            for both phases, if units have both views. Empty if no mask has a volume.
+            one step for both phases, if units have both views. Empty if no mask has a volume.
         """
         biplane = len({view for _, view, *_ in self.measured}) == len(BIPLANE)
         found = {}

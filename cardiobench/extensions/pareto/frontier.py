@@ -14,6 +14,7 @@ from cardiobench.results.collect import Problem, ResultEntry
 from cardiobench.results.cost import NO_NETWORK, timing_text
 from cardiobench.scoring.compare import Comparison, compare
 from cardiobench.scoring.families import margin
+from cardiobench.stats.fronts import pareto_front
 
 
 @dataclass(frozen=True)
@@ -43,18 +44,6 @@ def cost_tables(entries: Sequence[ResultEntry], resamples: int = RESAMPLES) -> l
     groups = ranked_results(entries)
     costly = {key: group for key, group in groups.items() if len(group) > 1 and any(one.result.cost for one in group)}
     return [_cost_table(task, protocol, group, resamples) for (task, protocol), group in costly.items()]
-
-
-def pareto_front(costs: np.ndarray, gains: np.ndarray) -> np.ndarray:
-    """Tell which points no other one beats, bool (n,): none is at most as costly and at least as good, and better in one.
-
-    Args:
-        costs: Cost of each point, (n,); NaN where it is not known, and the point is not on the front.
-        gains: Larger is better, (n,).
-    """
-    cheaper = (costs[:, None] <= costs) & (gains[:, None] >= gains)
-    strictly = (costs[:, None] < costs) | (gains[:, None] > gains)
-    return ~np.isnan(costs) & ~np.isnan(gains) & ~(cheaper & strictly).any(axis=0)
 
 
 def not_worse(comparison: Comparison) -> bool | None:

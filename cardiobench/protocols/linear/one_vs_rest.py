@@ -50,8 +50,7 @@ def one_vs_rest_path(
     Yields:
         Each penalty, strongest first, with coefficients (d, K) and intercepts (K,) in the units of the features. The
         intercept is infinity for a class present in all rows, minus infinity for one absent from all, and 0 for one
-            that was
-        never measured.
+        that was never measured.
     """
     known = ~np.isnan(labels)
     positive, measured = np.nansum(labels, axis=0), known.sum(axis=0)

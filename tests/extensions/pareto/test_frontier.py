@@ -3,14 +3,13 @@
 import math
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from cardiobench.core import plugins
 from cardiobench.data import catalog
 from cardiobench.data.open import open_dataset
 from cardiobench.extensions.pareto.figure import draw_costs
-from cardiobench.extensions.pareto.frontier import cost_tables, not_worse, pareto_front
+from cardiobench.extensions.pareto.frontier import cost_tables, not_worse
 from cardiobench.extensions.pareto.write import write_costs
 from cardiobench.report.contests import predictions_of
 from cardiobench.report.plots.style import figure_style
@@ -29,21 +28,6 @@ COSTS = {
     "lab/free": (0.3, Cost(9, 36.0, "fp32", reason=NO_NETWORK)),
     "lab/old": (0.5, Cost(9, 36.0, reason=NOT_MEASURED)),
 }
-
-
-@pytest.mark.parametrize(
-    ("costs", "gains", "front"),
-    [
-        ([1, 2, 3], [1, 2, 3], [1, 1, 1]),
-        ([1, 2, 3], [3, 2, 1], [1, 0, 0]),
-        ([1, 1, 2], [2, 2, 2], [1, 1, 0]),
-        ([1, 1], [2, 3], [0, 1]),
-        ([math.nan, 2], [9, 1], [0, 1]),
-        ([1, 2], [math.nan, 1], [0, 1]),
-    ],
-)
-def test_the_front_is_what_nothing_beats(costs, gains, front):
-    assert pareto_front(np.array(costs, float), np.array(gains, float)).tolist() == [bool(one) for one in front]
 
 
 @pytest.fixture(scope="module")

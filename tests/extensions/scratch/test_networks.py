@@ -161,7 +161,7 @@ def test_one_product_of_all_shifts_convolves_like_transforms(length):
 
 @pytest.mark.parametrize("length", [50, 40])
 def test_halves_that_exchange_their_states_convolve_like_transforms(length):
-    """Of one recording the transforms are taken, of ten the halves; kernels are of 50 samples, gradients of both agree."""
+    """Compare one recording, convolved by transforms, with ten, convolved in halves: outputs and gradients agree."""
     torch.manual_seed(0)
     layer, signal = S4Layer(6, 8, 50, 0.0), torch.randn(6, 10, length)
     found, gradients = {}, {}
