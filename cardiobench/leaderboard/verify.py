@@ -57,7 +57,7 @@ class Check:
 
     Attributes:
         name: Submitter, model, task and protocol; or the file.
-        problems: Differences from what was claimed; empty where everything that can be compared were confirmed.
+        problems: Differences from what was claimed; empty if every field that can be compared agrees.
         not_verifiable: Facts that its predictions do not show, with the reason; empty where they show everything.
         older_rules: Whether it was scored by older rules, so that only its values were compared.
         on_trust: Facts taken on trust for this result beside the fields of `differences.TRUSTED`.

@@ -11,8 +11,11 @@ examples
   verify all open pull requests, as the workflow of a results dataset does
       cardiobench verify org/cardiobench-results --pull-requests
 
-ok: every field were confirmed, but those listed as taken on trust; not verifiable: so did all that predictions
-show, and the reason names the rest; older rules: so did the values, and it is not ranked; FAILED: says what did not
+outcome of a result
+  ok              every field was confirmed, except those listed as taken on trust
+  not verifiable  all fields that predictions can confirm were confirmed; the reason names the others
+  older rules     the values were confirmed; the result is not ranked
+  FAILED          fields differ; the lines below name them
 exit code 0: nothing failed, 1: something did
 """
 
