@@ -4,8 +4,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from cardiobench.cli.main import main
 from cardiobench.data import catalog
 from cardiobench.report.page.examples import Example, _write
+from tests.report import example_results
 
 
 @pytest.mark.parametrize(
@@ -58,8 +60,19 @@ def test_leads_by_name_in_the_order_of_an_ecg():
     from cardiobench.report.page.examples import check_leads
 
     assert check_leads(["V1", "II"]) == ("II", "V1") and check_leads(["all"]) == LEADS
-    with pytest.raises(BadConfig, match=r"--leads 'V7' is no lead. Give some of I, II"):
+    with pytest.raises(BadConfig, match=r"--leads 'V7' is not a lead. Give some of I, II"):
         check_leads(["II", "V7"])
+
+
+@pytest.mark.parametrize(
+    ("flags", "said"),
+    [(["--leads", "II"], "Add --examples"), (["--examples", "--leads", "V7"], "'V7' is not a lead")],
+)
+def test_wrong_leads_are_refused_before_anything_is_drawn(tmp_path, capsys, flags, said):
+    example_results.write_result(tmp_path / "results")
+    assert main(["report", str(tmp_path / "results"), "--out", str(tmp_path / "page"), *flags]) == 2
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "page").exists()
 
 
 @pytest.mark.parametrize(

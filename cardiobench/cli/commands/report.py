@@ -58,6 +58,8 @@ def execute(arguments: argparse.Namespace) -> int:
         raise BadConfig(
             f"--pdf prints the page, and --layout {arguments.layout} writes none. Leave out one of the two."
         )
+    if arguments.leads and arguments.examples is None:
+        raise BadConfig("--leads chooses the leads of --examples. Add --examples, or leave it out.")
     if arguments.layout != "page":
         collection = collect(arguments.results, suite)
         files, problems = resolve(LAYOUTS[arguments.layout])(collection, out)

@@ -130,14 +130,14 @@ def drawable(task: Task) -> bool:
 
 
 def check_leads(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the leads of these names in the order of `LEADS`; `all` stands for every one.
+    """Return the named leads in the order of `LEADS`; `all` selects every lead.
 
     Raises:
-        BadConfig: A name is no lead.
+        BadConfig: A name is not that of a lead.
     """
     unknown = [name for name in names if name not in ("all", *LEADS)]
     if unknown:
-        raise BadConfig(f"--leads {unknown[0]!r} is no lead. Give some of {', '.join(LEADS)}, or all.")
+        raise BadConfig(f"--leads {unknown[0]!r} is not a lead. Give some of {', '.join(LEADS)}, or all.")
     return LEADS if "all" in names else tuple(lead for lead in LEADS if lead in names)
 
 

@@ -40,10 +40,15 @@ def write_report(
         What the folders hold, and the files: page, Markdown page, and the rest.
 
     Raises:
+        BadConfig: A lead is unknown.
         MissingData: No results there.
         UnwritableOutput: The report cannot be written.
     """
     collection = collect(folders, suite)
+    if examples is not None:
+        from cardiobench.report.page.examples import SHOWN_LEADS, check_leads, write_examples
+
+        leads = check_leads(leads or SHOWN_LEADS)
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -51,9 +56,7 @@ def write_report(
     figures = draw_report(collection, out, png=png, console=console)
     pages: dict[str, list[tuple[str, str]]] = {}
     if examples is not None:
-        from cardiobench.report.page.examples import SHOWN_LEADS, check_leads, write_examples
-
-        pages, problems = write_examples(collection, out, examples, data_dir, check_leads(leads or SHOWN_LEADS))
+        pages, problems = write_examples(collection, out, examples, data_dir, leads)
         figures.problems += problems
     page = write_html(collection, out, figures=figures, examples=pages)
     markdown = write_markdown(collection, out, figures=figures)
