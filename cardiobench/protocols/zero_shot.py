@@ -17,6 +17,8 @@ from cardiobench.embeddings.store import l2_normalize
 from cardiobench.models.base import Encoder, TextEncoder
 from cardiobench.protocols.base import PredictionProtocol, ProtocolOutput, TaskData, Units
 from cardiobench.protocols.numeric_prompts import RULES
+from cardiobench.stats.information import macro_f1
+from cardiobench.stats.intervals import confusion_table
 
 COMPONENT = "protocol zero_shot"
 VERSION = 1
@@ -177,13 +179,6 @@ def shift_threshold(probabilities: np.ndarray, threshold: float) -> np.ndarray:
     return softmax(np.stack([np.zeros_like(odds), odds], axis=1), axis=1)
 
 
-def macro_f1(truth: np.ndarray, answers: np.ndarray) -> float:
-    """Return the mean F1 of two classes, both of which occur, from bool (n,): whether a unit is, or is called, positive."""
-    right = [np.sum(truth & answers), np.sum(~truth & ~answers)]
-    wrong = np.sum(truth != answers)
-    return float(np.mean([2 * hits / (2 * hits + wrong) for hits in right]))
-
-
 def best_threshold(data: TaskData, indices: np.ndarray, probabilities: np.ndarray) -> float:
     """Return the log odds that maximise the macro F1 of the units of these rows; of ties the middle one.
 
@@ -195,13 +190,15 @@ def best_threshold(data: TaskData, indices: np.ndarray, probabilities: np.ndarra
         raise NotApplicable(f"{data.task.name} has fewer than two classes in train and validation here to calibrate on")
     units = Units.of(data, indices)
     label_of = dict(zip(data.rows[data.task.unit_column].to_numpy()[indices], labels, strict=True))
-    truth = np.array([label_of[name] for name in units.ids]) == 1
+    truth = np.array([label_of[name] for name in units.ids], dtype=np.int64)
     odds = np.unique(log_odds(probabilities))
     middles = (odds[1:] + odds[:-1]) / 2 if len(odds) > 1 else odds
     candidates = np.unique(np.quantile(middles, np.linspace(0, 1, min(MAX_CANDIDATES, len(middles)))))
-    scores = []
+    tables = []
     for threshold in candidates:
         answers = data.task.rules.unit_answers(units.mean(shift_threshold(probabilities, threshold)), data.task)
-        scores.append(macro_f1(truth, (answers["y_pred"] == data.task.classes[1]).to_numpy()))
-    equal = np.flatnonzero(np.array(scores) >= max(scores) - 1e-12)
+        positive = (answers["y_pred"] == data.task.classes[1]).to_numpy()
+        tables.append(confusion_table(truth, positive.astype(np.int64), 2))
+    scores = macro_f1(np.stack(tables), np.ones(2, dtype=np.bool_))
+    equal = np.flatnonzero(scores >= scores.max() - 1e-12)
     return float(candidates[equal[len(equal) // 2]])
