@@ -135,10 +135,11 @@ def ray(jobs: int, cells: int) -> Iterator[int]:
     except ImportError:
         raise CardioBenchError("--backend ray needs its package: pip install ray") from None
     started = not engine.is_initialized()
-    # Ray takes a local cluster's size from here; the size of one that runs already is its own.
+    # "local" starts a cluster; without it Ray joins one that it finds on this machine, even one that was killed.
     local = started and not os.environ.get("RAY_ADDRESS")
     if started:
-        engine.init(include_dashboard=False, log_to_driver=False, **({"num_cpus": min(jobs, cells)} if local else {}))
+        size = {"address": "local", "num_cpus": min(jobs, cells)} if local else {}
+        engine.init(include_dashboard=False, log_to_driver=False, **size)
     try:
         register_ray()
         with joblib.parallel_config(backend="ray", n_jobs=min(jobs, cells) if local else -1):

@@ -5,7 +5,9 @@ import json
 import os
 import pickle
 import signal
+import tempfile
 from dataclasses import replace
+from pathlib import Path
 
 import joblib
 import pandas as pd
@@ -269,13 +271,24 @@ def test_a_killed_dask_worker_ends_the_cells_as_one_of_this_machine_does():
 @pytest.mark.slow
 def test_all_cores_of_a_ray_cluster_are_used_and_it_is_left_running():
     engine = pytest.importorskip("ray", reason="ray is not installed: make test-cluster")
-    engine.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    engine.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False)
     try:
         with backends.backend("ray", 1, 1) as slots:
             assert slots == joblib.effective_n_jobs() == 2, "not as many as this machine has, or was told"
         assert engine.is_initialized()
     finally:
         engine.shutdown()
+
+
+@pytest.mark.slow
+def test_the_address_that_a_killed_ray_cluster_left_is_not_used(monkeypatch):
+    pytest.importorskip("ray", reason="ray is not installed: make test-cluster")
+    with tempfile.TemporaryDirectory() as folder:  # A short path: Ray puts sockets below it.
+        monkeypatch.setenv("RAY_TMPDIR", folder)
+        (Path(folder) / "ray").mkdir()
+        (Path(folder) / "ray" / "ray_current_cluster").write_text("127.0.0.1:9")
+        with backends.backend("ray", 1, 1):
+            assert joblib.Parallel()([joblib.delayed(abs)(-1)]) == [1]
 
 
 def test_an_unknown_backend_or_one_that_is_not_installed_is_said(monkeypatch):
