@@ -1,1 +1,1 @@
-"""Features of the benchmark, each a folder that can be deleted; `cardiobench.core.extensions` reads their manifests."""
+"""Optional features, one removable folder each; `cardiobench.core.extensions` reads their manifests."""

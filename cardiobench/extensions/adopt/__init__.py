@@ -1,4 +1,4 @@
-"""Adopt: a folder of recordings and a table of labels become a dataset, declared in a file, without code."""
+"""Create a dataset from a folder of recordings and a table of labels, without writing code."""
 
 from cardiobench.core.extensions import Extension
 

@@ -1,4 +1,4 @@
-"""The user's answers, as the flags of `cardiobench adopt` give them."""
+"""Parse the user's answers from the flags of `cardiobench adopt`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,42 +13,42 @@ if TYPE_CHECKING:
     import pandas as pd
 
 NONE = "none"
-"""Answer that there is no such column."""
+"""Answer for "no such column"."""
 ROLES = tuple(NAMES)
 
 
 @dataclass(frozen=True)
 class Answers:
-    """Answers to everything that no file says; empty where the user gave none.
+    """User's answers for facts that the files do not state; empty where no answer was given.
 
     Attributes:
-        roles: Role of `columns.NAMES` -> column, or "none".
+        roles: Mapping from role in `columns.NAMES` to column name or "none".
         file_column: Column that names the files.
-        record_column: Column with the row of an array.
-        in_order: Whether the rows of the table are those of the array.
-        targets: Name of a task -> column.
-        kinds: Name of a task -> kind.
-        positive: Name of a task -> value of the positive class.
-        units: Name of a task -> unit of its numbers.
-        ranges: Name of a task -> least and greatest number.
-        per: Name of a task -> recording, study or patient.
-        where: Name of a task -> column -> values of its recordings.
-        metrics: Name of a task -> metric that ranks.
-        multilabel: Name of a task -> columns of 0 and 1.
-        sexes: Cell -> F or M.
-        groups: Columns by whose values scores are broken down.
-        modality: Word `ecg` or `echo`.
+        record_column: Column with the row number of each recording in an array.
+        in_order: Whether table rows and array rows have the same order.
+        targets: Mapping from task name to label column.
+        kinds: Mapping from task name to kind.
+        positive: Mapping from task name to value of the positive class.
+        units: Mapping from task name to unit of the label.
+        ranges: Mapping from task name to smallest and largest valid label.
+        per: Mapping from task name to scoring unit: recording, study or patient.
+        where: Mapping from task name to column filters, each with its accepted values.
+        metrics: Mapping from task name to ranking metric.
+        multilabel: Mapping from task name to columns of 0 and 1.
+        sexes: Mapping from cell value to F or M.
+        groups: Columns that define subgroups.
+        modality: Modality, "ecg" or "echo".
         format: Format of the recordings.
         leads: Names of the channels.
         sampling_rate: Sampling rate in Hz.
-        unit: Unit of amplitudes.
-        array: Dataset of an HDF5 file with samples.
-        records: Dataset of an HDF5 file with ids.
+        unit: Unit of the samples.
+        array: Name of the HDF5 dataset with the samples.
+        records: Name of the HDF5 dataset with the record ids.
         title: Title of the dataset.
-        patient_is_record: Whether the user said that patients are not known.
-        allow_missing: Whether rows may name recordings that are not here.
-        allow_unreadable: Whether recordings may be unreadable.
-        seed: Seed of the split.
+        patient_is_record: Whether to treat each recording as a patient because patients are unknown.
+        allow_missing: Whether to ignore rows whose recordings are missing.
+        allow_unreadable: Whether to ignore recordings that cannot be read.
+        seed: Random seed of the split.
     """
 
     roles: Mapping[str, str] = field(default_factory=dict)
@@ -82,13 +82,13 @@ class Answers:
 
 @dataclass(frozen=True)
 class AdoptionRequest:
-    """A folder to adopt.
+    """Request to adopt one folder.
 
     Attributes:
         folder: Folder of the recordings.
-        labels: Table of labels.
+        labels: Path of the table of labels.
         name: Name of the dataset.
-        answers: Answers of the user.
+        answers: User's answers.
     """
 
     folder: Path
@@ -98,7 +98,7 @@ class AdoptionRequest:
 
 
 def named_column(name: str, table: "pd.DataFrame") -> str | None:
-    """Return a column that the user named, None for none; raises `UnknownName` with the nearest."""
+    """Return the column that the user named, or None; raises `UnknownName` with the closest name."""
     if not name or name == NONE:
         return None
     if name not in table:
@@ -107,7 +107,7 @@ def named_column(name: str, table: "pd.DataFrame") -> str | None:
 
 
 def column_of_role(role: str, table: "pd.DataFrame", answers: Answers) -> str | None:
-    """Return the column of a role: the user's, else one of a usual name that is no label."""
+    """Return the column of a role: the user's choice, else a non-label column with a usual name."""
     if given := answers.roles.get(role, ""):
         return named_column(given, table)
     labels = {*answers.targets.values(), *(one for some in answers.multilabel.values() for one in some)}
@@ -115,10 +115,10 @@ def column_of_role(role: str, table: "pd.DataFrame", answers: Answers) -> str | 
 
 
 def pairs(entries: list[str], flag: str, *, key: str = "TASK", value: str = "VALUE") -> dict[str, str]:
-    """Return key -> value of entries such as `ef=%`.
+    """Parse entries such as `ef=%` into a mapping.
 
     Raises:
-        BadConfig: An entry without "=", or one key twice.
+        BadConfig: An entry has no "=", or a key occurs twice.
     """
     named: dict[str, str] = {}
     for entry in entries:
@@ -132,12 +132,12 @@ def pairs(entries: list[str], flag: str, *, key: str = "TASK", value: str = "VAL
 
 
 def listed(text: str) -> tuple[str, ...]:
-    """Return the parts of a text between commas."""
+    """Split a text at commas."""
     return tuple(part.strip() for part in text.split(",") if part.strip())
 
 
 def number_range(text: str, flag: str) -> tuple[float, float]:
-    """Return the two numbers of a text such as `0:100`; raises `BadConfig` for anything else."""
+    """Parse a range such as `0:100` into two numbers; raises `BadConfig` for other formats."""
     low, colon, high = text.partition(":")
     try:
         numbers = float(low), float(high)

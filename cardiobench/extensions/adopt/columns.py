@@ -1,4 +1,4 @@
-"""Roles and kinds of the columns of a table of labels, proposed by their names and cells."""
+"""Infer the roles and task kinds of table columns from their names and cells."""
 
 import re
 from collections.abc import Collection
@@ -19,7 +19,7 @@ NAMES = {
     "device": ("device", "machine", "scanner", "manufacturer"),
     "view": ("view",),
 }
-"""Role -> names of a column that has it, in any case."""
+"""Mapping from role to usual column names, compared without regard to case."""
 SPLITS = {
     "train": "train", "training": "train", "development": "train",
     "validation": "validation", "valid": "validation", "val": "validation", "dev": "validation", "tune": "validation",
@@ -28,7 +28,7 @@ SPLITS = {
 SEXES = {"f": "F", "female": "F", "w": "F", "woman": "F", "m": "M", "male": "M", "man": "M"}
 MOST_CLASSES = 20
 FEW_NUMBERS = 10
-"""A column of numbers with at most so many values may hold classes."""
+"""Largest number of distinct values for which a numeric column may hold classes."""
 MUCH_MISSING = 0.2
 _UNIT = re.compile(
     r"(?:[_ ](?P<word>percent|pct|cm|mm|ms|mv|ml|bpm|kg|years)|[\[(](?P<sign>[^\])]{1,12})[\])])$", re.IGNORECASE
@@ -37,14 +37,14 @@ _UNIT = re.compile(
 
 @dataclass(frozen=True)
 class ColumnProfile:
-    """Profile of the cells of a column.
+    """Summary of one column.
 
     Attributes:
         name: Name of the column.
-        filled: Number of cells that are not empty.
+        filled: Number of non-empty cells.
         rows: Number of cells.
         values: Distinct values, sorted, as text.
-        numbers: Whether all of them are numbers.
+        numbers: Whether all values are numbers.
     """
 
     name: str
@@ -55,18 +55,18 @@ class ColumnProfile:
 
     @property
     def whole(self) -> bool:
-        """Tell whether all values are whole numbers."""
+        """Return whether all values are integers."""
         return self.numbers and all(re.fullmatch(r"-?[0-9]+", value) for value in self.values)
 
     @property
     def looks_like_ids(self) -> bool:
-        """Tell whether nearly every cell has a value of its own that is no measurement."""
+        """Return whether nearly every cell is unique and the values are not measurements."""
         many = self.filled > FEW_NUMBERS and len(self.values) > 0.9 * self.filled
         return many and (self.whole or not self.numbers)
 
     @property
     def kind(self) -> str:
-        """Return the kind of task that the column looks like; "" where it looks like none, "?" where it may be two."""
+        """Return the likely kind of task, "" if there is none, or "?" if the values are ambiguous."""
         count = len(self.values)
         if count < 2:
             return ""
@@ -80,13 +80,13 @@ class ColumnProfile:
 
     @property
     def unit(self) -> str:
-        """Return the unit that the column's name states; "" where it states none."""
+        """Return the unit stated in the column name, or ""."""
         match = _UNIT.search(self.name)
         word = (match["word"] or match["sign"]).lower() if match else ""
         return {"percent": "%", "pct": "%"}.get(word, word)
 
     def shown(self) -> str:
-        """Return its values in short."""
+        """Return a short list of the values."""
         if self.numbers and len(self.values) > 3:
             numbers = sorted(map(float, self.values))
             return f"{numbers[0]:g} to {numbers[-1]:g}"
@@ -94,7 +94,7 @@ class ColumnProfile:
         return ", ".join(value[:30] for value in self.values[:4]) + more
 
     def doubts(self) -> list[str]:
-        """Return sentences on defects that make it a poor label."""
+        """Return one sentence for each defect of the column as a label."""
         empty = self.rows - self.filled
         said = [f"{empty} of {self.rows} cells are empty"] if empty > MUCH_MISSING * self.rows else []
         if self.filled and len(self.values) == 1:
@@ -105,7 +105,7 @@ class ColumnProfile:
 
 
 def profile(column: pd.Series) -> ColumnProfile:
-    """Return the profile of a column of text."""
+    """Summarise a text column."""
     filled = column[column != ""]
     values = sorted(set(filled))
     numbers = bool(values) and pd.to_numeric(pd.Series(values), errors="coerce").notna().all()
@@ -115,13 +115,13 @@ def profile(column: pd.Series) -> ColumnProfile:
 
 
 def role_column(role: str, table: pd.DataFrame, taken: Collection[str]) -> str | None:
-    """Return the column that has a role by its name; None where there is none."""
+    """Return the column whose name matches a role, or None."""
     by_name = {_plain(name): name for name in reversed(list(table)) if name not in taken}
     return next((by_name[name] for name in NAMES[role] if name in by_name), None)
 
 
 def slug(column: str) -> str:
-    """Return a column's name as a name of a task: lower case letters, digits and underscores."""
+    """Convert a column name to a task name of lower-case letters, digits and underscores."""
     text = re.sub(r"[^a-z0-9]+", "_", column.lower()).strip("_")[:60]
     return text if re.match(r"[a-z]", text) else f"label_{text}".rstrip("_")[:60]
 

@@ -1,4 +1,4 @@
-"""`cardiobench adopt`."""
+"""Implement `cardiobench adopt`."""
 
 import argparse
 from pathlib import Path
@@ -22,7 +22,7 @@ examples
 ROLES = {
     "id": "id of a recording",
     "patient": "patient",
-    "split": "split (train, validation, test); none: split by patient here",
+    "split": "split (train, validation, test); none: create a split by patient",
     "study": "study",
     "sex": "sex",
     "age": "age in years",
@@ -33,7 +33,7 @@ ROLES = {
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the command's flags."""
+    """Add command-line arguments."""
     parser.add_argument("folder", type=Path, metavar="FOLDER", help="folder of the recordings")
     parser.add_argument(
         "--labels", type=Path, required=True, metavar="FILE", help="CSV or Parquet, one row per recording"
@@ -43,16 +43,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--out", type=Path, required=True, metavar="DIR", help="folder of your datasets (--datasets-dir)"
     )
     parser.add_argument("--title", default="", help="display name (default: the name)")
-    parser.add_argument("--overwrite", action="store_true", help="replace an adopted dataset of that name")
-    parser.add_argument("--dry-run", action="store_true", help="only show what was found")
-    columns = parser.add_argument_group(
-        "columns", "found by their names unless given; 'none' if there is no such column"
-    )
+    parser.add_argument("--overwrite", action="store_true", help="replace an adopted dataset with the same name")
+    parser.add_argument("--dry-run", action="store_true", help="show the proposal without writing files")
+    columns = parser.add_argument_group("columns", "detected by name unless given; 'none' if there is no such column")
     columns.add_argument(
         "--file-column",
         default="",
         metavar="COLUMN",
-        help="column with the path or name of a file (default: found by its values)",
+        help="column with the path or name of a file (default: detected from its values)",
     )
     for role, what in ROLES.items():
         columns.add_argument(f"--{role}-column", default="", metavar="COLUMN", help=what)
@@ -65,7 +63,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     columns.add_argument(
         "--patient-is-record",
         action="store_true",
-        help="treat each recording as a patient, because the patients are unknown; every result then says so",
+        help="treat each recording as its own patient because patients are unknown; recorded in every result",
     )
     columns.add_argument(
         "--sex-values", nargs="+", default=[], action="extend", metavar="CELL=F|M", help="meaning of a value"
@@ -76,32 +74,41 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=[],
         action="extend",
         metavar="COLUMN",
-        help="column for which scores are also given by group",
+        help="column that defines subgroups with scores of their own",
     )
     labels = parser.add_argument_group(
         "labels", "NAME is the task's name: the column's in lower case, unless set by --target NAME=COLUMN"
     )
     entries = {
         "--target": ("[NAME=]COLUMN", "columns with labels, one task each; the split is stratified by the first"),
-        "--multilabel": ("NAME=COLUMN,COLUMN", "one task of several columns of 0, 1 and empty for not measured"),
+        "--multilabel": (
+            "NAME=COLUMN,COLUMN",
+            "multilabel task from several columns with 0, 1 or an empty cell (not measured)",
+        ),
         "--kind": ("NAME=KIND", "binary, multiclass or regression"),
         "--positive": ("NAME=VALUE", "value of the positive class"),
         "--label-unit": ("NAME=UNIT", "unit of a number"),
-        "--range": ("NAME=LOW:HIGH", "range of valid numbers (default: as in the table)"),
-        "--per": ("NAME=UNIT", "scored unit: recording, study or patient; answers to its recordings are averaged"),
-        "--where": ("NAME:COLUMN=VALUE,VALUE", "recordings of the task"),
-        "--metric": ("NAME=METRIC", "metric that ranks models (default: that of the kind)"),
+        "--range": ("NAME=LOW:HIGH", "range of valid numbers (default: range in the table)"),
+        "--per": (
+            "NAME=UNIT",
+            "unit of scoring: recording, study or patient; predictions of its recordings are averaged",
+        ),
+        "--where": ("NAME:COLUMN=VALUE,VALUE", "recordings that belong to the task"),
+        "--metric": ("NAME=METRIC", "metric that ranks models (default: metric of the task kind)"),
     }
     for flag, (metavar, text) in entries.items():
         labels.add_argument(flag, nargs="+", default=[], action="extend", metavar=metavar, help=text)
-    recordings = parser.add_argument_group("recordings", "required where the files do not state them; never guessed")
+    recordings = parser.add_argument_group("recordings", "required if the files do not state them")
     recordings.add_argument(
         "--format",
         default="",
         help="wfdb, dicom, edf, csv, npy, hdf5, parquet, clip, image, or a reader of an installed package",
     )
     recordings.add_argument(
-        "--modality", choices=("ecg", "echo"), default="", help="expected modality; the other one is refused"
+        "--modality",
+        choices=("ecg", "echo"),
+        default="",
+        help="expected modality; recordings of the other one are rejected",
     )
     recordings.add_argument("--leads", default="", metavar="I,II,...", help="channel names in order")
     recordings.add_argument("--sampling-rate", type=float, metavar="HZ")
@@ -110,13 +117,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     recordings.add_argument("--array", metavar="NAME", help="dataset of an HDF5 file with the samples")
     recordings.add_argument("--records", metavar="NAME", help="dataset of an HDF5 file with the ids of its records")
-    recordings.add_argument("--allow-missing", action="store_true", help="leave out rows whose recordings are missing")
-    recordings.add_argument("--allow-unreadable", action="store_true", help="leave out recordings that cannot be read")
+    recordings.add_argument("--allow-missing", action="store_true", help="skip rows whose recordings are missing")
+    recordings.add_argument("--allow-unreadable", action="store_true", help="skip recordings that cannot be read")
     parser.add_argument("--seed", type=SEED, default=0, help="seed of the split (default: %(default)s)")
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Show the proposal and write the dataset; returns the exit code."""
+    """Show the proposal, write the dataset, and return the exit code."""
     import sys
 
     from cardiobench.core.console import Console
@@ -157,7 +164,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def answers_of(arguments: argparse.Namespace) -> "Answers":
-    """Return the answers that the flags give; raises `BadConfig` for an entry of another form."""
+    """Convert flags to `Answers`; raises `BadConfig` for malformed entries."""
     from cardiobench.core.errors import BadConfig
     from cardiobench.data.declared.builder import UNITS
     from cardiobench.extensions.adopt.answers import Answers, listed, number_range, pairs

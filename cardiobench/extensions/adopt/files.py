@@ -1,4 +1,4 @@
-"""The files of recordings in a folder, and the rows of a table that name them."""
+"""Find recordings in a folder and match them to table rows."""
 
 import os
 from collections import defaultdict
@@ -17,13 +17,13 @@ CLIPS = (".avi", ".mp4", ".mov", ".m4v", ".gif", ".nii", ".nii.gz")
 
 
 def list_files(folder: Path, extra: Iterable[str] = ()) -> list[str]:
-    """Return the recordings below a folder as relative paths, sorted: files by their suffixes, and folders of pictures alone.
+    """Return sorted relative paths of recordings: files with a known suffix and folders that contain only images.
 
-    A WFDB record is named by its signal file, or by its header where that has no file of its name.
+    A WFDB record is represented by its signal file, or by its header if the signal file has another name.
 
     Args:
-        folder: Folder.
-        extra: Further suffixes, those of a reader of an installed package.
+        folder: Folder with the recordings.
+        extra: Additional suffixes, supported by readers of installed packages.
     """
     if not folder.is_dir():
         raise MissingData(f"there is no folder {folder}.")
@@ -43,7 +43,7 @@ def list_files(folder: Path, extra: Iterable[str] = ()) -> list[str]:
 
 
 def frame_folders(files: Iterable[str]) -> list[str]:
-    """Return the folders that hold two pictures or more."""
+    """Return folders that contain at least two images."""
     counts: dict[str, int] = defaultdict(int)
     for file in files:
         if Path(file).suffix.lower() in frame_folder.SUFFIXES and "/" in file:
@@ -52,7 +52,7 @@ def frame_folders(files: Iterable[str]) -> list[str]:
 
 
 def _is_dicom(path: Path) -> bool:
-    """Tell whether a file without a suffix, as archives export them, is DICOM."""
+    """Return whether a file without a suffix, as exported by archives, is DICOM."""
     try:
         with path.open("rb") as stream:
             return path.is_file() and stream.read(132)[128:] == b"DICM"
@@ -61,7 +61,7 @@ def _is_dicom(path: Path) -> bool:
 
 
 def _is_part(name: str, lower: set[str]) -> bool:
-    """Tell whether a file is the part of a WFDB record that does not name it, or a .mat or .dat that is none."""
+    """Return whether a file is a secondary WFDB file, or a .mat or .dat file that is not WFDB."""
     stem, suffix = os.path.splitext(name.lower())  # noqa: PTH122 - texts, once per file
     if suffix == ".hea":
         return f"{stem}.dat" in lower or f"{stem}.mat" in lower
@@ -71,9 +71,9 @@ def _is_part(name: str, lower: set[str]) -> bool:
 
 
 class Finder:
-    """Finds the file that a cell names: its path, its path without suffix, its name, or its name without suffix.
+    """Match table cells to files by path or file name, with or without the suffix.
 
-    A path may be one below the folder, begin with the name of the folder, or be absolute.
+    Paths may be relative to the folder, start with the folder name, or be absolute.
     """
 
     def __init__(self, files: Iterable[str], folder: Path):
@@ -86,11 +86,11 @@ class Finder:
                 self._by_key[key].add(file)
 
     def find(self, cell: str) -> set[str]:
-        """Return the files that a cell may name; none for an empty one."""
+        """Return all files that match a cell; empty for an empty cell."""
         key = cell.replace("\\", "/").removeprefix("./")
         below = [key.removeprefix(head) for head in self._heads if key.startswith(head)]
         for path in (key, *below) if key else ():
-            # WFDB records are named by header, signal file or neither.
+            # WFDB records can be named by header, by signal file or without a suffix.
             if found := self._by_key.get(path) or self._by_key.get(path.removesuffix(_suffix(path))):
                 return found
         return set()
@@ -104,7 +104,7 @@ def _suffix(file: str) -> str:
 
 
 def best_column(table: pd.DataFrame, finder: Finder) -> str | None:
-    """Return the column most of whose cells name a file; None where none does."""
+    """Return the column in which most cells name a file, or None."""
     sample = table.head(1000)
     counts = {name: sum(len(finder.find(cell)) == 1 for cell in sample[name]) for name in table}
     best = max(counts, key=lambda name: counts[name], default=None)
@@ -112,10 +112,10 @@ def best_column(table: pd.DataFrame, finder: Finder) -> str | None:
 
 
 def named_files(cells: pd.Series, finder: Finder) -> list[str | None]:
-    """Return the file of each cell; None where there is none.
+    """Return the file of each cell, None for no match.
 
     Raises:
-        BadData: A cell that names several.
+        BadData: A cell matches several files.
     """
     found = [finder.find(cell) for cell in cells]
     several = [(cell, sorted(files)) for cell, files in zip(cells, found, strict=True) if len(files) > 1]
@@ -129,18 +129,18 @@ def named_files(cells: pd.Series, finder: Finder) -> list[str | None]:
 
 
 def is_waveform(path: Path) -> bool:
-    """Tell whether a DICOM file holds waveforms and no pictures; False for one that cannot be read."""
+    """Return whether a DICOM file contains waveforms without images; False if it cannot be read."""
     pydicom = require_pydicom()
     try:
         header = pydicom.dcmread(path, stop_before_pixels=True, specific_tags=["SOPClassUID", "Rows"])
     except (pydicom.errors.InvalidDicomError, OSError, AttributeError, EOFError, KeyError, TypeError, ValueError):
         return False
-    # Waveform storage: ECG and others (PS3.4 B.5).
+    # Storage class of ECG and other waveforms (DICOM PS3.4 B.5).
     return str(header.get("SOPClassUID", "")).startswith("1.2.840.10008.5.1.4.1.1.9.") and "Rows" not in header
 
 
 def has_dataset(path: Path, name: str) -> bool:
-    """Tell whether an HDF5 file has a dataset of ids of that name."""
+    """Return whether an HDF5 file has an id dataset with the given name."""
     try:
         return bool(hdf5_ids(path, name))
     except BadMedia:

@@ -1,10 +1,10 @@
-"""The kinds of task that labels of a table can be, by the form of their answers."""
+"""Task kinds that a label table can express, by form of answer."""
 
 from cardiobench.tasks.task import list_kinds, task_kind
 
 
 def kind_of(answer: str, *, two_classes: bool = False) -> str:
-    """Return the kind of task with that form of answer."""
+    """Return the task kind with the given form of answer."""
     kinds = ((name, task_kind(name)) for name in list_kinds())
     return next(name for name, rules in kinds if (rules.answer, rules.two_classes) == (answer, two_classes))
 

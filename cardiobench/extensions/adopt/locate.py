@@ -1,4 +1,4 @@
-"""The file, and the record in it, of each row of a table of labels."""
+"""Locate the file of each table row, and the record within it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,22 +15,22 @@ from cardiobench.extensions.adopt.answers import AdoptionRequest, Answers, colum
 from cardiobench.extensions.adopt.questions import Questions
 
 ARRAYS = ("npy", "hdf5")
-"""Formats of which one file may hold many recordings."""
+"""Formats that can store many recordings in one file."""
 PEEKED = 20
-"""Recordings of which one must be readable to tell what their files state."""
+"""Number of recordings to try when reading the facts that files state."""
 
 
 @dataclass(frozen=True)
 class Located:
-    """Places of the recordings.
+    """Locations of the recordings.
 
     Attributes:
-        files: Path below the folder of each row; None where it is missing.
-        records: Record in the file of each row; None for a file of one.
-        column: Column that names the files; None for one array of all.
+        files: Relative path of each row's file; None if missing.
+        records: Record within each row's file; None if each file holds one recording.
+        column: Column with file names; None if all recordings are in one array.
         format: Format of the recordings.
-        ids: Dataset of an HDF5 file with the ids of its records.
-        others: Recordings in the folder that no row names.
+        ids: Name of the HDF5 dataset with the record ids.
+        others: Number of recordings in the folder that no row names.
     """
 
     files: list[str | None]
@@ -42,16 +42,16 @@ class Located:
 
 
 def locate(request: AdoptionRequest, table: pd.DataFrame, questions: Questions) -> Located:
-    """Return where the recordings of the rows lie.
+    """Locate the recordings of all rows.
 
     Args:
         request: Folder, labels and the user's answers.
         table: Table of labels.
-        questions: Way to ask what no file says.
+        questions: Prompt for facts that the files do not state.
 
     Raises:
-        MissingData: No column names a recording.
-        BadConfig: The rows name several formats.
+        MissingData: No column names the recordings.
+        BadConfig: The table names files of several formats.
     """
     folder, answers = request.folder, request.answers
     files = _candidates(request)
@@ -76,13 +76,13 @@ def locate(request: AdoptionRequest, table: pd.DataFrame, questions: Questions) 
 
 
 def format_of(name: str) -> str:
-    """Return the format of an ECG by the suffix of its file; "" for none."""
+    """Return the ECG format for a file suffix, or ""."""
     suffix = Path(name).suffix.lower()
     return SUFFIXES.get(suffix, "" if suffix else "dicom")
 
 
 def _candidates(request: AdoptionRequest) -> list[str]:
-    """Return the files of the folder that may be recordings."""
+    """Return possible recording files in the folder."""
     wanted = request.answers.format
     plugin = wanted in plugins.entry_points("readers")
     own = request.labels.resolve()
@@ -94,7 +94,7 @@ def _candidates(request: AdoptionRequest) -> list[str]:
 
 
 def _common_format(folder: Path, here: Sequence[str]) -> str:
-    """Return the one format of the recordings that rows name."""
+    """Return the single format shared by the named recordings."""
     kinds = {_kind(folder, name) for name in (*here[:1000], *here[-10:])}
     if kinds == {"clip", "image"}:
         kinds = {"clip"}
@@ -116,7 +116,7 @@ def _kind(folder: Path, name: str) -> str:
 
 
 def _one_array(files: Sequence[str], rows: int) -> list[str | None]:
-    """Return the array of many recordings that lies alone in a folder, for every row."""
+    """Return the single multi-record array in the folder, repeated for every row."""
     arrays = [name for name in files if format_of(name) in ARRAYS]
     return [arrays[0] if len(arrays) == 1 else None] * rows
 
@@ -124,7 +124,7 @@ def _one_array(files: Sequence[str], rows: int) -> list[str | None]:
 def _records(
     request: AdoptionRequest, table: pd.DataFrame, form: str, here: Sequence[str], questions: Questions
 ) -> tuple[list[str | None], str | None]:
-    """Return the record of each row in a file of many, None for files of one; and the dataset with their ids."""
+    """Return each row's record and the id dataset; records are None for files with one recording."""
     answers = request.answers
     none: list[str | None] = [None] * len(table)
     readable = _first_readable(request, here) if form in ARRAYS else None
@@ -148,7 +148,7 @@ def _records(
 
 
 def _first_readable(request: AdoptionRequest, here: Sequence[str]) -> tuple[Path, int | None] | None:
-    """Return the first array that can be read and the number of its records; None where none of the first can be read."""
+    """Return the first readable array and its number of records, or None if none of the first files can be read."""
     for name in dict.fromkeys(here[:PEEKED]):
         try:
             return request.folder / name, ecg_arrays.records_in(request.folder / name, request.answers.array)
@@ -158,12 +158,12 @@ def _first_readable(request: AdoptionRequest, here: Sequence[str]) -> tuple[Path
 
 
 def _named_dataset(path: Path, table: pd.DataFrame) -> str | None:
-    """Return the column of the table that an HDF5 file has a dataset of."""
+    """Return the table column that has a matching HDF5 dataset."""
     return next((name for name in table if listing.has_dataset(path, name)), None)
 
 
 def _id_column(ids: str, table: pd.DataFrame, answers: Answers) -> str:
-    """Return the column with the ids of a dataset in a file."""
+    """Return the column that contains the ids of an HDF5 dataset."""
     column = ids if ids in table else column_of_role("id", table, answers)
     if column is None:
         raise BadConfig(f"which column of the table holds the ids of '{ids}'? Name it with --record-column.")

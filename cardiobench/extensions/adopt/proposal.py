@@ -1,4 +1,4 @@
-"""A folder of recordings and a table of labels, put together: which file, patient, split and task each row is."""
+"""Propose a dataset: combine a folder of recordings with a table of labels."""
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -32,8 +32,8 @@ class Proposal:
     Attributes:
         declared: Content of `dataset.yaml`.
         index: Content of `splits.csv`.
-        found: Rows of the table of findings, (what, it is) each.
-        said: Sentences on what is odd.
+        found: Rows of the findings table, each (property, value).
+        said: Warnings, one sentence each.
     """
 
     declared: DatasetFile
@@ -43,21 +43,21 @@ class Proposal:
 
 
 def propose(request: AdoptionRequest, questions: Questions, progress: Progress) -> Proposal:
-    """Return the dataset that a folder and a table make; nothing is written.
+    """Propose a dataset for a folder and a table without writing files.
 
     Args:
         request: Folder, labels and the user's answers.
-        questions: Way to ask what no file says.
-        progress: Bar of progress, given a label and a total.
+        questions: Prompt for facts that the files do not state.
+        progress: Function that creates a progress bar from a label and a total.
 
     Raises:
-        CardioBenchError: The table has problems; one message lists all of them.
+        CardioBenchError: The table has problems, all listed in one message.
     """
     return _Adoption(request, questions, progress).run()
 
 
 class _Adoption:
-    """The steps of one adoption, in their order."""
+    """Steps of one adoption."""
 
     def __init__(self, request: AdoptionRequest, questions: Questions, progress: Progress):
         self.request, self.answers, self.questions, self.progress = request, request.answers, questions, progress
@@ -66,7 +66,7 @@ class _Adoption:
         self.said: list[str] = []
 
     def run(self) -> Proposal:
-        """Return the proposal."""
+        """Return the proposed dataset."""
         self._check_answers()
         self.table = read_labels(self.request.labels)
         if "" in self.table.columns:
@@ -107,7 +107,7 @@ class _Adoption:
         return Proposal(declared, index, self.found, self.said)
 
     def _check_answers(self) -> None:
-        """Refuse answers that can be refused before anything is read."""
+        """Reject invalid answers before any file is read."""
         if self.request.name in catalog.list_datasets():
             folder = catalog.dataset_folder(self.request.name)
             if catalog.is_own(self.request.name) or (folder / "builder.py").is_file():
@@ -133,7 +133,7 @@ class _Adoption:
         return column_of_role(role, self.table, self.answers)
 
     def _find_roles(self) -> None:
-        """Find ids, patients and facts of patients."""
+        """Find ids, patients and patient attributes."""
         self.roles = {role: self._role(role) for role in ROLES}
         self._find_ids()
         if self.roles["patient"] is None or self.answers.patient_is_record:
@@ -171,14 +171,14 @@ class _Adoption:
         self.ids, self.id_column = cells, named
 
     def _without_patients(self) -> None:
-        """Go on without patients if the user says so; else refuse."""
+        """Continue without patients if the user allows it; otherwise raise."""
         if self.answers.patient_is_record:
             self.roles["patient"] = None
-            self.said.append("no patients: each recording counts as one, which every result states")
+            self.said.append("patients are unknown: each recording counts as its own patient, as every result states")
             return
         self.roles["patient"] = self.questions.ask(
             f"No column has a patient's usual name ({', '.join(NAMES['patient'][:4])}). Which one names the patient?",
-            "--patient-column COLUMN; or --patient-is-record if this is unknown, which every result then states",
+            "--patient-column COLUMN; or --patient-is-record if patients are unknown (recorded in every result)",
             list(self.table),
         )
 
@@ -218,7 +218,7 @@ class _Adoption:
         return tasks
 
     def _settings(self) -> DeclaredRecordings:
-        """Return the settings of the recordings; asks for those that none of the first readable files states."""
+        """Return recording settings, asking for those that the first readable files do not state."""
         answers = self.answers
         stated = DeclaredRecordings(
             folder=str(self.folder.resolve()), format=self.format, leads=answers.leads, sampling_rate=answers.sampling_rate,
@@ -232,7 +232,7 @@ class _Adoption:
             return stated
         one = self._peek(stated)
         if one is None:
-            return stated  # Nothing can be read: the check of all recordings says why.
+            return stated  # The later check of all recordings reports why none can be read.
         width = one.signal.shape[1]
         if answers.leads is None and one.leads is None:
             leads = self.questions.ask(f"Which leads are the {width} channels, in order?", "--leads I,II,III,...")
@@ -248,7 +248,7 @@ class _Adoption:
         return stated
 
     def _peek(self, settings: DeclaredRecordings) -> Channels | None:
-        """Return the first recording that can be read as its file states it."""
+        """Return the first recording that can be read with the settings in its own file."""
         here = [(file, record) for file, record in zip(self.files, self.records, strict=True) if file is not None]
         for file, record in here[:PEEKED]:
             try:
@@ -311,7 +311,7 @@ class _Adoption:
     # ---- what is said ---------------------------------------------------------------------------------------------
 
     def _describe(self, declared: DatasetFile, index: pd.DataFrame) -> None:
-        """Fill the table of findings."""
+        """Fill the findings table."""
         counts = index["split"].value_counts()
         source = f"column '{self.file_column}'" if self.file_column else f"rows of {self.files[0]}"
         patients = (

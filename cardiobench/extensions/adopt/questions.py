@@ -1,4 +1,4 @@
-"""Questions that no file answers: asked at a terminal, refused elsewhere with the flags that answer them."""
+"""Ask for missing facts at a terminal; otherwise list the flags that supply them."""
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
@@ -10,24 +10,24 @@ Read = Callable[[str], str]
 
 @dataclass
 class Questions:
-    """Questions to the user.
+    """Prompt for missing facts.
 
     Attributes:
-        read: Function that shows a text and returns what was typed; None where there is no terminal.
-        open: Questions without an answer so far, each with the flag that answers it.
+        read: Function that shows a text and returns the typed answer; None without a terminal.
+        open: Unanswered questions, each with the flag that answers it.
     """
 
     read: Read | None = None
     open: list[str] = field(default_factory=list)
 
     def ask(self, question: str, flag: str, choices: Collection[str] = (), *, empty: bool = False) -> str | None:
-        """Return the answer; without a terminal note the question and return None.
+        """Ask a question; without a terminal, record it and return None.
 
         Args:
-            question: Sentence that ends in a question mark.
-            flag: Flag that answers it.
-            choices: Accepted answers; any unless given.
-            empty: Whether no answer is one.
+            question: Question text, including the question mark.
+            flag: Flag that supplies the answer.
+            choices: Accepted answers; by default any.
+            empty: Whether an empty answer is accepted.
         """
         if self.read is None:
             self.open.append(f"{question} {flag}")
@@ -39,10 +39,10 @@ class Questions:
                 return answer or None
 
     def check(self) -> None:
-        """Refuse to go on with open questions.
+        """Raise an error if questions are unanswered.
 
         Raises:
-            BadConfig: All of them, in one message.
+            BadConfig: Questions are unanswered; the message lists all of them.
         """
         if self.open:
             listed = "".join(f"\n  {question}" for question in self.open)

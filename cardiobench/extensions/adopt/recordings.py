@@ -1,4 +1,4 @@
-"""Every recording read once: whether it can be, its bytes, and whether its amplitudes fit the unit."""
+"""Check that every recording is readable and that its amplitudes fit the stated unit."""
 
 import hashlib
 from collections import Counter
@@ -19,9 +19,9 @@ from cardiobench.data.media.signal import MILLIVOLTS, TooLarge
 from cardiobench.data.rows import safe_join
 
 ENDS = FrameSampling(count=2, start="uniform")
-"""First and last frame: enough to find a cine that is cut short."""
+"""Frames to read; a truncated cine fails at its last frame."""
 PLAUSIBLE = (0.05, 50.0)
-"""Least and greatest median peak of ECGs in mV. Its width is that between two units, so that one of them fits."""
+"""Plausible range of the median ECG peak in mV. The range spans less than a factor of 1000, so only one unit fits."""
 
 
 @dataclass(frozen=True)
@@ -29,11 +29,11 @@ class Checked:
     """Findings in the recordings.
 
     Attributes:
-        content: Digest of the bytes of each, "" of those that cannot be read.
-        unreadable: Id and reason of those.
-        peaks: Peak in mV of each ECG that can be read, in any order; none of echo.
-        rates: Distinct sampling rates in Hz, or frames per second where known.
-        leads: Leads of an ECG, those that are computed included -> number of recordings with these leads; empty for echo.
+        content: Digest of each recording's bytes; "" if it cannot be read.
+        unreadable: Id and reason for each unreadable recording.
+        peaks: Peak of each readable ECG in mV, in any order; empty for echo.
+        rates: Distinct sampling rates in Hz, or frame rates in frames per second if known.
+        leads: Mapping from set of leads, including computed ones, to number of ECGs; empty for echo.
     """
 
     content: tuple[str, ...]
@@ -51,15 +51,15 @@ def check_recordings(
     settings: DeclaredRecordings,
     advance: Callable[[int], None],
 ) -> Checked:
-    """Read every recording that is here.
+    """Read all available recordings.
 
     Args:
         folder: Folder of the recordings.
-        ids: Ids, (n,).
-        files: Path below the folder of each; None where it is missing.
-        records: Record in the file of each; None for a file of one.
-        settings: Facts that the files do not state.
-        advance: Function called with the number of recordings that were read.
+        ids: Recording ids, length n.
+        files: Relative path of each file; None if missing.
+        records: Record within each file; None if the file holds one recording.
+        settings: Settings that the files do not state.
+        advance: Function called with the number of recordings read.
     """
     content, unreadable, peaks, rates = [], [], [], set()
     lead_sets: Counter[tuple[str, ...]] = Counter()
@@ -84,38 +84,38 @@ def check_recordings(
 
 
 def describe_leads(checked: Checked) -> str:
-    """Return a sentence on ECGs with fewer than twelve leads; empty where there are none."""
+    """Describe ECGs with fewer than twelve leads; empty if there are none."""
     fewer = {leads: count for leads, count in checked.leads.items() if leads != LEADS}
     sets = "; ".join(
         f"{count} of {sum(checked.leads.values())} have only {', '.join(one)}" for one, count in fewer.items()
     )
-    return f"{sets}: a model that needs others gets zeros for them" if sets else ""
+    return f"{sets}: a model that needs the other leads receives zeros" if sets else ""
 
 
 def refuse_unreadable(checked: Checked, total: int, *, allowed: bool) -> str:
-    """Return a sentence on the recordings that cannot be read; empty for none.
+    """Describe unreadable recordings; empty if there are none.
 
     Raises:
-        BadData: There are any and they are not allowed, or all are.
+        BadData: All recordings are unreadable, or some are and this is not allowed.
     """
     count = len(checked.unreadable)
     if not count:
         return ""
     names, reason = first_n([name for name, _ in checked.unreadable]), checked.unreadable[0][1]
     if not allowed or count == total:
-        way = "" if count == total else " Remove them from the table, or continue without them with --allow-unreadable."
+        way = "" if count == total else " Remove them from the table, or skip them with --allow-unreadable."
         raise BadData(f"{count} of {total} recordings cannot be read: {names}. The first: {reason}{way}")
     return f"{count} of {total} recordings cannot be read: {names}"
 
 
 def check_unit(checked: Checked, settings: DeclaredRecordings) -> str:
-    """Refuse a unit that the amplitudes contradict.
+    """Reject a unit that the amplitudes contradict.
 
     Returns:
-        Sentence on single recordings that do not fit; empty for none.
+        Sentence on individual recordings that do not fit; empty if there are none.
 
     Raises:
-        BadData: The median peak is none of an ECG, with the unit that would fit.
+        BadData: The median peak is implausible for an ECG; the message suggests a unit.
     """
     if not len(checked.peaks):
         return ""
@@ -133,12 +133,12 @@ def check_unit(checked: Checked, settings: DeclaredRecordings) -> str:
         hint = f"'{shown}' would fit" if shown else "no unit would fit"
         how = "give that with --unit" if settings.unit and fitting else "correct the headers"
         raise BadData(
-            f"by {stated} the median recording reaches {median:.3g} mV, and an ECG reaches {PLAUSIBLE[0]:g} to {PLAUSIBLE[1]:g} mV: "
+            f"with {stated} the median peak is {median:.3g} mV, but that of ECGs is {PLAUSIBLE[0]:g} to {PLAUSIBLE[1]:g} mV: "
             f"{hint}; {how}."
         )
     odd = int(((checked.peaks < PLAUSIBLE[0]) | (checked.peaks >= PLAUSIBLE[1])).sum())
     return (
-        f"{odd} of {len(checked.peaks)} recordings reach less than {PLAUSIBLE[0]:g} or more than {PLAUSIBLE[1]:g} mV"
+        f"{odd} of {len(checked.peaks)} recordings have a peak below {PLAUSIBLE[0]:g} or above {PLAUSIBLE[1]:g} mV"
         if odd
         else ""
     )
@@ -147,7 +147,7 @@ def check_unit(checked: Checked, settings: DeclaredRecordings) -> str:
 def _read(
     path: Path, record: str | None, settings: DeclaredRecordings
 ) -> tuple[str, float | None, float | None, tuple[str, ...]]:
-    """Return digest, peak in mV, rate and leads of a recording; raises `BadMedia`."""
+    """Return digest, peak in mV, rate and leads of one recording; raises `BadMedia`."""
     if settings.format in ("clip", "image"):
         if path.is_dir():
             read_frame_folder(path, ENDS)
@@ -156,7 +156,7 @@ def _read(
         clip = read_clip(path, ENDS)
         return sha256_of_file(path), None, clip.fps, ()
     ecg = read_declared_ecg(path, record, settings)
-    # Two headers around the same samples are the same recording, so it is the signal that is compared.
+    # Compare signals, because identical samples can be stored with different headers.
     digest = hashlib.sha256(ecg.signal.tobytes()).hexdigest()
     centred = ecg.signal - np.median(ecg.signal, axis=0)
     return digest, float(np.quantile(np.abs(centred).max(axis=1), 0.999)), ecg.fs, ecg.leads

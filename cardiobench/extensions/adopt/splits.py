@@ -1,4 +1,4 @@
-"""The splits of an adopted dataset: the user's own column, else by patient, stratified and seeded."""
+"""Split an adopted dataset by the user's column, or by patient with stratification and a seed."""
 
 import warnings
 from collections.abc import Sequence
@@ -12,16 +12,16 @@ from cardiobench.extensions.adopt.columns import SPLITS
 
 FOLDS = 10
 TEST, VALIDATION = (0, 1), (2,)
-"""Folds of patients: two of ten are test, one is validation, seven are train."""
+"""Number of patient folds: two for test, one for validation, seven for training."""
 BINS = 5
-"""Quantiles by which a number is stratified."""
+"""Number of quantiles used to stratify numeric labels."""
 
 
 def own_splits(column: pd.Series) -> np.ndarray:
-    """Return the splits of the user's column.
+    """Return the splits in the user's column.
 
     Raises:
-        BadData: A cell that is no split, or no recording to train or to test on.
+        BadData: A cell is not a split name, or the training or test split is empty.
     """
     splits = column.map(lambda cell: SPLITS.get(cell.lower(), ""))
     if (odd := column[splits == ""]).size:
@@ -35,16 +35,16 @@ def own_splits(column: pd.Series) -> np.ndarray:
 
 
 def split_patients(patients: Sequence[str], labels: Sequence[object], seed: int) -> np.ndarray:
-    """Return a split for each recording: 70 % of the patients train, 10 % validation, 20 % test, stratified.
+    """Split recordings by patient: 70 % train, 10 % validation, 20 % test, stratified by label.
 
     Args:
         patients: Patient of each recording, (n,).
-        labels: Label of each recording by which patients are stratified, None or NaN for none; a patient counts by its
-            rarest label, of numbers by the quantile of their mean.
-        seed: Seed of the draw.
+        labels: Label of each recording, None or NaN if missing. A patient is stratified by the rarest class, or by the
+            quantile of the mean number.
+        seed: Random seed of the split.
 
     Raises:
-        BadData: Fewer than ten patients.
+        BadData: There are fewer than ten patients.
     """
     frame = pd.DataFrame({"patient": list(patients), "label": list(labels)})
     if pd.api.types.is_numeric_dtype(frame["label"]) and frame["label"].nunique() > BINS:
@@ -65,10 +65,11 @@ def split_patients(patients: Sequence[str], labels: Sequence[object], seed: int)
         )
     strata = strata.sort_index()
     rare = strata.map(strata.value_counts()) < FOLDS
-    codes = strata.where(~rare, -2).to_numpy()  # Too few for a share of each fold: together in one stratum.
+    codes = strata.where(~rare, -2).to_numpy()  # Merge strata that have fewer patients than folds.
     fold = np.zeros(len(strata), dtype=int)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # A stratum smaller than the folds is spread as far as it goes.
+        # The merged stratum may still be smaller than the number of folds.
+        warnings.simplefilter("ignore", UserWarning)
         if np.bincount(np.unique(codes, return_inverse=True)[1]).max() < FOLDS:
             codes = np.zeros(len(strata))
         for number, (_, held) in enumerate(StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(codes, codes)):
@@ -79,17 +80,17 @@ def split_patients(patients: Sequence[str], labels: Sequence[object], seed: int)
 
 
 def check_splits(index: pd.DataFrame, content: Sequence[str]) -> str:
-    """Refuse a patient, or the bytes of a recording, in two splits.
+    """Reject patients or identical recordings that occur in two splits.
 
     Args:
-        index: Columns id, patient_id and split, one row per recording.
-        content: Digest of each recording's samples or file; "" where it was not read.
+        index: Table with columns id, patient_id and split, one row per recording.
+        content: Digest of each recording's samples or file; "" if it was not read.
 
     Returns:
-        Sentence on recordings that are the same in one split; empty for none.
+        Sentence on identical recordings within one split; empty if there are none.
 
     Raises:
-        BadData: There are such patients; the message has their number and the first ones.
+        BadData: A patient or a recording is in two splits; the message has the count and examples.
     """
     crossing = index.groupby("patient_id")["split"].nunique()
     if (several := crossing[crossing > 1]).size:

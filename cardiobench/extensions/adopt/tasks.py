@@ -1,4 +1,4 @@
-"""The tasks of an adopted dataset, from the columns that the user names as labels."""
+"""Define the tasks of an adopted dataset from its label columns."""
 
 from collections.abc import Collection
 
@@ -21,10 +21,10 @@ MOST_CLASSES = 100
 def choose_targets(
     table: pd.DataFrame, taken: Collection[str], answers: Answers, questions: Questions
 ) -> dict[str, str]:
-    """Return name of a task -> column: named by the user, else asked for with the likely columns.
+    """Map task names to label columns, asking for columns that the user did not name.
 
     Raises:
-        BadConfig: A name that is none, or an answer about a task that is not there.
+        BadConfig: A task name is invalid, or an answer refers to an unknown task.
     """
     targets = dict(answers.targets)
     if not targets and not answers.multilabel:
@@ -52,10 +52,10 @@ def choose_targets(
 
 
 def declare(name: str, table: pd.DataFrame, column: str, answers: Answers, questions: Questions) -> DeclaredTask | None:
-    """Return the task of a column; None where a question about it is open.
+    """Return the task of a column, or None while a question is open.
 
     Raises:
-        BadData: A column that cannot be what it is said to be.
+        BadData: The column does not fit the requested kind.
     """
     found = profile(table[column])
     if len(found.values) < 2:
@@ -83,7 +83,7 @@ def _number(
         )
     numbers = np.array(found.values, dtype=np.float64)
     if not np.isfinite(numbers).all():
-        raise BadData(f"column '{found.name}' holds numbers that are not finite. Leave the cells empty.")
+        raise BadData(f"column '{found.name}' has non-finite numbers. Leave these cells empty.")
     unit = answers.units.get(name) or found.unit
     if not unit:
         unit = (
@@ -131,10 +131,10 @@ def _classes(name: str, kind: str, found: ColumnProfile, answers: Answers, quest
 def declare_multilabel(
     name: str, columns: tuple[str, ...], table: pd.DataFrame, ids: pd.Series, what: str, answers: Answers
 ) -> DeclaredTask:
-    """Return the task of several columns of 0 and 1, an empty cell of a row with others being unmeasured.
+    """Return a multilabel task; an empty cell in a partly filled row counts as unmeasured.
 
     Raises:
-        BadData: One column, one twice, or a cell that is neither 0, 1 nor empty.
+        BadData: There are fewer than two distinct columns, or a cell is not 0, 1 or empty.
     """
     if len(set(columns)) < 2 or len(set(columns)) < len(columns):
         raise BadConfig(f"--multilabel {name}={','.join(columns)}: expected two different columns or more.")
@@ -152,7 +152,7 @@ def declare_multilabel(
 
 
 def doubts(task: DeclaredTask, table: pd.DataFrame) -> list[str]:
-    """Return sentences on defects of the labels of a task."""
+    """Return one sentence for each defect of a task's labels."""
     said = []
     for column in task.columns or (task.column,):
         if column is None:

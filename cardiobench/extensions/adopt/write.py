@@ -1,4 +1,4 @@
-"""The files of an adopted dataset: `dataset.yaml` with a comment on every field, and `splits.csv`, both or none."""
+"""Write `dataset.yaml`, with a comment above each field, and `splits.csv`."""
 
 from pathlib import Path
 from typing import Any
@@ -21,20 +21,20 @@ HEAD = f"""\
 
 
 def write_dataset(declared: DatasetFile, index: pd.DataFrame, out: Path, *, overwrite: bool) -> Path:
-    """Write a dataset and read it back before it takes its place.
+    """Write a dataset to a temporary folder, validate it, and move it into place.
 
     Args:
         declared: Content of `dataset.yaml`.
         index: Content of `splits.csv`.
-        out: Folder in which the folder of the dataset is made.
-        overwrite: Whether an adopted dataset that is there is replaced.
+        out: Parent of the dataset folder.
+        overwrite: Whether to replace an existing adopted dataset.
 
     Returns:
-        The folder of the dataset.
+        Path of the dataset folder.
 
     Raises:
-        BadConfig: It is there already, or is no folder of `cardiobench adopt`.
-        UnwritableOutput: `out` cannot be written to.
+        BadConfig: The folder exists, and may not be replaced or was not created by `cardiobench adopt`.
+        UnwritableOutput: Writing to `out` fails.
     """
     target = out / declared.name
     check_target(target, overwrite=overwrite)
@@ -57,10 +57,10 @@ def write_dataset(declared: DatasetFile, index: pd.DataFrame, out: Path, *, over
 
 
 def check_target(target: Path, *, overwrite: bool) -> None:
-    """Refuse to write over an existing folder.
+    """Refuse to overwrite an existing folder unless this is allowed.
 
     Raises:
-        BadConfig: There is a dataset that may not be replaced, or something else.
+        BadConfig: The folder holds other files, or a dataset that may not be replaced.
     """
     if not target.exists():
         return
@@ -73,12 +73,12 @@ def check_target(target: Path, *, overwrite: bool) -> None:
 
 
 def text_of(declared: DatasetFile) -> str:
-    """Return the content of `dataset.yaml`, the description of each field above it."""
+    """Return `dataset.yaml` with a description above each field."""
     return "".join(_lines(declared, ""))
 
 
 def _lines(model: BaseModel, indent: str) -> list[str]:
-    """Return the fields of a model as YAML, with comments; nested models are indented."""
+    """Return model fields as commented YAML, nested models indented."""
     lines = []
     for name, field in type(model).model_fields.items():
         value, key = getattr(model, name), field.alias or name

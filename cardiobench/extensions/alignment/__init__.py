@@ -1,4 +1,4 @@
-"""Alignment: whether recordings lie along the axis that the model's own text draws for a number."""
+"""Alignment of recording embeddings with the numeric axis of a model's text embeddings."""
 
 from cardiobench.core.extensions import Extension
 

@@ -1,4 +1,4 @@
-"""The text axis in two dimensions, with recordings projected onto it against the measured values."""
+"""Plot recordings along the text axis against the measured values."""
 
 import numpy as np
 import pandas as pd
@@ -9,12 +9,12 @@ from cardiobench.results.analysis_result import AnalysisResult
 
 
 def draw(record: AnalysisResult) -> dict[str, Figure]:
-    """Draw prompts and recordings along and across the axis, below the projection against the measurement; maps where there are any."""
+    """Draw embeddings along and across the text axis, projections against measurements, and maps if available."""
     return {"axis": _axis(record), **_maps(record)}
 
 
 def _maps(record: AnalysisResult) -> dict[str, Figure]:
-    """Draw the map of the prompts and that of the recordings, coloured by their number."""
+    """Draw the maps of prompts and recordings, coloured by number."""
     columns = {"texts": ("prompts", "number"), "recordings": ("recordings", "measured")}
     shown = {name: record.tables[name] for name in columns if "x" in record.tables[name]}
     if not shown:
@@ -42,7 +42,7 @@ def _axis(record: AnalysisResult) -> Figure:
     figure, (top, below) = subplots(2, 1, figsize=(6.2, 7.4), height_ratios=(1.0, 1.1), title=title)
     numbers = pd.concat([texts["number"], recordings["measured"]])
     colours = {"cmap": "viridis", "vmin": numbers.min(), "vmax": numbers.max(), "linewidths": 0.5}
-    # Prompts and recordings lie in different parts of the space; each about its own mean shows both.
+    # Centre each modality on its own mean, because texts and recordings lie in different parts of the space.
     for table, column, style in (
         (recordings, "measured", {"marker": "o", "s": 16, "edgecolors": "none", "label": "recordings"}),
         (texts, "number", {"marker": "D", "s": 22, "edgecolors": INK, "label": "prompts"}),
@@ -68,6 +68,6 @@ def _axis(record: AnalysisResult) -> Figure:
 
 
 def _standardize(values: pd.Series) -> pd.Series:
-    """Return standard deviations from the mean; zeros where nothing varies."""
+    """Standardise values; return zeros for a constant array."""
     deviation = values.std(ddof=0)
     return (values - values.mean()) / deviation if deviation > 1e-12 else values * 0

@@ -1,4 +1,4 @@
-"""Alignment: whether recordings lie along the axis that the model's own text draws for a number."""
+"""Test alignment of recordings with the numeric axis of a model's text embeddings."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -29,20 +29,21 @@ VERSION = 1
 
 
 def formula() -> ModuleType:
-    """Load the metric's formula, which also computes the axis."""
+    """Load the module of the metric, which also computes the axis."""
     return load_formula("text_axis_pearson")
 
 
 @dataclass(frozen=True)
 class Alignment(AnalysisProtocol):
-    """Text axis of a number (first principal component of its numeric prompts) against the measured values.
+    """Correlate measured values with projections on the text axis, the first principal component of numeric prompts.
 
-    Each number of the grid is the mean of its templates' unit vectors; each test recording is its pooled vector at
-    unit length, projected onto the axis (arXiv:2510.00520, section on text alignment). Intervals are over patients.
+    The embedding of a number is the mean of unit vectors of its prompt templates. Pooled test embeddings are scaled to
+    unit length and projected onto the axis (arXiv:2510.00520, section on text alignment). Intervals are computed over
+    patients.
 
     Attributes:
-        draw_maps: Draw a map of the prompts and one of the recordings, for the eye only: UMAP by cosine distance, each by
-            itself, as the scripts of that paper do.
+        draw_maps: Whether to draw separate UMAP maps of prompts and recordings by cosine distance, as in the scripts of
+            the paper. The maps are illustrative and do not affect scores.
     """
 
     draw_maps: bool = False
@@ -51,16 +52,16 @@ class Alignment(AnalysisProtocol):
     from_embeddings = True
 
     def subjects(self, tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
-        """Return each regression task."""
+        """Return all regression tasks."""
         return {task.name: (task,) for task in tasks if task.rules.answer == "number"}
 
     def texts(self, tasks: Sequence[Task], prompts: Path | None) -> list[list[str]]:
-        """Return the numeric sentences of the task."""
+        """Return the task's numeric prompts."""
         (task,) = tasks
         return prompt_calls(task, task_prompts(task, prompts)[0])
 
     def analyze(self, analysis: Analysis, encoder: Encoder) -> AnalysisOutput:
-        """Return Pearson r along the axis, with both projections for the figure."""
+        """Return Pearson's r along the axis and the projections for the figure."""
         (task,) = analysis.tasks
         encoder = text_encoder(encoder)
         data = analysis.data(task)
@@ -108,13 +109,13 @@ class Alignment(AnalysisProtocol):
 
 
 def with_map(table: pd.DataFrame, vectors: np.ndarray) -> pd.DataFrame:
-    """Return a table of vectors with their coordinates `x` and `y` in the map of the echo paper."""
+    """Return vectors with their `x` and `y` coordinates in the UMAP map of the echo paper."""
     (coordinates,) = maps.umap_maps(vectors, (maps.ECHO_PAPER,), metric="cosine").values()
     return table.assign(x=coordinates[:, 0], y=coordinates[:, 1])
 
 
 def main_direction_across(texts: np.ndarray, axis: np.ndarray) -> np.ndarray:
-    """Return the unit vector orthogonal to the axis along which the texts vary most; zeros where they do not vary."""
+    """Return the unit vector of largest text variance orthogonal to the axis; zeros if there is no variance."""
     centred = l2_normalize(texts) - l2_normalize(texts).mean(axis=0)
     rest = centred - np.outer(centred @ axis, axis)
     _, strength, directions = np.linalg.svd(rest, full_matrices=False)
@@ -122,5 +123,5 @@ def main_direction_across(texts: np.ndarray, axis: np.ndarray) -> np.ndarray:
 
 
 def projections(vectors: np.ndarray, axis: np.ndarray, second: np.ndarray, **columns) -> pd.DataFrame:
-    """Return the coordinates of each vector along and across the axis, with further columns."""
+    """Return coordinates along and across the axis, with additional columns."""
     return pd.DataFrame({**columns, "along": vectors @ axis, "across": vectors @ second})

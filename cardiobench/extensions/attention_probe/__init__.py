@@ -1,4 +1,4 @@
-"""Attention probe: a learned query over the frozen tokens of a recording."""
+"""Probe with learned attention over the frozen tokens of a recording."""
 
 from cardiobench.core.extensions import Extension
 

@@ -1,4 +1,4 @@
-"""Attention probe: a learned query over the frozen tokens of a recording, instead of their mean."""
+"""Train an attention probe on the frozen tokens of each recording."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,17 +24,16 @@ VERSION = 2
 
 @dataclass(frozen=True)
 class AttentionProbe(AttentionRecipe, EnsembleProtocol):
-    """Attention over the stored vectors of a recording, with one linear layer on its output.
+    """Pool stored vectors with learned attention, followed by one linear layer.
 
-    The recipe is that of the frozen mode of arXiv:2509.25095: learned queries over the tokens of a frozen encoder, output
-    straight to the classes, AdamW, the epoch of the least validation loss; with smaller batches where recordings are few.
-    Tokens are what a model's store holds of a recording: the frames of an image model, the clips of a video model, the
-    windows of an ECG model, with `--pooling tokens` the tokens of its network. They are standardised by those of the
-    training recordings. Validation patients stop the training; without a validation split a fifth of the training patients
-    do. The answer is the mean of `seeds` trainings, shared out to the processes of a run; the score of each is in the
-    result.
+    The recipe follows the frozen mode of arXiv:2509.25095: learned queries, AdamW, and the epoch with the smallest
+    validation loss. Batches are smaller for small datasets. Tokens are frames (image models), clips (video models) or
+    windows (ECG models); with `--pooling tokens` they are the tokens of the network. Tokens are standardised with the
+    statistics of the training set. Early stopping uses validation patients, or a fifth of the training patients if
+    there is no validation split. Predictions are averaged over `seeds` runs, which can be trained in parallel; the
+    result contains the score of each run.
 
-    Memory: one batch of tokens, whatever the number of recordings. Time: epochs x tokens x dimension x heads.
+    Memory: one batch of tokens. Time: epochs x tokens x dimension x heads.
     """
 
     name = "attention_probe"
@@ -42,10 +41,10 @@ class AttentionProbe(AttentionRecipe, EnsembleProtocol):
     from_embeddings = True
 
     def prepare(self, data: TaskData, encoder: Encoder, variant: str = "") -> "AttentionTraining":
-        """Return the shared data of all trainings: token scale, rows for fitting and rows for stopping.
+        """Return data shared by all training runs: token scale, training rows and early-stopping rows.
 
         Raises:
-            NotApplicable: No recording has more than one vector, or there is nothing to learn from.
+            NotApplicable: No recording has more than one vector, or no training data remains.
         """
         self.check(data.task)
         check_learnable(data, "an attention probe")
@@ -59,10 +58,10 @@ class AttentionProbe(AttentionRecipe, EnsembleProtocol):
         return AttentionTraining(data, *self._split(data), self)
 
     def train(self, prepared: "AttentionTraining", member: int) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
-        """Return the answers of one seed's probe for test and validation recordings, and the summary of its training.
+        """Return test and validation predictions of one seed, with a training summary.
 
         Raises:
-            NotApplicable: The validation loss was never finite.
+            NotApplicable: The validation loss is not finite in any epoch.
         """
         probe, details = prepared.train(self.seed + member)
         test, validation = (prepared.data.indices(split) for split in ("test", "validation"))
@@ -70,7 +69,7 @@ class AttentionProbe(AttentionRecipe, EnsembleProtocol):
         return prepared.predict(probe, test), held_out, details
 
     def combine(self, data: TaskData, answers: Sequence[Answers]) -> ProtocolOutput:
-        """Return the mean of the answers; those of each training are its repeats."""
+        """Return the mean prediction; individual runs are stored as repeats."""
         fit, held = self._split(data)
         counts = np.diff(data.embeddings.offsets)
         details = {
@@ -82,5 +81,5 @@ class AttentionProbe(AttentionRecipe, EnsembleProtocol):
         return mean_of_trainings(data, answers, details)
 
     def _split(self, data: TaskData) -> tuple[np.ndarray, np.ndarray]:
-        """Return the indices to fit on and those that stop the training, no patient on both sides."""
+        """Return training and early-stopping indices with disjoint patients."""
         return fit_and_held(data, self.seed, "an attention probe")

@@ -1,4 +1,4 @@
-"""Choice of a model by constraints, groups of equal validation scores, and cost."""
+"""Choose a model by constraints, validation score and cost."""
 
 from cardiobench.core.extensions import Extension
 

@@ -1,4 +1,4 @@
-"""The answer of a choice: tables, one paragraph for a protocol, and JSON."""
+"""Format a choice as tables, as a paragraph for a study protocol, and as JSON."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -20,18 +20,18 @@ POINT = ("task", "class", "threshold", "sensitivity", "specificity", "PPV", "NPV
 
 @dataclass(frozen=True)
 class ModelChoice:
-    """Choice of a model with its evidence.
+    """Choice of a model and the evidence for it.
 
     Attributes:
-        tasks: Tasks.
-        protocol: Protocol of the answers.
-        constraints: Constraints.
-        excluded: Model -> reasons.
+        tasks: Task names.
+        protocol: Protocol of the compared results.
+        constraints: Required properties of the model.
+        excluded: Mapping from excluded model to reasons.
         candidates: Candidates that meet the constraints.
-        decision: Comparison of them.
-        chosen: Cheapest of the best; None where no cost is known.
+        decision: Statistical comparison of the candidates.
+        chosen: Cheapest of the best models; None if no cost is known.
         points: Operating points of the chosen model.
-        notes: Sentences on what is missing.
+        notes: Sentences on missing evidence.
     """
 
     tasks: tuple[str, ...]
@@ -45,17 +45,17 @@ class ModelChoice:
     notes: tuple[str, ...] = ()
 
     def by_name(self, name: str) -> Candidate:
-        """Return a candidate."""
+        """Return the candidate with the given name."""
         return next(one for one in self.candidates if one.name == name)
 
 
 def excluded_rows(choice: ModelChoice) -> list[tuple[str, str]]:
-    """Return the cells of `EXCLUDED`."""
+    """Return the rows of the table of excluded models."""
     return [(name, "; ".join(reasons)) for name, reasons in sorted(choice.excluded.items())]
 
 
 def set_rows(choice: ModelChoice) -> list[tuple[str, ...]]:
-    """Return the cells of `SET`, the cheapest model first."""
+    """Return the rows of the best models, ordered by cost."""
     best = [choice.by_name(name) for name in choice.decision.best]
     infinite = (math.inf,) * 3
     best.sort(key=lambda one: (one.cost.sort_key if one.cost else infinite, one.name))
@@ -63,7 +63,7 @@ def set_rows(choice: ModelChoice) -> list[tuple[str, ...]]:
 
 
 def other_rows(choice: ModelChoice) -> list[tuple[str, ...]]:
-    """Return the same cells of the candidates that are worse than one of the best, without patients needed."""
+    """Return the rows of candidates that are worse than one of the best models."""
     others = sorted(one.name for one in choice.candidates if one.name not in choice.decision.best)
     return [(name, _scores(choice, name), "told apart", *costs.cells(choice.by_name(name).cost)) for name in others]
 
@@ -79,7 +79,7 @@ def _scores(choice: ModelChoice, name: str) -> str:
 
 
 def needed(choice: ModelChoice, name: str) -> int | None:
-    """Return how many patients in all would usually tell a model from the leader; None for the leader, or where none would."""
+    """Return the total number of patients needed to tell a model from the leader, or None if undefined."""
     if name == choice.decision.leader or not choice.decision.rankings:
         return None
     return patients_needed(choice.decision.rankings[0], choice.decision.leader, name)
@@ -94,12 +94,12 @@ def _needed(choice: ModelChoice, name: str) -> str:
         )
     count = needed(choice, name)
     if count is None:
-        return "no number: the two do not differ here"
+        return "not applicable: no observed difference"
     return f"about {count:,} ({count - choice.decision.rankings[0].patients:,} more)"
 
 
 def test_rows(choice: ModelChoice) -> list[tuple[str, ...]]:
-    """Return the cells of `TEST`: the chosen model on the test patients, or all of the best where no cost is known."""
+    """Return test rows of the chosen model, or of all best models if no cost is known."""
     shown = [choice.chosen] if choice.chosen else [choice.by_name(name) for name in choice.decision.best]
     rows: list[tuple[str, ...]] = []
     for one in shown:
@@ -117,7 +117,7 @@ def test_rows(choice: ModelChoice) -> list[tuple[str, ...]]:
 
 
 def point_rows(choice: ModelChoice) -> list[tuple[str, ...]]:
-    """Return the cells of `POINT`."""
+    """Return the rows of the operating points."""
     return [
         (
             one.task,
@@ -132,7 +132,7 @@ def point_rows(choice: ModelChoice) -> list[tuple[str, ...]]:
 
 
 def percent(value: Interval) -> str:
-    """Format a share with its interval, in percent; a dash where it is undefined."""
+    """Format a fraction and its interval in percent, or a dash if undefined."""
     if math.isnan(value[0]):
         return "–"
     low, high = (100 * end for end in value[1:])
@@ -140,14 +140,14 @@ def percent(value: Interval) -> str:
 
 
 def benefit(value: Interval) -> str:
-    """Format a net benefit with its interval; a dash where it is undefined."""
+    """Format a net benefit and its interval, or a dash if undefined."""
     if math.isnan(value[0]):
         return "–"
     return f"{value[0]:.4f}" + ("" if math.isnan(value[1]) else f" [{value[1]:.4f}, {value[2]:.4f}]")
 
 
 def paragraph(choice: ModelChoice) -> str:
-    """Return the choice as one paragraph that can stand in a study protocol."""
+    """Describe the choice in one paragraph for a study protocol."""
     asked = "; ".join(choice.constraints.words)
     total = len(choice.candidates) + len(choice.excluded)
     head = (
@@ -162,7 +162,7 @@ def paragraph(choice: ModelChoice) -> str:
 def _comparison(choice: ModelChoice) -> list[str]:
     best, leader = choice.decision.best, choice.decision.leader
     if not choice.decision.rankings:
-        found = [f"It is {leader}, which was compared with no other model."]
+        found = [f"The only candidate was {leader}, so there was no comparison."]
     elif not best:
         found = ["No model is among the best by every metric."]
     else:
@@ -178,7 +178,7 @@ def _comparison(choice: ModelChoice) -> list[str]:
         counts = [f"{name}: {count:,}" for name in others if (count := needed(choice, name)) is not None]
         if counts:
             found.append(
-                f"To tell them apart would usually need this many patients, if the differences are as observed: {'; '.join(counts)}."
+                f"Patients usually needed to tell them apart, assuming the observed differences: {'; '.join(counts)}."
             )
     if choice.chosen is not None:
         why = "chosen as the cheapest of them" if len(best) > 1 else "chosen"
@@ -220,7 +220,7 @@ def _at_threshold(point: OperatingPoint) -> str:
 
 
 def to_json(choice: ModelChoice) -> dict[str, Any]:
-    """Return everything as one object; undefined numbers become null when it is written."""
+    """Return the choice as one object; undefined numbers are written as null."""
     return {
         "tasks": choice.tasks,
         "protocol": choice.protocol,

@@ -1,4 +1,4 @@
-"""Candidates: models whose stored answers for the validation patients of all tasks can be compared."""
+"""Find models with comparable validation predictions for all tasks."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -13,19 +13,17 @@ from cardiobench.results.cost import Cost
 from cardiobench.results.predictions_file import load_validation
 from cardiobench.tasks.answers import TableAnswers
 
-NO_VALIDATION = (
-    "it has no predictions for validation patients, which the choice is based on (protocols that train have them)"
-)
+NO_VALIDATION = "it has no validation predictions to base the choice on (only protocols with training write them)"
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A model as it was run, under one protocol.
+    """Model run under one protocol.
 
     Attributes:
-        name: Name in tables; with the folder of its revision where one model was run in several ways.
-        entries: Task -> its result on the test patients.
-        validation: Task -> its answers for the validation patients.
+        name: Name in tables, with the revision folder if a model was run in several ways.
+        entries: Mapping from task to test result.
+        validation: Mapping from task to validation predictions.
     """
 
     name: str
@@ -39,23 +37,23 @@ class Candidate:
 
     @property
     def card(self) -> ModelCard | None:
-        """The model's card; None where it has none here."""
+        """Model card, or None if it is not available."""
         return find_card(self.model)
 
     @property
     def cost(self) -> Cost | None:
-        """The cost on the task where encoding is dearest; None where a result states none."""
+        """Cost on the task with the most expensive encoding, or None if no result states a cost."""
         costs = [entry.result.cost for entry in self.entries.values()]
         known = [cost for cost in costs if cost is not None]
         return max(known, key=lambda cost: cost.sort_key) if len(known) == len(costs) else None
 
 
 def find_candidates(entries: Sequence[ResultEntry], tasks: Sequence[str]) -> tuple[list[Candidate], dict[str, str]]:
-    """Return the candidates, and name -> reason of the models that cannot be one.
+    """Return candidates and a mapping from excluded model to reason.
 
     Args:
-        entries: Results under one protocol.
-        tasks: Tasks that a candidate has to answer; those that nobody answered for validation patients do not count.
+        entries: Results of one protocol.
+        tasks: Required tasks; tasks without validation predictions of any model are ignored.
     """
     grouped: dict[tuple[str, str], dict[str, ResultEntry]] = {}
     for entry in entries:
@@ -93,7 +91,7 @@ def _validation(entry: ResultEntry) -> TableAnswers | None:
 
 
 def _of_same_units(read: Sequence[Candidate], tasks: Sequence[str], excluded: dict[str, str]) -> list[Candidate]:
-    """Keep the candidates that answered the usual validation units of every task; the others are excluded."""
+    """Keep candidates with the same validation units for every task; exclude the others."""
     kept = list(read)
     for task in tasks:
         units = {one.name: frozenset(one.validation[task].frame["id"]) for one in kept if task in one.validation}
@@ -103,7 +101,7 @@ def _of_same_units(read: Sequence[Candidate], tasks: Sequence[str], excluded: di
                 excluded[one.name] = f"it has no answers for the validation patients of {task}"
             elif units[one.name] != usual:
                 found = f"{len(units[one.name])} validation units of {task}, others {len(usual)}"
-                excluded[one.name] = f"it answers {found}: run it on the same recordings"
+                excluded[one.name] = f"it has predictions for {found}: run it on the same recordings"
             else:
                 continue
             kept.remove(one)

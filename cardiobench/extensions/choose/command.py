@@ -1,21 +1,22 @@
-"""`cardiobench choose`."""
+"""Implement `cardiobench choose`."""
 
 import argparse
 from pathlib import Path
 
 HELP = "choose a model from results by constraints, score and cost"
 EXAMPLES = """\
-A model is chosen on the stored answers for validation patients, and reported on test patients, which take no part in the choice.
+Choose a model on validation predictions and report its performance on separate test patients.
   cardiobench choose results --task ptb_xl/cd --max-parameters 30M --use commercial
   cardiobench choose results --suite cardiobench_ecg_v2 --unseen --worst-group 75
-For tasks of two classes it gives an operating point for a sensitivity, and what it means at the prevalence of your clinic:
+For binary tasks, also give an operating point with a target sensitivity and its meaning at the prevalence of your
+clinic:
   cardiobench choose results --task ptb_xl/cd --sensitivity 0.95 --prevalence 0.02
 """
 PREFIXES = {"k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 
 
 def amount(text: str) -> float:
-    """Return a number that may have a decimal prefix, such as 30M."""
+    """Parse a number with an optional decimal prefix, such as 30M."""
     factor = PREFIXES.get(text[-1:], 1.0)
     try:
         value = factor * float(text[:-1] if factor > 1 else text)
@@ -27,7 +28,7 @@ def amount(text: str) -> float:
 
 
 def share(text: str) -> float:
-    """Return a share above 0 and at most 1; also of a text such as 2%."""
+    """Parse a fraction above 0 and at most 1, or a percentage such as 2%."""
     try:
         value = float(text[:-1]) / 100 if text.endswith("%") else float(text)
     except ValueError:
@@ -38,14 +39,14 @@ def share(text: str) -> float:
 
 
 def rare(text: str) -> float:
-    """Return a share below 1."""
+    """Parse a fraction below 1."""
     if (value := share(text)) == 1:
-        raise argparse.ArgumentTypeError("a prevalence of 1 leaves nobody without the class. Give a fraction below 1")
+        raise argparse.ArgumentTypeError("a prevalence of 1 leaves no negative cases. Give a fraction below 1")
     return value
 
 
 def finite(text: str) -> float:
-    """Return a number."""
+    """Parse a finite number."""
     try:
         value = float(text)
     except ValueError:
@@ -56,7 +57,7 @@ def finite(text: str) -> float:
 
 
 def lead(text: str) -> str:
-    """Return the name of a lead."""
+    """Parse the name of an ECG lead."""
     from cardiobench.data.media.types import LEADS
 
     if text not in LEADS:
@@ -65,51 +66,60 @@ def lead(text: str) -> str:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the command's flags."""
+    """Add command-line arguments."""
     parser.add_argument(
         "results", type=Path, nargs="*", metavar="RESULTS", help="folders of results (default: results)"
     )
     parser.add_argument("--suite", default="", metavar="NAME", help="choose over the primary tasks of a suite")
     parser.add_argument("--task", default="", metavar="TASK", help="choose for one task, such as ptb_xl/cd")
     parser.add_argument(
-        "--protocol", default="", metavar="NAME", help="protocol with its variant (default: probe, or the only one)"
+        "--protocol",
+        default="",
+        metavar="NAME",
+        help="protocol with its variant (default: probe, or the only protocol found)",
     )
     box = parser.add_argument_group("constraints")
-    box.add_argument("--use", choices=("research", "commercial"), default="", help="use that the licence must allow")
-    box.add_argument("--unseen", action="store_true", help="only models known not to have seen the data")
+    box.add_argument("--use", choices=("research", "commercial"), default="", help="use that the licence has to permit")
+    box.add_argument(
+        "--unseen", action="store_true", help="require that the model has not seen the data in pretraining"
+    )
     box.add_argument("--max-parameters", type=amount, metavar="N", help="such as 30M")
     box.add_argument(
         "--max-flops", type=amount, metavar="N", help="floating-point operations per recording, such as 5G"
     )
-    box.add_argument("--leads", type=lead, nargs="+", default=[], metavar="LEAD", help="leads that are available")
+    box.add_argument("--leads", type=lead, nargs="+", default=[], metavar="LEAD", help="available ECG leads")
     box.add_argument(
-        "--views", nargs="+", default=[], metavar="VIEW", help="views that are available, for models that name theirs"
+        "--views", nargs="+", default=[], metavar="VIEW", help="available echo views, for models that state theirs"
     )
     box.add_argument(
         "--min-rate",
         type=amount,
         metavar="R",
-        help="minimum recordings per second of one CPU process, reading and encoding, as measured during encoding",
+        help="minimum measured rate of reading and encoding in recordings per second, for one CPU process",
     )
     box.add_argument(
         "--worst-group",
         type=finite,
         metavar="X",
-        help="score of the worst subgroup of validation patients, as shown (80 for 80 %%); of an error the largest",
+        help="required score of the worst validation subgroup, as shown in reports (80 for 80 %%); for errors, the maximum",
     )
-    box.add_argument("--text", action="store_true", help="only models with a text tower")
-    box = parser.add_argument_group("operating point of tasks of two classes")
+    box.add_argument("--text", action="store_true", help="require a text encoder")
+    box = parser.add_argument_group("operating point of binary tasks")
     box.add_argument(
-        "--sensitivity", type=share, default=0.9, metavar="S", help="on the validation patients (default: %(default)s)"
+        "--sensitivity",
+        type=share,
+        default=0.9,
+        metavar="S",
+        help="target sensitivity on validation patients (default: %(default)s)",
     )
     box.add_argument(
-        "--prevalence", type=rare, default=float("nan"), metavar="P", help="prevalence where the model will be used"
+        "--prevalence", type=rare, default=float("nan"), metavar="P", help="prevalence in the target population"
     )
-    parser.add_argument("--json", action="store_true", help="machine-readable, on standard output")
+    parser.add_argument("--json", action="store_true", help="write JSON to standard output")
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Print the choice; returns the exit code: 1 where no model is left."""
+    """Print the choice and return the exit code: 1 if no model remains."""
     from cardiobench.cli.output import print_problems
     from cardiobench.core.console import Console
     from cardiobench.extensions.choose import answer

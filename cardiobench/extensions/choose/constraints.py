@@ -1,4 +1,4 @@
-"""Constraints of whoever chooses, and why a candidate does not meet one."""
+"""Check candidates against the constraints of a choice."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -16,27 +16,28 @@ from cardiobench.tasks.answers import TableAnswers
 from cardiobench.tasks.groups import split_rows
 
 FREE = re.compile(r"\b(MIT|Apache-2\.0|BSD(-[23]-Clause)?|CC BY 4\.0|CC0)\b")
-"""Licences that allow commercial use, as cards name them."""
+"""Names in model cards of licences that permit commercial use."""
 RESTRICTED = re.compile(r"\bNC\b|non-?commercial|not for commercial|conflict|none for the weights", re.IGNORECASE)
 UNKNOWN_LICENCE = re.compile(r"in conflict|none for the weights|not stated", re.IGNORECASE)
 DERIVED = {"III", "aVR", "aVL", "aVF"}
-"""Leads that follow from I and II."""
+"""Leads that can be computed from I and II."""
 
 
 @dataclass(frozen=True)
 class Constraints:
-    """Limits that a model has to keep; None or empty for no limit.
+    """Required model properties; None or empty means no constraint.
 
     Attributes:
-        use: Use that the licence has to allow: "research" or "commercial".
-        unseen: Whether the data must not have been in the pretraining data.
+        use: Use that the licence has to permit, "research" or "commercial".
+        unseen: Whether to require that the pretraining data excludes the tasks' data.
         max_parameters: Largest number of parameters.
         max_flops: Largest number of floating-point operations per recording.
-        leads: Leads of an ECG that are available.
-        views: Views of an echo that are available.
-        min_rate: Recordings that one process has to read, prepare and encode in a second on a CPU.
-        worst_group: Score of the worst subgroup of the validation patients, as the report shows it; for an error the largest.
-        text: Whether a text tower is needed.
+        leads: Available ECG leads.
+        views: Available echo views.
+        min_rate: Minimum rate of reading, preparing and encoding on a CPU in recordings per second and process.
+        worst_group: Required score of the worst validation subgroup, in the unit shown in reports; for errors, the
+            maximum.
+        text: Whether a text encoder is required.
     """
 
     use: str = ""
@@ -51,7 +52,7 @@ class Constraints:
 
     @property
     def words(self) -> list[str]:
-        """The constraints as phrases of a sentence."""
+        """Return the constraints as phrases."""
         said = {
             f"a licence for {self.use} use": self.use,
             "data not seen in pretraining": self.unseen,
@@ -67,7 +68,7 @@ class Constraints:
 
 
 def refusals(candidate: Candidate, constraints: Constraints) -> list[str]:
-    """Return why a candidate does not meet the constraints; empty where it meets all."""
+    """Return the reasons why a candidate violates the constraints; empty if it satisfies all."""
     return [reason for check in CHECKS for reason in check(candidate, constraints)]
 
 
@@ -88,7 +89,7 @@ def _unseen(candidate: Candidate, asked: Constraints) -> Iterator[str]:
                 known = (
                     "was in its pretraining data"
                     if entry.result.seen_in_pretraining
-                    else "may have been seen (unknown)"
+                    else "may have been in its pretraining data"
                 )
                 yield f"pretraining: the data of {task} {known}"
 
@@ -125,7 +126,7 @@ def _rate(candidate: Candidate, asked: Constraints) -> Iterator[str]:
 
 
 def needed_leads(result: ScoreResult) -> tuple[str, ...]:
-    """Return the leads that a model takes, as its facts or its preprocessing state them; all twelve where they state none."""
+    """Return the leads stated in the model's facts or preprocessing; by default all twelve."""
     stated = result.model.get("leads", (result.model.get("preprocessing") or {}).get("leads", LEADS))
     names = stated.split() if isinstance(stated, str) else list(LEADS if stated is None else stated)
     every: list[str] = []
@@ -158,7 +159,7 @@ def _text(candidate: Candidate, asked: Constraints) -> Iterator[str]:
 
 
 def worst_group(answers: TableAnswers) -> tuple[str, float] | None:
-    """Return the worst subgroup of the patients and its score by the ranking metric; None where no group can be scored."""
+    """Return the worst patient subgroup and its score, or None if no group can be scored."""
     task = answers.task
     metric = load_metric(task.metrics[0])
     sample = answers.sample()
@@ -186,7 +187,7 @@ def _worst_group(candidate: Candidate, asked: Constraints) -> Iterator[str]:
             raise BadConfig(f"--worst-group {asked.worst_group:g}: scores of {task} lie between {low:g} and {high:g}.")
         found = worst_group(answers)
         if found is None:
-            yield f"subgroups: none of {task} has the 10 validation patients (5 of each class) that a score needs"
+            yield f"subgroups: no subgroup of {task} has 10 validation patients (5 of each class)"
             continue
         name, score = found
         if (

@@ -1,4 +1,4 @@
-"""The decision: which models cannot be told apart from the best on the validation patients, and which of them is the cheapest."""
+"""Find the best models on validation patients and the cheapest among them."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -12,12 +12,12 @@ from cardiobench.tasks.answers import TableAnswers
 
 @dataclass(frozen=True)
 class Decision:
-    """The outcome of a comparison of candidates on their validation patients.
+    """Comparison of candidates on validation patients.
 
     Attributes:
-        rankings: One ranking per metric; empty where there is a single candidate.
-        best: Models that cannot be told apart from the best, by every metric, in alphabetical order.
-        leader: Best score of them by the first metric; a name alone says nothing, since the others may be as good.
+        rankings: One ranking per metric; empty for a single candidate.
+        best: Models that cannot be told apart from the best by any metric, in alphabetical order.
+        leader: Best model by score on the first metric, which need not differ significantly from the others.
     """
 
     rankings: tuple[Ranking, ...]
@@ -28,12 +28,12 @@ class Decision:
 def decide(answers: Mapping[str, Mapping[str, TableAnswers]], protocol: str = "probe") -> Decision:
     """Return the models that cannot be told apart from the best.
 
-    They are the first group of the places that `cardiobench compare` gives: all pairs corrected together, and those by several
-    metrics too, so that of equal models a single one is named in at most 5 of 100 cases.
+    These models are the first group in `cardiobench compare`. All pairs and metrics are corrected together: of equally
+    good models, a single one is named in at most 5 % of cases.
 
     Args:
-        answers: Task -> model -> its answers for the same validation units.
-        protocol: Protocol of the answers.
+        answers: Mapping from task and model to predictions for the same validation units.
+        protocol: Protocol of the predictions.
     """
     rankings = tuple(rank_models({(task, protocol): models for task, models in answers.items()}, together=True))
     names = sorted({name for models in answers.values() for name in models})
@@ -46,14 +46,14 @@ def decide(answers: Mapping[str, Mapping[str, TableAnswers]], protocol: str = "p
 
 
 def best_group(ranking: Ranking) -> list[str]:
-    """Return the models of the first group of a ranking."""
+    """Return the models in the first group of a ranking."""
     return [place.model for place in ranking.places if place.group == 1]
 
 
 def cheapest(candidates: Sequence[Candidate], best: Sequence[str]) -> Candidate | None:
-    """Return the cheapest of the best by operations, then parameters, then width; None where no cost is known.
+    """Return the cheapest best model by operations, parameters, then width, or None if no cost is known.
 
-    A model without a network counts as the cheapest.
+    Models without a network count as cheapest.
     """
     costs = {one.name: one.cost for one in candidates if one.name in best}
     known = {name: cost for name, cost in costs.items() if cost is not None and math.isfinite(cost.sort_key[0])}
@@ -62,10 +62,10 @@ def cheapest(candidates: Sequence[Candidate], best: Sequence[str]) -> Candidate 
 
 
 def patients_needed(ranking: Ranking, leader: str, other: str) -> int | None:
-    """Return how many patients would usually tell two models apart, if their difference is as large as it is here.
+    """Estimate the number of patients needed to distinguish two models at their observed difference.
 
     Returns:
-        Number of patients in all; None where the two do not differ, which no number of patients shows.
+        Total number of patients, or None if there is no difference.
     """
     scores = {place.model: place.score for place in ranking.places}
     difference, error = abs(scores[leader] - scores[other]), ranking.errors[leader, other]

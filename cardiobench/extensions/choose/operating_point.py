@@ -1,4 +1,4 @@
-"""Operating point of a task of two classes: its threshold from validation patients, its performance on test patients."""
+"""Choose the operating point of a binary task on validation patients and measure it on test patients."""
 
 import math
 from dataclasses import dataclass
@@ -14,28 +14,28 @@ from cardiobench.stats.shares import mean_of_shares
 from cardiobench.tasks.answers import TableAnswers
 
 Interval = tuple[float, float, float]
-"""Value, and lower and upper end of its 95 % interval over test patients."""
+"""Estimate with lower and upper 95 % confidence bounds over test patients."""
 
 
 @dataclass(frozen=True)
 class OperatingPoint:
-    """Performance of a threshold on the test patients.
+    """Test performance at one threshold.
 
     Attributes:
-        task: Task of two classes.
-        positive: Class that is looked for.
-        asked: Sensitivity that was requested.
-        threshold: Probability from which a unit is called positive, chosen on validation patients.
-        reached: Sensitivity that it reaches on the validation units.
-        positives: Validation units with the class.
+        task: Name of the binary task.
+        positive: Name of the positive class.
+        asked: Requested sensitivity.
+        threshold: Smallest probability classified as positive, chosen on validation patients.
+        reached: Sensitivity achieved on the validation units.
+        positives: Number of positive validation units.
         sensitivity: Sensitivity on the test patients.
         specificity: Specificity on the test patients.
-        prevalence: Share of patients with the class where the model is to be used; NaN where it is not given.
+        prevalence: Prevalence in the target population; NaN if not given.
         ppv: Positive predictive value at that prevalence.
         npv: Negative predictive value at that prevalence.
-        net_benefit: Net benefit at that prevalence, the threshold being the probability at which benefit and harm of treating
-            are equal.
-        treat_all: Net benefit of treating everybody; that of treating nobody is 0.
+        net_benefit: Net benefit at that prevalence; the threshold is the probability at which benefit and harm of
+            treatment are equal.
+        treat_all: Net benefit of treating everyone. Treating no one has a net benefit of 0.
     """
 
     task: str
@@ -54,30 +54,30 @@ class OperatingPoint:
 
 
 def choose_threshold(scores: np.ndarray, truth: np.ndarray, sensitivity: float) -> float:
-    """Return the largest threshold that at least this share of the positives reaches.
+    """Return the largest threshold with at least the requested sensitivity.
 
     Args:
         scores: Probability of the positive class, (n,).
-        truth: 1 for the positive class, else 0, (n,).
-        sensitivity: Share, above 0 and at most 1.
+        truth: Binary labels, (n,).
+        sensitivity: Requested sensitivity, above 0 and at most 1.
 
     Raises:
-        BadPredictions: No unit is positive.
+        BadPredictions: There are no positive units.
     """
     positives = np.sort(scores[truth == 1])[::-1]
     if not len(positives):
         raise BadPredictions("no validation unit has the class, so no threshold can be chosen.")
-    # A share such as 0.9 of 10 is 9 and not 10, whatever its binary fraction is.
+    # Round first, so that 0.9 of 10 is 9 despite the binary representation of 0.9.
     return float(positives[math.ceil(round(sensitivity * len(positives), 9)) - 1])
 
 
 def at_prevalence(
     sensitivity: np.ndarray, specificity: np.ndarray, prevalence: float, threshold: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return positive and negative predictive value and net benefit at a prevalence, each of the shape of the arguments.
+    """Return predictive values and net benefit at a prevalence, with the shape of the arguments.
 
-    Sources: Bayes' rule; A. J. Vickers, E. B. Elkin, Medical Decision Making 26 (2006), net benefit, with the rates of both
-    classes weighted by the prevalence. A value that is undefined (nobody is called positive, a threshold of 1) is NaN.
+    Sources: Bayes' rule; net benefit by A. J. Vickers and E. B. Elkin, Medical Decision Making 26 (2006), with the
+    rates of both classes weighted by prevalence. Undefined values are NaN: no unit is positive, or the threshold is 1.
     """
     hit, alarm = sensitivity * prevalence, (1 - specificity) * (1 - prevalence)
     miss, rest = (1 - sensitivity) * prevalence, specificity * (1 - prevalence)
@@ -95,18 +95,18 @@ def operating_point(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> OperatingPoint:
-    """Choose a threshold on validation patients and measure it on test patients.
+    """Choose a threshold on validation patients and measure its performance on test patients.
 
     Args:
-        validation: Answers for validation units, by a model that was not fitted to their patients.
-        test: Answers for test units.
-        sensitivity: Sensitivity that the threshold has to reach on the validation units.
-        prevalence: Share of patients with the class where the model is to be used.
-        resamples: B.
-        seed: Seed of the draws.
+        validation: Validation predictions of a model that was not fitted on these patients.
+        test: Test predictions.
+        sensitivity: Minimum sensitivity on the validation units.
+        prevalence: Prevalence in the target population.
+        resamples: Number of bootstrap resamples.
+        seed: Random seed of the bootstrap.
 
     Raises:
-        BadPredictions: Answers without probabilities, or without one of the two classes.
+        BadPredictions: Probabilities or one of the two classes are missing.
     """
     task = test.task
     (held, held_truth), (scores, truth) = _scores(validation), _scores(test)
@@ -147,7 +147,7 @@ def operating_point(
 
 
 def _scores(answers: TableAnswers) -> tuple[np.ndarray, np.ndarray]:
-    """Return the probability of the positive class and the true class of each unit."""
+    """Return positive-class probabilities and true classes of all units."""
     sample = answers.sample()
     if sample.probabilities is None:
         raise BadPredictions(

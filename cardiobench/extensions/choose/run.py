@@ -1,4 +1,4 @@
-"""Choice of a model from folders of results."""
+"""Choose a model from folders of results."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,7 +18,7 @@ from cardiobench.scoring.suites import load_suite
 
 NO_LIMITS = Constraints()
 FEW = 50
-"""Validation patients below which hardly any two models can be told apart."""
+"""Number of validation patients below which most models cannot be distinguished."""
 
 
 def choose(
@@ -31,20 +31,20 @@ def choose(
     sensitivity: float = 0.9,
     prevalence: float = float("nan"),
 ) -> tuple[ModelChoice, Collection]:
-    """Choose a model from results, on the validation patients of a task or of the primary tasks of a suite.
+    """Choose a model on the validation patients of one task or of a suite's primary tasks.
 
     Args:
         folders: Folders of results.
-        suite: Suite whose results are taken; empty for those of one task.
-        task: Task.
-        protocol: Protocol with its variant; empty where the results are of one only, or for `probe`.
-        constraints: Limits that a model has to keep.
-        sensitivity: Sensitivity of the operating point of tasks of two classes.
-        prevalence: Share of patients with the class where the model is to be used.
+        suite: Suite that supplies the tasks; empty for a single task.
+        task: Task name.
+        protocol: Protocol and variant; empty selects the only protocol found, or `probe`.
+        constraints: Required properties of the model.
+        sensitivity: Target sensitivity for binary tasks.
+        prevalence: Prevalence in the target population.
 
     Raises:
-        MissingData: No result of the task or suite is there.
-        BadConfig: Several protocols and none named.
+        MissingData: There is no result for the task or suite.
+        BadConfig: There are several protocols, and none was chosen.
     """
     collection = collect(folders, suite)
     wanted = _tasks(suite, task)
@@ -71,11 +71,9 @@ def choose(
     left = [name for name in wanted if name not in tasks]
     notes += [f"no model has answers for the validation patients of {', '.join(left)}: left out"] if left else []
     if any(entry.result.generated for entry in entries):
-        notes.append("generated recordings: this choice says nothing about patients")
+        notes.append("the recordings are generated, so the choice does not apply to patients")
     few = [one.patients for one in decision.rankings if one.patients < FEW]
-    notes += (
-        [f"chosen on {min(few)} validation patients, with whom hardly any two models can be told apart"] if few else []
-    )
+    notes += [f"chosen on {min(few)} validation patients, too few to tell most models apart"] if few else []
     if chosen is not None:
         notes += [
             f"{chosen.name} on the test patients of {name}: {verdict(chosen.entries[name].result)}"
@@ -83,7 +81,7 @@ def choose(
             if chosen.entries[name].result.verdict.word.rank is not Rank.WINS
         ]
     if kept and chosen is None and decision.best:
-        notes.append("no cost of the best models is known, so that none is named as the cheapest: encode them again")
+        notes.append("no cost of the best models is known, so none is chosen as the cheapest: encode them again")
     return ModelChoice(
         tasks, label, constraints, excluded, tuple(kept), decision, chosen, tuple(points), tuple(notes)
     ), collection
@@ -120,7 +118,7 @@ def _protocol(entries: Sequence[ResultEntry], asked: str) -> str:
 def _points(
     chosen: Candidate | None, tasks: Sequence[str], sensitivity: float, prevalence: float
 ) -> tuple[list[OperatingPoint], list[str]]:
-    """Return the operating points of the chosen model, and why some tasks have none."""
+    """Return operating points of the chosen model and the reasons for missing ones."""
     points, notes = [], []
     for name in tasks if chosen else ():
         assert chosen is not None, "no task without a model"

@@ -1,4 +1,4 @@
-"""Real readings of CODE-test: a published network and three groups of doctors on 827 ECGs."""
+"""Readings of 827 ECGs of CODE-test by a published network and three groups of doctors."""
 
 from cardiobench.core.extensions import Extension
 

@@ -1,4 +1,4 @@
-"""Output of `cardiobench demo` on the readers of CODE-test: mean F1, differences from the network, F1 per diagnosis."""
+"""Demonstrate a comparison on CODE-test: mean F1, differences from the network, and F1 per diagnosis."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -17,11 +17,11 @@ from cardiobench.stats.estimates import Sampler, estimate_metric
 from cardiobench.stats.holm import holm
 
 METRIC = "multilabel_f1"
-MADE_BY = "made the gold standard: not compared"
+MADE_BY = "created the gold standard; not compared"
 
 
 def demo() -> Iterator[PrintedTable | str]:
-    """Yield tables and sentences: is the network better than each group of doctors?"""
+    """Yield tables and sentences that compare the network with each group of doctors."""
     answered = {reader: predictions(reader) for reader in READERS}
     samplers = {reader: _sampler(one) for reader, one in answered.items()}
     metric, some = load_metric(METRIC), samplers[NETWORK]
@@ -29,7 +29,7 @@ def demo() -> Iterator[PrintedTable | str]:
     yield (
         f"{len(some.sample)} real ECGs of as many patients (CODE-test, Ribeiro et al. 2020), six diagnoses, read by a published network "
         "and by doctors. "
-        f"F1 joins how many findings are seen and how many of those given are right; 1 is perfect, {floor:.2f} needs no look at the ECG."
+        f"F1 combines recall and precision; 1 is perfect, and {floor:.2f} is reached without the ECG."
     )
     yield PrintedTable(
         "mean over the six diagnoses",
@@ -37,7 +37,7 @@ def demo() -> Iterator[PrintedTable | str]:
         [_row(reader, estimate_metric(metric, sampler)) for reader, sampler in samplers.items()],
     )
     auroc = estimate_metric(load_metric("auroc_macro"), some, ["auroc_macro"])["auroc_macro"]
-    alone = f"The network alone gives probabilities too: mean AUROC {auroc.value:.3f} [{_ends(auroc)}]."
+    alone = f"Only the network gives probabilities: mean AUROC {auroc.value:.3f} [{_ends(auroc)}]."
     yield "\n".join((*map(sentence, comparisons(answered)), alone))
     yield PrintedTable(
         "F1 of each diagnosis [95 % CI over patients]",
@@ -47,7 +47,7 @@ def demo() -> Iterator[PrintedTable | str]:
 
 
 def comparisons(answered: dict[str, Predictions]) -> list[Comparison]:
-    """Compare the network with each group of doctors on the same patients, p-values by Holm's rule for all of them."""
+    """Compare the network with each group of doctors on the same patients, with Holm-corrected p-values."""
     network = replace(answered[NETWORK], source=NAMES[NETWORK])
     found = [compare(network, replace(answered[reader], source=NAMES[reader]), METRIC) for reader in DOCTORS]
     adjusted = holm([one.p_value for one in found])
@@ -55,10 +55,12 @@ def comparisons(answered: dict[str, Predictions]) -> list[Comparison]:
 
 
 def sentence(comparison: Comparison) -> str:
-    """Say in one sentence whether the network is better than a group of doctors."""
+    """State in one sentence whether the network is better than a group of doctors."""
     side = "higher" if comparison.difference > 0 else "lower"
     low, high = sorted(np.sign(comparison.difference or 1) * end for end in (comparison.low, comparison.high))
-    outcome = {"better": "it is better", "worse": "it is worse"}.get(comparison.outcome, "which is better is not shown")
+    outcome = {"better": "it is better", "worse": "it is worse"}.get(
+        comparison.outcome, "the difference is not significant"
+    )
     p = f"p = {p_value(comparison.p_adjusted)}".replace("= <", "<")
     return (
         f"The network's mean F1 is {comparison.a:.3f}, {abs(comparison.difference):.3f} {side} than the {comparison.names[1]}' "

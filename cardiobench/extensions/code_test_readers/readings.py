@@ -1,4 +1,4 @@
-"""Answers of people and of a network to the task `code_test/six`, and its gold standard, as they come with this package."""
+"""Load the gold standard of `code_test/six` and the readings of a network and of doctors."""
 
 from functools import cache
 from pathlib import Path
@@ -16,7 +16,7 @@ FOLDER = Path(__file__).parent
 NETWORK = "dnn"
 DOCTORS = ("cardiology_residents", "emergency_residents", "medical_students")
 JUDGES = ("cardiologist1", "cardiologist2")
-"""Those who made the gold standard: it is what both say, and a third where they differ."""
+"""Readers of the gold standard: two experts, and a third where they disagree."""
 READERS = (NETWORK, *DOCTORS, *JUDGES)
 NAMES = {
     NETWORK: "network",
@@ -27,7 +27,7 @@ NAMES = {
 
 
 def task() -> Task:
-    """Return the task that was answered: six diagnoses, any number of them per exam."""
+    """Return the multilabel task with six diagnoses per exam."""
     return catalog.task("code_test/six")
 
 
@@ -37,7 +37,7 @@ def _readings() -> pd.DataFrame:
 
 
 def references() -> References:
-    """Return the gold standard of all 827 exams, as `cardiobench references code_test/six` writes it."""
+    """Return the gold standard of all 827 exams in the format of `cardiobench references code_test/six`."""
     table, version = _readings(), catalog.spec("code_test").version
     rows = table[["id", "sex", "age"]].assign(patient_id=table["id"], split="test", y_true=table["gold_standard"])
     return References(
@@ -46,9 +46,9 @@ def references() -> References:
 
 
 def answers(reader: str) -> pd.DataFrame:
-    """Return the diagnoses of one of `READERS` (`y_pred`) to each exam, those of the network with their probabilities.
+    """Return the diagnoses of one of `READERS`, with probabilities for the network.
 
-    The network's diagnoses are the published ones, whose cut is another one for each diagnosis, and not 0.5.
+    The network's published diagnoses use a different threshold for each diagnosis.
     """
     table = _readings()
     columns = probability_columns(task()) if reader == NETWORK else []
@@ -56,10 +56,10 @@ def answers(reader: str) -> pd.DataFrame:
 
 
 def predictions(reader: str) -> Predictions:
-    """Return the answers of a reader, joined with the gold standard."""
+    """Return a reader's predictions joined with the gold standard."""
     return join_external(answers(reader), references(), renewal="")
 
 
 def published_scores() -> pd.DataFrame:
-    """Return table 2 of the paper: diagnosis, reader, precision, recall, specificity, f1, to three digits."""
+    """Return table 2 of the paper: diagnosis, reader, precision, recall, specificity and F1, to three digits."""
     return pd.read_csv(FOLDER / "published_scores.csv")

@@ -1,4 +1,4 @@
-"""Confound: how much of a score could come from the dataset, or the hospital, of a record."""
+"""Estimate the part of a score that the source dataset or hospital can explain."""
 
 from cardiobench.core.extensions import Extension
 

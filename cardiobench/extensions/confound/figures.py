@@ -1,4 +1,4 @@
-"""AUROC of a label within and across sites, and of the site alone."""
+"""Plot AUROC within sites, across sites, and of a prediction from the site alone."""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -16,7 +16,7 @@ ROWS = {
 
 
 def draw(record: AnalysisResult) -> dict[str, Figure]:
-    """Draw the label's AUROC by where the probe was trained and tested, and all pairs of sites where there are any."""
+    """Draw the AUROC for each choice of training and test sites, and for all pairs of sites if available."""
     table = record.tables["matrix"]
     sites = list(dict.fromkeys(table["train"]))
     identity, chance = record.values["identity_balanced_accuracy"], record.values["identity_chance"].value

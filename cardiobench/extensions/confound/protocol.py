@@ -1,4 +1,4 @@
-"""Confound: how much of a score could come from the dataset, or the hospital, of a record."""
+"""Estimate the part of a score that the source dataset or hospital can explain."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -29,20 +29,20 @@ COMPONENT = "protocol confound"
 VERSION = 1
 
 PLACES = ("hospital", "device")
-"""Columns of a dataset's rows that name the place of a record; the first that a task has groups of is taken."""
+"""Columns that identify the site of a record; the first with subgroups of the task is used."""
 PROBE: ClassifierName = "logistic"
 
 
 @dataclass(frozen=True)
 class SiteRecords:
-    """Records of two classes from several sites: datasets, or hospitals.
+    """Records of two classes from several datasets or hospitals.
 
     Attributes:
-        sites: Names.
-        features: (n, d).
-        labels: 0 or 1, (n,).
-        site: Code of `sites`, (n,).
-        patients: (n,); a patient has one site.
+        sites: Site names.
+        features: Embeddings, (n, d).
+        labels: Binary labels, (n,).
+        site: Index into `sites` of each record, (n,).
+        patients: Patient of each record, (n,); each patient belongs to one site.
     """
 
     sites: tuple[str, ...]
@@ -52,34 +52,34 @@ class SiteRecords:
     patients: np.ndarray = field(repr=False)
 
     def rows(self, site: int) -> np.ndarray:
-        """Return the rows of a site."""
+        """Return the row indices of a site."""
         return np.flatnonzero(self.site == site)
 
     @property
     def with_both_classes(self) -> list[int]:
-        """Sites that have enough records of both classes to train and test on."""
+        """Sites with enough records of both classes for training and testing."""
         counts = [np.bincount(self.labels[self.rows(site)], minlength=2).min() for site in range(len(self.sites))]
         return [site for site, count in enumerate(counts) if count >= MIN_PER_CLASS]
 
 
 @dataclass(frozen=True)
 class Confound(AnalysisProtocol):
-    """Confounding of a label by the site when recordings come from several datasets, or hospitals of one dataset.
+    """Measure confounding of a label by the site of the recordings.
 
-    * identity: how well a logistic probe predicts the site (balanced accuracy; chance is 1 / sites).
-    * own, carried, mixed: AUROC of a label's probe on held-out patients of the site that trained it, on another site,
-      and where all sites are mixed; the last also inside each site only.
-    * place alone: AUROC of a prediction that knows the site of a record and nothing else. Where it is high, mixing sites
-      gives the label away, and the mixed score rises above the one inside the sites.
+    * Identity: balanced accuracy of a logistic probe that predicts the site; chance is 1 / number of sites.
+    * Own, carried and mixed: AUROC of a label probe on held-out patients of the training site, on another site, and on
+    all sites mixed. The mixed AUROC is also computed within each site.
+    * Place alone: AUROC of a prediction from the site only. If it is high, the site gives the label away in a mixed
+    dataset, and the mixed score is higher than the score within sites.
 
-    Datasets are drawn with as many records of each class, so that the dataset alone says nothing; the hospitals of one
-    dataset as they are mixed in it, half of all records positive.
+    From each dataset, equally many records of both classes are drawn, so that the dataset alone carries no information.
+    Hospitals of one dataset keep their proportions, with half of all records positive.
 
     Attributes:
-        grids: Grids of the classifiers; that of logistic regression is searched.
-        folds: Patient-grouped, balanced.
-        inner: Folds of the search.
-        most: Records of a dataset, or of a dataset's hospitals together.
+        grids: Parameter grids of the classifiers; only logistic regression is used.
+        folds: Number of balanced, patient-grouped folds.
+        inner: Number of inner folds of the grid search.
+        most: Maximum number of records from one dataset.
     """
 
     grids: Grids = field(default_factory=lambda: GRIDS)
@@ -91,11 +91,11 @@ class Confound(AnalysisProtocol):
     from_embeddings = True
 
     def subjects(self, tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
-        """Return each label across its datasets, and each task whose dataset mixes several hospitals or devices."""
+        """Return each label with its datasets, and each task with several hospitals or devices."""
         return {**class_tasks_by_label(tasks), **{task.name: (task,) for task in tasks if _place_column(task)}}
 
     def analyze(self, analysis: Analysis, encoder: Encoder) -> AnalysisOutput:
-        """Return identity, own, transferred and mixed scores, and the score of the site alone."""
+        """Return identity, own, carried and mixed scores, and the score of the site alone."""
         if any(not task.rules.two_classes for task in analysis.tasks):
             raise NotApplicable(f"{analysis.subject} is not a task of two classes")
         (first, *others) = analysis.tasks
@@ -135,7 +135,7 @@ class Confound(AnalysisProtocol):
     def _out_of_fold(
         self, records: SiteRecords, codes: np.ndarray, seed: int, rows: np.ndarray | None = None
     ) -> "OutOfFold":
-        """Predict a code of each row by a probe that never saw its patient."""
+        """Predict a code for each row out of fold."""
         rows = np.arange(len(codes)) if rows is None else rows
         patients = records.patients[rows]
         outer = balanced_folds(codes[rows], patients, self.folds, seed)
@@ -149,7 +149,7 @@ class Confound(AnalysisProtocol):
         return OutOfFold(scores.probabilities, fold)
 
     def _matrix(self, records: SiteRecords, seed: int) -> tuple[pd.DataFrame, dict[int, float]]:
-        """Return train, test, auroc, f1 and n of all pairs of sites with both classes; on the diagonal held-out patients."""
+        """Return the table of all pairs of training and test sites; diagonal entries use held-out patients."""
         rows, own = [], {}
         params, probe = param_grid(self.grids[PROBE]), classifier(PROBE)
         for train in records.with_both_classes:
@@ -179,22 +179,22 @@ class OutOfFold:
     """Out-of-fold predictions.
 
     Attributes:
-        probabilities: (n, codes).
-        fold: Fold in which each row was held out, shape (n,).
+        probabilities: Predicted probabilities, (n, codes).
+        fold: Fold in which each row was held out, (n,).
     """
 
     probabilities: np.ndarray = field(repr=False)
     fold: np.ndarray = field(repr=False)
 
     def auroc(self, labels: np.ndarray, rows: np.ndarray | None = None) -> float:
-        """Return the AUROC of code 1 over pairs that the same model predicted.
+        """Return the AUROC of code 1 over pairs from the same fold.
 
-        Models of different folds have different levels, lower where their own fold holds more positives; across folds
-        this alone would push predictions that know nothing below one half.
+        Predictions of different folds have different offsets, lower if the held-out fold has more positives. Comparing
+        across folds would therefore push an uninformative prediction below 0.5.
 
         Args:
-            labels: 0 or 1 of all rows.
-            rows: Rows to score; None for all.
+            labels: Binary labels of all rows.
+            rows: Indices of rows to score; None for all.
         """
         rows = np.arange(len(labels)) if rows is None else rows
         total, pairs = 0.0, 0
@@ -208,21 +208,21 @@ class OutOfFold:
 
 
 def auroc(labels: np.ndarray, scores: np.ndarray) -> float:
-    """Return the area under the ROC curve; NaN with one class."""
+    """Return the area under the ROC curve, or NaN for a single class."""
     return float(roc_auc_score(labels, scores)) if len(np.unique(labels)) == 2 else float("nan")
 
 
 def from_datasets(sample: BalancedSample) -> SiteRecords:
-    """Return the records of all datasets of a sample, as many of each class in each."""
+    """Return the sampled records of all datasets, equally many of each class."""
     features, labels, site = sample.concatenate()
     patients = np.concatenate([[f"{part.name} {patient}" for patient in part.patients] for part in sample.parts])
     return SiteRecords(sample.names, features, labels, site, patients)
 
 
 def from_places(data: TaskData, max_records: int, seed: int) -> SiteRecords:
-    """Draw records of a task, half of them positive, one per patient; hospitals or devices as they are mixed.
+    """Sample records of a task, one per patient and half of them positive, with its mix of hospitals or devices.
 
-    Records whose place is unknown take no part.
+    Records of unknown origin are excluded.
 
     Raises:
         NotApplicable: A class has too few records.
@@ -235,7 +235,7 @@ def from_places(data: TaskData, max_records: int, seed: int) -> SiteRecords:
         raise NotApplicable(f"{data.task.name}: {per_class} records of the rarer class, {MIN_PER_CLASS} needed")
     chosen = np.concatenate([rows[:per_class] for rows in by_class.values()])
     places = column.to_numpy(str)[chosen]
-    # A place with fewer records than folds cannot be told from anything.
+    # A site with fewer records than folds cannot be evaluated.
     names, counts = np.unique(places, return_counts=True)
     names = names[counts >= MIN_PER_CLASS]
     kept = np.isin(places, names)
@@ -246,13 +246,13 @@ def from_places(data: TaskData, max_records: int, seed: int) -> SiteRecords:
 
 
 def positive_shares(records: SiteRecords) -> np.ndarray:
-    """Return the share of positives at the site of each record, (n,): the prediction of the site alone."""
+    """Predict each record by the fraction of positives at its site, (n,)."""
     shares = [records.labels[records.rows(site)].mean() for site in range(len(records.sites))]
     return np.array(shares)[records.site]
 
 
 def identity_accuracy(records: SiteRecords, predicted: np.ndarray, analysis: Analysis) -> Estimate:
-    """Return the balanced accuracy of predicted sites with its interval over patients."""
+    """Return the balanced accuracy of the predicted sites, with an interval over patients."""
     right = (predicted == records.site).astype(float)
     member = (records.site[:, None] == np.arange(len(records.sites))).astype(float)
     weights = np.concatenate(list(patient_weights(records.patients, analysis.resamples, analysis.seed)))
@@ -268,7 +268,7 @@ def _place_column(task: Task) -> str:
 
 
 def _mean_within(records: SiteRecords, mixed: OutOfFold) -> Estimate:
-    """Return the mean over sites of the AUROC of the mixed predictions inside the site."""
+    """Return the mean AUROC of the mixed predictions within sites."""
     if not records.with_both_classes:
         return point_estimate(np.nan, "no place has enough records of both classes")
     parts = [records.rows(site) for site in records.with_both_classes]
@@ -277,7 +277,7 @@ def _mean_within(records: SiteRecords, mixed: OutOfFold) -> Estimate:
 
 
 def _matrix_values(matrix: pd.DataFrame, records: SiteRecords) -> dict[str, Estimate]:
-    """Return the mean of the diagonal, of the rest, and their difference."""
+    """Return the mean of the diagonal, the mean of the off-diagonal entries, and their difference."""
     too_few = f"{len(records.with_both_classes)} of {len(records.sites)} places have enough records of both classes"
     same = matrix["train"] == matrix["test"]
     own, transfer = (matrix.loc[part, "auroc"].mean() for part in (same, ~same))
@@ -286,7 +286,7 @@ def _matrix_values(matrix: pd.DataFrame, records: SiteRecords) -> dict[str, Esti
 
 
 def _site_table(records: SiteRecords, mixed: OutOfFold, own: Mapping[int, float]) -> pd.DataFrame:
-    """Return place, n, positives, auroc_own (trained on it alone), auroc_mixed (trained on all, scored in it)."""
+    """Return one row per site with counts and AUROC of the own (`auroc_own`) and mixed (`auroc_mixed`) probes."""
     rows = []
     for site, name in enumerate(records.sites):
         members = records.rows(site)

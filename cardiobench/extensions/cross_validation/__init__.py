@@ -1,4 +1,4 @@
-"""Cross-validation: five classifiers on frozen embeddings, grid search nested inside patient-grouped folds (arXiv:2601.21830)."""
+"""Cross-validate five classifiers on frozen embeddings with nested, patient-grouped folds (arXiv:2601.21830)."""
 
 from cardiobench.core.extensions import Extension
 

@@ -1,4 +1,4 @@
-"""Cross-validation with the classifier of each fold chosen in its inner folds: one answer per record, scored like any other."""
+"""Score cross-validation with the classifier selected in the inner folds."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -29,9 +29,9 @@ FOLD_SCORES = ("f1", "f1_macro", "auroc")
 
 
 def score_best_classifiers(cells: Iterable[Cell], context: RunContext) -> None:
-    """Score, for each task and size, the records by the classifier that was best in the inner folds of their fold.
+    """Score each task and size with the classifier selected in the inner folds of each fold.
 
-    A flat search has no inner folds and gets no such result.
+    Flat searches have no inner folds, so they have no such result.
     """
     groups: dict[tuple[str, str], list[Cell]] = {}
     for cell in cells:
@@ -46,7 +46,8 @@ def score_best_classifiers(cells: Iterable[Cell], context: RunContext) -> None:
 
 def _load_or_score(size: str, cells: list[Cell], context: RunContext) -> tuple[ScoreResult, list[Path]]:
     first = cells[0]
-    variant = f"{size}.{BEST}{first.result_variant.removeprefix(first.variant)}"  # With the conditions of the run.
+    # Keep the conditions of the run in the variant.
+    variant = f"{size}.{BEST}{first.result_variant.removeprefix(first.variant)}"
     key = sha256_of_json([component_version(score_best_classifiers), *(cell.key for cell in cells)])[:KEY_DIGITS]
     path = result_path(first.folder, f"{first.protocol.name}.{variant}", first.subject)
     cached = None if context.config.overwrite else load_cached_score(path, key, first.recordings)
@@ -67,7 +68,8 @@ def _load_or_score(size: str, cells: list[Cell], context: RunContext) -> tuple[S
     )
     template = next(iter(results.values()))
     origin = first.context({"size": size, "records": template.options["records"], **details})
-    information = refits_of(template.verdict, template.score.n_patients)  # Embeddings and folds are the same.
+    # Embeddings and folds do not depend on the classifier.
+    information = refits_of(template.verdict, template.score.n_patients)
     origin = replace(origin, variant=variant, cost=template.cost)
     result = score(replace(predictions, information=information), references, origin)
     result = replace(result, stamp={**template.stamp, **result.stamp, **first.provenance(), "key": key})
@@ -75,13 +77,13 @@ def _load_or_score(size: str, cells: list[Cell], context: RunContext) -> tuple[S
 
 
 def choose_by_inner_folds(options: Mapping[str, Mapping[str, Any]]) -> tuple[np.ndarray, dict[str, Any]]:
-    """Choose the classifier of each fold by its mean F1 in the inner folds; of equal ones the first.
+    """Select the classifier of each fold by its mean inner-fold F1; ties go to the first.
 
     Args:
-        options: Classifier -> details of its result, with the scores of each fold.
+        options: Mapping from classifier to result details with the scores of each fold.
 
     Returns:
-        Number of the classifier that each fold takes, (folds,), and the details of the result that stands for all.
+        Index of the classifier of each fold, (folds,), and details of the combined result.
     """
     names = list(options)
     inner = np.array([one["f1_inner_folds"] for one in options.values()])
@@ -97,7 +99,7 @@ def choose_by_inner_folds(options: Mapping[str, Mapping[str, Any]]) -> tuple[np.
 
 
 def fold_of_unit(cell: Cell) -> pd.Series:
-    """Return the fold that holds out each unit of scoring, indexed by its id; folds depend on labels and patients only."""
+    """Return the held-out fold of each unit, indexed by id; folds depend only on labels and patients."""
     protocol, task = cell.protocol, cell.task
     if not isinstance(protocol, CrossValidation):
         raise TypeError(f"{cell.label} has no folds")
@@ -111,15 +113,15 @@ def fold_of_unit(cell: Cell) -> pd.Series:
 
 
 def take_folds(frames: list[pd.DataFrame], fold: pd.Series, chosen: np.ndarray) -> pd.DataFrame:
-    """Return the answers of each fold from the frame that was chosen for it.
+    """Combine predictions from the classifier selected in each fold.
 
     Args:
-        frames: Predictions of each candidate, of the same units.
+        frames: Predictions of each classifier for the same units.
         fold: Fold of each unit, indexed by id.
-        chosen: Number of the frame that each fold takes, (folds,).
+        chosen: Index of the selected frame for each fold, (folds,).
 
     Returns:
-        id, y_pred and the probabilities of each unit.
+        Table with the columns id, y_pred and probabilities.
     """
     source = pd.Series(chosen[fold.to_numpy()], index=fold.index)
     answers = pd.concat(

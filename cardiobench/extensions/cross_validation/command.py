@@ -1,4 +1,4 @@
-"""`cardiobench subsets`."""
+"""Implement `cardiobench subsets`."""
 
 import argparse
 from pathlib import Path
@@ -7,19 +7,17 @@ from cardiobench.cli.flags import SEED
 
 HELP = "write the balanced subsets (XS, S, M, L) of an ECG task as lists of ids"
 EXAMPLES = """\
-The records that the protocol cross_validation draws with the same seed; XS lies within S, S within M, M within L:
+Write the records used by cross_validation with the same seed; smaller subsets are contained in larger ones:
   cardiobench subsets ptb_xl/cd --data-dir /data/ptb_xl --out subsets
-writes subsets/ptb_xl__cd__XS.json and so on: task, size, seed, and an id a line.
+writes subsets/ptb_xl__cd__XS.json etc. with task, size, seed and one id per line.
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the command's flags."""
+    """Add command-line arguments."""
     parser.add_argument("task", metavar="TASK", help="a task of two classes, such as ptb_xl/cd")
     parser.add_argument("--data-dir", type=Path, metavar="DIR", help="raw or prepared folder")
-    parser.add_argument(
-        "--out", type=Path, required=True, metavar="DIR", help="folder of the output, one JSON file per size"
-    )
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="output folder; one JSON file per size")
     parser.add_argument("--seed", type=SEED, default=0, help="seed of the draw (default: 0)")
     parser.add_argument(
         "--profile",
@@ -31,7 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Write the files; returns the exit code: 1 where no size is available."""
+    """Write the files and return the exit code: 1 if no size is available."""
     from cardiobench.core.console import Console
     from cardiobench.data.ecg_subsets import read_subset, write_subsets
 

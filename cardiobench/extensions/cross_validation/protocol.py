@@ -1,4 +1,4 @@
-"""Cross-validation: sizes x classifiers, each a result of its own."""
+"""Cross-validate classifiers at several sample sizes, each with a separate result."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -25,30 +25,31 @@ COMPONENT = "protocol cross_validation"
 VERSION = 3
 
 BEST = "best"
-"""Stands in a variant where the name of one classifier would be: `XS.best`."""
-# CPU seconds of a cell with the default grids on one core of an x86-64 server: the geometric mean of 106 records x 200 and
-# 300 x 384, from which each is off by a factor of two at most. Only their ratios are used, until one cell of the classifier is done.
+"""Replaces the classifier name in a variant: `XS.best`."""
+# CPU seconds per cell with the default grids on one x86-64 core: geometric mean of 106 records x 200 and 300 x 384,
+# accurate to a factor of two. Only ratios are used, and only until one cell of the classifier is finished.
 UNIT_COSTS = {"xgboost": 34.0, "forest": 51.0, "mlp": 43.0, "tree": 3.0, "logistic": 2.0}
 
 
 @dataclass(frozen=True)
 class CrossValidation(PredictionProtocol):
-    """Five classifiers at four sizes, in class-balanced, patient-grouped folds (arXiv:2601.21830).
+    """Cross-validate five classifiers at four sizes in class-balanced, patient-grouped folds (arXiv:2601.21830).
 
-    A variant is `<size>.<classifier>`; results of `<size>.best` take the classifier of each fold by its inner folds. The records are drawn by `data.ecg_subsets` from all splits, half of them
-    positive. Each record is predicted by a model that never saw its patient; these predictions are scored like any
-    others, and the folds' median F1 with its interquartile range is in the details. The pooling is the encoder's.
+    A variant is `<size>.<classifier>`; `<size>.best` uses the classifier selected in the inner folds.
+    `data.ecg_subsets` draws the records from all splits, half of them positive. Each record is predicted by a model
+    that has not seen its patient, and scored in the usual way. The details contain the median F1 over folds and its
+    interquartile range.
 
     Attributes:
-        sizes: XS, S, M, L.
-        classifiers: Names of classifiers in `CLASSIFIERS`.
-        grids: Classifier -> parameter -> values.
-        folds: Number of folds whose held-out records are predicted.
-        inner: Folds of the grid search inside each.
-        search: "nested" inside each fold, or "flat": the parameters that are best on the very folds that are reported.
-        grouped: Keep all records of a patient in one fold.
-        one_a_patient: Draw one record per patient at most.
-        seed: Seed of the draw, the folds and the classifiers.
+        sizes: Subset sizes: XS, S, M or L.
+        classifiers: Classifier names from `CLASSIFIERS`.
+        grids: Mapping from classifier to parameter grid.
+        folds: Number of outer folds.
+        inner: Number of inner folds of the grid search.
+        search: Grid search, "nested" in each fold or "flat"; the flat search selects parameters on the reported folds.
+        grouped: Whether to keep all records of a patient in one fold.
+        one_a_patient: Whether to draw at most one record per patient.
+        seed: Random seed of sampling, folds and classifiers.
     """
 
     sizes: tuple[SizeName, ...] = tuple(SIZES)
@@ -65,33 +66,33 @@ class CrossValidation(PredictionProtocol):
     out_of_fold = True
     headline_rank = 2
     selecting_options = frozenset({"sizes", "classifiers"})
-    runs_in_parallel = True  # Each variant is a separate job that can be sent to another machine.
+    runs_in_parallel = True  # Each variant is a separate job, which can run on another machine.
 
     @classmethod
     def settings(cls, config: RunConfig) -> dict[str, Any]:
-        """Return the options that the settings of a run decide."""
+        """Return options that depend on the run settings."""
         return {"seed": config.seed}
 
     def plan_lines(self) -> list[str]:
-        """Return the folds, and the grid of each classifier."""
+        """Describe the folds and the grid of each classifier."""
         search = f"{self.search} search" + (f" in {self.inner} inner folds" if self.search == "nested" else "")
         kind = "patient-grouped" if self.grouped else "ungrouped"
         grids: dict[str, Grid] = {name: self.grids[name] for name in self.classifiers}
         return [f"{self.folds} class-balanced, {kind} folds, {search}", *grid_lines(grids)]
 
     def variants(self, task: Task) -> tuple[str, ...]:
-        """Return `<size>.<classifier>` of each; a task that does not apply has one variant, which says so."""
+        """Return all `<size>.<classifier>` variants, or one placeholder for a task that does not apply."""
         if not task.rules.two_classes:
             return ("",)
         return tuple(f"{size}.{name}" for size in self.sizes for name in self.classifiers)
 
     def result_variants(self, task: Task) -> tuple[str, ...]:
-        """Return the variants, and that of the best classifier at each size."""
+        """Return all variants, including the best classifier at each size."""
         variants = self.variants(task)
         return (*variants, *dict.fromkeys(f"{name.partition('.')[0]}.{BEST}" for name in variants if name))
 
     def workload(self, variant: str, records: int | None = None) -> Workload | None:
-        """Return the work of a classifier at a size, in proportion to the records; None for the best classifier."""
+        """Return the relative cost of a variant, or None for the best classifier."""
         size, _, name = variant.partition(".")
         if name not in UNIT_COSTS:
             return None
@@ -99,23 +100,23 @@ class CrossValidation(PredictionProtocol):
         return Workload(name, rank, UNIT_COSTS[name] * (max_records(size) if records is None else records))
 
     def check(self, task: Task) -> None:
-        """Refuse a task that is not binary."""
+        """Reject tasks that are not binary."""
         if not task.rules.two_classes:
             raise NotApplicable(f"{task.name} is a {task.kind} task; these folds are balanced between two classes")
 
     def select_rows(self, rows: pd.DataFrame, task: Task, variant: str) -> pd.DataFrame:
-        """Draw the records of the variant's size."""
+        """Draw the records for a subset size."""
         self.check(task)
         references = rows[["id", "patient_id"]].assign(y_true=rows[task.target])
         size = variant.partition(".")[0]
         return draw_subset(references, task, size, self.seed, one_a_patient=self.one_a_patient).rows(rows)
 
     def predict(self, data: TaskData, encoder: Encoder, variant: str) -> ProtocolOutput:
-        """Predict the records of a size out of fold."""
+        """Predict the records of a subset out of fold."""
         size, _, name = variant.partition(".")
         rows = self.select_rows(data.rows, data.task, variant)
         indices = np.flatnonzero(data.rows["id"].isin(rows["id"]))
-        with threadpool_limits(1):  # One core per cell, so that sums are equal everywhere.
+        with threadpool_limits(1):  # Use one core per cell, so that sums do not depend on the number of threads.
             features = data.features[indices].astype(np.float64)
             scores = self.cross_validate(name, features, data.labels[indices], data.patients[indices])
         details = {"size": size, "classifier": name, "records": len(indices), **summary(scores)}
@@ -135,11 +136,11 @@ class CrossValidation(PredictionProtocol):
         )
 
     def cross_validate(self, name: str, features: np.ndarray, labels: np.ndarray, patients: np.ndarray) -> FoldScores:
-        """Search and predict with one classifier in all folds.
+        """Tune a classifier and predict the held-out records of each fold.
 
         Args:
             name: Name of the classifier.
-            features: (n, d).
+            features: Embeddings, (n, d).
             labels: Class codes, (n,).
             patients: Patient of each row, shape (n,).
         """
@@ -160,18 +161,18 @@ class CrossValidation(PredictionProtocol):
         )
 
     def outer_folds(self, labels: np.ndarray, patients: np.ndarray) -> list[Split]:
-        """Return the folds whose held-out parts are predicted, the same for all classifiers."""
+        """Return folds that are shared by all classifiers."""
         return balanced_folds(labels, patients, self.folds, self.seed, grouped=self.grouped)
 
 
 def max_records(size: str) -> int:
-    """Return the records that a size may have; of the one without an upper end twice its least."""
+    """Return the allowed number of records; a size without a maximum uses twice its minimum."""
     least, most = SIZES[cast(SizeName, size)]
     return most or 2 * least
 
 
 def summary(scores: FoldScores) -> dict[str, Any]:
-    """Return the scores of the folds, and how often each combination of parameters was chosen."""
+    """Return fold scores and the number of times each parameter combination was selected."""
     numbers: dict[str, Any] = {}
     for key, values in (("f1", scores.f1), ("f1_macro", scores.f1_macro), ("auroc", scores.auroc)):
         numbers[f"{key}_median"], numbers[f"{key}_iqr"] = median_and_iqr(values)

@@ -93,7 +93,7 @@ def test_recordings_of_fewer_leads_are_taken_and_counted(leads, there, some, tmp
     flags = ("--leads", leads, "--unit", "mV", "--sampling-rate", "100")
     assert adopt(folder, write_labels(frame, tmp_path / "labels.csv"), tmp_path / "own", *LABEL, *flags) == 0
     said = " ".join("".join(capsys.readouterr()).split())
-    assert f"24 of 24 have only {there}: a model that needs others gets zeros for them" in said
+    assert f"24 of 24 have only {there}: a model that needs the other leads receives zeros" in said
     read = open_dataset("mine").recording(0)
     assert ", ".join(read.leads) == there
     assert np.array_equal(read.signal[:, columns], signals[0][:, columns]) and not read.signal[:, 6:].any()
