@@ -104,7 +104,7 @@ Processes = Annotated[int, Field(ge=1, le=MOST_PROCESSES)]
 ProcessesOrNone = Annotated[int, Field(ge=0, le=MOST_PROCESSES)]
 """A number of processes; 0 runs in this process."""
 Device = Literal["auto", "cpu", "cuda", "mps"]
-Seed = Annotated[int, Field(ge=0, lt=2**32)]
+Seed = Annotated[int, Field(ge=0, le=2**32 - 1)]
 Options = Annotated[Mapping[str, Mapping[str, Any]], BeforeValidator(parse_options)]
 Facts = Annotated[Mapping[str, Any], BeforeValidator(parse_facts)]
 

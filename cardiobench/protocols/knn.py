@@ -6,18 +6,18 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from pydantic import NonNegativeInt, PositiveInt
 from sklearn.metrics import f1_score
 from sklearn.model_selection import GroupKFold
 
 from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import NotApplicable
+from cardiobench.core.setting import Positive, Seed
 from cardiobench.models.base import Encoder
 from cardiobench.protocols.base import HeldOut, PredictionProtocol, ProtocolOutput, TaskData
 from cardiobench.protocols.features import UnitRows, mean_and_std
 from cardiobench.protocols.learnable import check_learnable
 from cardiobench.protocols.nearest import nearest
-from cardiobench.protocols.options import Folds
+from cardiobench.protocols.options import Folds, Refits
 from cardiobench.protocols.profile import check_recipe
 from cardiobench.protocols.refits import redrawn_rows
 from cardiobench.scoring.metrics import macro_auroc
@@ -49,12 +49,12 @@ class NearestNeighbours(PredictionProtocol):
         profile: Recipe; other profiles are classes of extensions (`cardiobench.protocols.profile`).
     """
 
-    neighbours: tuple[PositiveInt, ...] = (1, 3, 5, 7, 9, 11, 15, 21)
+    neighbours: tuple[Positive, ...] = (1, 3, 5, 7, 9, 11, 15, 21)
     folds: Folds = 5
-    max_queries: PositiveInt = 20_000
-    max_train: PositiveInt = 1_000_000
-    refits: NonNegativeInt = 0
-    seed: int = 0
+    max_queries: Positive = 20_000
+    max_train: Positive = 1_000_000
+    refits: Refits = 0
+    seed: Seed = 0
     profile: Literal["default"] = "default"
 
     name = "knn"

@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-from pydantic import NonNegativeInt, PositiveInt
 from sklearn.model_selection import GroupKFold, GroupShuffleSplit
 from threadpoolctl import threadpool_limits
 
 from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import NotApplicable
+from cardiobench.core.setting import Positive, Seed
 from cardiobench.data.spec import Task
 from cardiobench.models.base import Encoder
 from cardiobench.protocols.base import HeldOut, PredictionProtocol, ProtocolOutput, TaskData
@@ -18,7 +18,7 @@ from cardiobench.protocols.cut import FEWEST, cut_by_validation
 from cardiobench.protocols.learnable import check_learnable, two_answers
 from cardiobench.protocols.linear.model import LinearModel, fit_linear_models, linear_path, predict_all
 from cardiobench.protocols.linear.path import SEARCH_TOLERANCE, TOLERANCE
-from cardiobench.protocols.options import Penalty
+from cardiobench.protocols.options import Penalty, Refits, Repeats
 from cardiobench.protocols.profile import check_recipe
 from cardiobench.protocols.refits import redrawn_rows
 from cardiobench.scoring.metrics import macro_auroc
@@ -79,10 +79,10 @@ class LinearProbe(PredictionProtocol):
 
     penalties: tuple[Penalty, ...] = tuple(10.0**power for power in range(-3, 7))
     class_weight: Literal["balanced"] | None = "balanced"
-    min_samples: PositiveInt = 500
-    resamples: PositiveInt = 10
-    refits: NonNegativeInt = 0
-    seed: int = 0
+    min_samples: Positive = 500
+    resamples: Repeats = 10
+    refits: Refits = 0
+    seed: Seed = 0
     profile: Literal["default"] = "default"
 
     name = "probe"

@@ -1,14 +1,18 @@
 """Options of protocols by name: read, checked against what the protocol takes, and part of what it says of itself."""
 
 import json
+import math
+import re
 from dataclasses import dataclass
+from functools import cache
 
+import numpy as np
 import pytest
-from pydantic import PositiveInt
+from pydantic import PositiveInt, TypeAdapter
 
 from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import BadConfig, CardioBenchError, UnknownName
-from cardiobench.protocols import list_protocols, option_types, protocol
+from cardiobench.protocols import list_protocols, option_types, protocol, protocol_class
 from cardiobench.protocols.knn import NearestNeighbours
 from cardiobench.protocols.options import validated
 from cardiobench.protocols.probe import LinearProbe
@@ -57,8 +61,79 @@ class Trained(LinearProbe):
 
 
 def test_no_value_is_advised_where_an_option_has_none_by_default():
-    with pytest.raises(CardioBenchError, match=r"probe\.epochs=0: Input should be greater than 0\. Leave it out\.$"):
+    with pytest.raises(
+        CardioBenchError, match=r"probe\.epochs=0: expected a whole number above 0 or null\. Leave it out\.$"
+    ):
         validated(Trained, {"epochs": 0})
+
+
+@cache
+def schemas():
+    """Each option of each protocol with its JSON schema."""
+    return [
+        (name, option, schema)
+        for name in list_protocols()
+        for option, schema in TypeAdapter(protocol_class(name)).json_schema()["properties"].items()
+    ]
+
+
+def test_every_whole_number_has_two_limits_and_every_seed_those_of_numpy():
+    for name, option, schema in schemas():
+        for one in schema.get("anyOf", [schema.get("items", schema)]):
+            assert one.get("type") != "integer" or {"minimum", "maximum"} <= one.keys(), f"{name}.{option}: {one}"
+        assert option != "seed" or (schema["minimum"], schema["maximum"]) == (0, 2**32 - 1), f"{name}.{option}"
+    np.random.RandomState(2**32 - 1)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [-1, 1.5, 10**30, math.inf, "\ud800", [1], {"a": 1}, True, object()],
+    ids=repr,
+)
+def test_every_option_that_is_a_number_refuses_other_values_with_the_accepted_range(value):
+    words = {"integer": "whole number", "number": "number"}
+    for name, option, schema in schemas():
+        kind = schema.get("type") or schema.get("anyOf", [{}])[-1].get("type")
+        if kind not in words or (kind == "number" and value in (1.5, 10**30) and "maximum" not in schema):
+            continue
+        with pytest.raises(CardioBenchError, match=rf"^{name}\.{option}=.*: expected .*{words[kind]} ") as caught:
+            protocol(name, **{option: value})
+        assert all(f"{schema[limit]:,}" in str(caught.value) for limit in ("minimum", "maximum") if limit in schema)
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "expected"),
+    [
+        ("scratch.epochs", None, "auto or a whole number from 1 to 1,000,000,000"),
+        ("scratch.network", None, "auto, s4, net1d, small or r2plus1d"),
+        ("finetune.modes", ["full", None], "a list without repeats, each value full, last or lora"),
+        ("finetune.rates", 0.1, "a list without repeats, each value a number above 0 and at most 1"),
+        ("finetune.rates", [0.1, 2], "a list without repeats, each value a number above 0 and at most 1"),
+        ("finetune.weight_decay", None, "a number of at least 0"),
+        ("learning_curve.learners", [3], "a list without repeats, each value a text"),
+        ("cross_validation.grouped", 1, "true or false"),
+        ("cross_validation.seed", -1, "a whole number from 0 to 4,294,967,295"),
+    ],
+)
+def test_the_accepted_range_is_named(option, value, expected):
+    name, _, field = option.partition(".")
+    if name not in list_protocols():
+        pytest.skip("its extension is not here")
+    with pytest.raises(CardioBenchError, match=re.escape(f"{option}={json.dumps(value)}: expected {expected}. ")):
+        protocol(name, **{field: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "option", "value", "reason"),
+    [
+        ("probe", "penalties", [1, 10, 1.0], "1.0 stands twice. Give each value once."),
+        ("knn", "neighbours", [3, 3], "3 stands twice"),
+        ("probe", "penalties", [], "the list is empty. Give a value such as [0.001,"),
+    ],
+)
+def test_a_list_is_refused_where_a_value_stands_twice_or_none_is_in_it(name, option, value, reason):
+    with pytest.raises(CardioBenchError, match=re.escape(reason)):
+        made(name, **{option: value})
 
 
 def test_names_that_are_none():

@@ -87,5 +87,5 @@ def test_refits_are_scored_by_the_ranking_metric_on_the_scored_units_only(binary
 def test_a_negative_number_of_refits_is_refused():
     from cardiobench.core.config import RunConfig
 
-    with pytest.raises(CardioBenchError, match=r"probe\.refits=-1: Input should be greater"):
+    with pytest.raises(CardioBenchError, match=r"probe\.refits=-1: expected a whole number from 0 to 1,000"):
         LinearProbe.from_config(RunConfig(models=("a/b",)), refits=-1)

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
-from pydantic import PositiveInt
 from sklearn.metrics import roc_auc_score
 from threadpoolctl import threadpool_limits
 
 from cardiobench.core.errors import NotApplicable
+from cardiobench.core.setting import Positive
 from cardiobench.data.spec import Task
 from cardiobench.models.base import Encoder
 from cardiobench.protocols.analysis import Analysis, AnalysisOutput, AnalysisProtocol
@@ -85,7 +85,7 @@ class Confound(AnalysisProtocol):
     grids: Grids = field(default_factory=lambda: GRIDS)
     folds: Folds = 5
     inner: Folds = 3
-    most: PositiveInt = 1000
+    most: Positive = 1000
 
     name = "confound"
     from_embeddings = True

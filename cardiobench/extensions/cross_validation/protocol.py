@@ -10,6 +10,7 @@ from threadpoolctl import threadpool_limits
 
 from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import NotApplicable
+from cardiobench.core.setting import Seed
 from cardiobench.data.ecg_subsets import SIZES, SizeName, draw_subset
 from cardiobench.data.spec import Task
 from cardiobench.models.base import Encoder
@@ -60,7 +61,7 @@ class CrossValidation(PredictionProtocol):
     search: Literal["nested", "flat"] = "nested"
     grouped: bool = True
     one_a_patient: bool = True
-    seed: int = 0
+    seed: Seed = 0
 
     name = "cross_validation"
     out_of_fold = True

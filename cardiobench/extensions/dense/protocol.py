@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from pydantic import PositiveInt
 
 from cardiobench.core.errors import NotApplicable
+from cardiobench.core.setting import Positive
 from cardiobench.data.spec import Task
 from cardiobench.extensions.dense.data import DenseData, first_by_hash
 from cardiobench.extensions.dense.variants import USUAL, DenseVariant, Further
@@ -53,12 +53,12 @@ class DensePrediction(FrameProtocol):
     """
 
     penalties: tuple[Penalty, ...] = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
-    train_frames: PositiveInt = 2000
-    validation_frames: PositiveInt = 600
+    train_frames: Positive = 2000
+    validation_frames: Positive = 600
     ridge_penalties: tuple[Penalty, ...] = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
     full: bool = False
     further: tuple[Further, ...] = ()
-    patients: tuple[PositiveInt, ...] = ()
+    patients: tuple[Positive, ...] = ()
 
     name = "dense"
 

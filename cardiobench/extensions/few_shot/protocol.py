@@ -5,16 +5,16 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from pydantic import PositiveInt
 from threadpoolctl import threadpool_limits
 
+from cardiobench.core.setting import Positive
 from cardiobench.models.base import Encoder
 from cardiobench.protocols.analysis import Analysis, AnalysisOutput, AnalysisProtocol
 from cardiobench.protocols.base import TaskData
 from cardiobench.protocols.features import mean_and_std
 from cardiobench.protocols.learnable import check_learnable
 from cardiobench.protocols.linear.model import LinearModel, fit_linear_models, predict_all
-from cardiobench.protocols.options import Penalty
+from cardiobench.protocols.options import Penalty, Repeats
 from cardiobench.protocols.patient_pool import PatientPool
 from cardiobench.protocols.probe import LinearProbe
 from cardiobench.protocols.task_scorer import ScoreDraws, TaskScorer
@@ -43,8 +43,8 @@ class FewShot(AnalysisProtocol):
         penalty: Penalty on the squared coefficients of the standardised features, times their number.
     """
 
-    sizes: tuple[PositiveInt, ...] = (1, 2, 4, 8, 16, 32)
-    draws: PositiveInt = 10
+    sizes: tuple[Positive, ...] = (1, 2, 4, 8, 16, 32)
+    draws: Repeats = 10
     penalty: Penalty = 0.1
 
     name = "few_shot"

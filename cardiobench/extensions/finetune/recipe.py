@@ -4,9 +4,10 @@ from dataclasses import dataclass, fields
 from typing import Annotated, Literal, cast
 
 from annotated_types import Len
-from pydantic import Field, PositiveInt
+from pydantic import Field
 
-from cardiobench.core.setting import Device, Seed
+from cardiobench.core.setting import Device, Positive, Seed
+from cardiobench.protocols.options import Repeats
 
 Mode = Literal["full", "last", "lora"]
 MODES: tuple[Mode, ...] = ("full", "last", "lora")
@@ -45,17 +46,17 @@ class FinetuneRecipe:
     """
 
     modes: Annotated[tuple[Mode, ...], Len(1)] = MODES[:1]
-    blocks: PositiveInt = 2
-    rank: PositiveInt = 8
+    blocks: Positive = 2
+    rank: Positive = 8
     layer_rates: Literal["decay", "steps", "equal"] = "decay"
     layer_decay: Annotated[float, Field(gt=0, le=1)] = 0.75
     rates: Annotated[tuple[Rate, ...], Len(1)] = (1e-4, 3e-4, 1e-3)
-    epochs: PositiveInt = 20
-    seeds: PositiveInt = 3
+    epochs: Positive = 20
+    seeds: Repeats = 3
     seed: Seed = 0
-    parts: PositiveInt = 4
-    batch_size: PositiveInt = 32
-    micro_batch: PositiveInt = 8
+    parts: Positive = 4
+    batch_size: Positive = 32
+    micro_batch: Positive = 8
     weight_decay: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1e-3
     device: Device = "auto"
 

@@ -52,7 +52,7 @@ class LearningCurve(AnalysisProtocol):
 
     learners: tuple[Annotated[str, InFile()], ...] = ()
     shares: tuple[Share, ...] = (0.01, 0.03, 0.1, 0.3, 1.0)
-    draws: Annotated[int, Field(ge=2)] = 5
+    draws: Annotated[int, Field(ge=2, le=1000)] = 5
     seed: Seed = 0
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 

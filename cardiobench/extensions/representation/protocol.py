@@ -6,9 +6,10 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 import pandas as pd
-from pydantic import Field, PositiveInt
+from pydantic import Field
 from threadpoolctl import threadpool_limits
 
+from cardiobench.core.setting import Positive
 from cardiobench.data import catalog
 from cardiobench.data.spec import Task
 from cardiobench.extensions.representation import geometry, overlap, similarity
@@ -60,11 +61,11 @@ class Representation(AnalysisProtocol):
     classifiers: tuple[ClassifierName, ...] = CLASSIFIERS
     grids: Grids = field(default_factory=lambda: GRIDS)
     folds: Folds = 5
-    most: PositiveInt = 2499
-    shown: PositiveInt = 200
-    records: PositiveInt = 1000
+    most: Positive = 2499
+    shown: Positive = 200
+    records: Positive = 1000
     refit: bool = False
-    map_dimensions: PositiveInt = 50
+    map_dimensions: Positive = 50
     geometry_in: Literal["all", "top"] = "all"
     map_settings: tuple[tuple[Annotated[int, Field(ge=2)], Annotated[float, Field(ge=0, le=1)]], ...] = maps.SETTINGS
     profile: Literal["default", "paper"] = "default"

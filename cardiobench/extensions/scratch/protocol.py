@@ -5,11 +5,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from pydantic import PositiveInt
 
 from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import BadConfig, NotApplicable
-from cardiobench.core.setting import Device, Seed
+from cardiobench.core.setting import Device, Positive, Seed
 from cardiobench.data import catalog
 from cardiobench.data.spec import Task
 from cardiobench.extensions.scratch.recipes import PREFIX, RECIPES, card_of, recipe_of
@@ -17,6 +16,7 @@ from cardiobench.models.base import Encoder
 from cardiobench.protocols.base import ProtocolOutput, TaskData
 from cardiobench.protocols.ensemble import EnsembleProtocol
 from cardiobench.protocols.learnable import check_learnable
+from cardiobench.protocols.options import Repeats
 from cardiobench.protocols.training.ensemble import Answers, mean_of_trainings
 from cardiobench.protocols.training.split import fit_and_held
 from cardiobench.results.cost import Cost
@@ -45,15 +45,15 @@ class Scratch(EnsembleProtocol):
     Attributes:
         network: Network of an ECG: "s4" (2.15 M parameters, 2.5 s at 100 Hz), "net1d" (30.7 M, 2.5 s at 500 Hz) or "small" (0.3 M,
             2.5 s at 100 Hz); of an echo "r2plus1d" (16 frames); "auto" is s4 and r2plus1d.
-        epochs: Epochs; None for those of the recipe, 100 of an ECG and 50 of an echo.
+        epochs: Epochs; "auto" is those of the recipe, 100 of an ECG and 50 of an echo.
         seeds: Trainings, each with first weights, order and crops of its own.
         seed: Seed of the first of them.
         device: Device of the training; by default that of the run (`--device`).
     """
 
     network: Literal["auto", "s4", "net1d", "small", "r2plus1d"] = "auto"
-    epochs: PositiveInt | None = None
-    seeds: PositiveInt = 3
+    epochs: Literal["auto"] | Positive = "auto"
+    seeds: Repeats = 3
     seed: Seed = 0
     device: Device = "auto"
 
@@ -106,7 +106,8 @@ class Scratch(EnsembleProtocol):
 
         recipe = recipe_of(encoder.name)
         device = choose_device(self.device, f"{self.name}.device")
-        return ScratchTraining(data, *self._split(data), recipe, self.epochs or recipe.epochs, device)
+        epochs = recipe.epochs if self.epochs == "auto" else self.epochs
+        return ScratchTraining(data, *self._split(data), recipe, epochs, device)
 
     def train(self, prepared: "ScratchTraining", member: int) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
         """Return the answers of one seed's network to test and validation recordings, and the summary of its training.

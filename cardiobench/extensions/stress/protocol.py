@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
-from pydantic import PositiveInt
 
 from cardiobench.core.errors import NotApplicable
+from cardiobench.core.setting import Positive
 from cardiobench.data import catalog
 from cardiobench.data.spec import Task
 from cardiobench.extensions.stress import ecg, echo
@@ -47,7 +47,7 @@ class Stress(AnalysisProtocol):
     """
 
     kinds: Annotated[tuple[str, ...], InFile] = ()
-    patients: PositiveInt | None = 30
+    patients: Positive | None = 30
 
     name = "stress"
     from_embeddings = True

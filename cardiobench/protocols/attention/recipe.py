@@ -3,11 +3,12 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from pydantic import PositiveFloat, PositiveInt
+from pydantic import PositiveFloat
 
 from cardiobench.core.config import RunConfig
-from cardiobench.core.setting import Device
+from cardiobench.core.setting import Device, Positive, Seed
 from cardiobench.models.base import Encoder
+from cardiobench.protocols.options import Repeats
 
 
 @dataclass(frozen=True)
@@ -32,15 +33,15 @@ class AttentionRecipe:
 
     name: ClassVar[str]
 
-    heads: PositiveInt = 16
+    heads: Positive = 16
     learning_rate: PositiveFloat = 1e-3
     weight_decay: PositiveFloat = 1e-3
-    batch_size: PositiveInt = 64
-    epochs: PositiveInt = 100
-    patience: PositiveInt = 100
+    batch_size: Positive = 64
+    epochs: Positive = 100
+    patience: Positive = 100
     class_weight: Literal["balanced"] | None = "balanced"
-    seeds: PositiveInt = 3
-    seed: int = 0
+    seeds: Repeats = 3
+    seed: Seed = 0
     device: Device = "auto"
 
     @classmethod

@@ -133,8 +133,8 @@ def test_a_training_is_priced_before_it_starts(clouds, name):
         ({"learners": ["learning_curve"]}, "does not learn"),
         ({"shares": [0.1, 0.3]}, "ascending shares that end with 1"),
         ({"shares": [0.3, 0.1, 1]}, "ascending shares"),
-        ({"shares": [0, 1]}, "greater than 0"),
-        ({"draws": 1}, "greater than or equal to 2"),
+        ({"shares": [0, 1]}, "above 0 and at most 1"),
+        ({"draws": 1}, "a whole number from 2 to 1,000"),
     ],
 )
 def test_what_gives_no_curve_is_refused(options, message):
