@@ -15,7 +15,7 @@ from cardiobench.core.errors import BadData
 from cardiobench.data import catalog
 from cardiobench.report.plots.draw import draw_report
 from cardiobench.report.plots.figure import ReportFigure, save_report_figure
-from cardiobench.report.plots.groups import QUANTILES, error_quantiles
+from cardiobench.report.plots.groups import QUANTILES, error_quantiles, groups_figure
 from cardiobench.report.plots.predictions import agreement_figure, classification_figure, decision_curve
 from cardiobench.report.plots.scores import scores_figure
 from cardiobench.report.plots.style import DPI, figure_style, heatmap, save_figure, subplots
@@ -71,6 +71,27 @@ def test_the_squares_of_a_heatmap_have_room_whatever_the_models_are_called(tmp_p
         heatmap(axes, np.eye(2), names, names, rotation=30)
         save_figure(figure, tmp_path / "map", png=False)
     assert [text.get_text() for text in axes.get_yticklabels()] == [names[0][:31] + "…", "org/model"]
+
+
+@pytest.mark.parametrize("task", ["phantom_echo/ef", "phantom_echo/view", "phantom_ecg/cd"])
+def test_margins_have_room_for_every_text(task):
+    """The margins are computed from the texts; matplotlib's own box around everything is inside of the figure."""
+    joined, result = example_results.scored_example(task, 0.6, 1)
+    results = [dataclasses.replace(result, model={"name": f"./{letter * 60}/model"}) for letter in "wi"]
+    named = {f"{one.model['name']}"[:40] + ", probe": joined.frame for one in results}
+    found = catalog.task(task)
+    with figure_style():
+        drawn = [scores_figure(results)]
+        if found.classes:
+            drawn.append(classification_figure(named, next(iter(named)), task, found.classes))
+        else:
+            wide = joined.frame.assign(y_pred=1000 * joined.frame["y_pred"])
+            drawn += [agreement_figure(results[0], joined.frame), agreement_figure(results[0], wide)]
+        if result.groups:
+            drawn.append(groups_figure(results, results[0], found, joined.frame))
+        for figure in (one.figure for one in drawn):
+            box, (width, height) = figure.get_tightbbox(), figure.get_size_inches()
+            assert box.x0 > 0 and box.y0 > 0 and box.x1 < width and box.y1 < height, (drawn, box)
 
 
 def test_net_benefit_by_hand():

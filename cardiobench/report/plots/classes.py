@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import pandas as pd
 
 from cardiobench.report.plots.figure import ReportFigure
-from cardiobench.report.plots.intervals import ROW_HEIGHT, draw_intervals
-from cardiobench.report.plots.style import FLOOR, shorten, subplots
+from cardiobench.report.plots.intervals import interval_figure, place
+from cardiobench.report.plots.style import FLOOR, shorten
 from cardiobench.results import formatting as tables
 from cardiobench.results.score_result import ScoreResult
 
@@ -58,11 +58,10 @@ def classes_figure(results: Sequence[ScoreResult], best: ScoreResult) -> ReportF
             "published": False,
         }
     )
-    figure, axes = subplots(figsize=(7.6, 1.1 + ROW_HEIGHT * len(rows)))
-    draw_intervals(axes, rows)
+    figure, (axes,) = interval_figure(rows)
     axes.axvline(50.0, color=FLOOR, linestyle="--", label="floor 50.00", zorder=1)
     axes.set_xlabel("AUROC % (higher is better)")
-    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0)
+    place(figure, rows)
     caption = (
         f"{best.model['name']}, {best.label}: AUROC of each class against its absence, with 95 % intervals over patients; in "
         f"brackets the recordings that have it, of n = {best.score.n} ({best.score.n_patients} patients). The CSV has every "

@@ -8,8 +8,8 @@ from matplotlib.axes import Axes
 
 from cardiobench.data.spec import Task
 from cardiobench.report.plots.figure import ReportFigure
-from cardiobench.report.plots.intervals import ROW_HEIGHT, draw_intervals
-from cardiobench.report.plots.style import FLOOR_LINE, INK, MODEL, PAPER, shorten, subplots
+from cardiobench.report.plots.intervals import interval_figure, place
+from cardiobench.report.plots.style import FLOOR_LINE, INK, MODEL, PAPER, shorten
 from cardiobench.results import formatting as tables
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.tasks.groups import intersection, split_rows
@@ -90,16 +90,11 @@ def groups_figure(
     labels = [f"{r.breakdown.replace('_', ' ')}: {shorten(r.group, 24)} (n={r.n})" for r in drawn.itertuples()]
     rows = (drawn[["value", "low", "high"]] * factor).assign(label=labels, hollow=drawn["worst"], published=False)
     boxes = task is not None and not (task.dense or task.classes)
-    figure, panels = subplots(
-        1, 1 + boxes, figsize=(9.2 if boxes else 7.6, 1.1 + ROW_HEIGHT * len(rows)), squeeze=False, sharey=boxes
-    )
-    axes = panels[0, 0]
-    draw_intervals(axes, rows)
+    figure, (axes, *panels) = interval_figure(rows, width=9.2 if boxes else 7.6, panels=1 + boxes)
     axes.axvline(
         factor * best.score.value, label=f"all together {factor * best.score.value:.2f}", zorder=1, **FLOOR_LINE
     )
     axes.set_xlabel(tables.metric_name(best))
-    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0)
     if task is not None and boxes:
         quantiles = error_quantiles(task, best, frame)
         full = full.merge(
@@ -107,8 +102,9 @@ def groups_figure(
             on=["model", "protocol", "breakdown", "group"],
             how="left",
         )
-        _draw_boxes(panels[0, 1], drawn[["breakdown", "group"]].merge(quantiles, on=["breakdown", "group"], how="left"))
-        panels[0, 1].set_xlabel(f"absolute error ({best.unit})")
+        _draw_boxes(panels[0], drawn[["breakdown", "group"]].merge(quantiles, on=["breakdown", "group"], how="left"))
+        panels[0].set_xlabel(f"absolute error ({best.unit})")
+    place(figure, rows)
     gaps = "; ".join(f"{name.replace('_', ' ')}: {tables.gap_text(one, best)}" for name, one in best.groups.items())
     caption = (
         f"{best.model['name']}, {best.label}, by group with 95 % intervals over patients; hollow: the worst "
@@ -138,6 +134,3 @@ def _draw_boxes(axes: Axes, quantiles: pd.DataFrame) -> None:
         meanprops={"marker": "D", "markersize": 4, "markerfacecolor": PAPER, "markeredgecolor": INK},
     )
     axes.set_xlim(left=0)
-    axes.grid(axis="x")
-    axes.spines["left"].set_visible(False)
-    axes.tick_params(axis="y", length=0)

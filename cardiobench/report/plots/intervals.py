@@ -3,35 +3,69 @@
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
-from cardiobench.report.plots.style import MODEL, PAPER, PUBLISHED
+from cardiobench.report.plots.style import MODEL, PAPER, PUBLISHED, fixed_grid, text_width
 
-ROW_HEIGHT = 0.23  # Inches.
+ROW, LEGEND_ROW = 0.23, 0.16  # Inches.
+BELOW = 0.5  # Inches for the tick labels and the label of the axis.
 
 
-def draw_intervals(axes: Axes, rows: pd.DataFrame) -> None:
+def interval_figure(rows: pd.DataFrame, *, width: float = 7.6, panels: int = 1) -> tuple[Figure, list[Axes]]:
     """Draw one row per value from the top down, with its label at the left and the number at the right.
 
     Args:
-        axes: Axes to draw in.
         rows: Label, value, low, high (NaN where there is none), hollow (bool) and published (bool; a diamond).
+        width: Width of the figure in inches.
+        panels: Number of panels beside each other that share the rows; only the first is drawn.
+
+    Returns:
+        The figure and its panels, which `place` sizes once everything is drawn.
     """
+    figure = Figure(figsize=(width, ROW * len(rows) + BELOW))
+    first, *others = figure.subplots(1, panels, sharey=True, squeeze=False)[0]
     height = np.arange(len(rows) - 1, -1, -1)
     for (published, hollow), part in rows.assign(height=height).groupby(["published", "hollow"]):
         colour = PUBLISHED if published else MODEL
-        axes.hlines(part["height"], part["low"], part["high"], color=colour, linewidth=2)
-        axes.plot(
+        first.hlines(part["height"], part["low"], part["high"], color=colour, linewidth=2)
+        first.plot(
             part["value"],
             part["height"],
             "D" if published else "o",
             color=colour,
             markerfacecolor=PAPER if hollow else colour,
         )
-    for y, value in zip(height, rows["value"], strict=True):
-        text = "undefined" if np.isnan(value) else f"{value:.2f}"
-        axes.annotate(text, (1, y), (4, 0), axes.get_yaxis_transform(), "offset points", va="center")
-    axes.set_yticks(height, rows["label"])
-    axes.set_ylim(-0.6, len(rows) - 0.4)
-    axes.grid(axis="x")
-    axes.spines["left"].set_visible(False)
-    axes.tick_params(axis="y", length=0)
+    for y, text in zip(height, _numbers(rows), strict=True):
+        first.annotate(text, (1, y), (4, 0), first.get_yaxis_transform(), "offset points", va="center")
+    first.set_yticks(height, rows["label"])
+    first.set_ylim(-0.6, len(rows) - 0.4)
+    for axes in (first, *others):
+        axes.grid(axis="x")
+        axes.spines["left"].set_visible(False)
+        axes.tick_params(axis="y", length=0)
+    return figure, [first, *others]
+
+
+def place(figure: Figure, rows: pd.DataFrame) -> None:
+    """Put the legend above the first panel, and fit margins and height to the texts.
+
+    Args:
+        figure: Figure of `interval_figure`, drawn completely.
+        rows: Its rows.
+    """
+    panels, width = figure.axes, figure.get_figwidth()
+    names = panels[0].get_legend_handles_labels()[1]
+    left, numbers = text_width(rows["label"]) + 0.12, text_width(_numbers(rows)) + 0.12
+    columns = int(min(3, max(1, (width - left) / (text_width(names) + 0.6)))) if names else 1  # 0.6: line and gap.
+    top = 0.1 + LEGEND_ROW * -(-len(names) // columns)
+    figure.set_figheight(ROW * len(rows) + BELOW + top)
+    right, between = (numbers, 0.0) if len(panels) == 1 else (0.12, numbers + 0.1)
+    grid = fixed_grid(figure, 1, len(panels), left=left, right=right, bottom=BELOW, top=top, between=between)
+    for axes, cell in zip(panels, grid, strict=True):
+        axes.set_subplotspec(cell)
+    if names:
+        panels[0].legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, borderaxespad=0)
+
+
+def _numbers(rows: pd.DataFrame) -> list[str]:
+    return ["undefined" if np.isnan(value) else f"{value:.2f}" for value in rows["value"]]

@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.typing import HashableList
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import confusion_matrix, precision_recall_curve, roc_curve
 
@@ -20,9 +19,11 @@ from cardiobench.report.plots.style import (
     MUTED,
     PAPER,
     RASTERIZE_ABOVE,
+    fixed_grid,
     heatmap,
     shorten,
-    subplots,
+    text_width,
+    tick_width,
 )
 from cardiobench.results.score_result import ScoreResult
 
@@ -45,7 +46,8 @@ def agreement_figure(result: ScoreResult, frame: pd.DataFrame) -> ReportFigure:
     bias = float(differences.mean())
     spread = 1.96 * float(differences.std(ddof=1)) if len(differences) > 1 else 0.0
     unit = f"{result.task.partition('/')[2]} ({result.unit})"
-    figure, (left, right) = subplots(1, 2, figsize=(7.6, 3.3))
+    figure = Figure(figsize=(7.6, 3.3))
+    left, right = figure.subplots(1, 2)
     dots = {"markersize": 3.5, "alpha": 0.55, "color": MODEL, "markeredgewidth": 0}
     for axes, x, y in ((left, measured, predicted), (right, means, differences)):
         axes.plot(x, y, "o", rasterized=len(x) > RASTERIZE_ABOVE, **dots)
@@ -59,6 +61,19 @@ def agreement_figure(result: ScoreResult, frame: pd.DataFrame) -> ReportFigure:
     right.set(
         xlabel=f"mean of both {unit}", ylabel=f"predicted − measured {unit}", title="bias, 95 % limits of agreement"
     )
+    left.apply_aspect()  # The limits, and with them the labels of the ticks.
+    grid = fixed_grid(
+        figure,
+        1,
+        2,
+        left=0.33 + tick_width(left),
+        right=0.1 + text_width(f"{level:.1f}" for level in (bias, bias - spread, bias + spread)),
+        bottom=0.5,
+        top=0.3,
+        between=0.45 + tick_width(right),
+    )
+    for axes, cell in zip((left, right), grid, strict=True):
+        axes.set_subplotspec(cell)
     caption = (
         f"{result.model['name']}, {result.label}: predicted against measured, and the difference against the mean "
         f"(Bland-Altman; bias {bias:.2f}, 95 % limits of agreement {bias - spread:.2f} to {bias + spread:.2f} {result.unit}), "
@@ -85,20 +100,21 @@ def classification_figure(
     binary = len(classes) == 2
     drawable = {name: own for name, own in predictions.items() if all(f"p_{label}" in own for label in classes)}
     curves = {name: curve for name, curve in CURVES.items() if binary or name != "decision curve"}
-    figure, panels = _panels([*curves, "confusion", "legend"])
+    figure = Figure(figsize=(9.6, 6.0))
+    panels = {name: figure.add_subplot(2, 3, place) for place, name in enumerate([*curves, "confusion"], start=1)}
     rows = []
     for number, (model, own) in enumerate(list(drawable.items())[:MAX_MODELS]):
         truth, probability = one_against_rest(own, classes)
         style: dict[str, Any] = {"color": LINES[number], "linestyle": DASHES[number % len(DASHES)], "linewidth": 1.5}
         for name, curve in curves.items():
             x, y = _thin(*curve(truth, probability))
-            panels[name].plot(x, y, marker="o" if name == "reliability" else "", markersize=3, **style)
+            marker = "o" if name == "reliability" else ""
+            panels[name].plot(x, y, marker=marker, markersize=3, label=shorten(model, 50), **style)
             rows.append(pd.DataFrame({"model": model, "curve": name, "x": x, "y": y}))
         if binary:
             point = operating_point(own, classes[1])
             panels["ROC"].plot(*point, "o", color=LINES[number], markersize=7, markeredgecolor=PAPER)
             rows.append(pd.DataFrame({"model": model, "curve": "operating point", "x": point[:1], "y": point[1:]}))
-        panels["legend"].plot([], [], label=shorten(model, 50), **style)
     for name in curves:
         _finish(panels[name], name)
     prevalence = ""
@@ -117,9 +133,7 @@ def classification_figure(
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     heatmap(panels["confusion"], shares, labels, labels, texts=counts.astype(str), rotation=0 if binary else 30)
     panels["confusion"].set(xlabel="predicted", ylabel="true", title=shorten(f"confusion: {best}", 44))
-    panels["legend"].axis("off")
-    if drawable:
-        panels["legend"].legend(loc="center left")
+    _place(figure, panels, below=0.2 if binary else 0.15 + text_width(labels) / 2)
     without = [name for name in predictions if name not in drawable]
     caption = (
         f"ROC, precision-recall, reliability and confusion on {task}, n = {len(frame)}.{prevalence}"
@@ -131,12 +145,28 @@ def classification_figure(
     return ReportFigure("curves", caption, figure, {"curves": table})
 
 
-def _panels(names: Sequence[str]) -> tuple[Figure, dict[str, Axes]]:
-    """Return a figure of three columns and its panels by name; the confusion is wider where there is room."""
-    figure = Figure(figsize=(9.6, 6.0), layout="constrained")
-    lower: HashableList[str] = [*names[3:-2], *["confusion"] * (2 - len(names[3:-2])), "legend"]
-    mosaic: list[HashableList[str]] = [[*names[:3]], lower]
-    return figure, figure.subplot_mosaic(mosaic)
+def _place(figure: Figure, panels: Mapping[str, Axes], *, below: float) -> None:
+    """Put the panels in three columns, the confusion over what is free of two below, and the legend at its right.
+
+    Args:
+        figure: Figure with its panels drawn.
+        panels: Curves in their order, then the confusion.
+        below: Inches that the class names below the confusion take.
+    """
+    handles, names = panels["ROC"].get_legend_handles_labels()
+    cells = [(0, slice(0, 1)), (0, slice(1, 2)), (0, slice(2, 3)), (1, slice(0, 1)), (1, slice(len(panels) - 4, 2))]
+    where = dict(zip([*list(panels)[:-1], "confusion"], [*cells[: len(panels) - 1], cells[-1]], strict=True))
+    first = [axes for name, axes in panels.items() if where[name][1].start == 0]
+    left = 0.35 + tick_width(*first)
+    between = 0.4 + tick_width(*(axes for axes in panels.values() if axes not in first))
+    column = (figure.get_figwidth() - left - 2 * between) / 3  # Without a margin at the right.
+    right = max(0.1, 1.5 * (text_width(names) + 0.5 - column))
+    grid = fixed_grid(figure, 2, 3, left=left, right=right, bottom=0.35 + below, top=0.3, between=between, above=0.7)
+    for name, (row, span) in where.items():
+        panels[name].set_subplotspec(grid[row, span])
+    if names:
+        middle = grid[1, 2].get_position(figure)
+        figure.legend(handles, names, loc="center left", bbox_to_anchor=(middle.x0, middle.y0 + middle.height / 2))
 
 
 def one_against_rest(frame: pd.DataFrame, classes: Sequence[str]) -> Curve:

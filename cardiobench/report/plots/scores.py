@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import pandas as pd
 
 from cardiobench.report.plots.figure import ReportFigure
-from cardiobench.report.plots.intervals import ROW_HEIGHT, draw_intervals
-from cardiobench.report.plots.style import FLOOR, LINES, shorten, subplots
+from cardiobench.report.plots.intervals import interval_figure, place
+from cardiobench.report.plots.style import FLOOR, LINES, shorten
 from cardiobench.results import formatting as tables
 from cardiobench.results.anchors import Ceiling, PublishedScore, anchors
 from cardiobench.results.score_result import ScoreResult
@@ -60,8 +60,7 @@ def scores_figure(results: Sequence[ScoreResult]) -> ReportFigure:
     ]
     hollow = shown["published"] | shown["collapsed"].eq(True)
     rows = (shown[["value", "low", "high"]] * factor).assign(label=labels, hollow=hollow, published=shown["published"])
-    figure, axes = subplots(figsize=(7.6, 1.1 + ROW_HEIGHT * len(rows)))
-    draw_intervals(axes, rows)
+    figure, (axes,) = interval_figure(rows)
     for name, line, text in (("best_uninformed", "--", "floor"), ("best_constant", ":", "best constant")):
         floor = first.floors.get(name)
         if floor is not None and not math.isnan(floor.value):
@@ -78,8 +77,7 @@ def scores_figure(results: Sequence[ScoreResult]) -> ReportFigure:
         text = " ".join((shorten(str(result.model["name"]), 32), tables.number(result.score.value, result)))
         axes.axvline(factor * result.score.value, color=ELSEWHERE, linestyle="-.", label=text, zorder=1)
     axes.set_xlabel(f"{tables.metric_name(first)} ({'higher' if first.higher_is_better else 'lower'} is better)")
-    if axes.get_legend_handles_labels()[0]:  # Undefined floors have no line.
-        axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, borderaxespad=0)
+    place(figure, rows)
     caption = (
         f"Scores on {first.task} with 95 % intervals over patients, n = {_range(full['n'])} "
         f"({_range(full['n_patients'])} patients); hollow circles: collapsed"

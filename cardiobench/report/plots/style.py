@@ -1,8 +1,8 @@
 """Look of the report's figures, and how they become files; no global state of matplotlib is touched."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +13,7 @@ from cardiobench.core.io import write_atomic, write_text
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.gridspec import GridSpec
     from numpy.typing import ArrayLike
 
 INK, MUTED, GRID, PAPER = "#1b1f24", "#5b6470", "#d9dde3", "#fefefe"
@@ -23,20 +24,21 @@ DASHES = ("-", "--", "-.", ":")
 FLOOR_LINE: dict[str, Any] = {"color": FLOOR, "linestyle": "--", "linewidth": 1.3}
 DPI = 120
 LONGEST_LABEL = 32  # Characters of a row or column label of a heatmap.
+TEXT, TITLE = 8, 9  # Points.
 RASTERIZE_ABOVE = 150  # Number of points above which they become one image inside the SVG.
 STYLE = {
     "text.parse_math": False,  # A dollar sign in a model's name is literal.
     "svg.fonttype": "none",
     "font.sans-serif": ["DejaVu Sans"],
-    "font.size": 8,
+    "font.size": TEXT,
     "figure.facecolor": PAPER,
     "savefig.facecolor": PAPER,
     "figure.titlesize": 10,
     "axes.facecolor": "none",
     "axes.edgecolor": MUTED,
     "axes.labelcolor": INK,
-    "axes.labelsize": 9,
-    "axes.titlesize": 9,
+    "axes.labelsize": TITLE,
+    "axes.titlesize": TITLE,
     "axes.titlelocation": "left",
     "axes.titlecolor": INK,
     "axes.spines.top": False,
@@ -84,6 +86,54 @@ def subplots(rows: int = 1, columns: int = 1, *, figsize: tuple[float, float], t
     if title:
         figure.suptitle(title, x=0.01, ha="left")
     return figure, figure.subplots(rows, columns, **more)
+
+
+def text_width(texts: Iterable[str]) -> float:
+    """Return the width in inches of the widest of some texts in the size of tick labels; 0 without any."""
+    return max(map(_text_width, texts), default=0.0)
+
+
+@cache
+def _text_width(text: str) -> float:
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import text_to_path
+
+    font = FontProperties(family=STYLE["font.sans-serif"], size=TEXT)
+    return max(text_to_path.get_text_width_height_descent(line, font, False)[0] for line in text.split("\n")) / 72
+
+
+def tick_width(*axes: "Axes") -> float:
+    """Return the width in inches of the widest tick label at the left of some axes."""
+    return max(text_width(one.yaxis.get_major_formatter().format_ticks(one.get_yticks())) for one in axes)
+
+
+def fixed_grid(figure: "Figure", rows: int, columns: int, **inches: float) -> "GridSpec":
+    """Return a grid whose margins are known, so that no layout has to be searched for.
+
+    Args:
+        figure: Figure of its final size.
+        rows: Rows of axes.
+        columns: Columns of axes.
+        inches: Margins `left`, `right`, `bottom` and `top`; `between` columns and `above` each row but the first (0).
+    """
+    from matplotlib.gridspec import GridSpec
+
+    width, height = figure.get_size_inches()
+    left, right, bottom, top = (inches[name] for name in ("left", "right", "bottom", "top"))
+    between, above = inches.get("between", 0.0), inches.get("above", 0.0)
+    column = (width - left - right - between * (columns - 1)) / columns
+    row = (height - bottom - top - above * (rows - 1)) / rows
+    return GridSpec(
+        rows,
+        columns,
+        figure,
+        left=left / width,
+        right=1 - right / width,
+        bottom=bottom / height,
+        top=1 - top / height,
+        wspace=between / column,
+        hspace=above / row,
+    )
 
 
 def heatmap(axes: "Axes", values: "ArrayLike", rows: Sequence[str], columns: Sequence[str], **more: Any) -> None:
