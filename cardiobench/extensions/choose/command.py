@@ -108,9 +108,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     box.add_argument(
         "--sensitivity",
         type=share,
-        default=0.9,
         metavar="S",
-        help="target sensitivity on validation patients (default: %(default)s)",
+        help="target sensitivity on validation patients (default: 0.9)",
     )
     box.add_argument(
         "--prevalence", type=rare, default=float("nan"), metavar="P", help="prevalence in the target population"

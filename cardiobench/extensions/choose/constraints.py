@@ -1,12 +1,13 @@
 """Check candidates against the constraints of a choice."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from cardiobench.core.errors import BadConfig
+from cardiobench.data import catalog
 from cardiobench.data.media.types import LEADS
 from cardiobench.extensions.choose.candidates import Candidate
 from cardiobench.metrics.load import load_metric
@@ -65,6 +66,27 @@ class Constraints:
             "a text tower": self.text,
         }
         return [phrase for phrase, given in said.items() if given]
+
+
+ONLY_OF = {"leads": "ecg", "views": "echo"}
+"""Constraint -> modality of the recordings to which it applies."""
+
+
+def check_modality(constraints: Constraints, tasks: Sequence[str]) -> None:
+    """Check that each constraint applies to a task.
+
+    Raises:
+        BadConfig: Leads were given for echo tasks only, or views for ECG tasks only.
+    """
+    found = {catalog.spec(catalog.task(name).dataset).modality for name in tasks}
+    for name, modality in ONLY_OF.items():
+        values = getattr(constraints, name)
+        if values and modality not in found:
+            fitting = [f"--{other}" for other, its in ONLY_OF.items() if its in found]
+            raise BadConfig(
+                f"--{name} {' '.join(values)} applies to {modality} recordings, and {', '.join(tasks)} asks for "
+                f"{' and '.join(sorted(found))} recordings. Leave it out, or give {' and '.join(fitting)}."
+            )
 
 
 def refusals(candidate: Candidate, constraints: Constraints) -> list[str]:

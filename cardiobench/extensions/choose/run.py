@@ -1,5 +1,6 @@
 """Choose a model from folders of results."""
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -7,7 +8,7 @@ from cardiobench.core.errors import BadConfig, BadPredictions, MissingData
 from cardiobench.data import catalog
 from cardiobench.extensions.choose.answer import ModelChoice
 from cardiobench.extensions.choose.candidates import Candidate, find_candidates
-from cardiobench.extensions.choose.constraints import Constraints, refusals
+from cardiobench.extensions.choose.constraints import Constraints, check_modality, refusals
 from cardiobench.extensions.choose.decide import cheapest, decide
 from cardiobench.extensions.choose.operating_point import OperatingPoint, operating_point
 from cardiobench.report.contests import predictions_of
@@ -17,6 +18,7 @@ from cardiobench.results.verdict import Rank
 from cardiobench.scoring.suites import load_suite
 
 NO_LIMITS = Constraints()
+SENSITIVITY = 0.9
 FEW = 50
 """Number of validation patients below which most models cannot be distinguished."""
 
@@ -28,7 +30,7 @@ def choose(
     task: str = "",
     protocol: str = "",
     constraints: Constraints = NO_LIMITS,
-    sensitivity: float = 0.9,
+    sensitivity: float | None = None,
     prevalence: float = float("nan"),
 ) -> tuple[ModelChoice, Collection]:
     """Choose a model on the validation patients of one task or of a suite's primary tasks.
@@ -39,15 +41,17 @@ def choose(
         task: Task name.
         protocol: Protocol and variant; empty selects the only protocol found, or `probe`.
         constraints: Required properties of the model.
-        sensitivity: Target sensitivity for binary tasks.
+        sensitivity: Target sensitivity for binary tasks; None for 0.9.
         prevalence: Prevalence in the target population.
 
     Raises:
         MissingData: There is no result for the task or suite.
-        BadConfig: There are several protocols, and none was chosen.
+        BadConfig: There are several protocols and none was chosen, or a constraint or `prevalence` applies to no task.
     """
-    collection = collect(folders, suite)
     wanted = _tasks(suite, task)
+    check_modality(constraints, wanted)
+    _check_classes(wanted, sensitivity, prevalence)
+    collection = collect(folders, suite)
     of_tasks = [entry for entry in collection.entries if entry.result.task in wanted and not entry.result.external]
     if not of_tasks:
         raise MissingData(
@@ -67,7 +71,7 @@ def choose(
     tasks = tuple(name for name in wanted if all(name in one.validation for one in found)) if found else tuple(wanted)
     decision = decide({name: {one.name: one.validation[name] for one in kept} for name in tasks if kept}, label)
     chosen = cheapest(kept, decision.best)
-    points, notes = _points(chosen, tasks, sensitivity, prevalence)
+    points, notes = _points(chosen, tasks, SENSITIVITY if sensitivity is None else sensitivity, prevalence)
     left = [name for name in wanted if name not in tasks]
     notes += [f"no model has answers for the validation patients of {', '.join(left)}: left out"] if left else []
     if any(entry.result.generated for entry in entries):
@@ -96,6 +100,16 @@ def _tasks(suite: str, task: str) -> tuple[str, ...]:
     if known.primary_tasks:
         return known.primary_tasks
     return tuple(name for one in known.tasks for name in ([one] if "/" in one else _of_dataset(one)))
+
+
+def _check_classes(tasks: Sequence[str], sensitivity: float | None, prevalence: float) -> None:
+    """Refuse settings of the operating point where no task has two classes."""
+    given = {"sensitivity": sensitivity, "prevalence": None if math.isnan(prevalence) else prevalence}
+    for name, value in given.items():
+        if value is not None and not any(catalog.task(one).rules.two_classes for one in tasks):
+            raise BadConfig(
+                f"--{name} {value:g} applies to tasks of two classes, and {', '.join(tasks)} has none. Leave it out."
+            )
 
 
 def _of_dataset(name: str) -> list[str]:

@@ -99,8 +99,6 @@ def test_a_model_of_unknown_cost_is_never_the_cheapest(results):
         ({"min_rate": 5.0}, {"lab/large", "lab/old"}),
         ({"min_rate": 11.0}, {"lab/large", "lab/old", "lab/small", "cardiobench/constant"}),
         ({"text": True}, {"lab/small", "lab/old", "cardiobench/constant"}),
-        ({"leads": ("I", "II")}, set()),
-        ({"leads": ("I",)}, set(COSTS)),
         ({"worst_group": 99.5}, set(COSTS)),
         ({"worst_group": 1.5}, set()),
     ],
@@ -202,6 +200,40 @@ def test_a_mistake_gets_one_message(results, capsys, more, words):
     assert main(["choose", str(results), *more]) == 2
     told = capsys.readouterr().err
     assert words in told and "Traceback" not in told
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (
+            ["--task", TASK, "--leads", "I", "II"],
+            "--leads I II applies to ecg recordings, and toy_hearts/sick asks for echo",
+        ),
+        (
+            ["--task", "ptb_xl/cd", "--views", "A4C"],
+            "--views A4C applies to echo recordings, and ptb_xl/cd asks for ecg",
+        ),
+        (["--suite", "cardiobench_ecg_v2", "--views", "A4C"], "Leave it out, or give --leads."),
+        (["--task", f"{NAME}/ef", "--prevalence", "2%"], "--prevalence 0.02 applies to tasks of two classes"),
+        (["--task", f"{NAME}/view", "--sensitivity", "0.9"], "--sensitivity 0.9 applies to tasks of two classes"),
+    ],
+)
+def test_what_applies_to_no_task_is_refused(results, capsys, flags, words):
+    assert main(["choose", str(results), *flags]) == 2
+    told = capsys.readouterr().err
+    assert words in told and "Traceback" not in told
+
+
+def test_leads_exclude_models_of_ecgs_that_take_others(tmp_path, monkeypatch):
+    monkeypatch.setenv("CARDIOBENCH_DATASETS_DIR", "")
+    builders = write_dataset(tmp_path)
+    file = builders / NAME / "builder.py"
+    file.write_text(file.read_text().replace('modality="echo", media="video"', 'modality="ecg", media="ecg"'))
+    plugins.add_folder("hf_datasets", builders)
+    for model in ("lab/small", "lab/old"):
+        save(tmp_path / "results", tmp_path, model, COSTS[model])
+    assert set(excluded(tmp_path / "results", leads=("I",))) == {"lab/small", "lab/old"}
+    assert not excluded(tmp_path / "results", leads=("I", "II", "V1", "V2", "V3", "V4", "V5", "V6"))
 
 
 @pytest.mark.parametrize(
