@@ -286,7 +286,7 @@ class RunConfig(Settings):
     reuse: Annotated[
         Name | None,
         Setting(
-            "dataset of results on the Hub; its verified results of the same model, data and rules are reused",
+            "dataset of results on the Hub; verified results for the same model, data and rules are reused",
             HOW,
             "ORG/NAME",
             in_file=True,

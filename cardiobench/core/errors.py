@@ -37,7 +37,7 @@ class BadConfig(CardioBenchError):
 
 
 class MissingData(CardioBenchError):
-    """Raw data that is missing, incomplete or in another folder level."""
+    """Raw data that is missing, incomplete or at another folder level."""
 
 
 class BadData(CardioBenchError):

@@ -43,10 +43,10 @@ class Extension:
         suites: Package whose JSON files are suites (`cardiobench.scoring.suites`); published suites belong to the core.
         conditions: Name of a condition (`--condition NAME[=VALUE]`) -> module with `VERSION`, which is part of the key of a
             result; `check(config, value)`, called before any work to refuse settings; `applies(task, value)`; and
-            `apply(cell, data, output, value)`, which returns the answers of a cell under the condition. A condition on the
-            input also has `model(model, value)`, which returns a `LoadedModel` as it takes recordings under the condition
-            (`LoadedModel.change`), with facts of its own in `preprocessing`, or raises `NotApplicable`; a run then takes only tasks
-            that the condition applies to, and protocols that predict.
+            `apply(cell, data, output, value)`, which returns the answers of a cell under the condition. A condition on
+            the input also has `model(model, value)`, which returns a `LoadedModel` with a changed input
+            (`LoadedModel.change`) and the change recorded in `preprocessing`, or raises `NotApplicable`. A run is then
+            limited to tasks that the condition applies to and to protocols that predict.
         cards: Package with model cards, `<org>__<model>.md`.
         tasks: Sequence of tasks that combine several datasets, named `<modality>/<target>`; their members are the tasks
             of datasets with the same target and classes.

@@ -109,7 +109,7 @@ def _host() -> str:
 
 
 def _runs(process: int) -> bool:
-    if os.name == "nt":  # There signal 0 is no question, it interrupts the process.
+    if os.name == "nt":  # On Windows signal 0 interrupts the process instead of testing whether it exists.
         return True
     try:
         os.kill(process, 0)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 
 ASSUMED = 8 << 30
-"""Bytes assumed where the system does not tell its memory this way, as Windows."""
+"""Bytes assumed if the system does not report its memory, as on Windows."""
 
 
 def memory_limit(root: Path = Path("/")) -> int:
@@ -40,8 +40,8 @@ def memory_limit(root: Path = Path("/")) -> int:
 def release_freed_memory() -> None:
     """Return freed memory to the operating system before a large allocation.
 
-    The allocators of Arrow and glibc would keep it: after reading the tables of 350,000 recordings, up to a quarter of
-    the size of their embeddings.
+    Otherwise the allocators of Arrow and glibc keep it. After reading the tables of 350,000 recordings, this is up to a
+    quarter of the size of their embeddings.
     """
     pa.default_memory_pool().release_unused()
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None

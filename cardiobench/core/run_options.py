@@ -8,7 +8,7 @@ from cardiobench.core.setting import Device
 
 
 class RunOptions(TypedDict, total=False):
-    """Fields of `RunConfig` beside models, embeddings, tasks and protocols, with the types that it validates from."""
+    """Fields of `RunConfig` except models, embeddings, tasks and protocols, with the accepted input types."""
 
     data_dir: str | Path | None
     datasets_dir: str | Path | None

@@ -159,7 +159,7 @@ def numbers_of(column: pd.Series, ids: pd.Series, what: str) -> np.ndarray:
 
 
 def _may_differ(cells: pd.Series) -> bool:
-    """Return whether a cell that float() accepts is not a number here: 0_1, digits of other scripts and complex scalars."""
+    """Return whether float() accepts a cell that is not a number: 0_1, digits of other scripts and complex scalars."""
     if not set(map(type, cells)) <= {str, float}:
         return True
     text = "".join(cell for cell in cells if isinstance(cell, str))

@@ -96,7 +96,7 @@ def given_model(encoder: GivenEmbeddings, pooling: str | None = None) -> LoadedM
     """
     if pooling not in (None, *POOLINGS):
         raise NotApplicable(
-            f"{encoder.name} has no pooling '{pooling}': of {EMBEDDINGS} give {' or '.join(POOLINGS)}, of several rows an id."
+            f"{encoder.name} has no pooling '{pooling}'. For {EMBEDDINGS} with several rows per id, give {' or '.join(POOLINGS)}."
         )
     own = encoder.table.pooling or "mean"
     chosen: Any = pooling or own

@@ -154,7 +154,9 @@ def _clip_around(encoder: Encoder) -> FrameSampling:
         raise NotApplicable(f"{encoder.name}: {reason}")
     sampling = encoder.sampling
     if getattr(encoder, "frame_wise", False) or sampling is None or (sampling.count or 1) == 1:
-        raise NotApplicable(f"{encoder.name} looks at single frames: a moving clip tells it no more than a still")
+        raise NotApplicable(
+            f"{encoder.name} encodes single frames, so a moving clip contains no more information than a still frame"
+        )
     return sampling
 
 

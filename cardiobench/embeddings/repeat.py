@@ -50,7 +50,7 @@ def check_repeatable(model: LoadedModel, source: RecordingSource, numbers: Itera
     worst = max((_difference(first, again) for first, again in pairs), default=0.0)
     if worst > _tolerance(model, [device.type]):
         raise BadModel(
-            f"{model.name} gives other vectors when a recording is encoded again: they differ by {worst:.2g} of their root "
+            f"{model.name} gives different vectors when a recording is encoded again: they differ by {worst:.2g} of their root "
             "mean square. Call eval() on its network where it is made; give random steps of transform and encode a fixed "
             "seed; encode every part by itself, whatever else is in the batch."
         )

@@ -1,13 +1,13 @@
 """Embeddings on disk, under a key made of everything that could change them, found by sample id.
 
 Layout: `<root>/<org>__<model>/<dataset>/<key>/` holds `key.json` and any number of `*.arrow` shards (Arrow IPC files)
-with the columns id, stamp, part and vector: one row per part of a recording. Vectors are float32, or the float16 that the
-key names: a grid of tokens in one line is a long vector. A shard is one record batch, of the few
-recordings that are encoded between two writes. It is written under another name and then renamed, so a shard that is there
-is whole; two runs at once write different shards and disturb nobody. Its name ends in a digest of its bytes, which is
-checked before Arrow reads anything: a damaged shard is set aside, and its recordings, no others, are encoded again. Its
-metadata states the key and the width of the vectors, which are compared on reading: a shard of another model that was copied
-into the folder is refused. Device and libraries stand there too; neither is meant to change a value.
+with the columns id, stamp, part and vector, one row per part of a recording. Vectors are float32, or float16 if the key
+says so; a grid of tokens is stored as one long vector. A shard is one record batch with the recordings encoded between
+two writes. It is written under another name and then renamed, so existing shards are complete; concurrent runs write
+different shards. Its name ends in a digest of its bytes, which is checked before reading. A damaged shard is set aside,
+and only its recordings are encoded again. Its metadata states the key and the width of the vectors, which are compared
+on reading, so a shard copied from another model is refused. The metadata also name device and libraries, which should
+not affect the values.
 """
 
 import hashlib
@@ -342,11 +342,11 @@ class EmbeddingStore:
         column = table.schema.field("vector").type
         if column.value_type != pa.from_numpy_dtype(self.dtype) or str(column.list_size) != stated["width"]:
             found = f"{column.list_size} numbers of type {column.value_type}"
-            raise BadData(f"{shard} holds {found} a vector; expected {stated['width']} of type {self.dtype}. {remedy}")
+            raise BadData(f"{shard} has {found} per vector; expected {stated['width']} of type {self.dtype}. {remedy}")
         first, width = self._first = self._first or (shard, column.list_size)
         if column.list_size != width:
             raise BadData(
-                f"{shard} holds {column.list_size} numbers a vector, {first.name} beside it {width}. Delete the file whose "
+                f"{shard} has {column.list_size} numbers per vector, but {first.name} has {width}. Delete the file whose "
                 "width is not the model's: its recordings are then encoded again."
             )
 

@@ -1,4 +1,4 @@
-"""Metrics by name: the formulas of `hf_metrics/` and of installed packages, without the library that wraps them there."""
+"""Load metrics by name: the formulas of `hf_metrics/` and of installed packages, without the evaluate library."""
 
 import importlib.util
 from collections.abc import Mapping, Sequence
@@ -26,10 +26,10 @@ def list_metrics() -> list[str]:
 
 
 def load_metrics(names: Sequence[str]) -> list[Metric]:
-    """Load the metrics of one result, whose numbers stand side by side.
+    """Load the metrics of one result.
 
     Raises:
-        BadConfig: Two of them give a number of one name, and one would take the place of the other.
+        BadConfig: Two of the metrics compute a number of the same name.
     """
     loaded = [load_metric(name) for name in names]
     plugins.by_name("number", ((key, f"metric {metric.name}") for metric in loaded for key in metric.numbers))
@@ -38,11 +38,11 @@ def load_metrics(names: Sequence[str]) -> list[Metric]:
 
 @cache
 def load_metric(name: str) -> Metric:
-    """Load the metric of that name.
+    """Load a metric by name.
 
     Raises:
-        UnknownName: There is none.
-        BadConfig: The formula declares no numbers, or has no `compute`.
+        UnknownName: No metric has this name.
+        BadConfig: The formula declares no numbers or has no `compute`.
     """
     if name not in (known := list_metrics()):
         raise unknown_name("metric", name, known)
@@ -55,19 +55,22 @@ def load_metric(name: str) -> Metric:
 
 
 def formula_version(name: str) -> str:
-    """Return the version that a formula states, 1 for one of ours that states none; else the digest of its code."""
+    """Return the version stated by a formula.
+
+    Without one, return 1 for formulas of this package and a code digest for others.
+    """
     formula = load_formula(name)
     version = getattr(formula, "VERSION", None if name in plugins.entry_points("metrics") else 1)
     return str(version) if isinstance(version, int) else component_version(formula)
 
 
 def load_formula(name: str) -> ModuleType:
-    """Import `hf_metrics/<name>/formula.py`, which needs neither the evaluate library nor this package, or a package's formula."""
+    """Import `hf_metrics/<name>/formula.py`, or the formula of an installed package."""
     return plugins.load("metrics", name) if name in plugins.entry_points("metrics") else _own_formula(name)
 
 
 def find_metric(key: str) -> Metric | None:
-    """Return the metric of this package that computes a number; None where none does."""
+    """Return the metric of this package that computes a number; None if there is none."""
     return next((metric for metric in map(load_metric, own_metrics()) if key in metric.numbers), None)
 
 
@@ -83,29 +86,29 @@ def _own_formula(name: str) -> ModuleType:
 
 
 def find_numbers(key: str) -> tuple[Number, ...]:
-    """Return the candidate facts of a number by key alone, as each metric declares them; those of this package come first."""
+    """Return all declarations of a number with this key, those of this package first."""
     try:
         installed = plugins.entry_points("metrics")
-    except BadConfig:  # Two packages have a metric of one name.
+    except BadConfig:  # Two packages have a metric of the same name.
         installed = {}
     return _find_numbers(key, tuple(installed))
 
 
 def find_number(key: str) -> Number:
-    """Return the facts of a number by key alone; an undeclared number has no direction, range or unit."""
+    """Return the facts of a number by its key; an undeclared number has no direction, range or unit."""
     return next(iter(find_numbers(key)), Number(key, None))
 
 
-@lru_cache(maxsize=4096)  # A page asks thousands of times, and names in files are anybody's.
+@lru_cache(maxsize=4096)  # The cache is bounded: a page calls this thousands of times, and files may contain any name.
 def _find_numbers(key: str, installed: tuple[str, ...]) -> tuple[Number, ...]:
     return tuple(number for numbers in _declared(installed) if (number := match_number(key, numbers)))
 
 
 @cache
 def _declared(installed: tuple[str, ...]) -> tuple[Mapping[str, Number], ...]:
-    """Return the numbers of each metric, without those of installed metrics that cannot be loaded.
+    """Return the numbers of each metric; skip installed metrics that cannot be loaded.
 
-    A page shows stored results; a metric that is broken says so where it is used.
+    Pages show stored results, for which a broken metric is no obstacle; using the metric raises the error.
     """
     declared = [read_numbers(name, _own_formula(name)) for name in own_metrics()]
     for name in installed:

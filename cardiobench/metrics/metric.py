@@ -1,4 +1,4 @@
-"""A metric: its formula, the numbers that it computes, and the optional functions of the formula."""
+"""A metric: its formula, the computed numbers and the optional functions of the formula."""
 
 import inspect
 from collections.abc import Callable, Mapping
@@ -20,32 +20,33 @@ OPTIONAL = (
     "shares",
     "worst",
 )
-"""Functions that a formula may have beside `compute`."""
+"""Optional functions of a formula in addition to `compute`."""
 
 
 @dataclass(frozen=True, eq=False)
 class Metric:
-    """One folder of `hf_metrics/`, or one formula of an installed package.
+    """A metric from a folder of `hf_metrics/` or from an installed package.
 
     Attributes:
         name: Name of the folder or of the entry point.
         compute: `(references, predictions, ...) -> {key: value}`.
-        numbers: Key -> what the number is.
-        compute_resamples: `(references, predictions, weights, ...) -> {key: (B,)}` for weights (B, n); None where a
-            weighted row has no meaning.
-        from_tables: `(tables (..., K, K), present (K,)) -> {key: (...)}`; None for a metric that is no function of a
+        numbers: Key -> facts of the number.
+        compute_resamples: `(references, predictions, weights, ...) -> {key: (B,)}` for weights (B, n); None if rows
+            cannot be weighted.
+        from_tables: `(tables (..., K, K), present (K,)) -> {key: (...)}`; None if the metric is not a function of the
             confusion table.
-        influence: `(references, predictions, ...) -> {key: (n,)}`, the derivative of each number in the weight of each
-            row; None where there is none.
-        support: `(references, predictions, ...) -> {key: bool (n,)}`, the rows that a share is taken over.
-        floor: `(references, classes) -> {key: (value, what reaches it)}`, the best expected score of answers that ignore
-            the recording, for K classes (0 for numbers); a key that is missing has the best constant as its floor.
+        influence: `(references, predictions, ...) -> {key: (n,)}`, the derivative of each number with respect to the
+            weight of each row; None if it is not implemented.
+        support: `(references, predictions, ...) -> {key: bool (n,)}`, the rows in the denominator of a share.
+        floor: `(references, classes) -> {key: (value, strategy)}`, the best expected score of answers that ignore the
+            recording and the strategy that reaches it, for K classes (0 for numbers). The floor of a missing key is the
+            score of the best constant.
         per_row: `(references, predictions, ...) -> {key: (n,)}` for numbers that are means over rows.
         per_class: `(references, predictions, ...) -> (truth (n, K), scores (n, K))` for areas under curves that are means
             over classes: whether each row has each class (1, 0, NaN for unmeasured), and its score for it.
         shares: `(references, predictions, ...) -> {key: (hits (n, K), rows (n, K))}` for shares that are means over classes:
-            the rows that the share of each class is taken over, and those of them that count.
-        needs_probabilities: Whether answers of 0 and 1 alone, which have no ranking, cannot be scored by it.
+            the rows in the numerator and in the denominator of each class.
+        needs_probabilities: Whether the metric needs probabilities and cannot score answers of 0 and 1.
     """
 
     name: str
@@ -64,7 +65,7 @@ class Metric:
 
     @property
     def primary_key(self) -> str:
-        """The key that carries the metric's name, else the first one: the number that ranks models."""
+        """Key of the number that ranks models: the metric's name, else the first key."""
         return self.name if self.name in self.numbers else next(iter(self.numbers))
 
     @property
@@ -74,26 +75,26 @@ class Metric:
 
     @property
     def higher_is_better(self) -> bool:
-        """Direction of the primary number; lower is better where it has none."""
+        """Direction of the primary number; False if it has none."""
         return self.primary.higher_is_better
 
     def of_counts(self, key: str) -> bool:
-        """Tell whether a number is a function of the confusion table alone."""
+        """Return whether a number depends only on the confusion table."""
         return self.numbers[key].method == "smoothed" and self.from_tables is not None
 
     def inputs(self, sample: ScoringInput) -> dict[str, np.ndarray]:
-        """Return the arguments that this metric takes of a sample."""
+        """Return the arguments of this metric for a sample."""
         given = {"references": sample.y_true, "predictions": sample.y_pred}
         if sample.probabilities is not None and "probabilities" in inspect.signature(self.compute).parameters:
             given["probabilities"] = sample.probabilities
         return given
 
     def value(self, sample: ScoringInput) -> dict[str, float]:
-        """Compute the metric of a sample."""
+        """Compute the metric for a sample."""
         return self.compute(**self.inputs(sample))
 
     def resamples(self, sample: ScoringInput, weights: np.ndarray) -> dict[str, np.ndarray]:
-        """Compute the metric of B resamples given as row multiplicities (B, n).
+        """Compute the metric for B resamples, given as row multiplicities (B, n).
 
         Returns:
             {key: (B,)}; NaN for a resample without rows.

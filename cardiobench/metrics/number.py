@@ -1,4 +1,4 @@
-"""Facts of a number of a metric: direction, range, unit, interval; read from the table `NUMBERS` of its formula."""
+"""Facts of a metric's number: direction, range, unit and interval, as declared in `NUMBERS` of its formula."""
 
 import math
 from collections.abc import Mapping
@@ -10,9 +10,9 @@ from cardiobench.core.errors import BadConfig
 
 Better = Literal["higher", "lower"]
 BETTER: Mapping[Any, Better | None] = {True: "higher", False: "lower", None: None}
-"""Direction as `HIGHER_IS_BETTER` has it -> as `NUMBERS` has it."""
+"""Value in `HIGHER_IS_BETTER` -> value in `NUMBERS`."""
 TOLERANCE = 1e-9
-"""Rounding error by which a value may lie outside its range."""
+"""Tolerance for rounding errors when a value is compared with its range."""
 
 
 @dataclass(frozen=True)
@@ -21,18 +21,18 @@ class Number:
 
     Attributes:
         key: Name in results.
-        better: Better direction; None for a number without one.
+        better: Better direction, "higher" or "lower"; None if there is none.
         range: Smallest and largest possible value.
-        perfect: Value of a perfect answer; None means the end of the range in the better direction.
-        unit: "fraction" for a share shown in percent, "label" for the unit of the task's label, or the unit itself, such as
-            "mm"; "" for none.
-        interval: Method of the interval, a name of `cardiobench.stats.estimates.METHODS`; details follow a colon.
-        constant: Constant answer to choose from the train labels of a regression: their "mean" or "median".
+        perfect: Score of perfect answers; None means the end of the range in the better direction.
+        unit: "fraction" for a share that is shown in percent, "label" for the unit of the task's label, or the unit
+            itself, such as "mm"; "" if there is none.
+        interval: Name of the interval's method in `cardiobench.stats.estimates.METHODS`, with details after a colon.
+        constant: Constant baseline of a regression: "mean" or "median" of the train labels.
         one_class: Whether the number is defined on a test set of one class.
         by_structure: Whether `<key>_<structure>` are numbers of the same kind, such as `dice_cavity`.
-        shown: "yes" for a number of a result; "further" for one that stands in its file without an interval, folded on the page;
-            "no" for one that results leave out. The number that ranks models is always shown.
-        failed: Unit of the value -> value beyond which the answers to a patient count as failed, of a mean of errors.
+        shown: "yes" for a number with an interval; "further" for a number without an interval, which is collapsed on
+            the page; "no" for a number that results omit. The number that ranks models is always shown.
+        failed: Unit -> mean error of a patient beyond which the answers count as failed; only for means of errors.
     """
 
     key: str
@@ -49,22 +49,22 @@ class Number:
 
     @property
     def higher_is_better(self) -> bool:
-        """Return whether more is better; False for a number without a direction."""
+        """Return whether higher is better; False for a number without a direction."""
         return self.better == "higher"
 
     @property
     def method(self) -> str:
-        """Name of the method of its interval, without details."""
+        """Name of the interval's method, without details."""
         return self.interval.partition(":")[0]
 
     @property
     def method_detail(self) -> str:
-        """Suffix of the name of the interval's method; empty by default."""
+        """Details of the interval's method after the colon; empty by default."""
         return self.interval.partition(":")[2].strip()
 
     @property
     def best(self) -> float:
-        """Value of a perfect answer; NaN where none is known."""
+        """Score of perfect answers; NaN if unknown."""
         if self.perfect is not None:
             return self.perfect
         end = math.nan if self.better is None else self.range[self.higher_is_better]
@@ -72,32 +72,32 @@ class Number:
 
     @property
     def factor(self) -> float:
-        """Factor between a stored value and a shown one."""
+        """Factor from a stored to a displayed value."""
         return 100.0 if self.unit == "fraction" else 1.0
 
     def decimals(self, label_unit: str = "") -> int:
-        """Return the decimals in tables of many numbers: 1 of a percentage, 2 of a value with a unit, 3 of one without."""
+        """Return the number of decimals in large tables: 1 for percentages, 2 for values with a unit, 3 for others."""
         return 1 if self.unit == "fraction" else 2 if self.shown_unit(label_unit) else 3
 
     def value_unit(self, label_unit: str = "") -> str:
-        """Return the unit of a value as it is stored, none of a fraction, for a task whose label has this unit."""
+        """Return the unit of a stored value, "" for a fraction, given the unit of the task's label."""
         return "" if self.unit == "fraction" else self.shown_unit(label_unit)
 
     def shown_unit(self, label_unit: str = "") -> str:
-        """Return the unit as it is shown, for a task whose label has this unit."""
+        """Return the displayed unit, given the unit of the task's label."""
         return {"fraction": "%", "label": label_unit}.get(self.unit, self.unit)
 
     def text(self, value: float, decimals: int = 2) -> str:
-        """Format a value as it is shown, without its unit."""
+        """Format a value for display, without its unit."""
         return "undefined" if math.isnan(value) else f"{self.factor * value:.{decimals}f}"
 
     def possible(self, value: float) -> bool:
-        """Tell whether a value lies in the range; NaN does."""
+        """Return whether a value is in the range; True for NaN."""
         low, high = self.range
         return math.isnan(value) or low - TOLERANCE <= value <= high + TOLERANCE
 
     def skill(self, value: float, floor: float) -> float:
-        """Return the share of the way from a floor (0) to a perfect value (1); NaN where there is no such way."""
+        """Scale a value linearly so that the floor is 0 and a perfect score is 1; NaN if this is not possible."""
         sign = 1.0 if self.higher_is_better else -1.0
         room = sign * (self.best - floor)
         return sign * (value - floor) / room if room > 0 else math.nan
@@ -107,14 +107,14 @@ FIELDS = tuple(field.name for field in fields(Number) if field.name != "key")
 
 
 def read_numbers(name: str, formula: ModuleType) -> dict[str, Number]:
-    """Return the numbers that a formula declares: in `NUMBERS`, or by `HIGHER_IS_BETTER` and `INTERVAL` alone.
+    """Return the numbers that a formula declares in `NUMBERS`, or with `HIGHER_IS_BETTER` and `INTERVAL`.
 
     Args:
-        name: Name of the metric, the key of a single number of `HIGHER_IS_BETTER`.
+        name: Name of the metric; the key of the number if only `HIGHER_IS_BETTER` is declared.
         formula: Module of the formula.
 
     Raises:
-        BadConfig: Neither is declared, or with a field or a value that means nothing.
+        BadConfig: Neither is declared, or a field or value is invalid.
     """
     declared = getattr(formula, "NUMBERS", None)
     declared = _from_directions(name, formula) if declared is None else declared
@@ -124,7 +124,7 @@ def read_numbers(name: str, formula: ModuleType) -> dict[str, Number]:
 
 
 def _from_directions(name: str, formula: ModuleType) -> dict[str, dict[str, Any]]:
-    """Return the table that `HIGHER_IS_BETTER` and `INTERVAL` stand for."""
+    """Return the equivalent of `HIGHER_IS_BETTER` and `INTERVAL` in the format of `NUMBERS`."""
     if not hasattr(formula, "HIGHER_IS_BETTER"):
         raise BadConfig(
             f"metric {name}: its formula has no NUMBERS. Declare NUMBERS = {{'{name}': {{'better': ...}}}}."
@@ -168,7 +168,7 @@ def _range(where: str, value: Any) -> tuple[float, float]:
 
 
 def match_number(key: str, declared: Mapping[str, Number]) -> Number | None:
-    """Return the number of a key: declared itself, or as `<stem>_<structure>` of the longest stem; None for neither."""
+    """Return the number declared for a key, or for the longest stem of `<stem>_<structure>`; None if there is none."""
     if key in declared:
         return declared[key]
     stems = [stem for stem, number in declared.items() if number.by_structure and key.startswith(f"{stem}_")]

@@ -79,7 +79,7 @@ class NearestNeighbours(PredictionProtocol):
         patients = np.unique(data.patients[every])
         if len(patients) < 2:
             raise NotApplicable(
-                f"{data.task.name} has {len(patients)} training patients here, and neighbours need 2 or more"
+                f"{data.task.name} has {len(patients)} training patients here, and nearest neighbours need 2 or more"
             )
         train = every[whole_patients(data.patients[every], self.max_train, self.seed)]
         asked = train[whole_patients(data.patients[train], self.max_queries, self.seed)]

@@ -7,7 +7,7 @@ from cardiobench.protocols.base import TaskData
 
 
 def learnable_classes(labels: np.ndarray) -> np.ndarray:
-    """Return which classes are present in some rows and absent in others, bool (K,), given the labels (n, K) of a multilabel task."""
+    """Return which classes of labels (n, K) are present in some rows and absent in others, bool (K,)."""
     return (labels == 1).any(axis=0) & (labels == 0).any(axis=0)
 
 
@@ -25,7 +25,7 @@ def check_learnable(data: TaskData, learner: str = "a probe") -> None:
         return
     if data.task.rules.answer == "labels":
         raise NotApplicable(
-            f"{data.task.name} has no class that some of its {len(train)} training rows here have and some have not"
+            f"{data.task.name} has no class that is present in some of its {len(train)} training rows here and absent in others"
         )
     only = data.task.classes[data.labels[train][0]]
     raise NotApplicable(

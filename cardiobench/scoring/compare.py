@@ -199,7 +199,9 @@ def compare(
     """
     check_draws(resamples, seed)
     if a.task.name != b.task.name:
-        raise BadPredictions(f"{a.source} answers {a.task.name} and {b.source} {b.task.name}: compare the same task.")
+        raise BadPredictions(
+            f"{a.source} answers {a.task.name} and {b.source} answers {b.task.name}: compare predictions for the same task."
+        )
     if a.missing is not None or b.missing is not None:
         cases = ((True, True), (True, False), (False, True))
         pairs = [(fill_missing(a, worst=one), fill_missing(b, worst=other)) for one, other in cases]
@@ -209,14 +211,16 @@ def compare(
     loaded = a.task.rules.compared(load_metric(metric or a.task.metrics[0]), (first, second))
     if metric and load_metric(metric).needs_probabilities and loaded.name != metric:
         raise BadPredictions(
-            f"{metric} needs probabilities of both, and one has decisions alone: compare by {loaded.name}."
+            f"{metric} needs probabilities, but one of the two has only decisions: compare by {loaded.name}."
         )
     key = loaded.primary_key
     if first.multilabel and (chosen := comparable_labels(first.y_true, clusters)).any():
         first, second = first.take_classes(chosen), second.take_classes(chosen)
-        labels = f"over {chosen.sum()} of {len(chosen)} labels, which {MIN_PER_LABEL} patients have and {MIN_PER_LABEL} have not"
+        labels = (
+            f"over {chosen.sum()} of {len(chosen)} labels, which {MIN_PER_LABEL} patients have and {MIN_PER_LABEL} lack"
+        )
     elif first.multilabel:
-        labels = f"no label that {MIN_PER_LABEL} patients have and {MIN_PER_LABEL} have not"
+        labels = f"no label that {MIN_PER_LABEL} patients have and {MIN_PER_LABEL} lack"
     scores = float(loaded.value(first)[key]), float(loaded.value(second)[key])
     difference, found = scores[0] - scores[1], UNKNOWN
     enough = clusters.count >= MIN_PATIENTS and not labels.startswith("no ")
@@ -316,7 +320,7 @@ def _table_differences(
     resamples: int,
     seed: int,
 ) -> tuple[np.ndarray, float]:
-    """Compute differences in smoothed draws of the cells (true class, answer of a, answer of b), (B,).
+    """Compute the differences in smoothed draws of the cells (true class, answer of a, answer of b), (B,).
 
     Returns:
         The differences, and the factor by which they are widened for unequal patients.
@@ -377,6 +381,6 @@ def same_rows(a: TableAnswers, b: TableAnswers) -> pd.DataFrame:
         odd = a.frame["id"][(a.frame[column].to_numpy() != frame[column].to_numpy())]
         if len(odd):
             raise BadPredictions(
-                f"{a.source} and {b.source} were set against other references: {column} of {first_n(odd)}."
+                f"{a.source} and {b.source} were joined with different references: {column} of {first_n(odd)}."
             )
     return frame

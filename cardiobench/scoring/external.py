@@ -66,7 +66,7 @@ def _shared_patients(table: pd.DataFrame, split: str) -> list[str]:
     if not shared:
         return []
     patients = f"{shared} of {len(scored)} patients of the {split} split are in the train split too"
-    return [f"{patients}, by the references: a model may know them, and the score flatters"]
+    return [f"{patients}, by the references: a model may have learned them, and the score may be too high"]
 
 
 def renewal_command(task: Task, source: str | Path | pd.DataFrame, data_dir: Path | None = None) -> str:

@@ -63,7 +63,7 @@ def match_units(
         parts += _extra_ids(everything[["id", "split"]], extra, source)
     elif len(missing) < len(wanted):
         parts.append(
-            "Answer all, or score those that are there with --allow-missing (in Python allow_missing=True): the coverage is "
+            "Answer all, or score the given answers with --allow-missing (in Python allow_missing=True): the coverage is "
             "stamped, and the verdict is judged as if every missing answer were wrong."
         )
     raise BadPredictions(" ".join(parts))
@@ -79,7 +79,7 @@ def _of_split(unlabelled: pd.DataFrame | None, split: str) -> Iterable[str]:
 
 
 def units_text(task: Task, split: str) -> str:
-    """Return the name of a split's units in messages."""
+    """Return how messages name the units of a split."""
     return f"{split} {'patients' if task.unit_column == 'patient_id' else 'units'} of {task.name}"
 
 
@@ -89,7 +89,7 @@ def _extra_ids(known: pd.DataFrame, extra: Sequence[str], source: str) -> list[s
     parts = [f"Not among them: {first_n(extra)}."]
     elsewhere = pd.Series([split_of[name] for name in extra if name in split_of], dtype=object)
     parts += [
-        f"Of these {count} stand in split '{name}': leave them out." for name, count in elsewhere.value_counts().items()
+        f"{count} of these are in split '{name}': leave them out." for name, count in elsewhere.value_counts().items()
     ]
     unknown = [name for name in extra if name not in split_of]
     if unknown:

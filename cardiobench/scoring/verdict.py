@@ -17,8 +17,8 @@ DETECTABLE = 3.5
 CHANCE = 0.5
 """AUROC of a random ranking."""
 FIXED = 3
-"""Factor of the p-value for fixed out-of-fold answers: those of a fold were learned from the labels of the others, so
-the test is too lenient."""
+"""Factor of the p-value for fixed out-of-fold answers. The answers of a fold were learned from the labels of the other
+folds, so the test is too lenient."""
 
 
 def judge(
@@ -61,7 +61,7 @@ def judge(
 
 
 def refits_of(judged: Judgement, n_patients: int) -> Information | None:
-    """Return the refit test behind a verdict, for answers without embeddings; None if the test dealt fixed answers.
+    """Return the refit test behind a verdict, for answers without embeddings; None if fixed answers were permuted.
 
     Args:
         judged: Verdict with its test.

@@ -1,4 +1,4 @@
-"""Intervals of shares and of areas under curves, by patients of unequal size."""
+"""Intervals of shares and of areas under curves, for patients with different numbers of rows."""
 
 import numpy as np
 
@@ -15,20 +15,20 @@ from cardiobench.stats.intervals import (
 from cardiobench.stats.unequal import stretch_of_mean, stretch_of_ranking, stretched
 
 ENOUGH_POSITIVES = 50
-"""Patients with a finding from which its average precision has an interval; in fewer it comes out too high."""
-FEW_POSITIVES = f"no interval: too high where fewer than {ENOUGH_POSITIVES} patients have the finding"
+"""Minimum number of patients with a finding for an interval of its average precision, which is biased upwards below."""
+FEW_POSITIVES = f"no interval: biased upwards, because fewer than {ENOUGH_POSITIVES} patients have the finding"
 
 
 def share_interval(share: float, se: float, rows: np.ndarray, clusters: Clusters) -> Interval:
-    """Compute Wilson's interval of a share that is taken over some rows, bool (n,)."""
-    plain = se * np.sqrt(1 - 1 / clusters.count)  # So that n patients of one row stand for n, as Wilson has them.
+    """Compute Wilson's interval of a share over some rows, bool (n,)."""
+    plain = se * np.sqrt(1 - 1 / clusters.count)  # One row per patient then gives Wilson's formula.
     return wilson_interval(share, plain, clusters.count_in(rows))._replace(se=se)
 
 
 def average_precision_interval(
     value: float, influence: np.ndarray, positive: np.ndarray, clusters: Clusters
 ) -> Interval | str:
-    """Compute Wilson's interval of the average precision of one class, or say why it has none."""
+    """Compute Wilson's interval of the average precision of one class, or return the reason why there is none."""
     if clusters.count_in(positive) < ENOUGH_POSITIVES:
         return FEW_POSITIVES
     interval = share_interval(value, standard_error(influence, clusters), positive, clusters)
@@ -37,7 +37,7 @@ def average_precision_interval(
 
 
 def stretched_auroc(positive: np.ndarray, scores: np.ndarray, clusters: Clusters) -> Interval:
-    """Compute Newcombe's interval of an AUROC, stretched for unequal patients."""
+    """Compute Newcombe's interval of an AUROC, widened for unequal patients."""
     interval = auroc_interval(positive, scores, clusters)
     if clusters.equal:
         return interval
@@ -51,8 +51,8 @@ def mean_auroc_interval(truth: np.ndarray, scores: np.ndarray, clusters: Cluster
     """Compute the interval of a mean AUROC from those of the classes.
 
     Args:
-        truth: 1, 0 or NaN for unmeasured, (n, K).
-        scores: (n, K).
+        truth: True classes, 1, 0 or NaN for unmeasured, (n, K).
+        scores: Scores of the classes, (n, K).
         clusters: Patients of the rows.
     """
     values = np.array(load_formula("auroc_macro").compute(truth, scores, average=None)["auroc"])

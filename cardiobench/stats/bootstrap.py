@@ -1,4 +1,4 @@
-"""Bootstrap over patients: a resample is a row of weights, so all of them are a few matrix products."""
+"""Bootstrap over patients. Resamples are rows of a weight matrix, so statistics are matrix products."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -10,10 +10,10 @@ from cardiobench.stats.clusters import Clusters
 
 LEVEL = 0.95
 MIN_PATIENTS = 10
-"""Patients below which a score has no interval."""
-NO_WIDTH = "the score does not vary with the patients: the interval has no width, and promises nothing"
+"""Minimum number of patients for an interval."""
+NO_WIDTH = "the score does not vary between patients: an interval of zero width says nothing"
 FEW = f"fewer than {MIN_PATIENTS} patients: no interval"
-_CHUNK = 256 * 1024  # Weights per chunk: 2 MB of float64, which stay in the second-level cache.
+_CHUNK = 256 * 1024  # Weights per chunk: 2 MB of float64, which fit in the second-level cache.
 
 Statistic = Callable[[np.ndarray], Mapping[str, np.ndarray]]
 
@@ -21,15 +21,15 @@ Statistic = Callable[[np.ndarray], Mapping[str, np.ndarray]]
 def patient_weights(
     patient_ids: Sequence[object] | np.ndarray, resamples: int = RESAMPLES, seed: int = 0
 ) -> Iterator[np.ndarray]:
-    """Draw as many patients as there are, with replacement, again and again.
+    """Draw bootstrap resamples of the patients.
 
     Args:
         patient_ids: Patient of each row, (n,).
-        resamples: B.
+        resamples: Number of resamples, B.
         seed: Seed of the generator; the draws do not depend on the chunk size.
 
     Yields:
-        (b, n) float64: how often each row's patient was drawn; the b add up to `resamples`.
+        Weights (b, n) float64: how often each row's patient was drawn. The chunk sizes b add up to `resamples`.
     """
     patients, patient_of_row = np.unique(np.asarray(patient_ids).astype(str), return_inverse=True)
     one_row_each = np.array_equal(patient_of_row, np.arange(len(patients)))
@@ -50,21 +50,21 @@ def _draws(count: int, resamples: int, seed: int, step: int) -> Iterator[np.ndar
 def resampled_counts(
     codes: np.ndarray, patient_ids: Sequence[object] | np.ndarray, resamples: int = RESAMPLES, seed: int = 0
 ) -> np.ndarray:
-    """Count the rows of each code in every resample: the draws of `patient_weights`, summed by patient first.
+    """Count the rows of each code in every resample of `patient_weights`.
 
     Args:
         codes: Code of each row, from 0, for each of m columns, shape (n, m).
         patient_ids: Patient of each row, (n,).
-        resamples: B.
+        resamples: Number of resamples, B.
         seed: Seed of the draws.
 
     Returns:
-        (B, m, number of codes) float64.
+        Counts, (B, m, number of codes) float64.
     """
     patients, patient_of_row = np.unique(np.asarray(patient_ids).astype(str), return_inverse=True)
     clusters, size = Clusters(patient_of_row, len(patients)), int(codes.max()) + 1
     counts = np.concatenate([clusters.cells(column, size) for column in codes.T], axis=1).astype(np.float64)
-    # The counts are read once a chunk: the wider they are, the longer a chunk may be.
+    # Each chunk reads all counts once, so more counts allow longer chunks.
     draws = _draws(len(patients), resamples, seed, max(1, _CHUNK // len(patients), min(counts.shape[1], resamples)))
     return np.concatenate([times @ counts for times in draws]).reshape(resamples, codes.shape[1], size)
 
@@ -72,24 +72,24 @@ def resampled_counts(
 def resample(
     statistic: Statistic, patient_ids: Sequence[object] | np.ndarray, resamples: int = RESAMPLES, seed: int = 0
 ) -> dict[str, np.ndarray]:
-    """Compute a statistic in every resample of the patients.
+    """Compute a statistic for every resample of the patients.
 
     Args:
-        statistic: Weights (b, n) -> {key: (b,)}; everything that is to be compared within a resample comes from one
-            call of it.
+        statistic: Function of weights (b, n) that returns {key: (b,)}. Values to be compared within a resample must
+            come from the same call.
         patient_ids: Patient of each row, (n,).
-        resamples: B.
+        resamples: Number of resamples, B.
         seed: Seed of the draws.
 
     Returns:
-        {key: (B,)}.
+        Values in the resamples, {key: (B,)}.
     """
     chunks = [statistic(weights) for weights in patient_weights(patient_ids, resamples, seed)]
     return {key: np.concatenate([chunk[key] for chunk in chunks]) for key in chunks[0]}
 
 
 def percentile_interval(values: np.ndarray, level: float = LEVEL) -> tuple[float, float]:
-    """Compute the percentile interval of the resamples where the statistic is defined; (NaN, NaN) if there is none."""
+    """Compute the percentile interval of the finite values; (NaN, NaN) if there are none."""
     defined = values[~np.isnan(values)]
     if not len(defined):
         return np.nan, np.nan
@@ -99,11 +99,11 @@ def percentile_interval(values: np.ndarray, level: float = LEVEL) -> tuple[float
 
 
 def estimate(value: float, values: np.ndarray, patient_ids: Sequence[object] | np.ndarray) -> Estimate:
-    """Attach the percentile interval of its resamples to a score, or the reason why it has none.
+    """Return a score with its percentile interval, or with the reason why there is none.
 
     Args:
-        value: The score of the sample itself.
-        values: The score in every resample, (B,).
+        value: Score of the sample itself.
+        values: Score in every resample, (B,).
         patient_ids: Patient of each row, (n,).
     """
     n, patients = len(patient_ids), len(set(patient_ids))
@@ -113,7 +113,7 @@ def estimate(value: float, values: np.ndarray, patient_ids: Sequence[object] | n
         return Estimate(float(value), np.nan, np.nan, n, patients, FEW)
     undefined = int(np.isnan(values).sum())
     low, high = percentile_interval(values)
-    reason = f"undefined in {undefined} of {len(values)} resamples, which the interval leaves out" if undefined else ""
+    reason = f"undefined in {undefined} of {len(values)} resamples, which the interval excludes" if undefined else ""
     if not reason and low == high:
         reason = NO_WIDTH
     return Estimate(float(value), low, high, n, patients, reason, method="percentile")

@@ -1,4 +1,4 @@
-"""Patients as clusters of rows: everything random in scoring draws patients, never rows."""
+"""Patients as clusters of rows. All resampling in scoring draws patients, not rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,11 +11,11 @@ import pandas as pd
 
 @dataclass(frozen=True)
 class Clusters:
-    """The patient of each row.
+    """Patient of each row.
 
     Attributes:
-        of_row: Code of each row's patient, 0 to `count` - 1, (n,).
-        count: Patients, P.
+        of_row: Patient code of each row, 0 to `count` - 1, (n,).
+        count: Number of patients, P.
     """
 
     of_row: npt.NDArray[np.int64]
@@ -32,34 +32,34 @@ class Clusters:
 
     @property
     def one_row_each(self) -> bool:
-        """Return whether no patient has a second row."""
+        """Return whether every patient has exactly one row."""
         return self.count == len(self.of_row)
 
     @cached_property
     def rows(self) -> npt.NDArray[np.int64]:
-        """Rows of each patient, (P,)."""
+        """Number of rows of each patient, (P,)."""
         return np.bincount(self.of_row, minlength=self.count)
 
     @property
     def equal(self) -> bool:
-        """Return whether all patients have equally many rows."""
+        """Return whether all patients have the same number of rows."""
         return self.one_row_each or int(np.ptp(self.rows)) == 0
 
     @property
     def effective(self) -> float:
-        """Return the number of patients if each counts by the share of rows: (sum n)² / sum n², n rows of a patient.
+        """Return the effective number of patients, (sum n)² / sum n² for n rows per patient.
 
         Source: Kish, Survey Sampling (1965).
         """
         return self.effective_in(np.ones(len(self), dtype=bool))
 
     def effective_in(self, rows: np.ndarray) -> float:
-        """Return `effective` of some of the rows, bool (n,); 0 where there are none."""
+        """Return the effective number of patients of some rows, bool (n,); 0 if there are none."""
         sizes = np.bincount(self.of_row[rows], minlength=1).astype(np.float64)
         return float(sizes.sum() ** 2 / max((sizes**2).sum(), 1.0))
 
     def take(self, rows: np.ndarray) -> "Clusters":
-        """Cluster some of the rows only; patients without any of them are gone."""
+        """Return the clusters of some rows; patients without any of these rows are removed."""
         return Clusters.of(self.of_row[rows])
 
     def count_in(self, rows: np.ndarray) -> int:
@@ -67,12 +67,12 @@ class Clusters:
         return int(np.count_nonzero(np.bincount(self.of_row[rows], minlength=1)))
 
     def sum(self, values: np.ndarray) -> np.ndarray:
-        """Sum a column (n,) or the columns (n, m) of the rows by patient: (P,) or (P, m)."""
+        """Sum values of rows, (n,) or (n, m), by patient: (P,) or (P, m)."""
         if values.ndim == 1:
             return np.bincount(self.of_row, values, minlength=self.count)
         return np.stack([np.bincount(self.of_row, column, minlength=self.count) for column in values.T], axis=1)
 
     def cells(self, codes: np.ndarray, size: int) -> npt.NDArray[np.int64]:
-        """Count how many rows of each patient have each of the codes 0 to `size` - 1, (P, size)."""
+        """Count the rows of each patient with each of the codes 0 to `size` - 1, (P, size)."""
         flat = np.bincount(self.of_row * size + codes, minlength=self.count * size)
         return flat.reshape(self.count, size)

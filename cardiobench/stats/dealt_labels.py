@@ -1,7 +1,7 @@
-"""Information test of embeddings out of fold: labels are dealt to other patients, and all folds are fitted again.
+"""Permutation test of out-of-fold predictions: labels are permuted between patients and all folds are refitted.
 
-Out-of-fold answers must not be dealt themselves: those of a fold were learned from the labels of the others, so that fixed answers
-of noise pass too often, above all at small p-values.
+Out-of-fold answers must not be permuted themselves. The answers of a fold were learned from the labels of the others,
+so the test would reject too often for pure noise, above all at small p-values.
 """
 
 from collections.abc import Iterator
@@ -13,11 +13,11 @@ from cardiobench.stats.clusters import Clusters
 from cardiobench.stats.information import DRAWS, MOST_PATIENTS, NOTHING_DEALT, Dealer, Information, p_value, tails_of
 
 BLOCK = 200
-"""Dealings that are fitted together."""
+"""Number of permutations that are fitted together."""
 LARGE = 0.2
-"""p-value from which on no further block is dealt: far from any level that a verdict asks for."""
+"""p-value above which no further block is drawn, far above the level of any verdict."""
 PENALTY = 1.0
-"""Penalty on the squared coefficients of standardised features, times their number."""
+"""Ridge penalty for standardised features, per feature."""
 
 
 def refitted_test(
@@ -28,22 +28,21 @@ def refitted_test(
     draws: int = DRAWS,
     seed: int = 0,
 ) -> Information:
-    """Test whether embeddings carry information on a label of two classes, by ridge regression out of fold.
+    """Test whether embeddings carry information about a binary label, by out-of-fold ridge regression.
 
-    Labels are dealt among the patients of each fold, so that every fold keeps its classes: folds are balanced between classes,
-    and those of labels dealt freely would not be. One decomposition per fold serves all dealings. These are drawn in blocks,
-    and end early where p is clearly large.
+    Labels are permuted within each fold, which keeps the class balance of the folds. One decomposition per fold serves
+    all permutations. Permutations are drawn in blocks and stop early if p is clearly large.
 
     Args:
-        features: (n, d).
-        labels: 0 or 1, (n,).
-        folds: Fold that holds out each row, (n,); all rows of a patient are in one.
+        features: Embeddings, (n, d).
+        labels: Labels, 0 or 1, (n,).
+        folds: Fold that holds out each row, (n,); all rows of a patient are in the same fold.
         clusters: Patients of the rows.
-        draws: Most dealings.
-        seed: Seed of the dealings, and of the patients where there are more than `MOST_PATIENTS`.
+        draws: Maximum number of permutations.
+        seed: Seed of the permutations, and of the selection of patients if there are more than `MOST_PATIENTS`.
 
     Returns:
-        The outcome by the AUROC of all rows; p is 1 where all rows have one label.
+        The outcome for the AUROC over all rows; p is 1 if all rows have the same label.
     """
     rng = np.random.default_rng(seed)
     if clusters.count > MOST_PATIENTS:
@@ -68,27 +67,27 @@ def refitted_test(
 
 
 def _blocks(dealer: Dealer, labels: np.ndarray, draws: int) -> Iterator[np.ndarray]:
-    """Yield dealt labels (n, b) for up to `draws` dealings."""
+    """Yield permuted labels (n, b), up to `draws` permutations in total."""
     for first in range(0, draws, BLOCK):
         sources = list(dealer.deal(min(BLOCK, draws - first)))
         yield labels[np.concatenate(sources).T]
 
 
 class FoldRidge:
-    """Ridge regressions of all folds on fixed features, for any labels."""
+    """Ridge regressions of all folds for fixed features and varying labels."""
 
     def __init__(self, features: np.ndarray, folds: np.ndarray) -> None:
-        """Decompose the rows that each fold learns from.
+        """Decompose the training rows of each fold.
 
         Args:
-            features: (n, d).
+            features: Embeddings, (n, d).
             folds: Fold that holds out each row, (n,).
         """
         rows = features - features.mean(axis=0)
         spread = rows.std(axis=0)
         rows /= np.where(spread > 0, spread, 1)
         penalty = PENALTY * rows.shape[1]
-        if len(rows) < rows.shape[1]:  # Rotated, so that the rows have no more columns than there are rows.
+        if len(rows) < rows.shape[1]:  # The rotation leaves at most as many columns as there are rows.
             values, vectors = np.linalg.eigh(rows @ rows.T)
             rows = vectors * np.sqrt(np.maximum(values, 0))
         self._parts = [np.flatnonzero(folds == fold) for fold in np.unique(folds)]
@@ -100,11 +99,11 @@ class FoldRidge:
             mean = (total - held.sum(axis=0)) / n
             products = whole - held.T @ held - n * np.outer(mean, mean)
             products[np.diag_indices_from(products)] += penalty
-            # Held-out rows are moved into the space of coefficients once, so that each dealing is a product alone.
+            # Held-out rows are projected once, so that each permutation needs only a matrix product.
             self._solved.append((scipy.linalg.solve(products, (held - mean).T, assume_a="pos").T, mean))
 
     def scores(self, labels: np.ndarray) -> np.ndarray:
-        """Return the score of each row by the ridge of its fold, (n, b), for labels (n, b)."""
+        """Return the out-of-fold score of each row, (n, b), for labels (n, b)."""
         found = np.empty_like(labels)
         products, total = self._rows.T @ labels, labels.sum(axis=0)
         for part, (solved, mean) in zip(self._parts, self._solved, strict=True):
@@ -115,7 +114,7 @@ class FoldRidge:
 
 
 def areas(labels: np.ndarray, scores: np.ndarray) -> np.ndarray:
-    """Return the AUROC of each column, (b,), given labels of 0 and 1 and scores, (n, b)."""
+    """Return the AUROC of each column, (b,), for binary labels (n, b) and scores (n, b)."""
     ranks = scipy.stats.rankdata(scores, axis=0)
     positives = labels.sum(axis=0)
     return ((ranks * labels).sum(axis=0) / positives - (positives + 1) / 2) / (len(labels) - positives)

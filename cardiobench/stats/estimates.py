@@ -1,4 +1,4 @@
-"""Scores with their intervals: every metric of a result from the same predictions, and the same draws where it draws."""
+"""Scores with their intervals: all metrics of a result use the same predictions and the same draws."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -39,9 +39,9 @@ SCALES: Mapping[str, Scale] = {
     "fisher_z": "fisher_z",
 }
 METHODS: Mapping[str, str] = {
-    "smoothed": "smoothed patient bootstrap: every class also counts one made-up patient, right in half of the answers",
+    "smoothed": "smoothed patient bootstrap: one made-up patient per class, with half of the answers right",
     "newcombe": "Newcombe's method 5 with class sizes divided by the patients' design effect",
-    "wilson": "Wilson's interval with the number of patients that the standard error stands for",
+    "wilson": "Wilson's interval with the effective number of patients from the standard error",
     "average_precision": "Wilson's interval, from 50 patients with the finding",
     "t": "Student's t over patients",
     "log_t": "Student's t over patients on the log scale",
@@ -51,21 +51,21 @@ METHODS: Mapping[str, str] = {
     "percentile": "percentiles of a bootstrap over patients",
     "none": "no interval",
 }
-ONE_CLASS = "one class in the test set: see the share answered right"
-MEAN_PRECISION = "no interval: too high where few patients have a label"
+ONE_CLASS = "one class in the test set: see the accuracy"
+MEAN_PRECISION = "no interval: biased upwards if few patients have a label"
 
 Found = Mapping[str, Interval | str]
 """Key -> interval, or the reason why there is none."""
 
 
 class Sampler:
-    """Rows of one test set (or one group of it) with data shared by all metrics: patients, classes, draws.
+    """Rows of a test set or of one group, with data shared by all metrics: patients, classes, draws.
 
     Attributes:
         sample: The rows.
         clusters: Patients of the rows.
-        classes: K of the task; 0 for numbers.
-        present: Bool (K,), the classes that the whole test set has.
+        classes: Number of classes of the task, K; 0 for numbers.
+        present: Classes that occur in the whole test set, bool (K,).
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Sampler:
         resamples: int = RESAMPLES,
         seed: int = 0,
     ):
-        """Keep the rows; nothing is drawn before a metric asks for it."""
+        """Store the rows; draws are made when a metric needs them."""
         self.sample, self.clusters, self.present = sample, clusters, present
         self.resamples, self.seed = resamples, seed
         self._tables: tuple[np.ndarray, np.ndarray] | None = None
@@ -84,48 +84,48 @@ class Sampler:
 
     @property
     def classes(self) -> int:
-        """K of the task; 0 for numbers."""
+        """Number of classes of the task, K; 0 for numbers."""
         return len(self.present)
 
     @property
     def tables(self) -> tuple[np.ndarray, np.ndarray]:
-        """Confusion tables with the made-up patients and without them, (B, K, K) each, the same for every metric."""
+        """Confusion tables with and without the made-up patients, (B, K, K) each, shared by all metrics."""
         if self._tables is None:
             truth, made_up = self.sample.y_true, made_up_answers(self.sample.y_true, self.classes)
             self._tables = smoothed_cells(truth, self.sample.y_pred, self.clusters, made_up, self.resamples, self.seed)
         return self._tables
 
     def values(self, metric: Metric) -> Mapping[str, float]:
-        """Compute every number of a metric of the rows, once."""
+        """Compute all numbers of a metric; the result is cached."""
         if metric.name not in self._values:
             self._values[metric.name] = metric.value(self.sample)
         return self._values[metric.name]
 
     @property
     def one_class(self) -> bool:
-        """Return whether the whole test set has one class, so that there is nothing to tell apart."""
+        """Return whether the whole test set has only one class."""
         return self.classes > 0 and int(self.present.sum()) < 2
 
     def take(self, rows: np.ndarray) -> "Sampler":
-        """Take some of the rows; the classes stay those of the whole test set."""
+        """Select rows; the classes remain those of the whole test set."""
         return Sampler(self.sample.take(rows), self.clusters.take(rows), self.present, self.resamples, self.seed)
 
     def take_classes(self, chosen: np.ndarray) -> "Sampler":
-        """Take some of the classes of a multilabel task, bool (K,)."""
+        """Select classes of a multilabel task, bool (K,)."""
         sample = self.sample.take_classes(chosen)
         return Sampler(sample, self.clusters, self.present[chosen], self.resamples, self.seed)
 
 
 def estimate_metrics(metrics: Sequence[Metric], sampler: Sampler, ranking: str = "") -> dict[str, Estimate]:
-    """Compute the numbers of the metrics that results show, each with the interval that its formula names.
+    """Compute the numbers shown in results, with the intervals that the formulas declare.
 
     Args:
         metrics: Metrics of a result.
         sampler: Rows.
-        ranking: Key that ranks models, which is always shown.
+        ranking: Key of the number that ranks models, which is always shown.
 
     Returns:
-        {key: estimate}; what is undefined is NaN and says why.
+        {key: estimate}; undefined values are NaN with a reason.
     """
     keys = {
         metric.name: [key for key, number in metric.numbers.items() if number.shown == "yes" or key == ranking]
@@ -140,7 +140,7 @@ def estimate_metrics(metrics: Sequence[Metric], sampler: Sampler, ranking: str =
 
 
 def further_numbers(metrics: Sequence[Metric], sampler: Sampler, ranking: str = "") -> dict[str, float]:
-    """Compute the numbers of the metrics that stand in the file alone, without intervals."""
+    """Compute the numbers that only the result file contains, without intervals."""
     return {
         key: float(sampler.values(metric)[key])
         for metric in metrics
@@ -150,10 +150,11 @@ def further_numbers(metrics: Sequence[Metric], sampler: Sampler, ranking: str = 
 
 
 def estimate_metric(metric: Metric, sampler: Sampler, keys: Sequence[str] = ()) -> dict[str, Estimate]:
-    """Compute the numbers of one metric (or some of its keys) with their intervals.
+    """Compute the numbers of one metric, or some of its keys, with their intervals.
 
     Raises:
-        BadConfig: A number is not what its formula declares: it is missing, outside its range, or names an unknown interval.
+        BadConfig: A number contradicts the declaration of its formula: it is missing, outside its range, or has an
+            unknown interval.
     """
     values = dict(sampler.values(metric))
     wanted = [key for key in metric.numbers if not keys or key in keys]
@@ -174,7 +175,7 @@ def estimate_metric(metric: Metric, sampler: Sampler, keys: Sequence[str] = ()) 
         elif reason:
             pass
         elif np.isnan(interval.low):
-            reason = "no interval: the score does not vary with the patients"
+            reason = "no interval: the score does not vary between patients"
         elif interval.low == interval.high:
             reason = NO_WIDTH
         found[key] = Estimate(
@@ -196,7 +197,7 @@ def _check_declared(metric: Metric, values: Mapping[str, float], keys: Sequence[
         where = f"metric {metric.name}: {key}"
         if key not in values:
             raise BadConfig(
-                f"{where} is declared, and compute gives {', '.join(values)}. Name the same numbers in both."
+                f"{where} is declared, but compute returns {', '.join(values)}. Use the same names in both."
             )
         if not metric.numbers[key].possible(values[key]):
             raise BadConfig(
@@ -207,7 +208,7 @@ def _check_declared(metric: Metric, values: Mapping[str, float], keys: Sequence[
 
 
 def score_classes(sampler: Sampler, classes: Sequence[str]) -> dict[str, ClassScore]:
-    """Score the ranking of each class of a multilabel task against its absence, over the rows in which it was measured."""
+    """Compute the ranking score of each class of a multilabel task, over the rows in which it was measured."""
     areas = load_formula("auroc_macro").compute(sampler.sample.y_true, sampler.sample.scores, average=None)
     return {
         name: _class_score(sampler, code, areas["auroc"][code], areas["auprc"][code])
@@ -237,7 +238,7 @@ def _class_score(sampler: Sampler, code: int, auroc: float, auprc: float) -> Cla
 
 
 def _intervals(metric: Metric, values: Mapping[str, float], keys: Sequence[str], sampler: Sampler) -> Found:
-    """Compute the intervals of a metric's values, by the method that each names, inside the range of the number."""
+    """Compute the intervals of a metric's values by their declared methods, clipped to the range of the number."""
     by_method: dict[str, list[str]] = {}
     for key in keys:
         if not np.isnan(values[key]):
@@ -251,7 +252,9 @@ def _intervals(metric: Metric, values: Mapping[str, float], keys: Sequence[str],
 
 def _smoothed(metric: Metric, values: Mapping[str, float], keys: Sequence[str], sampler: Sampler) -> Found:
     if metric.from_tables is None:
-        raise ValueError(f"{metric.name} names the interval 'smoothed' and has no from_tables; name 'percentile'.")
+        raise ValueError(
+            f"{metric.name} declares the interval 'smoothed' but has no from_tables; declare 'percentile'."
+        )
     from_tables, present, size = metric.from_tables, sampler.present, sampler.classes
     drawn = [from_tables(tables, present) for tables in sampler.tables[: 2 if present.sum() > 2 else 1]]
     codes = sampler.sample.y_true * size + sampler.sample.y_pred
@@ -263,7 +266,7 @@ def _smoothed(metric: Metric, values: Mapping[str, float], keys: Sequence[str], 
 
 
 def _stretched(metric: Metric, key: str, values: Mapping[str, float], interval: Interval, factor: float) -> Interval:
-    """Stretch the arms of an interval, but not beyond the range of the number."""
+    """Widen an interval by a factor, within the range of the number."""
     if factor == 1:
         return interval
     (low, high), wide = metric.numbers[key].range, stretched(interval, values[key], factor)
@@ -271,9 +274,9 @@ def _stretched(metric: Metric, key: str, values: Mapping[str, float], interval: 
 
 
 def _union(intervals: Sequence[Interval]) -> Interval:
-    """Return the interval that holds all of them, with the standard error of the first.
+    """Return the smallest interval that contains all of the intervals, with the standard error of the first.
 
-    Of three classes or more the made-up patients alone would pull the upper end of a high score below the truth.
+    With three or more classes, the made-up patients alone would pull the upper end of a high score below the truth.
     """
     known = [one for one in intervals if not np.isnan(one.low)]
     return Interval(min(one.low for one in known), max(one.high for one in known), known[0].se) if known else NONE
@@ -281,7 +284,7 @@ def _union(intervals: Sequence[Interval]) -> Interval:
 
 def _of_influence(metric: Metric, values: Mapping[str, float], keys: Sequence[str], sampler: Sampler) -> Found:
     if metric.influence is None:
-        raise ValueError(f"{metric.name} names an interval that needs an influence function; name 'percentile'.")
+        raise ValueError(f"{metric.name} declares an interval that needs an influence function; declare 'percentile'.")
     given, clusters = metric.inputs(sampler.sample), sampler.clusters
     influence = metric.influence(**given)
     support = metric.support(**given) if metric.support else {}
@@ -306,10 +309,10 @@ def _of_influence(metric: Metric, values: Mapping[str, float], keys: Sequence[st
 
 
 def _with_worst(number: Number, mean: float, worst: float, interval: Interval, patients: int) -> Interval:
-    """Let the pessimistic end of a mean of errors count one made-up patient who is as wrong as can be.
+    """Extend the pessimistic end of a mean of errors by one made-up patient with the largest possible error.
 
-    Data without a failure look the same whether no patient or three in a hundred fail. The made-up patient moves the mean of
-    that end, and not its width.
+    Even if three in a hundred patients fail, a test set may contain no failure. The made-up patient moves the end with
+    the mean and does not change the width.
     """
     moved = t_interval((patients * mean + worst) / (patients + 1), interval.se, patients, SCALES[number.method])
     if number.higher_is_better:
@@ -318,7 +321,7 @@ def _with_worst(number: Number, mean: float, worst: float, interval: Interval, p
 
 
 def _of_area(metric: Metric, values: Mapping[str, float], keys: Sequence[str], sampler: Sampler) -> Found:
-    """Compute the interval of the area under a curve of two classes, or of the mean over several."""
+    """Compute the interval of the area under a curve, or of its mean over several classes."""
     table = sampler.sample.probabilities
     if table is None or table.shape[1] != 2:
         mean = metric.per_class is not None and table is not None
@@ -327,7 +330,7 @@ def _of_area(metric: Metric, values: Mapping[str, float], keys: Sequence[str], s
 
 
 def _of_precision(metric: Metric, values: Mapping[str, float], keys: Sequence[str], sampler: Sampler) -> Found:
-    """Compute the interval of an average precision; a mean over classes has none."""
+    """Compute the interval of an average precision; a mean over classes has no interval."""
     table = sampler.sample.probabilities
     if table is not None and table.shape[1] != 2:
         return dict.fromkeys(keys, MEAN_PRECISION)
@@ -341,7 +344,7 @@ def _class_mean(metric: Metric, values: Mapping[str, float], keys: Sequence[str]
         shares = metric.shares(**metric.inputs(sample.take_classes(sample.present_classes(sampler.classes))))
         return {key: mean_of_shares(*shares[key], metric.numbers[key].method_detail, clusters) for key in keys}
     if metric.per_class is None:
-        raise ValueError(f"{metric.name}: the interval 'class_mean' needs per_class or shares; name 'percentile'.")
+        raise ValueError(f"{metric.name}: the interval 'class_mean' needs per_class or shares; declare 'percentile'.")
     truth, scores = metric.per_class(**metric.inputs(sample))
     return dict.fromkeys(keys, mean_auroc_interval(truth, scores, clusters))
 

@@ -1,4 +1,4 @@
-"""Number of patients answered badly and its upper limit, which a mean of errors does not show."""
+"""Number of patients with failed answers and its upper limit, which a mean error does not show."""
 
 import math
 
@@ -11,16 +11,16 @@ from cardiobench.stats.clusters import Clusters
 from cardiobench.stats.intervals import wilson_interval
 
 FAILED = Number("failed", "lower", (0.0, 1.0), unit="fraction", interval="wilson")
-"""Share of patients whose mean error is beyond the limit of the number that ranks models (`Number.failed`)."""
+"""Share of patients whose mean error exceeds the limit `Number.failed` of the ranking number."""
 
 
 def share_failed(values: np.ndarray, clusters: Clusters, number: Number, label_unit: str) -> Estimate | None:
-    """Compute the share of patients whose answers failed, with Wilson's interval; None where no limit is stated.
+    """Compute the share of patients with failed answers, with Wilson's interval; None if there is no limit.
 
     Args:
-        values: Error or share of overlap of each row, (n,).
+        values: Error or overlap of each row, (n,).
         clusters: Patients of the rows.
-        number: The number that is their mean.
+        number: Number of the metric that is the mean of the values.
         label_unit: Unit of the task's label.
     """
     limit = number.failed.get(number.value_unit(label_unit), math.nan)
@@ -33,7 +33,7 @@ def share_failed(values: np.ndarray, clusters: Clusters, number: Number, label_u
 
 
 def failures_sentence(failed: Estimate, number: Number, label_unit: str) -> str:
-    """Say how many patients failed, and how many in a hundred may: none seen is not none."""
+    """Describe how many patients failed and the upper limit of their share, which is above 0 even for no failures."""
     unit = number.value_unit(label_unit)
     limit = f"{number.failed[unit]:g}"
     beyond = (

@@ -5,16 +5,17 @@ import numpy.typing as npt
 
 
 def pareto_front(costs: np.ndarray, gains: np.ndarray) -> npt.NDArray[np.bool_]:
-    """Return whether each point is on the front, (n,): no other one costs at most as much and gains at least as much, and is better in one.
+    """Return whether each point is Pareto-optimal, bool (n,).
 
     Args:
-        costs: Cost of each point, (n,); a point of unknown cost (NaN) is not on the front.
-        gains: Larger is better, (n,); NaN likewise.
+        costs: Cost of each point, (n,); a point with unknown cost (NaN) is not on the front.
+        gains: Gain of each point, (n,), larger is better; a point with NaN is not on the front.
     """
     front = np.zeros(len(costs), dtype=np.bool_)
     known = np.flatnonzero(~np.isnan(costs) & ~np.isnan(gains))
     order = known[np.lexsort((-gains[known], costs[known]))]
-    # By cost, and of equal cost by gain: a point is on the front if it gains more than all before it, or equals the last one there.
+    # After sorting by cost and then by gain, a point is on the front if it gains more than all points before it, or
+    # equals the last point of the front.
     best = np.maximum.accumulate(np.concatenate([[-np.inf], gains[order]]))[:-1]
     front[order[gains[order] > best]] = True
     same = (np.diff(costs[order]) == 0) & (np.diff(gains[order]) == 0)

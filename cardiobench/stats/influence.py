@@ -1,4 +1,4 @@
-"""Influence of each patient on a score, from which covariances between models' scores are computed."""
+"""Influence of each patient on a score, used for covariances between the scores of models."""
 
 from collections.abc import Callable
 
@@ -12,25 +12,25 @@ from cardiobench.stats.clusters import Clusters
 from cardiobench.stats.paired import comparable_labels
 
 _STEP = 1e-6
-_CHUNK = 2**22  # Weights held at once: 32 MB.
+_CHUNK = 2**22  # Weights in memory at a time: 32 MB.
 _PARTS = 500
-"""Groups of patients that are left out together where leaving out each of them would take too long."""
+"""Number of blocks of patients that are left out together if leaving out each patient would take too long."""
 
 
 def patient_influence(
     metric: Metric, key: str, sample: ScoringInput, clusters: Clusters, present: np.ndarray
 ) -> npt.NDArray[np.float64]:
-    """Compute the derivative of a score by the weight of each patient, (P,).
+    """Compute the derivative of a score with respect to the weight of each patient, (P,).
 
-    A score of tables is derived by small weights, a mean over labels by those of its classes; any other score by what it
-    loses without each patient.
+    Scores of confusion tables use numerical derivatives, means over labels the derivatives of their classes, and other
+    scores the change without each patient.
 
     Args:
         metric: Metric of the score.
         key: Key of the number.
         sample: Rows.
         clusters: Patients of the rows.
-        present: Classes that occur, bool (K,); empty where answers are no classes.
+        present: Classes that occur, bool (K,); empty if the answers are not classes.
     """
     if metric.of_counts(key) and metric.from_tables is not None and len(present):
         return clusters.sum(row_influence(metric.from_tables, key, sample, present))
@@ -44,7 +44,7 @@ def patient_influence(
 def row_influence(
     from_tables: Callable[..., dict[str, np.ndarray]], key: str, sample: ScoringInput, present: np.ndarray
 ) -> npt.NDArray[np.float64]:
-    """Compute the derivative of a function of the confusion table by the weight of each row, (n,).
+    """Compute the derivative of a function of the confusion table with respect to the weight of each row, (n,).
 
     Args:
         from_tables: Formula of a metric, `Metric.from_tables`.
@@ -69,7 +69,10 @@ def _of_labels(truth: np.ndarray, scores: np.ndarray, clusters: Clusters) -> npt
 
 
 def _left_out(metric: Metric, key: str, sample: ScoringInput, clusters: Clusters) -> npt.NDArray[np.float64]:
-    """Compute the change of a score without each patient; with many patients, without blocks of them, scaled by the square root."""
+    """Compute the change of a score without each patient.
+
+    For many patients, without blocks, scaled by the square root.
+    """
     count = clusters.count
     parts = np.arange(count) if count * len(sample) <= _PARTS * _CHUNK // 100 else np.arange(count) % _PARTS
     of_row, step = parts[clusters.of_row], max(1, _CHUNK // len(sample))

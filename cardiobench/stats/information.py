@@ -1,4 +1,4 @@
-"""Do the answers know the patient? The same answers, dealt to other patients, would score as well by chance."""
+"""Permutation test: how often do the same answers, permuted between patients, score as well by chance?"""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -14,17 +14,18 @@ from cardiobench.stats.intervals import confusion_table
 
 DRAWS = 1999
 MOST_PATIENTS = 10_000
-"""Patients above which the test is made on a random selection of so many, which keeps it exact and short."""
-_CHUNK = 2**17  # Rows dealt at once, which stay in the processor's cache.
+"""Maximum number of patients in the test; from more, this many are selected at random, which keeps the test exact."""
+_CHUNK = 2**17  # Rows permuted at a time, which fit in the processor's cache.
 
 
 class Tails(NamedTuple):
-    """Both one-sided p-values of a test.
+    """One-sided p-values of a test in both directions.
 
     Attributes:
-        p_value: Share of re-dealings, the observed one included, that score at least as well.
-        p_reversed: Share of them that score at most as well.
-        test: Origin of both in words; empty where all answers, or all true values, are the same and nothing can be dealt.
+        p_value: Share of permutations, including the observed order, that score at least as well.
+        p_reversed: Share of permutations that score at most as well.
+        test: Description of the test; empty if all answers or all true values are equal, so that a permutation changes
+            nothing.
     """
 
     p_value: float
@@ -37,15 +38,15 @@ MANN_WHITNEY = "Mann-Whitney's test"
 
 
 class Information(NamedTuple):
-    """Outcome of the test.
+    """Outcome of the information test.
 
     Attributes:
         p_value: Defined as in `Tails`.
-        statistic: Key of the number that was compared.
-        n_patients: Number of patients that the test was made on.
+        statistic: Key of the compared number.
+        n_patients: Number of patients in the test.
         p_reversed: Defined as in `Tails`.
         test: Defined as in `Tails`.
-        refitted: Whether labels were dealt and the embeddings fitted again, rather than answers dealt as they are.
+        refitted: Whether labels were permuted and models refitted, instead of permuting fixed answers.
     """
 
     p_value: float
@@ -57,24 +58,24 @@ class Information(NamedTuple):
 
     @classmethod
     def of(cls, tails: Tails, statistic: str, n_patients: int) -> "Information":
-        """Return the outcome of a test that has both tails."""
+        """Return the outcome with the given tails."""
         return cls(tails.p_value, statistic, n_patients, tails.p_reversed, tails.test)
 
 
 def information_test(
     sample: ScoringInput, clusters: Clusters, classes: int, draws: int = DRAWS, seed: int = 0
 ) -> Information:
-    """Test whether answers carry information on the patients they were given for.
+    """Test whether answers carry information about their patients.
 
     Args:
         sample: Rows with at least one answer.
         clusters: Patients of the rows.
-        classes: K; 0 for numbers.
-        draws: B of the re-dealings.
+        classes: Number of classes, K; 0 for numbers.
+        draws: Number of permutations, B.
         seed: Seed of the draws.
 
     Returns:
-        The outcome; p is 1 where all answers are the same or all rows have one class.
+        The outcome; p is 1 if all answers are the same or all rows have the same class.
     """
     if clusters.count > MOST_PATIENTS:
         chosen = np.random.default_rng(seed).permutation(clusters.count)[:MOST_PATIENTS]
@@ -82,7 +83,7 @@ def information_test(
         sample, clusters = sample.take(rows), clusters.take(rows)
     if sample.multilabel:
         tails = p_of_labels(sample.y_true, sample.scores, clusters, draws, seed)
-        # The AUROC of answers of 0 and 1 is the mean of sensitivity and specificity.
+        # The AUROC of binary answers is the mean of sensitivity and specificity.
         statistic = "balanced_accuracy" if sample.probabilities is None else "auroc_macro"
         return Information.of(tails, statistic, clusters.count)
     if not classes:
@@ -101,28 +102,28 @@ def p_value(observed: float, dealt: np.ndarray) -> float:
 
 
 def tails_of(observed: float, dealt: np.ndarray) -> Tails:
-    """Compute both one-sided p-values of a score among those of dealings, (B,)."""
+    """Compute both one-sided p-values of a score among the scores of permutations, (B,)."""
     return Tails(p_value(observed, dealt), p_value(-observed, -dealt), f"{len(dealt):,} re-dealings")
 
 
 class Dealer:
-    """Exchange the rows of whole patients.
+    """Permutation of answers between patients.
 
-    Every patient receives the rows of one other, in a shuffled order from a random start: again from the start where it
-    has more rows than the donor, some of them where it has fewer.
+    Every patient receives the rows of another patient, in a shuffled order from a random start. The rows of a donor
+    with fewer rows are repeated, and those of a donor with more rows are cut.
 
     Attributes:
-        rows: The rows in the order in which they are dealt, (n,): one of every patient, then all further ones. Whatever
-            is compared has to be in this order.
+        rows: Row order of the permutations, (n,): one row of every patient, then all others. Compared values must be in
+            this order.
     """
 
     def __init__(self, clusters: Clusters, rng: np.random.Generator, strata: np.ndarray | None = None):
-        """Put the rows into the order in which they are dealt.
+        """Arrange the rows in the order of the permutations.
 
         Args:
             clusters: Patients of the rows.
-            rng: Generator for the order and all draws.
-            strata: Code of each patient's stratum, (P,), within which patients are exchanged; None means one for all.
+            rng: Generator of the order and of all draws.
+            strata: Stratum of each patient, (P,); patients are permuted within strata. None means a single stratum.
         """
         self._rng = rng
         strata = np.zeros(clusters.count, dtype=np.int64) if strata is None else strata
@@ -131,33 +132,33 @@ class Dealer:
         position = np.empty_like(by_stratum)
         position[by_stratum] = np.arange(clusters.count)
         patient, size = position[clusters.of_row], clusters.rows[by_stratum]
-        # By patient, then at random: one sort of both together takes a tenth of the time of a sort by two keys.
+        # Sort by patient, then at random. One combined key takes a tenth of the time of two keys.
         order = patient.argsort() if clusters.one_row_each else np.argsort(patient + rng.random(len(patient)))
         start = np.cumsum(size) - size
         further = np.ones(len(order), dtype=bool)
         further[start] = False
         place = np.concatenate([start, np.flatnonzero(further)])
         self.rows = order[place]
-        # A patient's rows are dealt in a circle. Of each row: its patient's place among all rows in the order of patients,
-        # how many rows the patient has, and how many of them come before. Floats, since whole numbers divide ten times slower.
+        # The rows of a patient are dealt in a circle. For each row: the position of its patient's first row, the number
+        # of the patient's rows, and its place among them. Floats, because integer division is ten times slower.
         self._patient, self._at = patient[order[further]], place.argsort()
         home = patient[self.rows]
         self._start_of, self._size_of = start[home].astype(np.float64), size[home].astype(np.float64)
         self._before = place - self._start_of
-        # Donors are numbered anew, those with one row first: the row that begins is drawn for the others only.
+        # Donors are renumbered, those with one row first, because only the others need a random start.
         numbered = np.argsort(size > 1, kind="stable")
         self._donors = numbered.argsort()
         self._first, self._size, self._alone = start[numbered], size[numbered], int((size == 1).sum())
 
     def deal(self, draws: int) -> Iterator[npt.NDArray[np.int64]]:
-        """Yield, for several draws at once, whose answer each of `rows` receives: positions in `rows`, (b, n)."""
+        """Yield permutations in blocks: the position in `rows` of the answer that each row receives, (b, n)."""
         step = max(1, _CHUNK // len(self.rows))
         for first in range(0, draws, step):
             donor = self._exchange(min(step, draws - first))
             yield donor if not len(self._patient) else self._deal_rows(donor)
 
     def _exchange(self, draws: int) -> npt.NDArray[np.int64]:
-        """Permute the patients within their strata, (b, P)."""
+        """Permute the patients within strata, (b, P)."""
         donor = np.tile(self._donors, (draws, 1))
         for low, high in pairwise(self._ends):
             self._rng.permuted(donor[:, low:high], axis=1, out=donor[:, low:high])
@@ -172,7 +173,7 @@ class Dealer:
         begins[:, :alone] = self._at[self._first[:alone]]
         begins[:, alone:] = self._at.take(self._first[alone:] + np.minimum(begin, size - 1))
         source = np.empty((draws, len(self.rows)), np.int64)
-        # This reads a quarter faster than `take_along_axis`.
+        # This is a quarter faster than `take_along_axis`.
         source[:, :patients] = first = begins.take(donor + patients * np.arange(draws)[:, None])
         first = first.take(self._patient, axis=1)
         step = self._before.take(first) + self._before[patients:]
@@ -183,13 +184,13 @@ class Dealer:
 
 
 def macro_f1(tables: np.ndarray, present: np.ndarray) -> np.ndarray:
-    """Compute macro F1 of confusion tables (..., K, K) over the classes that are present in the whole test set."""
+    """Compute macro F1 of confusion tables (..., K, K) over the classes present in the whole test set."""
     size = tables.sum(-1) + tables.sum(-2)
     return (2 * np.einsum("...ii->...i", tables) / np.where(size > 0, size, 1))[..., present].mean(-1)
 
 
 def expected_macro_f1(tables: np.ndarray, present: np.ndarray) -> np.ndarray:
-    """Mean of macro F1 when the same answers are dealt at random: exact, from the margins (hypergeometric mean)."""
+    """Compute the exact mean of macro F1 under random permutation, from the margins (hypergeometric mean)."""
     true, answered, n = tables.sum(-1), tables.sum(-2), tables.sum((-1, -2))[..., None]
     size = true + answered
     return (2 * true * answered / n / np.where(size > 0, size, 1))[..., present].mean(-1)
@@ -198,7 +199,7 @@ def expected_macro_f1(tables: np.ndarray, present: np.ndarray) -> np.ndarray:
 def p_of_classes(
     truth: np.ndarray, answer: np.ndarray, clusters: Clusters, classes: int, draws: int = DRAWS, seed: int = 0
 ) -> Tails:
-    """Compute the p-values of predicted classes by macro F1 minus its chance level at the table's own margins."""
+    """Compute the p-values of predicted classes by macro F1 minus its chance level for the same margins."""
     counts = confusion_table(truth, answer, classes)
     present, used = counts.sum(1) > 0, counts.sum(0) > 0
     if used.sum() < 2 or present.sum() < 2:
@@ -222,7 +223,7 @@ def p_of_classes(
 def p_of_ranking(
     truth: np.ndarray, probabilities: np.ndarray, clusters: Clusters, draws: int = DRAWS, seed: int = 0
 ) -> Tails:
-    """Compute the p-values of probabilities (n, K) by AUROC; of several classes by its one-vs-rest mean over those present."""
+    """Compute the p-values of probabilities (n, K) by AUROC, for several classes by its one-vs-rest mean."""
     labels = [1] if probabilities.shape[1] == 2 else list(np.unique(truth))
     labels = [label for label in labels if 0 < (truth == label).sum() < len(truth)]
     if not labels or np.ptp(probabilities, axis=0).max() == 0:
@@ -239,13 +240,13 @@ def p_of_ranking(
 
 
 def p_of_labels(truth: np.ndarray, scores: np.ndarray, clusters: Clusters, draws: int = DRAWS, seed: int = 0) -> Tails:
-    """Compute the p-values of the scores (n, K) of a multilabel task by the mean AUROC of the classes that can be ranked.
+    """Compute the p-values of multilabel scores (n, K) by the mean AUROC of the classes that can be ranked.
 
     Args:
-        truth: 1, 0, or NaN for unmeasured, (n, K).
-        scores: (n, K).
+        truth: True classes, 1, 0, or NaN for unmeasured, (n, K).
+        scores: Scores of the classes, (n, K).
         clusters: Patients of the rows.
-        draws: B.
+        draws: Number of permutations, B.
         seed: Seed of the draws.
     """
     ranked = (truth == 1).any(axis=0) & (truth == 0).any(axis=0) & (np.ptp(scores, axis=0) > 0)
@@ -258,11 +259,11 @@ def p_of_labels(truth: np.ndarray, scores: np.ndarray, clusters: Clusters, draws
 def _p_of_ranks(
     with_it: np.ndarray, without: np.ndarray, scores: np.ndarray, clusters: Clusters, draws: int, seed: int
 ) -> Tails:
-    """Compute the p-values of scores (K, n) by the mean AUROC of K classes, given the rows with and without each, (K, n)."""
+    """Compute the p-values of scores (K, n) by the mean AUROC, given the rows with and without each class, (K, n)."""
     dealer = Dealer(clusters, np.random.default_rng(seed))
     ranks = np.stack([scipy.stats.rankdata(row) for row in scores])[:, dealer.rows]
     with_it, without = with_it[:, dealer.rows], without[:, dealer.rows]
-    # Mean rank with the class minus that without it: AUROC up to a constant, even if ranks are dealt twice.
+    # The mean rank with the class minus that without it equals the AUROC up to a constant, even for repeated ranks.
     contrasts = with_it / with_it.sum(axis=1, keepdims=True) - without / without.sum(axis=1, keepdims=True)
     dealt = []
     for source in dealer.deal(draws):
@@ -271,10 +272,9 @@ def _p_of_ranks(
 
 
 def p_of_numbers(truth: np.ndarray, answer: np.ndarray, clusters: Clusters, draws: int = DRAWS, seed: int = 0) -> Tails:
-    """Compute the p-values of predicted numbers by the mean absolute error, after matching their median to the truth's.
+    """Compute the p-values of predicted numbers by the mean absolute error, after equalising the medians.
 
-    The shift is the same for every dealing; without it answers that are all far too low would score the same however
-    they are dealt.
+    All permutations use the same shift. Without it, answers that are all far too low would score the same in any order.
     """
     if np.ptp(answer) == 0 or np.ptp(truth) == 0:
         return NOTHING_DEALT

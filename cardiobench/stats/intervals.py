@@ -1,4 +1,4 @@
-"""Intervals over patients whose coverage holds for few patients too; functions on arrays, nothing is rounded."""
+"""Intervals over patients that keep their coverage for few patients. Functions take arrays and round nothing."""
 
 from typing import Literal, NamedTuple
 
@@ -10,13 +10,13 @@ from cardiobench.stats.bootstrap import LEVEL
 from cardiobench.stats.clusters import Clusters
 
 PRIOR = 1.0
-_CHUNK = 2**22  # Random numbers held at once: 32 MB.
+_CHUNK = 2**22  # Random numbers in memory at a time: 32 MB.
 
 Scale = Literal["identity", "log", "log_complement", "fisher_z"]
 
 
 class Interval(NamedTuple):
-    """Both ends, and the standard error on the scale of the score."""
+    """Ends of an interval, and the standard error on the scale of the score."""
 
     low: float
     high: float
@@ -32,10 +32,10 @@ def confusion_table(truth: np.ndarray, answer: np.ndarray, classes: int) -> npt.
 
 
 def made_up_answers(truth: np.ndarray, classes: int) -> npt.NDArray[np.float64]:
-    """Return how a made-up patient of each class answers, (K, K): half right, else the others as often as they occur.
+    """Return the answers of a made-up patient of each class, (K, K): half right, the rest by class frequency.
 
-    With two classes it answers both equally. Answers that are equal in more classes would give a rare class more wrong hits
-    than it has patients.
+    With two classes, both answers have equal weight. With more classes, equal weights would give a rare class more
+    wrong answers than it has patients.
     """
     rows = np.bincount(truth, minlength=classes).astype(np.float64)
     others = np.where(np.eye(classes, dtype=bool), 0, rows)
@@ -49,20 +49,20 @@ def smoothed_tables(
 ) -> npt.NDArray[np.float64]:
     """Draw confusion tables by a patient-weighted bootstrap with one made-up patient per class.
 
-    Each patient gets an exponential weight (Rubin, Annals of Statistics 9, 1981), so that the class mix varies as patients
-    do. Within each class present, one made-up patient answers as `made_up_answers` says; it does not change the mix. With
-    one row per patient and two classes, sensitivity and specificity get Jeffreys' Beta(x + 1/2, n - x + 1/2).
+    Each patient gets an exponential weight (Rubin, Annals of Statistics 9, 1981), so the class mix varies with the
+    patients. Within each class present, one made-up patient answers as in `made_up_answers`, without changing the mix.
+    With one row per patient and two classes, sensitivity and specificity get Jeffreys' Beta(x + 1/2, n - x + 1/2).
 
     Args:
         truth: Class codes, (n,).
         answer: Class codes, (n,).
         clusters: Patients of the rows.
-        classes: K.
-        draws: B.
+        classes: Number of classes, K.
+        draws: Number of draws, B.
         seed: Seed of the draws.
 
     Returns:
-        (B, K, K) float64.
+        Confusion tables, (B, K, K) float64.
     """
     return smoothed_cells(truth, answer, clusters, made_up_answers(truth, classes), draws, seed)[0]
 
@@ -76,12 +76,12 @@ def smoothed_cells(
         truth: Class codes, (n,).
         outcome: Codes from 0 to M - 1, (n,).
         clusters: Patients of the rows.
-        made_up: Share of each outcome of a made-up patient of each class, (K, M).
-        draws: B.
+        made_up: Share of each outcome for a made-up patient of each class, (K, M).
+        draws: Number of draws, B.
         seed: Seed of the draws.
 
     Returns:
-        The tables with the made-up patients, and the same without them, (B, K, M) each.
+        The tables with and without the made-up patients, (B, K, M) each.
     """
     rng = np.random.default_rng(seed)
     classes, outcomes = made_up.shape
@@ -101,7 +101,7 @@ def _weighted_counts(
 ) -> npt.NDArray[np.float64]:
     """Count the rows of each code with an exponential weight per patient, (B, size).
 
-    Patients with the same counts share one draw: a sum of m exponentials is a gamma of shape m.
+    Patients with the same counts share one draw, because a sum of m exponentials is a gamma of shape m.
     """
     if clusters.one_row_each:
         return rng.standard_gamma(np.bincount(codes, minlength=size), (draws, size))
@@ -111,13 +111,13 @@ def _weighted_counts(
     patterns = cells[first].astype(np.float64)
     step = max(1, _CHUNK // len(first))
     shapes = [(min(step, draws - start), len(first)) for start in range(0, draws, step)]
-    alone = shared.max() == 1  # An exponential is a gamma of shape 1, and faster to draw.
+    alone = shared.max() == 1  # An exponential is a gamma of shape 1 and faster to draw.
     weights = (rng.standard_exponential(shape) if alone else rng.standard_gamma(shared, shape) for shape in shapes)
     return np.concatenate([weight @ patterns for weight in weights])
 
 
 def quantile_interval(values: np.ndarray, score: float, level: float = LEVEL) -> Interval:
-    """Compute quantiles of the draws, widened where needed to hold the score itself: a perfect score keeps the end 1."""
+    """Compute quantiles of the draws, extended to include the score itself: a perfect score has the upper end 1."""
     defined = values[~np.isnan(values)]
     if not len(defined):
         return NONE
@@ -129,7 +129,7 @@ def standard_error(influence: np.ndarray, clusters: Clusters) -> float:
     """Compute the standard error of a score from its rows' influence, summed by patient (infinitesimal jackknife).
 
     Args:
-        influence: Derivative of the score in the weight of each row, (n,).
+        influence: Derivative of the score with respect to the weight of each row, (n,).
         clusters: Patients of the rows.
     """
     if clusters.count < 2:
@@ -138,9 +138,9 @@ def standard_error(influence: np.ndarray, clusters: Clusters) -> float:
 
 
 def t_interval(score: float, se: float, patients: int, scale: Scale = "identity", level: float = LEVEL) -> Interval:
-    """Compute Student's interval with one degree of freedom less than patients, on a scale where it is symmetric.
+    """Compute Student's interval with P - 1 degrees of freedom, on a scale on which it is symmetric.
 
-    `log` is for scores that are positive, `log_complement` for 1 minus such a score, `fisher_z` for correlations.
+    Use `log` for positive scores, `log_complement` for 1 minus a positive score, and `fisher_z` for correlations.
     """
     t = scipy.stats.t.ppf([(1 - level) / 2, (1 + level) / 2], patients - 1)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -160,9 +160,8 @@ def wilson_interval(score: float, se: float, patients: int, level: float = LEVEL
 
     Args:
         score: Score in [0, 1].
-        se: Standard error over patients; the root of score (1 - score) / n where n patients have one row each.
-        patients: Number of patients behind the share: an upper limit of the sample size, and the size itself where
-            `se` is 0.
+        se: Standard error over patients; sqrt(score (1 - score) / n) if n patients have one row each.
+        patients: Number of patients, the upper limit of the effective sample size, which is used if `se` is 0.
         level: Confidence level of the interval.
     """
     size = min(patients, score * (1 - score) / se**2) if se > 0 else patients
@@ -177,15 +176,16 @@ def mean_interval(
 ) -> Interval:
     """Compute the interval of the mean of several scores from the interval of each and their correlations over patients.
 
-    Source: Zou and Donner, Statistics in Medicine 27 (2008), for correlated estimates. Scores that no patient varies, such
-    as perfect ones, count as uncorrelated, and keep the width of their own intervals; so do scores whose correlation is
-    negative, which few patients show by chance.
+    Source: Zou and Donner, Statistics in Medicine 27 (2008), for correlated estimates. Scores without variation between
+    patients, such as perfect scores, and scores with a negative correlation, which few patients show by chance, count
+    as uncorrelated.
 
     Args:
         values: The scores, (K,).
         lows: Lower ends of their intervals, (K,).
         highs: Upper ends, (K,).
-        influence: Derivative of each score in the weight of each patient, (P, K); 0 for a patient who is no part of it.
+        influence: Derivative of each score with respect to the weight of each patient, (P, K); 0 for patients outside
+            the score.
         patients: Number of patients in the test set, P.
     """
     size = np.linalg.norm(influence, axis=0)
@@ -201,7 +201,7 @@ def mean_interval(
 
 
 def placements(positive: np.ndarray, scores: np.ndarray) -> tuple[float, npt.NDArray[np.float64]]:
-    """Compute the AUROC, and for each row the share of the other class that it is ranked correctly against, (n,)."""
+    """Compute the AUROC, and for each row the share of the other class against which it is ranked correctly, (n,)."""
     high, low = np.sort(scores[positive]), np.sort(scores[~positive])
     share = np.empty(len(scores))
     for rows, others, sign in ((positive, low, 1), (~positive, high, -1)):
@@ -225,8 +225,8 @@ def auroc_interval(positive: np.ndarray, scores: np.ndarray, clusters: Clusters,
     """Compute Newcombe's interval of an AUROC (Statistics in Medicine 25, 2006, method 5) with the patients' design effect.
 
     Args:
-        positive: Bool, (n,); both classes are present.
-        scores: (n,).
+        positive: Whether each row is positive, bool (n,); both classes are present.
+        scores: Scores, (n,).
         clusters: Patients of the rows; class sizes are divided by Obuchowski's variance over DeLong's.
         level: Confidence level of the interval.
     """
@@ -244,7 +244,7 @@ def auroc_interval(positive: np.ndarray, scores: np.ndarray, clusters: Clusters,
         spread = t * (1 - t) * (1 + half * (1 - t) / (2 - t) + half * t / (1 + t))
         return (theta - t) ** 2 * product - z**2 * spread
 
-    edge = min(max(theta, 1e-9), 1 - 1e-9)  # 0 and 1 are roots as well, but not ends of the interval.
+    edge = min(max(theta, 1e-9), 1 - 1e-9)  # 0 and 1 are also roots, but not ends of the interval.
     inside = excess(edge) < 0
     low = scipy.optimize.brentq(excess, 1e-12, edge) if inside and excess(1e-12) > 0 else 0.0
     high = scipy.optimize.brentq(excess, edge, 1 - 1e-12) if inside and excess(1 - 1e-12) > 0 else 1.0

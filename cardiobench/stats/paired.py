@@ -1,4 +1,4 @@
-"""Differences of two models that answered the same rows."""
+"""Differences between two models that answered the same rows."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -14,11 +14,11 @@ from cardiobench.stats.shares import on_scale, shares_of, slope_of
 from cardiobench.stats.unequal import stretch_of_mean
 
 MIN_PER_LABEL = 5
-"""Patients with a label, and without it, that a comparison over several labels needs."""
+"""Minimum number of patients with, and without, a label for comparing it."""
 
 
 class Difference(NamedTuple):
-    """Difference of two scores: both ends of its 95 % and of its 90 % interval, standard error, and two-sided p of none."""
+    """Difference of two scores: its 95 % and 90 % intervals, standard error and two-sided p-value."""
 
     low: float
     high: float
@@ -32,13 +32,13 @@ UNKNOWN = Difference(*[np.nan] * 6)
 
 
 def students(difference: float, se: float, freedom: float, factor: float = 1.0) -> Difference:
-    """Judge a difference by Student's t.
+    """Compute intervals and p-value of a difference by Student's t.
 
     Args:
         difference: Observed difference.
         se: Standard error over patients.
         freedom: Degrees of freedom.
-        factor: Factor of both arms for unequal patients.
+        factor: Widening factor of the intervals for unequal patients.
     """
     wide = factor * se
     outer, inner = (float(scipy.stats.t.ppf(level, freedom) * wide) for level in (0.975, 0.95))
@@ -47,7 +47,7 @@ def students(difference: float, se: float, freedom: float, factor: float = 1.0) 
 
 
 def percentiles(observed: float, drawn: np.ndarray, factor: float) -> Difference:
-    """Judge a difference by its draws, (B,), whose distance from it is multiplied by a factor."""
+    """Compute intervals and p-value of a difference from draws, (B,), whose deviations are scaled by a factor."""
     defined = drawn[~np.isnan(drawn)]
     if not len(defined):
         return UNKNOWN
@@ -60,7 +60,7 @@ def percentiles(observed: float, drawn: np.ndarray, factor: float) -> Difference
 def two_sided(differences: Sequence[float] | np.ndarray) -> float:
     """Compute the two-sided p-value of no difference: twice the smaller share of draws on either side of zero.
 
-    Zeros count on both sides, and one is added to each share, so that no finite number of draws gives 0.
+    Zeros count on both sides. One is added to each count, so the p-value is never 0.
     """
     values = np.asarray(differences, dtype=np.float64)
     defined = values[~np.isnan(values)]
@@ -71,17 +71,17 @@ def two_sided(differences: Sequence[float] | np.ndarray) -> float:
 
 
 def comparable_labels(truth: np.ndarray, clusters: Clusters) -> npt.NDArray[np.bool_]:
-    """Tell which labels of truth (n, K) five patients have and five have not, bool (K,)."""
+    """Return which labels of truth (n, K) at least five patients have and five lack, bool (K,)."""
     counts = np.array([[clusters.count_in(column == value) for value in (0, 1)] for column in truth.T])
     return np.asarray((counts >= MIN_PER_LABEL).all(axis=1))
 
 
 Moves = Callable[[int, np.ndarray], tuple[float, np.ndarray]]
-"""`(label, its m measured rows) -> (difference of the label, influence of the rows on it (m,))`."""
+"""Function `(label, its m measured rows) -> (difference, influence of the rows (m,))`."""
 
 
 def moves_of_ranks(first: ScoringInput, second: ScoringInput) -> Moves:
-    """Return the differences of AUROCs, whose influence on rows gives DeLong's variance."""
+    """Return the function for differences of AUROCs; the influence of the rows gives DeLong's variance."""
 
     def moves(code: int, known: np.ndarray) -> tuple[float, np.ndarray]:
         positive = first.y_true[known, code] == 1
@@ -93,7 +93,7 @@ def moves_of_ranks(first: ScoringInput, second: ScoringInput) -> Moves:
 
 
 def moves_of_shares(first: tuple[np.ndarray, np.ndarray], second: tuple[np.ndarray, np.ndarray], scale: str) -> Moves:
-    """Return the differences of shares of rows, given as hits and rows, bool (n, K) each, on a scale of `stats.shares`."""
+    """Return the function for differences of shares, given as (hits, rows), bool (n, K), on a `stats.shares` scale."""
     (one, of_one), (other, of_other) = (shares_of(*each) for each in (first, second))
     differences = on_scale(one, scale) - on_scale(other, scale)
     influence = of_one * slope_of(one, scale) - of_other * slope_of(other, scale)
@@ -103,10 +103,11 @@ def moves_of_shares(first: tuple[np.ndarray, np.ndarray], second: tuple[np.ndarr
 def label_difference(
     first: ScoringInput, second: ScoringInput, clusters: Clusters, moves: Moves | None = None
 ) -> Difference:
-    """Judge the difference of two means over several labels, of AUROCs or of shares such as F1.
+    """Compute intervals and p-value of the difference of two means over labels, of AUROCs or of shares such as F1.
 
-    The variance is that of the influence of patients, of AUROCs DeLong's; the degrees of freedom are Satterthwaite's, to which each label adds one less than
-    its positive patients: a label of five patients knows its own variance badly, a mean over many labels better.
+    The variance is that of the patients' influence, for AUROCs DeLong's. The degrees of freedom are Satterthwaite's,
+    with one less than the number of positive patients for each label, because the variance of a label with few patients
+    is estimated poorly.
 
     Source: DeLong et al., Biometrics 44 (1988); Obuchowski, Biometrics 53 (1997); Satterthwaite, Biometrics Bulletin 2 (1946).
 
@@ -114,10 +115,10 @@ def label_difference(
         first: Scores of one model, (n, K).
         second: Scores of the other for the same rows.
         clusters: Patients of the rows.
-        moves: Differences of single labels; None for those of AUROCs.
+        moves: Function for the difference of a single label; None means AUROCs.
 
     Returns:
-        The difference over the labels of `comparable_labels`; NaN where there are none.
+        The difference over the labels of `comparable_labels`; NaN if there are none.
     """
     moves = moves or moves_of_ranks(first, second)
     total, differences = np.zeros(len(first)), []
@@ -144,12 +145,12 @@ def label_difference(
 
 
 def satterthwaite(parts: Sequence[float], freedoms: Sequence[int], variance: float, clusters: Clusters) -> float:
-    """Compute the degrees of freedom of a variance from those of its parts; the rest of it has those of all patients.
+    """Compute the degrees of freedom of a variance from those of its parts; the remainder has those of all patients.
 
     Args:
         parts: Parts of the variance.
-        freedoms: Degrees of freedom of each.
-        variance: The variance.
+        freedoms: Degrees of freedom of each part.
+        variance: Total variance.
         clusters: Patients of the rows.
     """
     known, every = np.array(parts), clusters.count - 1
@@ -161,14 +162,14 @@ def satterthwaite(parts: Sequence[float], freedoms: Sequence[int], variance: flo
 def difference_of_classes(
     difference: float, influence: np.ndarray, truth: np.ndarray, clusters: Clusters
 ) -> Difference:
-    """Judge the difference of two scores of confusion tables by Welch's t over the classes.
+    """Compute intervals and p-value of the difference of two confusion-table scores by Welch's t over the classes.
 
-    A class of few patients knows its own variance badly: each adds one less than its patients to the degrees of freedom. Of
-    balanced accuracy it is Welch's test of what each class gains (Biometrika 34, 1947).
+    Each class has one degree of freedom less than its patients. For balanced accuracy, this is Welch's test (Biometrika
+    34, 1947) of the differences per class.
 
     Args:
         difference: Observed difference.
-        influence: Influence of each row on it, (n,).
+        influence: Influence of each row on the difference, (n,).
         truth: Class codes, (n,).
         clusters: Patients of the rows.
     """
@@ -184,7 +185,7 @@ def difference_of_classes(
 
 
 def wider(one: Difference, other: Difference) -> Difference:
-    """Return the intervals that hold those of both, with the larger standard error and the larger p."""
+    """Return the smallest intervals that contain those of both, with the larger standard error and p-value."""
     return Difference(
         min(one.low, other.low),
         max(one.high, other.high),

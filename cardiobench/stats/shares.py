@@ -8,23 +8,24 @@ from cardiobench.stats.intervals import Interval, mean_interval, standard_error,
 from cardiobench.stats.unequal import stretch_of_mean, stretched
 
 JACCARD = "jaccard"
-"""Scale 2 s / (1 + s) of a share s: F1, where s is Jaccard's index, the share of right answers among true and given ones."""
+"""Scale 2 s / (1 + s), which is F1 if the share s is Jaccard's index: true positives among true or predicted
+positives."""
 
 
 def on_scale(shares: np.ndarray, scale: str) -> npt.NDArray[np.float64]:
-    """Return shares on the scale of their number: themselves, or 2 s / (1 + s)."""
+    """Return shares on a scale: s itself, or 2 s / (1 + s)."""
     return 2 * shares / (1 + shares) if scale == JACCARD else np.asarray(shares)
 
 
 def shares_of(hits: np.ndarray, rows: np.ndarray) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Compute shares and the influence of rows on them.
+    """Compute shares and the influence of rows on the shares.
 
     Args:
-        hits: Rows that count, bool (n, K).
-        rows: Rows that a share is taken over, bool (n, K).
+        hits: Rows in the numerator, bool (n, K).
+        rows: Rows in the denominator, bool (n, K).
 
     Returns:
-        Shares, (K,), 0 of no rows, and the derivative of each in the weight of each row, (n, K).
+        Shares, (K,), 0 without rows, and the derivative of each with respect to the weight of each row, (n, K).
     """
     sizes = np.maximum(rows.sum(axis=0), 1)
     shares = hits.sum(axis=0) / sizes
@@ -32,7 +33,7 @@ def shares_of(hits: np.ndarray, rows: np.ndarray) -> tuple[npt.NDArray[np.float6
 
 
 def slope_of(shares: np.ndarray, scale: str) -> npt.NDArray[np.float64]:
-    """Return the derivative of a number in its share, (K,)."""
+    """Return the derivative of a scaled share with respect to the share, (K,)."""
     return 2 / (1 + shares) ** 2 if scale == JACCARD else np.ones(len(shares))
 
 
@@ -40,8 +41,8 @@ def mean_of_shares(hits: np.ndarray, rows: np.ndarray, scale: str, clusters: Clu
     """Compute the interval of a mean over classes from Wilson's interval of each class's share.
 
     Args:
-        hits: Rows that count, bool (n, K).
-        rows: Rows that a share is taken over, bool (n, K).
+        hits: Rows in the numerator, bool (n, K).
+        rows: Rows in the denominator, bool (n, K).
         scale: "wilson" for the shares s themselves, "jaccard" for 2 s / (1 + s).
         clusters: Patients of the rows.
     """
@@ -56,7 +57,7 @@ def mean_of_shares(hits: np.ndarray, rows: np.ndarray, scale: str, clusters: Clu
 
 
 def _wilson(share: float, influence: np.ndarray, patients: int, clusters: Clusters) -> Interval:
-    """Compute Wilson's interval of one share, stretched for unequal patients; from 0 to 1 where it is over no patient."""
+    """Compute Wilson's interval of one share, widened for unequal patients; [0, 1] without patients."""
     if not patients:
         return Interval(0.0, 1.0, 0.0)
     se = standard_error(influence, clusters) * np.sqrt(1 - 1 / clusters.count)

@@ -1,4 +1,4 @@
-"""Unequal patients: both arms of an interval are stretched where a few patients have most of the rows."""
+"""Widening of intervals if a few patients have most of the rows."""
 
 from collections.abc import Callable, Mapping
 
@@ -9,17 +9,18 @@ import scipy
 from cardiobench.stats.clusters import Clusters
 from cardiobench.stats.intervals import LEVEL, Interval
 
-_CHUNK = 2**21  # Table cells held at once: 16 MB.
+_CHUNK = 2**21  # Table cells in memory at a time: 16 MB.
 _STEP = 1e-6  # Fraction of a patient's rows used for numerical derivatives.
 
 
 def stretch(clusters: Clusters, plain: float, left_out: float) -> float:
-    """Compute the factor by which the arms of an interval grow; 1 where all patients have equally many rows.
+    """Compute the widening factor of an interval; 1 if all patients have the same number of rows.
 
     Args:
         clusters: Patients of the rows.
-        plain: Standard error from the derivatives by the patients' weights.
-        left_out: Standard error from leaving out one patient at a time, which sees how much the largest ones decide.
+        plain: Standard error from derivatives with respect to the patients' weights.
+        left_out: Standard error from leaving out one patient at a time, which reflects the impact of the largest
+            patients.
     """
     if clusters.equal:
         return 1.0
@@ -28,14 +29,14 @@ def stretch(clusters: Clusters, plain: float, left_out: float) -> float:
 
 
 def stretched(interval: Interval, score: float, factor: float) -> Interval:
-    """Multiply both arms of the interval of a score by a factor."""
+    """Multiply the distance of both ends of an interval from the score by a factor."""
     return interval._replace(low=score - factor * (score - interval.low), high=score + factor * (interval.high - score))
 
 
 def stretch_of_mean(influence: np.ndarray, clusters: Clusters) -> float:
-    """Compute the factor of a score whose influence on rows, (n,), is that of a mean, such as an error.
+    """Compute the widening factor of a mean, such as an error, from the influence of the rows, (n,).
 
-    Without a patient who has a share w of the rows a mean moves by the patient's influence times 1 / (1 - w).
+    Leaving out a patient with a share w of the rows moves a mean by the patient's influence times 1 / (1 - w).
     """
     if clusters.equal:
         return 1.0
@@ -46,16 +47,16 @@ def stretch_of_mean(influence: np.ndarray, clusters: Clusters) -> float:
 def stretch_of_tables(
     codes: np.ndarray, cells: int, clusters: Clusters, scores: Callable[[np.ndarray], Mapping[str, np.ndarray]]
 ) -> dict[str, float]:
-    """Compute the factors of scores that are functions of counted rows.
+    """Compute the widening factors of scores that are functions of row counts.
 
     Args:
         codes: Cell of each row, 0 to `cells` - 1, (n,).
         cells: Number of cells.
         clusters: Patients of the rows.
-        scores: Counts (b, cells) -> {key: (b,)}.
+        scores: Function of counts (b, cells) that returns {key: (b,)}.
 
     Returns:
-        {key: factor}; empty where all patients have equally many rows.
+        {key: factor}; empty if all patients have the same number of rows.
     """
     if clusters.equal:
         return {}
@@ -74,10 +75,10 @@ def stretch_of_tables(
 def stretch_of_weights(
     scores: Callable[[np.ndarray], np.ndarray], whole: float, plain: float, clusters: Clusters
 ) -> float:
-    """Compute the factor of any score by weights of its rows; where that would take too long, by the patients' sizes alone.
+    """Compute the widening factor of any score from row weights, or only from row counts if that would take too long.
 
     Args:
-        scores: Weights (b, n) -> (b,).
+        scores: Function of weights (b, n) that returns scores (b,).
         whole: Score of all rows.
         plain: Standard error of the score.
         clusters: Patients of the rows.
@@ -89,7 +90,7 @@ def stretch_of_weights(
 
 
 def stretch_of_ranking(positive: np.ndarray, influence: np.ndarray, clusters: Clusters) -> float:
-    """Compute the factor of an AUROC from the influence of rows, (n,): each class loses its patient's share of its own rows."""
+    """Compute the widening factor of an AUROC from the influence of the rows, (n,), for each class separately."""
     if clusters.equal:
         return 1.0
     moved = np.zeros(clusters.count)

@@ -1,4 +1,4 @@
-"""Another set of training patients would have given another score: intervals that hold the training set too."""
+"""Intervals that also cover the variation between training sets or seeds."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -17,15 +17,15 @@ SEEDS = "test patients and seeds of the training"
 
 
 def training_weights(patient_ids: Sequence[object], refits: int = REFITS, seed: int = 0) -> Iterator[npt.NDArray]:
-    """Weigh training patients anew for each refit, as in a bootstrap.
+    """Yield bootstrap weights of the training patients, one set per refit.
 
     Args:
         patient_ids: Patient of each training row, (n,).
         refits: Number of refits.
-        seed: Seed of the draws; equal for two models that are compared.
+        seed: Seed of the draws; use the same for two compared models.
 
     Yields:
-        Weight of each row, (n,) float64: how often its patient was drawn.
+        Weight of each row, (n,) float64: the number of times its patient was drawn.
     """
     clusters, rng = Clusters.of(np.asarray(patient_ids)), np.random.default_rng(seed)
     for _ in range(refits):
@@ -34,15 +34,18 @@ def training_weights(patient_ids: Sequence[object], refits: int = REFITS, seed: 
 
 
 def training_spread(scores: Sequence[float]) -> float:
-    """Compute the standard deviation of refits' scores; their mean is not used, since each refit sees 63 % of the patients."""
+    """Compute the standard deviation of the scores of refits.
+
+    Their mean is biased, because each refit sees only 63 % of the patients.
+    """
     return float(np.std(np.asarray(scores, dtype=np.float64), ddof=1))
 
 
 def widen(estimate: Estimate, spread: float, level: float = LEVEL, covers: str = BOTH) -> Estimate:
-    """Widen an interval over test patients by the spread over training sets, or over seeds.
+    """Widen an interval over test patients by the spread over training sets or seeds.
 
-    Each end moves out so that its distance from the score is the root of the sum of squares of what it was and of
-    1.96 times the spread.
+    The new distance of each end from the score is the root of the sum of squares of its old distance and 1.96 times the
+    spread.
     """
     reach = scipy.stats.norm.ppf((1 + level) / 2) * spread
     low = estimate.value - np.hypot(estimate.value - estimate.low, reach)

@@ -113,7 +113,9 @@ class Classification(ClassKind):
         if not odd:
             return []
         rows = f"{odd} of {len(answers)} rows"
-        return [f"y_pred is not the most probable class in {rows}, as after a cut of its own; both are used as given"]
+        return [
+            f"y_pred is not the most probable class in {rows}, as after applying a threshold; both are used as given"
+        ]
 
     def named(self, answers: np.ndarray, task: Task) -> np.ndarray:
         """Return the names of classes."""

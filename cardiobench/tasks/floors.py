@@ -66,7 +66,7 @@ def _closed_form(key: str, y_true: np.ndarray, classes: int, metric: Metric | No
     if y_true.ndim == 2:
         shares = _shares(y_true)
         if not ((shares > 0) & (shares < 1)).any():
-            return np.nan, "no class that some rows of the test set have and some have not"
+            return np.nan, "no class that some rows of the test set have and others lack"
     elif classes and len(np.unique(y_true)) < 2:
         return np.nan, "one class in the test set: every answer of that class is right"
     known = metric.floor(y_true, classes) if metric is not None and metric.floor is not None else {}

@@ -54,9 +54,7 @@ class ScoredLabels(ScoredTable):
         for name, groups in rows.items():
             chosen = comparable_classes(self.sampler, groups)
             if not chosen.any():
-                skipped[name] = (
-                    f"no class that {MIN_PER_CLASS} patients of each group have and {MIN_PER_CLASS} have not"
-                )
+                skipped[name] = f"no class that {MIN_PER_CLASS} patients of each group have and {MIN_PER_CLASS} lack"
                 continue
             found |= breakdowns(self.metric, self.key, self.sampler.take_classes(chosen), {name: groups})
             notes.append(
@@ -79,7 +77,9 @@ class ScoredLabels(ScoredTable):
                 f"fewer than {MIN_PATIENTS} patients with {len(rare)} of the {len(classes)} classes: {first_n(rare)}"
             )
         if len(absent := classes[~scored]):
-            sentences.append(f"left out of the mean, since no scored row has it or all have: {first_n(absent)}")
+            sentences.append(
+                f"left out of the mean, because no scored row or every scored row has it: {first_n(absent)}"
+            )
         return sentences
 
 

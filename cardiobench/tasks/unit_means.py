@@ -67,5 +67,5 @@ def estimate_mean(number: Number, values: pd.Series, patients: pd.Series, worst:
     """
     sampler = mean_sampler(values, patients)
     if not len(sampler.sample):
-        return Estimate(np.nan, np.nan, np.nan, 0, 0, "no unit has this number")
+        return Estimate(np.nan, np.nan, np.nan, 0, 0, "this number is undefined for all units")
     return estimate_metric(mean_metric(number, worst), sampler)[number.key]

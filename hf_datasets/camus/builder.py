@@ -63,7 +63,7 @@ SPEC = DatasetSpec(
             unit_column="patient_id",
             groups=(SEX_GROUPS, AGE_GROUPS, Group("image_quality", "patient_image_quality")),
             prompt_grid=PromptGrid(0, 100, 1),
-            description="ejection fraction of a patient: mean of the answers for the two- and the four-chamber view",
+            description="ejection fraction of a patient: mean of the predictions for the two- and the four-chamber view",
         ),
         Task(
             "camus/view",
@@ -72,7 +72,7 @@ SPEC = DatasetSpec(
             ("f1_macro",),
             VIEWS,
             groups=(Group("image_quality", "image_quality"),),
-            description="echo view, a sequence at a time",
+            description="echo view of each sequence",
         ),
     ),
     dense_tasks=(
@@ -103,17 +103,17 @@ INFO = {
 
 
 class Camus(CardioBuilder):
-    """The NIfTI release with its own subgroup lists; one row per patient and view."""
+    """NIfTI release with its own subgroup lists; one row per patient and view."""
 
     SPEC = SPEC
 
     @classmethod
     def base(cls, raw: Path) -> Path:
-        """Return the folder that holds `database_nifti` and `database_split`; the older release is refused by name."""
+        """Return the folder that holds `database_nifti` and `database_split`; refuse the older release."""
         base = raw / "CAMUS_public" if (raw / "CAMUS_public").is_dir() else raw
         if not (base / "database_nifti").is_dir():
             raise MissingData(
-                f"CAMUS in {raw} is the older release ({OLD_RELEASE}, .mhd files), which is not read and has another split. "
+                f"CAMUS in {raw} is the older release ({OLD_RELEASE}, .mhd files), which is not supported and has a different split. "
                 f"Download the NIfTI release (database_nifti and database_split) from {SPEC.access}."
             )
         return base
@@ -130,22 +130,25 @@ class Camus(CardioBuilder):
             for patient in path.read_text(encoding="utf-8-sig", errors="replace").split():
                 if not PATIENT.fullmatch(patient):
                     raise BadData(
-                        f"{path}: {patient!r} is no patient; expected names such as patient0001. Download it again."
+                        f"{path}: {patient!r} is not a patient; expected names such as patient0001. Download it again."
                     )
                 if splits.setdefault(patient, split) != split:
                     raise BadData(
-                        f"CAMUS: {patient} stands in {SPLIT[splits[patient]]} and in {name}. Download {folder.name} again."
+                        f"CAMUS: {patient} is in both {SPLIT[splits[patient]]} and {name}. Download {folder.name} again."
                     )
         return splits
 
     @classmethod
     def rows(cls, raw: Path) -> Iterator[dict]:
-        """Yield two rows per patient; facts of a patient whose folder is missing are null, and its files are counted as missing."""
+        """Yield two rows per patient.
+
+        If a patient's folder is missing, its facts are null and its files count as missing.
+        """
         base = cls.base(raw)
         for patient, split in cls.splits(raw).items():
             facts = {view: cls.facts(base, patient, view) for view in VIEW}
             stated = [view_facts for view_facts in facts.values() if view_facts]
-            # The label is the patient's: where the two files disagree, the first view's counts (see `findings`).
+            # The label belongs to the patient; if the two files disagree, the first view counts (see `findings`).
             ef = stated[0]["ef"] if stated else None
             worst = min(
                 (view_facts["image_quality"] for view_facts in stated if view_facts["image_quality"]),
@@ -164,7 +167,7 @@ class Camus(CardioBuilder):
                     "key_frame": 0,
                     "patient_image_quality": worst,
                     "ef": ef,
-                    "lv_seg": float(len(PHASES)),  # Follows the release: an absent mask counts as missing.
+                    "lv_seg": float(len(PHASES)),  # As in the release, an absent mask counts as missing.
                 }
 
     @classmethod
@@ -175,7 +178,7 @@ class Camus(CardioBuilder):
 
     @classmethod
     def label_files(cls, raw: Path) -> tuple[str, ...]:
-        """Return the masks of both phases."""
+        """Return phase -> file of the masks of both phases."""
         base = cls.base(raw)
         masks = (
             path for patient in cls.splits(raw) for view in VIEW for path in cls.masks(base, patient, view).values()
@@ -184,7 +187,7 @@ class Camus(CardioBuilder):
 
     @classmethod
     def dense_labels(cls, raw: Path, task: Task, rows: pd.DataFrame) -> Iterator[DenseLabel]:
-        """Yield end-diastole and end-systole of each sequence; the frame of a phase stands in `Info_<view>.cfg`."""
+        """Yield end-diastole and end-systole of each sequence; the frame numbers are in `Info_<view>.cfg`."""
         base = cls.base(raw)
         for row in rows.to_dict("records"):
             view = row["id"].rpartition("_")[2]
@@ -197,14 +200,14 @@ class Camus(CardioBuilder):
 
     @classmethod
     def read_mask(cls, path: Path, sequence: Path, info: Path, frame: int, structures: int) -> Reading:
-        """Read the mask of a frame, whose number stands in `info`."""
+        """Read the mask of a frame; its number is in `info`."""
         if not path.is_file():
-            raise BadData(f"{path} is not here. Complete the download.")
+            raise BadData(f"{path} does not exist. Complete the download.")
         if frame == UNKNOWN_FRAME:
-            raise BadData(f"{info} does not say which frame {path.name} belongs to. Download it again.")
+            raise BadData(f"{info} does not state the frame of {path.name}. Download it again.")
         labels, spacing = read_nifti_labels(MediaFile.of(path))
         if len(labels) > 1:
-            raise BadData(f"{path} holds {len(labels)} masks, expected that of one frame. Download it again.")
+            raise BadData(f"{path} contains {len(labels)} masks, expected one. Download it again.")
         size = nifti_picture_size(MediaFile.of(sequence))
         return {
             "mask": check_mask(labels[0], structures, size, str(path)),
@@ -213,7 +216,7 @@ class Camus(CardioBuilder):
 
     @classmethod
     def facts(cls, base: Path, patient: str, view: str) -> dict:
-        """Return the facts in `Info_<view>.cfg`; empty where there is none."""
+        """Return the facts in `Info_<view>.cfg`; empty if there is no such file."""
         folder = base / "database_nifti" / patient
         path = folder / f"Info_{view}.cfg"
         if not path.is_file():
@@ -229,7 +232,7 @@ class Camus(CardioBuilder):
 
     @classmethod
     def missing_tables(cls, raw: Path) -> tuple[str, ...]:
-        """Return the `Info_<view>.cfg` that are not beside their recordings."""
+        """Return the missing `Info_<view>.cfg` files."""
         folder = cls.base(raw) / "database_nifti"
         return tuple(
             f"{patient}/Info_{view}.cfg"
@@ -241,13 +244,13 @@ class Camus(CardioBuilder):
 
     @classmethod
     def excluded(cls, raw: Path, rows: pd.DataFrame) -> Mapping[str, tuple[str, ...]]:
-        """Return the patients that have a folder and stand in no subgroup list."""
+        """Return the patients that have a folder but are in no subgroup list."""
         patients = {path.name for path in (cls.base(raw) / "database_nifti").glob("patient*") if path.is_dir()}
         return {"patient in no subgroup list": tuple(sorted(patients - set(cls.splits(raw))))}
 
     @classmethod
     def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:
-        """Yield the patients whose two views state different ejection fractions, and the test list against the published one."""
+        """Yield patients whose views differ in ejection fraction, and differences from the published test list."""
         base = cls.base(raw)
         fractions = {
             patient: {cls.facts(base, patient, view).get("ef") for view in VIEW} for patient in cls.splits(raw)

@@ -14,11 +14,11 @@ from cardiobench.data.tables import read_columns, text
 from cardiobench.data.twin_manifest import find_manifest
 
 SETS = ("asd", "pah")
-CLASS = {"ASD": "ASD", "Non-ASD": "no_ASD", "PAH": "PAH", "Non-PAH": "no_PAH"}  # Mapping from directory to class.
+CLASS = {"ASD": "ASD", "Non-ASD": "no_ASD", "PAH": "PAH", "Non-PAH": "no_PAH"}  # Directory -> class.
 EVALUATOR = "cardiacnet_{}_split.csv"
-"""File of the published evaluator, by set."""
+"""Set -> file of the published evaluator."""
 ALONE, OWN_KEY = re.compile(r"(?:Non-)?(?:ASD|PAH)_(\d+)"), r"\1_image"
-"""A video that is a file of its own is published under class and number, and listed here without the class."""
+"""A video in a separate file is published under class and number, and listed here without the class."""
 EXTENSION, IMAGE = re.compile(r"\.nii(\.gz)?$", re.IGNORECASE), re.compile(r"\.nii[^/]*$", re.IGNORECASE)
 NUMBER = re.compile(r"(?P<prefix>PHI|P|patient)?-?0*(?P<number>\d+)")
 
@@ -28,7 +28,7 @@ SPEC = DatasetSpec(
     version="1.0.0",
     modality="echo",
     media="video",
-    licence="not stated in a source that was readable; the authors ask for an e-mail first",
+    licence="not stated in the available sources; the authors ask for an e-mail first",
     access="https://www.kaggle.com/datasets/xiaoweixumedicalai/abnormcardiacechovideos",
     redistributable=False,
     detect_files=(
@@ -48,7 +48,7 @@ SPEC = DatasetSpec(
             ("f1_macro",),
             ("no_ASD", "ASD"),
             unit_column="file",
-            description="atrial septal defect, a video at a time",
+            description="atrial septal defect, per video",
         ),
         Task(
             "cardiacnet/pah",
@@ -57,7 +57,7 @@ SPEC = DatasetSpec(
             ("f1_macro",),
             ("no_PAH", "PAH"),
             unit_column="file",
-            description="pulmonary arterial hypertension, a video at a time",
+            description="pulmonary arterial hypertension, per video",
         ),
         Task(
             "cardiacnet/view",
@@ -65,7 +65,7 @@ SPEC = DatasetSpec(
             "view",
             ("f1_macro",),
             VIEWS,
-            description="echo view, a video at a time; all are A4C",
+            description="echo view of each video; all are A4C",
         ),
     ),
     citation="Yang et al., CardiacNet: Learning to reconstruct abnormalities for cardiac disease assessment from echocardiogram videos, ECCV 2024",
@@ -86,7 +86,7 @@ def published_split(cohort: str) -> pd.DataFrame:
 
 
 class CardiacNet(CardioBuilder):
-    """Both sets, in the split of the echo benchmark; the class is the directory that a video lies in."""
+    """Both sets, in the split of the echo benchmark; the directory of a video is its class."""
 
     SPEC = SPEC
 
@@ -97,7 +97,7 @@ class CardiacNet(CardioBuilder):
 
     @classmethod
     def videos(cls, raw: Path) -> Iterator[tuple[str, str, str]]:
-        """Yield cohort, class directory and path below `base` of each video in the folder, masks left out."""
+        """Yield cohort, class directory and path below `base` of each video in the folder, without masks."""
         base = cls.base(raw)
         for cohort in SETS:
             for directory in CLASS:
@@ -108,10 +108,11 @@ class CardiacNet(CardioBuilder):
 
     @classmethod
     def listed_ids(cls, raw: Path) -> dict[str, str]:
-        """Return path of a video -> its key in the published split.
+        """Return path of each video -> key in the published split.
 
-        As Kaggle packs them, a video is named by its directory and its own name. In the layout of the authors' page the
-        latter is lost, and only the published evaluator's files (`EVALUATOR`, beside the data) know which video it is.
+        In the Kaggle layout, a video is identified by its directory and file name. The layout of the authors' page
+        lacks the file name, so the published evaluator's files (`EVALUATOR`, beside the data) are needed to identify
+        the video.
         """
         paths: dict[str, str] = {}
         for path, key in cls.evaluated(raw):
@@ -123,7 +124,7 @@ class CardiacNet(CardioBuilder):
 
     @classmethod
     def evaluated(cls, raw: Path) -> Iterator[tuple[str, str]]:
-        """Yield path below `base` and key of the videos in the published evaluator's files, where these are here."""
+        """Yield path below `base` and key of the videos in the published evaluator's files, if these exist."""
         for cohort in SETS:
             tables = (folder / EVALUATOR.format(cohort) for folder in (cls.base(raw), raw))
             file = next((table for table in tables if table.is_file()), None)
@@ -133,9 +134,9 @@ class CardiacNet(CardioBuilder):
 
     @classmethod
     def listed(cls, raw: Path) -> list[tuple[str, str, str, str]]:
-        """Return cohort, class directory, path below `base` and key of each video, in order.
+        """Return cohort, class directory, path below `base` and key of each video, sorted.
 
-        Videos that are not in the folder are those that the evaluator's files or the manifest of a synthetic twin list.
+        Videos missing from the folder are taken from the evaluator's files or the manifest of a synthetic twin.
         """
         base, keys = cls.base(raw), cls.listed_ids(raw)
         videos = [(cohort, directory, path, keys[path]) for cohort, directory, path in cls.videos(raw)]
@@ -157,19 +158,19 @@ class CardiacNet(CardioBuilder):
 
     @classmethod
     def rows(cls, raw: Path) -> Iterator[dict]:
-        """Yield one row per video of the published split that is in the folder; its directory is its class."""
+        """Yield one row per available video of the published split; its directory is its class."""
         base = cls.base(raw)
         splits = {cohort: published_split(cohort) for cohort in SETS}
         for cohort, directory, path, key in cls.listed(raw):
             if key not in splits[cohort].index:
                 continue
             known = splits[cohort].loc[key]
-            # A video in a file of its own is published under its class and number.
+            # A video in a separate file is published under its class and number.
             name = key.partition("_")[2]
             file = name if name.partition("_image")[2] else f"{directory}_{name.removesuffix('_image')}"
             yield {
                 "id": f"{cohort}_{file}",
-                # The numbers of the two sets are not known to denote the same people.
+                # It is unknown whether equal numbers in the two sets denote the same people.
                 "patient_id": f"{cohort}_{known['patient_id']}",
                 "split": known["split"],
                 "media": (base.relative_to(raw) / path).as_posix(),
@@ -182,14 +183,17 @@ class CardiacNet(CardioBuilder):
 
     @classmethod
     def excluded(cls, raw: Path, rows: pd.DataFrame) -> Mapping[str, tuple[str, ...]]:
-        """Return the videos of the release that the published split does not have (3 ASD, 15 PAH and 5 Non-PAH)."""
+        """Return the videos of the release that are not in the published split (3 ASD, 15 PAH and 5 Non-PAH)."""
         keys = cls.listed_ids(raw)
         unused = (path for cohort, _, path in cls.videos(raw) if keys[path] not in published_split(cohort).index)
         return {"video in no split": tuple(unused)}
 
     @classmethod
     def normalized_patient_id(cls, row: Mapping[str, Any]) -> str | None:
-        """Return the class and number, whatever the prefix: `patient-26`, `patient26` and `P26` of one class; `PHI26` is another series."""
+        """Return class and number, the same for `patient-26`, `patient26` and `P26` of a class.
+
+        `PHI26` is another series.
+        """
         name = NUMBER.match(row["file"].rpartition("_")[2])
         if name is None:
             return None
@@ -198,7 +202,7 @@ class CardiacNet(CardioBuilder):
 
     @classmethod
     def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:
-        """Yield the names of controls that stand in both sets, and those of them whose split differs: training on both sets at once leaks."""
+        """Yield controls in both sets, and those in different splits, which leak if a model trains on both sets."""
         names = listed["file"].str.rpartition("_")[2]
         controls = {
             cohort: listed[listed[cohort] == f"no_{cohort.upper()}"].groupby(names)["split"].first() for cohort in SETS
@@ -206,7 +210,7 @@ class CardiacNet(CardioBuilder):
         asd, pah = (controls[cohort] for cohort in SETS)
         shared = asd.index.intersection(pah.index)
         differing = shared[asd[shared].to_numpy() != pah[shared].to_numpy()]
-        yield AuditFinding("names of controls that stand in both sets", len(shared), "names", tuple(shared))
+        yield AuditFinding("names of controls in both sets", len(shared), "names", tuple(shared))
         yield AuditFinding(
             "names of controls in both sets whose split differs",
             len(differing),

@@ -18,18 +18,18 @@ from cardiobench.data.splits import hashed_split
 
 HOSPITALS = ("chapman_shaoxing", "ningbo")
 FIRST_NINGBO, LAST = 10_646, 45_550
-"""Numbers of the first record of Ningbo, whichever folder it lies in, and of the last of all."""
+"""Numbers of the first Ningbo record and of the last record, independent of the folder."""
 FOLDERS = (*HOSPITALS, "WFDB_ChapmanShaoxing", "WFDB_Ningbo", "WFDBRecords")
 RECORD = re.compile(r"J?S\d{5}")
 CLASSES = {"cd": CD_CLASSES, "af": AF_CLASSES}
 SCORED = {"cinc_chapman": ("chapman_shaoxing", CHAPMAN), "cinc_ningbo": ("ningbo", NINGBO)}
-"""Target -> its hospital and its classes: those of both together would tell the hospital."""
+"""Target -> hospital and classes; with both hospitals in one task, the classes would reveal the hospital."""
 GROUPS = (SEX_GROUPS, AGE_GROUPS)
 BOTH = (*GROUPS, Group("hospital", "hospital"))
 
 
 def _task(name: str, target: str, description: str, hospital: str | None = None) -> Task:
-    """Return one question, asked of both hospitals or of one."""
+    """Return a task for both hospitals or for one."""
     return Task(
         f"chapman_ningbo/{name}",
         "binary",
@@ -43,7 +43,7 @@ def _task(name: str, target: str, description: str, hospital: str | None = None)
 
 
 def _scored(target: str) -> Task:
-    """Return the task of the diagnoses that the Challenge scores, of one hospital."""
+    """Return the task of the diagnoses scored by the Challenge, for one hospital."""
     hospital, classes = SCORED[target]
     return Task(
         f"chapman_ningbo/{target}",
@@ -54,7 +54,7 @@ def _scored(target: str) -> Task:
         where={"hospital": (hospital,)},
         groups=GROUPS,
         expected=expected_counts(RECORDS[hospital], ()),
-        description=f"{len(classes)} diagnoses that the Challenge scores, {hospital.split('_')[0].capitalize()} alone",
+        description=f"{len(classes)} diagnoses scored by the Challenge, only {hospital.split('_')[0].capitalize()}",
     )
 
 
@@ -69,15 +69,15 @@ SPEC = DatasetSpec(
     redistributable=True,
     detect_files=(*(f"training/{hospital}" for hospital in HOSPITALS), *FOLDERS),
     label_file="{stem}.hea",
-    expected={TOTAL: 45_152},  # 10,247 and 34,905
+    expected={TOTAL: 45_152},  # The hospitals have 10,247 and 34,905 records.
     columns={**cinc.COLUMNS, "hospital": "string"},
     configs={hospital: ("hospital", hospital) for hospital in HOSPITALS},
     tasks=(
         _task("cd", "cd", "conduction disturbance"),
-        _task("af", "af", "atrial fibrillation; in Chapman-Shaoxing only, so that the hospital gives it away"),
-        _task("cd_chapman", "cd", "conduction disturbance, Chapman-Shaoxing alone", "chapman_shaoxing"),
-        _task("cd_ningbo", "cd", "conduction disturbance, Ningbo alone", "ningbo"),
-        _task("af_chapman", "af", "atrial fibrillation, Chapman-Shaoxing alone", "chapman_shaoxing"),
+        _task("af", "af", "atrial fibrillation; occurs only in Chapman-Shaoxing, so the hospital reveals it"),
+        _task("cd_chapman", "cd", "conduction disturbance, only Chapman-Shaoxing", "chapman_shaoxing"),
+        _task("cd_ningbo", "cd", "conduction disturbance, only Ningbo", "ningbo"),
+        _task("af_chapman", "af", "atrial fibrillation, only Chapman-Shaoxing", "chapman_shaoxing"),
         *map(_scored, SCORED),
         age_task("chapman_ningbo", BOTH),
         sex_task("chapman_ningbo", BOTH),
@@ -88,13 +88,16 @@ SPEC = DatasetSpec(
 
 
 class ChapmanNingbo(CardioBuilder):
-    """Records of both hospitals, by their headers; the number says the hospital, the hash of the record's name the split."""
+    """Records of both hospitals, read from their headers.
+
+    The record number gives the hospital, the hash of the name the split.
+    """
 
     SPEC = SPEC
 
     @classmethod
     def rows(cls, raw: Path) -> Iterator[dict]:
-        """Yield one row per header; the one record that a copy may call `S23074` is JS23074, in the same split."""
+        """Yield one row per header; the record `S23074` of some copies is JS23074, in the same split."""
         for folder in cinc.record_folders(raw, FOLDERS):
             for row in cinc.analysis_rows(raw, folder, RECORD):
                 number = row["id"].lstrip("JS")
@@ -108,12 +111,12 @@ class ChapmanNingbo(CardioBuilder):
 
     @classmethod
     def candidates(cls) -> Iterator[str]:
-        """Yield the names from the first to the last record; 398 of those before Ningbo are in no release."""
+        """Yield the names from the first to the last record; 398 numbers before Ningbo are in no release."""
         return (f"JS{number:05d}" for number in range(1, LAST + 1))
 
     @classmethod
     def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:
-        """Yield the codes that nobody lists, and records without any; records and positives of each hospital."""
+        """Yield unknown codes, records without codes, and the number of records and positives of each hospital."""
         yield from cinc.findings(listed)
         for hospital in HOSPITALS:
             rows = listed[listed["hospital"] == hospital]
@@ -122,5 +125,5 @@ class ChapmanNingbo(CardioBuilder):
 
     @classmethod
     def recording_findings(cls, raw: Path, rows: pd.DataFrame) -> Iterator[AuditFinding]:
-        """Yield the records with a lead of zeros, and those at the limit of the format."""
+        """Yield the records with an all-zero lead, and those at the limit of the format."""
         yield from cinc.recording_findings(partial(cls.recording, raw), rows)

@@ -27,8 +27,8 @@ DIAGNOSES = ("1dAVb", "RBBB", "LBBB", "SB", "ST", "AF")
 OLDEST = 120  # Years.
 GROUPS = (SEX_GROUPS, AGE_GROUPS)
 POSITIVES = "1dAVb 5716, RBBB 9672, LBBB 6026, SB 5605, ST 7584, AF 7033"
-NORMAL = 134_657  # Records that the release calls normal.
-ANY = 37_775  # Records with at least one of the six.
+NORMAL = 134_657  # Records labelled normal in the release.
+ANY = 37_775  # Records with at least one of the six diagnoses.
 
 
 def _six(target: str, rows: int, description: str) -> Task:
@@ -63,7 +63,7 @@ SPEC = DatasetSpec(
         ),
         Task("code15/af", "binary", "af", ("f1_macro",), AF_CLASSES, groups=GROUPS, description="atrial fibrillation"),
         _six("six", 345_779, "six diagnoses"),
-        _six("six_clean", ANY + NORMAL, "six diagnoses, against records that the release calls normal"),
+        _six("six_clean", ANY + NORMAL, "six diagnoses, against records labelled normal in the release"),
         age_task("code15", GROUPS),
         sex_task("code15", GROUPS),
     ),
@@ -72,13 +72,16 @@ SPEC = DatasetSpec(
 
 
 class Code15(CardioBuilder):
-    """Exams of `exams.csv` with their rows in the HDF5 parts; split by the hash of the patient's id."""
+    """Exams of `exams.csv` with their rows in the HDF5 parts, split by the hash of the patient id."""
 
     SPEC = SPEC
 
     @classmethod
     def rows(cls, raw: Path) -> pd.DataFrame:
-        """Return one row per exam; one that its part lacks is listed with a file that is not there, so that it is named and counted."""
+        """Return one row per exam.
+
+        An exam missing from its part has a nonexistent file, so it is reported and counted.
+        """
         table = exams(raw)
         lacking = np.zeros(len(table), dtype=bool)
         rows_of = table.groupby("trace_file", sort=False).indices
@@ -87,7 +90,7 @@ class Code15(CardioBuilder):
             lacking[rows] = ~_contained(pa.array(table["exam_id"].to_numpy()[rows], pa.string()), ids)
         patients, names = pd.factorize(table["patient_id"])
         splits = np.array([hashed_split(name) for name in names], dtype=object)
-        # What follows from an exam's diagnoses is worked out once for each set of them, a binary number.
+        # Values derived from diagnoses are computed once per combination, encoded as a binary number.
         codes = sum(table.pop(code).to_numpy(np.int64) << bit for bit, code in enumerate(DIAGNOSES))
         sets = range(1 << len(DIAGNOSES))
         named = [tuple(code for bit, code in enumerate(DIAGNOSES) if number >> bit & 1) for number in sets]
@@ -115,7 +118,7 @@ class Code15(CardioBuilder):
             },
             copy=False,
         )
-        # Half of the records have none of the six, and the release does not call them normal either.
+        # Half of the records have none of the six diagnoses but are not labelled normal either.
         unclear = (rows["six"] == "") & ~rows["normal_ecg"].astype(bool)
         rows["six_clean"] = rows["six"].mask(unclear, None)
         rows.index = pd.RangeIndex(len(rows))
@@ -123,18 +126,18 @@ class Code15(CardioBuilder):
 
     @classmethod
     def excluded(cls, raw: Path, rows: pd.DataFrame) -> Mapping[str, tuple[str, ...]]:
-        """Return the tracings without a line in the table; the row that closes each part is none."""
+        """Return the tracings without a line in the table; the final row of each part is not a tracing."""
         rows_of = rows.groupby("media", sort=False).indices
         unlisted = []
         for part, ids in _stored(raw).items():
             exams_of = ids[:-1] if len(ids) and ids[-1].as_py() == "0" else ids
             listed = pa.array(rows["id"].to_numpy()[rows_of.get(part, np.array([], dtype=int))], pa.string())
             unlisted += [f"{part}/{exam}" for exam in exams_of.filter(~_contained(exams_of, listed)).to_pylist()]
-        return {f"tracings that {TABLE} does not list": tuple(unlisted)}
+        return {f"tracings missing from {TABLE}": tuple(unlisted)}
 
     @classmethod
     def ecg(cls, raw: Path, row: Mapping[str, Any]) -> Ecg:
-        """Return one exam, from the part that `rows` has looked into."""
+        """Return one exam from its part."""
         return read_hdf5(_part(raw, row["media"]), row["record"])
 
 
@@ -155,23 +158,23 @@ COLUMNS: dict[str, Column] = {
 
 
 def exams(raw: Path) -> pd.DataFrame:
-    """Return the table of exams: ids as text, flags as bool, ages that nobody has and unknown sexes null."""
+    """Return the table of exams: ids as text, flags as bool, implausible ages and unknown sexes as null."""
     table = read_columns(raw / TABLE, COLUMNS)
     table["age"] = table["age"].where(table["age"].between(0, OLDEST))
     return table
 
 
 def _contained(names: pa.Array, others: pa.Array) -> np.ndarray:
-    """Return which names are among others, (n,) bool."""
+    """Return which names are among others, bool (n,)."""
     return pc.is_in(names, value_set=others).to_numpy(zero_copy_only=False)
 
 
 def _stored(raw: Path) -> dict[str, pa.Array]:
-    """Return part -> exam ids of its tracings as text, in their order, for every part that is here.
+    """Return part -> exam ids of its tracings as text, in order, for every available part.
 
     Raises:
-        BadData: An exam id that stands more than once in a part.
-        BadMedia: A part that is no HDF5 file of this layout.
+        BadData: An exam id occurs more than once in a part.
+        BadMedia: A part is not an HDF5 file of this layout.
     """
     stored = {}
     for path in sorted(raw.glob("exams_part*.hdf5")):
@@ -182,7 +185,7 @@ def _stored(raw: Path) -> dict[str, pa.Array]:
                 f"{path} cannot be read as HDF5 ({' '.join(str(error).split())}). Download and unpack it again."
             ) from error
         if ids is None:
-            raise BadMedia(f"{path} has no `exam_id` for each of its tracings. Download and unpack it again.")
+            raise BadMedia(f"{path} does not have one `exam_id` per tracing. Download and unpack it again.")
         values, counts = np.unique(ids, return_counts=True)
         if (counts > 1).any():
             repeated = values[counts > 1]

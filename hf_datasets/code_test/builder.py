@@ -58,7 +58,7 @@ SPEC = DatasetSpec(
             DIAGNOSES,
             groups=GROUPS,
             expected={**expected_counts(POSITIVES, ()), ROWS: {"test": 827}},
-            description="six diagnoses, for what learned on CODE-15%",
+            description="six diagnoses, for models trained on CODE-15%",
         ),
     ),
     citation="Ribeiro et al., Automatic diagnosis of the 12-lead ECG using a deep neural network, Nature Communications 11:1760 (2020)",
@@ -66,7 +66,7 @@ SPEC = DatasetSpec(
 
 
 class CodeTest(CardioBuilder):
-    """Lines of the tables, which go with the tracings by their order; all of it is a test split."""
+    """Rows of the tables, matched with the tracings by order; all rows are in the test split."""
 
     SPEC = SPEC
 
@@ -75,7 +75,7 @@ class CodeTest(CardioBuilder):
         """Return one row per exam.
 
         Raises:
-            BadData: The tables or the tracings have different numbers of rows, so that nobody knows what belongs together.
+            BadData: The tables and the tracings have different numbers of rows and cannot be matched.
         """
         patients = read_columns(raw / PATIENTS, {"age": number(0, 120, optional=True), "sex": SEX})
         gold = read_columns(raw / GOLD, {name: flag() for name in DIAGNOSES})
@@ -90,7 +90,7 @@ class CodeTest(CardioBuilder):
         if len(set(counts.values())) > 1:
             rows = ", ".join(f"{name} {count}" for name, count in counts.items())
             raise BadData(
-                f"{raw}: {rows} rows. They go together by their order, so all need the same number; download them again."
+                f"{raw}: {rows} rows. The files are matched by row order, so all need the same number of rows; download them again."
             )
         codes = [tuple(name for name in DIAGNOSES if row[name]) for row in gold.to_dict("records")]
         names = [f"{number:03d}" for number in range(len(gold))]
@@ -117,7 +117,7 @@ class CodeTest(CardioBuilder):
 
     @classmethod
     def recording_findings(cls, raw: Path, rows: pd.DataFrame) -> Iterator[AuditFinding]:
-        """Yield the exams whose leads contradict the assumed order (Goldberger's laws), and those with a lead of zeros."""
+        """Yield exams whose leads contradict the assumed order (Goldberger's laws), and exams with an all-zero lead."""
         wrong, flat = [], []
         for row in rows.to_dict("records"):
             one, two, _, avr, avl, avf, *_ = (signal := cls.ecg(raw, row).signal).T
@@ -130,7 +130,7 @@ class CodeTest(CardioBuilder):
         yield AuditFinding(
             "exams whose aVR, aVL and aVF do not follow from I and II", len(wrong), "exams", tuple(wrong)
         )
-        yield AuditFinding("exams with a lead of zeros", len(flat), "exams", tuple(flat), "14 in the release")
+        yield AuditFinding("exams with an all-zero lead", len(flat), "exams", tuple(flat), "14 in the release")
 
 
 SEX = choice({"M": "M", "F": "F"}, optional=True)

@@ -16,7 +16,7 @@ from cardiobench.data.media.ecg_wfdb import header_path, parse_header
 from cardiobench.data.release_counts import expected_counts
 from cardiobench.data.splits import hashed_split
 
-# The records are numbered without a gap, so their splits are known before they are here.
+# Records are numbered without gaps, so splits are known before the download.
 RELEASE = [hashed_split(f"A{number:04d}") for number in range(1, 6_878)]
 FOLDERS = ("cpsc_2018", "WFDB_CPSC2018", "Training_WFDB")
 RECORD = re.compile(r"A\d{4}")
@@ -32,7 +32,8 @@ CODES = {
     "STD": "429622005",
     "STE": "164931005",
 }
-"""The nine classes and their SNOMED CT codes; PVC here is the code of ventricular ectopic beats, which the Challenge does not score."""
+"""The nine classes and their SNOMED CT codes. PVC uses the code of ventricular ectopic beats, which the Challenge does
+not score."""
 RECORDS = "NSR 918, AF 1221, IAVB 722, LBBB 236, RBBB 1857, PAC 616, PVC 700, STD 869, STE 220"
 
 SPEC = DatasetSpec(
@@ -78,7 +79,7 @@ SPEC = DatasetSpec(
 
 
 class Cpsc2018(CardioBuilder):
-    """Records A0001 to A6877, by their headers; split by the hash of the record's name."""
+    """Records A0001 to A6877, read from their headers, split by the hash of the record name."""
 
     SPEC = SPEC
 
@@ -93,19 +94,17 @@ class Cpsc2018(CardioBuilder):
 
     @classmethod
     def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:
-        """Yield the codes that nobody lists, records without any, and the lengths, which tell classes apart."""
+        """Yield unknown codes, records without codes, and the record lengths, which differ between classes."""
         yield from cinc.findings(listed)
         seconds = pd.Series([_seconds(header_path(raw / media)) for media in listed["media"]], listed.index)
         lengths = {name: seconds[_has(listed, code)].dropna() for name, code in CODES.items()}
         medians = ", ".join(f"{name} {part.median():.0f}" for name, part in lengths.items() if len(part))
         note = f"{seconds.min():.0f} to {seconds.max():.0f} s; median of the records with {medians}"
-        yield AuditFinding(
-            "records of another length than 10 s", int((seconds.dropna() != 10).sum()), "records", note=note
-        )
+        yield AuditFinding("records that are not 10 s long", int((seconds.dropna() != 10).sum()), "records", note=note)
 
     @classmethod
     def recording_findings(cls, raw: Path, rows: pd.DataFrame) -> Iterator[AuditFinding]:
-        """Yield the records with a lead of zeros, and those at the limit of the format."""
+        """Yield the records with an all-zero lead, and those at the limit of the format."""
         yield from cinc.recording_findings(partial(cls.recording, raw), rows)
 
 
@@ -114,7 +113,7 @@ def _has(listed: pd.DataFrame, code: str) -> pd.Series:
 
 
 def _seconds(header: Path) -> float:
-    """Return the length of a record as its header says; NaN where it does not, or is not here."""
+    """Return the length of a record from its header; NaN if it is not stated or there is no header."""
     try:
         fields = parse_header(header)
     except BadMedia:

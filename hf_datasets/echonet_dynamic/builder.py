@@ -44,7 +44,7 @@ SPEC = DatasetSpec(
             unit="%",
             label_range=(0, 100),
             prompt_grid=PromptGrid(0, 100, 1),
-            description="ejection fraction, a video at a time; one video a patient",
+            description="ejection fraction of each video; one video per patient",
         ),
         Task(
             "echonet_dynamic/view",
@@ -52,7 +52,7 @@ SPEC = DatasetSpec(
             "view",
             ("f1_macro",),
             VIEWS,
-            description="echo view, a video at a time; all are A4C",
+            description="echo view of each video; all are A4C",
         ),
     ),
     dense_tasks=(
@@ -62,7 +62,7 @@ SPEC = DatasetSpec(
             "lv_seg",
             ("dice",),
             structures=(CAVITY,),
-            description="cavity of the left ventricle at end-diastole and end-systole, a video at a time",
+            description="cavity of the left ventricle at end-diastole and end-systole of each video",
         ),
     ),
     citation="Ouyang et al., Video-based AI for beat-to-beat assessment of cardiac function, Nature 580:252 (2020)",
@@ -81,7 +81,7 @@ SIZE = (112, 112)  # Height and width of every video.
 TRACED = {"FileName": text(), "Frame": integer(-(2**31), 2**31)}
 ENDS = {name: number(optional=True) for name in ("X1", "Y1", "X2", "Y2")}
 LEAST_SOLID = 0.8
-"""Area of a tracing over that of its convex hull, below which the audit names it."""
+"""Ratio of the area of a tracing to that of its convex hull, below which the audit reports it."""
 
 
 class EchonetDynamic(CardioBuilder):
@@ -96,7 +96,7 @@ class EchonetDynamic(CardioBuilder):
 
     @classmethod
     def rows(cls, raw: Path) -> Iterator[dict]:
-        """Yield one row per video, which is also a patient: the release has one video of each."""
+        """Yield one row per video; the release has one video per patient."""
         base = cls.base(raw)
         table = read_columns(base / "FileList.csv", COLUMNS)
         videos = (base.relative_to(raw) / "Videos").as_posix()
@@ -116,7 +116,7 @@ class EchonetDynamic(CardioBuilder):
                 "esv": row.ESV,
                 "edv": row.EDV,
                 "ef": row.EF,
-                # Follows the release's own loader: a video with one traced frame counts as not traced.
+                # As in the release's own loader, a video with a single traced frame counts as untraced.
                 "lv_seg": 2.0 if traced.get(stem, 0) > 1 else None,
             }
 
@@ -128,7 +128,7 @@ class EchonetDynamic(CardioBuilder):
 
     @classmethod
     def tracings(cls, raw: Path, columns: Mapping[str, Column]) -> pd.DataFrame:
-        """Return columns of `VolumeTracings.csv`, names without their ending; no rows where the file is not here."""
+        """Return columns of `VolumeTracings.csv`, with names without extension; no rows if the file is missing."""
         files = cls.label_files(raw)
         if not files:
             return pd.DataFrame(columns=list(columns))
@@ -144,7 +144,7 @@ class EchonetDynamic(CardioBuilder):
             traced = tracings[row["id"]]
             frames = traced["Frame"].drop_duplicates()
             for phase, frame in (("ES", frames.iloc[0]), ("ED", frames.iloc[-1])):
-                # A chord listed twice would turn the outline inside out.
+                # A repeated chord would turn the outline inside out.
                 chords = traced[traced["Frame"] == frame].drop_duplicates()
                 source = f"{table}, line {chords.index[0]} ({row['id']}, frame {frame})"
                 read = partial(cls.read_tracing, chords[list(ENDS)].to_numpy(), int(frame), source)
@@ -152,7 +152,7 @@ class EchonetDynamic(CardioBuilder):
 
     @staticmethod
     def read_tracing(chords: np.ndarray, frame: int, source: str) -> Reading:
-        """Fill the outline through the ends of the chords (n, 4), the first of which is the long axis."""
+        """Fill the outline through the ends of the chords (n, 4); the first chord is the long axis."""
         if frame < 0:
             raise BadData(f"{source}: frames are counted from 0. Correct the rows, or download the table again.")
         return {"mask": fill_tracing(chords_outline(chords, source), SIZE, source)}

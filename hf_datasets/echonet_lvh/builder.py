@@ -19,7 +19,7 @@ HIGHEST_MEDIAN = {
     "IVSd": 3.0,
     "LVIDd": 10.0,
     "LVPWd": 3.0,
-}  # Unit is cm; larger values mean that the whole column is in another unit.
+}  # Unit: cm. A larger median means that the whole column is in another unit.
 THICKNESS, DIAMETER = PromptGrid(0.5, 2.0, 0.1, decimals=1), PromptGrid(2.0, 8.0, 0.1, decimals=1)
 
 
@@ -33,7 +33,7 @@ def _task(target: str, prompt_grid: PromptGrid, words: str) -> Task:
         label_range=(0, 20),
         unit_column="file",
         prompt_grid=prompt_grid,
-        description=f"{words} at end-diastole, a video at a time",
+        description=f"{words} at end-diastole of each video",
     )
 
 
@@ -59,7 +59,7 @@ SPEC = DatasetSpec(
             ("f1_macro",),
             VIEWS,
             unit_column="file",
-            description="echo view, a video at a time; all are PLAX",
+            description="echo view of each video; all are PLAX",
         ),
     ),
     dense_tasks=(
@@ -71,7 +71,7 @@ SPEC = DatasetSpec(
             structures=POINTS,
             unit="mm",
             unit_column="file",
-            description="ends of the calipers of septum, diameter and posterior wall at end-diastole, a video at a time",
+            description="ends of the calipers of septum, diameter and posterior wall at end-diastole of each video",
         ),
     ),
     citation="Duffy et al., High-throughput precision phenotyping of left ventricular hypertrophy with cardiovascular deep learning, JAMA Cardiology 7:386 (2022)",
@@ -90,17 +90,18 @@ ENDS = ("X1", "Y1", "X2", "Y2")
 CALIPERS = {name: number(optional=True) for name in (*ENDS, "Width", "Height")}
 SEGMENT = {"IVSd": "ivs", "LVIDd": "lvid", "LVPWd": "lvpw"}
 TOLERANCE = 0.25
-"""Share by which the scale of a caliper may differ from the median of its frame; ends lie on whole pixels, a wall has ten or more."""
+"""Maximum relative deviation of a caliper's scale from the median of its frame; ends are whole pixels, and a wall has
+at least ten."""
 
 
 class EchonetLvh(CardioBuilder):
-    """One row per measured frame; of a measurement repeated in a video the first row of the table counts."""
+    """One row per measured frame; for a measurement repeated in a video, the first row of the table counts."""
 
     SPEC = SPEC
 
     @classmethod
     def listed(cls, raw: Path) -> pd.DataFrame:
-        """Return `MeasurementsList.csv`, with `split` in our words."""
+        """Return `MeasurementsList.csv` with the split names of this package."""
         path = raw / "MeasurementsList.csv"
         table = read_columns(path, COLUMNS, extra=CALIPERS)
         table["HashedFileName"] = table["HashedFileName"].str.replace(r"\.avi$", "", case=False, regex=True)
@@ -108,27 +109,27 @@ class EchonetLvh(CardioBuilder):
             median = table.loc[table["Calc"] == calc, "CalcValue"].median()
             if median > limit:
                 raise BadData(
-                    f"{path}: half of all {calc} are above {median:g}, which is no length in cm. Is the column in mm?"
+                    f"{path}: the median of {calc} is {median:g}, which is not plausible in cm. Is the column in mm?"
                 )
         return table
 
     @classmethod
     def measured(cls, raw: Path) -> pd.DataFrame:
-        """Return the diastolic measurements, the first of each kind in each video."""
+        """Return the first diastolic measurement of each kind in each video."""
         table = cls.listed(raw)
         table = table[table["Calc"].isin(list(DIASTOLE)) & table["CalcValue"].notna()]
         return table.drop_duplicates(["HashedFileName", "Calc"])
 
     @classmethod
     def rows(cls, raw: Path) -> pd.DataFrame:
-        """Return one row per measured frame of a video: most videos have all three measurements in one frame."""
+        """Return one row per measured frame of a video; most videos have all three measurements in one frame."""
         videos, keys = cls.videos(raw), ["HashedFileName", "Frame"]
         table = cls.measured(raw).astype({"Frame": "int64"})
         table["traced"] = table[list(ENDS)].notna().any(axis=1)
         splits = table.groupby(keys, sort=False)["split"].nunique()
         if (splits > 1).any():
             name, _ = splits.index[splits > 1][0]
-            raise BadData(f"EchoNet-LVH: {name} stands in two splits. Download MeasurementsList.csv again.")
+            raise BadData(f"EchoNet-LVH: {name} is in two splits. Download MeasurementsList.csv again.")
         values = table.set_index([*keys, "Calc"])["CalcValue"].unstack().reindex(columns=list(DIASTOLE))
         first = table.drop_duplicates(keys).drop(columns="traced")
         first = first.join(values.rename(columns=DIASTOLE), on=keys)
@@ -137,7 +138,7 @@ class EchonetLvh(CardioBuilder):
         return pd.DataFrame(
             {
                 "id": names + "_" + first["Frame"].astype(str),
-                # Only the video's hash is public, so videos of one patient cannot be identified.
+                # Only a hash of the video is public, so videos of the same patient cannot be identified.
                 "patient_id": names,
                 "split": first["split"],
                 "media": names.map(videos).fillna(names + ".avi"),
@@ -153,7 +154,7 @@ class EchonetLvh(CardioBuilder):
 
     @classmethod
     def label_files(cls, raw: Path) -> tuple[str, ...]:
-        """Return the table of measurements, which holds the calipers."""
+        """Return the table of measurements, which contains the calipers."""
         return ("MeasurementsList.csv",)
 
     @classmethod
@@ -166,7 +167,7 @@ class EchonetLvh(CardioBuilder):
 
     @classmethod
     def videos(cls, raw: Path) -> dict[str, str]:
-        """Return name -> path below the raw folder, of the videos in the batches (or in any one folder)."""
+        """Return name -> path below the raw folder for the videos in the batches, or in a single folder."""
         paths: dict[str, str] = {}
         for path in sorted(
             (*raw.glob("*/*.[aA][vV][iI]"), *raw.glob("*.[aA][vV][iI]")),
@@ -175,20 +176,20 @@ class EchonetLvh(CardioBuilder):
             relative = path.relative_to(raw).as_posix()
             if paths.setdefault(path.stem, relative) != relative:
                 raise BadData(
-                    f"EchoNet-LVH: {path.name} lies in {paths[path.stem]} and in {relative}. Keep one of them."
+                    f"EchoNet-LVH: {path.name} exists in {paths[path.stem]} and in {relative}. Keep one of them."
                 )
         return paths
 
     @classmethod
     def excluded(cls, raw: Path, rows: pd.DataFrame) -> Mapping[str, tuple[str, ...]]:
-        """Return the videos of which no diastolic measurement is in the table."""
+        """Return the videos without a diastolic measurement in the table."""
         names = cls.listed(raw)["HashedFileName"]
         left = names[~names.isin(rows["file"])].unique()
         return {"video without a diastolic measurement": tuple(left)}
 
     @classmethod
     def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:
-        """Yield the kinds of measurement in the table, repeated ones, and key frames that differ within a video or lie beyond its end."""
+        """Yield kinds of measurement, repetitions, and key frames that differ within a video or exceed its length."""
         table = cls.listed(raw)
         kinds = tuple(f"{calc} {count}" for calc, count in table["Calc"].value_counts().items())
         yield AuditFinding(
@@ -208,28 +209,29 @@ class EchonetLvh(CardioBuilder):
 
 
 def read_calipers(raw: Path, calipers: pd.DataFrame) -> Reading:
-    """Return the points of a frame, and the length of a pixel by its calipers: the median of length over distance.
+    """Return the points of a frame, and its pixel size: the median of length over distance of its calipers.
 
-    Septum and diameter share an end, diameter and posterior wall another: a shared end is the mean of both. The end of a
-    caliper that is higher in the picture is the nearer one to the probe.
+    Septum and diameter share an end, as do diameter and posterior wall; a shared end is the mean of both. The upper end
+    of a caliper in the image is the one nearer to the probe.
 
     Args:
         raw: Raw folder, for messages.
-        calipers: Diastolic rows of the table of one frame.
+        calipers: Diastolic rows of the table for one frame.
 
     Raises:
-        BadData: An end without a coordinate or outside the picture, a caliper without length, or calipers of different scales.
+        BadData: An end has no coordinate or is outside the image, a caliper has no length, or calipers have different
+            scales.
     """
     ends: dict[str, list[np.ndarray]] = {point: [] for point in POINTS}
     scales: dict[int, float] = {}
     for line, row in calipers.iterrows():
         segment = row[list(ENDS)].to_numpy(np.float64).reshape(2, 2)
-        if np.isnan(segment).all():  # Measured elsewhere.
+        if np.isnan(segment).all():  # Measured in another frame.
             continue
         source = f"{raw / 'MeasurementsList.csv'}, line {line} ({row['HashedFileName']}, {row['Calc']})"
         if np.isnan(segment).any():
             raise BadData(
-                f"{source}: an end of the caliper has no coordinate. Correct the row, or download the table again."
+                f"{source}: an end of the caliper has no coordinates. Correct the row, or download the table again."
             )
         if row[["Width", "Height"]].notna().all():
             check_inside(segment, (int(row["Height"]), int(row["Width"])), source)
@@ -248,7 +250,7 @@ def read_calipers(raw: Path, calipers: pd.DataFrame) -> Reading:
         if abs(scale / spacing - 1) > TOLERANCE:
             raise BadData(
                 f"{raw / 'MeasurementsList.csv'}, line {line} ({calipers.loc[line, 'HashedFileName']}, "
-                f"{calipers.loc[line, 'Calc']}): the caliper makes a pixel {scale:.3g} mm, those of its frame {spacing:.3g} mm. "
+                f"{calipers.loc[line, 'Calc']}): the caliper implies a pixel size of {scale:.3g} mm, all calipers of the frame {spacing:.3g} mm. "
                 "Correct the row, or download the table again."
             )
     points = np.array([np.mean(pair, axis=0) if (pair := ends[point]) else [np.nan, np.nan] for point in POINTS])

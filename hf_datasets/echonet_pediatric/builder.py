@@ -51,7 +51,7 @@ SPEC = DatasetSpec(
             label_range=(0, 100),
             groups=GROUPS,
             prompt_grid=PromptGrid(0, 100, 1),
-            description="ejection fraction of a child, a video at a time, both views",
+            description="ejection fraction of a child, per video, both views",
         ),
         Task(
             "echonet_pediatric/view",
@@ -60,7 +60,7 @@ SPEC = DatasetSpec(
             ("f1_macro",),
             VIEWS,
             groups=(CHILD_AGE,),
-            description="echo view, a video at a time",
+            description="echo view of each video",
         ),
     ),
     dense_tasks=(
@@ -72,7 +72,7 @@ SPEC = DatasetSpec(
             structures=(CAVITY,),
             unit_column="patient_id",
             groups=(SEX_GROUPS, CHILD_AGE),
-            description="cavity of the left ventricle at end-diastole and end-systole, a child at a time, both views",
+            description="cavity of the left ventricle at end-diastole and end-systole of each child, both views",
         ),
     ),
     citation="Reddy et al., Video-based deep learning for automated assessment of left ventricular ejection fraction in pediatric patients, JASE 36:482 (2023)",
@@ -95,9 +95,9 @@ CORNERS = {"X": number(optional=True), "Y": number(optional=True)}
 
 
 def thirds_for_age(bmi: pd.Series, age: pd.Series, train: pd.Series) -> pd.Series:
-    """Return the third of the body mass index among training videos of the same age range; null where it or the age is unknown.
+    """Return the tercile of the body mass index among training videos of the same age range; null if unknown.
 
-    A child's BMI means something only for its age, so no cut-off for all ages, let alone an adult's, is used.
+    The BMI of a child can only be judged by age, so a single threshold for all ages is not used.
     """
     ranges = pd.cut(age, [-np.inf, *CHILD_AGE.edges, np.inf], labels=CHILD_AGE.labels)
     third = pd.Series(None, index=bmi.index, dtype=object)
@@ -110,18 +110,20 @@ def thirds_for_age(bmi: pd.Series, age: pd.Series, train: pd.Series) -> pd.Serie
 
 
 class EchonetPediatric(CardioBuilder):
-    """Rows of both `FileList.csv`; fold 0 tests, fold 1 validates, the others train."""
+    """Rows of both `FileList.csv`; fold 0 is the test split, fold 1 validation, all others train."""
 
     SPEC = SPEC
 
     @classmethod
     def listed(cls, raw: Path) -> pd.DataFrame:
-        """Return both tables one below the other, with `view`; EF may be empty."""
+        """Return both tables, concatenated, with a column `view`; EF may be empty."""
         tables = []
         for view in PICTURED:
             path = raw / view / "FileList.csv"
             if not path.is_file():
-                raise MissingData(f"EchoNet-Pediatric: {view}/FileList.csv is not in {raw}. Complete the download.")
+                raise MissingData(
+                    f"EchoNet-Pediatric: {view}/FileList.csv is missing from {raw}. Complete the download."
+                )
             table = read_columns(path, COLUMNS).assign(view=view)
             tables.append(table)
         table = pd.concat(tables, ignore_index=True)
@@ -132,7 +134,7 @@ class EchonetPediatric(CardioBuilder):
 
     @classmethod
     def rows(cls, raw: Path) -> Iterator[dict]:
-        """Yield one row per video; the patient is the first part of its name, the visit the first two."""
+        """Yield one row per video; the first part of its name is the patient, the first two parts are the visit."""
         table = cls.listed(raw)
         tables = {view: cls.tracings(raw, view, TRACED) for view in PICTURED}
         traced = {
@@ -165,7 +167,10 @@ class EchonetPediatric(CardioBuilder):
 
     @classmethod
     def tracings(cls, raw: Path, view: str, columns: Mapping[str, Column]) -> pd.DataFrame:
-        """Return columns of a view's `VolumeTracings.csv`, names with their ending; no rows where the file is not here."""
+        """Return columns of a view's `VolumeTracings.csv`, with names with extension.
+
+        No rows if the file is missing.
+        """
         path = raw / view / "VolumeTracings.csv"
         if not path.is_file():
             return pd.DataFrame(columns=list(columns))
@@ -174,7 +179,7 @@ class EchonetPediatric(CardioBuilder):
 
     @classmethod
     def dense_labels(cls, raw: Path, task: Task, rows: pd.DataFrame) -> Iterator[DenseLabel]:
-        """Yield the traced frames of each video; of two, that of the larger area is end-diastole."""
+        """Yield the traced frames of each video; of two frames, the one with the larger area is end-diastole."""
         tracings = {
             view: dict(tuple(cls.tracings(raw, view, TRACED | CORNERS).groupby("FileName", sort=False)))
             for view in PICTURED
@@ -182,7 +187,7 @@ class EchonetPediatric(CardioBuilder):
         for row in rows.to_dict("records"):
             traced = tracings[row["view"]][row["id"]]
             labels = []
-            # A point listed twice would turn the outline inside out.
+            # A repeated point would turn the outline inside out.
             for name, corners in traced.drop_duplicates().groupby("Frame", sort=False):
                 source = (
                     f"{raw / row['view'] / 'VolumeTracings.csv'}, line {corners.index[0]} ({row['id']}, frame {name})"
@@ -197,9 +202,11 @@ class EchonetPediatric(CardioBuilder):
 
     @staticmethod
     def read_tracing(corners: np.ndarray, frame: int, name: str, source: str) -> Reading:
-        """Fill the outline (n, 2) of a frame, which the table calls `name`."""
+        """Fill the outline (n, 2) of a frame; `name` is its name in the table."""
         if name in UNTRACED:
-            raise BadData(f"{source}: this phase was not traced. Nothing to do: coverage does not count it.")
+            raise BadData(
+                f"{source}: this phase was not traced. Nothing needs to be done, because coverage does not count it."
+            )
         if frame == UNKNOWN_FRAME:
             raise BadData(
                 f"{source}: expected a frame counted from 0 or {' or '.join(UNTRACED)}. Correct the rows, or download the table again."

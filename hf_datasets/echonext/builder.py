@@ -26,7 +26,7 @@ SPLITS = {"train": "train", "val": "validation", "test": "test", "no_split": Non
 SHAPE = (None, 1, SAMPLES, 12)
 CAPPED = 90  # Years; the release writes this value for all higher ages.
 TABULAR = ("sex", "age_at_ecg", "ventricular_rate", "atrial_rate", "pr_interval", "qrs_duration", "qt_corrected")
-"""Columns of the arrays of tabular features; the release's README names them in another order."""
+"""Columns of the arrays of tabular features; the README of the release lists them in a different order."""
 
 COMPOSITE = "shd_moderate_or_greater_flag"
 MEASUREMENTS: dict[str, tuple[str, ...]] = {
@@ -42,13 +42,14 @@ MEASUREMENTS: dict[str, tuple[str, ...]] = {
     "pasp_gte_45_flag": ("pasp_value",),
     "tr_max_gte_32_flag": ("tr_max_velocity_value",),
 }
-"""Flag -> the measurements that decide it; a flag without them is 0 in the release, which does not mean that it was looked for."""
+"""Flag -> the measurements that decide it. A flag without measurements is 0 in the release, although it was not
+examined."""
 NUMBERS = ("lvef_value", "ivs_measurement", "lvpw_measurement", "pasp_value", "tr_max_velocity_value")
 GRADES = tuple(name for names in MEASUREMENTS.values() for name in names if name not in NUMBERS)
 PRESUMED = "presumed none"
 FINDINGS = tuple(name.removesuffix("_flag") for name in MEASUREMENTS)
 TEST_POSITIVES = (962, 1061, 286, 66, 337, 353, 20, 419, 69, 699, 375)
-"""Positives of the flags, in order, among the 5,442 of the test split."""
+"""Number of positives of each flag among the 5,442 ECGs of the test split."""
 
 SHD_CLASSES = ("no SHD", "SHD")
 LVEF_CLASSES = ("not reduced", "reduced")
@@ -109,12 +110,12 @@ SPEC = DatasetSpec(
             "shd",
             SHD_CLASSES,
             2318,
-            "structural heart disease, moderate or greater: any of eleven findings of the echo",
+            "moderate or severe structural heart disease: any of eleven echo findings",
         ),
         _findings(
-            "findings", "eleven findings of the echo as the release has them: one without a measurement is absent"
+            "findings", "eleven echo findings as in the release, where a finding without a measurement is absent"
         ),
-        _findings("findings_measured", "eleven findings of the echo, each where it was measured"),
+        _findings("findings_measured", "eleven echo findings, each only if it was measured"),
         Task(
             "echonext/lvef",
             "regression",
@@ -123,9 +124,9 @@ SPEC = DatasetSpec(
             unit="%",
             label_range=(0, 100),
             groups=GROUPS,
-            description="left ventricular ejection fraction of the echo, from the ECG",
+            description="left ventricular ejection fraction measured by echo, predicted from the ECG",
         ),
-        _binary("lvef45", LVEF_CLASSES, TEST_POSITIVES[0], "ejection fraction of 45 % or less, where it was measured"),
+        _binary("lvef45", LVEF_CLASSES, TEST_POSITIVES[0], "ejection fraction of 45 % or less, if measured"),
         age_task("echonext", GROUPS),
         sex_task("echonext", GROUPS),
     ),
@@ -135,7 +136,7 @@ SPEC = DatasetSpec(
 
 
 class EchoNext(CardioBuilder):
-    """Rows of the metadata in the release's own splits; a row's place among those of its split is its row of the split's array."""
+    """Rows of the metadata in the release's own splits, matched with each split's array by order."""
 
     SPEC = SPEC
 
@@ -144,7 +145,7 @@ class EchoNext(CardioBuilder):
         """Return one row per ECG of train, validation and test.
 
         Raises:
-            BadData: An array has another number of rows than the metadata, so that nobody knows which belongs to which.
+            BadData: An array and the metadata have different numbers of rows and cannot be matched.
         """
         table = metadata(raw)
         row = table.groupby("split").cumcount()
@@ -152,8 +153,8 @@ class EchoNext(CardioBuilder):
             path = raw / waveforms(split)
             if split != "no_split" and path.is_file() and len(open_array(path, SHAPE)) != count:
                 raise BadData(
-                    f"{path} has {len(open_array(path, SHAPE))} rows, and {TABLE} has {count} of split '{split}'. "
-                    "Rows are matched by their order, so nothing can be read; download both again."
+                    f"{path} has {len(open_array(path, SHAPE))} rows, but {TABLE} has {count} rows of split '{split}'. "
+                    "Rows are matched by order, so the numbers must agree; download both again."
                 )
         flags = table[list(MEASUREMENTS)]
         known = table["lvef_value"].notna()
@@ -179,21 +180,21 @@ class EchoNext(CardioBuilder):
 
     @classmethod
     def excluded(cls, raw: Path, rows: pd.DataFrame) -> Mapping[str, tuple[str, ...]]:
-        """Return the ECGs that no split may use: earlier ones of patients of validation and test."""
+        """Return the ECGs excluded from all splits: earlier ECGs of validation and test patients."""
         table = read_columns(raw / TABLE, {name: COLUMNS[name] for name in ("ecg_key", "split")})
         earlier = table.loc[table["split"] == "no_split", "ecg_key"]
         return {"split 'no_split': earlier ECGs of patients of validation and test": tuple(earlier)}
 
     @classmethod
     def ecg(cls, raw: Path, row: Mapping[str, Any]) -> Ecg:
-        """Return one ECG in mV, the release's normalisation inverted."""
+        """Return one ECG in mV, with the normalisation of the release inverted."""
         path = safe_join(raw, row["media"])
         stored = read_row(path, int(row["record"]), SHAPE)[0]
         return twelve_leads(to_millivolts(stored), FS, f"row {row['record']} of {path}")
 
     @classmethod
     def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:
-        """Yield unmeasured flags that read as negative, contradictions of flags and values, and reordered arrays."""
+        """Yield unmeasured flags that are negative, contradictions between flags and values, and reordered arrays."""
         table = metadata(raw)
         used = table[table["split"] != "no_split"]
         test = used[used["split"] == "test"]
@@ -205,21 +206,24 @@ class EchoNext(CardioBuilder):
             yield AuditFinding(f"{name}: ECGs without the measurement", int(lacking[name].sum()), "ECGs", note=note)
         flags = used[list(MEASUREMENTS)].any(axis=1)
         odd = used.loc[flags != used[COMPOSITE], "ecg_key"]
-        yield AuditFinding(f"{COMPOSITE}: not as the eleven flags say", len(odd), "ECGs", tuple(odd))
+        yield AuditFinding(f"{COMPOSITE}: contradicts the eleven flags", len(odd), "ECGs", tuple(odd))
         low = used["lvef_value"] <= 45
         odd = used.loc[used["lvef_value"].notna() & (low != used["lvef_lte_45_flag"]), "ecg_key"]
-        yield AuditFinding("lvef_lte_45_flag: not as lvef_value says", len(odd), "ECGs", tuple(odd))
+        yield AuditFinding("lvef_lte_45_flag: contradicts lvef_value", len(odd), "ECGs", tuple(odd))
         for name in GRADES:
             count = int((used[name] == PRESUMED).sum())
             if count:
                 yield AuditFinding(
-                    f"{name}: '{PRESUMED}'", count, "ECGs", note="inferred from a report that is silent; a negative"
+                    f"{name}: '{PRESUMED}'",
+                    count,
+                    "ECGs",
+                    note="negative inferred from a report that does not mention it",
                 )
         yield from cls._tabular(raw, used)
 
     @classmethod
     def _tabular(cls, raw: Path, used: pd.DataFrame) -> Iterator[AuditFinding]:
-        """Yield the arrays of tabular features whose rows do not go with those of the metadata (rank correlation of the age)."""
+        """Yield arrays of tabular features whose row order differs from the metadata (rank correlation of the age)."""
         others = []
         for split, rows in used.groupby("split"):
             path = raw / f"EchoNext_{split}_tabular_features.npy"
@@ -230,7 +234,7 @@ class EchoNext(CardioBuilder):
                 )
                 others += [path.name] if other else []
         yield AuditFinding(
-            "arrays whose rows are not in the order of the metadata, by age", len(others), "files", tuple(others)
+            "arrays whose row order differs from the metadata, by age", len(others), "files", tuple(others)
         )
 
     @classmethod
@@ -248,7 +252,7 @@ class EchoNext(CardioBuilder):
                 if (least == most).any():
                     flat.append(name)
                 touched |= np.stack([np.abs(least - low) < 0.01, np.abs(most - high) < 0.01])
-        note = f"{int(touched.sum())} of the 24 limits are touched; in the complete release all are, or the published numbers are not its own"
+        note = f"{int(touched.sum())} of the 24 limits are reached; in the complete release all are, unless the published normalisation is wrong"
         yield AuditFinding(
             "ECGs beyond the limits of the published normalisation", len(beyond), "ECGs", tuple(beyond), note
         )
@@ -266,7 +270,7 @@ def measured(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _cells(present: pd.DataFrame, unmeasured: pd.DataFrame) -> list[str]:
-    """Return the cells of a task of findings, worked out once for each combination."""
+    """Return the cells of a task of findings; each combination is computed once."""
     both = np.concatenate([present.to_numpy(bool), unmeasured.to_numpy(bool)], axis=1)
     codes, rows = pd.factorize(pd.MultiIndex.from_arrays(both.T))
     n = len(FINDINGS)
@@ -274,7 +278,7 @@ def _cells(present: pd.DataFrame, unmeasured: pd.DataFrame) -> list[str]:
     return [cells[code] for code in codes]
 
 
-_GRADE = replace(text(optional=True), empty=EMPTY - {"none"})  # "none" is a grade here
+_GRADE = replace(text(optional=True), empty=EMPTY - {"none"})  # "none" is a grade, not a missing value.
 COLUMNS: dict[str, Column] = {
     "ecg_key": text(),
     "patient_key": text(),

@@ -15,7 +15,7 @@ from cardiobench.data.ecg_labels import AF_CLASSES, CD_CLASSES
 from cardiobench.data.release_counts import expected_counts
 from cardiobench.data.splits import hashed_split
 
-# The records are numbered without a gap, so their splits are known before they are here.
+# Records are numbered without gaps, so splits are known before the download.
 RELEASE = [hashed_split(f"E{number:05d}") for number in range(1, 10_345)]
 FOLDERS = ("georgia", "WFDB_Ga")
 RECORD = re.compile(r"E\d{5}")
@@ -48,7 +48,7 @@ SPEC = DatasetSpec(
             GEORGIA,
             groups=GROUPS,
             expected=expected_counts(RECORDS["georgia"], ()),
-            description=f"{len(GEORGIA)} diagnoses that the Challenge scores",
+            description=f"{len(GEORGIA)} diagnoses scored by the Challenge",
         ),
         age_task("georgia", GROUPS),
         sex_task("georgia", GROUPS),
@@ -59,7 +59,7 @@ SPEC = DatasetSpec(
 
 
 class Georgia(CardioBuilder):
-    """Records E00001 to E10344, by their headers; split by the hash of the record's name."""
+    """Records E00001 to E10344, read from their headers, split by the hash of the record name."""
 
     SPEC = SPEC
 
@@ -72,10 +72,10 @@ class Georgia(CardioBuilder):
 
     @classmethod
     def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:
-        """Yield the codes that nobody lists, and records without any."""
+        """Yield unknown codes and records without codes."""
         yield from cinc.findings(listed)
 
     @classmethod
     def recording_findings(cls, raw: Path, rows: pd.DataFrame) -> Iterator[AuditFinding]:
-        """Yield the records with a lead of zeros, and those at the limit of the format."""
+        """Yield the records with an all-zero lead, and those at the limit of the format."""
         yield from cinc.recording_findings(partial(cls.recording, raw), rows)

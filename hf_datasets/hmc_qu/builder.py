@@ -26,7 +26,7 @@ SPEC = DatasetSpec(
     version="1.0.0",
     modality="echo",
     media="video",
-    licence="not stated in a source that was readable; see the Kaggle page",
+    licence="not stated in the available sources; see the Kaggle page",
     access="https://www.kaggle.com/datasets/aysendegerli/hmcqu-dataset",
     redistributable=False,
     detect_files=tuple(
@@ -41,27 +41,27 @@ SPEC = DatasetSpec(
             "stemi",
             ("f1_macro",),
             CLASSES,
-            description="infarct of any wall segment seen in this view, a recording at a time",
+            description="infarct of any wall segment of this view, per recording",
         ),
-        Task("hmc_qu/view", "multiclass", "view", ("f1_macro",), VIEWS, description="echo view, a recording at a time"),
+        Task("hmc_qu/view", "multiclass", "view", ("f1_macro",), VIEWS, description="echo view of each recording"),
     ),
     citation="Degerli et al., Early detection of myocardial infarction in low-quality echocardiography, IEEE Access 9:34442 (2021)",
 )
 
 
 def recording_id(name: str, view: str) -> str | None:
-    """Return the id of a recording, its patient and view, or None for a name that begins with no patient."""
+    """Return id, patient and view of a recording, or None if its name does not start with a patient."""
     patient = PATIENT.match(name.strip().upper())
     return f"{''.join(patient[0].split())}_{view}" if patient else None
 
 
 def normalized_name(name: str) -> str:
-    """Return a recording's name without blanks and in one case: how the sheet and the folder may differ on it."""
+    """Return a recording's name in lower case without blanks, because spelling differs between sheet and folder."""
     return re.sub(r"\s+", "", name).upper().removesuffix(".AVI")
 
 
 def infarcted(text: str) -> bool:
-    """Parse the cell of a wall segment; raises `KeyError` where it says neither MI nor non-MI."""
+    """Parse the cell of a wall segment; raises `KeyError` if it is neither MI nor non-MI."""
     return MI[re.sub(r"[\s_-]+", "", text).lower()]
 
 
@@ -69,12 +69,12 @@ SEGMENT = Column("MI or non-MI", infarcted, optional=True)
 
 
 def sheet_path(base: Path, view: str) -> Path | None:
-    """Return the sheet of a view, as a workbook or as a CSV; None where there is none."""
+    """Return the path of a view's sheet, a workbook or CSV; None if there is none."""
     return next((path for ending in ("xlsx", "csv") if (path := base / f"{view}.{ending}").is_file()), None)
 
 
 def read_sheet(path: Path) -> pd.DataFrame:
-    """Read a sheet, its header found by the cell `ECHO`: that column and those whose name contains SEG."""
+    """Read the column ECHO and all columns with SEG in their name; the header is the row with a cell `ECHO`."""
     rows = iter(read_workbook(path) if path.suffix == ".xlsx" else read_rows(path))
     for _, cells in rows:
         header = [name.upper() if (name := cell.strip()).upper() == "ECHO" else name for cell in cells]
@@ -84,12 +84,12 @@ def read_sheet(path: Path) -> pd.DataFrame:
         raise BadData(f"{path} has no column 'ECHO'. Download it again.")
     segments = [name for name in header if "SEG" in name.upper()]
     if not segments:
-        raise BadData(f"{path} has no column whose name contains SEG; it has {', '.join(header)}.")
+        raise BadData(f"{path} has no column with SEG in its name; it has {', '.join(header)}.")
     return typed_columns(path, header, rows, {"ECHO": text(), **dict.fromkeys(segments, SEGMENT)})
 
 
 def read_workbook(path: Path) -> list[tuple[int, list[str]]]:
-    """Read number and cells of the rows of a workbook's first sheet that have any value."""
+    """Read row number and cells of the non-empty rows of a workbook's first sheet."""
     require("openpyxl", "reading the sheets of HMC-QU")
     try:
         cells = pd.read_excel(path, header=None, dtype=str, keep_default_na=False)
@@ -110,7 +110,7 @@ def read_workbook(path: Path) -> list[tuple[int, list[str]]]:
 
 
 class HmcQu(CardioBuilder):
-    """Recordings that the sheets name, in the split of the echo benchmark."""
+    """Recordings listed in the sheets, in the split of the echo benchmark."""
 
     SPEC = SPEC
 
@@ -130,7 +130,7 @@ class HmcQu(CardioBuilder):
 
     @classmethod
     def missing_tables(cls, raw: Path) -> tuple[str, ...]:
-        """Return the sheets that are not here; a view without its sheet has no labels."""
+        """Return the missing sheets; a view without its sheet has no labels."""
         return tuple(f"{view}.xlsx" for view in SHEETS if sheet_path(cls.base(raw), view) is None)
 
     @classmethod
@@ -173,13 +173,13 @@ class HmcQu(CardioBuilder):
 
     @classmethod
     def videos(cls, raw: Path) -> Path:
-        """Return the folder of the views' folders, below the raw folder."""
+        """Return the folder that holds the folders of the views."""
         base = cls.base(raw)
         return (base / "videos" if (base / "videos").is_dir() else base).relative_to(raw)
 
     @classmethod
     def excluded(cls, raw: Path, rows: pd.DataFrame) -> Mapping[str, tuple[str, ...]]:
-        """Return the recordings in the sheets that the published split does not know."""
+        """Return the recordings in the sheets that are not in the published split."""
         split = cls.published_split()
         unknown = (f"{view}/{name}" for view, name, recording, _ in cls.labelled(raw) if recording not in split.index)
         return {"recording in no split": tuple(sorted(unknown))}

@@ -30,11 +30,11 @@ MEASUREMENTS = tuple(
     f"{name}{ending}" for name in ("structured-measurement", "structured_measurement") for ending in (".csv.gz", ".csv")
 )
 NAME = re.compile(r"^(?:.*/)?(.+?)(?:\.[^./]+)?$")
-"""A path, whose group is the file's name without its suffix."""
+"""Pattern of a path; its group is the file name without suffix."""
 PATIENTS = ("patients.csv.gz", "patients.csv")  # Table of MIMIC-IV; only its sex column is read.
 
-# Bounds: what a heart can have. Those of walls, velocities, gradients, area, fraction and TAPSE are those of public readers
-# of this release; the others are wide ones of this package. A fraction below 1 % is a share of 1, or stands for none.
+# Bounds of plausible values. Those of walls, velocities, gradients, area, fraction and TAPSE come from public readers
+# of this release; the others are wide bounds of this package. A fraction below 1 % is a share of 1 or a missing value.
 FRACTION, WALL = Quantity("%", 1, 100), Quantity("cm", 0.3, 3)
 QUANTITIES = {
     "lvef": FRACTION,
@@ -55,12 +55,13 @@ QUANTITIES = {
 }
 
 LANG = "Lang et al. 2015, doi:10.1016/j.echo.2014.10.003"
-ECHONEXT = "label definitions of EchoNext as public code applies them to this release"
+ECHONEXT = "label definitions of EchoNext as applied to this release by public code"
 NONE_TO_MILD = r"^(none|no\b|trace|trivial|physiologic|minimal|mild|normal)"
 MODERATE = r"^mod|sever|torrential"
 LEAK = ((ABSENT, NONE_TO_MILD), (PRESENT, MODERATE))
 
-# One row per label: words first, numbers where the words give no grade; what is not measured is not labelled.
+# One row per label. Words take precedence; numbers are used if the words give no grade. Unmeasured findings have no
+# label.
 LABELS = (
     GradeRule("ef_le40", "ejection fraction of 40 % or less", "McDonagh et al. 2021, reduced ejection fraction", limits=(Limit("ef", 40, below=True),)),
     GradeRule("ef_le45", "ejection fraction of 45 % or less", ECHONEXT, limits=(Limit("ef", 45, below=True),)),
@@ -80,8 +81,8 @@ LABELS = (
     GradeRule("effusion_modlarge", "pericardial effusion, moderate or large", ECHONEXT, "pericardial_effusion", ((ABSENT, r"^(none|no\b|trivial|very small|small|physiologic)|fat pad"), (PRESENT, r"^mod|large"))),
     GradeRule("diastolic_grade", "grade of diastolic dysfunction", "words of the report", "diastolic_grade", (("grade_3", r"\b(iii|iv|3|4)\b|sever|restrictive"), ("grade_2", r"\b(ii|2)\b|^mod|pseudonormal"), ("grade_1", r"\b(i|1)\b|^mild|impaired relaxation"), ("grade_0", r"^(nl|normal|none|no)\b|\b0\b")), doppler=True),
 )  # fmt: skip
-# Structural heart disease: any of these; absent where all that a complete study tells of are absent (own rule: a release
-# that does not say is not taken for "no", as the definition of EchoNext does).
+# Structural heart disease: any of these findings; absent if the main findings are known and all known findings are
+# absent. Unlike in the definition of EchoNext, an unmentioned finding does not count as absent.
 SHD_ANY = ("ef_le45", "lvh", "as_modsev", "ar_modsev", "mr_modsev", "tr_modsev", "pr_modsev", "rv_dysfunction", "effusion_modlarge", "ph_32")  # fmt: skip
 SHD_NEEDED = ("ef_le45", "lvh", "as_modsev", "mr_modsev", "tr_modsev")
 SHD = GradeRule("shd", f"structural heart disease: any of {', '.join(SHD_ANY)}", ECHONEXT, doppler=True)
@@ -99,7 +100,7 @@ REGRESSIONS = {
 }
 DOPPLER_NUMBERS = ("tr_velocity", "av_pk_vel")
 ONLY_2D = {"recording": (TWO_DIMENSIONAL, UNREAD)}
-"""What the tasks `..._2d` look at; a recording that cannot be read counts, and lowers the coverage."""
+"""Recordings of the tasks `..._2d`; unreadable recordings are included and lower the coverage."""
 
 
 def _tasks() -> Iterator[Task]:
@@ -113,7 +114,7 @@ def _tasks() -> Iterator[Task]:
         unit_column="study_id",
         groups=(SEX_GROUPS, Group("source of the fraction", "ef_source")),
         prompt_grid=PromptGrid(0, 100, 1),
-        description="ejection fraction of a study: mean of the answers for all its recordings",
+        description="ejection fraction of a study: mean of the predictions for all its recordings",
     )
     for target, (grid, words) in REGRESSIONS.items():
         quantity = QUANTITIES[target]
@@ -177,7 +178,7 @@ SPEC = DatasetSpec(
 
 
 class MimicIvEcho(CardioBuilder):
-    """One row per DICOM file of the record list; no split is published, so a patient's is drawn from the hash of the id."""
+    """One row per DICOM file of the record list; no split is published, so patients are split by the hash of the id."""
 
     SPEC = SPEC
 
@@ -187,14 +188,14 @@ class MimicIvEcho(CardioBuilder):
         table = read_columns(
             raw / STUDIES, {"study_id": identifier()}, extra={"measurement_id": identifier(optional=True)}
         )
-        # Studies that are listed twice have their lowest measurement; ids of any length are text, the shorter the lower.
+        # Studies listed twice keep the lowest measurement id; ids are text of any length, ordered by length first.
         table = table.assign(digits=table["measurement_id"].str.len())
         table = table.sort_values(["digits", "measurement_id"], kind="stable")
         return table.drop_duplicates("study_id").set_index("study_id")[["measurement_id"]]
 
     @classmethod
     def measurements(cls, raw: Path) -> StudyMeasurements | None:
-        """Return the structured measurements of the studies that are linked to one; None for a release without them."""
+        """Return the structured measurements linked to studies; None if the release has none."""
         path = next((raw / name for name in MEASUREMENTS if (raw / name).is_file()), None)
         if path is None:
             return None
@@ -204,7 +205,7 @@ class MimicIvEcho(CardioBuilder):
 
     @classmethod
     def sexes(cls, raw: Path) -> pd.Series:
-        """Return subject_id -> "F" or "M" from the table of patients of MIMIC-IV, where the user has put it here."""
+        """Return subject_id -> "F" or "M" from the table of patients of MIMIC-IV, if the user has added it."""
         path = next((raw / name for name in PATIENTS if (raw / name).is_file()), None)
         if path is None:
             return pd.Series(dtype=object)
@@ -213,7 +214,7 @@ class MimicIvEcho(CardioBuilder):
 
     @classmethod
     def rows(cls, raw: Path) -> pd.DataFrame:
-        """Return one row per DICOM file, with the labels of the measurement that is linked to its study."""
+        """Return one row per DICOM file, with the labels of the measurement linked to its study."""
         table = read_columns(
             raw / RECORDS,
             {"subject_id": identifier(), "study_id": identifier(), "dicom_filepath": text()},
@@ -241,7 +242,7 @@ class MimicIvEcho(CardioBuilder):
 
     @classmethod
     def excluded(cls, raw: Path, rows: pd.DataFrame) -> Mapping[str, tuple[str, ...]]:
-        """Return the measurements that cannot be used, by line."""
+        """Return the unusable measurements by line."""
         measured = cls.measurements(raw)
         return {} if measured is None else problem_summary(measured.problems)
 
@@ -261,7 +262,7 @@ class MimicIvEcho(CardioBuilder):
 
 @lru_cache(maxsize=1)
 def _read(path: Path, studies: frozenset[str], size: int, changed: int) -> StudyMeasurements:
-    """Read a release's measurements once per state of the file: there are tens of millions."""
+    """Read the measurements of a release, cached per state of the file because there are tens of millions."""
     return read_measurements(path, studies, QUANTITIES, LABELS)
 
 
@@ -270,7 +271,7 @@ def study_labels(measured: StudyMeasurements, sex: pd.Series) -> pd.DataFrame:
 
     Args:
         measured: Measurements of the studies.
-        sex: measurement_id -> "F" or "M" or null.
+        sex: Sex by measurement_id: "F", "M" or null.
     """
     fractions = ejection_fractions(measured.numbers)
     with_fraction = measured.with_numbers(fractions[["ef"]])

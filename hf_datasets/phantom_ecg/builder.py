@@ -14,7 +14,7 @@ from cardiobench.data.phantom.ecg import EcgRecord, EcgTruth, ecg_patients, ecg_
 PATIENTS, SEED, FS = 150, 0, 500.0
 GROUPS = (SEX_GROUPS, AGE_GROUPS)
 FINDINGS = {"AF": "", "RBBB": "rbbb", "LBBB": "lbbb", "1AVB": "avb1"}
-"""Class -> kind of conduction; fibrillation goes with any of them."""
+"""Class -> kind of conduction; atrial fibrillation can occur with each of them."""
 
 SPEC = DatasetSpec(
     name="phantom_ecg",
@@ -54,7 +54,7 @@ SPEC = DatasetSpec(
             tuple(FINDINGS),
             groups=GROUPS,
             partially_labelled=True,
-            description="fibrillation and kinds of block together; in fibrillation nobody can measure a PR interval",
+            description="fibrillation and kinds of block together; in fibrillation the PR interval cannot be measured",
         ),
     ),
 )
@@ -68,12 +68,12 @@ def findings(truth: EcgTruth) -> str:
 
 @cache
 def records() -> dict[str, EcgRecord]:
-    """Return all recordings by id."""
+    """Return id -> recording."""
     return {record.id: record for record in ecg_patients(PATIENTS, SEED)}
 
 
 class PhantomEcg(CardioBuilder):
-    """150 generated patients with one to three ten-second records each, at 500 Hz."""
+    """Generated 10 s records at 500 Hz of 150 patients, one to three each."""
 
     SPEC = SPEC
 

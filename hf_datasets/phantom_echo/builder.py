@@ -71,7 +71,7 @@ SPEC = DatasetSpec(
             ("f1_macro",),
             VIEWS,
             groups=(QUALITY,),
-            description="echo view, a recording at a time",
+            description="echo view of each recording",
         ),
     ),
     dense_tasks=(
@@ -100,12 +100,12 @@ SPEC = DatasetSpec(
 
 @cache
 def records() -> dict[str, EchoRecord]:
-    """Return all recordings by id."""
+    """Return id -> recording."""
     return {record.id: record for record in echo_patients(PATIENTS, SEED)}
 
 
 class PhantomEcho(CardioBuilder):
-    """150 generated patients with one to three recordings of different views each."""
+    """Generated recordings of 150 patients, one to three of different views each."""
 
     SPEC = SPEC
 
@@ -147,7 +147,7 @@ class PhantomEcho(CardioBuilder):
 
     @classmethod
     def media(cls, raw: Path | None, row: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the cine, encoded as the releases encode theirs (motion JPEG in AVI)."""
+        """Return the cine as motion JPEG in AVI, the format of the releases."""
         from cardiobench.data.media.write import avi
 
         name = f"{row['id']}.avi"
@@ -167,7 +167,7 @@ def _mask(truth: EchoTruth, frame: int) -> Reading:
 
 def _points(truth: EchoTruth) -> Reading:
     ends = calipers(truth, fps=FPS)
-    points = np.concatenate([ends["septum"], ends["wall"]])  # The diameter lies between them.
+    points = np.concatenate([ends["septum"], ends["wall"]])  # The diameter is between the two walls.
     return {"points": points, "spacing": _spacing(truth)}
 
 

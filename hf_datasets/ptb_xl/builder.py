@@ -26,7 +26,7 @@ GROUPS = (Group("sex", "sex"), Group("age", "age_group"))
 
 
 def _several(target: str) -> Task:
-    """Return one of the tasks whose recordings can have several statements."""
+    """Return a task whose recordings can have several statements."""
     return Task(
         f"ptb_xl/{target}",
         "multilabel",
@@ -49,7 +49,7 @@ SPEC = DatasetSpec(
     access="https://physionet.org/content/ptb-xl/1.0.3/",
     redistributable=True,
     detect_files=("ptbxl_database.csv",),
-    # Folds 1-8, 9 and 10 of the release.
+    # Folds 1-8, 9 and 10 of the release, respectively.
     expected={"train": 17418, "validation": 2183, "test": 2198},
     columns={
         "sex": "string",
@@ -74,17 +74,17 @@ SPEC = DatasetSpec(
 
 
 def age_group(age: float) -> str | None:
-    """Return the age ranges of the benchmark; an age above 89, which the release hides, still has a range."""
+    """Return the age ranges of the benchmark; ages above 89, which the release hides, also have a range."""
     if pd.isna(age):
         return None
     return "≤45" if age <= 45 else "46-65" if age <= 65 else "66-80" if age <= 80 else ">80"
 
 
 def statements(text: str) -> frozenset[str]:
-    """Return the SCP statements of a `scp_codes` cell, whatever their likelihood: 0 means "not stated" there.
+    """Return the SCP statements of a `scp_codes` cell regardless of likelihood, because 0 means "not stated".
 
     Raises:
-        ValueError: The cell is no dictionary of statements that the release knows.
+        ValueError: The cell is not a dictionary of known statements.
     """
     try:
         content = ast.literal_eval(text)
@@ -109,7 +109,7 @@ COLUMNS = {
 
 
 class PtbXl(CardioBuilder):
-    """Rows of `ptbxl_database.csv` with the 100 Hz recordings; the authors' folds 1-8 train, 9 validation, 10 test.
+    """Rows of `ptbxl_database.csv` with the 100 Hz recordings; folds 1-8 are train, 9 validation and 10 test.
 
     Attributes:
         FILENAME: Column that names the recordings: `filename_lr` at 100 Hz, `filename_hr` at 500 Hz.
@@ -144,7 +144,7 @@ class PtbXl(CardioBuilder):
                 "age_group": age_group(row.age),
                 "strat_fold": row.strat_fold,
                 "scp_codes": scp_codes,
-                # A record that nobody said anything of is no negative.
+                # A record without any statement is not a negative.
                 "cd_paper": conduction(codes, "scp", "paper") if codes else None,
                 "cd": conduction(codes, "scp") if codes else None,
                 "af": fibrillation(codes, "scp") if codes else None,
@@ -154,14 +154,14 @@ class PtbXl(CardioBuilder):
 
     @classmethod
     def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:
-        """Yield how far the algorithms of PTB-XL+ are apart, where it is here."""
+        """Yield the disagreement between the algorithms of PTB-XL+, if it is available."""
         features = ptb_xl_plus.find_features(raw)
         if features:
             yield from ptb_xl_plus.findings(features)
 
     @classmethod
     def excluded(cls, raw: Path, rows: pd.DataFrame) -> Mapping[str, tuple[str, ...]]:
-        """Return the records that the release no longer has: where there are any, the copy is older than 1.0.3."""
+        """Return the records that release 1.0.3 removed; if there are any, the copy is older."""
         ids = read_columns(raw / "ptbxl_database.csv", {"ecg_id": COLUMNS["ecg_id"]})["ecg_id"]
         removed = tuple(f"{number:05d}" for number in sorted(REMOVED & set(ids)))
         return {"records that release 1.0.3 removed: this copy is older": removed} if removed else {}

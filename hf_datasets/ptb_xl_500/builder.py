@@ -1,4 +1,4 @@
-"""PTB-XL at 500 Hz: the same records as `ptb_xl`, at the rate at which they were taken."""
+"""PTB-XL at 500 Hz: the same records as `ptb_xl` at their original sampling rate."""
 
 import dataclasses
 import os
@@ -25,5 +25,5 @@ class PtbXl500(_PtbXl):  # type: ignore[valid-type, misc]  # builders are found 
 
     @classmethod
     def find_raw(cls, data_dir: str | os.PathLike | None = None) -> Path | None:
-        """Return the folder of `ptb_xl`: one download holds both rates."""
+        """Return the folder of `ptb_xl`; one download contains both rates."""
         return _PtbXl.find_raw(data_dir)

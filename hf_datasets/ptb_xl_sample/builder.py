@@ -1,4 +1,4 @@
-"""PTB-XL sample: 114 real ECGs that come with the package, half of them with a conduction disturbance."""
+"""PTB-XL sample: 114 real ECGs bundled with the package, half of them with a conduction disturbance."""
 
 import dataclasses
 import os
@@ -22,16 +22,16 @@ SPEC = dataclasses.replace(
 
 
 class PtbXlSample(_PtbXl):  # type: ignore[valid-type, misc]  # builders are found by file, not by import
-    """Rows of the bundled records, read as PTB-XL is, with a split of its own: folds 1-5 train, 6 validation, 7-10 test.
+    """Rows of the bundled records in the format of PTB-XL; folds 1-5 are train, 6 validation and 7-10 test.
 
-    The release's split (1-8, 9, 10) would leave 18 test records here, too few to show anything.
+    The split of the release (1-8, 9, 10) would leave only 18 test records.
     """
 
     SPEC = SPEC
 
     @classmethod
     def find_raw(cls, data_dir: str | os.PathLike | None = None) -> Path:
-        """Return the bundled folder, whatever `data_dir` says."""
+        """Return the bundled folder and ignore `data_dir`."""
         return catalog.dataset_folder(_NAME) / "data"
 
     @classmethod

@@ -1,7 +1,7 @@
-"""Draw the bundled records from the first 400 of the release: every conduction disturbance, and one other for each.
+"""Select the bundled records from the first 400 of the release: all with a conduction disturbance, and as many without.
 
-The copy that they were drawn from is older than 1.0.3: records that 1.0.3 removed are replaced by the next ones of their
-fold, and ages above 89 are written as 1.0.3 writes them.
+The source copy is older than 1.0.3. Records removed in 1.0.3 are replaced by the next ones of their fold, and ages
+above 89 are written as in 1.0.3.
 """
 
 import ast
@@ -15,7 +15,7 @@ from cardiobench.data.ptb_xl_labels import OLDEST, OVER_89, REMOVED
 
 
 def draw(release: Path, seed: int = 0) -> list[int]:
-    """Return the `ecg_id`s of the sample: all records with a conduction disturbance, and in each fold as many without, at random."""
+    """Return the `ecg_id`s of the sample: all conduction disturbances, and as many random other records per fold."""
     table = pd.read_csv(release / "ptbxl_database.csv")
     table = table[table["ecg_id"] <= 400]
     positive = table["scp_codes"].map(lambda text: conduction(set(ast.literal_eval(text)), "scp") == CD_CLASSES[1])
@@ -31,7 +31,7 @@ def draw(release: Path, seed: int = 0) -> list[int]:
 
 
 def rows(release: Path, numbers: list[int]) -> pd.DataFrame:
-    """Return the rows of the release's table that the sample has, every cell as it is written, ages above 89 as 1.0.3 writes them."""
+    """Return the rows of the sample from the release table, unchanged except for ages above 89 (as in 1.0.3)."""
     table = pd.read_csv(release / "ptbxl_database.csv", dtype=str, keep_default_na=False)
     table = table[table["ecg_id"].astype(int).isin(numbers)]
     old = pd.to_numeric(table["age"], errors="coerce") > OLDEST

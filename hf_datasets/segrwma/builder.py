@@ -17,7 +17,7 @@ PATIENTS, MODES, APICAL = 198, ("2D", "LVO", "MCE"), ("A2C", "A3C", "A4C")
 
 
 LABELS = "segrwma_split.csv"
-"""File of the published evaluator with the wall motion labels, which no readable file of the release is known to hold."""
+"""File of the published evaluator with the wall motion labels, which are in no known readable file of the release."""
 
 
 def _task(view: str) -> Task:
@@ -38,7 +38,7 @@ SPEC = DatasetSpec(
     version="1.0.0",
     modality="echo",
     media="video",
-    licence="not stated in a source that was readable; see the Kaggle page",
+    licence="not stated in the available sources; see the Kaggle page",
     access="https://www.kaggle.com/datasets/xiaoweixumedicalai/regional-wall-motion-abnormality-echo",
     redistributable=False,
     detect_files=(
@@ -58,7 +58,7 @@ SPEC = DatasetSpec(
             ("f1_macro",),
             VIEWS,
             where={"modality": ("2D",)},
-            description="echo view, a 2D recording at a time",
+            description="echo view of each 2D recording",
         ),
     ),
     citation="Segment-level assessment of regional wall motion abnormality in echocardiography (dataset page of X. Xu et al.)",
@@ -75,7 +75,7 @@ COLUMNS = {
 
 @cache
 def published_split() -> pd.DataFrame:
-    """Return the published split with the path, view and mode that an id stands for."""
+    """Return the published split with the path, view and mode of each id."""
     table = pd.read_csv(catalog.dataset_folder("segrwma") / "splits" / "recordings.csv", dtype=str)
     parts = table["id"].str.split("_")
     table["view"], table["modality"] = parts.str[1], parts.str[2].fillna("2D")
@@ -86,7 +86,10 @@ def published_split() -> pd.DataFrame:
 
 
 class SegRwma(CardioBuilder):
-    """Recordings of the published split; the label is the patient's and comes from the published evaluator's file."""
+    """Recordings of the published split.
+
+    The label belongs to the patient and comes from the published evaluator's file.
+    """
 
     SPEC = SPEC
 
@@ -97,17 +100,17 @@ class SegRwma(CardioBuilder):
 
     @classmethod
     def label_file(cls, raw: Path) -> Path | None:
-        """Return the evaluator's file, beside `wallMotion` or above it; None where it is not there."""
+        """Return the evaluator's file, beside `wallMotion` or above it; None if it does not exist."""
         return next((path for folder in (cls.base(raw), raw) if (path := folder / LABELS).is_file()), None)
 
     @classmethod
     def missing_tables(cls, raw: Path) -> tuple[str, ...]:
-        """Return the evaluator's file where it is not here: without it there are no labels and no key frames."""
+        """Return the evaluator's file if it is missing, because labels and key frames depend on it."""
         return () if cls.label_file(raw) else (f"{LABELS} (of the published evaluator, see the card)",)
 
     @classmethod
     def rows(cls, raw: Path) -> Iterator[dict]:
-        """Yield one row per recording of the split; of a synthetic twin, which may be smaller, only those that it has."""
+        """Yield one row per recording of the split; for a synthetic twin, which may be smaller, only its recordings."""
         base, path = cls.base(raw), cls.label_file(raw)
         manifest = find_manifest(raw)
         of_twin = None if manifest is None else manifest.sizes(raw)
@@ -134,18 +137,18 @@ class SegRwma(CardioBuilder):
 
     @classmethod
     def excluded(cls, raw: Path, rows: pd.DataFrame) -> Mapping[str, tuple[str, ...]]:
-        """Return the recordings in the folder that the published split does not have."""
+        """Return the recordings in the folder that are not in the published split."""
         known = set(published_split()["path"])
         paths = (f"wallMotion/{path.name}" for path in sorted((cls.base(raw) / "wallMotion").glob("*_image.nii.gz")))
         return {"recording in no split": tuple(name for name in paths if name not in known)}
 
     @classmethod
     def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:
-        """Yield the recordings that the release is said to have (198 patients x 3 views x 3 modes) and the split lacks."""
+        """Yield the recordings of the stated release (198 patients x 3 views x 3 modes) that are not in the split."""
         published = {f"patient{n}-{mode}-{view}" for n, mode, view in product(range(1, PATIENTS + 1), MODES, APICAL)}
         lacking = sorted(
             published - set(published_split()["path"].str.removeprefix("wallMotion/").str.removesuffix("_image.nii.gz"))
         )
         yield AuditFinding(
-            "recordings of the release that the published split lacks", len(lacking), "recordings", tuple(lacking)
+            "recordings of the release missing from the published split", len(lacking), "recordings", tuple(lacking)
         )

@@ -27,9 +27,10 @@ FS = 500.0
 GROUPS = (SEX_GROUPS, AGE_GROUPS)
 STATEMENT = re.compile(r"(?P<primary>\d+)(\+\d+)*")
 RARE = 10  # Minimum number of records for a statement to become a label.
-IMPOSSIBLE = 100.0  # Unit is mV; no heart reaches this amplitude.
-# Records of the release, as ECGBench (github.com/vlbthambawita/ECGBench, docs/_datasets) counted them in `metadata.csv`; the
-# paper's shares agree: 53.96 % normal, 55.36 % male. Those of the other 42 statements are not known here.
+IMPOSSIBLE = 100.0  # Unit: mV. No heart reaches this amplitude.
+# Number of records of the release as counted in `metadata.csv` by ECGBench (github.com/vlbthambawita/ECGBench,
+# docs/_datasets), in agreement with the shares in the paper: 53.96 % normal, 55.36 % male. Counts of the other 42
+# statements are unknown.
 STATEMENTS = "Normal ECG 13905, Ventricular premature complex(es) 1067"
 SEXES = "M 14265, F 11505"
 
@@ -54,7 +55,7 @@ SPEC = DatasetSpec(
             tuple(aha_statements().values()),
             groups=GROUPS,
             partially_labelled=True,
-            description=f"primary statements of AHA/ACC/HRS that {RARE} records or more carry",
+            description=f"primary AHA/ACC/HRS statements with at least {RARE} records",
             expected=expected_counts(f"rows 25770, {STATEMENTS}", ()),
         ),
         replace(age_task("sph", GROUPS), expected=expected_counts("rows 25770", ())),
@@ -66,10 +67,10 @@ SPEC = DatasetSpec(
 
 
 def statements(cell: str) -> tuple[str, ...]:
-    """Return the primary statements of a cell such as `60+310;147`, each once; modifiers stand behind a `+`.
+    """Return the unique primary statements of a cell such as `60+310;147`; modifiers follow a `+`.
 
     Raises:
-        ValueError: The cell has another form, or a statement that the release does not use.
+        ValueError: The cell has another form, or a statement that is not used in the release.
     """
     matches = [STATEMENT.fullmatch(part.strip()) for part in cell.split(";")]
     codes = [match["primary"] if match else "" for match in matches]
@@ -89,7 +90,7 @@ COLUMNS: dict[str, Column] = {
 
 
 class Sph(CardioBuilder):
-    """Rows of `metadata.csv`, each with a file of its own; split by the hash of the patient's id."""
+    """Rows of `metadata.csv`, one file each, split by the hash of the patient id."""
 
     SPEC = SPEC
 
@@ -113,14 +114,14 @@ class Sph(CardioBuilder):
 
     @classmethod
     def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:
-        """Yield the statements that too few records carry."""
+        """Yield the statements with too few records."""
         rare = rare_statements(listed["dx"].str.split(","))
         yield AuditFinding(
-            f"statements that fewer than {RARE} records carry",
+            f"statements with fewer than {RARE} records",
             len(rare),
             "statements",
             tuple(rare),
-            "not asked; 9 of 44 in the release",
+            "not part of the task; 9 of 44 in the release",
         )
 
     @classmethod
@@ -130,14 +131,14 @@ class Sph(CardioBuilder):
 
     @classmethod
     def recording_findings(cls, raw: Path, rows: pd.DataFrame) -> Iterator[AuditFinding]:
-        """Yield the records with amplitudes that no heart has, and those of another length than the table says."""
+        """Yield the records with implausible amplitudes, and those whose length differs from the table."""
         lengths = read_columns(raw / TABLE, {name: COLUMNS[name] for name in ("ECG_ID", "N")}).set_index("ECG_ID")["N"]
         beyond, other = [], []
         for row in rows.to_dict("records"):
             try:
                 signal = cls.ecg(raw, row).signal
             except BadMedia:
-                continue  # `prepare` names it
+                continue  # `prepare` reports this record.
             if np.abs(signal).max() > IMPOSSIBLE:
                 beyond.append(row["id"])
             if len(signal) != lengths[row["id"]]:
@@ -145,11 +146,11 @@ class Sph(CardioBuilder):
         yield AuditFinding(
             f"records with more than {IMPOSSIBLE:g} mV", len(beyond), "records", tuple(beyond), "45 in the release"
         )
-        yield AuditFinding("records of another length than the table says", len(other), "records", tuple(other))
+        yield AuditFinding("records whose length differs from the table", len(other), "records", tuple(other))
 
 
 def rare_statements(codes: pd.Series) -> list[str]:
-    """Return the statements that too few records carry to be asked for.
+    """Return the statements with too few records for a label.
 
     Args:
         codes: Codes of each record.
@@ -159,7 +160,7 @@ def rare_statements(codes: pd.Series) -> list[str]:
 
 
 def _cells(codes: pd.Series) -> list[str]:
-    """Return the cells of the task of all statements, worked out once for each combination."""
+    """Return the cells of the task of all statements; each combination is computed once."""
     names, rare = aha_statements(), rare_statements(codes)
     classes = tuple(names.values())
     numbers, combinations = pd.factorize(codes)

@@ -51,16 +51,19 @@ SPEC = DatasetSpec(
             CLASSES,
             unit_column="study_id",
             paper_rows={"view": ("PLAX", "PSAX")},
-            description="aortic stenosis of any severity, a study at a time: mean probability over all its images; with the profile paper over those labelled PLAX or PSAX",
+            description="aortic stenosis of any severity in a study: mean probability over all its images; with the profile paper, over those labelled PLAX or PSAX",
         ),
-        Task("tmed2/view", "multiclass", "view", ("f1_macro",), VIEWS, description="echo view, an image at a time"),
+        Task("tmed2/view", "multiclass", "view", ("f1_macro",), VIEWS, description="echo view of each image"),
     ),
     citation="Huang et al., TMED 2: A dataset for semi-supervised classification of echocardiograms, 2022",
 )
 
 
 class Tmed2(CardioBuilder):
-    """Images of the view-and-diagnosis set; diagnosis split of the release's DEV479 fold 0, as the echo benchmark fixed it by study."""
+    """Images of the view-and-diagnosis set.
+
+    The split is that of DEV479 fold 0 of the release, fixed by study in the echo benchmark.
+    """
 
     SPEC = SPEC
 
@@ -81,32 +84,32 @@ class Tmed2(CardioBuilder):
         )["split"]
         release_split = table["diagnosis_classifier_split"]
         table["split"] = table["study_id"].map(published)
-        # A release with ids of its own (a synthetic twin, a later edition) keeps its own split; the study that the
-        # published split leaves out stays out.
+        # A release with different ids (a synthetic twin, a later edition) keeps its own split; the study excluded from
+        # the published split stays excluded.
         if table["split"].isna().all():
             table["split"] = release_split
         differs = table["split"].notna() & release_split.notna() & (table["split"] != release_split)
         if differs.any():
             row = table[differs].iloc[0]
             raise BadData(
-                f"{fold}: study {row['study_id']} is '{release_split[row.name]}' there and '{row['split']}' in the benchmark's fixed split "
+                f"{fold}: study {row['study_id']} is in '{release_split[row.name]}' there and in '{row['split']}' in the fixed split of the benchmark "
                 f"({int(differs.sum())} images differ). This is not fold 0 of DEV479 as released; download it again."
             )
         return table
 
     @classmethod
     def base(cls, raw: Path) -> Path:
-        """Return the folder that holds the tables: `approved_users_only`, given itself or its parent."""
+        """Return the folder that holds the tables, `approved_users_only`, given this folder or its parent."""
         return raw / "approved_users_only" if (raw / "approved_users_only").is_dir() else raw
 
     @classmethod
     def rows(cls, raw: Path) -> Iterator[dict]:
-        """Yield one row per image; all images of a study carry the study's diagnosis."""
+        """Yield one row per image; all images of a study have the diagnosis of the study."""
         table = cls.images(raw)
         table = table[table["split"].notna()]
         if table.empty:
             raise MissingData(
-                f"TMED-2 in {raw}: no image belongs to a split. {FOLD} is missing there; complete the download."
+                f"TMED-2 in {raw}: no image belongs to a split, because {FOLD} is missing. Complete the download."
             )
         mixed = table.groupby("study_id")["diagnosis_label"].nunique()
         mixed = mixed.index[mixed > 1]
@@ -130,6 +133,6 @@ class Tmed2(CardioBuilder):
 
     @classmethod
     def excluded(cls, raw: Path, rows: pd.DataFrame) -> Mapping[str, tuple[str, ...]]:
-        """Return the studies of the release that are in no split (one of the official test set, 5611s1, among them)."""
+        """Return the studies of the release that are in no split, including 5611s1 of the official test set."""
         table = cls.images(raw)
         return {"study in no split": tuple(sorted(table.loc[table["split"].isna(), "study_id"].unique()))}

@@ -7,21 +7,21 @@ from .formula import compute
 
 _DESCRIPTION = """
 Adjusted Rand index (ARI): agreement of two partitions of the same rows, counted over pairs of rows and corrected for
-chance. 1 is the same partition up to names, 0 is what random clusters reach on average, negative is worse than chance.
-Given embeddings instead of clusters, a Gaussian mixture (z-scored dimensions, as many components as there are labels,
-diagonal covariance, 10 starts, fixed seed) makes the clusters.
+chance. 1 means equal partitions up to names, 0 is the expected value of random clusters, and negative values are worse
+than chance. Embeddings are clustered first by a Gaussian mixture (z-scored dimensions, one component per label,
+diagonal covariance, 10 starts, fixed seed).
 """
 
 _KWARGS_DESCRIPTION = """
 Args:
-    predictions (list of int, length n; or list of n lists of d floats): clusters, or embeddings to be clustered.
+    predictions (list of int, length n; or list of n lists of d floats): cluster of each row, or embeddings to cluster.
     references (list of int, length n): labels, such as diagnosis (high ARI is good) or dataset (low ARI is good).
-    components (int, optional): clusters to look for in embeddings; default: number of distinct labels.
+    components (int, optional): number of clusters for embeddings; default: number of distinct labels.
     covariance (str): `full`, `tied`, `diag` or `spherical` covariance of the mixture; default `diag`.
-    n_init (int): starts of the mixture, the likeliest is kept; default 10.
+    n_init (int): starts of the mixture, the most likely is used; default 10.
     seed (int): seed of the mixture; default 42.
 Returns:
-    dict with `ari` (float): in [-0.5, 1]; higher is better when the references are what clusters should follow.
+    dict with `ari` (float): in [-0.5, 1]; higher is better if clusters should match the references.
 Examples:
     >>> import evaluate
     >>> ari = evaluate.load("cardiobench/ari")
@@ -40,7 +40,7 @@ journal={Journal of Classification}, volume={2}, pages={193--218}, year={1985}}
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
 class Ari(evaluate.Metric):
-    """`compute` as a module of the evaluate library."""
+    """Module of the evaluate library that calls `compute` of the formula."""
 
     def _info(self):
         # float64, because an int64 column would cut 0.7 down to 0 before `compute` could refuse it.

@@ -1,4 +1,4 @@
-"""Adjusted Rand index of clusters against labels; the clusters may be found here, by a Gaussian mixture."""
+"""Adjusted Rand index of clusters and labels; embeddings are clustered by a Gaussian mixture first."""
 
 import numbers
 
@@ -7,9 +7,9 @@ import numpy as np
 NUMBERS = {"ari": {"better": "higher", "range": (-0.5, 1)}}
 
 
-# Copied: identical in every formula that needs it.
+# Copied: formulas are self-contained, and all copies are identical.
 def _labels(values, name):
-    """Check labels, one per row, whole numbers or text; raise a ValueError that counts the invalid ones."""
+    """Check labels, whole numbers or text, (n,); raise a ValueError with the number of invalid ones."""
     array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
     if array.ndim != 1:
         raise ValueError(f"{name} have shape {array.shape}; give one label per row, shape (n,).")
@@ -25,7 +25,7 @@ def _labels(values, name):
     return array.astype(str if text else np.int64)
 
 
-# Copied: identical in every formula that needs it.
+# Copied: formulas are self-contained, and all copies are identical.
 def _whole(value):
     return isinstance(value, numbers.Real) and abs(value) <= 2**53 and float(value).is_integer()
 
@@ -44,7 +44,7 @@ def cluster(embeddings, components, covariance="diag", n_init=10, seed=42):
         embeddings: (n, d), finite.
         components: Number of clusters, at most n.
         covariance: `full`, `tied`, `diag` or `spherical`.
-        n_init: Starts, of which the likeliest is kept.
+        n_init: Starts, of which the most likely is used.
         seed: Seed of the starts.
 
     Returns:
@@ -55,7 +55,7 @@ def cluster(embeddings, components, covariance="diag", n_init=10, seed=42):
     table = np.asarray(embeddings, dtype=np.float64)
     bad = int(np.sum(~np.isfinite(table)))
     if bad:
-        raise ValueError(f"{bad} of {table.size} embedding values are not finite; every row needs a whole vector.")
+        raise ValueError(f"{bad} of {table.size} embedding values are not finite; every row needs a complete vector.")
     if not 1 <= components <= len(table):
         raise ValueError(f"{components} components for {len(table)} embeddings; ask for 1 to {len(table)}.")
     spread = table.std(axis=0)
@@ -65,7 +65,7 @@ def cluster(embeddings, components, covariance="diag", n_init=10, seed=42):
 
 
 def compute_resamples(references, predictions, weights):
-    """Compute the ARI of many weighted versions of the same rows at once; copies of a row are rows of their own.
+    """Compute the ARI for many weightings of the same rows at once; copies of a row count as separate rows.
 
     Args:
         references: Labels, (n,), whole numbers or names.
@@ -73,7 +73,7 @@ def compute_resamples(references, predictions, weights):
         weights: Multiplicity of each row, shape (B, n), whole numbers.
 
     Returns:
-        `ari`, (B,) float64; 1 where both partitions are the same trivial one, NaN with fewer than two rows.
+        `ari`, (B,) float64; 1 if both partitions are the same trivial one, NaN for fewer than two rows.
     """
     truth, clusters = _pair(references, predictions)
     weights = np.asarray(weights, dtype=np.float64)
@@ -90,7 +90,7 @@ def compute_resamples(references, predictions, weights):
 
 
 def _pairs(weights, part):
-    """Count the pairs of rows in the same part, (B,)."""
+    """Count the pairs of rows in the same cluster, (B,)."""
     order = np.argsort(part, kind="stable")
     starts = np.flatnonzero(np.diff(part[order], prepend=-1))
     sizes = np.add.reduceat(weights[:, order], starts, axis=1)
@@ -98,21 +98,21 @@ def _pairs(weights, part):
 
 
 def compute(references, predictions, components=None, covariance="diag", n_init=10, seed=42):
-    """Compute the adjusted Rand index of clusters, or of a Gaussian mixture's clusters of embeddings.
+    """Compute the adjusted Rand index of clusters, or of embeddings clustered by a Gaussian mixture.
 
     Args:
         references: Labels, (n,), whole numbers or names.
         predictions: Clusters, (n,); or embeddings, (n, d) numbers.
-        components: Clusters to look for in embeddings; None means the number of distinct labels.
+        components: Number of clusters for embeddings; None means the number of distinct labels.
         covariance: Covariance of the mixture, `full`, `tied`, `diag` or `spherical`.
-        n_init: Starts of the mixture.
+        n_init: Number of starts of the mixture.
         seed: Seed of the mixture.
 
     Returns:
         `ari` in [-0.5, 1]; NaN for a single row, which has no pairs.
 
     Raises:
-        ValueError: Labels are missing, values not finite, or the lengths differ; the message counts them.
+        ValueError: Labels are missing, values are not finite, or lengths differ; the message counts them.
     """
     if np.ndim(predictions) == 2:
         labels = _labels(references, "references")

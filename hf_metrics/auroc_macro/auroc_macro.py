@@ -7,20 +7,20 @@ from .formula import compute
 
 _DESCRIPTION = """
 Area under the ROC curve (AUROC) and average precision (AUPRC) of each class of a multilabel task against its absence,
-averaged with equal weight over the classes that some recordings have and some have not. A class that was not measured in
+averaged with equal weight over the classes that some recordings have and others lack. A class that was not measured in
 a recording is left out there. Fractions in [0, 1], never percent. Nothing is rounded.
 """
 
 _KWARGS_DESCRIPTION = """
 Args:
-    predictions (list of n lists of K floats): scores of the classes, higher for the class; any finite numbers.
-    references (list of n lists of K floats): 1 where the recording has the class, 0 where not, None where that was not
-        measured.
+    predictions (list of n lists of K floats): scores of the classes, larger if the class is more likely; any finite
+        numbers.
+    references (list of n lists of K floats): 1 if the recording has the class, 0 if not, None if unmeasured.
     average (str or None): "macro", or None for lists of the numbers of each class, `auroc` and `auprc`.
 Returns:
     dict with `auroc_macro` and `auprc_macro` (float): in [0, 1]; higher is better.
 Examples:
-    Class 0 is ranked half right, class 1 fully:
+    Class 0 is ranked half correctly, class 1 fully:
 
     >>> import evaluate
     >>> auroc_macro = evaluate.load("cardiobench/auroc_macro")
@@ -30,15 +30,15 @@ Examples:
 """
 
 _CITATION = """
-@article{strodthoff2021deep, title={Deep Learning for ECG Analysis: Benchmarks and Insights from PTB-XL}, author={Strodthoff,
-Nils and Wagner, Patrick and Schaeffter, Tobias and Samek, Wojciech}, journal={IEEE Journal of Biomedical and Health
-Informatics}, volume={25}, number={5}, pages={1519--1528}, year={2021}}
+@article{strodthoff2021deep, title={Deep Learning for ECG Analysis: Benchmarks and Insights from PTB-XL},
+author={Strodthoff, Nils and Wagner, Patrick and Schaeffter, Tobias and Samek, Wojciech}, journal={IEEE Journal of
+Biomedical and Health Informatics}, volume={25}, number={5}, pages={1519--1528}, year={2021}}
 """
 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
 class AurocMacro(evaluate.Metric):
-    """`compute` as a module of the evaluate library."""
+    """Module of the evaluate library that calls `compute` of the formula."""
 
     def _info(self):
         # float64, because an int64 column would cut a score of 0.7 to 0.

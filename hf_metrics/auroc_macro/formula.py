@@ -9,38 +9,38 @@ NUMBERS = {
         "better": "higher",
         "range": (0, 1),
         "unit": "fraction",
-        "interval": "none: too high where few patients have a label",
+        "interval": "none: biased upwards if few patients have a label",
     },
 }
-NO_FLOOR = "too high where few patients have a label: read the mean AUROC"
+NO_FLOOR = "biased upwards if few patients have a label: read the mean AUROC"
 NEEDS_PROBABILITIES = True
-_COLUMNS = 128  # Resamples per block, so that the sums of a class stay in the processor's cache.
+_COLUMNS = 128  # Resamples per block; the sums of a class then fit in the processor's cache.
 
 
 def _tables(references, predictions):
-    """Check references (n, K) of 0, 1 and NaN and predictions (n, K) of finite numbers; raise a ValueError that counts."""
+    """Check references (n, K), 0, 1 or NaN, and finite predictions (n, K); raise a ValueError with counts."""
     truth, scores = (
         _matrix(values, name) for values, name in ((references, "references"), (predictions, "predictions"))
     )
     if truth.shape != scores.shape:
         raise ValueError(
-            f"references have shape {truth.shape} and predictions {scores.shape}; they have to be the same."
+            f"references have shape {truth.shape} and predictions {scores.shape}; the shapes must be equal."
         )
     odd = int((~((truth == 0) | (truth == 1) | np.isnan(truth))).sum())
     if odd:
-        raise ValueError(f"{odd} of {truth.size} references are neither 0 nor 1, nor empty for an unmeasured class.")
+        raise ValueError(f"{odd} of {truth.size} references are not 0, 1 or empty (for an unmeasured class).")
     bad = int((~np.isfinite(scores)).sum())
     if bad:
         raise ValueError(f"{bad} of {scores.size} predictions are not finite numbers.")
     return truth, scores
 
 
-# Copied: identical in every formula that needs it.
+# Copied: formulas are self-contained, and all copies are identical.
 def _matrix(values, name):
     try:
         table = np.asarray(values, dtype=np.float64)
     except (ValueError, TypeError) as error:
-        raise ValueError(f"{name} are no table of numbers; give the shape (n, K). ({error})") from None
+        raise ValueError(f"{name} are not a table of numbers of shape (n, K): {error}") from None
     if table.ndim != 2 or not table.size:
         raise ValueError(f"{name} have shape {table.shape}; give one row of K numbers per recording, shape (n, K).")
     return table
@@ -56,7 +56,7 @@ def _sums(groups, rows, count, weights):
 def _areas(truth, scores, weights):
     """Compute AUROC and average precision of one class in each resample, (b,) each; ties count half.
 
-    Only the scores of positive rows cut the ranking: negative rows are summed between them, and with them.
+    Only the scores of positive rows divide the ranking; negative rows are summed between and at these scores.
     """
     positive, negative = np.flatnonzero(truth == 1), np.flatnonzero(truth == 0)
     cuts, place = np.unique(scores[positive], return_inverse=True)
@@ -89,12 +89,12 @@ def _per_class(truth, scores, weights):
 
 
 def floor(references, classes):
-    """Return the best expected scores of answers that ignore the recording, and the strategy that reaches them."""
+    """Return the best expected scores without looking at the recording, and the strategy for each."""
     return {"auroc_macro": (0.5, "any order"), "auprc_macro": (np.nan, NO_FLOOR)}
 
 
 def per_class(references, predictions, probabilities=None):
-    """Return whether each row has each class, and its scores for them, (n, K) each."""
+    """Return whether each row has each class, and its scores for the classes, (n, K) each."""
     return _tables(references, predictions if probabilities is None else probabilities)
 
 
@@ -106,18 +106,17 @@ def _means(areas):
 
 
 def compute_resamples(references, predictions, weights, probabilities=None):
-    """Compute both means of many weighted versions of the same rows at once.
+    """Compute both means for many weightings of the same rows at once.
 
     Args:
-        references: (n, K): 1 where a recording has the class, 0 where not, NaN where that was not measured.
+        references: (n, K): 1 if the recording has the class, 0 if not, NaN if unmeasured.
         predictions: (n, K) scores, higher for the class.
-        weights: Multiplicity of each row, shape (B, n), not negative; a bootstrap resample is a row of
-            multiplicities.
-        probabilities: (n, K) scores that take the place of `predictions`.
+        weights: Multiplicity of each row in each of B resamples, (B, n), not negative.
+        probabilities: Scores (n, K) that replace `predictions`.
 
     Returns:
-        `auroc_macro` and `auprc_macro`, (B,) float64: of each resample over the classes of which it has recordings with
-        and without; NaN where there is no such class.
+        `auroc_macro` and `auprc_macro`, (B,) float64: means over the classes that are present and absent in the
+        resample; NaN if there is no such class.
     """
     return _means(_per_class(*per_class(references, predictions, probabilities), weights))
 
@@ -126,25 +125,25 @@ def compute(references, predictions, average="macro", probabilities=None):
     """Compute AUROC and average precision of each class against its absence, averaged over the classes.
 
     Args:
-        references: (n, K): 1 where a recording has the class, 0 where not, NaN or None where that was not measured;
-            such a recording is left out of that class alone.
-        predictions: (n, K) scores, higher for the class; finite numbers, not necessarily probabilities.
+        references: (n, K): 1 if the recording has the class, 0 if not, NaN or None if unmeasured; the recording is left
+            out only for that class.
+        predictions: Scores (n, K), larger if the class is more likely; finite, not necessarily probabilities.
         average: "macro", or None for the numbers of each class.
-        probabilities: (n, K) scores beside answers in `predictions`, whose place they take.
+        probabilities: Scores (n, K) that replace the answers in `predictions`.
 
     Returns:
-        `auroc_macro` and `auprc_macro`, over the classes with recordings of both kinds; with `average` None `auroc` and
-        `auprc`, lists of K numbers, NaN for a class without both.
+        `auroc_macro` and `auprc_macro`, over the classes that some recordings have and others lack; if `average` is
+        None, `auroc` and `auprc`, lists of K numbers, NaN for other classes.
 
     Raises:
-        ValueError: Shapes that differ, references that are not 0 or 1, predictions that are not finite.
+        ValueError: Shapes differ, references are not 0 or 1, or predictions are not finite.
 
     Example:
         >>> compute([[1, 0], [0, 0], [1, 1]], [[0.9, 0.1], [0.4, 0.6], [0.3, 0.8]])
         {'auroc_macro': 0.75, 'auprc_macro': 0.9166666666666666}
     """
     if average not in ("macro", None):
-        raise ValueError(f"1 average asked for, {average!r}: give 'macro' or None.")
+        raise ValueError(f"unknown average {average!r}: give 'macro' or None.")
     truth, scores = per_class(references, predictions, probabilities)
     areas = _per_class(truth, scores, np.ones((1, len(truth))))
     if average is None:

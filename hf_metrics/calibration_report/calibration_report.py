@@ -7,8 +7,8 @@ from .formula import compute
 
 _DESCRIPTION = """
 Calibration slope and intercept of a binary classifier: a logistic regression of the truth on the log odds of the
-prediction. Slope 1 and intercept 0 are perfect; a slope below 1 means that probabilities are too extreme, an intercept
-above 0 that they are too low. Nothing is rounded; a number that does not exist is NaN.
+prediction. Slope 1 and intercept 0 are perfect. A slope below 1 means that probabilities are too extreme; an intercept
+above 0 means that they are too low. Nothing is rounded; undefined numbers are NaN.
 """
 
 _KWARGS_DESCRIPTION = """
@@ -34,7 +34,7 @@ volume={17}, year={2019}}
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
 class CalibrationReport(evaluate.Metric):
-    """`compute` as a module of the evaluate library."""
+    """Module of the evaluate library that calls `compute` of the formula."""
 
     def _info(self):
         number = datasets.Value("float64")

@@ -4,7 +4,7 @@ import numbers
 
 import numpy as np
 
-_MEAN = {"better": None, "range": (0, 1), "unit": "fraction", "interval": "none: read one beside the other"}
+_MEAN = {"better": None, "range": (0, 1), "unit": "fraction", "interval": "none: compare the two means"}
 NUMBERS = {
     "calibration_slope": {"better": None, "perfect": 1, "interval": "t", "shown": "further"},
     "calibration_intercept": {"better": None, "perfect": 0, "interval": "t", "shown": "further"},
@@ -13,12 +13,15 @@ NUMBERS = {
 }
 VERSION = 2
 SMALLEST = 1e-6  # Probabilities closer to 0 or 1 are clipped to these bounds, so that their log odds are finite.
-STEPS, LARGEST = 50, 1e3  # Newton's steps, and the coefficient beyond which the classes count as separated
+STEPS, LARGEST = (
+    50,
+    1e3,
+)  # Maximum number of Newton steps, and the coefficient beyond which the classes count as separated.
 
 
-# Copied: identical in every formula that needs it.
+# Copied: formulas are self-contained, and all copies are identical.
 def _codes(values, name):
-    """Check class codes, one per row, whole numbers from 0; raise a ValueError that counts the invalid ones."""
+    """Check class codes, whole numbers from 0, (n,); raise a ValueError with the number of invalid ones."""
     array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
     if array.ndim != 1:
         raise ValueError(f"{name} have shape {array.shape}; give one class per row, shape (n,).")
@@ -34,18 +37,18 @@ def _codes(values, name):
     return array
 
 
-# Copied: identical in every formula that needs it.
+# Copied: formulas are self-contained, and all copies are identical.
 def _whole(value):
     return isinstance(value, numbers.Real) and abs(value) <= 2**53 and float(value).is_integer()
 
 
-# Copied: identical in every formula that needs it.
+# Copied: formulas are self-contained, and all copies are identical.
 def _probabilities(values):
-    """Check rows of probabilities (n, K) that sum to 1; raise a ValueError that counts those that do not."""
+    """Check probabilities (n, K) whose rows sum to 1; raise a ValueError with the number of invalid rows."""
     try:
         table = np.asarray(values)
     except ValueError:
-        raise ValueError("the rows of probabilities have different lengths; the shape has to be (n, K).") from None
+        raise ValueError("the rows of probabilities have different lengths; the shape must be (n, K).") from None
     if table.ndim != 2 or table.shape[1] < 2 or table.dtype.kind not in "iuf":
         raise ValueError(
             f"probabilities have shape {table.shape} and type {table.dtype}; give numbers of shape (n, K)."
@@ -61,7 +64,7 @@ def _probabilities(values):
 
 
 def _inputs(references, predictions, probabilities):
-    """Return true classes and log odds of class 1; None in place of the log odds if there are none."""
+    """Return true classes, and log odds of class 1 or None."""
     truth = _codes(references, "references")
     if probabilities is None and np.ndim(predictions) == 2:
         probabilities = predictions
@@ -82,7 +85,7 @@ def _inputs(references, predictions, probabilities):
 
 
 def _fit(columns, offset, truth):
-    """Fit a logistic regression by Newton's method: coefficients, residuals and curvature; None if there is no maximum."""
+    """Fit a logistic regression by Newton's method; return coefficients, residuals and curvature, or None."""
     beta = np.zeros(columns.shape[1])
     for _ in range(STEPS):
         mean = 1 / (1 + np.exp(-np.clip(columns @ beta + offset, -500, 500)))
@@ -108,7 +111,10 @@ def _models(truth, odds):
 
 
 def influence(references, predictions, probabilities=None):
-    """Compute the derivative of slope and intercept by the weight of each row, (n,) each; NaN where undefined."""
+    """Compute the derivative of slope and intercept with respect to the weight of each row, (n,) each.
+
+    NaN if undefined.
+    """
     truth, odds = _inputs(references, predictions, probabilities)
     if odds is None:
         return {}
@@ -127,18 +133,18 @@ def compute(references, predictions, probabilities=None):
 
     Args:
         references: True classes, (n,), 0 or 1.
-        predictions: Probabilities of both classes, (n, 2); or predicted classes, (n,), beside `probabilities`.
-        probabilities: (n, 2).
+        predictions: Probabilities of both classes, (n, 2); or predicted classes, (n,), together with `probabilities`.
+        probabilities: Probabilities of both classes, (n, 2).
 
     Returns:
-        `calibration_slope`: coefficient of the log odds in a logistic regression of the truth on them, 1 where the
-        spread is right, below 1 where it is exaggerated; `calibration_intercept`: intercept with the slope fixed at 1,
-        0 where the mean is right, above 0 where probabilities are too low. NaN without probabilities of two classes,
-        and where one class is missing or the probabilities separate the classes. `mean_probability` of class 1, and
-        `observed_share`, that of the rows which have it: they agree where the probabilities are right on average.
+        `calibration_slope`: coefficient in a logistic regression of the truth on the log odds, 1 if perfect, below 1 if
+            probabilities are too extreme; `calibration_intercept`: intercept with the slope fixed at 1, 0 if perfect,
+            above 0 if probabilities are too low. Both are NaN without probabilities of two classes, if one class is
+            missing, or if the probabilities separate the classes. `mean_probability` of class 1 and `observed_share`,
+            the share of rows with class 1, are equal if the probabilities are correct on average.
 
     Raises:
-        ValueError: Labels or probabilities are missing or impossible, or the lengths differ; the message counts them.
+        ValueError: Labels or probabilities are missing or invalid, or lengths differ; the message counts them.
     """
     truth, odds = _inputs(references, predictions, probabilities)
     nan = {key: float("nan") for key in NUMBERS}

@@ -7,18 +7,19 @@ from .formula import compute
 
 _DESCRIPTION = """
 Distance of two groups' centroids divided by their pooled root-mean-square radius, averaged over all pairs of groups:
-|mu_a - mu_b| / sqrt((SS_a + SS_b) / (n_a + n_b)), where SS is the sum of squared distances of a group's vectors to their
-centroid. 0 means the same centre; 1 means as far apart as the groups are wide.
+|mu_a - mu_b| / sqrt((SS_a + SS_b) / (n_a + n_b)), where SS is the sum of squared distances of a group's vectors to
+their centroid. 0 means the same centre; 1 means that the distance equals the radius of the groups.
 """
 
 _KWARGS_DESCRIPTION = """
 Args:
     predictions (list of n lists of d floats): embeddings.
-    references (list of int, length n): group of each, such as diagnosis (high is good) or dataset (low is good).
-    variant (str): what the distance is divided by: pooled_radius (default), mean_distance, per_dimension or unscaled.
+    references (list of int, length n): group of each embedding, such as diagnosis (high is good) or dataset (low is
+        good).
+    variant (str): divisor of the distance: pooled_radius (default), mean_distance, per_dimension or unscaled.
 Returns:
-    dict with `centroid_separation` (float): [0, inf), higher is better when the groups should lie apart; NaN with one
-    group or where a pair has no spread at all.
+    dict with `centroid_separation` (float): [0, inf), higher is better if the groups should be separated; NaN for a
+        single group or a pair without spread.
 Examples:
     >>> import evaluate
     >>> separation = evaluate.load("cardiobench/centroid_separation")
@@ -34,7 +35,7 @@ journal={Annals of Eugenics}, volume={7}, pages={179--188}, year={1936}}
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
 class CentroidSeparation(evaluate.Metric):
-    """`compute` as a module of the evaluate library."""
+    """Module of the evaluate library that calls `compute` of the formula."""
 
     def _info(self):
         number = datasets.Value("float64")

@@ -6,12 +6,12 @@ import numpy as np
 
 NUMBERS = {"centroid_separation": {"better": "higher", "range": (0, np.inf)}}
 VARIANTS = ("pooled_radius", "mean_distance", "per_dimension", "unscaled")
-"""What the distance of two centroids is divided by; `compute` says how. Papers rarely do."""
+"""Divisors of the distance between two centroids, defined in `compute`. Papers rarely state their divisor."""
 
 
-# Copied: identical in every formula that needs it.
+# Copied: formulas are self-contained, and all copies are identical.
 def _labels(values, name):
-    """Check labels, one per row, whole numbers or text; raise a ValueError that counts the invalid ones."""
+    """Check labels, whole numbers or text, (n,); raise a ValueError with the number of invalid ones."""
     array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
     if array.ndim != 1:
         raise ValueError(f"{name} have shape {array.shape}; give one label per row, shape (n,).")
@@ -27,25 +27,25 @@ def _labels(values, name):
     return array.astype(str if text else np.int64)
 
 
-# Copied: identical in every formula that needs it.
+# Copied: formulas are self-contained, and all copies are identical.
 def _whole(value):
     return isinstance(value, numbers.Real) and abs(value) <= 2**53 and float(value).is_integer()
 
 
-# Copied: identical in every formula that needs it.
+# Copied: formulas are self-contained, and all copies are identical.
 def _table(values, name):
-    """Check vectors, one per row, (n, d) finite float64; raise a ValueError that counts the invalid ones."""
+    """Check vectors, finite float64, (n, d); raise a ValueError with the number of invalid rows."""
     try:
         table = np.asarray(values)
     except ValueError:
         raise ValueError(
-            f"the {len(values)} rows of {name} have different lengths; the shape has to be (n, d)."
+            f"the {len(values)} rows of {name} have different lengths; the shape must be (n, d)."
         ) from None
     if table.ndim != 2 or 0 in table.shape or table.dtype.kind not in "iuf":
         raise ValueError(f"{name} have shape {table.shape} and type {table.dtype}; give numbers of shape (n, d).")
     bad = int(np.sum(~np.isfinite(table).all(axis=1)))
     if bad:
-        raise ValueError(f"{bad} of {len(table)} rows of {name} are not finite; every row needs a whole vector.")
+        raise ValueError(f"{bad} of {len(table)} rows of {name} are not finite; every row needs a complete vector.")
     return table.astype(np.float64)
 
 
@@ -54,19 +54,20 @@ def compute(references, predictions, variant="pooled_radius"):
 
     Args:
         references: Group of each vector, (n,), whole numbers or names.
-        predictions: Embeddings, (n, d), finite; scale the dimensions beforehand where their units differ.
-        variant: Divisor of the distance of two centroids. `pooled_radius`: the root of the mean squared distance of
-            both groups' vectors to their own centroid. `mean_distance`: the mean of that distance. `per_dimension`:
-            the pooled standard deviation of one dimension, which is the radius over the root of d. `unscaled`: 1.
+        predictions: Embeddings, (n, d), finite; scale the dimensions beforehand if their units differ.
+        variant: Divisor of the distance between two centroids. `pooled_radius`: root mean square distance of the
+            vectors of both groups to their centroid. `mean_distance`: mean of these distances. `per_dimension`: pooled
+            standard deviation per dimension, which is the pooled radius divided by the root of d. `unscaled`: 1.
 
     Returns:
-        `centroid_separation`, [0, inf); NaN with one group or where a pair of groups has no spread.
+        `centroid_separation`, [0, inf); NaN for a single group or a pair without spread.
 
     Raises:
-        ValueError: Labels or vectors are missing or not finite, or lengths differ; the message counts them. No such variant.
+        ValueError: Labels or vectors are missing or not finite, lengths differ, or the variant is unknown; the message
+            counts them.
     """
     if variant not in VARIANTS:
-        raise ValueError(f"variant '{variant}': give one of {', '.join(VARIANTS)}.")
+        raise ValueError(f"unknown variant '{variant}': give one of {', '.join(VARIANTS)}.")
     label = np.unique(_labels(references, "references"), return_inverse=True)[1]
     vectors = _table(predictions, "predictions")
     if label.size != len(vectors):

@@ -1,4 +1,4 @@
-"""Everything that is usually told about a classifier beside its macro F1: hits, ranking, calibration."""
+"""Usual metrics of a classifier besides macro F1: decisions, ranking and calibration."""
 
 import numbers
 
@@ -22,18 +22,18 @@ NUMBERS = {
     "ece": {
         "better": "lower",
         "range": (0, 1),
-        "interval": "none: it is biased upwards in small samples, and an interval around it would mislead",
+        "interval": "none: biased upwards in small samples, so an interval would mislead",
         "shown": "no",
     },
 }
 BINS = 15
-MEAN = "too high where few patients have a label: read the mean AUROC"
-ALONE = "always yes or always no reaches 1: read it with its partner"
+MEAN = "biased upwards if few patients have a label: read the mean AUROC"
+ALONE = "a constant answer reaches 1: read sensitivity and specificity together"
 
 
-# Copied: identical in every formula that needs it.
+# Copied: formulas are self-contained, and all copies are identical.
 def _codes(values, name):
-    """Check class codes, one per row, whole numbers from 0; raise a ValueError that counts the invalid ones."""
+    """Check class codes, whole numbers from 0, (n,); raise a ValueError with the number of invalid ones."""
     array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
     if array.ndim != 1:
         raise ValueError(f"{name} have shape {array.shape}; give one class per row, shape (n,).")
@@ -49,18 +49,18 @@ def _codes(values, name):
     return array
 
 
-# Copied: identical in every formula that needs it.
+# Copied: formulas are self-contained, and all copies are identical.
 def _whole(value):
     return isinstance(value, numbers.Real) and abs(value) <= 2**53 and float(value).is_integer()
 
 
-# Copied: identical in every formula that needs it.
+# Copied: formulas are self-contained, and all copies are identical.
 def _probabilities(values):
-    """Check rows of probabilities (n, K) that sum to 1; raise a ValueError that counts those that do not."""
+    """Check probabilities (n, K) whose rows sum to 1; raise a ValueError with the number of invalid rows."""
     try:
         table = np.asarray(values)
     except ValueError:
-        raise ValueError("the rows of probabilities have different lengths; the shape has to be (n, K).") from None
+        raise ValueError("the rows of probabilities have different lengths; the shape must be (n, K).") from None
     if table.ndim != 2 or table.shape[1] < 2 or table.dtype.kind not in "iuf":
         raise ValueError(
             f"probabilities have shape {table.shape} and type {table.dtype}; give numbers of shape (n, K)."
@@ -97,9 +97,9 @@ def _inputs(references, predictions, probabilities):
 
 
 def _areas(scores, positive, weights):
-    """Compute AUROC and average precision of one class against the rest in each resample, (B,) each; ties count half."""
+    """Compute AUROC and average precision of a class against the rest in each resample, (B,) each."""
     order = np.argsort(-scores, kind="stable")
-    last = np.flatnonzero(np.diff(scores[order], append=np.nan) != 0)  # Sums over each run of equal scores.
+    last = np.flatnonzero(np.diff(scores[order], append=np.nan) != 0)  # Sums over equal scores.
     rows = weights.take(order, axis=1, mode="clip")
     taken = np.cumsum(rows, axis=1).take(last, axis=1, mode="clip")
     rows *= positive[order]
@@ -120,7 +120,7 @@ def _mean_of_defined(values):
 
 
 def _calibration_error(table, truth, weights):
-    """Compute the expected calibration error of each resample, (B,), over equal bins (low, high] of the highest probability."""
+    """Compute the expected calibration error of each resample, (B,), in equal bins (low, high] of the top score."""
     confidence, correct = table.max(axis=1), table.argmax(axis=1) == truth
     place = np.clip(np.searchsorted(np.linspace(0, 1, BINS + 1), confidence, side="left") - 1, 0, BINS - 1)
     gaps = np.zeros((truth.size, BINS))
@@ -131,21 +131,22 @@ def _calibration_error(table, truth, weights):
 def from_tables(tables, present):
     """Compute the metrics of a confusion table.
 
-    With two classes sensitivity, specificity and predictive values are those of class 1; with more, each is averaged
-    over the classes, each against the rest.
+    With two classes, sensitivity, specificity and predictive values refer to class 1. With more classes, they are
+    averages over the classes, each against the rest.
 
     Args:
         tables: (..., K, K) counts or weights, true class by predicted class.
-        present: Bool (K,), the classes to average over: those of the whole test set, whatever a table itself holds.
+        present: Classes to average over, bool (K,): those of the whole test set, even if a table lacks some.
 
     Returns:
-        {key: (...) float64}; NaN where undefined, such as the positive predictive value of an answer never given.
+        {key: (...) float64}; NaN if undefined, such as the positive predictive value of a class that is never
+        predicted.
     """
     tables = np.asarray(tables, dtype=np.float64)
     hits, true, said = np.einsum("...ii->...i", tables), tables.sum(-1), tables.sum(-2)
     n = true.sum(-1)
     rated = np.flatnonzero(present) if len(present) > 2 else np.array([1])
-    # Sums over the other classes, not what is left of the total: that would be rounding error where nothing is left.
+    # Sum over the other classes instead of subtracting from the total, which could leave rounding errors.
     others = 1 - np.eye(tables.shape[-1])
     not_true, not_said = true @ others, said @ others
     rest = np.einsum("...ik,ki->...i", others @ tables, others)
@@ -164,7 +165,7 @@ def from_tables(tables, present):
 
 
 def influence(references, predictions, probabilities=None):
-    """Compute the derivative of the probability-based metrics by the weight of each row, for their standard errors.
+    """Compute the derivative of the probability-based metrics with respect to the weight of each row.
 
     Returns:
         `auroc`, `auprc`, `brier`, `nll`, (n,) each; NaN where undefined. Empty without probabilities.
@@ -185,7 +186,7 @@ def influence(references, predictions, probabilities=None):
 
 
 def support(references, predictions, probabilities=None):
-    """Return the rows that the average precision rests on, bool (n,): the positives; of several classes the rarest's."""
+    """Return the positive rows that limit the average precision, bool (n,); for several classes those of the rarest."""
     truth, _, table = _inputs(references, predictions, probabilities)
     sizes = np.bincount(truth)
     rarest = (
@@ -195,13 +196,13 @@ def support(references, predictions, probabilities=None):
 
 
 def per_class(references, predictions, probabilities):
-    """Return whether each row has each class, and its probabilities of them, (n, K) each."""
+    """Return whether each row has each class, and its class probabilities, (n, K) each."""
     truth, _, table = _inputs(references, predictions, probabilities)
     return np.eye(table.shape[1])[truth], table
 
 
 def floor(references, classes):
-    """Return the best expected scores of answers that ignore the recording, and the strategy that reaches them."""
+    """Return the best expected scores without looking at the recording, and the strategy for each."""
     rates = np.bincount(references, minlength=classes) / len(references)
     known = rates[rates > 0]
     positive = rates[1] if classes == 2 else 1 / len(known)  # Mean rate of the classes, each against the rest.
@@ -218,12 +219,12 @@ def floor(references, classes):
         "auprc": (positive, "any order") if classes == 2 else (np.nan, MEAN),
         "brier": (variance / (2 if classes == 2 else 1), "the class rates as probabilities"),
         "nll": (-(known * np.log(known)).sum(), "the class rates as probabilities"),
-        "ece": (np.nan, "the class rates as probabilities are calibrated perfectly and say nothing"),
+        "ece": (np.nan, "predicting the class rates is perfectly calibrated but carries no information"),
     }
 
 
 def _rated(truth, table):
-    """Return the classes whose ranking counts: class 1 of two, else those that occur."""
+    """Return the classes whose ranking is scored: class 1 of two, else those that occur."""
     return [1] if table.shape[1] == 2 else np.unique(truth)
 
 
@@ -238,7 +239,7 @@ def area_influence(scores, positive):
     """Compute the influence of rows on AUROC and average precision of one class against the rest, (n,) each."""
     _, place, sizes = np.unique(
         -scores, return_inverse=True, return_counts=True
-    )  # Runs of equal scores, highest first.
+    )  # Groups of equal scores, highest first.
     hits = np.bincount(place, positive, minlength=sizes.size)
     misses, found, taken = sizes - hits, np.cumsum(hits), np.cumsum(sizes)
     total, rest = found[-1], taken[-1] - found[-1]
@@ -259,18 +260,17 @@ def area_influence(scores, positive):
 
 
 def compute_resamples(references, predictions, weights, probabilities=None, areas=True):
-    """Compute the report of many weighted versions of the same rows at once.
+    """Compute the report for many weightings of the same rows at once.
 
     Args:
         references: True classes, (n,), whole numbers from 0.
         predictions: Predicted classes, (n,), or probabilities, (n, K).
-        weights: Multiplicity of each row, shape (B, n), not negative; a bootstrap resample is a row of
-            multiplicities.
-        probabilities: (n, K) of the classes 0 to K-1; None where there are none.
-        areas: Whether AUROC and AUPRC are wanted, which cost far more than all the rest; else they are NaN.
+        weights: Multiplicity of each row in each of B resamples, (B, n), not negative.
+        probabilities: Probabilities of the classes 0 to K-1, (n, K), or None.
+        areas: Whether to compute AUROC and AUPRC, which cost far more than all others; otherwise they are NaN.
 
     Returns:
-        The twelve numbers, (B,) float64 each; NaN where undefined.
+        The twelve numbers, (B,) float64 each; NaN if undefined.
     """
     truth, guess, table = _inputs(references, predictions, probabilities)
     weights = np.asarray(weights, dtype=np.float64)
@@ -296,19 +296,21 @@ def compute_resamples(references, predictions, weights, probabilities=None, area
 
 
 def compute(references, predictions, probabilities=None):
-    """Compute accuracy, balanced accuracy, MCC, sensitivity, specificity, predictive values, AUROC, AUPRC, Brier, NLL, ECE.
+    """Compute the twelve metrics of a classifier besides macro F1.
 
     Args:
         references: True classes, (n,), whole numbers from 0.
-        predictions: Predicted classes, (n,); or probabilities, (n, K), of which the first highest is the predicted class.
-        probabilities: (n, K) beside predicted classes, such as those of another threshold; AUROC to ECE use only them.
+        predictions: Predicted classes, (n,); or probabilities, (n, K), the first highest of which is the predicted
+            class.
+        probabilities: Probabilities (n, K) if `predictions` are classes, such as those of another threshold; used only
+            by AUROC, AUPRC, Brier, NLL and ECE.
 
     Returns:
-        `accuracy`, `balanced_accuracy`, `mcc` (Matthews), `sensitivity`, `specificity`, `ppv`, `npv` (of class 1 of two,
-        else averaged over classes), `auroc`, `auprc`, `brier`, `nll`, `ece`; NaN where undefined.
+        `accuracy`, `balanced_accuracy`, `mcc` (Matthews), `sensitivity`, `specificity`, `ppv`, `npv` (for class 1 of
+        two, else averaged over classes), `auroc`, `auprc`, `brier`, `nll`, `ece`; NaN if undefined.
 
     Raises:
-        ValueError: Labels or probabilities are missing or impossible, or the lengths differ; the message counts them.
+        ValueError: Labels or probabilities are missing or invalid, or lengths differ; the message counts them.
     """
     truth, guess, table = _inputs(references, predictions, probabilities)
     found = compute_resamples(truth, guess, np.ones((1, truth.size)), table)

@@ -1,4 +1,4 @@
-"""Dice coefficient of segmentations, structure by structure."""
+"""Dice coefficient of segmentations for each structure."""
 
 import numpy as np
 
@@ -14,9 +14,9 @@ NUMBERS = {
 }
 
 
-# Copied: identical in every formula that needs it.
+# Copied: formulas are self-contained, and all copies are identical.
 def _masks(values, name):
-    """Check masks, one (H, W) array of labels per frame; raise a ValueError that counts the invalid ones."""
+    """Check masks, one array of labels (H, W) per frame; raise a ValueError with the number of invalid ones."""
     if isinstance(values, (str, bytes)) or not hasattr(values, "__len__"):
         raise ValueError(f"{name} are {values!r:.40}; give one mask per frame, shape (n, H, W).")
     masks, bad = [], 0
@@ -31,13 +31,15 @@ def _masks(values, name):
         bad += not whole.all()
         masks.append(np.where(whole, mask, 0).astype(np.uint8))
     if bad:
-        raise ValueError(f"{bad} of {len(masks)} {name} hold values that are no labels (whole numbers from 0 to 255).")
+        raise ValueError(
+            f"{bad} of {len(masks)} {name} contain values that are not labels (whole numbers from 0 to 255)."
+        )
     if not masks:
         raise ValueError(f"0 {name}: there is nothing to score.")
     return masks
 
 
-# Copied: identical in every formula that needs it.
+# Copied: formulas are self-contained, and all copies are identical.
 def _mask_pairs(references, predictions):
     """Check that references and predictions are masks of the same frames."""
     truth, guess = _masks(references, "references"), _masks(predictions, "predictions")
@@ -49,9 +51,9 @@ def _mask_pairs(references, predictions):
     return truth, guess
 
 
-# Copied: identical in every formula that needs it.
+# Copied: formulas are self-contained, and all copies are identical.
 def _by_structure(per_frame, name):
-    """Average columns of structures (n, K) over the frames that have them, then over structures."""
+    """Average values (n, K) over the frames that have each structure, then over structures."""
     defined = ~np.isnan(per_frame)
     counts = defined.sum(axis=0)
     means = np.where(counts > 0, np.where(defined, per_frame, 0).sum(axis=0) / np.maximum(counts, 1), np.nan)
@@ -64,11 +66,11 @@ def dice_of_frame(reference, prediction, structures):
 
     Args:
         reference: Labels, uint8 (H, W), 0 background.
-        prediction: The same of the answer.
-        structures: K, the highest label.
+        prediction: Predicted labels in the same form.
+        structures: Number of structures, K, which is the highest label.
 
     Returns:
-        (K,) float64 in [0, 1]; NaN for a structure that neither has, 0 for one that only one of them has.
+        (K,) float64 in [0, 1]; NaN for a structure in neither mask, 0 for a structure in one mask only.
     """
     size = structures + 1
     pairs = np.minimum(reference, structures).astype(np.int64) * size + np.minimum(prediction, structures)
@@ -84,19 +86,20 @@ def compute(references, predictions, structures=None):
     Args:
         references: True labels, n masks of shape (H, W): 0 background, 1 to K the structures.
         predictions: Predicted labels of the same frames.
-        structures: K; by default the highest label of either.
+        structures: Number of structures, K; by default the highest label in references and predictions.
 
     Returns:
-        `dice`, the mean over structures, and `dice_1` to `dice_K`, each the mean over the frames that have the structure in
-        either mask; in [0, 1], NaN for a structure that no frame has.
+        `dice`, the mean over structures, and `dice_1` to `dice_K`, the means over the frames that have the structure in
+        at least one mask; in [0, 1], NaN if no frame has the structure.
 
     Raises:
-        ValueError: No masks, values that are no labels, a label beyond K, or shapes that differ; the message counts them.
+        ValueError: There are no masks, values are not labels, a label is above K, or shapes differ; the message counts
+            them.
     """
     truth, guess = _mask_pairs(references, predictions)
     highest = max(int(mask.max()) for mask in (*truth, *guess))
     structures = max(highest, 1) if structures is None else structures
     if highest > structures:
-        raise ValueError(f"a mask holds the label {highest}; there are {structures} structures.")
+        raise ValueError(f"a mask contains the label {highest}, but there are {structures} structures.")
     pairs = zip(truth, guess, strict=True)
     return _by_structure(np.array([dice_of_frame(one, other, structures) for one, other in pairs]), "dice")

@@ -6,8 +6,8 @@ import evaluate
 from .formula import compute
 
 _DESCRIPTION = """
-Sensitivity and specificity of a predicted ejection fraction at the cuts that treatment rests on: 40 % or less (reduced)
-and below 50 % (reduced or mildly reduced). Nothing is rounded; a share of nobody is NaN.
+Sensitivity and specificity of a predicted ejection fraction at the thresholds for treatment: 40 % or less (reduced) and
+below 50 % (reduced or mildly reduced). Nothing is rounded; a share of zero patients is NaN.
 """
 
 _KWARGS_DESCRIPTION = """
@@ -34,7 +34,7 @@ pages={352--380}, year={2021}}
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
 class EjectionFractionReport(evaluate.Metric):
-    """`compute` as a module of the evaluate library."""
+    """Module of the evaluate library that calls `compute` of the formula."""
 
     def _info(self):
         number = datasets.Value("float64")

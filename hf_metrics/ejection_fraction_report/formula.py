@@ -1,4 +1,4 @@
-"""Whether a measured ejection fraction leads to the decisions that rest on it: 40 % or less, and below 50 %."""
+"""Sensitivity and specificity of a predicted ejection fraction at the thresholds for treatment: 40 % and 50 %."""
 
 import numbers
 
@@ -6,7 +6,7 @@ import numpy as np
 
 KEYS = ("sensitivity_le_40", "specificity_le_40", "sensitivity_lt_50", "specificity_lt_50")
 NEAR = 5
-"""Percentage points within which an ejection fraction is near the measured one."""
+"""Tolerance of `within_5_points`, in percentage points."""
 WITHIN = f"within_{NEAR}_points"
 NUMBERS = {
     key: {"better": "higher", "range": (0, 1), "unit": "fraction", "interval": "wilson"} for key in (*KEYS, WITHIN)
@@ -14,9 +14,9 @@ NUMBERS = {
 VERSION = 2
 
 
-# Copied: identical in every formula that needs it.
+# Copied: formulas are self-contained, and all copies are identical.
 def _numbers(values, name):
-    """Check numbers, one finite float64 per row; raise a ValueError that counts the invalid ones."""
+    """Check numbers, finite float64, (n,); raise a ValueError with the number of invalid ones."""
     array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
     if array.ndim != 1:
         raise ValueError(f"{name} have shape {array.shape}; give one number per row, shape (n,).")
@@ -27,15 +27,17 @@ def _numbers(values, name):
     try:
         array = array.astype(np.float64)
     except OverflowError:
-        raise ValueError(f"some of the {array.size} {name} are larger than a float64 can be.") from None
+        raise ValueError(f"some of the {array.size} {name} exceed the range of float64.") from None
     bad = int(np.sum(~np.isfinite(array)))
     if bad:
-        raise ValueError(f"{bad} of {array.size} {name} are not finite; every row needs a number, none is skipped.")
+        raise ValueError(
+            f"{bad} of {array.size} {name} are not finite; every row needs a number, and no row is skipped."
+        )
     return array
 
 
 def _rows(references, predictions):
-    """Return {key: (rows that the share is taken over, rows that are right)}, bool (n,) each."""
+    """Return {key: (rows in the denominator of a share, correct rows)}, bool (n,) each."""
     truth, guess = _numbers(references, "references"), _numbers(predictions, "predictions")
     if truth.size != guess.size:
         raise ValueError(f"{truth.size} references but {guess.size} predictions; give one prediction per reference.")
@@ -49,19 +51,19 @@ def _rows(references, predictions):
 
 
 def support(references, predictions):
-    """Return the rows that each share is taken over, bool (n,)."""
+    """Return the rows in the denominator of each share, bool (n,)."""
     return {key: rows for key, (rows, _) in _rows(references, predictions).items()}
 
 
 def floor(references, classes=0):
-    """Return that each share has no floor: an answer that ignores the recording makes any of them perfect."""
-    return {WITHIN: (np.nan, "read it beside the mean absolute error")} | dict.fromkeys(
-        KEYS, (np.nan, "always yes or always no reaches 1: read it with its partner")
+    """Return NaN as the floor of each share, because a constant answer can make each share perfect."""
+    return {WITHIN: (np.nan, "read it together with the mean absolute error")} | dict.fromkeys(
+        KEYS, (np.nan, "a constant answer reaches 1: read sensitivity and specificity together")
     )
 
 
 def influence(references, predictions):
-    """Compute the derivative of each share by the weight of each row, (n,); NaN where undefined."""
+    """Compute the derivative of each share with respect to the weight of each row, (n,); NaN if undefined."""
     with np.errstate(invalid="ignore", divide="ignore"):
         return {
             key: np.where(rows, right - right.sum() / rows.sum(), 0) / rows.sum()
@@ -70,15 +72,16 @@ def influence(references, predictions):
 
 
 def compute(references, predictions):
-    """Compute sensitivity and specificity of a measured ejection fraction at the thresholds of heart failure.
+    """Compute sensitivity and specificity of a predicted ejection fraction at the thresholds of heart failure.
 
     Args:
         references: Measured ejection fractions in %, (n,), finite.
         predictions: Predicted ejection fractions in %, (n,), finite.
 
     Returns:
-        `sensitivity_le_40`: share of those at 40 % or less who are predicted so; `specificity_le_40`: share of the others
-        who are predicted above; `sensitivity_lt_50`, `specificity_lt_50` for below 50 %. NaN where nobody is on that side.
+        `sensitivity_le_40`: share of patients at 40 % or less with a prediction of 40 % or less; `specificity_le_40`:
+            share of all others with a prediction above 40 %; `sensitivity_lt_50`, `specificity_lt_50`: the same for
+            below 50 %. NaN if the denominator is 0.
         `within_5_points`: share of predictions within five percentage points.
 
     Raises:

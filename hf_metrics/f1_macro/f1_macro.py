@@ -7,8 +7,8 @@ from .formula import compute
 
 _DESCRIPTION = """
 Macro F1: the F1 score of each class, 2 TP / (2 TP + FP + FN), averaged with equal weight over the classes that occur in
-the references. A class that is only ever predicted counts through the false negatives it causes, not as a class of its
-own. Fraction in [0, 1], never percent; 1 is perfect. Nothing is rounded.
+the references. A class that is predicted but does not occur affects the score only through false negatives of other
+classes. Fraction in [0, 1], never percent; 1 is perfect. Nothing is rounded.
 """
 
 _KWARGS_DESCRIPTION = """
@@ -18,7 +18,7 @@ Args:
 Returns:
     dict with `f1_macro` (float): in [0, 1]; higher is better.
 Examples:
-    A model that always answers 1 where one case in four is 0: F1 is 0 for class 0 and 6/7 for class 1.
+    A model that always predicts 1 when one case in four is 0: F1 is 0 for class 0 and 6/7 for class 1.
 
     >>> import evaluate
     >>> f1_macro = evaluate.load("cardiobench/f1_macro")
@@ -35,7 +35,7 @@ journal={arXiv preprint arXiv:1911.03347}, year={2019}}
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
 class F1Macro(evaluate.Metric):
-    """`compute` as a module of the evaluate library."""
+    """Module of the evaluate library that calls `compute` of the formula."""
 
     def _info(self):
         # float64, because an int64 column would cut a probability of 0.7 to 0 before `compute` could refuse it.

@@ -7,9 +7,9 @@ import numpy as np
 NUMBERS = {"f1_macro": {"better": "higher", "range": (0, 1), "unit": "fraction", "interval": "smoothed"}}
 
 
-# Copied: identical in every formula that needs it.
+# Copied: formulas are self-contained, and all copies are identical.
 def _labels(values, name):
-    """Check labels, one per row, whole numbers or text; raise a ValueError that counts the invalid ones."""
+    """Check labels, whole numbers or text, (n,); raise a ValueError with the number of invalid ones."""
     array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
     if array.ndim != 1:
         raise ValueError(f"{name} have shape {array.shape}; give one label per row, shape (n,).")
@@ -25,7 +25,7 @@ def _labels(values, name):
     return array.astype(str if text else np.int64)
 
 
-# Copied: identical in every formula that needs it.
+# Copied: formulas are self-contained, and all copies are identical.
 def _whole(value):
     return isinstance(value, numbers.Real) and abs(value) <= 2**53 and float(value).is_integer()
 
@@ -36,16 +36,17 @@ def _pair(references, predictions):
         raise ValueError(f"{truth.size} references but {guess.size} predictions; give one prediction per reference.")
     if truth.dtype.kind != guess.dtype.kind:
         raise ValueError(
-            "references and predictions name classes differently: one in text, one in numbers; use one way."
+            "references and predictions name classes differently: one as text, the other as numbers. Use the same form."
         )
     return truth, guess
 
 
 def floor(references, classes):
-    """Return the best expected score of answers that ignore the recording, and the strategy that reaches it.
+    """Return the best expected score without looking at the recording, and the strategy.
 
-    Dealing m_c answers "c" at random over n rows with n_c of class c gives E F1_c = 2 n_c m_c / (n (n_c + m_c)), which is
-    concave in m_c; under sum m_c = n its mean over classes is largest at m_c = n_c, where it is 1 / K for any class mix.
+    Giving m_c random answers "c" for n rows, n_c of class c, has the expected value E F1_c = 2 n_c m_c / (n (n_c +
+    m_c)), which is concave in m_c. For sum m_c = n, the mean over classes is largest at m_c = n_c, where it is 1 / K
+    for any class mix.
     """
     return {"f1_macro": (1 / len(np.unique(references)), "guessing at the class rates")}
 
@@ -55,7 +56,7 @@ def from_tables(tables, present):
 
     Args:
         tables: (..., K, K) counts or weights, true class by predicted class.
-        present: Bool (K,), the classes to average over: those of the whole test set, whatever a table itself holds.
+        present: Classes to average over, bool (K,): those of the whole test set, even if a table lacks some.
 
     Returns:
         `f1_macro`, (...) float64.
@@ -67,16 +68,15 @@ def from_tables(tables, present):
 
 
 def compute_resamples(references, predictions, weights):
-    """Compute macro F1 of many weighted versions of the same rows at once.
+    """Compute macro F1 for many weightings of the same rows at once.
 
     Args:
         references: True classes, (n,), whole numbers or names.
         predictions: Predicted classes, (n,).
-        weights: Multiplicity of each row, shape (B, n), not negative; a bootstrap resample is a row of
-            multiplicities.
+        weights: Multiplicity of each row in each of B resamples, (B, n), not negative.
 
     Returns:
-        `f1_macro`, (B,) float64: averaged over the classes present in the references of that resample; NaN where a
+        `f1_macro`, (B,) float64: mean over the classes present in the references of each resample; NaN where a
         row of weights is all zero.
     """
     truth, guess = _pair(references, predictions)
@@ -95,13 +95,13 @@ def compute(references, predictions):
 
     Args:
         references: True classes, (n,), whole numbers or names.
-        predictions: Predicted classes, (n,), written in the same way.
+        predictions: Predicted classes, (n,), in the same form.
 
     Returns:
         `f1_macro`, a fraction in [0, 1].
 
     Raises:
-        ValueError: Labels are missing, not classes, or the lengths differ; the message counts them.
+        ValueError: Labels are missing or not classes, or lengths differ; the message counts them.
     """
     truth, guess = _pair(references, predictions)
     return {"f1_macro": float(compute_resamples(truth, guess, np.ones((1, truth.size)))["f1_macro"][0])}

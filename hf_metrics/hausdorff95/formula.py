@@ -16,9 +16,9 @@ NUMBERS = {
 PERCENTILE = 95
 
 
-# Copied: identical in every formula that needs it.
+# Copied: formulas are self-contained, and all copies are identical.
 def _masks(values, name):
-    """Check masks, one (H, W) array of labels per frame; raise a ValueError that counts the invalid ones."""
+    """Check masks, one array of labels (H, W) per frame; raise a ValueError with the number of invalid ones."""
     if isinstance(values, (str, bytes)) or not hasattr(values, "__len__"):
         raise ValueError(f"{name} are {values!r:.40}; give one mask per frame, shape (n, H, W).")
     masks, bad = [], 0
@@ -33,13 +33,15 @@ def _masks(values, name):
         bad += not whole.all()
         masks.append(np.where(whole, mask, 0).astype(np.uint8))
     if bad:
-        raise ValueError(f"{bad} of {len(masks)} {name} hold values that are no labels (whole numbers from 0 to 255).")
+        raise ValueError(
+            f"{bad} of {len(masks)} {name} contain values that are not labels (whole numbers from 0 to 255)."
+        )
     if not masks:
         raise ValueError(f"0 {name}: there is nothing to score.")
     return masks
 
 
-# Copied: identical in every formula that needs it.
+# Copied: formulas are self-contained, and all copies are identical.
 def _mask_pairs(references, predictions):
     """Check that references and predictions are masks of the same frames."""
     truth, guess = _masks(references, "references"), _masks(predictions, "predictions")
@@ -51,9 +53,9 @@ def _mask_pairs(references, predictions):
     return truth, guess
 
 
-# Copied: identical in every formula that needs it.
+# Copied: formulas are self-contained, and all copies are identical.
 def _by_structure(per_frame, name):
-    """Average columns of structures (n, K) over the frames that have them, then over structures."""
+    """Average values (n, K) over the frames that have each structure, then over structures."""
     defined = ~np.isnan(per_frame)
     counts = defined.sum(axis=0)
     means = np.where(counts > 0, np.where(defined, per_frame, 0).sum(axis=0) / np.maximum(counts, 1), np.nan)
@@ -61,13 +63,13 @@ def _by_structure(per_frame, name):
     return {name: overall} | {f"{name}_{label}": float(value) for label, value in enumerate(means, 1)}
 
 
-# Copied: identical in every formula that needs it.
+# Copied: formulas are self-contained, and all copies are identical.
 def _spacing(values, frames):
-    """Check the sides of a pixel (height, width), one pair for all frames or one per frame; return (n, 2) float64."""
+    """Return the pixel sizes (height, width) of all frames, (n, 2) float64, given one pair or one per frame."""
     try:
         sides = np.broadcast_to(np.asarray(values, dtype=np.float64), (frames, 2))
     except (TypeError, ValueError):
-        raise ValueError(f"spacing has to be 1 number, (height, width) or {frames} such pairs.") from None
+        raise ValueError(f"spacing must be 1 number, (height, width) or {frames} such pairs.") from None
     bad = int(np.sum(~(np.isfinite(sides) & (sides > 0)).all(axis=1)))
     if bad:
         raise ValueError(f"{bad} of {frames} spacings are not two lengths above 0.")
@@ -75,7 +77,7 @@ def _spacing(values, frames):
 
 
 def outline(mask):
-    """Return the pixels of a structure with a neighbour outside it, bool (H, W); beyond the picture's edge is outside."""
+    """Return the pixels of a structure with a neighbour outside it, bool (H, W); the border of the image is outside."""
     return mask & ~ndimage.binary_erosion(mask)
 
 
@@ -84,12 +86,13 @@ def hausdorff95_of_frame(reference, prediction, structures, spacing):
 
     Args:
         reference: Labels, uint8 (H, W), 0 background.
-        prediction: The same of the answer.
-        structures: K, the highest label.
+        prediction: Predicted labels in the same form.
+        structures: Number of structures, K, which is the highest label.
         spacing: Height and width of a pixel, mm.
 
     Returns:
-        (K,) float64, mm; NaN for a structure that neither has, the diagonal of the picture for one that only one has.
+        (K,) float64, mm; NaN for a structure in neither mask, the diagonal of the image for a structure in one mask
+        only.
     """
     distances = np.full(structures, np.nan)
     for label in range(1, structures + 1):
@@ -115,14 +118,14 @@ def compute(references, predictions, spacing=1.0, structures=None):
         references: True labels, n masks of shape (H, W): 0 background, 1 to K the structures.
         predictions: Predicted labels of the same frames.
         spacing: Height and width of a pixel in mm, one pair or one per frame (n, 2); 1 gives pixels.
-        structures: K; by default the highest label of either.
+        structures: Number of structures, K; by default the highest label in references and predictions.
 
     Returns:
-        `hausdorff95`, the mean over structures, and `hausdorff95_1` to `hausdorff95_K`, each the mean over the frames that
-        have the structure in either mask; mm, in [0, diagonal of the picture], NaN for a structure that no frame has.
+        `hausdorff95`, the mean over structures, and `hausdorff95_1` to `hausdorff95_K`, the means over the frames that
+        have the structure in at least one mask; mm, in [0, diagonal of the image], NaN if no frame has the structure.
 
     Raises:
-        ValueError: No masks, values that are no labels, shapes that differ, or a spacing that is not above 0; the message
+        ValueError: There are no masks, values are not labels, shapes differ, or a spacing is not above 0; the message
             counts them.
     """
     truth, guess = _mask_pairs(references, predictions)
@@ -130,7 +133,7 @@ def compute(references, predictions, spacing=1.0, structures=None):
     highest = max(int(mask.max()) for mask in (*truth, *guess))
     structures = max(highest, 1) if structures is None else structures
     if highest > structures:
-        raise ValueError(f"a mask holds the label {highest}; there are {structures} structures.")
+        raise ValueError(f"a mask contains the label {highest}, but there are {structures} structures.")
     triples = zip(truth, guess, sides, strict=True)
     return _by_structure(
         np.array([hausdorff95_of_frame(a, b, structures, side) for a, b, side in triples]), "hausdorff95"

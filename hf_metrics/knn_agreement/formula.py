@@ -1,4 +1,4 @@
-"""Whether the nearest neighbours of a vector carry the same label."""
+"""Agreement of labels among nearest neighbours."""
 
 import numbers
 
@@ -8,12 +8,12 @@ NUMBERS = {
     "knn_agreement": {"better": "higher", "range": (0, 1), "unit": "fraction"},
     "chance": {"better": None, "range": (0, 1), "unit": "fraction"},
 }
-_BLOCK = 512  # Rows of the distance matrix held at once.
+_BLOCK = 512  # Rows of the distance matrix in memory at a time.
 
 
-# Copied: identical in every formula that needs it.
+# Copied: formulas are self-contained, and all copies are identical.
 def _labels(values, name):
-    """Check labels, one per row, whole numbers or text; raise a ValueError that counts the invalid ones."""
+    """Check labels, whole numbers or text, (n,); raise a ValueError with the number of invalid ones."""
     array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
     if array.ndim != 1:
         raise ValueError(f"{name} have shape {array.shape}; give one label per row, shape (n,).")
@@ -29,25 +29,25 @@ def _labels(values, name):
     return array.astype(str if text else np.int64)
 
 
-# Copied: identical in every formula that needs it.
+# Copied: formulas are self-contained, and all copies are identical.
 def _whole(value):
     return isinstance(value, numbers.Real) and abs(value) <= 2**53 and float(value).is_integer()
 
 
-# Copied: identical in every formula that needs it.
+# Copied: formulas are self-contained, and all copies are identical.
 def _table(values, name):
-    """Check vectors, one per row, (n, d) finite float64; raise a ValueError that counts the invalid ones."""
+    """Check vectors, finite float64, (n, d); raise a ValueError with the number of invalid rows."""
     try:
         table = np.asarray(values)
     except ValueError:
         raise ValueError(
-            f"the {len(values)} rows of {name} have different lengths; the shape has to be (n, d)."
+            f"the {len(values)} rows of {name} have different lengths; the shape must be (n, d)."
         ) from None
     if table.ndim != 2 or 0 in table.shape or table.dtype.kind not in "iuf":
         raise ValueError(f"{name} have shape {table.shape} and type {table.dtype}; give numbers of shape (n, d).")
     bad = int(np.sum(~np.isfinite(table).all(axis=1)))
     if bad:
-        raise ValueError(f"{bad} of {len(table)} rows of {name} are not finite; every row needs a whole vector.")
+        raise ValueError(f"{bad} of {len(table)} rows of {name} are not finite; every row needs a complete vector.")
     return table.astype(np.float64)
 
 
@@ -57,14 +57,14 @@ def compute(references, predictions, k=10, metric="euclidean"):
     Args:
         references: Labels, (n,), whole numbers or names.
         predictions: Embeddings, (n, d), finite.
-        k: Neighbours looked at, 1 to n - 1.
+        k: Number of neighbours, 1 to n - 1.
         metric: `euclidean` or `cosine`.
 
     Returns:
         `knn_agreement` and `chance`, fractions in [0, 1].
 
     Raises:
-        ValueError: Labels or vectors are missing or not finite, lengths differ, or k does not fit.
+        ValueError: Labels or vectors are missing or not finite, lengths differ, or k is out of range.
     """
     label = np.unique(_labels(references, "references"), return_inverse=True)[1]
     vectors = _table(predictions, "predictions")
@@ -72,9 +72,9 @@ def compute(references, predictions, k=10, metric="euclidean"):
     if label.size != n:
         raise ValueError(f"{label.size} references but {n} embeddings; give one per reference.")
     if not 1 <= k < n:
-        raise ValueError(f"{k} neighbours of {n} embeddings; ask for 1 to {n - 1}.")
+        raise ValueError(f"{k} neighbours of {n} embeddings; give 1 to {n - 1}.")
     if metric not in ("euclidean", "cosine"):
-        raise ValueError(f"no distance {metric!r}; there are 2: 'euclidean' and 'cosine'.")
+        raise ValueError(f"unknown distance {metric!r}; choose 'euclidean' or 'cosine'.")
     vectors = vectors - vectors.mean(axis=0) if metric == "euclidean" else _unit(vectors, "predictions")
     squares = np.einsum("nd,nd->n", vectors, vectors)
     agreement = 0.0
@@ -83,7 +83,7 @@ def compute(references, predictions, k=10, metric="euclidean"):
         distance = squares[rows, None] + squares - 2 * vectors[rows] @ vectors.T
         distance[np.arange(len(rows)), rows] = np.inf
         edge = np.partition(distance, k - 1, axis=1)[:, k - 1 : k]
-        slack = 1e-12 * (squares[rows, None] + squares.max())  # Absorbs rounding of the matrix product.
+        slack = 1e-12 * (squares[rows, None] + squares.max())  # Tolerance for rounding in the matrix product.
         nearer = distance < edge - slack
         tied = (distance <= edge + slack) & ~nearer
         same = label[rows, None] == label
@@ -93,10 +93,10 @@ def compute(references, predictions, k=10, metric="euclidean"):
     return {"knn_agreement": float(agreement / (n * k)), "chance": float((sizes * (sizes - 1)).sum() / (n * (n - 1)))}
 
 
-# Copied: identical in every formula that needs it.
+# Copied: formulas are self-contained, and all copies are identical.
 def _unit(vectors, name):
     length = np.linalg.norm(vectors, axis=1, keepdims=True)
     empty = int((length == 0).sum())
     if empty:
-        raise ValueError(f"{empty} of {len(vectors)} rows of {name} have length 0 and no direction.")
+        raise ValueError(f"{empty} of {len(vectors)} rows of {name} have length 0, so their direction is undefined.")
     return vectors / length

@@ -7,18 +7,18 @@ from .formula import compute
 
 _DESCRIPTION = """
 Share of the k nearest neighbours of each vector that have its label, averaged over all vectors; a vector is not its own
-neighbour. `chance` is the same share for neighbours drawn at random. Neighbours at the same distance as the k-th share
-its place evenly, so the order of the rows does not matter.
+neighbour. `chance` is the same share for neighbours drawn at random. Neighbours at the same distance as the k-th are
+weighted equally, so the order of the rows does not matter.
 """
 
 _KWARGS_DESCRIPTION = """
 Args:
     predictions (list of n lists of d floats): embeddings.
     references (list of int, length n): labels, such as diagnosis (high agreement is good) or dataset (low is good).
-    k (int): neighbours looked at, below n; default 10.
+    k (int): number of neighbours, below n; default 10.
     metric (str): `euclidean` or `cosine`; default `euclidean`.
 Returns:
-    dict of float: `knn_agreement`, [0, 1], higher is better when neighbours should share the label; `chance`, [0, 1].
+    dict of float: `knn_agreement`, [0, 1], higher is better if neighbours should share the label; `chance`, [0, 1].
 Examples:
     >>> import evaluate
     >>> knn_agreement = evaluate.load("cardiobench/knn_agreement")
@@ -35,7 +35,7 @@ journal={IEEE Transactions on Information Theory}, volume={13}, pages={21--27}, 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
 class KnnAgreement(evaluate.Metric):
-    """`compute` as a module of the evaluate library."""
+    """Module of the evaluate library that calls `compute` of the formula."""
 
     def _info(self):
         number = datasets.Value("float64")

@@ -1,9 +1,9 @@
-"""Distance between predicted and true landmarks, in mm, and the share found within a radius."""
+"""Distance between predicted and true landmarks, in mm, and the share of landmarks within a radius."""
 
 import numpy as np
 
 RADII = (2.0, 5.0, 10.0)
-"""Radii in mm within which a landmark counts as found."""
+"""Radii in mm of the `within_` shares."""
 _WITHIN = {"better": "higher", "range": (0, 1), "unit": "fraction", "interval": "wilson", "by_structure": True}
 NUMBERS = {
     "landmark_error": {
@@ -19,7 +19,7 @@ NUMBERS = {
 
 
 def _points(values, name):
-    """Check points, (n, k, 2); raise a ValueError that counts the invalid ones. NaN pairs are points not labelled."""
+    """Check points, (n, k, 2), NaN for unlabelled points; raise a ValueError with the number of invalid ones."""
     try:
         points = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
@@ -29,13 +29,13 @@ def _points(values, name):
     return points
 
 
-# Copied: identical in every formula that needs it.
+# Copied: formulas are self-contained, and all copies are identical.
 def _spacing(values, frames):
-    """Check the sides of a pixel (height, width), one pair for all frames or one per frame; return (n, 2) float64."""
+    """Return the pixel sizes (height, width) of all frames, (n, 2) float64, given one pair or one per frame."""
     try:
         sides = np.broadcast_to(np.asarray(values, dtype=np.float64), (frames, 2))
     except (TypeError, ValueError):
-        raise ValueError(f"spacing has to be 1 number, (height, width) or {frames} such pairs.") from None
+        raise ValueError(f"spacing must be 1 number, (height, width) or {frames} such pairs.") from None
     bad = int(np.sum(~(np.isfinite(sides) & (sides > 0)).all(axis=1)))
     if bad:
         raise ValueError(f"{bad} of {frames} spacings are not two lengths above 0.")
@@ -43,22 +43,22 @@ def _spacing(values, frames):
 
 
 def radial_errors(references, predictions, spacing):
-    """Compute the distance of each point from its truth.
+    """Compute the distance between predicted and true points.
 
     Args:
-        references: X and y in pixels, (..., k, 2); NaN for a point that is not labelled.
-        predictions: The same of the answer.
+        references: True x and y in pixels, (..., k, 2); NaN for unlabelled points.
+        predictions: Predicted x and y in pixels, (..., k, 2).
         spacing: Height and width of a pixel in mm, (..., 2).
 
     Returns:
-        (..., k) float64, mm; NaN where the point is not labelled.
+        Distances (..., k) float64, mm; NaN for unlabelled points.
     """
     sides = np.asarray(spacing, dtype=np.float64)[..., None, ::-1]  # The x axis runs along the width.
     return np.sqrt((((predictions - references) * sides) ** 2).sum(axis=-1))
 
 
 def compute(references, predictions, spacing=1.0):
-    """Compute the mean radial error, and the share of landmarks found within 2, 5 and 10 mm.
+    """Compute the mean radial error, and the shares of landmarks within 2, 5 and 10 mm.
 
     Args:
         references: True x and y in pixels, (n, k, 2); NaN for a point that is not labelled.
@@ -66,18 +66,19 @@ def compute(references, predictions, spacing=1.0):
         spacing: Height and width of a pixel in mm, one pair or one per frame (n, 2); 1 gives pixels.
 
     Returns:
-        `landmark_error` in mm, in [0, inf), and `within_2`, `within_5`, `within_10` in [0, 1], over all labelled points.
+        `landmark_error` in mm, in [0, inf), and `within_2`, `within_5`, `within_10` in [0, 1], over all labelled
+        points.
 
     Raises:
-        ValueError: Shapes that differ, half a point, no labelled point, predictions that are not finite, or a spacing that is not above
-            0; the message counts them.
+        ValueError: Shapes differ, a point has one coordinate only, no point is labelled, predictions are not finite, or
+            a spacing is not above 0; the message counts them.
     """
     truth, guess = _points(references, "references"), _points(predictions, "predictions")
     if truth.shape != guess.shape:
         raise ValueError(f"references have shape {truth.shape} but predictions {guess.shape}.")
     halves = int((np.isnan(truth).sum(axis=-1) == 1).sum())
     if halves:
-        raise ValueError(f"{halves} of {truth.shape[0] * truth.shape[1]} reference points have one coordinate of two.")
+        raise ValueError(f"{halves} of {truth.shape[0] * truth.shape[1]} reference points have only one coordinate.")
     infinite = int(np.isinf(truth).sum())
     if infinite:
         raise ValueError(f"{infinite} of {truth.size} reference coordinates are infinite.")

@@ -6,8 +6,8 @@ import evaluate
 from .formula import compute
 
 _DESCRIPTION = """
-Mean radial error of landmarks: the distance between a predicted and a true point, in mm by the sides of a pixel, over all
-labelled points, and the share of points within 2, 5 and 10 mm (success detection rate). 0 mm is perfect.
+Mean radial error of landmarks: the distance between a predicted and a true point, in mm according to the pixel size,
+over all labelled points, and the share of points within 2, 5 and 10 mm (success detection rate). 0 mm is perfect.
 """
 
 _KWARGS_DESCRIPTION = """
@@ -16,7 +16,8 @@ Args:
     references (list of n lists of k pairs): true x and y; NaN for a point that is not labelled.
     spacing (float, pair or list of n pairs, optional): height and width of a pixel in mm; 1 gives pixels.
 Returns:
-    dict with `landmark_error` (float): mm, lower is better; `within_2`, `within_5`, `within_10` (float): shares in [0, 1], higher is
+    dict with `landmark_error` (float): mm, lower is better; `within_2`, `within_5`, `within_10` (float): shares in [0,
+        1], higher is
     better.
 Examples:
     >>> import evaluate
@@ -33,7 +34,7 @@ Ching-Wei and others}, journal={Medical Image Analysis}, volume={31}, pages={63-
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
 class LandmarkError(evaluate.Metric):
-    """`compute` as a module of the evaluate library."""
+    """Module of the evaluate library that calls `compute` of the formula."""
 
     def _info(self):
         points = datasets.Sequence(datasets.Sequence(datasets.Value("float64")))

@@ -1,24 +1,24 @@
-"""Similarity of two models' representations of the same recordings."""
+"""Similarity of the representations of the same recordings by two models."""
 
 import numpy as np
 
 NUMBERS = {"linear_cka": {"better": None, "range": (0, 1)}}
 
 
-# Copied: identical in every formula that needs it.
+# Copied: formulas are self-contained, and all copies are identical.
 def _table(values, name):
-    """Check vectors, one per row, (n, d) finite float64; raise a ValueError that counts the invalid ones."""
+    """Check vectors, finite float64, (n, d); raise a ValueError with the number of invalid rows."""
     try:
         table = np.asarray(values)
     except ValueError:
         raise ValueError(
-            f"the {len(values)} rows of {name} have different lengths; the shape has to be (n, d)."
+            f"the {len(values)} rows of {name} have different lengths; the shape must be (n, d)."
         ) from None
     if table.ndim != 2 or 0 in table.shape or table.dtype.kind not in "iuf":
         raise ValueError(f"{name} have shape {table.shape} and type {table.dtype}; give numbers of shape (n, d).")
     bad = int(np.sum(~np.isfinite(table).all(axis=1)))
     if bad:
-        raise ValueError(f"{bad} of {len(table)} rows of {name} are not finite; every row needs a whole vector.")
+        raise ValueError(f"{bad} of {len(table)} rows of {name} are not finite; every row needs a complete vector.")
     return table.astype(np.float64)
 
 
@@ -30,7 +30,7 @@ def compute(references, predictions):
         predictions: Embeddings of the same rows by another model, (n, d2), finite.
 
     Returns:
-        `linear_cka`, [0, 1]; NaN where a table does not vary.
+        `linear_cka`, [0, 1]; NaN if a table does not vary.
 
     Raises:
         ValueError: Vectors are missing or not finite, or the tables have different numbers of rows.

@@ -7,8 +7,8 @@ from .formula import compute
 
 _DESCRIPTION = """
 Linear centred kernel alignment (CKA) of two tables of embeddings of the same rows:
-|Y'X|^2 / (|X'X| |Y'Y|) with columns centred and Frobenius norms. It does not change when a table is rotated, shifted or
-scaled as a whole; 1 is the same representation up to that, 0 is none of it shared.
+|Y'X|^2 / (|X'X| |Y'Y|) with columns centred and Frobenius norms. It is invariant to rotation, shift and scaling of a
+table. 1 means equal representations up to these changes, 0 means nothing in common.
 """
 
 _KWARGS_DESCRIPTION = """
@@ -16,8 +16,8 @@ Args:
     predictions (list of n lists of floats): embeddings by one model.
     references (list of n lists of floats): embeddings of the same rows by another model; their length may differ.
 Returns:
-    dict with `linear_cka` (float): [0, 1], 1 is the same up to rotation and scale; no direction is better. NaN where a
-    table does not vary.
+    dict with `linear_cka` (float): [0, 1], 1 means equal up to rotation and scale; neither direction is better. NaN if
+        a table does not vary.
 Examples:
     >>> import evaluate
     >>> linear_cka = evaluate.load("cardiobench/linear_cka")
@@ -28,15 +28,15 @@ Examples:
 """
 
 _CITATION = """
-@inproceedings{kornblith2019similarity, title={Similarity of Neural Network Representations Revisited}, author={Kornblith,
-Simon and Norouzi, Mohammad and Lee, Honglak and Hinton, Geoffrey}, booktitle={International Conference on Machine
-Learning}, year={2019}}
+@inproceedings{kornblith2019similarity, title={Similarity of Neural Network Representations Revisited},
+author={Kornblith, Simon and Norouzi, Mohammad and Lee, Honglak and Hinton, Geoffrey}, booktitle={International
+Conference on Machine Learning}, year={2019}}
 """
 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
 class LinearCka(evaluate.Metric):
-    """`compute` as a module of the evaluate library."""
+    """Module of the evaluate library that calls `compute` of the formula."""
 
     def _info(self):
         number = datasets.Value("float64")

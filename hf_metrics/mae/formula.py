@@ -1,4 +1,4 @@
-"""Mean absolute error of a measurement, in the unit of the measurement."""
+"""Mean absolute error, in the unit of the values."""
 
 import numbers
 
@@ -16,9 +16,9 @@ NUMBERS = {
 }
 
 
-# Copied: identical in every formula that needs it.
+# Copied: formulas are self-contained, and all copies are identical.
 def _numbers(values, name):
-    """Check numbers, one finite float64 per row; raise a ValueError that counts the invalid ones."""
+    """Check numbers, finite float64, (n,); raise a ValueError with the number of invalid ones."""
     array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
     if array.ndim != 1:
         raise ValueError(f"{name} have shape {array.shape}; give one number per row, shape (n,).")
@@ -29,10 +29,12 @@ def _numbers(values, name):
     try:
         array = array.astype(np.float64)
     except OverflowError:
-        raise ValueError(f"some of the {array.size} {name} are larger than a float64 can be.") from None
+        raise ValueError(f"some of the {array.size} {name} exceed the range of float64.") from None
     bad = int(np.sum(~np.isfinite(array)))
     if bad:
-        raise ValueError(f"{bad} of {array.size} {name} are not finite; every row needs a number, none is skipped.")
+        raise ValueError(
+            f"{bad} of {array.size} {name} are not finite; every row needs a number, and no row is skipped."
+        )
     return array
 
 
@@ -46,7 +48,7 @@ def _pair(references, predictions):
 
 
 def floor(references, classes=0):
-    """Return the best expected score of answers that ignore the recording, and the strategy that reaches it."""
+    """Return the best expected score without looking at the recording, and the strategy."""
     if classes:
         return {}
     return {"mae": (np.abs(references - np.median(references)).mean(), "the median of the test values")}
@@ -59,28 +61,27 @@ def per_row(references, predictions):
 
 
 def worst(references, predictions):
-    """Return the error of a patient who is as wrong as can be: the distance of the farthest reference from the median."""
+    """Return the largest possible error of a patient: the distance of the farthest reference from the median."""
     truth, _ = _pair(references, predictions)
     return {"mae": float(np.abs(truth - np.median(truth)).max())}
 
 
 def influence(references, predictions):
-    """Compute the derivative of the MAE by the weight of each row, (n,), for its standard error."""
+    """Compute the derivative of the MAE with respect to the weight of each row, (n,)."""
     error = per_row(references, predictions)["mae"]
     return {"mae": (error - error.mean()) / error.size}
 
 
 def compute_resamples(references, predictions, weights):
-    """Compute the MAE of many weighted versions of the same rows at once.
+    """Compute the MAE for many weightings of the same rows at once.
 
     Args:
         references: Measured values, (n,).
         predictions: Predicted values in the same unit, (n,).
-        weights: Multiplicity of each row, shape (B, n), not negative; a bootstrap resample is a row of
-            multiplicities.
+        weights: Multiplicity of each row in each of B resamples, (B, n), not negative.
 
     Returns:
-        `mae`, (B,) float64; NaN where a row of weights is all zero.
+        `mae`, (B,) float64; NaN if all weights are zero.
     """
     truth, guess = _pair(references, predictions)
     sums = np.asarray(weights, dtype=np.float64) @ np.column_stack([np.abs(guess - truth), np.ones(truth.size)])
@@ -99,7 +100,7 @@ def compute(references, predictions):
         `mae` in the unit of the values, in [0, inf).
 
     Raises:
-        ValueError: Values are missing, not finite, not numbers, or the lengths differ; the message counts them.
+        ValueError: Values are missing, not finite or not numbers, or lengths differ; the message counts them.
     """
     truth, guess = _pair(references, predictions)
     return {"mae": float(compute_resamples(truth, guess, np.ones((1, truth.size)))["mae"][0])}

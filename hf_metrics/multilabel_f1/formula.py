@@ -16,40 +16,42 @@ NUMBERS = {
 
 
 def _tables(references, predictions):
-    """Check references (n, K) of 0, 1 and NaN and predictions (n, K) of 0 and 1; raise a ValueError that counts."""
+    """Check references (n, K), 0, 1 or NaN, and predictions (n, K), 0 or 1; raise a ValueError with counts."""
     truth, answer = (
         _matrix(values, name) for values, name in ((references, "references"), (predictions, "predictions"))
     )
     if truth.shape != answer.shape:
         raise ValueError(
-            f"references have shape {truth.shape} and predictions {answer.shape}; they have to be the same."
+            f"references have shape {truth.shape} and predictions {answer.shape}; the shapes must be equal."
         )
     odd = int((~((truth == 0) | (truth == 1) | np.isnan(truth))).sum())
     if odd:
-        raise ValueError(f"{odd} of {truth.size} references are neither 0 nor 1, nor empty for an unmeasured class.")
+        raise ValueError(f"{odd} of {truth.size} references are not 0, 1 or empty (for an unmeasured class).")
     bad = int((~((answer == 0) | (answer == 1))).sum())
     if bad:
-        raise ValueError(f"{bad} of {answer.size} predictions are neither 0 nor 1; cut probabilities first.")
+        raise ValueError(
+            f"{bad} of {answer.size} predictions are neither 0 nor 1; apply a threshold to probabilities first."
+        )
     return truth, answer
 
 
-# Copied: identical in every formula that needs it.
+# Copied: formulas are self-contained, and all copies are identical.
 def _matrix(values, name):
     try:
         table = np.asarray(values, dtype=np.float64)
     except (ValueError, TypeError) as error:
-        raise ValueError(f"{name} are no table of numbers; give the shape (n, K). ({error})") from None
+        raise ValueError(f"{name} are not a table of numbers of shape (n, K): {error}") from None
     if table.ndim != 2 or not table.size:
         raise ValueError(f"{name} have shape {table.shape}; give one row of K numbers per recording, shape (n, K).")
     return table
 
 
 def shares(references, predictions):
-    """Return the share of rows that each number is of, for each class.
+    """Return the numerator and denominator of the share behind each number, for each class.
 
     Returns:
-        {key: (hits, rows)}, bool (n, K) each: the rows that a share is taken over, and those of them that count. F1 is
-        2 s / (1 + s) of the share s of right answers among the rows that have a class or were given it (Jaccard's index).
+        {key: (hits, rows)}, bool (n, K) each: the rows in the numerator and in the denominator. F1 is 2 s / (1 + s),
+        where s is Jaccard's index: true positives among the rows that have or are given the class.
     """
     truth, answer = _tables(references, predictions)
     present, absent, said = truth == 1, truth == 0, answer == 1
@@ -63,10 +65,10 @@ def shares(references, predictions):
 
 
 def floor(references, classes):
-    """Return the best expected scores of answers that ignore the recording, and the strategy that reaches them.
+    """Return the best expected scores without looking at the recording, and the strategy for each.
 
-    Giving a class of share p to m of n recordings at random has the expected F1 2 m p / (m + n p), which grows with m: it is
-    largest, 2 p / (1 + p), where every recording gets the class. Answers at the class rates reach p.
+    Giving a class of share p to m of n recordings at random has the expected F1 2 m p / (m + n p), which grows with m.
+    The maximum, 2 p / (1 + p), is reached if every recording gets the class; random answers at the class rate reach p.
     """
     share = np.nansum(references, axis=0) / np.maximum((~np.isnan(references)).sum(axis=0), 1)
     share = share[(share > 0) & (share < 1)]
@@ -80,7 +82,10 @@ def floor(references, classes):
 
 
 def _per_class(truth, answer, weights):
-    """Compute the four numbers of every class in each resample, (4, B, K); NaN for a class without both kinds of rows."""
+    """Compute the four numbers of every class in each resample, (4, B, K).
+
+    NaN if no row has, or none lacks, the class.
+    """
     weights = np.asarray(weights, dtype=np.float64)
     present, absent, said = truth == 1, truth == 0, answer == 1
     tables = (present & said, absent & said, present & ~said, absent & ~said)
@@ -100,17 +105,16 @@ def _means(values):
 
 
 def compute_resamples(references, predictions, weights):
-    """Compute the means of many weighted versions of the same rows at once.
+    """Compute the means for many weightings of the same rows at once.
 
     Args:
-        references: (n, K): 1 where a recording has the class, 0 where not, NaN where that was not measured.
+        references: (n, K): 1 if the recording has the class, 0 if not, NaN if unmeasured.
         predictions: (n, K): 1 where the class was given, 0 where not.
-        weights: Multiplicity of each row, shape (B, n), not negative; a bootstrap resample is a row of
-            multiplicities.
+        weights: Multiplicity of each row in each of B resamples, (B, n), not negative.
 
     Returns:
-        The four means, (B,) float64: of each resample over the classes of which it has recordings with and without; NaN where
-        there is no such class.
+        The four means, (B,) float64, over the classes that are present and absent in the resample; NaN if there is no
+        such class.
     """
     return _means(_per_class(*_tables(references, predictions), weights))
 
@@ -119,25 +123,25 @@ def compute(references, predictions, average="macro"):
     """Compute F1, precision, recall and specificity of each class against its absence, averaged over the classes.
 
     Args:
-        references: (n, K): 1 where a recording has the class, 0 where not, NaN or None where that was not measured; such a
-            recording is left out of that class alone.
+        references: (n, K): 1 if the recording has the class, 0 if not, NaN or None if unmeasured; the recording is left
+            out only for that class.
         predictions: (n, K): 1 where the class was given, 0 where not.
         average: "macro", or None for the numbers of each class.
 
     Returns:
-        `multilabel_f1`, `multilabel_precision`, `multilabel_recall` and `multilabel_specificity`, over the classes with
-        recordings of both kinds; with `average` None `f1`, `precision`, `recall` and `specificity`, lists of K numbers, NaN for
-        a class without both. The precision of a class that was never given is 0.
+        `multilabel_f1`, `multilabel_precision`, `multilabel_recall` and `multilabel_specificity`, over the classes that
+        some recordings have and others lack; if `average` is None, `f1`, `precision`, `recall` and `specificity`, lists
+        of K numbers, NaN for other classes. The precision of a class that is never predicted is 0.
 
     Raises:
-        ValueError: Shapes that differ, references that are not 0, 1 or unmeasured, predictions that are not 0 or 1.
+        ValueError: Shapes differ, references are not 0, 1 or unmeasured, or predictions are not 0 or 1.
 
     Example:
         >>> compute([[1, 0], [0, 0], [1, 1]], [[1, 0], [1, 0], [1, 1]])["multilabel_f1"]
         0.9
     """
     if average not in ("macro", None):
-        raise ValueError(f"1 average asked for, {average!r}: give 'macro' or None.")
+        raise ValueError(f"unknown average {average!r}: give 'macro' or None.")
     truth, answer = _tables(references, predictions)
     values = _per_class(truth, answer, np.ones((1, len(truth))))
     if average is None:

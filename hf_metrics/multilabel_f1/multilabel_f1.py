@@ -6,23 +6,23 @@ import evaluate
 from .formula import compute
 
 _DESCRIPTION = """
-F1, precision, recall (sensitivity) and specificity of each class of a multilabel task against its absence, averaged with
-equal weight over the classes that some recordings have and some have not. A class that was not measured in a recording is
-left out there. Fractions in [0, 1], never percent. Nothing is rounded.
+F1, precision, recall (sensitivity) and specificity of each class of a multilabel task against its absence, averaged
+with equal weight over the classes that some recordings have and others lack. A class that was not measured in a
+recording is left out there. Fractions in [0, 1], never percent. Nothing is rounded.
 """
 
 _KWARGS_DESCRIPTION = """
 Args:
-    predictions (list of n lists of K numbers): 1 where the class was given, 0 where not.
-    references (list of n lists of K numbers): 1 where the recording has the class, 0 where not, None where that was not
-        measured.
+    predictions (list of n lists of K numbers): 1 if the class is predicted, 0 if not.
+    references (list of n lists of K numbers): 1 if the recording has the class, 0 if not, None if unmeasured.
     average (str or None): "macro", or None for lists of the numbers of each class, `f1`, `precision`, `recall` and
         `specificity`.
 Returns:
-    dict with `multilabel_f1`, `multilabel_precision`, `multilabel_recall` and `multilabel_specificity` (float): in [0, 1];
+    dict with `multilabel_f1`, `multilabel_precision`, `multilabel_recall` and `multilabel_specificity` (float): in [0,
+        1];
     higher is better.
 Examples:
-    Class 0 is given once too often, class 1 is right:
+    Class 0 is predicted once too often, class 1 is correct:
 
     >>> import evaluate
     >>> multilabel_f1 = evaluate.load("cardiobench/multilabel_f1")
@@ -32,15 +32,15 @@ Examples:
 """
 
 _CITATION = """
-@article{ribeiro2020automatic, title={Automatic diagnosis of the 12-lead {ECG} using a deep neural network}, author={Ribeiro,
-Ant{\\^o}nio H. and Ribeiro, Manoel Horta and Paix{\\~a}o, Gabriela M. M. and others}, journal={Nature Communications},
-volume={11}, pages={1760}, year={2020}}
+@article{ribeiro2020automatic, title={Automatic diagnosis of the 12-lead {ECG} using a deep neural network},
+author={Ribeiro, Ant{\\^o}nio H. and Ribeiro, Manoel Horta and Paix{\\~a}o, Gabriela M. M. and others}, journal={Nature
+Communications}, volume={11}, pages={1760}, year={2020}}
 """
 
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
 class MultilabelF1(evaluate.Metric):
-    """`compute` as a module of the evaluate library."""
+    """Module of the evaluate library that calls `compute` of the formula."""
 
     def _info(self):
         # float64, because an int64 column has no place for an unmeasured class.

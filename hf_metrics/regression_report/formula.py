@@ -1,11 +1,11 @@
-"""Everything that is usually told about a regression beside its mean absolute error."""
+"""Usual metrics of a regression besides the mean absolute error."""
 
 import numbers
 
 import numpy as np
 from scipy import sparse
 
-GROSS = "none: one gross error in fifty moves it so far that an interval would mislead"
+GROSS = "none: a single gross error in fifty changes it so much that an interval would mislead"
 _CORRELATION = {"better": "higher", "range": (-1, 1), "interval": GROSS, "shown": "further"}
 _LIMIT = {"better": None, "unit": "label", "interval": GROSS}
 NUMBERS = {
@@ -20,12 +20,12 @@ NUMBERS = {
     "agreement_high": _LIMIT,
 }
 NO_DIRECTION = "it has no direction"
-LIMITS = 1.96  # Standard deviations of the difference on either side of the bias (Bland and Altman 1986).
+LIMITS = 1.96  # Half-width of the limits of agreement in standard deviations of the difference (Bland and Altman 1986).
 
 
-# Copied: identical in every formula that needs it.
+# Copied: formulas are self-contained, and all copies are identical.
 def _numbers(values, name):
-    """Check numbers, one finite float64 per row; raise a ValueError that counts the invalid ones."""
+    """Check numbers, finite float64, (n,); raise a ValueError with the number of invalid ones."""
     array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
     if array.ndim != 1:
         raise ValueError(f"{name} have shape {array.shape}; give one number per row, shape (n,).")
@@ -36,10 +36,12 @@ def _numbers(values, name):
     try:
         array = array.astype(np.float64)
     except OverflowError:
-        raise ValueError(f"some of the {array.size} {name} are larger than a float64 can be.") from None
+        raise ValueError(f"some of the {array.size} {name} exceed the range of float64.") from None
     bad = int(np.sum(~np.isfinite(array)))
     if bad:
-        raise ValueError(f"{bad} of {array.size} {name} are not finite; every row needs a number, none is skipped.")
+        raise ValueError(
+            f"{bad} of {array.size} {name} are not finite; every row needs a number, and no row is skipped."
+        )
     return array
 
 
@@ -61,22 +63,22 @@ def _range(truth, value_range):
 
 
 def _runs(values):
-    """Group equal values: the index of each row's value among the distinct ones, (n,), and the same as a matrix (u, n)."""
+    """Return the index of each row among the distinct values, (n,), and the same as a matrix (u, n)."""
     distinct, place = np.unique(values, return_inverse=True)
     ones = np.ones(values.size)
     return place, sparse.csr_array((ones, (place, np.arange(values.size))), shape=(distinct.size, values.size))
 
 
 def _ranks(members, weights):
-    """Rank distinct values among the rows that count, ties at their average, as 2 rank - 1.
+    """Rank distinct values in each resample, with average ranks for ties, as 2 rank - 1.
 
     Args:
         members: Mask of the rows with each distinct value, shape (u, n).
         weights: Weights of the rows, shape (n, B).
 
     Returns:
-        The rank of each distinct value in each resample, (u, B), with mean N over the N rows that count; the sum of
-        squares of the ranks, (B,); whether all rows that count have one value, (B,).
+        The rank of each distinct value in each resample, (u, B), with mean N for a total weight of N; the sum of
+        squares of the ranks, (B,); whether all rows of the resample have the same value, (B,).
     """
     sizes = members @ weights
     ranks = np.cumsum(sizes, axis=0)
@@ -86,18 +88,17 @@ def _ranks(members, weights):
 
 
 def compute_resamples(references, predictions, weights, value_range=None):
-    """Compute the report of many weighted versions of the same rows at once.
+    """Compute the report for many weightings of the same rows at once.
 
     Args:
         references: Measured values, (n,).
         predictions: Predicted values in the same unit, (n,).
-        weights: Multiplicity of each row, shape (B, n), not negative; a bootstrap resample is a row of
-            multiplicities.
-        value_range: Range that NMAE divides by; None means that of all references, the same for every resample.
+        weights: Multiplicity of each row in each of B resamples, (B, n), not negative.
+        value_range: Divisor of NMAE; None means the range of all references, the same for every resample.
 
     Returns:
         `rmse`, `nmae`, `r2`, `pearson`, `spearman`, `concordance`, `bias`, `agreement_low`, `agreement_high`, (B,)
-        float64 each; NaN where undefined.
+        float64 each; NaN if undefined.
     """
     truth, guess = _pair(references, predictions)
     weights = np.asarray(weights, dtype=np.float64)
@@ -105,7 +106,7 @@ def compute_resamples(references, predictions, weights, value_range=None):
     with np.errstate(over="ignore", invalid="ignore"):
         columns = np.column_stack([np.ones(truth.size), error, np.abs(error), error**2, x, y, x * x, y * y, x * y])
         n, signed, absolute, squared, x, y, xx, yy, xy = (weights @ columns).T
-    weights = np.ascontiguousarray(weights.T)  # Transposed so that a sum over rows runs along the resamples.
+    weights = np.ascontiguousarray(weights.T)  # Transposed, so sums over rows run along contiguous resamples.
     (place, same_truth), (_, same_guess) = _runs(truth), _runs(guess)
     x_rank, x_squares, x_constant = _ranks(same_truth, weights)
     y_rank, y_squares, y_constant = _ranks(same_guess, weights)
@@ -113,7 +114,7 @@ def compute_resamples(references, predictions, weights, value_range=None):
     rank_products = np.einsum("ub,ub->b", same_guess @ ranked, y_rank)
     limit = _range(truth, value_range)
     with np.errstate(invalid="ignore", divide="ignore"):
-        shift = n**3  # There are n rows with ranks around their mean n.
+        shift = n**3  # The n rows have ranks with mean n.
         variation = xx - x * x / n
         pearson = (xy - x * y / n) / np.sqrt(variation * (yy - y * y / n))
         spearman = (rank_products - shift) / np.sqrt((x_squares - shift) * (y_squares - shift))
@@ -138,7 +139,7 @@ def compute_resamples(references, predictions, weights, value_range=None):
 
 
 def floor(references, classes=0):
-    """Return the best expected scores of answers that ignore the recording, and the strategy that reaches them."""
+    """Return the best expected scores without looking at the recording, and the strategy for each."""
     if classes:
         return {}
     error, width = np.abs(references - np.median(references)).mean(), np.ptp(references)
@@ -156,7 +157,7 @@ def floor(references, classes=0):
 
 
 def influence(references, predictions, value_range=None):
-    """Compute the derivative of each metric by the weight of each row, for its standard error.
+    """Compute the derivative of each metric with respect to the weight of each row, for its standard error.
 
     Args:
         references: Measured values, (n,).
@@ -164,7 +165,7 @@ def influence(references, predictions, value_range=None):
         value_range: Range of the values, as in `compute`.
 
     Returns:
-        {key: (n,)}; NaN where the number is undefined.
+        {key: (n,)}; NaN if the number is undefined.
     """
     truth, guess = _pair(references, predictions)
     n, error = truth.size, guess - truth
@@ -198,7 +199,7 @@ def _correlation_influence(x, y):
 
 
 def _rank_influence(truth, guess):
-    """Compute the influence of rows on Spearman's correlation: each row counts by itself and by moving others' ranks."""
+    """Compute the influence of rows on Spearman's correlation, both directly and through the ranks of other rows."""
     (u, above_x), (v, above_y) = _centred_ranks(truth), _centred_ranks(guess)
     uv, uu, vv = (u * v).mean(), (u * u).mean(), (v * v).mean()
     both = u * v + above_x(v) + above_y(u) - 3 * uv
@@ -207,7 +208,7 @@ def _rank_influence(truth, guess):
 
 
 def _centred_ranks(values):
-    """Compute mid-ranks as shares with mean 0, (n,), and the mean of a column over the rows above each row (ties count half)."""
+    """Compute centred fractional mid-ranks, (n,), and the mean of a column over higher rows (ties count half)."""
     _, place, sizes = np.unique(values, return_inverse=True, return_counts=True)
     below = np.cumsum(sizes)
 
@@ -224,15 +225,14 @@ def compute(references, predictions, value_range=None):
     Args:
         references: Measured values, (n,), finite.
         predictions: Predicted values in the same unit, (n,), finite.
-        value_range: Range that NMAE divides by; None means that of the references.
+        value_range: Divisor of NMAE; None means the range of the references.
 
     Returns:
         `rmse`, `nmae`, `r2`, `pearson`, `spearman`, `concordance` (Lin 1989), `bias` (mean of prediction minus
-        reference), `agreement_low` and `agreement_high` (bias -+ 1.96 standard deviations); NaN where a value does not
-        exist.
+        reference), `agreement_low` and `agreement_high` (bias -+ 1.96 standard deviations); NaN if undefined.
 
     Raises:
-        ValueError: Values are missing, not finite, not numbers, or the lengths differ; the message counts them.
+        ValueError: Values are missing, not finite or not numbers, or lengths differ; the message counts them.
     """
     truth, guess = _pair(references, predictions)
     found = compute_resamples(truth, guess, np.ones((1, truth.size)), value_range)

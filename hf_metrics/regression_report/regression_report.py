@@ -7,16 +7,16 @@ from .formula import compute
 
 _DESCRIPTION = """
 Root mean square error, mean absolute error as a share of the range of the measurement (NMAE), coefficient of
-determination R2, Pearson correlation, Spearman rank correlation and Lin's concordance correlation of measured and predicted
-values, bias (mean of prediction minus reference) and limits of agreement (bias -+ 1.96 standard deviations). Nothing is
-rounded; a number that does not exist, such as the correlation with a constant, is NaN.
+determination R2, Pearson correlation, Spearman rank correlation and Lin's concordance correlation of measured and
+predicted values, bias (mean of prediction minus reference) and limits of agreement (bias -+ 1.96 standard deviations).
+Nothing is rounded; undefined numbers, such as the correlation with a constant, are NaN.
 """
 
 _KWARGS_DESCRIPTION = """
 Args:
     predictions (list of float, length n): predicted values, finite.
     references (list of float, length n): measured values in the same unit, finite.
-    value_range (float, optional): range that NMAE divides by, in the unit; default: that of the references.
+    value_range (float, optional): divisor of NMAE, in the unit of the values; default: range of the references.
 Returns:
     dict of float: `rmse` in the unit of the values, [0, inf), lower is better; `nmae`, [0, inf), lower is better; `r2`,
     (-inf, 1], `pearson`, `spearman` and `concordance`, [-1, 1], higher is better; `bias`, `agreement_low` and
@@ -39,7 +39,7 @@ journal={The American Journal of Psychology}, volume={15}, pages={72--101}, year
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
 class RegressionReport(evaluate.Metric):
-    """`compute` as a module of the evaluate library."""
+    """Module of the evaluate library that calls `compute` of the formula."""
 
     def _info(self):
         number = datasets.Value("float64")

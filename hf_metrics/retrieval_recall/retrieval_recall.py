@@ -6,9 +6,9 @@ import evaluate
 from .formula import compute
 
 _DESCRIPTION = """
-Recall at 1, 5 and 10 of a cross-modal search by cosine: row i of the queries belongs to row i of the targets; its rank is
-1 plus the other targets that are at least as similar. Ties count against the query, so a model that gives every target
-the same vector finds nothing.
+Recall at 1, 5 and 10 of a cross-modal search by cosine similarity. Row i of the queries belongs to row i of the
+targets; its rank is 1 plus the number of other targets that are at least as similar. Ties count against the query, so a
+model that gives every target the same vector has a recall of 0.
 """
 
 _KWARGS_DESCRIPTION = """
@@ -34,7 +34,7 @@ author={Radford, Alec and others}, booktitle={International Conference on Machin
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
 class RetrievalRecall(evaluate.Metric):
-    """`compute` as a module of the evaluate library."""
+    """Module of the evaluate library that calls `compute` of the formula."""
 
     def _info(self):
         number = datasets.Value("float64")

@@ -1,4 +1,4 @@
-"""Whether a classifier leans on the same embedding dimensions in every dataset."""
+"""Overlap of the most important embedding dimensions of a classifier between datasets."""
 
 import numpy as np
 
@@ -13,31 +13,31 @@ NUMBERS = {
     **{f"chance_at_{k}": {**_SHARE, "better": None} for k in KS},
     **{f"p_value_at_{k}": {"better": None, "range": (0, 1)} for k in KS},
 }
-_BLOCK = 50  # Permutations drawn at once.
+_BLOCK = 50  # Permutations drawn at a time.
 
 
-# Copied: identical in every formula that needs it.
+# Copied: formulas are self-contained, and all copies are identical.
 def _table(values, name):
-    """Check vectors, one per row, (n, d) finite float64; raise a ValueError that counts the invalid ones."""
+    """Check vectors, finite float64, (n, d); raise a ValueError with the number of invalid rows."""
     try:
         table = np.asarray(values)
     except ValueError:
         raise ValueError(
-            f"the {len(values)} rows of {name} have different lengths; the shape has to be (n, d)."
+            f"the {len(values)} rows of {name} have different lengths; the shape must be (n, d)."
         ) from None
     if table.ndim != 2 or 0 in table.shape or table.dtype.kind not in "iuf":
         raise ValueError(f"{name} have shape {table.shape} and type {table.dtype}; give numbers of shape (n, d).")
     bad = int(np.sum(~np.isfinite(table).all(axis=1)))
     if bad:
-        raise ValueError(f"{bad} of {len(table)} rows of {name} are not finite; every row needs a whole vector.")
+        raise ValueError(f"{bad} of {len(table)} rows of {name} are not finite; every row needs a complete vector.")
     return table.astype(np.float64)
 
 
 def _places(importances, rankings):
-    """Rank the features of each dataset, 0 the most important, (m, q)."""
+    """Rank the features of each dataset, (m, q), with 0 for the most important."""
     table = _table(importances, "importances")
     if len(table) < 2:
-        raise ValueError(f"{len(table)} dataset: overlap needs at least 2.")
+        raise ValueError(f"{len(table)} dataset; the overlap needs at least 2.")
     if rankings:
         wrong = int((np.sort(table, axis=1) != np.arange(table.shape[1])).any(axis=1).sum())
         if wrong:
@@ -56,9 +56,9 @@ def _places(importances, rankings):
 
 
 def _shared(places, k):
-    """Compute the mean share of pairs |A n B| / k for ranks (..., m, q)."""
+    """Compute the mean of |A n B| / k over pairs of datasets, given ranks (..., m, q)."""
     m = places.shape[-2]
-    times = (places < k).sum(axis=-2)  # Number of datasets that have the feature among their first k.
+    times = (places < k).sum(axis=-2)  # Number of datasets with the feature among the first k.
     return (times * (times - 1)).sum(axis=-1) / (m * (m - 1) * k)
 
 
@@ -68,13 +68,13 @@ def compute(importances, rankings=False, permutations=1000, seed=0):
     Args:
         importances: Importance of q features in m datasets, (m, q), not negative; or rankings of the features.
         rankings: Whether the rows name the features 0 to q-1 from most to least important.
-        permutations: Draws of the permutation test.
+        permutations: Number of draws of the permutation test.
         seed: Seed of the draws.
 
     Returns:
         `shap_overlap` and, for each k of `KS`, `overlap_at_k`, `common_at_k`, `jaccard_at_k`, `chance_at_k`,
-        `p_value_at_k`; NaN where q is not above k. The p-value is the share of draws, the data counted once, in which
-        random sets of k features overlap at least as much.
+        `p_value_at_k`; NaN unless q is above k. The p-value is the share of draws, including the data, in which random
+        sets of k features overlap at least as much.
 
     Raises:
         ValueError: Fewer than two datasets, or values that are missing, not finite or negative.

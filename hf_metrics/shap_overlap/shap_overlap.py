@@ -7,21 +7,21 @@ from .formula import compute
 
 _DESCRIPTION = """
 Overlap of the k most important features between datasets, for k = 25, 50 and 100: mean over pairs of datasets of the
-shared part |A n B| / k, the part that all datasets share, the mean Jaccard index, the overlap expected of random sets
-(k / q of q features), and a permutation p-value that the overlap is no more than chance. `shap_overlap` is the
-overlap at 50. Features of equal importance are taken in their order.
+shared part |A n B| / k, the part shared by all datasets, the mean Jaccard index, the expected overlap of random sets (k
+/ q for q features), and a permutation p-value against chance overlap. `shap_overlap` is the overlap at 50. Features of
+equal importance keep their order.
 """
 
 _KWARGS_DESCRIPTION = """
 Args:
-    importances (list of m lists of q floats): importance of each feature, such as mean |SHAP|, one list per dataset; with
-        `rankings` instead the features 0 to q-1 of each dataset from most to least important.
+    importances (list of m lists of q floats): importance of each feature, such as mean |SHAP|, one list per dataset;
+        or, with `rankings`, the features 0 to q-1 of each dataset from most to least important.
     rankings (bool): whether the lists are rankings; default False.
     permutations (int): draws of the permutation test; default 1000.
     seed (int): seed of the draws; default 0.
 Returns:
     dict of float: `shap_overlap` (= `overlap_at_50`), and for k = 25, 50, 100 `overlap_at_k`, `common_at_k`,
-    `jaccard_at_k`, [0, 1], higher is better; `chance_at_k`, [0, 1]; `p_value_at_k`, (0, 1]. NaN where there are not more
+    `jaccard_at_k`, [0, 1], higher is better; `chance_at_k`, [0, 1]; `p_value_at_k`, (0, 1]. NaN unless there are more
     than k features.
 Examples:
     >>> import evaluate
@@ -40,7 +40,7 @@ journal={arXiv preprint arXiv:2601.21830}, year={2026}}
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
 class ShapOverlap(evaluate.Metric):
-    """`compute` as a module of the evaluate library."""
+    """Module of the evaluate library that calls `compute` of the formula."""
 
     def _info(self):
         number = datasets.Value("float64")

@@ -1,4 +1,4 @@
-"""Silhouette of an embedding whose groups are known."""
+"""Mean silhouette of embeddings in known groups."""
 
 import numbers
 
@@ -7,9 +7,9 @@ import numpy as np
 NUMBERS = {"silhouette": {"better": "higher", "range": (-1, 1)}}
 
 
-# Copied: identical in every formula that needs it.
+# Copied: formulas are self-contained, and all copies are identical.
 def _labels(values, name):
-    """Check labels, one per row, whole numbers or text; raise a ValueError that counts the invalid ones."""
+    """Check labels, whole numbers or text, (n,); raise a ValueError with the number of invalid ones."""
     array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
     if array.ndim != 1:
         raise ValueError(f"{name} have shape {array.shape}; give one label per row, shape (n,).")
@@ -25,25 +25,25 @@ def _labels(values, name):
     return array.astype(str if text else np.int64)
 
 
-# Copied: identical in every formula that needs it.
+# Copied: formulas are self-contained, and all copies are identical.
 def _whole(value):
     return isinstance(value, numbers.Real) and abs(value) <= 2**53 and float(value).is_integer()
 
 
-# Copied: identical in every formula that needs it.
+# Copied: formulas are self-contained, and all copies are identical.
 def _table(values, name):
-    """Check vectors, one per row, (n, d) finite float64; raise a ValueError that counts the invalid ones."""
+    """Check vectors, finite float64, (n, d); raise a ValueError with the number of invalid rows."""
     try:
         table = np.asarray(values)
     except ValueError:
         raise ValueError(
-            f"the {len(values)} rows of {name} have different lengths; the shape has to be (n, d)."
+            f"the {len(values)} rows of {name} have different lengths; the shape must be (n, d)."
         ) from None
     if table.ndim != 2 or 0 in table.shape or table.dtype.kind not in "iuf":
         raise ValueError(f"{name} have shape {table.shape} and type {table.dtype}; give numbers of shape (n, d).")
     bad = int(np.sum(~np.isfinite(table).all(axis=1)))
     if bad:
-        raise ValueError(f"{bad} of {len(table)} rows of {name} are not finite; every row needs a whole vector.")
+        raise ValueError(f"{bad} of {len(table)} rows of {name} are not finite; every row needs a complete vector.")
     return table.astype(np.float64)
 
 
@@ -56,7 +56,7 @@ def compute(references, predictions, metric="euclidean"):
         metric: `euclidean` or `cosine`.
 
     Returns:
-        `silhouette`, [-1, 1]; NaN with one group, or when every vector is a group of its own.
+        `silhouette`, [-1, 1]; NaN for a single group, or if every vector is alone in its group.
 
     Raises:
         ValueError: Labels or vectors are missing or not finite, or lengths differ; the message counts them.
@@ -68,7 +68,7 @@ def compute(references, predictions, metric="euclidean"):
     if label.size != len(vectors):
         raise ValueError(f"{label.size} references but {len(vectors)} embeddings; give one per reference.")
     if metric not in ("euclidean", "cosine"):
-        raise ValueError(f"no distance {metric!r}; there are 2: 'euclidean' and 'cosine'.")
+        raise ValueError(f"unknown distance {metric!r}; choose 'euclidean' or 'cosine'.")
     if not 2 <= np.unique(label).size < label.size:
         return {"silhouette": float("nan")}
     return {"silhouette": float(silhouette_score(vectors, label, metric=metric))}

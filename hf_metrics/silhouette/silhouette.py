@@ -7,7 +7,7 @@ from .formula import compute
 
 _DESCRIPTION = """
 Mean silhouette: for each vector (b - a) / max(a, b), where a is its mean distance to the other vectors of its own group
-and b the smallest mean distance to another group; a vector that is alone in its group counts 0.
+and b the smallest mean distance to another group; a vector that is alone in its group counts as 0.
 """
 
 _KWARGS_DESCRIPTION = """
@@ -16,8 +16,8 @@ Args:
     references (list of int, length n): group of each vector.
     metric (str): `euclidean` or `cosine`; default `euclidean`.
 Returns:
-    dict with `silhouette` (float): [-1, 1], higher is better when groups should lie apart; NaN with one group, or when
-    every vector is a group of its own.
+    dict with `silhouette` (float): [-1, 1], higher is better if groups should be separated; NaN for a single group, or
+        if every vector is alone in its group.
 Examples:
     >>> import evaluate
     >>> silhouette = evaluate.load("cardiobench/silhouette")
@@ -35,7 +35,7 @@ pages={53--65}, year={1987}}
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
 class Silhouette(evaluate.Metric):
-    """`compute` as a module of the evaluate library."""
+    """Module of the evaluate library that calls `compute` of the formula."""
 
     def _info(self):
         number = datasets.Value("float64")

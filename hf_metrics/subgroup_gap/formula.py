@@ -46,9 +46,9 @@ METRICS = {  # Mapping from name to formula, direction, and whether the values a
 OF_EVERY_CLASS = ("balanced_accuracy", "f1_macro")
 
 
-# Copied: identical in every formula that needs it.
+# Copied: formulas are self-contained, and all copies are identical.
 def _numbers(values, name):
-    """Check numbers, one finite float64 per row; raise a ValueError that counts the invalid ones."""
+    """Check numbers, finite float64, (n,); raise a ValueError with the number of invalid ones."""
     array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
     if array.ndim != 1:
         raise ValueError(f"{name} have shape {array.shape}; give one number per row, shape (n,).")
@@ -59,22 +59,28 @@ def _numbers(values, name):
     try:
         array = array.astype(np.float64)
     except OverflowError:
-        raise ValueError(f"some of the {array.size} {name} are larger than a float64 can be.") from None
+        raise ValueError(f"some of the {array.size} {name} exceed the range of float64.") from None
     bad = int(np.sum(~np.isfinite(array)))
     if bad:
-        raise ValueError(f"{bad} of {array.size} {name} are not finite; every row needs a number, none is skipped.")
+        raise ValueError(
+            f"{bad} of {array.size} {name} are not finite; every row needs a number, and no row is skipped."
+        )
     return array
 
 
 def _check_codes(values, name):
-    """Refuse class codes with a fraction, which are probabilities more often than not."""
+    """Refuse class codes that are not whole numbers, which are usually probabilities."""
     fractions = int(np.sum(values != np.floor(values)))
     if fractions:
-        raise ValueError(f"{fractions} of {values.size} {name} are not class codes; arg-max probabilities first.")
+        raise ValueError(
+            f"{fractions} of {values.size} {name} are not class codes; take the argmax of probabilities first."
+        )
 
 
 def _names(values, name):
-    names = ["" if value is None or value != value else str(value) for value in values]  # NaN differs from itself
+    names = [
+        "" if value is None or value != value else str(value) for value in values
+    ]  # NaN is the only value that differs from itself.
     nameless = names.count("")
     if nameless:
         raise ValueError(
@@ -84,7 +90,7 @@ def _names(values, name):
 
 
 def _value(formula, truth, guess, classes):
-    """Compute the metric of a group; NaN if it lacks a class, since a constant answer would then be perfect."""
+    """Compute the metric of a group; NaN if it lacks a class, because a constant answer would then be perfect."""
     return float(formula(truth, guess)) if classes <= set(truth.tolist()) else float("nan")
 
 
@@ -97,18 +103,18 @@ def compute(references, predictions, groups, metric="mae", patients=None, min_pa
         groups: Group of each row, (n,).
         metric: Name in `METRICS`.
         patients: Patient of each row, (n,); None means that every row is a patient.
-        min_patients: Patients that a group needs to be scored.
+        min_patients: Minimum number of patients of a scored group.
 
     Returns:
-        `subgroup_gap` (NaN with fewer than two scored groups), `worst_group`, `values`, `rows`, `patients` by group, and
-        `left_out`: the groups that are too small, with the patients they have. A group without one of the classes of all
-        references has no macro F1 and no balanced accuracy (NaN).
+        `subgroup_gap` (NaN for fewer than two scored groups), `worst_group`, `values`, `rows`, `patients` by group, and
+        `left_out`, the groups that are too small with their number of patients. Macro F1 and balanced accuracy are NaN
+        for a group that lacks one of the classes of all references.
 
     Raises:
-        ValueError: Values are missing or impossible, lengths differ, or the metric is unknown.
+        ValueError: Values are missing or invalid, lengths differ, or the metric is unknown.
     """
     if metric not in METRICS:
-        raise ValueError(f"no base metric {metric!r}; there are {len(METRICS)}: {', '.join(METRICS)}.")
+        raise ValueError(f"unknown base metric {metric!r}; choose one of the {len(METRICS)}: {', '.join(METRICS)}.")
     formula, higher_is_better, whole = METRICS[metric]
     truth, guess = _numbers(references, "references"), _numbers(predictions, "predictions")
     if whole:

@@ -7,7 +7,7 @@ from .formula import compute
 
 _DESCRIPTION = """
 A base metric in each group (sex, age group, machine ...), and the gap: largest minus smallest value. Groups with fewer
-patients than `min_patients` are named and left out, because the extremes of small groups are noise.
+than `min_patients` patients are listed and left out, because the extremes of small groups are noise.
 """
 
 _KWARGS_DESCRIPTION = """
@@ -17,11 +17,11 @@ Args:
     groups (list of str, length n): group of each row.
     metric (str): `mae`, `rmse`, `r2`, `accuracy`, `balanced_accuracy` or `f1_macro`; default `mae`.
     patients (list, length n, optional): patient of each row; default: every row is a patient.
-    min_patients (int): patients that a group needs to be scored; default 10.
+    min_patients (int): minimum number of patients of a scored group; default 10.
 Returns:
-    dict with `subgroup_gap` (float): largest minus smallest value, [0, inf), lower is better, NaN with fewer than two
-    scored groups; `worst_group` (str or None); `values`, `rows`, `patients` (dicts by group); `left_out` (dict: group ->
-    patients it has).
+    dict with `subgroup_gap` (float): largest minus smallest value, [0, inf), lower is better, NaN for fewer than two
+        scored groups; `worst_group` (str or None); `values`, `rows`, `patients` (dicts by group); `left_out` (dict:
+        group -> number of patients).
 Examples:
     >>> import evaluate
     >>> gap = evaluate.load("cardiobench/subgroup_gap")
@@ -40,7 +40,7 @@ Matthew B. A. and Chen, Irene Y. and Ghassemi, Marzyeh}, journal={Nature Medicin
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
 class SubgroupGap(evaluate.Metric):
-    """`compute` as a module of the evaluate library."""
+    """Module of the evaluate library that calls `compute` of the formula."""
 
     def _info(self):
         number, text = datasets.Value("float64"), datasets.Value("string")

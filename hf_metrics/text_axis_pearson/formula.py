@@ -1,4 +1,4 @@
-"""Whether images lie along the axis that a model's own text draws for a number, such as the ejection fraction."""
+"""Correlation of measured values with positions on the axis of text embeddings that differ in a number."""
 
 import numbers
 
@@ -13,26 +13,26 @@ NUMBERS = {
 }
 
 
-# Copied: identical in every formula that needs it.
+# Copied: formulas are self-contained, and all copies are identical.
 def _table(values, name):
-    """Check vectors, one per row, (n, d) finite float64; raise a ValueError that counts the invalid ones."""
+    """Check vectors, finite float64, (n, d); raise a ValueError with the number of invalid rows."""
     try:
         table = np.asarray(values)
     except ValueError:
         raise ValueError(
-            f"the {len(values)} rows of {name} have different lengths; the shape has to be (n, d)."
+            f"the {len(values)} rows of {name} have different lengths; the shape must be (n, d)."
         ) from None
     if table.ndim != 2 or 0 in table.shape or table.dtype.kind not in "iuf":
         raise ValueError(f"{name} have shape {table.shape} and type {table.dtype}; give numbers of shape (n, d).")
     bad = int(np.sum(~np.isfinite(table).all(axis=1)))
     if bad:
-        raise ValueError(f"{bad} of {len(table)} rows of {name} are not finite; every row needs a whole vector.")
+        raise ValueError(f"{bad} of {len(table)} rows of {name} are not finite; every row needs a complete vector.")
     return table.astype(np.float64)
 
 
-# Copied: identical in every formula that needs it.
+# Copied: formulas are self-contained, and all copies are identical.
 def _numbers(values, name):
-    """Check numbers, one finite float64 per row; raise a ValueError that counts the invalid ones."""
+    """Check numbers, finite float64, (n,); raise a ValueError with the number of invalid ones."""
     array = values if isinstance(values, np.ndarray) else np.asarray(values, dtype=object)
     if array.ndim != 1:
         raise ValueError(f"{name} have shape {array.shape}; give one number per row, shape (n,).")
@@ -43,31 +43,33 @@ def _numbers(values, name):
     try:
         array = array.astype(np.float64)
     except OverflowError:
-        raise ValueError(f"some of the {array.size} {name} are larger than a float64 can be.") from None
+        raise ValueError(f"some of the {array.size} {name} exceed the range of float64.") from None
     bad = int(np.sum(~np.isfinite(array)))
     if bad:
-        raise ValueError(f"{bad} of {array.size} {name} are not finite; every row needs a number, none is skipped.")
+        raise ValueError(
+            f"{bad} of {array.size} {name} are not finite; every row needs a number, and no row is skipped."
+        )
     return array
 
 
-# Copied: identical in every formula that needs it.
+# Copied: formulas are self-contained, and all copies are identical.
 def _unit(vectors, name):
     length = np.linalg.norm(vectors, axis=1, keepdims=True)
     empty = int((length == 0).sum())
     if empty:
-        raise ValueError(f"{empty} of {len(vectors)} rows of {name} have length 0 and no direction.")
+        raise ValueError(f"{empty} of {len(vectors)} rows of {name} have length 0, so their direction is undefined.")
     return vectors / length
 
 
 def text_axis(text_embeddings, text_values=None):
-    """Compute the direction along which text embeddings move as the texts' number grows.
+    """Compute the direction in which text embeddings move as the number in the text grows.
 
     Args:
-        text_embeddings: (p, d), finite, not zero.
+        text_embeddings: Embeddings of the texts, (p, d), finite, not zero.
         text_values: Numbers of the texts, (p,); None means 0 to p - 1.
 
     Returns:
-        Unit vector (d,), or None where the texts do not differ, and the share of their variance along it.
+        Unit vector (d,), or None if the texts do not differ, and the share of the texts' variance along this direction.
     """
     texts = _table(text_embeddings, "text_embeddings")
     values = np.arange(len(texts), dtype=np.float64) if text_values is None else _numbers(text_values, "text_values")
@@ -92,9 +94,9 @@ def _standard(values):
 
 
 def _dealt(patients, rng):
-    """Return the row whose value each row receives when patients exchange values, (n,).
+    """Return the row whose value each row receives in a random permutation of patients, (n,).
 
-    In a shuffled order from a random start: again from the first where a patient has more rows than the other.
+    The rows of the donor are used in a shuffled order from a random start, and repeated if the patient has more rows.
     """
     _, who, size = np.unique(patients, return_inverse=True, return_counts=True)
     other = rng.permutation(size.size)[who]
@@ -112,16 +114,16 @@ def compute(references, predictions, text_embeddings, text_values=None, permutat
     Args:
         references: Measured values, (n,), finite.
         predictions: Embeddings of recordings, (n, d), finite, not zero.
-        text_embeddings: Embeddings of texts that differ in a number only, (p, d).
+        text_embeddings: Embeddings of texts that differ only in a number, (p, d).
         text_values: Numbers of the texts, (p,); None means 0 to p - 1.
-        permutations: Draws of the permutation test.
+        permutations: Number of draws of the permutation test.
         seed: Seed of the draws.
-        patients: Patient of each row, (n,); the values of whole patients are dealt to other patients. None means that every
-            row is a patient.
+        patients: Patient of each row, (n,); values are permuted between whole patients. None means that every row is a
+            patient.
 
     Returns:
         `text_axis_pearson`, `spearman`, `r2` (square of the former), `explained_variance` of the axis and `p_value`:
-        share of permutations with at least the same |r|, the observed order counted once.
+        share of permutations, including the observed order, with at least the same |r|.
 
     Raises:
         ValueError: Values are missing or not finite, or lengths or dimensions differ; the message counts them.
@@ -146,7 +148,7 @@ def compute(references, predictions, text_embeddings, text_values=None, permutat
     if patients is None:
         drawn = np.array([x @ rng.permutation(y) for _ in range(permutations)])
     elif len(patients) != truth.size:
-        raise ValueError(f"{truth.size} references but {len(patients)} patients; give one per reference.")
+        raise ValueError(f"{truth.size} references but {len(patients)} patients; give one patient per reference.")
     else:
         who = np.unique([str(name) for name in patients], return_inverse=True)[1]
         dealt = (_standard(place[_dealt(who, rng)]) for _ in range(permutations))

@@ -7,9 +7,9 @@ from .formula import compute
 
 _DESCRIPTION = """
 Texts that differ only in a number ("the ejection fraction is 37 %") are embedded; the first principal component of their
-unit vectors is the text axis, turned so that it grows with the number. The unit vectors of recordings are projected onto
-it and correlated with the measured values: Pearson r, Spearman, r squared, the share of the texts' variance that the
-axis explains, and a two-sided permutation p-value of r.
+unit vectors is the text axis, turned so that it grows with the number. The unit vectors of recordings are projected
+onto it and correlated with the measured values: Pearson r, Spearman, r squared, the share of the texts' variance that
+the axis explains, and a two-sided permutation p-value of r.
 """
 
 _KWARGS_DESCRIPTION = """
@@ -20,10 +20,11 @@ Args:
     text_values (list of float, length p, optional): numbers in the texts; default 0, 1, ... p-1.
     permutations (int): draws of the permutation test; default 1000.
     seed (int): seed of the draws; default 0.
-    patients (list, length n, optional): patient of each row, whose values are dealt together; default: every row is one.
+    patients (list, length n, optional): patient of each row, whose values are permuted together; default: every row is
+        a patient.
 Returns:
     dict of float: `text_axis_pearson` and `spearman`, [-1, 1], `r2`, [0, 1], higher is better; `explained_variance`,
-    [0, 1]; `p_value`, (0, 1]. NaN where the projections or the values do not vary.
+    [0, 1]; `p_value`, (0, 1]. NaN if the projections or the values do not vary.
 Examples:
     >>> import evaluate
     >>> alignment = evaluate.load("cardiobench/text_axis_pearson")
@@ -42,7 +43,7 @@ journal={arXiv preprint arXiv:2510.00520}, year={2025}}
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
 class TextAxisPearson(evaluate.Metric):
-    """`compute` as a module of the evaluate library."""
+    """Module of the evaluate library that calls `compute` of the formula."""
 
     def _info(self):
         number = datasets.Value("float64")

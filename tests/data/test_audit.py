@@ -40,7 +40,7 @@ def test_cardiacnet_crossings_and_labels(tmp_path, shared):
         "patients in two splits": 0,
         "cardiacnet/asd: patient ids with both labels": 33, "cardiacnet/pah: patient ids with both labels": 53,
         "patients in two splits when ids are compared loosely": 60,
-        "names of controls that stand in both sets": 71, "names of controls in both sets whose split differs": 35,
+        "names of controls in both sets": 71, "names of controls in both sets whose split differs": 35,
         "files named by the tables but missing from the folder": 0, "left out: video in no split": 1,
     }  # fmt: skip
     assert {check: found[check] for check in expected} == expected
@@ -54,7 +54,7 @@ def test_segrwma_gaps_and_the_four_patients(tmp_path, shared):
     shutil.copy(shared / "data" / "splits" / "segrwma_split.csv", tmp_path)
     write_nifti(tmp_path / "wallMotion/patient1-2D-A2C_image.nii.gz")
     found = counts(audit_folder("segrwma", tmp_path))
-    assert found["recordings of the release that the published split lacks"] == 122
+    assert found["recordings of the release missing from the published split"] == 122
     for view in ("a2c", "a3c", "a4c"):
         assert found[f"segrwma/rwma_{view} test: patients with the answer 'abnormal'"] == 4
         assert found[f"segrwma/rwma_{view}: patient ids with both labels"] == 0

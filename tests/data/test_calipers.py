@@ -54,7 +54,7 @@ def test_a_caliper_that_is_absent_leaves_its_own_points_out(tmp_path):
         ([SEPTUM, DIAMETER, ("LVPWd", 0.2, (8, 61), (8, 70))], "line 4 (0XA, LVPWd): the point (8, 70) lies outside the image of 64 x 64"),
         ([("IVSd", 0, (8, 10), (8, 20)), DIAMETER], "line 2 (0XA, IVSd): a caliper of 10 pixels measures 0 cm"),
         ([("IVSd", 1, (8, 10), (8, 10)), DIAMETER], "line 2 (0XA, IVSd): a caliper of 0 pixels measures 1 cm"),
-        ([("IVSd", 2, (8, 10), (8, 20)), DIAMETER, WALL], "line 2 (0XA, IVSd): the caliper makes a pixel 2 mm, those of its frame 1 mm"),
+        ([("IVSd", 2, (8, 10), (8, 20)), DIAMETER, WALL], "line 2 (0XA, IVSd): the caliper implies a pixel size of 2 mm, all calipers of the frame 1 mm"),
     ],
 )  # fmt: skip
 def test_bad_calipers_are_named_by_file_and_row(tmp_path, rows, reason):

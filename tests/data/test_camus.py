@@ -147,7 +147,7 @@ def test_missing_pieces_are_named(raw):
 
 def test_a_patient_in_two_lists(raw):
     (raw / "CAMUS_public/database_split/subgroup_validation.txt").write_text("patient0002\n")
-    with pytest.raises(BadData, match=r"patient0002 stands in subgroup_training\.txt and in subgroup_validation\.txt"):
+    with pytest.raises(BadData, match=r"patient0002 is in both subgroup_training\.txt and subgroup_validation\.txt"):
         opened(raw)
 
 

@@ -338,7 +338,7 @@ def test_cpsc2018_lengths_and_ventricular_beats(tmp_path):
     assert source.frame["nine"].tolist() == ["AF;PVC", "NSR"]
     assert source.frame["af"].tolist() == ["AF", "no AF"] and source.frame["cd"].tolist() == ["no CD", "no CD"]
     assert source.frame["age"].isna().tolist() == [True, False]
-    lengths = found(source)["records of another length than 10 s"]
+    lengths = found(source)["records that are not 10 s long"]
     assert lengths.count == 2 and lengths.note.startswith("2 to 20 s; median of the records with NSR 2, AF 20")
     assert "PVC 20" in lengths.note and "nan" not in lengths.note
 

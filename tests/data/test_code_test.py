@@ -82,7 +82,7 @@ def test_leads_in_another_order_are_found_by_the_audit(tmp_path):
     write_manifest(tmp_path, {})
     found = {finding.check: finding for finding in audit(opened(tmp_path))}
     assert found[check].examples == ("000",)
-    assert found["exams with a lead of zeros"].examples == ("001",)
+    assert found["exams with an all-zero lead"].examples == ("001",)
 
 
 def test_the_twin_holds_its_phantoms(tmp_path):

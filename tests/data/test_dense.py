@@ -114,7 +114,7 @@ def test_damaged_and_unplaced_masks_of_camus_are_named(camus):
     assert set(reasons) == {("patient0001_2CH", "ED"), ("patient0001_2CH", "ES"), ("patient0001_4CH", "ED")}
     assert "cannot be decoded as NIfTI" in reasons["patient0001_2CH", "ED"]
     assert "values that are not labels" in reasons["patient0001_2CH", "ES"]
-    assert "Info_4CH.cfg does not say which frame" in reasons["patient0001_4CH", "ED"]
+    assert "Info_4CH.cfg does not state the frame of" in reasons["patient0001_4CH", "ED"]
 
 
 def test_another_mask_is_another_dataset_and_a_missing_one_is_named_and_counted(camus):
@@ -128,7 +128,7 @@ def test_another_mask_is_another_dataset_and_a_missing_one_is_named_and_counted(
     assert source.references(task).set_index("id")["y_true"]["patient0001"] == 4, "of which two have no label"
     reasons = [label.reason for label in labels if label.unit == "patient0001"]
     assert [phase in reason for phase, reason in zip(("ED_gt", "ES_gt"), reasons, strict=False)] == [True, True]
-    assert reasons[2:] == ["", ""] and all("is not here. Complete the download." in line for line in reasons[:2])
+    assert reasons[2:] == ["", ""] and all("does not exist. Complete the download." in line for line in reasons[:2])
     assert len(source.references(catalog.task("camus/ef"))) == 3, "its other tasks are as they were"
 
 

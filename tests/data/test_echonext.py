@@ -121,8 +121,8 @@ def test_findings(raw):
     assert found["lvef_lte_45_flag: ECGs without the measurement"].count == 1
     assert found["aortic_stenosis_moderate_or_greater_flag: ECGs without the measurement"].count == 0, "none is a grade"
     assert found["aortic_stenosis_value: 'presumed none'"].count == 1
-    assert found["shd_moderate_or_greater_flag: not as the eleven flags say"].examples == ("e6",)
-    order = found["arrays whose rows are not in the order of the metadata, by age"]
+    assert found["shd_moderate_or_greater_flag: contradicts the eleven flags"].examples == ("e6",)
+    order = found["arrays whose row order differs from the metadata, by age"]
     assert order.examples == ("EchoNext_train_tabular_features.npy",)
     beyond = found["ECGs beyond the limits of the published normalisation"]
     assert set(beyond.examples) == {"e5", "e6"}, "aVR ends at 4.39"
@@ -132,7 +132,7 @@ def test_findings(raw):
 def test_an_array_of_another_length_is_refused(raw):
     waves = np.load(raw / "EchoNext_train_waveforms.npy")
     np.save(raw / "EchoNext_train_waveforms.npy", waves[:1])
-    with pytest.raises(BadData, match=r"EchoNext_train_waveforms\.npy has 1 rows, and .* has 2 of split 'train'"):
+    with pytest.raises(BadData, match=r"EchoNext_train_waveforms\.npy has 1 rows, but .* has 2 rows of split 'train'"):
         opened(raw)
 
 

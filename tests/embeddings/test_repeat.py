@@ -1,4 +1,5 @@
-"""Recordings are encoded again: stored ones to see whether the model still gives them, fresh ones to see whether it answers twice."""
+"""Recordings are encoded again: stored ones to see whether the model still gives them, fresh ones to see whether it
+answers twice."""
 
 from types import SimpleNamespace
 
@@ -103,7 +104,7 @@ def noisy(parts):
 @pytest.mark.parametrize("network", [functional, of_the_batch, noisy])
 def test_a_model_that_answers_differently_is_one_clear_message(network):
     said = refused(network)
-    assert "gives other vectors when a recording is encoded again" in said and "fixed seed" in said
+    assert "gives different vectors when a recording is encoded again" in said and "fixed seed" in said
 
 
 def test_a_random_preparation_is_noticed_too():

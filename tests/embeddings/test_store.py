@@ -172,10 +172,10 @@ def test_a_shard_of_another_width_or_type_is_refused(tmp_path):
     kept = store(tmp_path)
     kept.append(["a"], ["1"], [np.ones((1, 144))])
     narrow = kept.append(["b"], ["1"], [np.ones((1, 1))])
-    with pytest.raises(BadData, match=f"{narrow.name} holds 1 numbers a vector, .* beside it 144"):
+    with pytest.raises(BadData, match=f"{narrow.name} has 1 numbers per vector, but .* has 144"):
         store(tmp_path).load(["a", "b"], ["1", "1"])
     narrow = rewritten(narrow, vectors=np.ones((1, 144), np.float16))
-    with pytest.raises(BadData, match=r"144 numbers of type halffloat a vector; expected 1 of type float32"):
+    with pytest.raises(BadData, match=r"144 numbers of type halffloat per vector; expected 1 of type float32"):
         store(tmp_path).load(["a", "b"], ["1", "1"])
 
 

@@ -63,7 +63,7 @@ def test_what_is_declared_right_is_silent():
     [
         (Number("close", range=(0, 0.5)), r"metric close: close is 0.666667, outside its declared range 0 to 0.5"),
         (Number("close", interval="bootstrap"), "close names the interval 'bootstrap'. Intervals: smoothed,"),
-        (Number("near"), "near is declared, and compute gives close"),
+        (Number("near"), "near is declared, but compute returns close"),
     ],
 )
 def test_a_score_that_its_formula_does_not_declare_is_refused(number, message):

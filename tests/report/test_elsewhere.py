@@ -1,4 +1,5 @@
-"""Predictions from elsewhere beside models: compared with all of them, ranked among themselves, a line in the figure."""
+"""Predictions from elsewhere beside models: compared with all of them, ranked among themselves, a line in the
+figure."""
 
 import dataclasses
 
@@ -98,7 +99,7 @@ def test_a_file_for_other_units_or_labels_is_one_sentence(folder):
     sentences = [sentence for sentence in found.left_out if "is no reference" in sentence]
     assert len(sentences) == 2 and not any(found.beside.values())
     assert "ours (predictions) is no reference" in sentences[0] and "alone has p007" in sentences[0]
-    assert "set against other references: y_true of p003" in sentences[1]
+    assert "joined with different references: y_true of p003" in sentences[1]
 
 
 def test_two_files_of_one_name_are_both_compared(folder):

@@ -76,7 +76,8 @@ def test_equivalent_needs_the_margin_that_the_suite_states():
 
 
 def test_two_classifiers_are_compared_in_the_same_smoothed_draws():
-    """Equal models on 4 ill of 48: percentiles of a bootstrap call 12 of 100 pairs different, smoothed draws about 2."""
+    """Equal models on 4 ill of 48: percentiles of a bootstrap call 12 of 100 pairs different, smoothed draws about
+    2."""
     truth, rng = np.repeat([0, 1], (44, 4)), np.random.default_rng(0)
     clusters, metric, called = Clusters.of(np.arange(48)), load_metric("f1_macro"), []
     for seed in range(150):
@@ -143,9 +144,9 @@ def test_other_units_are_refused():
     part = Predictions(VALUE, whole.frame.iloc[2:], 60, "part.csv")
     with pytest.raises(BadPredictions, match=r"same units of toy/ef: whole.csv alone has u000, u001"):
         compare(whole, part)
-    with pytest.raises(BadPredictions, match="compare the same task"):
+    with pytest.raises(BadPredictions, match="compare predictions for the same task"):
         compare(whole, Predictions(BINARY, whole.frame, 60, "b.csv"))
-    with pytest.raises(BadPredictions, match="other references: y_true of u000"):
+    with pytest.raises(BadPredictions, match="different references: y_true of u000"):
         other = whole.frame.copy()
         other.loc[0, "y_true"] += 1
         compare(whole, Predictions(VALUE, other, 60, "b.csv"))

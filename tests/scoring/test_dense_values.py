@@ -94,7 +94,7 @@ def test_landmarks_by_hand():
     }  # fmt: skip
     by_frame = LANDMARKS(truth, guess, spacing=[[2, 1], [1, 1]])  # (height, width): y counts double in the first frame
     assert by_frame["landmark_error"] == pytest.approx((np.hypot(3, 8) + 12) / 3)
-    with pytest.raises(ValueError, match="1 of 2 reference points have one coordinate of two"):
+    with pytest.raises(ValueError, match="1 of 2 reference points have only one coordinate"):
         LANDMARKS([[[0, 0], [np.nan, 3]]], [[[0, 0], [1, 1]]])
     with pytest.raises(ValueError, match="0 of 1 points are labelled"):
         LANDMARKS([[[np.nan, np.nan]]], [[[1.0, 1.0]]])

@@ -101,7 +101,7 @@ def test_disagreeing_label_and_probability_are_used_as_given_with_a_warning():
     assert joined.frame["y_pred"].eq("sick").all()
     assert not joined.warnings, "a protocol's own answers, whose cut is stamped"
     (warning,) = joined.with_doubts().warnings
-    assert warning.startswith("y_pred is not the most probable class in 1 of 4 rows, as after a cut of its own")
+    assert warning.startswith("y_pred is not the most probable class in 1 of 4 rows, as after applying a threshold")
 
 
 def good(table, task):
@@ -115,7 +115,10 @@ def good(table, task):
         (lambda a: a.iloc[2:], ["my.csv has 58 of the 60 test units of toy/sick", "Missing: u000, u001."]),
         (lambda a: a.iloc[:0], ["0 of the 60", "and 55 more"]),
         (lambda a: pd.concat([a, a.iloc[:1]]), ["repeats 1 ids: u000"]),
-        (lambda a: pd.concat([a, a.iloc[:1].assign(id="t003")]), ["Not among them: t003", "1 stand in split 'train'"]),
+        (
+            lambda a: pd.concat([a, a.iloc[:1].assign(id="t003")]),
+            ["Not among them: t003", "1 of these are in split 'train'"],
+        ),
         (lambda a: pd.concat([a, a.iloc[:1].assign(id="zzz")]), ["Not among them: zzz"]),
         (
             lambda a: a.assign(y_pred=["severe", *a["y_pred"][1:]]),

@@ -52,7 +52,7 @@ def test_published_example_is_a_constant(stenosis, tmp_path):
 
 
 ADVICE = (
-    "Answer all, or score those that are there with --allow-missing (in Python allow_missing=True): the coverage is "
+    "Answer all, or score the given answers with --allow-missing (in Python allow_missing=True): the coverage is "
     "stamped, and the verdict is judged as if every missing answer were wrong."
 )
 

@@ -65,7 +65,7 @@ def test_units_of_other_splits_are_named_with_their_split():
         join(NUMBERS, [*NUMBERS, "x1", "x2"], unlabelled=UNLABELLED)
     message = str(error.value)
     assert "Not among them: 21700, 21701, x2." in message
-    assert "Of these 2 stand in split 'train'" in message and "Of these 1 stand in split 'validation'" in message
+    assert "2 of these are in split 'train'" in message and "1 of these are in split 'validation'" in message
     assert "resembles" not in message
 
 

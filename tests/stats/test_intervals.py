@@ -67,7 +67,8 @@ def test_a_made_up_patient_is_half_right_and_gives_rare_answers_rarely():
 
 
 def test_a_good_score_over_four_classes_is_within_its_interval():
-    """30 patients, the rarest class with 3, one in thirty wrong: equal answers of made-up patients leave the truth out in 44 %."""
+    """30 patients, the rarest class with 3, one in thirty wrong: equal answers of made-up patients leave the truth out
+    in 44 %."""
     metric, rng, truth = load_metric("f1_macro"), np.random.default_rng(0), np.repeat(np.arange(4), (12, 9, 6, 3))
     held = []
     for seed in range(120):
@@ -83,7 +84,7 @@ def test_an_interval_without_width_says_that_it_promises_nothing():
     truth = np.arange(20.0)
     rows = Sampler(ScoringInput(truth, truth + 2), one_row_each(20), np.zeros(0, bool))
     found = estimate_metric(load_metric("mae"), rows)["mae"]
-    assert found.value == found.low == found.high == 2 and "promises nothing" in found.reason
+    assert found.value == found.low == found.high == 2 and "zero width" in found.reason
 
 
 def test_the_interval_of_a_mean_by_hand():
@@ -238,7 +239,7 @@ def test_every_number_of_a_binary_report_lies_in_its_interval():
             if key == "ece":
                 assert np.isnan(found.low) and "biased" in found.reason
             elif key in ("mean_probability", "observed_share"):
-                assert np.isnan(found.low) and "beside the other" in found.reason
+                assert np.isnan(found.low) and "compare the two means" in found.reason
             elif key == "auprc":
                 assert np.isnan(found.low) and "fewer than 50 patients have the finding" in found.reason
             else:

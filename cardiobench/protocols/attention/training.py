@@ -47,8 +47,8 @@ class AttentionPooling(torch.nn.Module):
 
     def forward(self, tokens: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
         """Map tokens (N, T, dim), of which the first `lengths` (N,) are valid, to outputs (N, outputs)."""
-        # The mean adds a constant to all scores of a head, which the softmax cancels, so the query and the output are
-        # standardised instead of the tokens, without a copy of the tokens.
+        # Standardise the query and the output instead of the tokens, which saves a copy of the tokens: the mean only
+        # adds a constant to all scores of a head, which the softmax cancels.
         scores = tokens @ (self.query / self.deviation).T / tokens.shape[2] ** 0.5
         absent = torch.arange(tokens.shape[1], device=tokens.device) >= lengths[:, None]
         weights = scores.masked_fill(absent[:, :, None], -torch.inf).softmax(dim=1)

@@ -98,7 +98,7 @@ def nested_search(
         params: Parameter grid, simplest first.
         inner: Number of inner folds.
         seed: Seed of the inner folds and of the classifier.
-        grouped: Whether the inner folds keep a patient's rows together, too.
+        grouped: Whether the inner folds also keep a patient's rows together.
     """
     splits = [
         (train[fit], train[valid])

@@ -48,9 +48,9 @@ def logistic_path(
             are reread in every pass are computed in float32, whose rounding error is far smaller.
 
     Yields:
-        Each penalty from the stiffest on, with coefficients (d, outputs) and intercepts (outputs,) in the units of the
-        features. One output for two classes, the logit of the second; one for each class otherwise, with the intercept minus infinity for a
-        class without rows.
+        Each penalty, strongest first, with coefficients (d, outputs) and intercepts (outputs,) in the units of the
+        features. Two classes have one output, the logit of the second; more classes have one output each, and the
+        intercept of a class without rows is minus infinity.
 
     Raises:
         ValueError: Rows have a single class, a penalty is not positive, or shapes do not match.

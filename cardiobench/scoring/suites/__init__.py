@@ -23,7 +23,7 @@ class Suite:
 
     Attributes:
         name: Suite name with its version, such as `cardiobench_echo_v1`.
-        title: One line.
+        title: Title in one line.
         tasks: Tasks of the suite; a dataset's name stands for all its tasks.
         protocols: Protocols of the suite.
         options: Options of protocols: protocol -> option -> value.
@@ -64,7 +64,7 @@ def list_suites() -> tuple[str, ...]:
 
 @cache
 def load_suite(name: str) -> Suite:
-    """Return the suite of that name; raises `UnknownName` with the most similar name."""
+    """Return a suite by name; raises `UnknownName` with the most similar name."""
     if name not in (files := suite_files()):
         raise unknown_name("suite", name, files)
     record = json.loads(files[name].read_text("utf-8"))
