@@ -1,4 +1,4 @@
-"""Dense: masks and landmarks of single frames, read out of frozen tokens."""
+"""Dense prediction: segmentation masks and landmarks of single frames from frozen tokens."""
 
 from cardiobench.core.extensions import Extension
 

@@ -1,4 +1,4 @@
-"""Answers of a fitted read-out to the labelled test frames, with those of the floors and ceilings beside it."""
+"""Predict the labelled test frames and compute floors and ceilings."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -22,15 +22,15 @@ Fit = Callable[[DenseData, DenseVariant], FittedReadOut]
 
 
 def predict_frames(plan: FramePlan, fit: Fit, read_out: DenseVariant) -> FrameOutput:
-    """Fit a read-out and answer the labelled test frames.
+    """Fit a read-out and predict the labelled test frames.
 
     Args:
-        plan: Tokens of the model and of the floors.
-        fit: Fit of a read-out with the options of the protocol.
-        read_out: Read-out of the cell.
+        plan: Tokens of the model and of the baselines.
+        fit: Function that fits a read-out with the protocol options.
+        read_out: Read-out to fit.
 
     Raises:
-        NotApplicable: There is nothing to learn from, or a transform that is no crop.
+        NotApplicable: No training frames are available, or the transform is not a crop.
     """
     data = plan.data()
     output = answer_test(data, fit(data, read_out))
@@ -39,18 +39,18 @@ def predict_frames(plan: FramePlan, fit: Fit, read_out: DenseVariant) -> FrameOu
 
 
 def answer_test(data: DenseData, fitted: FittedReadOut) -> FrameOutput:
-    """Answer the test frames, one at a time.
+    """Predict the test frames one at a time.
 
     Returns:
-        The answers of the read-out; as floors the mean of the training labels (`best_uninformed`) and the best that the grids
-        of tokens and of cells can express; and among the details what the model sees: the mean share of a frame's pixels
-        that it does not, the mean window (left, top, width and height in shares of the letterboxed square), and the largest
-        distance of that map from the measured places, pixels.
+        Protocol output with the predictions, two reference predictions (the mean training label as `best_uninformed`,
+        and the best prediction that the token and cell grids can represent), and details on the visible area: mean
+        fraction of a frame's pixels outside it, mean window (left, top, width and height as fractions of the
+        letterboxed square), and largest deviation from the measured positions in pixels.
     """
     s, structures = cells_per_token(data.grid), len(data.task.structures)
     mean = fitted.mean if isinstance(fitted.mean, MeanMask) else None
     oracles = {"cell_grid_oracle": GridOracle(s * data.grid[0], s * data.grid[1], structures, mean)}
-    if mean is not None:  # A single token per point would say nothing: a map is wider than that.
+    if mean is not None:  # A single token per point is not informative, because a map is wider than one token.
         oracles["token_grid_oracle"] = GridOracle(*data.grid, structures, mean)
     scorer = DenseScorer(data.task)
     floors = {name: DenseScorer(data.task, with_volumes=False) for name in ("best_uninformed", *oracles)}
@@ -78,7 +78,7 @@ def answer_test(data: DenseData, fitted: FittedReadOut) -> FrameOutput:
 
 
 def answer_content(answer: np.ndarray) -> bytes | list[float]:
-    """Return a mask uint8 (H, W) as PNG, points (k, 2) as a list of their coordinates."""
+    """Return a mask, uint8 (H, W), as PNG or points, (k, 2), as a list."""
     if answer.ndim == 2 and answer.dtype == np.uint8:
         content = BytesIO()
         Image.fromarray(answer).save(content, format="PNG")
@@ -87,7 +87,7 @@ def answer_content(answer: np.ndarray) -> bytes | list[float]:
 
 
 def floor_scorer(plan: FramePlan, name: str, fit: Fit, read_out: DenseVariant) -> DenseScorer:
-    """Return the scores of a floor's tokens under the same protocol; computed once for all models of a run."""
+    """Return the scores of a baseline's tokens, computed once per run."""
     read_out = replace(read_out, further="") if read_out.further == "clip" else read_out
     tokens = plan.plans[name]
     key = ("dense floor", tokens.store.folder, tokens.frames.task.name, read_out.name)

@@ -1,4 +1,4 @@
-"""Labelled frames of a task with their tokens, read a few at a time."""
+"""Read labelled frames and their tokens in small batches."""
 
 import hashlib
 from collections import Counter
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from cardiobench.embeddings.frame_tokens import Letterbox
     from cardiobench.extensions.dense.geometry import Window
 
-READ_AHEAD = 64  # Labels whose tokens are read together.
+READ_AHEAD = 64  # Number of labels whose tokens are read together.
 
 
 @dataclass(frozen=True)
 class FrameKey:
-    """A labelled frame without its label.
+    """Key of a labelled frame.
 
     Attributes:
         id: Id of the tokens in the store.
-        patient: Patient in the picture.
+        patient: Patient of the frame.
         split: Split of the patient.
     """
 
@@ -35,16 +35,16 @@ class FrameKey:
 
 
 def frame_id(label: DenseLabel) -> str:
-    """Return the id of a frame's tokens."""
+    """Return the token id of a frame."""
     return f"{label.recording}#{label.frame}"
 
 
 def first_by_hash(patients: Sequence[str], most: int | None = None) -> list[str]:
-    """Sort patients by a digest of their ids: the order of a release's files often says something about them.
+    """Sort patients by a hash of their ids, because the file order of a release is often informative.
 
     Args:
         patients: Patient of each frame.
-        most: Frames; the first patients with no more of them together are returned, one patient at least.
+        most: Maximum number of frames; at least one patient is returned.
     """
     counts = Counter(patients)
     order = sorted(counts, key=lambda name: hashlib.sha256(name.encode()).digest())
@@ -56,16 +56,16 @@ def first_by_hash(patients: Sequence[str], most: int | None = None) -> list[str]
 
 @dataclass(frozen=True)
 class DenseData:
-    """Labels and tokens of a dense task, as a protocol reads them.
+    """Labels and tokens of a dense task.
 
     Attributes:
-        task: Segmentation or landmarks.
-        keys: The frames whose tokens can be had.
-        labels: Split -> labels of its frames, one at a time, in a fixed order.
-        tokens: Ids -> tokens (n, rows, columns, width), half precision.
-        box: Label -> the square around its frame.
-        window: Side of a letterboxed frame -> the part of it that the tokens divide evenly.
-        grid: Rows and columns of tokens.
+        task: Segmentation or landmark task.
+        keys: Keys of frames with tokens.
+        labels: Function that yields the labels of a split in a fixed order.
+        tokens: Function from ids to tokens, float16 (n, rows, columns, width).
+        box: Function from label to the letterbox of its frame.
+        window: Function from side length to the window that the tokens divide evenly.
+        grid: Number of rows and columns of tokens.
     """
 
     task: Task
@@ -77,7 +77,7 @@ class DenseData:
     grid: tuple[int, int]
 
     def select(self, split: str, patients: set[str] | None = None) -> Iterator[DenseLabel]:
-        """Yield the labels of a split that are whole and whose tokens are there, of some patients or of all."""
+        """Yield complete labels with tokens, for selected patients or for the whole split."""
         known = {key.id for key in self.keys}
         for label in self.labels(split):
             if not label.reason and frame_id(label) in known and (patients is None or label.patient in patients):
@@ -86,7 +86,7 @@ class DenseData:
     def with_tokens(
         self, split: str, patients: set[str] | None = None
     ) -> "Iterator[tuple[DenseLabel, Letterbox, Window, np.ndarray]]":
-        """Yield labels, the squares around their frames, the visible part, and their tokens (rows, columns, width)."""
+        """Yield labels with their letterboxes, visible windows and tokens, (rows, columns, width)."""
         labels = self.select(split, patients)
         while batch := list(islice(labels, READ_AHEAD)):
             for label, tokens in zip(batch, self.tokens([frame_id(label) for label in batch]), strict=True):
@@ -94,5 +94,5 @@ class DenseData:
                 yield label, box, self.window(box.side), tokens
 
     def patients(self, split: str) -> list[str]:
-        """Return the patients of a split, in the order of their hashes."""
+        """Return the patients of a split in hash order."""
         return first_by_hash([key.patient for key in self.keys if key.split == split])

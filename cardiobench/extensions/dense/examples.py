@@ -1,4 +1,4 @@
-"""Frames with true and predicted outlines or points: the worst, the middle and the best of a model."""
+"""Plot the worst, median and best frames with true and predicted outlines or points."""
 
 from base64 import b64encode
 from collections.abc import Iterator
@@ -17,21 +17,21 @@ from cardiobench.report.page.examples import Example
 from cardiobench.report.plots.style import figure_style, subplots
 from cardiobench.tasks.dense_label import DenseLabel
 
-SHOWN = 4  # Number of frames of each kind.
+SHOWN = 4  # Number of frames per group.
 TRUE, PREDICTED = "#ffd23f", "#3fd0ff"
 DESCRIPTION = "true in yellow, predicted in blue"
 
 
 def frame_examples(dataset: OpenDataset, task: Task, frame: pd.DataFrame) -> Iterator[Example]:
-    """Yield the worst, the middle and the best frames.
+    """Yield the worst, median and best frames.
 
     Args:
         dataset: Dataset with recordings and labels.
-        task: Segmentation or landmarks.
-        frame: Predictions, one row per frame: id, recording, frame, answer and the numbers of each structure.
+        task: Segmentation or landmark task.
+        frame: Predictions, one row per frame, with id, recording, frame, answer and the scores of each structure.
 
     Yields:
-        Examples: The frame in place of a label, its score in place of a prediction, and its place in the order.
+        Examples: Frames with score and rank in place of label and prediction.
     """
     number = load_metric(task.metrics[0]).primary
     score = frame[[f"{number.key}_{name}" for name in task.structures]].mean(axis=1)
@@ -53,7 +53,7 @@ def frame_examples(dataset: OpenDataset, task: Task, frame: pd.DataFrame) -> Ite
 
 
 def pick(count: int) -> dict[int, str]:
-    """Return the positions, among so many from the worst to the best, of the frames that are shown."""
+    """Return the ranks of the frames to show, from worst to best."""
     middle = max(0, count // 2 - SHOWN // 2)
     starts = {"worst": 0, "middle": middle, "best": max(0, count - SHOWN)}
     places: dict[int, str] = {}
@@ -64,7 +64,7 @@ def pick(count: int) -> dict[int, str]:
 
 
 def picture_of(dataset: OpenDataset, label: DenseLabel, answer: bytes | np.ndarray) -> Markup | str:
-    """Draw a frame with its true and its predicted outlines or points; says why where it cannot be read."""
+    """Draw a frame with its true and predicted outlines or points, or the reason why it cannot be read."""
     try:
         grey = dataset.labelled_frame(label).frames[0]
     except BadMedia as error:
@@ -87,7 +87,8 @@ def picture_of(dataset: OpenDataset, label: DenseLabel, answer: bytes | np.ndarr
             (x, y), (dx, dy) = label.points[labelled].T, (ends - label.points)[labelled].T
             axes.plot(x, y, "+", color=TRUE, markersize=7)
             axes.quiver(x, y, dx, dy, angles="xy", scale_units="xy", scale=1, color=PREDICTED, width=0.008)
-            axes.plot(x + dx, y + dy, "o", color=PREDICTED, markersize=2.5)  # A short arrow is hidden by its cross.
+            # Mark the prediction with a dot, because a cross would hide a short arrow.
+            axes.plot(x + dx, y + dy, "o", color=PREDICTED, markersize=2.5)
         content = BytesIO()
         figure.savefig(content, format="jpeg", bbox_inches="tight", pad_inches=0)
     code = b64encode(content.getvalue()).decode("ascii")

@@ -1,4 +1,4 @@
-"""The part of a frame that a network sees, measured by sending pictures of the coordinates through its own transform."""
+"""Measure the part of a frame that a network sees by passing coordinate images through its transform."""
 
 from dataclasses import dataclass
 
@@ -8,19 +8,19 @@ from cardiobench.core.errors import NotApplicable
 from cardiobench.embeddings.frame_tokens import Letterbox, prepare_still
 from cardiobench.models.base import Encoder
 
-TOLERANCE = 1.0  # Pixels of the frame, or of the network's input where its pixels are larger.
+TOLERANCE = 1.0  # Tolerance in frame pixels, or in input pixels if these are larger.
 
 
 @dataclass(frozen=True)
 class Window:
-    """A rectangle of the letterboxed square, in shares of its side; x and y are 0 at its left and upper edge.
+    """Rectangle in the letterboxed square, in fractions of its side, with the origin at the upper left.
 
     Attributes:
-        left: Edge.
-        top: Edge.
-        width: Extent.
-        height: Extent.
-        residual: Largest distance between the rectangle's even division and the measured places, pixels of the frame.
+        left: Left edge.
+        top: Top edge.
+        width: Width.
+        height: Height.
+        residual: Largest distance between even division of the rectangle and measured positions, in frame pixels.
     """
 
     left: float = 0.0
@@ -30,13 +30,13 @@ class Window:
     residual: float = 0.0
 
     def in_pixels(self, box: Letterbox) -> "Window":
-        """Return the rectangle in pixels of the frame itself, whose upper left corner is 0."""
+        """Return the rectangle in frame pixels, with the origin at the upper left corner of the frame."""
         side = box.side
         left, top = self.left * side - box.left, self.top * side - box.top
         return Window(left, top, self.width * side, self.height * side, self.residual)
 
     def unseen(self, box: Letterbox) -> float:
-        """Return the share of a frame's pixels whose middle lies outside."""
+        """Return the fraction of frame pixels with their centre outside the rectangle."""
         window = self.in_pixels(box)
         columns = inside(window.left, window.width, box.width)
         rows = inside(window.top, window.height, box.height)
@@ -47,31 +47,31 @@ WHOLE_SQUARE = Window()
 
 
 def inside(start: float, extent: float, pixels: int) -> np.ndarray:
-    """Return which of a row of pixels have their middle between `start` and `start + extent`, (pixels,)."""
+    """Return which pixel centres lie between `start` and `start + extent`, bool (pixels,)."""
     middles = np.arange(pixels) + 0.5
     return (middles >= start) & (middles <= start + extent)
 
 
 def measure(encoder: Encoder, side: int, grid: tuple[int, int]) -> Window:
-    """Measure the part of a square picture visible to an encoder.
+    """Measure the part of a square image that is visible to an encoder.
 
-    A black and a white picture tell what its transform makes of the grey levels; two ramps then give the x and the y of
-    every number of its input. Nothing has to be known of the layout.
+    A black and a white image calibrate the grey levels; two ramps then give the x and y position of every input value.
+    The layout of the input need not be known.
 
     Args:
         encoder: Encoder with its transform.
-        side: Side of the square in pixels.
-        grid: Rows and columns of its tokens, for a transform that gives patches in one line.
+        side: Side length of the square in pixels.
+        grid: Token rows and columns, for transforms that return a flat list of patches.
 
     Returns:
-        The rectangle that its input divides evenly.
+        Rectangle that the input divides evenly.
 
     Raises:
-        NotApplicable: No rectangle fits to within a pixel.
+        NotApplicable: No rectangle fits within one pixel.
     """
     x, y = _coordinates(encoder, side)
     columns, rows = _axis(x), _axis(y)
-    if columns == rows:  # Patches in one line, row by row.
+    if columns == rows:  # The patches form one list, row by row.
         along_x, along_y = _line(x, columns, grid).mean(axis=0), _line(y, rows, grid).mean(axis=1)
         deviation = 0.0
     else:
@@ -80,15 +80,15 @@ def measure(encoder: Encoder, side: int, grid: tuple[int, int]) -> Window:
     (left, width, off_x), (top, height, off_y) = _fit(along_x), _fit(along_y)
     residual = side * max(off_x, off_y, deviation)
     coarse = side * max(width / len(along_x), height / len(along_y), 1 / side)
-    if not residual <= TOLERANCE * coarse + side / 255:  # A ramp has 256 levels.
+    if not residual <= TOLERANCE * coarse + side / 255:  # Allow for the quantisation of a ramp to 256 levels.
         raise NotApplicable(
-            f"{encoder.name}: its preprocessing is no crop and scaling: places are up to {residual:.1f} pixels of {side} off"
+            f"{encoder.name}: its preprocessing is not a crop with scaling: positions deviate by up to {residual:.1f} of {side} pixels"
         )
     return Window(left, top, width, height, residual)
 
 
 def _coordinates(encoder: Encoder, side: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return x and y, in shares of the side, of every number of an encoder's input; NaN where it shows no picture."""
+    """Return x and y of every input value as fractions of the side; NaN where no image content is shown."""
     ramp = np.tile(np.round((np.arange(side) + 0.5) / side * 255), (side, 1))
     black, white, across, down = (
         prepare_still(encoder, np.repeat(grey.astype(np.uint8)[..., None], 3, axis=-1))[0].float().numpy()
@@ -96,12 +96,12 @@ def _coordinates(encoder: Encoder, side: int) -> tuple[np.ndarray, np.ndarray]:
     )
     contrast = np.where(white != black, white - black, np.nan)
     if np.isnan(contrast).all():
-        raise NotApplicable(f"{encoder.name}: its preprocessing gives the same for a black and a white frame")
+        raise NotApplicable(f"{encoder.name}: its preprocessing returns the same output for a black and a white frame")
     return (across - black) / contrast, (down - black) / contrast
 
 
 def _profile(values: np.ndarray, axis: int) -> np.ndarray:
-    """Average over all other axes; places without any value are left out."""
+    """Average over all other axes, ignoring NaN."""
     others = tuple(number for number in range(values.ndim) if number != axis)
     counts = (~np.isnan(values)).sum(axis=others)
     sums = np.asarray(np.nansum(values, axis=others, dtype=np.float64))
@@ -114,7 +114,7 @@ def _axis(values: np.ndarray) -> int:
 
 
 def _spread(values: np.ndarray, axis: int) -> float:
-    """Return how far values deviate along the other axes."""
+    """Return the largest deviation along the other axes."""
     moved = np.moveaxis(values, axis, 0).reshape(values.shape[axis], -1)
     moved = moved[~np.isnan(moved).all(axis=1)]
     return float((np.nanmax(moved, axis=1) - np.nanmin(moved, axis=1)).max() / 2)
@@ -127,7 +127,7 @@ def _line(values: np.ndarray, axis: int, grid: tuple[int, int]) -> np.ndarray:
 
 
 def _fit(places: np.ndarray) -> tuple[float, float, float]:
-    """Fit the middles of an evenly divided range; returns its start, its extent and the largest deviation."""
+    """Fit the centres of an evenly divided range; return start, extent and largest deviation."""
     middles = (np.arange(len(places)) + 0.5) / len(places)
     extent, start = np.polyfit(middles, places, 1)
     return float(start), float(extent), float(np.abs(start + extent * middles - places).max())

@@ -1,4 +1,4 @@
-"""Landmarks: points as peaks on the cells of a frame, and as numbers from its mean token."""
+"""Predict landmarks as heatmap peaks or by regression from the mean token."""
 
 from collections.abc import Iterator, Sequence
 
@@ -7,19 +7,19 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-SIGMA = 2.0  # Standard deviation, in cells, of the target around a point.
-WINDOW = 5  # Side, in cells, of the window around the most probable one whose mean is the point.
+SIGMA = 2.0  # Standard deviation of the target around a point, in cells.
+WINDOW = 5  # Side of the window around the peak in which the point is averaged, in cells.
 
 
 def heatmaps(points: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
-    """Return the target of each point: a normal density over the cells of a frame, summing to one.
+    """Return heatmap targets: normal densities over the cells of a frame, each with sum one.
 
     Args:
-        points: (k, 2), x and y in cells; NaN, or outside the cells, for a point that the network cannot see.
-        shape: Rows and columns of cells.
+        points: Points, (k, 2), as x and y in cells; NaN or outside the cells if the network cannot see the point.
+        shape: Number of rows and columns of cells.
 
     Returns:
-        float32 (rows, columns, k); zero for a point that cannot be seen.
+        Targets, float32 (rows, columns, k); zero for invisible points.
     """
     seen = ((points >= -0.5) & (points <= np.array(shape[::-1]) - 0.5)).all(axis=1)
     down, across = (
@@ -31,13 +31,13 @@ def heatmaps(points: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
 
 
 def peaks(maps: np.ndarray) -> np.ndarray:
-    """Return the mean place of the cells around each map's most probable one.
+    """Return the mean position in a window around the peak of each map.
 
     Args:
-        maps: (rows, columns, k), non-negative.
+        maps: Non-negative maps, (rows, columns, k).
 
     Returns:
-        float64 (k, 2), x and y in cells.
+        Points, float64 (k, 2), as x and y in cells.
     """
     half = WINDOW // 2
     points = np.empty((maps.shape[2], 2))
@@ -51,15 +51,15 @@ def peaks(maps: np.ndarray) -> np.ndarray:
 
 
 def fit_global(tokens: np.ndarray, points: np.ndarray, penalties: Sequence[float]) -> Iterator[tuple[float, Pipeline]]:
-    """Fit ridge regression from the mean token of a frame to all coordinates, the largest penalty first.
+    """Fit ridge regressions from mean tokens to all coordinates, starting with the largest penalty.
 
     Args:
         tokens: Mean tokens of the training frames, (n, d).
-        points: Points as fractions of the square's side, shape (n, k, 2), finite.
-        penalties: Penalties on the squared coefficients of standardised features, per frame.
+        points: Finite points as fractions of the square's side, (n, k, 2).
+        penalties: Penalties per frame on the squared coefficients of standardised features.
 
     Yields:
-        Penalty and fitted regression, which predicts (m, 2 k).
+        Penalty and fitted regression with outputs (m, 2 k).
     """
     flat = points.reshape(len(points), -1)
     for penalty in sorted(penalties, reverse=True):

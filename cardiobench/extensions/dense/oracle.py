@@ -1,4 +1,4 @@
-"""The ceiling of a grid: the best masks and points that its cells can express."""
+"""Compute the best masks and points that a grid of cells can represent."""
 
 from dataclasses import dataclass
 
@@ -14,13 +14,13 @@ from cardiobench.tasks.dense_label import DenseLabel
 
 @dataclass(frozen=True)
 class GridOracle:
-    """Answer of a head that knows the true content of every cell: the error of the grid itself.
+    """Oracle that knows the true content of every cell, to measure the error of the grid itself.
 
     Attributes:
-        rows: Rows of the cells.
-        columns: Columns of the cells.
-        structures: K.
-        mean: Mean of the training masks, for pixels that the model cannot see; None for points.
+        rows: Number of rows of cells.
+        columns: Number of columns of cells.
+        structures: Number of structures K.
+        mean: Mean training mask for pixels that the model cannot see; None for points.
     """
 
     rows: int
@@ -29,11 +29,11 @@ class GridOracle:
     mean: MeanMask | None
 
     def predict(self, label: DenseLabel, box: Letterbox, window: Window) -> np.ndarray:
-        """Return the label as the grid can express it: a mask uint8 (H, W), or points (k, 2)."""
+        """Return the label at the resolution of the grid: mask, uint8 (H, W), or points, (k, 2)."""
         grid = CellGrid(box, window, self.rows, self.columns)
         if label.mask is not None and self.mean is not None:
             return decode_cells(grid.coverage(label.mask, self.structures), grid, self.mean)
         assert label.points is not None
         maps = heatmaps(grid.to_cells(label.points), (self.rows, self.columns))
-        # A point that is not in the window has no map: the middle of the window answers for it.
+        # A point outside the window has no map; predict the centre of the window.
         return grid.from_cells(peaks(np.where(maps.any(axis=(0, 1)), maps, 1.0)))

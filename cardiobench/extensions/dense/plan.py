@@ -1,4 +1,4 @@
-"""The cells of one model: a read-out of the tokens of labelled frames each, with the tokens of the floors beside them."""
+"""Plan the cells of one model: read-outs from its tokens and from those of the baselines."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -14,7 +14,7 @@ from cardiobench.runner.cell import FrameCell
 from cardiobench.runner.context import RunContext
 
 RANDOM_VIT = "cardiobench/random-vit"
-NAMED = 5  # Number of unusable labels whose reasons are printed.
+NAMED = 5  # Number of unusable labels for which reasons are printed.
 
 
 def plan_read_outs(
@@ -24,16 +24,16 @@ def plan_read_outs(
     protocols: Sequence[DensePrediction],
     context: RunContext,
 ) -> Iterator[FrameCell]:
-    """Yield a cell for each read-out of one model.
+    """Yield one cell per read-out of a model.
 
-    A cell reads the tokens of the model (`""`) and of the floors. A moving clip has tokens of its own, and the floors of
-    stills.
+    Each cell reads the tokens of the model (`""`) and of the baselines. Moving clips have separate tokens; their
+    baselines use still frames.
 
     Args:
-        model: Loaded model, on the device.
-        tasks: All tasks of the run; those without masks and landmarks do not apply.
-        datasets: Name -> dataset whose data is here.
-        protocols: `dense`, with its options.
+        model: Loaded model on its device.
+        tasks: All tasks of the run; only segmentation and landmark tasks apply.
+        datasets: Mapping from name to locally available dataset.
+        protocols: Protocol `dense` with its options.
         context: Run context.
     """
     for protocol in protocols:
@@ -60,17 +60,17 @@ def _plan_task(
     protocol: DensePrediction,
     context: RunContext,
 ) -> dict[str, TokenPlan]:
-    """Return the tokens of stills of the model and of the floors; none, with the reason noted, where there are none."""
+    """Return still-frame tokens of the model and of the baselines, or note the reason why there are none."""
     if task.dataset not in datasets or datasets[task.dataset].spec.modality not in model.modalities:
         return {}
     try:
         protocol.check(task)
         frames = labelled_frames(datasets[task.dataset], task, protocol.select, context.config.limit)
         plans = {"": plan_tokens(model, frames, protocol.full, context)}
-    except (NotApplicable, MissingData) as error:  # Prepared before masks were kept.
+    except (NotApplicable, MissingData) as error:  # The data may have been prepared before masks were stored.
         context.summary.not_applicable.append((model.name, task.name, protocol.name, str(error)))
         return {}
-    except BadData as error:  # The whole table of labels is unreadable; other tasks continue.
+    except BadData as error:  # The whole label table is unreadable; other tasks continue.
         context.summary.failures.append((model.name, task.dataset, task.target, str(error)))
         context.console.failure(task.name, str(error))
         return {}
@@ -82,7 +82,7 @@ def _plan_task(
 
 
 def rejection_lines(frames: LabelledFrames) -> list[str]:
-    """Return the message on unusable labels: their number, and file and reason of the first few."""
+    """Return a message with the number of unusable labels and the first few files and reasons."""
     if not frames.rejected:
         return []
     head = f"! {frames.task.name}: {len(frames.rejected)} labelled frames cannot be used"
@@ -92,6 +92,6 @@ def rejection_lines(frames: LabelledFrames) -> list[str]:
 
 
 def floor_models(model: LoadedModel, context: RunContext) -> list[LoadedModel]:
-    """Return the baselines of a model: raw pixels, and an untrained network unless the model is that one."""
+    """Return the baselines of a model: raw pixels, and an untrained network unless the model is one."""
     untrained = [] if model.name == RANDOM_VIT else [load_model(RANDOM_VIT, device=context.accelerator.device)]
     return [pixel_patches(), *untrained]

@@ -1,4 +1,4 @@
-"""The protocol `dense`: a linear read-out of frozen tokens, its penalty chosen on validation patients."""
+"""Fit linear read-outs of frozen tokens for the protocol `dense`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,33 +23,33 @@ if TYPE_CHECKING:
 COMPONENT = "protocol dense"
 VERSION = 1
 
-PATIENCE = 2  # Number of consecutive penalties.
-HELD_OUT = 0.15  # Fraction of the training patients used for validation where a release has no validation split.
+PATIENCE = 2  # Number of consecutive penalties without improvement before the search stops.
+HELD_OUT = 0.15  # Fraction of training patients used for validation if a release has no validation split.
 
 
 @dataclass(frozen=True)
 class DensePrediction(FrameProtocol):
-    """Masks and landmarks of single frames, from the tokens of a frozen network's last block.
+    """Predict masks and landmarks of single frames from the last-block tokens of a frozen network.
 
-    The labelled frame alone is shown, letterboxed; a video model sees it as a clip that stands still. Each token answers
-    for s x s cells by multinomial logistic regression around the mean of the training frames; probabilities are
-    interpolated at the frame's own pixels. Landmarks are the peaks of one map each (`heatmap`), or come by ridge
-    regression from the mean token (`global`). No augmentation, no ensemble, no largest component. This says what a
-    linear read-out finds in the tokens, and cannot be compared with a fine-tuned network.
+    Only the labelled frame is shown, letterboxed; a video model sees it as a static clip. Each token predicts s x s
+    cells by multinomial logistic regression around the mean training frame, and probabilities are interpolated at the
+    original pixels. Landmarks are peaks of one map each (`heatmap`), or are predicted by ridge regression from the mean
+    token (`global`). There is no augmentation, ensemble or largest-component filter. Scores measure linearly readable
+    information and cannot be compared with those of fine-tuned networks.
 
-    Further results are made where they are asked for. `further`: `clip` shows a video model the moving clip around the
-    frame and reads the time that holds it; `ridge` solves least squares instead of logistic regression, from sums over the
-    training frames, so that memory does not grow with them. `patients`: the read-out again, learned from the first so many
-    training patients by the same hash.
+    Optional results: with `further`, `clip` shows a video model the moving clip around the frame and reads the token
+    time step that contains the frame; `ridge` replaces logistic regression by least squares from running sums, so that
+    memory does not grow with the number of frames. With `patients`, the read-out is also fitted on the first N training
+    patients in hash order.
 
     Attributes:
         penalties: Candidate penalties on the squared weights of standardised tokens.
-        ridge_penalties: The same of `ridge`, whose weights are small.
-        train_frames: Labelled frames to learn from at most, of the first patients by a hash of their ids.
+        ridge_penalties: Candidate penalties for `ridge`, whose weights are small.
+        train_frames: Maximum number of training frames; patients are selected in hash order.
         validation_frames: Number of validation frames on which the penalty is chosen; None for all.
-        full: Keep grids of more than 16 rows or columns as they are.
-        further: Variants that are scored too.
-        patients: Numbers of training patients that are scored too, such as 5, 20 and 100.
+        full: Whether to keep grids of more than 16 rows or columns at full size.
+        further: Additional variants to score.
+        patients: Additional numbers of training patients, such as 5, 20 and 100.
     """
 
     penalties: tuple[Penalty, ...] = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)
@@ -63,7 +63,7 @@ class DensePrediction(FrameProtocol):
     name = "dense"
 
     def read_outs(self, task: Task) -> tuple[DenseVariant, ...]:
-        """Return the read-outs of a task; ridge regression of the mean token equals `global`."""
+        """Return the read-outs of a task; ridge regression from the mean token equals `global`."""
         kinds = ("heatmap", "global") if task.rules.frame_label == "points" else ("",)
         usual = [DenseVariant(kind) for kind in kinds]
         others = [
@@ -75,14 +75,14 @@ class DensePrediction(FrameProtocol):
         return (*usual, *others, *(DenseVariant(kind, patients=count) for count in self.patients for kind in kinds))
 
     def predict(self, plan: "FramePlan", variant: str) -> FrameOutput:
-        """Fit the read-out of that name and answer the labelled test frames."""
+        """Fit the given read-out and predict the labelled test frames."""
         from cardiobench.extensions.dense.answer import predict_frames
 
         read_outs = {one.name: one for one in self.read_outs(plan.task)}
         return predict_frames(plan, self.fit, read_outs[variant])
 
     def select(self, labels: Sequence[DenseLabel]) -> list[DenseLabel]:
-        """Return the frames that take part, in their order: all test frames, and those of the first patients to learn from."""
+        """Return all test frames and the selected training and validation frames, in order."""
         kept: set[tuple[str, str]] = set()
         for split, most in (("train", self.train_frames), ("validation", self.validation_frames), ("test", None)):
             patients = [label.patient for label in labels if label.split == split and not label.reason]
@@ -90,29 +90,31 @@ class DensePrediction(FrameProtocol):
         return [label for label in labels if not label.reason and (label.split, label.patient) in kept]
 
     def split_patients(self, data: DenseData, most: int | None = None) -> tuple[list[str], list[str], str]:
-        """Return the patients to learn from, those to choose the penalty on, and the split of the latter.
+        """Return training patients, validation patients and the split that the latter come from.
 
         Args:
             data: Data of the task.
-            most: Training patients, of whom those that stand in for validation patients are no part; None for all.
+            most: Number of training patients, excluding those held out for validation; None for all.
 
         Raises:
-            NotApplicable: There are fewer.
+            NotApplicable: There are too few training patients.
         """
         train, valid, split = data.patients("train"), data.patients("validation"), "validation"
         if not valid:
             count = max(1, round(HELD_OUT * len(train)))
             if len(train) < 2:
-                raise NotApplicable(f"{data.task.name} has {len(train)} training patients here, but dense needs two")
+                raise NotApplicable(
+                    f"{data.task.name} has {len(train)} training patients here; at least two are required"
+                )
             train, valid, split = train[count:], train[:count], "train"
         if most is not None and most >= len(train):
             raise NotApplicable(f"{data.task.name} has {len(train)} training patients here, not more than {most}")
         return train[:most], valid, split
 
     def fit(self, data: DenseData, variant: DenseVariant = USUAL) -> "FittedReadOut":
-        """Fit the read-out for one penalty after the other and keep the one that answers validation patients best.
+        """Fit one read-out per penalty and keep the one with the smallest validation error.
 
-        The search goes from the stiffest penalty on and ends where `PATIENCE` in a row did worse than the best.
+        The search starts with the largest penalty and stops after `PATIENCE` penalties without improvement.
 
         Raises:
             NotApplicable: There are no training frames, or too few patients.
@@ -148,9 +150,9 @@ class DensePrediction(FrameProtocol):
 
 
 def validation_error(read_out: "ReadOut", data: DenseData, split: str, patients: set[str]) -> float:
-    """Return the mean error of a read-out: 1 minus the mean Dice of a frame's structures, or the distance of its points.
+    """Return the mean error of a read-out: 1 - mean Dice over structures, or the mean distance of points.
 
-    Distances are in shares of the square's side, so that frames of any size count alike.
+    Distances are fractions of the square's side, so frames of any size have equal weight.
     """
     structures = len(data.task.structures)
     errors = [
@@ -161,7 +163,7 @@ def validation_error(read_out: "ReadOut", data: DenseData, split: str, patients:
 
 
 def selection_error(label: DenseLabel, prediction: np.ndarray, structures: int, side: int) -> float:
-    """Return how wrong one answer is; see `validation_error`."""
+    """Return the error of one answer; see `validation_error`."""
     if label.mask is not None:
         return 1.0 - float(np.nanmean(load_formula("dice").dice_of_frame(label.mask, prediction, structures)))
     distances = load_formula("landmark_error").radial_errors(label.points, prediction, (1.0, 1.0))

@@ -1,4 +1,4 @@
-"""Read-outs that answer a frame with a mask or points, fitted on the tokens of training frames."""
+"""Fit read-outs that predict masks or points from the tokens of a frame."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,61 +27,61 @@ from cardiobench.tasks.dense_label import DenseLabel
 
 
 class ReadOut(Protocol):
-    """A fitted read-out."""
+    """Fitted read-out."""
 
     def predict(self, box: Letterbox, window: Window, tokens: np.ndarray) -> np.ndarray:
-        """Answer one frame.
+        """Predict one frame.
 
         Args:
-            box: Box of the frame.
-            window: The part of the square that the tokens divide.
-            tokens: (rows, columns, width).
+            box: Letterbox of the frame.
+            window: Window of the square that the tokens divide evenly.
+            tokens: Tokens, (rows, columns, width).
 
         Returns:
-            A mask uint8 (H, W), or points (k, 2), x and y in pixels.
+            Mask, uint8 (H, W), or points, (k, 2), as x and y in pixels.
         """
         ...
 
 
 @dataclass(frozen=True)
 class MeanMask:
-    """The mean of the training masks over the letterboxed square.
+    """Mean training mask over the letterboxed square.
 
     Attributes:
-        shares: Share of each class, float32 (cells, cells, K).
+        shares: Fraction of each class, float32 (cells, cells, K).
     """
 
     shares: np.ndarray
 
     def probabilities(self, box: Letterbox) -> np.ndarray:
-        """Return the share of each class at the pixels of a frame, (H, W, K)."""
+        """Return the class fractions at frame pixels, (H, W, K)."""
         return CellGrid(box, WHOLE_SQUARE, *self.shares.shape[:2]).to_pixels(self.shares)
 
     def predict(self, box: Letterbox, window: Window, tokens: np.ndarray) -> np.ndarray:
-        """Answer with the most frequent class of each pixel."""
+        """Predict the most frequent class of each pixel."""
         return self.probabilities(box).argmax(axis=2).astype(np.uint8)
 
 
 @dataclass(frozen=True)
 class MaskReadOut:
-    """The sub-cell head; pixels that the model cannot see get the mean of the training masks.
+    """Sub-cell head for masks; invisible pixels use the mean training mask.
 
     Attributes:
-        head: Head of the cells in the window.
-        mean: Mean of the training masks.
+        head: Head for the cells in the window.
+        mean: Mean training mask.
     """
 
     head: SubcellHead
     mean: MeanMask
 
     def predict(self, box: Letterbox, window: Window, tokens: np.ndarray) -> np.ndarray:
-        """Answer with the most probable class of each pixel."""
+        """Predict the most probable class of each pixel."""
         cells = self.head.predict(tokens[None])[0]
         return decode_cells(cells, CellGrid(box, window, *cells.shape[:2]), self.mean)
 
 
 def decode_cells(cells: np.ndarray, grid: CellGrid, mean: MeanMask) -> np.ndarray:
-    """Interpolate probabilities of cells (rows, columns, K) at the pixels and return the most probable class, uint8 (H, W)."""
+    """Interpolate cell probabilities (rows, columns, K) and return the most probable classes, uint8 (H, W)."""
     mask = grid.to_pixels(cells).argmax(axis=2).astype(np.uint8)
     seen = grid.seen()
     return mask if seen.all() else np.where(seen, mask, mean.predict(grid.box, grid.window, cells))
@@ -89,23 +89,23 @@ def decode_cells(cells: np.ndarray, grid: CellGrid, mean: MeanMask) -> np.ndarra
 
 @dataclass(frozen=True)
 class MeanPoints:
-    """The mean of the training points, in shares of the square's side, (k, 2)."""
+    """Mean training points, (k, 2), as fractions of the square's side."""
 
     shares: np.ndarray
 
     def predict(self, box: Letterbox, window: Window, tokens: np.ndarray) -> np.ndarray:
-        """Answer with the mean points."""
+        """Predict the mean points."""
         return self.shares * box.side - [box.left, box.top] - 0.5
 
 
 @dataclass(frozen=True)
 class FittedReadOut:
-    """A read-out with the penalty that did best on validation patients.
+    """Read-out with the penalty selected on validation patients.
 
     Attributes:
-        read_out: Read-out that answers.
-        mean: Mean of the training masks or points: the floor.
-        details: Choices made during fitting; stamped into the result.
+        read_out: Selected read-out.
+        mean: Mean training mask or points, used as the floor.
+        details: Choices made during fitting, stored in the result.
     """
 
     read_out: ReadOut
@@ -115,43 +115,43 @@ class FittedReadOut:
 
 @dataclass(frozen=True)
 class PeakReadOut:
-    """The sub-cell head, one map per point."""
+    """Sub-cell head with one heatmap per point."""
 
     head: SubcellHead
 
     def predict(self, box: Letterbox, window: Window, tokens: np.ndarray) -> np.ndarray:
-        """Answer with the peak of each map."""
+        """Predict the peak of each map."""
         maps = self.head.predict(tokens[None])[0]
         return CellGrid(box, window, *maps.shape[:2]).from_cells(peaks(maps))
 
 
 @dataclass(frozen=True)
 class GlobalReadOut:
-    """Ridge regression from the mean token to all coordinates, in shares of the square's side."""
+    """Ridge regression from the mean token to all coordinates, as fractions of the square's side."""
 
     regression: Pipeline
 
     def predict(self, box: Letterbox, window: Window, tokens: np.ndarray) -> np.ndarray:
-        """Answer with the predicted coordinates."""
+        """Predict the coordinates."""
         shares = self.regression.predict(mean_token(tokens)[None]).reshape(-1, 2)
         return MeanPoints(shares).predict(box, window, tokens)
 
 
 def mean_token(tokens: np.ndarray) -> np.ndarray:
-    """Average the tokens of a frame (rows, columns, d), (d,) float64."""
+    """Average the tokens of a frame (rows, columns, d) to float64 (d,)."""
     return tokens.reshape(-1, tokens.shape[-1]).mean(axis=0, dtype=np.float64)
 
 
 def shares_of_square(points: np.ndarray, box: Letterbox) -> np.ndarray:
-    """Return points in shares of the side of the square around their frame, (k, 2)."""
+    """Return points (k, 2) as fractions of the letterbox side."""
     return (points + 0.5 + [box.left, box.top]) / box.side
 
 
 class TargetReader:
-    """Turns labels of training frames into targets of cells, and accumulates the mean mask or mean points.
+    """Convert training labels to cell targets and accumulate the mean mask or points.
 
     Args:
-        data: Data of the task.
+        data: Labels and tokens of the task.
     """
 
     def __init__(self, data: DenseData):
@@ -163,7 +163,7 @@ class TargetReader:
         self._count = 0
 
     def read(self, label: DenseLabel, box: Letterbox) -> np.ndarray:
-        """Return the targets of a frame's cells, sorted by token, float32 (L, s * s, K)."""
+        """Return the cell targets of a frame grouped by token, float32 (L, s * s, K)."""
         grid = CellGrid(box, self.data.window(box.side), self.rows, self.columns)
         self._count += 1
         if label.mask is not None:
@@ -176,19 +176,19 @@ class TargetReader:
         return split_cells(cells[None], self.data.grid)[0]
 
     def mean(self) -> MeanMask | MeanPoints:
-        """Return the read-out of the mean mask or of the mean points.
+        """Return the mean-mask or mean-point read-out.
 
         Raises:
-            NotApplicable: No frame was read, or none with one of the points.
+            NotApplicable: No frame was read, or no frame contains one of the points.
         """
         if not self._count:
-            raise NotApplicable(f"{self.data.task.name} has no labelled training frames here, which a read-out needs")
+            raise NotApplicable(f"{self.data.task.name} has no labelled training frames here; a read-out requires them")
         if self.points:
             unseen = np.flatnonzero(~np.isfinite(self.points).all(axis=2).any(axis=0))
             lacking = [self.data.task.structures[number] for number in unseen]
             if lacking:
                 raise NotApplicable(
-                    f"no training frame of {self.data.task.name} here has {', '.join(lacking)}, and a read-out learns from them"
+                    f"no training frame of {self.data.task.name} here has {', '.join(lacking)}; a read-out cannot be fitted without them"
                 )
             return MeanPoints(np.nanmean(self.points, axis=0))
         return MeanMask((self._total / self._count).astype(np.float32))
@@ -196,13 +196,13 @@ class TargetReader:
 
 @dataclass(frozen=True)
 class Candidates:
-    """Read-outs of all penalties with their shared training data.
+    """Read-outs for all penalties with shared training data.
 
     Attributes:
-        path: Penalties, the largest first, with their read-outs; each is fitted when it is asked for.
-        mean: Read-out of the mean mask or points.
-        frames: Training frames.
-        width: Numbers per token.
+        path: Iterator of penalties, largest first, and read-outs fitted on demand.
+        mean: Mean-mask or mean-point read-out.
+        frames: Number of training frames.
+        width: Width of a token.
     """
 
     path: Iterator[tuple[float, ReadOut]]
@@ -214,7 +214,7 @@ class Candidates:
 def fit_read_outs(
     data: DenseData, patients: Sequence[str], variant: DenseVariant, penalties: Sequence[float]
 ) -> Candidates:
-    """Read labels and tokens of the training frames of some patients, each mask once; a read-out is fitted per penalty.
+    """Read training labels and tokens, each mask once, and prepare one read-out per penalty.
 
     Raises:
         NotApplicable: There are no training frames.
@@ -234,7 +234,7 @@ def fit_read_outs(
         whole = np.isfinite(points).all(axis=(1, 2))
         if not whole.any():
             raise NotApplicable(
-                f"no training frame of {data.task.name} here has all points, and `global` learns from such"
+                f"no training frame of {data.task.name} here has all points; `global` requires such frames"
             )
         means = np.array([mean_token(one) for one in tokens[whole]])
         path = ((penalty, GlobalReadOut(one)) for penalty, one in fit_global(means, points[whole], penalties))
@@ -257,5 +257,5 @@ def _fit_ridge(
 
 
 def read_out_of(head: SubcellHead, mean: MeanMask | MeanPoints) -> ReadOut:
-    """Return the read-out of a head: masks, or the peaks of maps."""
+    """Return the read-out of a head, for masks or heatmap peaks."""
     return MaskReadOut(head, mean) if isinstance(mean, MeanMask) else PeakReadOut(head)

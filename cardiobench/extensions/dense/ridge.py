@@ -1,4 +1,4 @@
-"""Ridge regression from tokens to cells in constant memory, from sums over the training frames."""
+"""Fit ridge regression from tokens to cells in constant memory, from running sums."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -10,24 +10,24 @@ from cardiobench.extensions.dense.head import SubcellHead
 
 
 class LinearCells(SubcellHead):
-    """The sub-cell head without softmax: `prior` is the mean target, and answers are not bound to lie between 0 and 1."""
+    """Sub-cell head without softmax; `prior` is the mean target, and predictions may leave [0, 1]."""
 
     def probabilities(self, block: torch.Tensor) -> torch.Tensor:
-        """Return the answers of a block of frames, never below 0, (b, L, s * s, K)."""
-        return self.logits(block).clamp_(min=1e-12)  # A peak is a mean, whose weights must not all be 0.
+        """Return non-negative predictions for a block of frames, (b, L, s * s, K)."""
+        return self.logits(block).clamp_(min=1e-12)  # A peak is a weighted mean, so the weights must not all be 0.
 
 
 @dataclass
 class RidgeSums:
-    """Sums over frames of tokens x at the places l and of their targets y, float64.
+    """Float64 sums over frames of tokens x and targets y at positions l.
 
     Attributes:
-        grid: Rows and columns of tokens.
-        frames: Count.
-        x: Sum of the tokens of each place, (L, d).
-        y: Sum of the targets of each place, (L, s * s, K).
-        xx: Sum of the products of tokens, (d, d).
-        xy: Sum of the products of tokens and targets, (d, s * s * K).
+        grid: Number of rows and columns of tokens.
+        frames: Number of frames.
+        x: Sum of tokens at each position, (L, d).
+        y: Sum of targets at each position, (L, s * s, K).
+        xx: Sum of token products, (d, d).
+        xy: Sum of token-target products, (d, s * s * K).
     """
 
     grid: tuple[int, int]
@@ -41,8 +41,8 @@ class RidgeSums:
         """Add a frame.
 
         Args:
-            tokens: (rows, columns, d).
-            targets: Targets of its cells, shape (L, s * s, K).
+            tokens: Tokens, (rows, columns, d).
+            targets: Targets of the cells, (L, s * s, K).
         """
         x = tokens.reshape(-1, tokens.shape[-1]).astype(np.float64)
         y = targets.reshape(len(x), -1)
@@ -51,12 +51,12 @@ class RidgeSums:
         self.xx, self.xy = self.xx + x.T @ x, self.xy + x.T @ y
 
     def fit(self, penalties: Sequence[float]) -> Iterator[tuple[float, LinearCells]]:
-        """Solve for one penalty after the other, the largest first; it is on the squared weights of tokens centred per place and scaled per dimension.
+        """Solve for each penalty, largest first, with tokens centred per position and scaled per dimension.
 
-        The loss is half the mean squared difference per token, plus half the penalty times the squared weights.
+        The loss is half the mean squared error per token plus half the penalty times the squared weights.
 
         Yields:
-            Penalty and head.
+            Penalty and fitted head.
         """
         count = self.frames * len(self.x)
         centre, prior = self.x / self.frames, self.y / self.frames

@@ -1,4 +1,4 @@
-"""Fits the sub-cell head: multinomial logistic regression in coordinates in which its loss curves alike in all directions."""
+"""Fit the sub-cell head by multinomial logistic regression in preconditioned coordinates."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -10,25 +10,26 @@ from scipy.optimize import minimize
 from cardiobench.extensions.dense.head import SubcellHead, blocks, log_softmax
 
 ITERATIONS = 200
-GRADIENT = 1e-3  # Relative to its largest component at zero weights; below it Dice changes by less than 0.0002.
+# Gradient tolerance relative to the largest component at zero weights; smaller values change Dice by less than 0.0002.
+GRADIENT = 1e-3
 
 
 def fit_path(
     head: SubcellHead, tokens: np.ndarray, targets: np.ndarray, penalties: Sequence[float]
 ) -> Iterator[tuple[float, SubcellHead]]:
-    """Fit a head for one penalty after the other, the largest first, each from the weights of the one before.
+    """Fit a head for each penalty, largest first, starting from the previous weights.
 
-    The loss is the mean cross-entropy of the cells (or of the points), plus half the penalty times the squared weights.
-    It is convex: the result depends on no seed.
+    The loss is the mean cross-entropy over cells (or points) plus half the penalty times the squared weights. It is
+    convex, so the result does not depend on a seed.
 
     Args:
-        head: Head of the mean, from `prior_head` on the same frames.
-        tokens: Tokens of the training frames, shape (n, rows, columns, d), of any precision; they are not copied.
-        targets: Soft labels of their cells, float32 (n, L, s * s, K).
-        penalties: Penalties on the squared weights of standardised tokens, above 0.
+        head: Mean head from `prior_head` on the same frames.
+        tokens: Training tokens, (n, rows, columns, d), of any precision; used without copying.
+        targets: Soft labels of the cells, float32 (n, L, s * s, K).
+        penalties: Positive penalties on the squared weights of standardised tokens.
 
     Yields:
-        Penalty and head.
+        Penalty and fitted head.
     """
     objective = Objective(head, tokens, targets)
     weights = head.weights.astype(np.float64)
@@ -50,19 +51,18 @@ def fit_path(
 
 
 def _curvature(head: SubcellHead, tokens: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the principal directions of the tokens, and how the loss curves along them at zero weights.
+    """Return principal token directions and the curvature of the loss along them at zero weights.
 
-    Tokens spread ten thousand times more in some directions than in others. Steps of the same length in all of them would
-    need hundreds of evaluations where a penalty is small; divided by the root of the curvature, they need about fifteen.
+    Token variance differs by a factor of up to ten thousand between directions. Without preconditioning, small
+    penalties need hundreds of evaluations; dividing by the square root of the curvature reduces them to about fifteen.
 
     Args:
-        head: Head of the mean.
-        tokens: Tokens of the training frames.
+        head: Mean head.
+        tokens: Training tokens.
         count: Divisor of the loss.
 
     Returns:
-        Directions (d, d), one per column; the curvature of each weight along them, the tokens of all places taken
-        together, (d, s * s * K).
+        Directions, (d, d), one per column; curvature of each weight along them over all positions, (d, s * s * K).
     """
     centre, scale = torch.from_numpy(head.centre), torch.from_numpy(head.scale)
     products = torch.zeros((len(scale), len(scale)))
@@ -75,10 +75,10 @@ def _curvature(head: SubcellHead, tokens: np.ndarray, count: int) -> tuple[np.nd
 
 
 class Objective:
-    """The penalised loss and its gradient, a block of frames at a time.
+    """Penalised loss and gradient, computed in blocks of frames.
 
     Attributes:
-        count: Cells (or points) of all frames, whose mean the loss is.
+        count: Number of cells (or points) over which the loss is averaged.
     """
 
     def __init__(self, head: SubcellHead, tokens: np.ndarray, targets: np.ndarray):
@@ -87,7 +87,7 @@ class Objective:
         self.count = len(targets) * per_frame
 
     def __call__(self, weights: np.ndarray, penalty: float) -> tuple[float, np.ndarray]:
-        """Return loss and gradient at weights float64 (d, s * s * K)."""
+        """Return loss and gradient at weights, float64 (d, s * s * K)."""
         head = replace(self.head, weights=weights.astype(np.float32))
         loss, outer = 0.0, torch.zeros(head.weights.shape, dtype=torch.float32)
         inner = torch.zeros((head.centre.shape[0], head.weights.shape[1]))
@@ -95,7 +95,7 @@ class Objective:
             target = torch.from_numpy(self.targets[first : first + len(block)])
             log_p = log_softmax(head.logits(block), head.over)
             loss -= float((target * log_p).sum(dtype=torch.float64))
-            # In a frame none of whose cells holds a point, that point says nothing.
+            # Ignore a point in frames in which no cell contains it.
             mass = target.sum(dim=(1, 2), keepdim=True) if head.over == "places" else 1.0
             difference = (log_p.exp_().mul_(mass).sub_(target)).flatten(2)
             outer += block.flatten(0, 1).T @ difference.flatten(0, 1)

@@ -1,4 +1,4 @@
-"""Labelled frames of a dense task and the store of their tokens."""
+"""Store tokens of the labelled frames of a dense task."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,13 +30,13 @@ Select = Callable[[Sequence[DenseLabel]], list[DenseLabel]]
 
 @dataclass(frozen=True)
 class LabelledFrames:
-    """The labelled frames of a task, as a dataset of single frames.
+    """Labelled frames of a task as a dataset of single frames.
 
     Attributes:
-        dataset: They are frames of.
+        dataset: Dataset that contains the frames.
         task: Task of the labels.
-        labels: Labels of the frames that take part, without masks.
-        rejected: Unusable labels, each with its reason.
+        labels: Usable labels without masks.
+        rejected: Unusable labels with reasons.
     """
 
     dataset: OpenDataset
@@ -46,22 +46,22 @@ class LabelledFrames:
 
     @cached_property
     def frame(self) -> pd.DataFrame:
-        """One row per frame: the id of its tokens, and the fingerprint of its recording."""
+        """Table with one row per frame: token id and fingerprint of the recording."""
         marks = self.dataset.frame.set_index("id")["fingerprint"]
         names = [frame_id(label) for label in self.labels]
         return pd.DataFrame({"id": names, "fingerprint": [marks[label.recording] for label in self.labels]})
 
     def recording(self, number: int, sampling: FrameSampling | None = None) -> Clip:
-        """Read a frame, as a clip of one or with the clip around it; raises `BadMedia` naming its file."""
+        """Read a frame as a one-frame clip or with its surrounding clip; raises `BadMedia` with the file name."""
         return self.dataset.labelled_frame(self.labels[number], sampling)
 
     def read(self, split: str) -> Iterator[DenseLabel]:
-        """Yield the labels of the recordings of a split with their masks or points."""
+        """Yield the labels of a split with their masks or points."""
         rows, members = self.dataset.task_rows(self.task), {label.recording for label in self.labels}
         return self.dataset.dense_labels(self.task, rows[(rows["split"] == split) & rows["id"].isin(members)])
 
     def box(self, label: DenseLabel) -> Letterbox:
-        """Return the square around a label's frame; where it has no mask, the frame is read for its size."""
+        """Return the letterbox of a label's frame; without a mask, read the frame to get its size."""
         if label.mask is not None:
             return Letterbox(*label.mask.shape)
         return self._box_of_points(frame_id(label))
@@ -81,7 +81,7 @@ class LabelledFrames:
 
 
 def labelled_frames(dataset: OpenDataset, task: Task, select: Select, limit: int | None) -> LabelledFrames:
-    """List the labelled frames that take part; every label is read once to see whether it is whole."""
+    """List usable labelled frames, reading every label once to validate it."""
     rows = first_patients(dataset.task_rows(task), limit)
     labels = without_repeats([label.without_mask() for label in dataset.dense_labels(task, rows)])
     rejected = tuple(label for label in labels if label.reason)
@@ -89,7 +89,7 @@ def labelled_frames(dataset: OpenDataset, task: Task, select: Select, limit: int
 
 
 def without_repeats(labels: list[DenseLabel]) -> list[DenseLabel]:
-    """Return the labels; those of one and the same frame contradict each other and carry that as their reason."""
+    """Return the labels, marking several labels of the same frame as contradictory."""
     counts = Counter(frame_id(label) for label in labels if not label.reason)
     return [
         label
@@ -97,7 +97,7 @@ def without_repeats(labels: list[DenseLabel]) -> list[DenseLabel]:
         else replace(
             label,
             reason=f"{label.recording}: frame {label.frame} has {counts[frame_id(label)]} labels of {label.task}. "
-            "Correct the file that numbers its frames, or download it again.",
+            "Correct the file with the frame numbers, or download it again.",
         )
         for label in labels
     ]
@@ -105,11 +105,11 @@ def without_repeats(labels: list[DenseLabel]) -> list[DenseLabel]:
 
 @dataclass(frozen=True)
 class TokenPlan:
-    """Store of the tokens of the labelled frames.
+    """Token store of labelled frames.
 
     Attributes:
-        model: Model whose encoder returns tokens.
-        frames: Frames of the task.
+        model: Model with an encoder that returns tokens.
+        frames: Labelled frames of the task.
         store: Store of the tokens.
     """
 
@@ -119,22 +119,22 @@ class TokenPlan:
 
     @property
     def complete(self) -> bool:
-        """Whether every frame is encoded already."""
+        """Whether all frames are encoded."""
         return not len(self.encode_input().missing)
 
     def encode_input(self) -> EncodeInput:
-        """Return the frames that the store lacks now."""
+        """Return the frames that are not encoded yet."""
         frame = self.frames.frame
         return EncodeInput(self.model, self.frames, self.store, self.store.missing(frame["id"], frame["fingerprint"]))
 
     @property
     def encoder(self) -> FrameTokens:
-        """The encoder of single frames."""
+        """Encoder of single frames."""
         assert isinstance(self.model.encoder, FrameTokens)
         return self.model.encoder
 
     def data(self, unreadable: frozenset[str]) -> DenseData:
-        """Return labels and tokens as the protocol sees them.
+        """Return labels and tokens for the protocol.
 
         Args:
             unreadable: Ids of frames without tokens.
@@ -160,12 +160,12 @@ class TokenPlan:
 
 @dataclass(frozen=True)
 class FramePlan:
-    """Tokens that a cell reads: those of the model, and those of the floors beside it.
+    """Tokens that one cell reads: those of the model and of the baselines.
 
     Attributes:
-        plans: Name -> tokens of the model (`""`) and of the floors.
-        scored: Floors that were scored already; shared by all models of a run.
-        unreadable: Name -> ids of frames without tokens.
+        plans: Mapping from name to token store, with `""` for the model and the other names for baselines.
+        scored: Scores of baselines, shared by all models of a run.
+        unreadable: Mapping from name to ids of frames without tokens.
     """
 
     plans: Mapping[str, TokenPlan]
@@ -178,30 +178,30 @@ class FramePlan:
 
     @property
     def task(self) -> Task:
-        """Task whose frames are labelled."""
+        """Segmentation or landmark task."""
         return self.plans[""].frames.task
 
     @property
     def dataset(self) -> OpenDataset:
-        """The dataset of the frames."""
+        """Dataset of the frames."""
         return self.plans[""].frames.dataset
 
     @property
     def store(self) -> EmbeddingStore:
-        """The store of the model's tokens."""
+        """Token store of the model."""
         return self.plans[""].store
 
     @property
     def floors(self) -> list[str]:
-        """Names of the floors."""
+        """Names of the baselines."""
         return [name for name in self.plans if name]
 
     def data(self, name: str = "") -> DenseData:
-        """Return labels and tokens of the model, or of a floor, as the protocol sees them."""
+        """Return labels and tokens of the model or of a baseline."""
         return self.plans[name].data(self.unreadable[name])
 
     def inputs(self) -> dict[str, Any]:
-        """Return the keys of the tokens, and the frames that have none."""
+        """Return the keys of frames with tokens and the ids of frames without."""
         return {
             "tokens": {name: plan.store.key for name, plan in self.plans.items()},
             "frames": {name: sorted(ids) for name, ids in self.unreadable.items()},
@@ -211,10 +211,10 @@ class FramePlan:
 def plan_tokens(
     model: LoadedModel, frames: LabelledFrames, full: bool, context: RunContext, moving: bool = False
 ) -> TokenPlan:
-    """Return where a model's tokens of the labelled frames are.
+    """Return the positions of a model's tokens in labelled frames.
 
     Raises:
-        NotApplicable: The model has no tokens with a place in the frame, or none with a time in a moving clip.
+        NotApplicable: The model has no spatial tokens, or no temporal tokens for moving clips.
     """
     reading = token_model(model, full, moving)
     root, spec, key = context.config.cache_dir / "tokens", frames.dataset.spec, embedding_key(reading, frames.dataset)

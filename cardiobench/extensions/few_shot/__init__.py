@@ -1,4 +1,4 @@
-"""Few-shot: the score of a linear layer that learns from a handful of patients."""
+"""Few-shot evaluation: scores of linear probes trained on a handful of patients."""
 
 from cardiobench.core.extensions import Extension
 

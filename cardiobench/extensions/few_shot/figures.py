@@ -1,4 +1,4 @@
-"""Score against the number of patients learned from, with a band over draws and test patients."""
+"""Plot scores against the number of training patients, with bands over draws and test patients."""
 
 from matplotlib.figure import Figure
 
@@ -7,7 +7,7 @@ from cardiobench.results.analysis_result import AnalysisResult
 
 
 def draw(record: AnalysisResult) -> dict[str, Figure]:
-    """Draw the learning curve; single draws as dots, the probe on all patients at the right."""
+    """Draw the learning curve, with dots for single draws and the full probe at the right."""
     curve, draws = record.tables["curve"], record.tables["draws"]
     first, samples, whole = curve.iloc[0], curve[~curve["of_all"]], curve[curve["of_all"]].iloc[0]
     figure, axes = subplots(figsize=(6, 3.8), title=f"{record.subject}   {record.models[0]['name']}")

@@ -1,4 +1,4 @@
-"""Few-shot: the score of a linear layer that learns from a handful of patients."""
+"""Score linear probes trained on a handful of patients."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,20 +27,20 @@ VERSION = 2
 
 @dataclass(frozen=True)
 class FewShot(AnalysisProtocol):
-    """The score of a probe fitted on 1, 2, 4, ... patients of each class (of a regression: patients in all).
+    """Score a probe fitted on 1, 2, 4, ... patients per class (for regression: patients in total).
 
-    Of a multilabel task so many patients that have each class, all of them where fewer have it; one who has several counts
-    for each, and a class that no drawn patient has, or all have, is not learned.
+    For multilabel tasks, the number applies to each class; rarer classes use all of their patients. A patient with
+    several classes counts for each. A class that all or none of the drawn patients have is not learned.
 
-    Patients are drawn from train and validation, several times. So few cannot choose a penalty, so it is the same for
-    all: `penalty` per feature, which shrinks alike whatever the length of the embedding. The scale of the
-    features is learned from all recordings of train and validation, without their labels. Nor can so few choose a cut: they
-    answer the most probable class. The last point of the curve is protocol `probe` with its cut.
+    Patients are drawn repeatedly from train and validation. A few patients cannot select a penalty or a threshold. All
+    sizes therefore share a fixed `penalty` per feature, which has the same effect for any embedding width, and predict
+    the most probable class. Features are scaled with unlabelled train and validation recordings. The last point of the
+    curve is the protocol `probe` with its threshold.
 
     Attributes:
-        sizes: Patients per class.
-        draws: Number of draws of each size.
-        penalty: Penalty on the squared coefficients of the standardised features, times their number.
+        sizes: Numbers of patients per class.
+        draws: Number of draws per size.
+        penalty: Penalty per feature on the squared coefficients of standardised features.
     """
 
     sizes: tuple[Positive, ...] = (1, 2, 4, 8, 16, 32)
@@ -51,7 +51,7 @@ class FewShot(AnalysisProtocol):
     from_embeddings = True
 
     def analyze(self, analysis: Analysis, encoder: Encoder) -> AnalysisOutput:
-        """Return the curve over sizes, with an interval over draws and test patients, and the probe on all patients."""
+        """Return the curve with intervals over draws and test patients, and the probe on all patients."""
         (task,) = analysis.tasks
         data = analysis.data(task)
         check_learnable(data)
@@ -99,11 +99,11 @@ class FewShot(AnalysisProtocol):
 
 
 def pool_draws(scored: Sequence[ScoreDraws]) -> Estimate:
-    """Return the mean score of the draws; its interval is over the draws and the test patients together."""
+    """Return the mean score over draws, with an interval over draws and test patients."""
     mean = float(np.mean([one.value for one in scored]))
     return estimate(mean, np.concatenate([one.draws for one in scored]), scored[0].patients)
 
 
 def interval_columns(score: Estimate) -> dict[str, float]:
-    """Return the columns of a row of the curve."""
+    """Return one row of the curve table."""
     return {"score": score.value, "low": score.low, "high": score.high}

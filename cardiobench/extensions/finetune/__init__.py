@@ -1,4 +1,4 @@
-"""Finetune: training of a model's own network on the training patients of a task, beside its frozen probe."""
+"""Fine-tune a model's network on the training patients of a task."""
 
 from cardiobench.core.extensions import Extension
 

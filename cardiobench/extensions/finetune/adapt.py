@@ -1,4 +1,4 @@
-"""Choice of the trained part of a network and of its learning rates: all of it, its last blocks, or LoRA adapters."""
+"""Select the trainable part of a network (all, last blocks or LoRA) and its learning rates."""
 
 import re
 from collections.abc import Sequence
@@ -13,25 +13,25 @@ from cardiobench.extensions.finetune.recipe import FinetuneRecipe, Mode
 from cardiobench.extensions.finetune.structure import Structure
 
 ADAPTER = "lora_"
-"""Part of the names of the parameters that `peft` adds."""
+"""Marker in the names of parameters that `peft` adds."""
 LINEAR = (torch.nn.Linear, torch.nn.MultiheadAttention)
 CONVOLUTION = (torch.nn.Conv1d, torch.nn.Conv2d, torch.nn.Conv3d)
 LATE, EARLY = 0.1, 0.01
-"""Learning rates of the later and the earlier half of the blocks, as parts of that of the head (arXiv:2509.25095)."""
+"""Learning rates of the later and earlier half of the blocks, relative to the head (arXiv:2509.25095)."""
 
 
 def adapt(network: FinetunedNetwork, structure: Structure, mode: Mode, recipe: FinetuneRecipe, name: str) -> None:
-    """Say which parameters of a network are trained, beside the head; LoRA adds its own.
+    """Mark the trainable parameters of a network; LoRA adds adapters.
 
     Args:
-        network: Network, of which nothing is trained yet.
-        structure: Structure of the network.
-        mode: Trained part.
-        recipe: Options.
-        name: Name of the model, for messages.
+        network: Network with all parameters frozen.
+        structure: Depths of the network's parameters.
+        mode: Name of the trained part.
+        recipe: Fine-tuning options.
+        name: Model name for messages.
 
     Raises:
-        NotApplicable: There are not so many blocks, or no layer that LoRA could adapt.
+        NotApplicable: The network has too few blocks, or no layer that LoRA can adapt.
     """
     if mode == "lora":
         add_adapters(network, lora_targets(network, structure, name), recipe.rank)
@@ -41,23 +41,23 @@ def adapt(network: FinetunedNetwork, structure: Structure, mode: Mode, recipe: F
         first = structure.blocks + 1 - recipe.blocks
         if first < 1:
             raise NotApplicable(
-                f"the network of {name} has {structure.blocks} blocks, and {recipe.blocks} are to be trained"
+                f"the network of {name} has {structure.blocks} blocks, but training of {recipe.blocks} was requested"
             )
     for key, parameter in network.named_parameters():
         parameter.requires_grad_(key.startswith(HEAD) or structure.depth.get(key, -1) >= first)
 
 
 def lora_targets(network: FinetunedNetwork, structure: Structure, name: str) -> list[str]:
-    """Return the layers that LoRA adapts, by their type: linear ones and attention, and convolutions that hold most parameters.
+    """Return the layers for LoRA: linear layers, attention, and convolutions if they hold most parameters.
 
     Raises:
-        NotApplicable: There is none.
+        NotApplicable: No layer can be adapted.
     """
     found: dict[type, list[str]] = {}
     sizes: dict[type, int] = {}
     for key, module in network.named_modules():
         reached = key in structure.called and any(name.startswith(f"{key}.") for name in structure.depth)
-        if not reached or key.count(".") < 2:  # A network that is one layer.
+        if not reached or key.count(".") < 2:  # The network is a single layer.
             continue
         for kind in (*LINEAR, *CONVOLUTION):
             if isinstance(module, kind) and _adaptable(module):
@@ -72,13 +72,13 @@ def lora_targets(network: FinetunedNetwork, structure: Structure, name: str) -> 
 
 
 def _adaptable(module: torch.nn.Module) -> bool:
-    """Return whether `peft` can adapt a layer: not one whose weight is computed, is in groups or is in three parts."""
+    """Return whether `peft` can adapt a layer; computed, grouped and three-part weights are not supported."""
     whole = getattr(module, "_qkv_same_embed_dim", True)
     return whole and getattr(module, "groups", 1) == 1 and not is_parametrized(module)
 
 
 def add_adapters(network: FinetunedNetwork, targets: Sequence[str], rank: int) -> None:
-    """Add LoRA adapters to layers; nothing else but the head is trained then."""
+    """Add LoRA adapters; otherwise only the head is trained."""
     import peft
 
     attention = [key for key in targets if isinstance(network.get_submodule(key), torch.nn.MultiheadAttention)]
@@ -92,7 +92,7 @@ def add_adapters(network: FinetunedNetwork, targets: Sequence[str], rank: int) -
 
 
 def _keep_weights(layer: Any) -> None:
-    """Put the very weights of an adapted attention back after each pass: `peft` adds and subtracts, which rounds them."""
+    """Restore exact attention weights after each pass, because `peft` rounds them by adding and subtracting."""
     attention = layer.get_base_layer()
     projection = attention.out_proj.get_base_layer()
     kept = ((attention, "in_proj_weight", attention.in_proj_weight), (projection, "weight", projection.weight))
@@ -107,7 +107,7 @@ def _keep_weights(layer: Any) -> None:
 def groups_of(
     network: FinetunedNetwork, structure: Structure, recipe: FinetuneRecipe, rate: float
 ) -> list[dict[str, Any]]:
-    """Return the groups of trained parameters, by their learning rate."""
+    """Group trainable parameters by learning rate."""
     groups: dict[float, list[torch.nn.Parameter]] = {}
     for key, parameter in network.named_parameters():
         if parameter.requires_grad:
@@ -118,7 +118,7 @@ def groups_of(
 
 
 def factor(depth: int | None, blocks: int, recipe: FinetuneRecipe) -> float:
-    """Return the learning rate at a depth as a part of that of the head; 1 for the head and for adapters, whose depth is None."""
+    """Return the learning rate at a depth relative to the head; 1 for the head and for adapters (depth None)."""
     if depth is None or recipe.layer_rates == "equal":
         return 1.0
     if recipe.layer_rates == "decay":

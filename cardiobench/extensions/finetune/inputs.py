@@ -1,4 +1,4 @@
-"""Recordings as a model's own transform prepares them, read when a training asks for them."""
+"""Read recordings with a model's transform during training."""
 
 from collections.abc import Callable, Sequence
 
@@ -6,15 +6,15 @@ import numpy as np
 import torch
 
 KEPT_BYTES = 4 * 2**30
-"""Bytes of prepared recordings that a process keeps; the others are read again in each epoch."""
+"""Maximum memory per process for prepared recordings, in bytes; others are read again in each epoch."""
 
 
 class PreparedRecordings:
     """Prepared recordings of a task.
 
     Args:
-        parts_of: f(id) -> parts of a recording, (P, ...).
-        ids: Ids of the recordings of the task, (n,).
+        parts_of: Function from id to the parts of a recording, (P, ...).
+        ids: Ids of the task's recordings, (n,).
     """
 
     def __init__(self, parts_of: Callable[[str], torch.Tensor], ids: Sequence[str]):
@@ -33,9 +33,9 @@ class PreparedRecordings:
         return parts
 
     def drawn(self, rows: np.ndarray, most: int, generator: np.random.Generator) -> torch.Tensor:
-        """Return as many parts of each recording, (rows, parts, ...), at most `most`, drawn at random without replacement.
+        """Sample the same number of parts from each recording, (rows, parts, ...), at most `most`.
 
-        A recording of fewer parts than others of its batch gives some of them several times.
+        Parts are drawn without replacement, except from recordings with too few of them.
         """
         found = [self.parts(int(row)) for row in rows]
         count = min(most, max(map(len, found)))

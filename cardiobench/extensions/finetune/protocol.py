@@ -1,4 +1,4 @@
-"""Finetune: the model's own network trained on the training patients of a task."""
+"""Fine-tune a model's network on the training patients of a task."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -25,25 +25,25 @@ COMPONENT = "protocol finetune"
 VERSION = 1
 LEARNER = "fine-tuning"
 DIVERGED = (
-    "at no rate did fine-tuning do better on the {} recordings that choose it than one answer for all: it diverged or learned nothing. "
+    "fine-tuning diverged or learned nothing: no learning rate beats a constant answer on the {} validation recordings. "
     "Give smaller finetune.rates, or more recordings"
 )
 
 
 @dataclass(frozen=True)
 class Finetune(FinetuneRecipe, EnsembleProtocol):
-    """A model's own network trained on the training patients of a task, with a linear head on the pooled vector of a recording.
+    """Fine-tune a model's network with a linear head on the pooled vectors of recordings.
 
-    Recordings pass through the model's own transform and encoder; parts are pooled as those of stored vectors are. Budget and
-    seeds are the same for all models. Validation patients choose the epoch of each training and, for all seeds together, one of
-    three learning rates, by macro AUROC (of a regression by the squared error); without a validation split a fifth of the
-    training patients do. Test patients take no part. The answer is the mean of `seeds` trainings, and the interval of its score
-    covers their spread. Trainings are shared out to the processes of a run; each is computed whole by one process, on a CPU by
-    one thread. Each keeps a checkpoint after every epoch, and its trained weights, below the cache folder. The model itself
-    stays as it is.
+    Recordings pass through the model's transform and encoder, and parts are pooled as for stored vectors. All models
+    have the same budget and seeds. Validation patients select the epoch of each run and one of three learning rates for
+    all seeds, by macro AUROC or squared error. Without a validation split, a fifth of the training patients are held
+    out. Test patients are never used for selection. Predictions are averaged over `seeds` runs, and the interval of the
+    score includes their spread. Runs can be distributed over worker processes; each uses one process and, on a CPU, one
+    thread. Every run stores a checkpoint after each epoch and the trained weights below the cache folder. The original
+    model does not change.
 
-    Memory: the network, its gradients and `micro_batch` x `parts` parts; at most 4 GB of prepared recordings. Time: rates x
-    seeds x epochs x recordings x parts.
+    Memory: the network, its gradients, `micro_batch` x `parts` parts, and at most 4 GB of prepared recordings. Time:
+    rates x seeds x epochs x recordings x parts.
     """
 
     name = "finetune"
@@ -56,39 +56,39 @@ class Finetune(FinetuneRecipe, EnsembleProtocol):
 
     @classmethod
     def settings(cls, config: RunConfig) -> dict[str, Any]:
-        """Return the options that the settings of a run decide."""
+        """Return options that depend on the run settings."""
         return {"seed": config.seed, "device": config.device}
 
     def variants(self, task: Task) -> tuple[str, ...]:
-        """Return the names of the chosen trained parts under these options."""
+        """Return the variants of the chosen trained parts."""
         return tuple(map(self.variant, dict.fromkeys(self.modes)))
 
     def result_variants(self, task: Task) -> tuple[str, ...]:
-        """Return the names of all trained parts under these options."""
+        """Return the variants of all trained parts."""
         return tuple(map(self.variant, MODES))
 
     @property
     def members(self) -> int:
-        """Number of trainings: each seed at each rate."""
+        """Number of training runs: seeds x rates."""
         return self.seeds * len(self.rates)
 
     def check(self, task: Task) -> None:
-        """Refuse other forms of answer, and LoRA without its package."""
+        """Reject unsupported forms of answer, and LoRA if `peft` is not installed."""
         super().check(task)
         if "lora" in self.modes and find_spec("peft") is None:
             raise MissingExtra(f"'lora' in {self.name}.modes", "finetune", "peft")
 
     def check_encoder(self, encoder: Encoder, task: Task) -> None:
-        """Refuse a model without a PyTorch network."""
+        """Reject models without a PyTorch network."""
         from cardiobench.extensions.finetune.network import check_network
 
         check_network(encoder, self.name)
 
     def prepare(self, data: TaskData, encoder: Encoder, variant: str = MODES[0]) -> "FinetuneTraining":
-        """Return the shared data of all trainings: recordings, rows for fitting, and rows for choosing.
+        """Return data shared by all training runs: recordings, training rows and validation rows.
 
         Raises:
-            NotApplicable: There is no network, or nothing to learn from.
+            NotApplicable: There is no trainable network, or no training data.
         """
         self.check(data.task)
         self.check_encoder(encoder, data.task)
@@ -100,9 +100,9 @@ class Finetune(FinetuneRecipe, EnsembleProtocol):
         return FinetuneTraining(data, encoder, *self._split(data), mode_of(variant), self, device)
 
     def train(self, prepared: "FinetuneTraining", member: int) -> Answers:
-        """Return the answers of one seed at one rate to test and validation recordings, and the summary of the training.
+        """Return test and validation predictions of one seed and rate, with a training summary.
 
-        A training whose answers were never finite has none, and says why.
+        If a run never gives finite predictions, only the summary is returned.
         """
         seed, rate = self.seed + member // len(self.rates), self.rates[member % len(self.rates)]
         try:
@@ -113,7 +113,7 @@ class Finetune(FinetuneRecipe, EnsembleProtocol):
         return prepared.predict(network, test), prepared.predict(network, validation), details
 
     def combine(self, data: TaskData, answers: Sequence[Answers]) -> ProtocolOutput:
-        """Return the mean of the answers at the rate that is best on validation patients, by the mean over seeds.
+        """Return the mean prediction at the learning rate with the best mean validation quality.
 
         Raises:
             NotApplicable: No learning rate gave predictions for all seeds.
@@ -141,5 +141,5 @@ class Finetune(FinetuneRecipe, EnsembleProtocol):
 
 
 def constant(task: Task) -> float:
-    """Return the quality of one answer for all recordings (`TrainingObjective.quality`): half the pairs, or the variance of the labels."""
+    """Return the quality of a constant answer (see `TrainingObjective.quality`)."""
     return 0.5 if task.classes else -1.0

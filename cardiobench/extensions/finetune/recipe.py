@@ -1,4 +1,4 @@
-"""Options of fine-tuning."""
+"""Define the options of fine-tuning."""
 
 from dataclasses import dataclass, fields
 from typing import Annotated, Literal, cast
@@ -17,32 +17,32 @@ ONLY_OF: dict[str, tuple[Mode, ...]] = {
     "layer_rates": ("full", "last"),
     "layer_decay": ("full", "last"),
 }
-"""Options that change the networks of some trained parts alone."""
+"""Options that only affect some of the trained parts."""
 Rate = Annotated[float, Field(gt=0, le=1, allow_inf_nan=False)]
 
 
 @dataclass(frozen=True)
 class FinetuneRecipe:
-    """Trained part, learning rates and budget.
+    """Trained part, learning rates and training budget.
 
     Attributes:
-        modes: Trained parts, one result each: "full" trains all that makes the vector, "last" its last blocks with what follows
-            them, "lora" adapters of low rank (package `peft`), with all weights of the model as they are.
-        blocks: Number of last blocks that "last" trains.
-        rank: Rank of the adapters.
-        layer_rates: Learning rates of layers: "decay" multiplies by `layer_decay` for each block before the head, as BEiT and
-            MAE do; "steps" takes a tenth in the later and a hundredth in the earlier half (arXiv:2509.25095); "equal" one for all.
-            Adapters have that of the head.
-        layer_decay: Factor of "decay".
-        rates: Learning rates of the head, of which validation patients choose one.
-        epochs: Epochs of each training.
-        seeds: Trainings at each rate.
-        seed: Seed of the first of them.
-        parts: Parts of a recording, such as frames or windows, that a step sees; an answer uses all.
-        batch_size: Recordings per step.
-        micro_batch: Recordings in memory at once; their gradients add up to those of the batch.
+        modes: Trained parts, one result each: "full" trains all parameters that affect the vector, "last" the last
+            blocks and the layers after them, "lora" low-rank adapters (package `peft`) with frozen model weights.
+        blocks: Number of blocks that "last" trains.
+        rank: Rank of the LoRA adapters.
+        layer_rates: Layer-wise learning rates: "decay" multiplies by `layer_decay` per block before the head (as in
+            BEiT and MAE); "steps" uses a tenth in the later and a hundredth in the earlier half (arXiv:2509.25095);
+            "equal" uses one rate. Adapters use the rate of the head.
+        layer_decay: Factor per block for "decay".
+        rates: Candidate learning rates of the head, selected on validation patients.
+        epochs: Number of epochs per run.
+        seeds: Number of runs per learning rate.
+        seed: First random seed.
+        parts: Maximum number of parts (frames or windows) per recording in a training step; predictions use all parts.
+        batch_size: Number of recordings per step.
+        micro_batch: Number of recordings in memory at once; gradients are accumulated over the batch.
         weight_decay: Weight decay of AdamW.
-        device: Device of the training; by default that of the run (`--device`).
+        device: Training device; by default the device of the run (`--device`).
     """
 
     modes: Annotated[tuple[Mode, ...], Len(1)] = MODES[:1]
@@ -61,9 +61,10 @@ class FinetuneRecipe:
     device: Device = "auto"
 
     def variant(self, mode: Mode) -> str:
-        """Return the name of a trained part: the mode, then each option that changes its networks and is not at its default.
+        """Return the variant name: the mode and all non-default options that change its networks.
 
-        Two settings are thus two results, such as `lora` and `lora.rank=4`. The device is in the names of checkpoints alone.
+        Different settings therefore have different results, such as `lora` and `lora.rank=4`. The device only appears
+        in checkpoint names.
         """
         options = [one.name for one in fields(FinetuneRecipe) if one.name not in ("modes", "device")]
         names, default = [name for name in options if mode in ONLY_OF.get(name, MODES)], FinetuneRecipe()
@@ -72,7 +73,7 @@ class FinetuneRecipe:
 
 
 def mode_of(variant: str) -> Mode:
-    """Return the trained part that a variant names."""
+    """Return the trained part of a variant."""
     return cast(Mode, variant.partition(".")[0])
 
 

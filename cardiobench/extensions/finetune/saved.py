@@ -1,4 +1,4 @@
-"""Saving and loading of trained weights: one file with those of the head and of the trained part."""
+"""Save and load trained weights of the head and of the trained part."""
 
 import json
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ FACTS = "finetune"
 
 
 def save(network: FinetunedNetwork, path: Path, facts: Mapping[str, Any]) -> None:
-    """Write the parameters that were trained, all buffers, and facts as JSON, as one safetensors file."""
+    """Save trained parameters, all buffers and JSON metadata to a safetensors file."""
     trained = {name for name, one in network.named_parameters() if one.requires_grad}
     state = network.state_dict()
     tensors = {
@@ -38,18 +38,18 @@ def save(network: FinetunedNetwork, path: Path, facts: Mapping[str, Any]) -> Non
 
 
 def load(encoder: Encoder, path: Path) -> FinetunedNetwork:
-    """Return the network of a file that `save` wrote, in evaluation mode.
+    """Load a network saved by `save` in evaluation mode.
 
     Args:
-        encoder: Frozen model that was trained, which stays as it is.
-        path: File.
+        encoder: Frozen model used in training; it does not change.
+        path: Path of the weights.
 
     Raises:
-        BadModel: The file is of another model or another revision, or its weights do not fit.
+        BadModel: The file belongs to another model or revision, or the weights do not fit.
     """
     with safe_open(path, "pt") as file:
         facts = json.loads((file.metadata() or {}).get(FACTS, "{}"))
-        tensors = {name: file.get_tensor(name) for name in file.keys()}  # Not a mapping.
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # The opened file is not a mapping.
     wanted, given = (facts.get("model"), facts.get("revision")), (encoder.name, encoder.revision)
     if wanted != given:
         raise BadModel(
@@ -61,16 +61,17 @@ def load(encoder: Encoder, path: Path) -> FinetunedNetwork:
     if other := network.load_state_dict(tensors, strict=False).unexpected_keys:
         raise BadModel(f"{path} contains weights that {encoder.name} does not have, such as {other[0]}.")
     for name, parameter in network.named_parameters():
-        parameter.requires_grad_(name in tensors)  # As in the training, since kernels differ by it in the last bit.
+        # Match the training setup, because `requires_grad` affects the last bits of kernels.
+        parameter.requires_grad_(name in tensors)
     return network.eval()
 
 
 class FinetunedEncoder(BaseEncoder):
-    """A fine-tuned network as a model: its vectors in place of those of the frozen one.
+    """Fine-tuned network wrapped as an encoder.
 
     Args:
         encoder: Frozen model.
-        path: File of the trained weights.
+        path: Path of the trained weights.
     """
 
     def __init__(self, encoder: Encoder, path: Path):
@@ -83,11 +84,11 @@ class FinetunedEncoder(BaseEncoder):
 
     @property
     def modalities(self) -> tuple[str, ...]:
-        """Those of the frozen model."""
+        """Preprocessing facts of the frozen model."""
         return self.frozen.modalities
 
     def transform(self, recording: Any) -> torch.Tensor:
-        """Prepare a recording as the frozen model does."""
+        """Prepare a recording in the same way as the frozen model."""
         return self.frozen.transform(recording)
 
     @torch.no_grad()

@@ -1,4 +1,4 @@
-"""Structure of a network: which parameters make its vectors, in the order of their use, and in which block each lies."""
+"""Find the parameters that affect a network's vectors, and the block of each."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -12,13 +12,13 @@ from cardiobench.embeddings.cost import count_work
 
 @dataclass(frozen=True)
 class Structure:
-    """The parameters that make a vector.
+    """Parameters that affect the output vector.
 
     Attributes:
-        depth: Name of a parameter -> its depth: 0 in front of the first block, k in block k or behind it, `blocks` + 1 behind the
-            last block.
+        depth: Mapping from parameter name to depth: 0 before the first block, k in block k or directly after it,
+            `blocks` + 1 after the last block.
         blocks: Number of blocks.
-        called: Names of the modules that are called, without those whose weights another module reads by itself.
+        called: Names of the called modules, without those whose weights another module reads directly.
     """
 
     depth: Mapping[str, int]
@@ -27,19 +27,19 @@ class Structure:
 
 
 def structure_of(network: torch.nn.Module, prefix: str, encode: Callable[[], torch.Tensor], name: str) -> Structure:
-    """Return the structure of a network, found by encoding: a text tower, or a head that is not asked, is no part of it.
+    """Find the structure of a network by encoding one part.
 
-    Blocks are the members of every list of modules that have members of their own, such as the layers of a transformer or the
-    residual units of a stage, in the order of their use.
+    Unused parameters, such as those of a text tower or an unused head, are excluded. Blocks are the members of module
+    lists whose members contain submodules, such as transformer layers or residual units, in the order of use.
 
     Args:
-        network: Module whose member `prefix` is the list of networks that hold the parameters.
+        network: Module with a member `prefix`, the list of networks that hold the parameters.
         prefix: Name of that list.
-        encode: Encodes one part.
-        name: Name of the model, for messages.
+        encode: Function that encodes one part.
+        name: Model name for messages.
 
     Raises:
-        NotApplicable: No parameter takes part, or none that a gradient reaches.
+        NotApplicable: No parameter affects the vector, or no parameter receives a gradient.
     """
     called: set[str] = set()
     hooks = [
@@ -74,14 +74,14 @@ def structure_of(network: torch.nn.Module, prefix: str, encode: Callable[[], tor
 
 
 def _opaque(name: str, error: Exception) -> NotApplicable:
-    """Return the error of a network that no gradient can be computed of."""
+    """Return the error for a network without computable gradients."""
     return NotApplicable(f"the network of {name} cannot be traced ({' '.join(str(error).split())[:120]})")
 
 
 def _reached(
     named: Mapping[str, torch.nn.Parameter], encode: Callable[[], torch.Tensor], name: str
 ) -> dict[str, torch.nn.Parameter]:
-    """Return the parameters that a gradient of the vectors reaches."""
+    """Return the parameters that receive gradients from the vectors."""
     wanted = {key: one.requires_grad for key, one in named.items()}
     try:
         for one in named.values():
@@ -90,7 +90,7 @@ def _reached(
         found: Any = [None] * len(named)
         if named and vectors.requires_grad:
             found = torch.autograd.grad(vectors.sum(), list(named.values()), allow_unused=True)
-    except RuntimeError as error:  # Such as a value that was changed in place.
+    except RuntimeError as error:  # A value was modified in place, for example.
         raise _opaque(name, error) from None
     finally:
         for key, one in named.items():
@@ -104,7 +104,7 @@ def _reached(
 
 
 def _blocks(module: torch.nn.Module, path: str) -> Iterator[str]:
-    """Yield the names of modules in lists all of whose members with parameters have members of their own."""
+    """Yield the names of blocks: members of module lists whose parameterised members all contain submodules."""
     members = [(key, one) for key, one in module.named_children() if any(True for _ in one.parameters())]
     fewest = {torch.nn.ModuleList: 1, torch.nn.Sequential: 2}.get(type(module), len(members) + 1)
     if len(members) >= fewest and all(any(True for _ in one.children()) for _, one in members):

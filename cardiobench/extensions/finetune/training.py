@@ -1,4 +1,4 @@
-"""Training of a model's own network on the recordings of a task."""
+"""Train a model's network on the recordings of a task."""
 
 from functools import cached_property
 from typing import Any
@@ -23,20 +23,20 @@ from cardiobench.protocols.training.loop import Schedule, train_network
 from cardiobench.protocols.training.objective import TrainingObjective, one_thread
 
 PARTS_AT_ONCE = 16
-"""Parts that are encoded together for an answer."""
+"""Number of parts encoded together for predictions."""
 
 
 class FinetuneTraining:
-    """The recordings and labels of a task, to train a model's network on.
+    """Training of a model's network on a task.
 
     Args:
-        data: Recordings of the task, with their parts.
-        encoder: Model, which stays as it is.
-        fit: Rows to learn from.
-        held: Rows that choose the epoch and the learning rate.
-        mode: Trained part.
-        recipe: Options.
-        device: Device of the training.
+        data: Recordings of the task, including their parts.
+        encoder: Original model, which does not change.
+        fit: Training rows.
+        held: Validation rows, which select the epoch and the learning rate.
+        mode: Name of the trained part.
+        recipe: Fine-tuning options.
+        device: Training device.
     """
 
     def __init__(
@@ -59,14 +59,14 @@ class FinetuneTraining:
 
     @cached_property
     def structure(self) -> Structure:
-        """The structure of the model's network."""
+        """Structure of the model's network."""
         with torch.random.fork_rng(devices=[]):
             network = FinetunedNetwork(self.encoder, self.scale, self.objective.outputs, self.device)
         return network.structure(self.inputs.parts(int(self.fit[0]))[:1].to(self.device), self.encoder.name)
 
     def network(self, seed: int) -> FinetunedNetwork:
-        """Return the network before its training; the head and adapters are drawn from the seed."""
-        structure = self.structure  # Before the seed: the first network that asks for it would draw others.
+        """Return the initial network; the head and adapters are initialised from the seed."""
+        structure = self.structure  # Find the structure before seeding, because doing so draws random numbers.
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             network = FinetunedNetwork(self.encoder, self.scale, self.objective.outputs, self.device)
@@ -74,15 +74,15 @@ class FinetuneTraining:
         return network
 
     def train(self, seed: int, rate: float) -> tuple[FinetunedNetwork, dict[str, Any]]:
-        """Train a network; return it at its best epoch, with the summary of the training.
+        """Train a network; return its best epoch and a training summary.
 
         Args:
-            seed: Seed of the head, of order, parts and dropout.
+            seed: Random seed of head, order, parts and dropout.
             rate: Learning rate of the head.
 
         Raises:
-            NotApplicable: No gradient reaches the network, or no epoch gave answers of finite quality.
-            CardioBenchError: The device is too small.
+            NotApplicable: No gradient reaches the network, or no epoch has finite quality.
+            CardioBenchError: The device has too little memory.
         """
         try:
             with without_tokens():
@@ -119,7 +119,7 @@ class FinetuneTraining:
         return network, details
 
     def facts(self, network: FinetunedNetwork) -> dict[str, Any]:
-        """Return the facts that stand in the file of the trained weights."""
+        """Return the metadata of the trained weights."""
         return {
             "model": self.encoder.name,
             "revision": self.encoder.revision,
@@ -132,13 +132,13 @@ class FinetuneTraining:
         }
 
     def crops(self, rows: np.ndarray, generator: np.random.Generator | None) -> torch.Tensor:
-        """Return parts of each recording, drawn at random, (rows, parts, ...)."""
+        """Sample parts of each recording, (rows, parts, ...)."""
         drawn = self.inputs.drawn(rows, self.recipe.parts, generator or np.random.default_rng(0))
         return drawn.to(self.device)
 
     @torch.no_grad()
     def embed(self, network: FinetunedNetwork, rows: np.ndarray) -> torch.Tensor:
-        """Return the pooled vectors of recordings, (rows, dim), of all their parts."""
+        """Return pooled vectors from all parts of recordings, (rows, dim)."""
         found = []
         with one_thread():
             for row in rows:
@@ -150,13 +150,13 @@ class FinetuneTraining:
 
     @torch.no_grad()
     def predict(self, network: torch.nn.Module, rows: np.ndarray) -> np.ndarray:
-        """Return the answers to recordings."""
+        """Predict recordings."""
         assert isinstance(network, FinetunedNetwork)
         vectors = self.embed(network, rows)
         with one_thread():
             return self.objective.answers(network.answer(vectors).double().cpu().numpy())
 
     def cka(self, network: FinetunedNetwork) -> float:
-        """Return linear CKA between the vectors of the held-out recordings before and after the training."""
+        """Return linear CKA of validation vectors before and after training."""
         after = self.embed(network, self.held).double().cpu().numpy()
         return load_metric("linear_cka").compute(self.data.features[self.held], after)["linear_cka"]

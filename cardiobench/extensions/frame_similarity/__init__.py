@@ -1,4 +1,4 @@
-"""Frame similarity: how much of the motion of a heart the vectors of its frames keep."""
+"""Frame similarity: measure how much cardiac motion the frame vectors preserve."""
 
 from cardiobench.core.extensions import Extension
 

@@ -1,4 +1,4 @@
-"""Figures of the cosine similarity between a clip's frames, by distance in time and against the level between patients."""
+"""Plot cosine similarity within clips by time distance, and between patients."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ COLUMNS = 4  # Maximum number of matrices side by side.
 
 
 def draw(record: AnalysisResult) -> dict[str, Figure]:
-    """Draw the mean matrix over clips, and the cosine against frames apart with the level between patients."""
+    """Draw the mean matrix over clips, and cosine against frame distance with the level between patients."""
     apart = record.tables["apart"]
     within, between = record.values["frames of a clip"], record.values["frames between patients"]
     title = f"{record.subject}   {record.models[0]['name']}"
@@ -33,7 +33,7 @@ def draw(record: AnalysisResult) -> dict[str, Figure]:
 
 
 def draw_side_by_side(records: Sequence[AnalysisResult]) -> dict[str, Figure]:
-    """Draw the matrices of several models on one dataset, in one scale of colours (arXiv:2510.00520, Figure 2)."""
+    """Draw the matrices of several models on one dataset with a shared colour scale (arXiv:2510.00520, Figure 2)."""
     columns = min(COLUMNS, len(records))
     rows = -(-len(records) // columns)
     size = (2.6 * columns + 1, 2.7 * rows + 0.5)
@@ -51,7 +51,7 @@ def draw_side_by_side(records: Sequence[AnalysisResult]) -> dict[str, Figure]:
 
 
 def _matrix(record: AnalysisResult) -> np.ndarray:
-    """Return the mean cosine of every two frames, (frames, frames)."""
+    """Return the mean cosine of each pair of frames, (frames, frames)."""
     return record.tables["matrix"].pivot(index="frame", columns="other", values="cosine").to_numpy()
 
 

@@ -1,4 +1,4 @@
-"""Frame similarity: how much of the motion of a heart the vectors of its frames keep."""
+"""Measure how much cardiac motion the frame vectors preserve."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,18 +22,18 @@ BETWEEN = "between patients"
 
 @dataclass(frozen=True)
 class FrameSimilarity(AnalysisProtocol):
-    """Cosine similarity of every frame of a clip to every other one, over the test clips of a dataset.
+    """Cosine similarity between all frames of a clip, over the test clips of a dataset.
 
-    The matrix is the mean over clips (arXiv:2510.00520, Figure 2); its mean leaves the diagonal out. Beside it the
-    cosine between frames of different patients, without which 0.99 says nothing: a model whose frames are as alike
-    between patients as within a clip does not see the heart. A model with one vector per clip does not take part.
+    The matrix is the mean over clips (arXiv:2510.00520, Figure 2), and the reported mean excludes its diagonal. The
+    cosine between frames of different patients is the reference: if frames are as similar between patients as within a
+    clip, the model does not capture cardiac content. Models with one vector per clip do not apply.
     """
 
     name = "frame_similarity"
     from_embeddings = True
 
     def subjects(self, tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
-        """Return each dataset of clips with its tasks."""
+        """Return each dataset of clips and its tasks."""
         subjects: dict[str, tuple[Task, ...]] = {}
         for task in tasks:
             if catalog.spec(task.dataset).media == "video":
@@ -41,7 +41,7 @@ class FrameSimilarity(AnalysisProtocol):
         return subjects
 
     def analyze(self, analysis: Analysis, encoder: Encoder) -> AnalysisOutput:
-        """Return the mean cosine within clips and between patients, and the matrix of the clips of the commonest length."""
+        """Return mean cosines within clips and between patients, and the matrix for the most common clip length."""
         if not getattr(encoder, "frame_wise", False):
             raise NotApplicable(f"{encoder.name} encodes whole clips and has no vectors of frames")
         clips, patients = gather_test_clips(analysis)
@@ -55,7 +55,7 @@ class FrameSimilarity(AnalysisProtocol):
         counts = np.bincount(patient_of_clip).astype(np.float64)
 
         def shares(weights: np.ndarray) -> dict[str, np.ndarray]:
-            """Average over all pairs of clips less those of one patient; a pair's mean cosine is the product of its mean vectors."""
+            """Average over pairs of clips from different patients, using the product of their mean vectors."""
             times = weights[:, first]
             pairs = (times @ counts) ** 2 - times**2 @ counts**2
             total = ((times @ sums) ** 2).sum(axis=1) - times**2 @ (sums**2).sum(axis=1)
@@ -82,7 +82,7 @@ class FrameSimilarity(AnalysisProtocol):
 
 
 def gather_test_clips(analysis: Analysis) -> tuple[list[np.ndarray], np.ndarray]:
-    """Return unit vectors (frames, dim) of each test clip of two frames or more, each clip once, and their patients."""
+    """Return unit vectors (frames, dim) and patients of distinct test clips with at least two frames."""
     clips: dict[str, tuple[np.ndarray, str]] = {}
     for task in analysis.tasks:
         data = analysis.data(task)
@@ -94,6 +94,6 @@ def gather_test_clips(analysis: Analysis) -> tuple[list[np.ndarray], np.ndarray]
 
 
 def off_diagonal(frames: np.ndarray) -> np.ndarray:
-    """Return the cosines of different frames, (T * (T - 1),)."""
+    """Return the cosines of distinct frames, (T * (T - 1),)."""
     cosines = frames @ frames.T
     return cosines[~np.eye(len(frames), dtype=bool)]

@@ -1,4 +1,4 @@
-"""Labels saved: learning curves over the training patients, and how many of them models need for the same score."""
+"""Learning curves over training patients, and the number of patients needed for equal scores."""
 
 from cardiobench.core.extensions import Extension
 

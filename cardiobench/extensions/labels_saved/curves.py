@@ -1,4 +1,4 @@
-"""Learning curves read from records, and the patients that their learners save."""
+"""Read learning curves from records and compare the patients that learners need."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,9 +16,10 @@ class CurveSet:
 
     Attributes:
         task: Task.
-        tables: Name of each curve -> its rows of the record's table `curve`.
-        curves: Curves of two points or more that share patients and draws with the first one, in the order of the records.
-        unpaired: Names of other curves.
+        tables: Mapping from curve name to rows of the record's `curve` table.
+        curves: Comparable curves with at least two points, which share patients and draws with the first, in record
+            order.
+        unpaired: Names of curves that cannot be compared.
     """
 
     task: str
@@ -28,18 +29,18 @@ class CurveSet:
 
     @property
     def reference(self) -> Curve:
-        """Curve with which the others are compared: that of a reference such as training from scratch, else the lowest at its end."""
+        """Reference curve: a reference such as training from scratch, else the curve with the lowest final score."""
         of_reference = [one for one in self.curves if one.reference]
         lowest = min(self.curves, key=lambda one: one.scores[-1] * (1 if one.higher_is_better else -1))
         return of_reference[0] if of_reference else lowest
 
     def savings(self) -> Iterator[Saving]:
-        """Yield the saving of each curve compared with the reference."""
+        """Yield the saving of each curve relative to the reference."""
         yield from (saving(one, self.reference) for one in self.curves if one is not self.reference)
 
 
 def curves_of(records: Sequence[AnalysisResult]) -> CurveSet:
-    """Return the curves of the records of one task."""
+    """Return the curves of one task's records."""
     tables, found = {}, []
     for record in records:
         for learner, rows in record.tables["curve"].groupby("learner", sort=False):
@@ -54,7 +55,7 @@ def curves_of(records: Sequence[AnalysisResult]) -> CurveSet:
 
 
 def savings_table(curves: CurveSet) -> pd.DataFrame:
-    """Return a row for each pair of curves: patients that one needs for the score of the other with all, and the factor."""
+    """Return one row per pair of curves, with the patients needed to match the other's full-data score."""
     pairs = [saving(one, other) for one in curves.curves for other in curves.curves if one is not other]
     return pd.DataFrame([
         {

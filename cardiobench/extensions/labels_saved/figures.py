@@ -1,4 +1,4 @@
-"""Score against the number of patients learned from, of all models and protocols side by side."""
+"""Plot learning curves of all models and protocols over the number of training patients."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from cardiobench.extensions.labels_saved.curves import curves_of
 from cardiobench.report.plots.style import DASHES, FLOOR_LINE, LINES, shorten, subplots
 from cardiobench.results.analysis_result import AnalysisResult
 
-LONGEST = 44  # Characters of a curve's name.
+LONGEST = 44  # Maximum number of characters in a curve name.
 
 
 def draw(record: AnalysisResult) -> dict[str, Figure]:
@@ -18,7 +18,7 @@ def draw(record: AnalysisResult) -> dict[str, Figure]:
 
 
 def draw_side_by_side(records: Sequence[AnalysisResult]) -> dict[str, Figure]:
-    """Draw the curves of all models with their 95 % bands; the legend says how many patients each needs for the reference's score."""
+    """Draw all curves with 95 % bands, and list the patients needed for the reference score in the legend."""
     curves = curves_of(records)
     needed = {one.name: one.text for one in curves.savings()} if curves.curves else {}
     figure, axes = subplots(figsize=(7.2, 4.4 + 0.17 * len(curves.tables)), title=curves.task)
@@ -38,7 +38,7 @@ def draw_side_by_side(records: Sequence[AnalysisResult]) -> dict[str, Figure]:
     axes.xaxis.set_minor_locator(NullLocator())
     unit = f" ({first['unit']})" if isinstance(first["unit"], str) and first["unit"] else ""
     axes.set(
-        xlabel="patients of train and validation learned from",
+        xlabel="patients used from train and validation",
         ylabel=f"{first['metric']}{unit}, {first['better']} is better",
     )
     axes.grid(axis="y")

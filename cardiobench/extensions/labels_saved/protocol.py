@@ -1,4 +1,4 @@
-"""Learning curve: the score of protocols that learn from nested random subsets of the training patients."""
+"""Compute learning curves on nested random subsets of the training patients."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -34,20 +34,21 @@ Share = Annotated[float, Field(gt=0, le=1)]
 
 @dataclass(frozen=True)
 class LearningCurve(AnalysisProtocol):
-    """The score of protocols that learn, over nested random subsets of the training patients.
+    """Score learners on nested random subsets of the training patients.
 
-    The patients of train and validation are drawn alike, so that those who choose penalties and epochs are counted. Where a subset has
-    too few validation patients to choose by, they are learned from, and the protocol splits the training patients itself. All patients
-    together give the result of the protocol itself. A subset that cannot hold two patients of each class is left out.
+    Patients are drawn from train and validation together, so that validation patients count as labelled data too. If a
+    subset has too few validation patients for model selection, they are used for training, and the protocol splits the
+    training patients itself. The full set gives the result of the protocol itself. A subset without two patients of
+    each class in every draw is omitted.
 
-    The interval is over test and training patients (`savings.joint_resamples`).
+    Intervals are computed over test and training patients (`savings.joint_resamples`).
 
     Attributes:
-        learners: Names of protocols; none for all installed ones that learn and need no training of networks that keeps checkpoints.
-        shares: Shares of the patients; 1 is among them.
-        draws: Number of random orders of the patients, from each of which all subsets are taken.
-        seed: Seed of the orders.
-        options: Learner -> its options, as the run sets them.
+        learners: Protocol names; empty for all installed learners except those that train networks with checkpoints.
+        shares: Fractions of the patients, including 1.
+        draws: Number of random patient orders; each provides all subsets.
+        seed: Random seed of the orders.
+        options: Mapping from learner to its options in the run.
     """
 
     learners: tuple[Annotated[str, InFile()], ...] = ()
@@ -60,7 +61,7 @@ class LearningCurve(AnalysisProtocol):
     keeps_training = True
 
     def __post_init__(self) -> None:
-        """Refuse shares without all patients, and learners that do not learn."""
+        """Reject shares that do not end with 1 and protocols that do not learn."""
         if self.shares[-1:] != (1.0,) or list(self.shares) != sorted(set(self.shares)):
             raise BadConfig(f"{self.name}.shares={list(self.shares)}: give ascending shares that end with 1")
         for one in self.learners:
@@ -72,19 +73,19 @@ class LearningCurve(AnalysisProtocol):
 
     @classmethod
     def from_config(cls, config: RunConfig, **options: Any) -> Self:
-        """Build the protocol with the settings of a run, those of its learners included."""
+        """Build the protocol and its learners from run settings."""
         made = super().from_config(config, **options)
         chosen = made.learners or learners(network=False)
         return replace(made, learners=chosen, options={one: protocol(one, config).get_params() for one in chosen})
 
     @classmethod
     def settings(cls, config: RunConfig) -> dict[str, Any]:
-        """Return the options that the settings of a run decide."""
+        """Return options that depend on the run settings."""
         return {"seed": config.seed}
 
     @property
     def from_embeddings(self) -> bool:  # type: ignore[override]  # What a learner needs is known once it is chosen.
-        """Return whether no learner trains networks."""
+        """Return whether all learners work without training networks."""
         return not any(one.keeps_training for one in self.uses())
 
     def uses(self) -> tuple[PredictionProtocol, ...]:
@@ -94,15 +95,15 @@ class LearningCurve(AnalysisProtocol):
         return tuple(one for one in made if isinstance(one, PredictionProtocol))
 
     def own_models(self, tasks: Sequence[Task], models: Sequence[str]) -> tuple[str, ...]:
-        """Return the models that learners bring."""
+        """Return the models required by the learners."""
         return tuple(dict.fromkeys(model for one in self.uses() for model in one.own_models(tasks, models)))
 
     def takes(self, trained_by: str, tasks: Sequence[Task]) -> bool:
-        """Return whether a learner is run with a model."""
+        """Return whether a learner applies to a model."""
         return any(one.takes(trained_by, tasks) for one in self.uses())
 
     def price(self, analysis: Analysis, encoder: Encoder, seconds: Mapping[str, float]) -> list[str]:
-        """Return how often networks are trained, and how long it takes where the result of all patients says so."""
+        """Estimate the number and, if known from the full-data result, the duration of training runs."""
         (task,) = analysis.tasks
         known = analysis.references(task)
         patients = known.loc[known["split"] != "test", "patient_id"].nunique()
@@ -125,10 +126,10 @@ class LearningCurve(AnalysisProtocol):
         return lines
 
     def analyze(self, analysis: Analysis, encoder: Encoder) -> AnalysisOutput:
-        """Return the curve of each learner, and the joint resamples by which curves are compared.
+        """Return the curve of each learner, and the joint resamples for comparisons.
 
         Raises:
-            NotApplicable: There is nothing to learn from, or no learner takes part.
+            NotApplicable: There is no training data, or no learner applies.
         """
         (task,) = analysis.tasks
         data = analysis.data(task)
@@ -146,7 +147,7 @@ class LearningCurve(AnalysisProtocol):
                 except NotApplicable as error:
                     notes.append(f"{label_of(one, variant)} has no learning curve: {error}")
         if not curves:
-            raise NotApplicable("; ".join(notes) or f"no learner takes {encoder.name}")
+            raise NotApplicable("; ".join(notes) or f"no learner applies to {encoder.name}")
         notes += [note for curve in curves for note in curve.notes]
         resamples = pd.concat([curve.resamples(self.seed) for curve in curves], axis=1)
         values: dict[str, Estimate] = {}
@@ -179,7 +180,7 @@ class LearningCurve(AnalysisProtocol):
         return (one for one in self.uses() if one.takes(trained_by, (task,)))
 
     def _digest(self, data: TaskData, analysis: Analysis) -> str:
-        """Return a digest of the recordings, splits and draws that two curves share where they can be compared."""
+        """Return a digest of recordings, splits and draws; comparable curves share it."""
         rows = data.rows.sort_values("id")
         facts = [rows[name].astype(str).tolist() for name in ("id", "patient_id", "split")]
         drawn = [analysis.seed, analysis.resamples, self.seed, self.draws, self.shares[-2:]]
@@ -187,7 +188,7 @@ class LearningCurve(AnalysisProtocol):
 
 
 def _refusal(learner: PredictionProtocol, encoder: Encoder, task: Task) -> str:
-    """Return why a learner takes no part with a model on a task; empty where it does."""
+    """Return the reason why a learner does not apply to a model and a task; empty if it does."""
     try:
         learner.check(task)
         learner.check_encoder(encoder, task)
@@ -197,10 +198,10 @@ def _refusal(learner: PredictionProtocol, encoder: Encoder, task: Task) -> str:
 
 
 def learners(*, network: bool = True) -> tuple[str, ...]:
-    """Return the names of the installed protocols that learn from training patients.
+    """Return the names of installed protocols that learn from training patients.
 
     Args:
-        network: Also those that train networks and keep checkpoints.
+        network: Whether to include protocols that train networks with checkpoints.
     """
     kinds = {name: protocol_class(name) for name in list_protocols()}
     return tuple(

@@ -1,4 +1,4 @@
-"""Statistics of learning curves: resamples over test and training patients, and the patients needed for the same score."""
+"""Resample learning curves and estimate the patients needed for equal scores."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -10,17 +10,17 @@ from cardiobench.stats.bootstrap import LEVEL, MIN_PATIENTS
 
 @dataclass(frozen=True)
 class Curve:
-    """Scores of one learner over the number of patients that it learned from.
+    """Scores of one learner by number of training patients.
 
     Attributes:
-        name: Name of model and learner.
-        patients: Number of patients, ascending, the last is all of them, shape (J,).
-        scores: Mean score over the draws, (J,).
-        resamples: The same in every joint resample, (B, J); curves of the same patients and seed share theirs.
-        higher_is_better: Direction of the score.
+        name: Name of the model and learner.
+        patients: Number of patients in ascending order, ending with all patients, (J,).
+        scores: Mean score over draws, (J,).
+        resamples: Mean scores in joint resamples, (B, J); shared by curves with the same patients and seed.
+        higher_is_better: Whether higher scores are better.
         test_patients: Number of test patients.
-        reference: Name of the reference that the learner is, empty for others.
-        paired_by: Digest of everything that two curves must share to be compared.
+        reference: Name of the reference if the learner is one; otherwise empty.
+        paired_by: Digest that two curves must share to be comparable.
     """
 
     name: str
@@ -33,25 +33,26 @@ class Curve:
     paired_by: str = ""
 
     def rising(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return scores (1, J) and resamples (B, J) that grow with the patients, the larger the better."""
+        """Return monotone scores (1, J) and resamples (B, J), oriented so that larger is better."""
         sign = 1.0 if self.higher_is_better else -1.0
         return monotone(sign * self.scores[None]), monotone(sign * self.resamples)
 
 
 @dataclass(frozen=True)
 class Saving:
-    """Patients that one learner needs for the score that another one has with all of them.
+    """Number of patients that one learner needs to match another with all patients.
 
     Attributes:
-        name: Learner.
-        other: Learner that it is compared with.
-        factor: Ratio of the patients that the other one and the learner need: above 1 it reaches the other's score with all patients by
-            fewer, below 1 the other reaches its score by fewer. Infinite, or 0, where the smallest subset is enough.
-        low: Lower end of the 95 % interval of the factor; NaN for none.
-        high: Upper end.
-        smallest: Smallest number of patients of the learner's curve.
-        others_smallest: The same of the other's curve.
-        all: All patients.
+        name: Name of the learner.
+        other: Name of the comparison learner.
+        factor: Patients needed by the comparison learner, divided by those needed by this learner for the same score.
+            Above 1, this learner needs fewer patients; below 1, more. Infinite or 0 if the smallest subset is
+            sufficient.
+        low: Lower end of the 95 % interval of the factor; NaN if unavailable.
+        high: Upper end of the interval.
+        smallest: Smallest subset of this learner's curve.
+        others_smallest: Smallest subset of the comparison learner's curve.
+        all: Total number of patients.
     """
 
     name: str
@@ -65,7 +66,7 @@ class Saving:
 
     @property
     def text(self) -> str:
-        """The patients that the learner needs, with their interval, in words."""
+        """Text with the number of patients needed and its interval."""
         value = self._needed(self.factor)
         if np.isnan(self.low):
             return f"{value} (no interval: fewer than {MIN_PATIENTS} test patients)"
@@ -73,7 +74,7 @@ class Saving:
 
     @property
     def factor_text(self) -> str:
-        """The factor, with its interval, in words."""
+        """Text with the factor and its interval."""
         value = self._times(self.factor)
         return value if np.isnan(self.low) else _with_interval(value, self._times(self.low), self._times(self.high))
 
@@ -95,20 +96,20 @@ def _with_interval(value: str, low: str, high: str) -> str:
 def joint_resamples(
     scores: Sequence[np.ndarray], draws: Sequence[np.ndarray], shares: Sequence[float], seed: int
 ) -> np.ndarray:
-    """Return mean scores over the draws in resamples of test and training patients, (B, J).
+    """Return mean scores over draws in joint resamples of test and training patients, (B, J).
 
-    The part of the test patients is the score in a resample of them, averaged over the draws. The part of the training patients is
-    the deviation of each draw from the mean, with normal weights that all sizes and curves of one seed share. Its variance is that
-    over other training patients: draws without replacement from the same ones differ too little by 1 - share, and what
-    they share does not average out. All patients together are one draw; the deviations of the largest subset stand in, in
-    proportion to its share, since the spread of the error of a model that is fitted to n patients falls as 1 / n
+    Test variation is the score in a bootstrap resample of test patients, averaged over draws. Training variation adds
+    the deviation of each draw from the mean, with normal weights shared by all sizes and curves of one seed. The
+    weights correct the variance for draws without replacement from the same patients, which differ too little by the
+    factor 1 - share and whose common part does not average out. The full set has a single draw, so it uses the
+    deviations of the largest subset scaled by its share, because the variance of a fitted model decreases as 1 / n
     (`benchmarks/validity/labels_saved.py`).
 
     Args:
-        scores: Score of each draw, (K,), for each of J sizes; with all patients (1,).
-        draws: The same in every resample of the test patients, (K, B).
-        shares: Share of the patients of each size, ascending.
-        seed: Seed of the weights.
+        scores: Score of each draw, (K,), for each of J sizes; (1,) for the full set.
+        draws: Scores of the draws in every test resample, (K, B).
+        shares: Fraction of the patients at each size, ascending.
+        seed: Random seed of the weights.
     """
     count, resamples = max(map(len, scores)), draws[0].shape[1]
     weights = np.random.default_rng(seed).normal(size=(resamples, count)) / np.sqrt(max(count - 1, 1))
@@ -125,7 +126,7 @@ def joint_resamples(
 
 
 def monotone(curves: np.ndarray) -> np.ndarray:
-    """Return the nearest curves that never fall (isotonic regression), (B, J), by the formula of greatest and least means."""
+    """Return the closest non-decreasing curves by isotonic regression (max-min formula), (B, J)."""
     count = curves.shape[1]
     sums = np.concatenate([np.zeros((len(curves), 1)), np.cumsum(curves, axis=1)], axis=1)
     fitted = np.empty_like(curves)
@@ -139,14 +140,15 @@ def monotone(curves: np.ndarray) -> np.ndarray:
 
 
 def patients_needed(patients: np.ndarray, curves: np.ndarray, target: np.ndarray) -> np.ndarray:
-    """Return the number of patients at which curves that never fall reach a score, by interpolation in its logarithm, (B,).
+    """Return the number of patients at which non-decreasing curves reach a score, (B,).
 
-    0 where the smallest subset is there already, infinity where all patients are not enough.
+    Interpolation uses the logarithm of the number of patients. The result is 0 if the smallest subset reaches the
+    score, and infinite if no subset does.
 
     Args:
         patients: Number of patients, ascending, (J,).
-        curves: Scores, the larger the better, (B, J).
-        target: Score to be reached, (B,).
+        curves: Scores oriented so that larger is better, (B, J).
+        target: Target score, (B,).
     """
     logs = np.log(patients)
     needed = np.where(target <= curves[:, -1], float(patients[-1]), np.inf)
@@ -159,9 +161,9 @@ def patients_needed(patients: np.ndarray, curves: np.ndarray, target: np.ndarray
 
 
 def factors(one: Curve, other: Curve) -> tuple[float, np.ndarray]:
-    """Return how many times fewer patients one learner needs, and the same in every resample, (B,).
+    """Return the factor by which one learner needs fewer patients, and its resamples, (B,).
 
-    Both are compared at the lower one of their scores with all patients: the horizontal distance of the curves there.
+    Both curves are compared at the lower of their final scores, as a horizontal distance.
     """
     (first, firsts), (second, seconds) = one.rising(), other.rising()
     return (
@@ -179,12 +181,12 @@ def _factors(patients: np.ndarray, curves: np.ndarray, others: np.ndarray, refer
 
 
 def saving(one: Curve, other: Curve, level: float = LEVEL) -> Saving:
-    """Compare two learners of the same patients by the number of patients that they need.
+    """Compare two learners by the number of patients needed.
 
-    The interval is that of percentiles of the joint resamples where both curves are defined.
+    The interval uses percentiles of joint resamples in which both curves are defined.
 
     Raises:
-        ValueError: The curves are not of the same patients and draws.
+        ValueError: The curves have different patients or draws.
     """
     if one.paired_by != other.paired_by:
         raise ValueError(f"{one.name} and {other.name} learned from, or were tested on, different patients or draws")

@@ -1,4 +1,4 @@
-"""Scores of one learner on the draws of each subset."""
+"""Score a learner on all draws of each subset."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -20,11 +20,11 @@ class ScoredSubsets:
     """Scores of one learner.
 
     Attributes:
-        learner: Protocol, with its variant.
-        reference: Name of the reference that the learner is, empty for others.
-        subsets: Subsets that it learned from.
-        scores: Scores of the draws of each subset.
-        notes: Sentences about subsets that it could not learn from.
+        learner: Protocol and variant.
+        reference: Name of the reference if the learner is one; otherwise empty.
+        subsets: Subsets used for training.
+        scores: Scores of all draws, by subset.
+        notes: Sentences on omitted subsets.
     """
 
     learner: str
@@ -35,7 +35,7 @@ class ScoredSubsets:
 
     @property
     def means(self) -> list[float]:
-        """Mean score over the draws of each subset."""
+        """Mean score over draws, by subset."""
         return [float(np.mean([one.value for one in scored])) for scored in self.scores]
 
     @property
@@ -44,18 +44,18 @@ class ScoredSubsets:
         return self.scores[0][0].patients
 
     def column(self, subset: PatientSubset) -> str:
-        """Return the name of a point of the curve."""
+        """Return the name of a point on the curve."""
         return f"{self.learner} at {subset.patients}"
 
     def resamples(self, seed: int) -> pd.DataFrame:
-        """Return the mean scores in joint resamples of test and training patients, a column for each subset."""
+        """Return mean scores in joint resamples of test and training patients, one column per subset."""
         values = [np.array([one.value for one in scored]) for scored in self.scores]
         draws = [np.stack([one.draws for one in scored]) for scored in self.scores]
         found = joint_resamples(values, draws, [one.share for one in self.subsets], seed)
         return pd.DataFrame(found, columns=[self.column(one) for one in self.subsets])
 
     def draws(self) -> pd.DataFrame:
-        """Return a row for each draw."""
+        """Return one row per draw."""
         return pd.DataFrame([
             {"learner": self.learner, "patients": subset.patients, "draw": number, "score": one.value}
             for subset, scored in zip(self.subsets, self.scores, strict=True)
@@ -64,19 +64,19 @@ class ScoredSubsets:
 
 
 def label_of(learner: PredictionProtocol, variant: str) -> str:
-    """Return the name of a learner with its variant."""
+    """Return the name of a learner and its variant."""
     return f"{learner.name}.{variant}" if variant else learner.name
 
 
 def score_subsets(
     learner: PredictionProtocol, variant: str, subsets: Sequence[PatientSubset], scorer: TaskScorer, encoder: Encoder
 ) -> ScoredSubsets:
-    """Let a learner learn from every draw of every subset, and score it on the test patients.
+    """Train a learner on every draw of every subset and score it on the test patients.
 
-    A subset that it refuses in one draw is left out, and said.
+    A subset is omitted with a note if any of its draws is not applicable.
 
     Raises:
-        NotApplicable: It refuses all patients.
+        NotApplicable: The learner does not apply to the full training set.
     """
     name = label_of(learner, variant)
     kept, scores, notes = [], [], []
@@ -98,7 +98,7 @@ def score_subsets(
 
 
 def _answers(learner: PredictionProtocol, variant: str, data: TaskData, encoder: Encoder, place: str) -> ProtocolOutput:
-    """Return the answers to the test recordings, as the protocol itself gives them."""
+    """Predict the test recordings with the protocol itself."""
     if data.work is not None:
         data = replace(data, work=data.work / place)
     return cut_by_validation(data, learner.predict(data, encoder, variant))

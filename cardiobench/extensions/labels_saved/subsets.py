@@ -1,4 +1,4 @@
-"""Nested random subsets of the training patients of a task."""
+"""Draw nested random subsets of training patients."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,16 +9,16 @@ from cardiobench.protocols.base import TaskData
 from cardiobench.protocols.patient_pool import nested_subsets, two_of_each
 
 UNUSED = "left out"
-"""Split of the training patients who are not in a subset."""
+"""Split name of excluded training patients."""
 
 
 @dataclass(frozen=True)
 class PatientSubset:
-    """Draws of a share of the patients.
+    """Draws of one fraction of the patients.
 
     Attributes:
-        share: Share of the patients of train and validation.
-        draws: Recordings of the task for each draw, in which patients who were not drawn are of no split; one draw of all patients.
+        share: Fraction of the train and validation patients.
+        draws: Task data for each draw, with excluded patients outside all splits; a single draw for the full set.
     """
 
     share: float
@@ -26,25 +26,25 @@ class PatientSubset:
 
     @property
     def patients(self) -> int:
-        """Number of patients, the same in each draw."""
+        """Number of patients in each draw."""
         return _patients(self.draws[0], self.draws[0].indices("train", "validation"))
 
 
 def draw_subsets(
     data: TaskData, shares: Sequence[float], draws: int, seed: int
 ) -> tuple[list[PatientSubset], list[str]]:
-    """Draw subsets of the patients of train and validation; the last one is all of them.
+    """Draw subsets of train and validation patients, ending with the full set.
 
-    Where a subset has too few validation patients to choose by, they are learned from.
+    If a subset has too few validation patients for model selection, they are used for training.
 
     Args:
         data: Recordings of the task.
-        shares: Shares of the patients, ascending, the last is 1.
-        draws: Number of random orders, from each of which all subsets are taken.
-        seed: Seed of the orders.
+        shares: Fractions of the patients, ascending, ending with 1.
+        draws: Number of random patient orders; each provides all subsets.
+        seed: Random seed of the orders.
 
     Returns:
-        The subsets that hold two patients of each class in every draw, and a sentence for each one that is left out.
+        Subsets with two patients of each class in every draw, and a sentence on each omitted subset.
     """
     pool = data.indices("train", "validation")
     orders = [nested_subsets(data, pool, shares, np.random.default_rng([seed, draw])) for draw in range(draws)]
@@ -55,13 +55,13 @@ def draw_subsets(
         else:
             count = _patients(data, drawn[0])
             notes.append(
-                f"{100 * share:.3g} % of the patients ({count}) cannot hold two of each class, and are left out"
+                f"{100 * share:.3g} % of the patients ({count}) cannot include two of each class and are left out"
             )
     return [*subsets, PatientSubset(1.0, (data,))], notes
 
 
 def _only(data: TaskData, rows: np.ndarray) -> TaskData:
-    """Return the data in which other patients of train and validation are of no split."""
+    """Return the task data with all other train and validation patients excluded."""
     split = data.rows["split"].to_numpy()
     kept = np.where(split == "test", split, UNUSED)
     kept[rows] = split[rows]

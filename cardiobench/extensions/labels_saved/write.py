@@ -1,4 +1,4 @@
-"""Tables and figures of labels saved: `cardiobench report --layout labels_saved`."""
+"""Write tables and figures for `cardiobench report --layout labels_saved`."""
 
 from pathlib import Path
 
@@ -27,14 +27,14 @@ COLUMNS = ("learner", "compared with", "patients needed", "times fewer")
 
 
 def write_labels_saved(collection: Collection, out: Path) -> tuple[list[Path], list[Problem]]:
-    """Write the page, and for each task a table of all pairs as CSV and a figure of all models.
+    """Write a page, and for each task a CSV table of all pairs and a figure of all models.
 
     Args:
         collection: Results and analyses.
-        out: Folder of the files.
+        out: Output folder.
 
     Returns:
-        The files, and what could not be compared or drawn.
+        Written files and problems with comparisons or figures.
     """
     files: list[Path] = []
     problems: list[Problem] = []
@@ -77,7 +77,7 @@ def _section(name: str, records: list[AnalysisResult], curves: CurveSet, image: 
 
 
 def _drawn(records: list[AnalysisResult], path: Path, problems: list[Problem]) -> list[Path]:
-    """Draw a figure as PNG and SVG; none, with the reason among the problems, without matplotlib."""
+    """Save a figure as PNG and SVG; without matplotlib, record a problem instead."""
     try:
         with figure_style():
             from cardiobench.extensions.labels_saved.figures import draw_side_by_side

@@ -1,4 +1,4 @@
-"""Fewer leads: every ECG task with some of the twelve leads, in training and in test, and the loss against twelve."""
+"""Evaluate ECG tasks with reduced lead sets and compare them with twelve leads."""
 
 from cardiobench.core.extensions import Extension
 

@@ -1,4 +1,4 @@
-"""The condition `leads`: models get some of the twelve leads, in training and in test."""
+"""Implement the condition `leads`: restrict models to selected leads in training and test."""
 
 from dataclasses import replace
 from functools import partial
@@ -21,24 +21,24 @@ VERSION = 1
 
 NATIVE, ZERO_FILLED = "native", "zero-filled"
 FACTS = ("leads", "leads_taken", "leads_computed", "leads_zero")
-"""Facts of a model under the condition, in its `preprocessing` and in the options of a result."""
+"""Key of the condition in a model's `preprocessing` and in result options."""
 
 
 def check(config: RunConfig, value: str) -> None:
-    """Refuse a value that is no lead set; raises `BadConfig`."""
+    """Reject an invalid lead set; raises `BadConfig`."""
     parse_leads(value)
 
 
 def applies(task: Task, value: str) -> bool:
-    """Return whether a task is one of ECGs."""
+    """Return whether the task uses ECGs."""
     return catalog.modality(task) == "ecg" and is_lead_set(value)
 
 
 def model(model: LoadedModel, value: str) -> LoadedModel:
-    """Return a model that gets these leads alone: natively where it takes them, else with zeros in place of the others.
+    """Return a model restricted to the given leads, natively if supported, else with zeros for the others.
 
     Raises:
-        NotApplicable: It takes none of these leads, or cannot be filled with zeros.
+        NotApplicable: The model uses none of these leads, or cannot be zero-filled.
     """
     asked, encoder = parse_leads(value), model.encoder
     taken = leads_of(encoder)
@@ -64,26 +64,26 @@ def model(model: LoadedModel, value: str) -> LoadedModel:
 
 
 def facts(asked: LeadSet, *, native: bool) -> dict[str, Any]:
-    """Return the facts of a model under the condition; `leads` names those that it needs."""
+    """Return the facts of a restricted model; `leads` lists the leads that it reads."""
     zero = () if native else asked.absent
     values = (" ".join(asked.leads), NATIVE if native else ZERO_FILLED, " ".join(computed(asked.leads)), " ".join(zero))
     return {name: value for name, value in zip(FACTS, values, strict=True) if value}
 
 
 def sentence(asked: LeadSet, *, native: bool) -> str:
-    """Return a sentence on the leads, which every result carries."""
+    """Return the sentence on leads for every result."""
     derived = computed(asked.leads)
     parts = [
         f"only {', '.join(asked.leads)} of the 12 leads, in training and test ({NATIVE if native else ZERO_FILLED})"
     ]
     if derived and not (native and not set(derived) & set(asked.leads)):
-        parts.append(f"{', '.join(derived)} are computed from I and II and are no new information")
+        parts.append(f"{', '.join(derived)} are computed from I and II and add no information")
     if asked.absent and not native:
         parts.append(f"{', '.join(asked.absent)} are zeros after the model's own normalisation")
     return "; ".join(parts)
 
 
 def apply(cell: "Cell", data: TaskData, output: ProtocolOutput, value: str) -> ProtocolOutput:
-    """Return the answers as they are, with the facts of the leads beside the options of the protocol."""
+    """Return unchanged predictions with the lead set added to the options."""
     stated = cell.model.preprocessing
     return replace(output, details={**output.details, **{name: stated[name] for name in FACTS if name in stated}})

@@ -1,4 +1,4 @@
-"""Score and loss over lead sets, from twelve leads to one."""
+"""Plot scores and losses for lead sets from twelve leads to one."""
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -8,11 +8,11 @@ from cardiobench.report.plots.style import FLOOR_LINE, INK, LINES, PAPER, subplo
 from cardiobench.results.analysis_result import AnalysisResult
 
 OFFSET = 0.12
-"""Distance of neighbouring protocols within a lead set."""
+"""Vertical distance between protocols within a lead set."""
 
 
 def draw(record: AnalysisResult) -> dict[str, Figure]:
-    """Draw the score of each lead set, and beside it the loss against twelve leads; a hollow mark is zero-filled."""
+    """Draw scores and losses relative to twelve leads; hollow markers are zero-filled."""
     table = record.tables["leads"]
     sets = list(dict.fromkeys(table.sort_values("count", ascending=False, kind="stable")["leads"]))
     by = list(dict.fromkeys(table["by"]))
@@ -49,6 +49,6 @@ def _points(axes: Axes, rows: pd.DataFrame, places: list[float], name: str, colo
 
 
 def _wrapped(leads: str) -> str:
-    """Return lead names in lines of six at most."""
+    """Return lead names in lines of at most six."""
     names = leads.split()
     return "\n".join(" ".join(names[start : start + 6]) for start in range(0, len(names), 6))

@@ -1,4 +1,4 @@
-"""Sets of leads as `--condition leads=I,II` names them."""
+"""Parse lead sets such as `--condition leads=I,II`."""
 
 from dataclasses import dataclass
 
@@ -8,16 +8,16 @@ from cardiobench.data.media.types import LEADS
 
 NAME = "leads"
 ZEROS = "+zero_filled"
-"""End of a value that keeps a model from taking fewer leads natively."""
+"""Suffix of a value that enforces zero-filling."""
 
 
 @dataclass(frozen=True)
 class LeadSet:
-    """Leads that a model gets.
+    """Selected ECG leads.
 
     Attributes:
-        leads: Names in the order of `LEADS`.
-        zeros: Whether a model that could take these leads alone gets zeros for the others all the same.
+        leads: Lead names in the order of `LEADS`.
+        zeros: Whether to fill other leads with zeros even if the model accepts fewer leads.
     """
 
     leads: tuple[str, ...]
@@ -25,25 +25,25 @@ class LeadSet:
 
     @property
     def there(self) -> tuple[str, ...]:
-        """The leads and those that are computed from them."""
+        """Selected leads and leads computed from them."""
         return with_computed(self.leads)
 
     @property
     def absent(self) -> tuple[str, ...]:
-        """The leads that are neither there nor computed."""
+        """Leads that are neither selected nor computed."""
         return tuple(lead for lead in LEADS if lead not in self.there)
 
     @property
     def independent(self) -> int:
-        """Number of leads that do not follow from others."""
+        """Number of independent leads."""
         return len([lead for lead in self.leads if lead not in computed(self.leads)])
 
 
 def parse_leads(value: str) -> LeadSet:
-    """Return the lead set of the text after `leads=`, such as `I,II` or `I,II+zero_filled`.
+    """Parse the text after `leads=`, such as `I,II` or `I,II+zero_filled`.
 
     Raises:
-        BadConfig: No lead, one that there is not, a lead twice, all twelve, or another order than that of an ECG.
+        BadConfig: The lead set is empty, unknown, repeated, complete or in the wrong order.
     """
     flag, known = f"--condition {NAME}={value}".removesuffix("="), ", ".join(LEADS)
     names = tuple(value.removesuffix(ZEROS).split(",")) if value else ()
@@ -63,7 +63,7 @@ def parse_leads(value: str) -> LeadSet:
 
 
 def is_lead_set(value: str) -> bool:
-    """Return whether a text is the value of the condition."""
+    """Return whether a text is a valid value of the condition."""
     try:
         parse_leads(value)
     except BadConfig:

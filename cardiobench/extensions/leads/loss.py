@@ -1,4 +1,4 @@
-"""The loss of each lead set against twelve leads, paired over the same patients, from the results in a folder."""
+"""Compute the paired loss of lead sets relative to twelve leads from stored results."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -27,17 +27,17 @@ VERSION = 1
 
 TWELVE = "12 leads"
 SAME = ("name", "version", "digest", "limit")
-"""Facts of the dataset that two results must share."""
+"""Facts of the dataset that compared results must share."""
 
 
 @dataclass(frozen=True)
 class LeadResult:
-    """A result of a lead set in a folder.
+    """Stored result of a lead set.
 
     Attributes:
         asked: Lead set; None for twelve leads.
-        path: File of the result.
-        result: The result.
+        path: Path of the result.
+        result: Loaded result.
     """
 
     asked: LeadSet | None
@@ -46,7 +46,7 @@ class LeadResult:
 
 
 def compare_lead_sets(cells: Iterable[Cell], context: RunContext) -> None:
-    """Save, for each task of a model with results of twelve leads and of fewer, the loss of those with fewer."""
+    """Save losses for each task with results of twelve and fewer leads."""
     by_path: dict[Path, list[Cell]] = {}
     for cell in cells:
         by_path.setdefault(result_path(cell.folder, NAME, cell.task.name), []).append(cell)
@@ -58,12 +58,12 @@ def compare_lead_sets(cells: Iterable[Cell], context: RunContext) -> None:
 
 
 def _plain_labels(cells: Iterable[Cell]) -> list[str]:
-    """Return the protocols of cells with their variants, without a lead set."""
+    """Return protocols and variants without lead sets."""
     return list(dict.fromkeys(split_label(cell.label)[0] for cell in cells))
 
 
 def split_label(label: str) -> tuple[str, LeadSet | None]:
-    """Return a protocol with its variant but without its lead set, and that set; None for twelve leads."""
+    """Split a variant into protocol with variant and lead set; None for twelve leads."""
     parts, asked = label.split("."), None
     for part in parts[1:]:
         name, _, value = part.partition("=")
@@ -74,9 +74,9 @@ def split_label(label: str) -> tuple[str, LeadSet | None]:
 
 
 def _lead_sets(cell: Cell, plain: str) -> list[LeadResult]:
-    """Return the results of a task by one protocol: that of twelve leads first, then those like it, with most leads first.
+    """Return comparable results of a task and protocol, from twelve leads to the fewest.
 
-    Empty without the one of twelve leads.
+    The list is empty without a result of twelve leads.
     """
     found = [one for one in _results(cell) if split_label(one.result.label)[0] == plain]
     whole = next((one for one in found if one.asked is None), None)
@@ -88,7 +88,7 @@ def _lead_sets(cell: Cell, plain: str) -> list[LeadResult]:
 
 
 def _results(cell: Cell) -> Iterator[LeadResult]:
-    if not cell.folder.is_dir():  # No protocol gave a result.
+    if not cell.folder.is_dir():  # No protocol has a result.
         return
     for folder in sorted(cell.folder.iterdir()):
         path = result_path(cell.folder, folder.name, cell.task.name)
@@ -96,13 +96,13 @@ def _results(cell: Cell) -> Iterator[LeadResult]:
             continue
         try:
             result = ScoreResult.load(path)
-        except BadData:  # An analysis, or a damaged file, which the report names.
+        except BadData:  # The file is an analysis or is damaged; the report lists damaged files.
             continue
         yield LeadResult(split_label(result.label)[1], path, result)
 
 
 def _alike(one: ScoreResult, other: ScoreResult) -> bool:
-    """Return whether two results are of the same data, draws and rules, so that leads alone make the difference."""
+    """Return whether two results share data, draws and rules, so that only the leads differ."""
     facts = [
         [one_.dataset.get(name) for name in SAME] + [one_.rules, one_.stamp.get("seed"), one_.stamp.get("code")]
         for one_ in (one, other)
@@ -144,12 +144,12 @@ def _load_or_compare(
 
 
 def compared(group: list[LeadResult], resamples: int, seed: int) -> list[dict[str, Any]]:
-    """Return the score of each lead set and its loss against twelve leads, positive where fewer leads are worse.
+    """Return scores and losses relative to twelve leads; positive losses are worse.
 
     Args:
-        group: Results of one task and protocol, that of twelve leads first.
-        resamples: B.
-        seed: Seed of the draws.
+        group: Results of one task and protocol, twelve leads first.
+        resamples: Number of bootstrap resamples.
+        seed: Random seed of the bootstrap.
     """
     whole, rows = group[0].result, []
     answers = [predictions_of(ResultEntry(one.path, one.result, predictions_path(one.path))) for one in group]
@@ -179,7 +179,7 @@ def _leads_of(one: LeadResult) -> dict[str, Any]:
 
 
 def _flat(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row of the table: intervals as columns, with metric, unit, direction and floor."""
+    """Return a table row with interval columns, metric, unit, direction and floor."""
     whole: ScoreResult = row["whole"]
     ends = {f"{name}{end}": getattr(row[name], part) for name in ("score", "loss") for end, part in ENDS.items()}
     plain = {name: row[name] for name in ("by", "leads", "count", "taken", "no_new_information")}

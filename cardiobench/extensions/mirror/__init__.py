@@ -1,4 +1,4 @@
-"""Mirror: metrics and datasets in a folder, so that `load_dataset` and `evaluate.load` find them by their Hub names offline."""
+"""Mirror metrics and datasets so that their Hub names load offline."""
 
 from cardiobench.core.extensions import Extension
 

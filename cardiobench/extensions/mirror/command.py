@@ -1,4 +1,4 @@
-"""`cardiobench mirror`."""
+"""Implement `cardiobench mirror`."""
 
 import argparse
 from pathlib import Path
@@ -13,7 +13,7 @@ EXAMPLES = """\
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the command's flags."""
+    """Add command-line arguments."""
     parser.add_argument("folder", type=Path, metavar="DIR", help="output folder; DIR/cardiobench/<name>/ is written")
     parser.add_argument(
         "--datasets", nargs="+", metavar="NAME", help="datasets to write (default: all with data on this machine)"
@@ -29,7 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Write the folder and print its content; returns the exit code."""
+    """Write the folder, print its content and return the exit code."""
     from datasets import disable_progress_bars
 
     from cardiobench.core.console import Console

@@ -1,4 +1,4 @@
-"""Metrics and datasets in the folders that `datasets` and `evaluate` read for `cardiobench/<name>`."""
+"""Write metrics and datasets to the folders that `datasets` and `evaluate` read offline."""
 
 import shutil
 import tempfile
@@ -20,11 +20,11 @@ NAMESPACE = "cardiobench"
 
 @dataclass(frozen=True)
 class Outcome:
-    """Result of one dataset.
+    """Outcome for one dataset.
 
     Attributes:
-        problem: Reason why it was not written, first line; empty otherwise.
-        twin: Whether its synthetic twin was written.
+        problem: First line of the error if writing failed; otherwise empty.
+        twin: Whether a synthetic twin was written.
     """
 
     problem: str = ""
@@ -32,15 +32,15 @@ class Outcome:
 
 
 def mirror_metrics(folder: Path) -> list[str]:
-    """Copy every metric of the package to `folder/cardiobench/<name>/`; return their names.
+    """Copy all metrics to `folder/cardiobench/<name>/` and return their names.
 
     Raises:
-        BadData: A folder of that name holds something else than this metric.
+        BadData: A target folder contains something other than the metric.
     """
     for name in own_metrics():
         source, target = resources.folder("hf_metrics") / name, folder / NAMESPACE / name
         if target.exists() and not (target / f"{name}.py").is_file():
-            raise BadData(f"{target} exists and is not the metric {name}. Name a new folder.")
+            raise BadData(f"{target} exists and is not the metric {name}. Choose a new folder.")
         with temporary_folder(target) as work:
             shutil.copytree(source, work / "new", ignore=shutil.ignore_patterns("__pycache__"))
             if target.exists():
@@ -52,16 +52,16 @@ def mirror_metrics(folder: Path) -> list[str]:
 def mirror_datasets(
     folder: Path, names: Sequence[str] | None = None, *, data_dir: Path | None = None, twins: bool = False
 ) -> Iterator[tuple[str, Outcome]]:
-    """Prepare datasets as `folder/cardiobench/<name>/`, one after the other.
+    """Prepare datasets one by one as `folder/cardiobench/<name>/`.
 
     Args:
-        folder: Folder of the mirror.
-        names: Names of datasets; None for all that are registered.
-        data_dir: Folder with raw folders; None for CARDIOBENCH_DATA.
-        twins: Whether datasets without data here are written as their synthetic twins.
+        folder: Root folder of the mirror.
+        names: Dataset names; None for all registered datasets.
+        data_dir: Folder with raw datasets; None for CARDIOBENCH_DATA.
+        twins: Whether to write synthetic twins of datasets without local data.
 
     Yields:
-        Name of a dataset and its outcome.
+        Dataset name and outcome.
 
     Raises:
         UnknownName: A name is not registered.

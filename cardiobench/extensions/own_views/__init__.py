@@ -1,4 +1,4 @@
-"""Own views: study-level answers from the images whose view the model itself recognises."""
+"""Predict studies from images selected by the model's own view predictions."""
 
 from cardiobench.core.extensions import Extension
 

@@ -1,4 +1,4 @@
-"""Study-level answers from the images whose view the model itself recognises, as it could be used without view labels."""
+"""Select images by the model's own view predictions, as in use without view labels."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -20,10 +20,10 @@ VERSION = 1
 
 
 def check(config: RunConfig, value: str) -> None:
-    """Refuse settings that the condition contradicts.
+    """Reject incompatible settings.
 
     Raises:
-        BadConfig: A value was given, or the profile takes the images of the true views.
+        BadConfig: A value was given, or the profile selects images by true views.
     """
     if value:
         raise BadConfig(f"--condition own_views takes no value, got '{value}'. Leave it out.")
@@ -35,23 +35,23 @@ def check(config: RunConfig, value: str) -> None:
 
 
 def applies(task: Task, value: str) -> bool:
-    """Return whether the paper answers the units of a task from images of some views."""
+    """Return whether the paper evaluates the task on images of selected views."""
     return bool(task.paper_rows) and not value
 
 
 def apply(cell: "Cell", data: TaskData, output: ProtocolOutput, value: str) -> ProtocolOutput:
-    """Keep the answers to the images that the model calls one of the published views; all of a study that has none.
+    """Keep predictions for images whose predicted view is a published one; keep all images of a study without any.
 
-    Views are answered by the same protocol as the task, trained on the same patients.
+    The same protocol and training patients predict the views.
 
     Args:
         cell: Cell of the task.
-        data: Recordings of the task.
-        output: Answers to them.
+        data: Task data.
+        output: Predictions of the task.
         value: Unused; the condition has no value.
 
     Raises:
-        NotApplicable: The protocol cannot answer views.
+        NotApplicable: The protocol cannot predict views.
     """
     ((target, preferred),) = cell.task.paper_rows.items()
     views = _view_task(cell, target)
@@ -74,7 +74,7 @@ def apply(cell: "Cell", data: TaskData, output: ProtocolOutput, value: str) -> P
         values=output.values[kept],
         refits=tuple(values[kept] for values in output.refits),
         repeats=tuple(values[kept] for values in output.repeats),
-        validation=None,  # Their views are not asked.
+        validation=None,  # Views of validation recordings are not predicted.
         inner=None,
         details={**output.details, **facts},
     )

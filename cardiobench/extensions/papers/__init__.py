@@ -1,4 +1,4 @@
-"""The two papers: the published recipes, tables and scores, and the agreement of people."""
+"""Published recipes, tables and scores of the two papers, and human ceilings."""
 
 from cardiobench.core.extensions import Extension
 

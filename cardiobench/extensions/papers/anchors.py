@@ -1,4 +1,4 @@
-"""Published scores and human ceilings as they were printed, with their source."""
+"""Load published scores and human ceilings with their sources."""
 
 from fnmatch import fnmatch
 from functools import cache
@@ -15,17 +15,17 @@ FOLDS = "f1_median_15fold_size_"
 
 
 def anchors(task: str) -> Anchors:
-    """Return published scores and human ceilings of a task, `<dataset>/<target>`."""
+    """Return published scores and human ceilings of a task `<dataset>/<target>`."""
     return Anchors(published_scores(task), human_ceilings(task))
 
 
 def published_scores(task: str | None = None) -> tuple[PublishedScore, ...]:
-    """Return the published scores of a task, in the order of the papers' tables; of all tasks when None."""
+    """Return published scores of one task or of all tasks (None), in table order."""
     return tuple(row for row in _scores() if task in (None, row.task))
 
 
 def human_ceilings(task: str) -> tuple[Ceiling, ...]:
-    """Return the human ceilings of a task; empty where none is known or the recordings are phantoms."""
+    """Return human ceilings of a task; empty if unknown or if recordings are phantoms."""
     if task.startswith("phantom_"):
         return ()
     return tuple(ceiling for patterns, ceiling in _ceilings() if any(fnmatch(task, pattern) for pattern in patterns))

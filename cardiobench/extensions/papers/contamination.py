@@ -1,4 +1,4 @@
-"""Scores split by whether the model saw the dataset in its pretraining, as the model cards say."""
+"""Compare scores of models that have and have not seen a dataset in pretraining."""
 
 from collections.abc import Sequence
 
@@ -10,19 +10,19 @@ ALL = "all, model and task held fixed"
 
 
 def contamination(cells: pd.DataFrame, group: Sequence[str], score: str = "f1_median") -> pd.DataFrame:
-    """Compare the mean score of the models that saw a dataset with that of the models that did not.
+    """Compare mean scores of models that saw a dataset with those of models that did not.
 
-    The difference in a row is one between models, which may differ in more than their pretraining data; the last row holds
-    what having seen a dataset adds once each model and each task has a level of its own (least squares). Models for which
-    it is unknown are left out.
+    Row differences compare different models, which may differ in more than their pretraining data. The last row
+    estimates the effect of seeing a dataset with fixed effects for models and tasks (least squares). Models with
+    unknown pretraining data are excluded.
 
     Args:
-        cells: Model, dataset, seen (True, False or None), the score and the columns of `group`.
-        group: Columns that, with the dataset, make a task.
-        score: Column.
+        cells: Table with the columns model, dataset, seen (True, False or None), score, and those in `group`.
+        group: Columns that identify a task together with the dataset.
+        score: Name of the score column.
 
     Returns:
-        The columns of `group`, then `COLUMNS`; NaN where there is no model of a kind.
+        Table with the columns of `group`, then `COLUMNS`; NaN for a group without models.
     """
     known = cells[cells["seen"].notna()]
     if known.empty:
@@ -39,16 +39,16 @@ def contamination(cells: pd.DataFrame, group: Sequence[str], score: str = "f1_me
 
 
 def seen_effect(cells: pd.DataFrame, task: Sequence[str], score: str) -> float:
-    """Estimate the gain from having seen the dataset, with a level per model and per task; NaN where it is not identified.
+    """Estimate the effect of seeing a dataset with fixed effects for models and tasks, or NaN if not identifiable.
 
     Args:
-        cells: Model, seen, the score and the columns of `task`.
-        task: Columns that make a task.
-        score: Column.
+        cells: Table with the columns model, seen, score, and those in `task`.
+        task: Columns that identify a task.
+        score: Name of the score column.
     """
     levels = pd.get_dummies(cells["model"]), pd.get_dummies(cells.groupby(list(task), sort=False).ngroup())
     design = np.column_stack([cells["seen"].astype(float), *(table.to_numpy(float) for table in levels)])
-    # Seen has to vary within a model and within a task: otherwise it is one of the levels.
+    # Without variation within models and tasks, the effect cannot be separated from the fixed effects.
     if np.linalg.matrix_rank(design) == np.linalg.matrix_rank(design[:, 1:]):
         return float("nan")
     return float(np.linalg.lstsq(design, cells[score].to_numpy(float), rcond=None)[0][0])

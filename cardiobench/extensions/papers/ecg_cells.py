@@ -1,4 +1,4 @@
-"""The cells of a cross-validation as a table of numbers, and the best classifier of each."""
+"""Tabulate cross-validation cells and select the best classifier of each."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -12,33 +12,33 @@ from cardiobench.results.analysis_result import AnalysisResult
 from cardiobench.results.score_result import ScoreResult
 
 CELL = ["model", "dataset", "label", "size"]
-"""A cell of the paper's Table 3; the best classifier and pooling stand for it."""
+"""Columns that identify a cell of Table 3; the best classifier and pooling represent it."""
 ALWAYS_POSITIVE = 2 / 3
-"""F1 of the positive class when every record is called positive and half of them are, as in every cell."""
+"""F1 of the positive class if all records are called positive and half of them are, as in every cell."""
 INSIDE, REPORTED, ONE = "chosen inside the folds", "best on the reported folds: optimistic", "the only one"
-"""How the classifier and pooling that stand for a cell were chosen."""
+"""How the classifier and pooling of a cell were chosen."""
 SAME_FOLDS = ("records", "seed", "folds", "inner", "grouped", "one_a_patient", "search")
-"""Options that two results must share for their folds to be the same ones."""
+"""Options that results must share to have identical folds."""
 OPTIONS = ["classifier", "seed", "records", "f1_median", "f1_iqr", "f1_macro_median", "auroc_median"]
 COLUMNS = [*CELL, "pooling", *OPTIONS, "f1_constant", "f1_macro", "low", "high", "floor", "verdict", "seen"]
 
 
 BEST = "best"
-"""Name of a result that took the classifier of each fold by its inner folds, where others name one classifier."""
+"""Classifier name of results that use the classifier selected in the inner folds."""
 
 
 def all_cells(results: Sequence[ScoreResult], *, best: bool = False) -> pd.DataFrame:
-    """Return one row per result of the cross-validation of patients' recordings by one classifier.
+    """Return one row per cross-validation result of real recordings.
 
     Args:
-        results: Results of any protocol.
-        best: Return those that took the best classifier of each fold instead.
+        results: Results of any protocols.
+        best: Whether to return results with the best classifier of each fold instead.
 
     Returns:
-        The index is the position in `results`. Columns: model, dataset, label, size, pooling (of the network's tokens), classifier, seed, records; f1_median, f1_iqr,
-        f1_macro_median, auroc_median over folds, F1 of the positive class first, and f1_constant, its floor; f1_macro of all out-of-fold answers with
-        its 95 % interval low to high over patients, and its floor and verdict;
-        seen: whether the dataset is in the model's pretraining data, None when it is unknown.
+        Table indexed by position in `results`, with the columns model, dataset, label, size, pooling (of tokens),
+        classifier, seed and records; f1_median, f1_iqr (both for the positive class), f1_macro_median and auroc_median
+        over folds; f1_constant (floor); f1_macro of all out-of-fold predictions with its 95 % interval (low, high),
+        floor and verdict; and seen (True, False or None for unknown pretraining data).
     """
     rows = {}
     for number, result in enumerate(results):
@@ -67,7 +67,7 @@ def all_cells(results: Sequence[ScoreResult], *, best: bool = False) -> pd.DataF
 
 
 def is_of_patients(record: AnalysisResult) -> bool:
-    """Return whether an analysis is of one model and of no phantom or synthetic twin."""
+    """Return whether an analysis covers one model and no phantom or synthetic twin."""
     known = catalog.list_datasets()
     names = [dataset["name"] for dataset in record.datasets]
     generated = any(name in known and catalog.spec(name).generated for name in names)
@@ -75,17 +75,17 @@ def is_of_patients(record: AnalysisResult) -> bool:
 
 
 def best_cells(results: Sequence[ScoreResult]) -> pd.DataFrame:
-    """Return one row for all classifiers and poolings of each model, dataset, label and size.
+    """Return one row per model, dataset, label and size over all classifiers and poolings.
 
-    In each fold the one with the best mean F1 of the inner folds is taken, so that the fold's own score chooses nothing.
-    Results of a flat search have no inner folds: of those the one with the best median F1 is taken, ties by the smaller
-    IQR, which is optimistic. Where there are several seeds, those of the smallest one only: the best of several draws
-    would flatter.
+    Each fold uses the candidate with the best mean inner-fold F1, so that the fold's own score does not affect the
+    choice. Flat searches have no inner folds; they use the best median F1, with ties resolved by smaller IQR, which is
+    optimistic. Of several seeds, only the smallest is used, because the best of several draws would be optimistic.
 
     Returns:
-        Columns of `all_cells`, and `choice`: `INSIDE`, `REPORTED` or `ONE`, with the number of candidates. Classifier and
-        pooling are joined by + where folds differ; f1_macro, its interval and its verdict are then those of the result
-        that took the best classifier of each fold, and empty where there is none or where poolings differ.
+        Columns of `all_cells` and `choice` (`INSIDE`, `REPORTED` or `ONE`) with the number of candidates. If the folds
+        use different classifiers or poolings, the names are joined by +. In this case f1_macro, interval and verdict
+        come from the result with the best classifier of each fold; they are empty if there is no such result or the
+        poolings differ.
     """
     cells, best = all_cells(results), all_cells(results, best=True)
     cells = cells[cells["seed"] == cells.groupby(CELL)["seed"].transform("min")]
@@ -94,12 +94,12 @@ def best_cells(results: Sequence[ScoreResult]) -> pd.DataFrame:
 
 
 def _best(part: pd.DataFrame, options: Sequence[dict[str, Any]], best: pd.DataFrame) -> dict[str, Any]:
-    """Return the row that stands for the candidates of one cell.
+    """Return the row that represents the candidates of one cell.
 
     Args:
         part: Rows of `all_cells`.
-        options: Options of their results, in the same order.
-        best: Rows of the results that took the best classifier of each fold.
+        options: Options of the results in the same order.
+        best: Results with the best classifier of each fold.
     """
     one_set_of_folds = len({tuple(option.get(name) for name in SAME_FOLDS) for option in options}) == 1
     if len(part) == 1 or not one_set_of_folds or not all("f1_inner_folds" in option for option in options):

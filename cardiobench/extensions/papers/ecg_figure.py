@@ -1,4 +1,4 @@
-"""Figure 1 of arXiv:2601.21830: how much of the top 50 the datasets share, model by model."""
+"""Reproduce Figure 1 of arXiv:2601.21830: overlap of the top 50 dimensions between datasets."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -19,15 +19,16 @@ FLOORS = {"shuffled": ("--", FLOOR, "same classifier, shuffled labels"), "chance
 
 
 def shared_dimensions(records: Sequence[AnalysisResult], k: int = 50) -> pd.DataFrame:
-    """Return the numbers behind the figure, one row per model and label that has an overlap.
+    """Return the values of the figure, one row per model and label.
 
     Args:
-        records: Records of `representation`, of one model each.
-        k: Most important dimensions of each dataset.
+        records: Records of `representation` for single models.
+        k: Number of most important dimensions per dataset.
 
     Returns:
-        model, label, overlap with its 95 % interval low to high, shuffled (the same classifier on shuffled labels), chance;
-        in the paper's order. The paper does not state its formula, so its numbers do not stand beside these.
+        Table with the columns model, label, overlap, 95 % interval (low, high), shuffled (same classifier on shuffled
+        labels) and chance, in the order of the paper. Published values are not included, because the paper does not
+        state its formula.
     """
     rows = {}
     for record in records:
@@ -47,16 +48,16 @@ def shared_dimensions(records: Sequence[AnalysisResult], k: int = 50) -> pd.Data
 
 
 def ecg_figure(overlap: pd.DataFrame, k: int = 50) -> "Figure":
-    """Draw one bar per model and label with its interval; the floor of shuffled labels and chance as lines across it.
+    """Draw one bar per model and label with its interval, and lines for shuffled labels and chance.
 
     Args:
-        overlap: Overlap as returned by `shared_dimensions`, not empty.
-        k: Most important dimensions of each dataset.
+        overlap: Non-empty table from `shared_dimensions`.
+        k: Number of most important dimensions per dataset.
     """
     names = list(overlap["model"].unique())
     figure, axes = subplots(
         figsize=(max(6.6, 2.6 + 1.3 * len(names)), 3.8)
-    )  # Three columns of the legend are 6.2 wide.
+    )  # The legend has three columns with a total width of 6.2 inches.
     labels = [label for label in LABELS if label in set(overlap["label"])]
     width = 0.8 / len(labels)
     for number, label in enumerate(labels):
@@ -69,7 +70,7 @@ def ecg_figure(overlap: pd.DataFrame, k: int = 50) -> "Figure":
     for style, colour, name in FLOORS.values():
         axes.plot([], [], style, color=colour, label=name)
     axes.set_xticks(range(len(names)), [MODELS.get(name, name) for name in names])
-    # As wide as four models at least: a single one's bar would fill the figure.
+    # Reserve the width of four models, so that a single bar does not fill the figure.
     middle, half = (len(names) - 1) / 2, max(len(names), 4) / 2
     axes.set(xlim=(middle - half, middle + half), ylim=(0, 1), ylabel=f"shared top {k}, mean over pairs of datasets")
     figure.legend(loc="outside upper center", ncols=3)

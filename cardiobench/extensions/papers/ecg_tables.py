@@ -1,4 +1,4 @@
-"""Tables 3 and 4 of arXiv:2601.21830, laid out as published, with the published numbers beside ours."""
+"""Reproduce Tables 3 and 4 of arXiv:2601.21830 with published and new scores."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -22,42 +22,42 @@ MODELS = {
     "Edoardo-BS/hubert-ecg-large": "HuBERT-ECG large",
     "kweimann/ECG-JEPA": "ECG-JEPA",
 }
-"""Model -> its name in the paper, in the paper's order."""
+"""Mapping from model to name in the paper, in the order of the paper."""
 
 DATASETS = ("ptb_xl", "code15", "georgia", "chapman_ningbo")
 LABELS = {"cd_paper": "CD", "af_paper": "AF", "cd": "CD, this benchmark's codes", "af": "AF, this benchmark's codes"}
-"""Label -> its title; the published definitions first, which alone have published numbers beside them."""
+"""Mapping from label to title; only the published definitions, listed first, have published scores."""
 PUBLISHED_LABELS = ("cd_paper", "af_paper")
 SAME_RECORDS = {"ptb_xl_500": "ptb_xl"}
-"""Dataset -> the one of the paper that holds the same records."""
+"""Mapping from dataset to the dataset of the paper with the same records."""
 
 MEASURES = {"knn_agreement": "kNN@10", "centroid_separation": "centroid distance", "ari": "ARI"}
 SAME_FORMULA = ("ari",)
-"""Measures whose published formula is known to be ours; the paper states no other, so those stand in columns of their own."""
+"""Measures with the same formula as in the paper; other published measures have separate columns."""
 LEVELS = ("label", "dataset")
 NOTE = (
-    "ours (published), or (published) alone where there is none of ours; * the dataset is in the model's pretraining data, "
-    "F1 is that of the positive class, for which an "
-    "answer of always positive reaches 0.67. Bold: best, underlined: second, of ours"
+    "ours (published), or only (published) if we have no score; * the dataset is in the model's pretraining data, "
+    "F1 is for the positive class; a constant "
+    "positive answer reaches 0.67. Among our scores, bold marks the best and underlining the second"
 )
 
 
 def ecg_grids(best: pd.DataFrame, records: Sequence[AnalysisResult]) -> list[Grid]:
-    """Return Tables 3 and 4, as far as there are results of ours for them.
+    """Return Tables 3 and 4 if there are new results for them.
 
     Args:
-        best: Cells as `best_cells` returns them.
+        best: Cells from `best_cells`.
         records: Records of `representation`.
     """
     return [grid for grid in (table_3(best), table_4(records)) if grid is not None]
 
 
 def ecg_numbers(results: Sequence[ScoreResult], records: Sequence[AnalysisResult]) -> dict[str, pd.DataFrame]:
-    """Return the numbers behind the tables, and the omitted ones; a table without a row is left out.
+    """Return the values in the tables and additional analyses; tables without rows are omitted.
 
     Returns:
-        `ecg_table_3_cells`: the best cells with the published number; `ecg_contamination`: scores by whether the model
-        saw the dataset; `ecg_sensitivity`: how often the order of the models changes with a choice that the paper leaves open.
+        Mapping with `ecg_table_3_cells` (best cells and published scores), `ecg_contamination` (scores by pretraining
+        exposure) and `ecg_sensitivity` (rank changes due to choices that the paper leaves open).
     """
     best = best_cells(results)
     tables = {
@@ -69,10 +69,10 @@ def ecg_numbers(results: Sequence[ScoreResult], records: Sequence[AnalysisResult
 
 
 def table_3(best: pd.DataFrame) -> Grid | None:
-    """Return median F1 over folds of the best classifier (`best_cells`): one row per dataset and size, one column per model and label.
+    """Return median F1 over folds of the best classifier, by dataset and size (rows), model and label (columns).
 
-    The heading of a column holds its largest interquartile range, as the paper prints it. What the paper has and we have
-    not stands in brackets: a model that was not run has columns called published, a dataset that was not run rows.
+    Column headings contain the largest interquartile range, as in the paper. Cells that only the paper has are in
+    brackets: models that were not run have columns named "published", datasets that were not run have separate rows.
     """
     if best.empty:
         return None
@@ -104,7 +104,7 @@ def table_3(best: pd.DataFrame) -> Grid | None:
     ]
     constant = GridCell(f"{ALWAYS_POSITIVE:.2f}", ALWAYS_POSITIVE)
     floor = (("positive for everybody", (constant,) * len(columns)),)
-    note = f"{NOTE} by label. Positive for everybody: its F1 where half of the records are positive, as here."
+    note = f"{NOTE} by label. A constant positive answer: its F1 if half of the records are positive, as here."
     note += (
         " n: our records, in brackets what the paper gives for the size. Its datasets hold 21,837 (PTX), 345,779 (C15), "
         "10,344 (GEO) and 10,247 (CHN) records."
@@ -118,7 +118,7 @@ def table_3(best: pd.DataFrame) -> Grid | None:
 
 
 def _records(best: pd.DataFrame, dataset: str, size: SizeName) -> str:
-    """Return how many records of ours are in a row of Table 3, and how many the paper's size may have."""
+    """Return our number of records in a row of Table 3 and the paper's range for the size."""
     least, most = SIZES[size]
     published = f"{least}-{most}" if most else f"{least} or more"
     counts = best.loc[(best["dataset"] == dataset) & (best["size"] == size), "records"]
@@ -127,7 +127,7 @@ def _records(best: pd.DataFrame, dataset: str, size: SizeName) -> str:
 
 
 def _mark_by(groups: Sequence[str], cells: Iterable[GridCell]) -> tuple[GridCell, ...]:
-    """Mark the best and the second of the cells of each group."""
+    """Mark the best and second-best cells of each group."""
     marked = list(cells)
     for group in set(groups):
         places = [place for place, name in enumerate(groups) if name == group]
@@ -137,7 +137,7 @@ def _mark_by(groups: Sequence[str], cells: Iterable[GridCell]) -> tuple[GridCell
 
 
 def table_4(records: Sequence[AnalysisResult]) -> Grid | None:
-    """Return neighbours, centroids and clusters by label and by dataset: one row per model, one column per level, measure and label."""
+    """Return neighbours, centroids and clusters by model (rows), level, measure and label (columns)."""
     ours: dict[str, dict[str, AnalysisResult]] = {}
     for record in records:
         if record.protocol == "representation" and record.subject in LABELS and is_of_patients(record):
@@ -159,7 +159,7 @@ def table_4(records: Sequence[AnalysisResult]) -> Grid | None:
                     _analysis_cell(ours.get(model, {}).get(label), key, value if same else None)
                     for model, value in zip(models, published, strict=True)
                 ]
-                # By label more is better; by dataset, nobody says which is.
+                # Higher is better by label; by dataset, the paper states no direction.
                 columns[name] = tuple(mark_best(cells, True) if level == "label" else cells)
                 if not same and any(value is not None for value in published):
                     columns[f"{name}, published, formula not stated"] = tuple(
@@ -182,7 +182,7 @@ def _analysis_cell(record: AnalysisResult | None, key: str, published: float | N
 
 
 def _cell(value: float, marks: str, published: float | None) -> GridCell:
-    """Return our number with its marks and the published one in brackets."""
+    """Return our marked score and the published score in brackets."""
     theirs = "" if published is None else f"({_two(published)})"
     if math.isnan(value):
         return GridCell(theirs) if theirs else GridCell()
@@ -190,7 +190,7 @@ def _cell(value: float, marks: str, published: float | None) -> GridCell:
 
 
 def with_published(best: pd.DataFrame) -> pd.DataFrame:
-    """Return the cells with the published median F1 of the same model, dataset, label and size, and ours minus that."""
+    """Return the cells with the published median F1 and the difference (ours minus published)."""
     if best.empty:
         return best
     published = [published_f1(row.model, row.dataset, row.label, row.size) for row in best.itertuples()]
@@ -198,7 +198,7 @@ def with_published(best: pd.DataFrame) -> pd.DataFrame:
 
 
 def published_f1(model: str, dataset: str, label: str, size: str) -> float | None:
-    """Return the number of the paper's Table 3; None where it has none."""
+    """Return the score from the paper's Table 3, or None."""
     return _published(f"{SAME_RECORDS.get(dataset, dataset)}/{label}", model, "f1_median", f"15 folds, size {size}")
 
 
@@ -210,11 +210,11 @@ def _published(task: str, model: str, metric: str, condition: str = "") -> float
 
 
 def _two(value: float) -> str:
-    """Return two decimals, without a sign where the value rounds to zero."""
+    """Format with two decimals, without a sign if the value rounds to zero."""
     return f"{round(value, 2) + 0.0:.2f}"
 
 
 def _in_order(names: Iterable[str], known: Iterable[str]) -> list[str]:
-    """Return the names once each: the known ones in their order, then the others by name."""
+    """Return unique names, known ones in their order, then others alphabetically."""
     order = {name: place for place, name in enumerate(known)}
     return sorted(set(names), key=lambda name: (order.get(name, len(order)), name))

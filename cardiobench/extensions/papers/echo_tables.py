@@ -1,4 +1,4 @@
-"""Tables 1 to 3 of arXiv:2510.00520: zero-shot, probe, and view recognition; floors as rows, published beside ours."""
+"""Reproduce Tables 1 to 3 of arXiv:2510.00520 with floors and published scores."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -52,13 +52,13 @@ PAPER = "arXiv:2510.00520"
 
 @dataclass(frozen=True)
 class Layout:
-    """A table of the paper.
+    """Layout of a table.
 
     Attributes:
         number: Table number in the paper.
-        title: Title of our table.
-        tasks: Columns.
-        protocols: Protocols whose results are rows.
+        title: Title of the reproduced table.
+        tasks: Tasks in the columns.
+        protocols: Protocols whose results form the rows.
     """
 
     number: int
@@ -75,18 +75,17 @@ LAYOUTS = (
 
 
 def echo_grids(results: Sequence[ScoreResult], floor: Callable[[str], float] | None = None) -> list[Grid]:
-    """Return the three tables; generated recordings are in none of them.
+    """Return the three tables, excluding generated recordings.
 
     Args:
-        results: Results of any models; only those of the tables' tasks and protocols are shown.
-        floor: Task -> best score without looking at the recording, NaN where it is unknown; by default from the results,
-            else from the splits that come with the package.
+        results: Results of any models; results that no table shows are ignored.
+        floor: Mapping from task to floor, NaN if unknown; by default from results or the bundled splits.
     """
     return [echo_grid(layout, results, floor or floors_of(results)) for layout in LAYOUTS]
 
 
 def own_results(layout: Layout, results: Sequence[ScoreResult]) -> list[ScoreResult]:
-    """Return the results that have a place in a table."""
+    """Return the results that appear in a table."""
     return [
         result
         for result in results
@@ -95,11 +94,11 @@ def own_results(layout: Layout, results: Sequence[ScoreResult]) -> list[ScoreRes
 
 
 def echo_grid(layout: Layout, results: Sequence[ScoreResult], floor: Callable[[str], float]) -> Grid:
-    """Return one table: floors, ours, published."""
+    """Return one table with floors, new and published scores."""
     ours: dict[str, dict[str, ScoreResult]] = {}
     for result in own_results(layout, results):
         label = f"{result.model['name']} ({result.label})"
-        if result.task in ours.get(label, {}):  # The same model run in another way, shown in a row of its own.
+        if result.task in ours.get(label, {}):  # Show another configuration of the same model in a separate row.
             label += f" {result.model.get('revision')} {result.model.get('token_pooling', '')} seed {result.stamp.get('seed')}"
         ours.setdefault(label, {})[result.task] = result
     theirs: dict[str, dict[str, PublishedScore]] = {}
@@ -126,7 +125,7 @@ def echo_grid(layout: Layout, results: Sequence[ScoreResult], floor: Callable[[s
 
 
 def echo_numbers(grids: Sequence[Grid]) -> dict[str, pd.DataFrame]:
-    """Return table name -> one row per number: model, task, value (as compared; NaN takes no part), text, place."""
+    """Return the values of each table: model, task, value (NaN if not compared), text and rank."""
     return {
         grid.name: pd.DataFrame(
             [
@@ -141,7 +140,7 @@ def echo_numbers(grids: Sequence[Grid]) -> dict[str, pd.DataFrame]:
 
 
 def floors_of(results: Sequence[ScoreResult]) -> Callable[[str], float]:
-    """Return a function from task to floor: of a result on real recordings, else of the shipped split."""
+    """Return a function from task to its floor, from real results or the bundled split."""
     known = {r.task: r.floor.value for r in results if not r.generated}
 
     def floor(task: str) -> float:
@@ -156,7 +155,7 @@ def floors_of(results: Sequence[ScoreResult]) -> Callable[[str], float]:
 
 
 def _block(rows: dict[str, list[GridCell]], tasks: Sequence[str]) -> Block:
-    """Return rows with the best and second of every column marked."""
+    """Mark the best and second-best cells of every column."""
     if not rows:
         return ()
     columns = [
@@ -184,7 +183,7 @@ def _ours(result: ScoreResult | None) -> GridCell:
 
 
 def _people(task: str) -> GridCell:
-    """Return the first human ceiling that is in the task's metric."""
+    """Return the first human ceiling in the task's metric."""
     metric = catalog.task(task).metrics[0]
     for ceiling in human_ceilings(task):
         if ceiling.metric == metric:

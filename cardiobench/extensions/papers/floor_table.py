@@ -1,4 +1,4 @@
-"""Floors of every task from its split alone, next to every published number."""
+"""Tabulate the floor of each task next to published scores."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,16 +26,16 @@ BALANCED = "classes balanced: constant 0.33 macro, 0.67 F1"
 
 @dataclass(frozen=True)
 class TaskFloors:
-    """The floors of one metric of a task.
+    """Floors of one task metric.
 
     Attributes:
-        task: The question.
-        metric: Key that ranks models.
+        task: Task.
+        metric: Key of the ranking metric.
         higher_is_better: Whether higher values are better.
-        n: Test units, of which `classes` counts those of each class.
-        classes: Class -> test units; empty for a regression.
-        floors: `best_uninformed`, `best_constant`, `train_constant`.
-        constants: Answer -> score of that answer to everything.
+        n: Number of test units, with their class counts in `classes`.
+        classes: Mapping from class to number of test units; empty for regression.
+        floors: Mapping with `best_uninformed`, `best_constant` and `train_constant`.
+        constants: Mapping from constant answer to its score.
         labels: Source of the labels.
     """
 
@@ -50,7 +50,7 @@ class TaskFloors:
 
 
 def tasks_by_name(names: Sequence[str]) -> list[Task]:
-    """Return the tasks of these names; a dataset's name stands for all of its tasks, no name for every task."""
+    """Return tasks by name; a dataset name selects all of its tasks, an empty list selects every task."""
     found: list[Task] = []
     for name in names or catalog.list_datasets():
         if "/" in name:
@@ -64,10 +64,10 @@ def tasks_by_name(names: Sequence[str]) -> list[Task]:
 
 
 def task_floors(task: Task, data_dir: Path | None = None) -> TaskFloors:
-    """Compute the floors of a task: from its raw data if present, else from the bundled label counts.
+    """Compute the floors of a task from raw data if available, else from bundled label counts.
 
     Raises:
-        MissingData: Neither suffices; it says what is missing.
+        MissingData: Neither source is sufficient; the message states the missing data.
     """
     if task.dense:
         raise MissingData("the floors of single frames are pictures: the protocol dense prints them beside its scores")
@@ -104,9 +104,9 @@ def _references(task: Task, data_dir: Path | None) -> tuple[pd.DataFrame, str]:
 
 
 def bundled_references(task: Task) -> tuple[pd.DataFrame, str] | None:
-    """Return references made of a task's class counts, and their source; None where no counts are known.
+    """Return synthetic references with the task's class counts and their source, or None if unknown.
 
-    Ids and patients are empty: counts say how often each class occurs, and not whose it is.
+    Ids and patients are empty, because counts do not identify patients.
     """
     name = f"{task.dataset}/view" if task.target == "view" else task.name
     counts = pd.read_csv(COUNTS)
@@ -124,10 +124,10 @@ EQUALS = "equals the constant"
 
 
 def compare_to_floor(row: PublishedScore, known: TaskFloors | None) -> str:
-    """Set a published number against the floor: equal to a constant answer, no better than guessing, or above it.
+    """Compare a published score with the floor: equal to a constant, no better than guessing, or above.
 
-    Equal means equal to the last printed digit; above says nothing of chance, since no interval was published. Empty where
-    the floor is not known, and the reason where there is none.
+    Equality applies to the last printed digit. "Above" does not imply significance, because no interval was published.
+    The result is empty if the floor is unknown; if the task has no floor, it is the reason.
     """
     if row.metric == "f1_median":
         return BALANCED
@@ -146,16 +146,17 @@ def compare_to_floor(row: PublishedScore, known: TaskFloors | None) -> str:
 
 
 def floor_table(tasks: Sequence[Task], data_dir: Path | None = None, others: bool = False) -> pd.DataFrame:
-    """Tabulate the floors: one row per published number, and one per task without any; nothing is rounded.
+    """Tabulate floors without rounding: one row per published score, and one per task without any.
 
     Args:
-        tasks: Tasks in the order of the table.
-        data_dir: Folder that may hold raw data.
-        others: Published numbers of no single task too, such as those of a label across datasets.
+        tasks: Tasks in table order.
+        data_dir: Folder with optional raw data.
+        others: Whether to include published scores without a single task, such as those of a label across datasets.
 
     Returns:
-        task, metric, unit, n, best_uninformed, best_constant, best_constant_answer, train_constant, labels (where they come from,
-        or what is missing), known, no_floor (why a task whose labels are known has no floor); model, protocol, published_metric, condition, published, printed, source, verdict.
+        Table with the columns task, metric, unit, n, best_uninformed, best_constant, best_constant_answer,
+        train_constant, labels (source or missing data), known, no_floor (reason for a task with known labels), model,
+        protocol, published_metric, condition, published, printed, source and verdict.
     """
     lines = []
     for task in tasks:
@@ -200,10 +201,10 @@ def _published_columns(row: PublishedScore, known: TaskFloors | None) -> dict:
 
 
 def counts_by_table(table: pd.DataFrame) -> pd.DataFrame:
-    """Count the classification values of each published table that are no better than guessing or equal to a constant.
+    """Count published classification scores that equal a constant or are no better than guessing.
 
     Returns:
-        source, numbers, no_better, equal: of the numbers whose floor is known.
+        Table with the columns source, numbers, no_better and equal, over scores with known floors.
     """
     scored = table[table["known"] & table["best_uninformed"].notna() & (table["published_metric"] == "f1_macro")]
     rows = [

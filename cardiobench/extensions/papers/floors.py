@@ -1,4 +1,4 @@
-"""`cardiobench floors`."""
+"""Implement `cardiobench floors`."""
 
 import argparse
 from pathlib import Path
@@ -11,22 +11,22 @@ if TYPE_CHECKING:
 
 HELP = "show the floor of each task beside published scores"
 EXAMPLES = """\
-Labels of CardiacNet, HMC-QU and SegRWMA come with the package, class counts of TMED-2 and of the views too; the other
-floors need the raw tables of the dataset (--data-dir or $CARDIOBENCH_DATA), of which no recording is read.
+The package includes labels of CardiacNet, HMC-QU and SegRWMA, and class counts of TMED-2 and of the views. All other
+floors need the raw tables of the dataset (--data-dir or $CARDIOBENCH_DATA); no recording is read.
   cardiobench floors
   cardiobench floors tmed2/as segrwma --csv floors.csv
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the command's flags."""
+    """Add command-line arguments."""
     parser.add_argument("tasks", nargs="*", metavar="TASK", help="tasks or datasets (default: all)")
     parser.add_argument("--data-dir", type=Path, metavar="DIR", help="raw folder (default: $CARDIOBENCH_DATA)")
     parser.add_argument("--csv", type=Path, metavar="FILE", help="also write the table, unrounded, to this CSV file")
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Print the tables; returns the exit code."""
+    """Print the tables and return the exit code."""
     from cardiobench.core.console import Console
     from cardiobench.core.tables import write_csv
     from cardiobench.extensions.papers.floor_table import floor_table, tasks_by_name
@@ -40,11 +40,11 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def print_floors(table: "pd.DataFrame", console: "Console") -> None:
-    """Print the floors, the missing data of the others, the published numbers, and how many of them show nothing.
+    """Print floors, missing data, published scores, and counts of uninformative scores.
 
     Args:
-        table: Table made by `cardiobench.extensions.papers.floor_table.floor_table`.
-        console: Console to print on.
+        table: Table from `cardiobench.extensions.papers.floor_table.floor_table`.
+        console: Output console.
     """
     from cardiobench.extensions.papers.floor_table import counts_by_table
     from cardiobench.results.formatting import FLOOR_MEANING
@@ -77,7 +77,7 @@ def print_floors(table: "pd.DataFrame", console: "Console") -> None:
 
 
 def _number(value: float, row: dict[str, Any]) -> str:
-    if value != value:  # NaN
+    if value != value:  # NaN is not equal to itself.
         return "not known"
     from cardiobench.metrics.load import find_number
 

@@ -1,4 +1,4 @@
-"""k nearest neighbours as the released code of arXiv:2510.00520 finds the views of recordings."""
+"""Reproduce the k-nearest-neighbour view classifier of arXiv:2510.00520."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -14,22 +14,26 @@ from cardiobench.models.base import Encoder
 from cardiobench.protocols.base import ProtocolOutput, TaskData
 from cardiobench.protocols.knn import COMPONENT, VERSION, NearestNeighbours
 
-__all__ = ["COMPONENT", "VERSION", "PaperNeighbours"]  # The keys of results are those of the protocol.
+__all__ = ["COMPONENT", "VERSION", "PaperNeighbours"]  # Use the versions and result keys of the protocol itself.
 
 
 @dataclass(frozen=True)
 class PaperNeighbours(NearestNeighbours):
-    """Neighbours by the published recipe: k by accuracy, folds balanced by class and not by patient, nothing standardised."""
+    """Nearest neighbours with the published recipe.
+
+    The number of neighbours is selected by accuracy in class-balanced folds without patient grouping. Features are not
+    standardised.
+    """
 
     profile: Literal["paper"] = "paper"  # type: ignore[assignment]
 
     def check(self, task: Task) -> None:
-        """Refuse a task that the recipe is silent on."""
+        """Reject tasks that the recipe does not cover."""
         super().check(task)
         check_has_recipe(task)
 
     def predict(self, data: TaskData, encoder: Encoder, variant: str) -> ProtocolOutput:
-        """Predict the test recordings; without refits, and without answers of folds that do not keep patients apart."""
+        """Predict test recordings without refits; folds that share patients give no validation predictions."""
         found = NearestNeighbours.predict(replace(self, refits=0), data, encoder, variant)
         first = {name: found.details[name] for name in ("k", "from")}
         return ProtocolOutput(found.indices, found.values, {**first, "refits": 0, **found.details})

@@ -1,10 +1,11 @@
-"""The published recipe of the linear probe (arXiv:2510.00520, released code), on stored embeddings.
+"""Reproduce the linear probe of arXiv:2510.00520 on stored embeddings.
 
-One linear layer; AdamW with learning rate 1e-4 and weight decay 1e-2; batches of 64, the incomplete last one dropped;
-at most 1000 epochs, stopped after 20 without a validation loss better by 1e-3; the layer of the best validation loss.
-No class weights, nothing standardised, decision at 0.5. One frame of a clip, as published, for a model that encodes frame
-by frame; all parts of any other. Two things differ: the published code encodes anew in every epoch and computes in
-bfloat16; here the stored vectors are used, in float32.
+The recipe of the released code is one linear layer, AdamW with learning rate 1e-4 and weight decay 1e-2, and batches of
+64 without the incomplete last one. Training takes at most 1000 epochs, stops after 20 epochs without an improvement of
+the validation loss by 1e-3, and keeps the best layer. There are no class weights and no standardisation; the decision
+threshold is 0.5. Frame encoders use one frame per clip, as published; other models use all parts. Two details differ:
+the published code encodes again in every epoch and computes in bfloat16; this implementation uses stored float32
+vectors.
 """
 
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from cardiobench.protocols.base import ProtocolOutput, TaskData
 from cardiobench.protocols.linear.model import LinearModel
 from cardiobench.protocols.probe import COMPONENT, VERSION, LinearProbe
 
-__all__ = ["COMPONENT", "VERSION", "PaperProbe"]  # The keys of results are those of the protocol.
+__all__ = ["COMPONENT", "VERSION", "PaperProbe"]  # Use the versions and result keys of the protocol itself.
 
 LEARNING_RATE, WEIGHT_DECAY = 1e-4, 1e-2
 BATCH, EPOCHS, PATIENCE, MIN_DELTA = 64, 1000, 20, 1e-3
@@ -35,17 +36,17 @@ UNSTOPPED = (
 
 @dataclass(frozen=True)
 class PaperProbe(LinearProbe):
-    """The linear probe by the published recipe."""
+    """Linear probe with the published recipe."""
 
     profile: Literal["paper"] = "paper"  # type: ignore[assignment]
 
     def check(self, task: Task) -> None:
-        """Refuse a task that the recipe is silent on."""
+        """Reject tasks that the recipe does not cover."""
         super().check(task)
         check_has_recipe(task)
 
     def params_for(self, task: Task) -> dict[str, Any]:
-        """Return the options that the recipe uses; those of the benchmark's own probe decide nothing here."""
+        """Return the options of the recipe, omitting unused options of the default probe."""
         return {
             "profile": self.profile,
             "seed": self.seed,
@@ -58,7 +59,7 @@ class PaperProbe(LinearProbe):
         }
 
     def predict(self, data: TaskData, encoder: Encoder, variant: str) -> ProtocolOutput:
-        """Predict the test recordings with a probe fitted on train and stopped by validation."""
+        """Predict test recordings with a probe trained on train and stopped early on validation."""
         self.check(data.task)
         test, n_parts = data.indices("test"), 1 if getattr(encoder, "frame_wise", False) else None
         model, details = train(data, n_parts, seed=self.seed)
@@ -68,13 +69,13 @@ class PaperProbe(LinearProbe):
 
 
 def check_has_recipe(task: Task) -> None:
-    """Refuse a multilabel task: no paper says how."""
+    """Reject multilabel tasks, which the papers do not cover."""
     if task.rules.answer == "labels":
         raise NotApplicable(f"{task.name} has recordings with several classes, for which the papers have no recipe")
 
 
 def mean_of_unit_parts(data: TaskData, indices: np.ndarray, n_parts: int | None = None) -> np.ndarray:
-    """Return the mean of the unit vectors of the first `n_parts` parts of each row, (n, dim) float64; None = of all parts."""
+    """Return the mean unit vector of the first `n_parts` parts of each row (None for all), float64 (n, dim)."""
     return np.array(
         [l2_normalize(data.embeddings.parts(row)[:n_parts].astype(np.float64)).mean(axis=0) for row in indices]
     )
@@ -83,10 +84,10 @@ def mean_of_unit_parts(data: TaskData, indices: np.ndarray, n_parts: int | None 
 def train(
     data: TaskData, n_parts: int | None = None, *, epochs: int = EPOCHS, seed: int = SEED
 ) -> tuple[LinearModel, dict[str, Any]]:
-    """Train the linear layer; return the one with the best validation loss and a record of the training.
+    """Train the linear layer; return the best layer by validation loss and a training summary.
 
     Raises:
-        NotApplicable: No validation rows, or too few training rows for one batch.
+        NotApplicable: There are no validation rows, or too few training rows for one batch.
     """
     fit, validation = data.indices("train"), data.indices("validation")
     if len(fit) < BATCH or not len(validation):

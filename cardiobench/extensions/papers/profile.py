@@ -1,4 +1,4 @@
-"""The profile `paper`: settings fixed by the two papers; `docs/papers.md` lists every published setting."""
+"""Define the profile `paper`; `docs/papers.md` lists all published settings."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -13,13 +13,13 @@ from cardiobench.protocols.profile import ModelChoice, RunProfile, chosen_poolin
 
 PAPER = "paper"
 PAPER_PROBE = "paper_probe"
-"""Variant of the preprocessing that the released probe of arXiv:2510.00520 trains on: one whole frame in RGB."""
+"""Preprocessing variant of the released probe of arXiv:2510.00520: one whole RGB frame."""
 POOLINGS = ("last", "max")
-"""Poolings of an ECG model's tokens in arXiv:2601.21830; an echo model offers no last token."""
+"""Token poolings of ECG models in arXiv:2601.21830; echo models do not offer the last token."""
 
 
 class PaperProfile(RunProfile):
-    """The published recipes, where a protocol has one."""
+    """Mapping from protocol to its published recipe."""
 
     options: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "probe": {"profile": PAPER},
@@ -37,17 +37,17 @@ class PaperProfile(RunProfile):
     paper_rows = True
 
     def tasks(self, spec: DatasetSpec) -> Sequence[Task]:
-        """Return the tasks with the published definitions."""
+        """Return the tasks with published definitions."""
         return paper_tasks(spec)
 
     def task(self, task: Task) -> Task:
-        """Return a task in the groups of the released code."""
+        """Return a task with the subgroups of the released code."""
         return in_published_groups(task)
 
     def model_choices(self, name: str, config: RunConfig, protocols: Sequence[BaseProtocol]) -> list[ModelChoice]:
-        """Return the published poolings and preprocessing, as far as the model has them and none were given.
+        """Apply published poolings and preprocessing supported by the model, unless the user set others.
 
-        The released probe has a preprocessing of its own: where a model has it, the others take the other one.
+        If a model supports the preprocessing of the released probe, other protocols use its second preprocessing.
         """
         from cardiobench.models.load import plan_model
 
@@ -66,7 +66,7 @@ class PaperProfile(RunProfile):
         return [(pooling, variant, ran) for variant, ran in chosen.items() if ran for pooling in poolings]
 
     def with_warning(self, model: LoadedModel, variant: str | None) -> LoadedModel:
-        """Return the model, with a warning where no published preprocessing of it is known."""
+        """Add a warning to models without known published preprocessing."""
         if variant in (PAPER, PAPER_PROBE) or not model.weight_files:
             return model
         sentence = f"profile paper: the papers define no preprocessing of {model.name}; its own default is used"

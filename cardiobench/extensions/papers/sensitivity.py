@@ -1,4 +1,4 @@
-"""Sensitivity of the model ranking to choices that a protocol leaves open."""
+"""Measure the sensitivity of model rankings to unspecified protocol choices."""
 
 from collections.abc import Sequence
 from itertools import combinations
@@ -16,14 +16,15 @@ COLUMNS = ["task", "size", "varied", "one", "other", "models", "pairs", "turned"
 
 
 def order_changes(results: Sequence[ScoreResult], records: Sequence[AnalysisResult]) -> pd.DataFrame:
-    """Count the pairs of models whose order changes between two settings of one choice, all else equal.
+    """Count model pairs whose order changes between two settings of one choice, all else equal.
 
-    Choices: classifier, pooling and seed of the cross-validation (by median F1), and k of the SHAP overlap. A pair that
-    is level under one of the settings counts half.
+    Choices are classifier, pooling and seed of cross-validation (by median F1), and k of the SHAP overlap. A pair with
+    a tie under one setting counts as half.
 
     Returns:
-        task (or label across datasets), size, varied, one, other (the settings), models, pairs, turned, share turned,
-        another is best (whether the first model changes). Settings with fewer than two models in common are left out.
+        Table with the columns task (or label across datasets), size, varied, one, other (settings), models, pairs,
+        turned, share turned and another is best (whether the top model changes). Settings with fewer than two models in
+        common are omitted.
     """
     scores = pd.DataFrame(_cell_scores(all_cells(results)) + _overlap_scores(records), columns=SCORES)
     rows = []
@@ -35,7 +36,7 @@ def order_changes(results: Sequence[ScoreResult], records: Sequence[AnalysisResu
                 rows.append((task, size, varied, one, other, len(both), *count_order_changes(both[:, 0], both[:, 1])))
     table = pd.DataFrame(rows, columns=[column for column in COLUMNS if column != "share turned"])
     kinds = ["task", "size", "varied", "one", "other"]
-    # The same two settings met under several others (two poolings, say): one row for all of them.
+    # Combine equal pairs of settings from different contexts, such as two poolings, in one row.
     table = table.groupby(kinds, sort=False, as_index=False).agg(
         {"models": "max", "pairs": "sum", "turned": "sum", "another is best": "any"}
     )
@@ -43,11 +44,11 @@ def order_changes(results: Sequence[ScoreResult], records: Sequence[AnalysisResu
 
 
 def count_order_changes(one: np.ndarray, other: np.ndarray) -> tuple[int, float, bool]:
-    """Return the number of pairs, those in another order, and whether another is first; higher is better.
+    """Return the number of pairs, the number with another order, and whether the best model changes.
 
     Args:
-        one: Score of each model under one setting, (n,).
-        other: Scores under the other setting, shape (n,).
+        one: Score of each model under the first setting, higher is better, (n,).
+        other: Score of each model under the second setting, (n,).
     """
     first, second = np.triu_indices(len(one), 1)
     a, b = np.sign(one[first] - one[second]), np.sign(other[first] - other[second])
@@ -55,7 +56,7 @@ def count_order_changes(one: np.ndarray, other: np.ndarray) -> tuple[int, float,
 
 
 def _cell_scores(cells: pd.DataFrame) -> list[tuple]:
-    """Return rows of `SCORES`: every cell once for each choice, beside those that made all other choices alike."""
+    """Return rows of `SCORES`: each cell once per choice, with all other choices as context."""
     return [
         (
             f"{cell['dataset']}/{cell['label']}",
@@ -72,7 +73,7 @@ def _cell_scores(cells: pd.DataFrame) -> list[tuple]:
 
 
 def _overlap_scores(records: Sequence[AnalysisResult]) -> list[tuple]:
-    """Return rows of `SCORES`: the overlap of each model at each k."""
+    """Return rows of `SCORES` with the overlap of each model at each k."""
     return [
         (record.subject, "", record.models[0]["name"], "k", key.removeprefix("overlap_at_"), "", overlap.value)
         for record in records

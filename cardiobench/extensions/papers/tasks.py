@@ -1,7 +1,7 @@
-"""Tasks with the label definitions of the two papers, derived from the benchmark's own tasks.
+"""Define tasks with the papers' label definitions, derived from the benchmark tasks.
 
-They have names of their own (`georgia/cd_paper`, `tmed2/view_named`), so that no published number stands beside a score
-of another question. They are run when named, and instead of the benchmark's own under `--profile paper`.
+Separate names such as `georgia/cd_paper` and `tmed2/view_named` keep published scores apart from scores of other
+definitions. These tasks run when named explicitly, or instead of the benchmark tasks under `--profile paper`.
 """
 
 from dataclasses import replace
@@ -9,21 +9,21 @@ from dataclasses import replace
 from cardiobench.data.spec import BMI_GROUPS, VIEWS, DatasetSpec, Group, Task
 
 NAMED_VIEWS = tuple(name for name in VIEWS if name != "Other")
-"""The views that arXiv:2510.00520 has prompts for."""
+"""Views with prompts in arXiv:2510.00520."""
 
 _ECG_SUFFIX, _VIEW_SUFFIX = "_paper", "_named"
-# Dataset -> targets of arXiv:2601.21830, Table 2, and the column with its labels.
+# Mapping from dataset to targets of arXiv:2601.21830, Table 2, and their label columns.
 _ECG_LABELS = {
     "ptb_xl": {"cd": "cd_paper"},
     "georgia": {"cd": "cd_paper", "af": "af_paper"},
     "chapman_ningbo": {"cd": "cd_paper", "af": "af_paper"},
-    "code15": {"cd": "cd", "af": "af"},  # The release has these classes only, so both definitions agree.
+    "code15": {"cd": "cd", "af": "af"},  # The release only has these classes, so both definitions agree.
 }
 _ECG_LABELS |= {name: _ECG_LABELS["ptb_xl"] for name in ("ptb_xl_500", "ptb_xl_sample")}
-# The paper's 10,247 records of CHN are those of the first hospital.
+# The paper's 10,247 CHN records come from the first hospital.
 _ECG_ROWS = {"chapman_ningbo": {"hospital": ("chapman_shaoxing",)}}
-# Task -> breakdown of the benchmark -> the one of the released code of arXiv:2510.00520 in its place: the image quality of a
-# patient's first row, which is the two-chamber view, and ranges of the body mass index of adults for children.
+# Mapping from task to subgroups that the released code of arXiv:2510.00520 replaces: it takes image quality from a
+# patient's first row, which is the two-chamber view, and applies adult body mass index ranges to children.
 _GROUPS = {
     "camus/ef": {"image_quality": Group("image_quality", "image_quality")},
     "echonet_pediatric/ef": {"bmi_for_age": BMI_GROUPS},
@@ -31,7 +31,7 @@ _GROUPS = {
 
 
 def published_tasks(spec: DatasetSpec) -> tuple[Task, ...]:
-    """Return the tasks of a dataset whose definition in a paper differs from, or bears another name than, the benchmark's own."""
+    """Return the tasks whose definition or name differs from the paper."""
     tasks = []
     for target, column in _ECG_LABELS.get(spec.name, {}).items():
         own = spec.task(target)
@@ -61,15 +61,15 @@ def published_tasks(spec: DatasetSpec) -> tuple[Task, ...]:
 
 
 def in_published_groups(task: Task) -> Task:
-    """Return a task with the breakdowns of the released code in place of the benchmark's own; the same where they agree."""
+    """Replace the benchmark's subgroups by those of the released code where they differ."""
     published = _GROUPS.get(task.name, {})
     return replace(task, groups=tuple(published.get(group.name, group) for group in task.groups))
 
 
 def paper_tasks(spec: DatasetSpec) -> tuple[Task, ...]:
-    """Return the tasks of a dataset under `--profile paper`: the published ones in place of the benchmark's own.
+    """Return a dataset's tasks under `--profile paper`.
 
-    A dataset of ECGs has the published tasks only; one that no paper used keeps its own.
+    ECG datasets used in a paper keep only the published tasks; other datasets keep their own.
     """
     published = published_tasks(spec)
     if spec.modality == "ecg":

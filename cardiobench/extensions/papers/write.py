@@ -1,4 +1,4 @@
-"""The tables of both papers as Markdown, LaTeX and CSV: `cardiobench report --layout paper`."""
+"""Write the papers' tables for `cardiobench report --layout paper`."""
 
 from pathlib import Path
 
@@ -18,18 +18,18 @@ PAGE, LATEX = "paper_tables.md", "paper_tables.tex"
 
 
 def write_tables(collection: Collection, out: Path) -> tuple[list[Path], list[Problem]]:
-    """Write every table that has a number of ours, with the published ones beside it, and Figure 1 of the ECG paper.
+    """Write all tables with new results as Markdown, LaTeX and CSV, and Figure 1 of the ECG paper.
 
     Args:
         collection: Results and analyses.
-        out: Folder of the tables.
+        out: Output folder.
 
     Returns:
-        The files, and what could not be drawn.
+        Written files and problems with figures.
 
     Raises:
-        MissingData: No result has a place in a table.
-        UnwritableOutput: The folder cannot be written to.
+        MissingData: No result belongs to a table.
+        UnwritableOutput: Writing to the folder fails.
     """
     records = [record for _, record in collection.analyses]
     results = collection.results
@@ -61,7 +61,7 @@ def write_tables(collection: Collection, out: Path) -> tuple[list[Path], list[Pr
 
 
 def _draw(overlap: pd.DataFrame, path: Path) -> tuple[list[Path], list[Problem]]:
-    """Draw Figure 1 of the ECG paper where there are numbers for it; returns its files, or why it could not be drawn."""
+    """Draw Figure 1 of the ECG paper if data is available; return its files or a problem."""
     if overlap.empty:
         return [], []
     try:

@@ -1,4 +1,4 @@
-"""Score against cost of the models of a task, with the models that no other one beats in both."""
+"""Plot scores against computational cost with the Pareto front."""
 
 from cardiobench.core.extensions import Extension
 

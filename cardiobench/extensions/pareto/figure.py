@@ -1,4 +1,4 @@
-"""Figure of scores against operations per recording."""
+"""Plot scores against operations per recording."""
 
 from typing import Any
 
@@ -12,17 +12,17 @@ from cardiobench.results.cost import short
 from cardiobench.results.formatting import metric_name
 
 LEFT = 8.0
-"""Factor between the smallest number of operations and the place of models without a network."""
+"""Ratio between the smallest number of operations and the position of models without a network."""
 RIGHT = 12.0
-"""Factor between the largest number of operations and the end of the axis, which leaves room for a name."""
+"""Ratio between the end of the axis and the largest number of operations, which reserves room for a name."""
 CLOSE = 0.06
-"""Share of the axis within which labels of neighbours would overlap."""
+"""Fraction of the axis within which adjacent labels would overlap."""
 
 
 def draw_costs(costs: CostTable) -> Figure:
-    """Draw score with interval against operations on a logarithmic axis, and the Pareto front as steps.
+    """Draw scores with intervals on a logarithmic cost axis, and the Pareto front as steps.
 
-    A filled point is not worse than the best by the margin; a hollow one may be, or is not known to be not worse.
+    Filled points are not worse than the best by the margin; for hollow points this is not shown.
     """
     first, table = costs.entries[0].result, costs.table
     shown = table[table["value"].notna() & (table["flops"].notna() | ~table["network"])].reset_index(drop=True)
@@ -30,7 +30,7 @@ def draw_costs(costs: CostTable) -> Figure:
     known = shown.loc[shown["network"], "flops"].to_numpy(dtype=np.float64)
     least, most = (float(known.min()), float(known.max())) if len(known) else (1e6, 1e6)
     place = shown["flops"].to_numpy(dtype=np.float64, copy=True)
-    place[free] = least / LEFT * np.logspace(-0.2, 0.2, 2 * len(free) + 1)[1::2]  # Beside each other.
+    place[free] = least / LEFT * np.logspace(-0.2, 0.2, 2 * len(free) + 1)[1::2]  # Spread the points side by side.
     values, low, high = (
         first.number().factor * shown[name].to_numpy(dtype=np.float64) for name in ("value", "low", "high")
     )
@@ -60,7 +60,7 @@ def draw_costs(costs: CostTable) -> Figure:
 
 
 def _ticks(axes: Axes, known: np.ndarray, free: bool) -> None:
-    """Write numbers of operations at the decades, and at their left the place of models without a network."""
+    """Add tick labels at the decades, and a label for models without a network."""
     least, most = (float(known.min()), float(known.max())) if len(known) else (1e6, 1e6)
     powers = range(int(np.ceil(np.log10(least / 3))), int(np.ceil(np.log10(most))) + 1) if len(known) else range(0)
     decades = [10.0**power for power in powers]
@@ -75,7 +75,7 @@ def _ticks(axes: Axes, known: np.ndarray, free: bool) -> None:
 
 
 def _label(axes: Axes, place: np.ndarray, values: np.ndarray, names: list[str]) -> None:
-    """Write names beside their points; of neighbours that lie close, each name is moved below the one above."""
+    """Add names beside points, moving a name below the previous one if they would overlap."""
     step = CLOSE * float(np.ptp(axes.get_ylim()))
     box: dict[str, Any] = {"boxstyle": "square,pad=0.1", "facecolor": PAPER, "edgecolor": "none", "alpha": 0.8}
     taken: list[tuple[float, float]] = []

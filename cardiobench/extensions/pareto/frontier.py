@@ -1,4 +1,4 @@
-"""Models of a task by score and operations: the Pareto front, and the models that are not worse than the best by the margin."""
+"""Find the Pareto front of score and operations, and models that are not worse than the best."""
 
 import math
 from collections.abc import Sequence
@@ -19,15 +19,15 @@ from cardiobench.stats.fronts import pareto_front
 
 @dataclass(frozen=True)
 class CostTable:
-    """Models of one task under one protocol.
+    """Models of one task and protocol.
 
     Attributes:
         task: Task.
-        protocol: Protocol with its variant.
-        entries: Results, the best first.
-        table: One row per result: model, value, low, high, n_patients, flops, parameters, width, bytes, network (whether it has
-            one), front, not_worse (None where it is not known), timing.
-        margin: Difference below which two models are equivalent; None where no suite predefines one.
+        protocol: Protocol and variant.
+        entries: Results in descending order of rank.
+        table: One row per result: model, value, low, high, n_patients, flops, parameters, width, bytes, network
+            (whether it has one), front, not_worse (None if unknown) and timing.
+        margin: Equivalence margin; None if no suite predefines one.
         problems: Models that could not be compared with the best.
     """
 
@@ -40,16 +40,16 @@ class CostTable:
 
 
 def cost_tables(entries: Sequence[ResultEntry], resamples: int = RESAMPLES) -> list[CostTable]:
-    """Return a table for each task and protocol with two or more ranked results, of which one states its cost."""
+    """Return a table for each task and protocol with at least two ranked results and one known cost."""
     groups = ranked_results(entries)
     costly = {key: group for key, group in groups.items() if len(group) > 1 and any(one.result.cost for one in group)}
     return [_cost_table(task, protocol, group, resamples) for (task, protocol), group in costly.items()]
 
 
 def not_worse(comparison: Comparison) -> bool | None:
-    """Return whether the second model is not worse than the first by the margin: the 90 % interval of the difference lies above it.
+    """Test non-inferiority: the 90 % interval of the paired difference lies above minus the margin.
 
-    None where no margin is predefined, or there are too few patients.
+    The result is None without a predefined margin or with too few patients.
     """
     if comparison.margin is None or math.isnan(comparison.inner_low):
         return None

@@ -1,4 +1,4 @@
-"""Tables and figures of score against cost: `cardiobench report --layout cost`."""
+"""Write tables and figures for `cardiobench report --layout cost`."""
 
 from pathlib import Path
 
@@ -27,14 +27,14 @@ WORDS = {True: "yes", False: "not shown", None: "not known"}
 
 
 def write_costs(collection: Collection, out: Path) -> tuple[list[Path], list[Problem]]:
-    """Write the page, and for each task and protocol a table as CSV and a figure.
+    """Write a page, and for each task and protocol a CSV table and a figure.
 
     Args:
-        collection: Results.
-        out: Folder of the files.
+        collection: Loaded results.
+        out: Output folder.
 
     Returns:
-        The files, and what could not be compared or drawn.
+        Written files and problems with comparisons or figures.
     """
     found = cost_tables(collection.entries)
     files: list[Path] = []
@@ -50,12 +50,12 @@ def write_costs(collection: Collection, out: Path) -> tuple[list[Path], list[Pro
 
 
 def section(table: CostTable, image: str) -> str:
-    """Return the section of a task and protocol."""
+    """Return the section for a task and protocol."""
     first = table.entries[0].result
     rows = [_cells(table, number) for number in range(len(table.entries))]
     generated = " Generated recordings: these scores say nothing about patients." if first.generated else ""
     if table.margin is None:
-        bound = f"No suite predefines a margin for {first.metric}, so that no model is called not worse."
+        bound = f"No suite predefines a margin for {first.metric}, so non-inferiority is not tested."
     else:
         bound = f"Margin: {tables.number(table.margin, first)}."
     return "\n".join([
@@ -82,7 +82,7 @@ def _cells(table: CostTable, number: int) -> tuple[str, ...]:
 
 
 def _drawn(table: CostTable, path: Path, problems: list[Problem]) -> list[Path]:
-    """Draw a figure as PNG and SVG; none, with the reason among the problems, without matplotlib."""
+    """Save a figure as PNG and SVG; without matplotlib, record a problem instead."""
     try:
         with figure_style():
             from cardiobench.extensions.pareto.figure import draw_costs

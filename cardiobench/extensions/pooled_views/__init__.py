@@ -1,4 +1,4 @@
-"""Pooled views: view recognition over all datasets at hand, `echo/view`."""
+"""Pool view recognition over all available datasets as `echo/view`."""
 
 from cardiobench.core.extensions import Extension
 

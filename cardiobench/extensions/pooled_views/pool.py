@@ -1,4 +1,4 @@
-"""View recognition over all datasets at hand: datasets of one view have nothing to tell apart, together they have all."""
+"""Pool view recognition over datasets, because a dataset with a single view cannot be scored alone."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -26,10 +26,10 @@ INCOMPLETE = ("missing_files", "absent_rows")
 
 
 def pool_views(cells: Iterable[Cell], context: RunContext) -> None:
-    """Score the view answers of one model over its datasets together, under each protocol that has two or more.
+    """Score pooled view predictions for each protocol with at least two datasets.
 
-    Real recordings only, or generated ones only where no real ones took part. A share of a job array leaves this to the run
-    that ends the whole.
+    Real recordings are not mixed with generated ones, which are only scored if there are no real ones. In a job array,
+    only the job that completes the run does this.
     """
     if context.config.shard:
         return
@@ -79,18 +79,18 @@ def _score(cells: Mapping[str, Cell]) -> tuple[ScoreResult, list[Path]]:
 
 
 def _unanswered(cell: Cell, frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the test units of a dataset that have no answer."""
+    """Return the test units of a dataset without predictions."""
     references = limited_references(cell.dataset, cell.task, cell.config.limit)
     return references[(references["split"] == "test") & ~references["id"].isin(frame["id"])]
 
 
 def pool(frames: Mapping[str, pd.DataFrame], missing: Mapping[str, pd.DataFrame], expected: int) -> Predictions:
-    """Put the predictions of several datasets together; ids and patients carry the name of their dataset.
+    """Concatenate predictions of several datasets, with the dataset name in ids and patients.
 
     Args:
-        frames: Dataset -> id, patient_id, y_true, y_pred and probabilities.
-        missing: Dataset -> id, patient_id and y_true of the units without an answer.
-        expected: Units of the datasets together.
+        frames: Mapping from dataset to its table with the columns id, patient_id, y_true, y_pred and probabilities.
+        missing: Mapping from dataset to id, patient_id and y_true of units without predictions.
+        expected: Number of units over all datasets.
     """
     truth = ["id", "patient_id", "y_true"]
     pooled = _concat(frames, [*truth, "y_pred", *(f"p_{name}" for name in POOLED.classes)]).dropna(axis="columns")
@@ -99,7 +99,7 @@ def pool(frames: Mapping[str, pd.DataFrame], missing: Mapping[str, pd.DataFrame]
 
 
 def _concat(frames: Mapping[str, pd.DataFrame], columns: list[str]) -> pd.DataFrame:
-    """Put the columns that are there below each other, with the dataset before each id and patient."""
+    """Concatenate the available columns and prefix ids and patients with the dataset name."""
     parts = []
     for name, frame in frames.items():
         part = frame[[column for column in columns if column in frame]]

@@ -1,4 +1,4 @@
-"""The task over several datasets together: those of one view have nothing to tell apart, together they have all views."""
+"""Define the view task over several datasets, because a single dataset may contain only one view."""
 
 from cardiobench.data.spec import VIEWS, Task
 

@@ -1,4 +1,4 @@
-"""Prompt sensitivity: how much a zero-shot score depends on the wording of its prompts."""
+"""Measure the sensitivity of zero-shot scores to prompt wording."""
 
 from cardiobench.core.extensions import Extension
 

@@ -1,4 +1,4 @@
-"""The zero-shot score under every wording, with its interval and the floor."""
+"""Plot zero-shot scores for every prompt wording, with intervals and the floor."""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -6,11 +6,11 @@ from matplotlib.figure import Figure
 from cardiobench.report.plots.style import FLOOR_LINE, MODEL, shorten, subplots
 from cardiobench.results.analysis_result import AnalysisResult
 
-LONGEST = 58  # Characters shown of a wording.
+LONGEST = 58  # Maximum number of characters of a wording to show.
 
 
 def draw(record: AnalysisResult) -> dict[str, Figure]:
-    """Draw one row per wording, one panel per rule."""
+    """Draw one row per wording and one panel per rule."""
     table = record.tables["wordings"].fillna({"rule": "", "unit": ""})
     first, rules = table.iloc[0], list(dict.fromkeys(table["rule"]))
     size = (4.6 + 3.2 * len(rules), 1.2 + 0.3 * (table["rule"] == rules[0]).sum())

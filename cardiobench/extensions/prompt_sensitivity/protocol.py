@@ -1,4 +1,4 @@
-"""Prompt sensitivity: how much a zero-shot score depends on the wording of its prompts."""
+"""Measure the sensitivity of zero-shot scores to prompt wording."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from cardiobench.results.analysis_result import point_estimate
 COMPONENT = "protocol prompt_sensitivity"
 VERSION = 1
 
-# Spellings of the same words; the released prompts of arXiv:2510.00520 are capitals with a blank before the full stop.
+# Spelling variants; the released prompts of arXiv:2510.00520 use capitals and a space before the full stop.
 SPELLINGS: Mapping[str, Callable[[str], str]] = {
     "lower case": str.lower,
     "CAPITALS": str.upper,
@@ -32,23 +32,23 @@ TOP_FRACTIONS = (0.05, 0.1, 0.2, 0.5)
 
 @dataclass(frozen=True)
 class PromptSensitivity(AnalysisProtocol):
-    """The zero-shot score under the prompt set, each of its sentences alone, and other spellings of it.
+    """Zero-shot scores for the prompt set, each sentence alone, and spelling variants.
 
-    Numbers: also with other shares of the most similar prompts, for both rules. Each with its interval over patients,
-    and the spread of them all.
+    For numeric tasks, also vary the fraction of most similar prompts under both rules. Every score has an interval over
+    patients, and the spread over wordings is reported.
     """
 
     name = "prompt_sensitivity"
     from_embeddings = True
 
     def texts(self, tasks: Sequence[Task], prompts: Path | None) -> list[list[str]]:
-        """Return the texts of every wording."""
+        """Return the texts of all wordings."""
         (task,) = tasks
         every = wordings(task, task_prompts(task, prompts)[0])
         return [call for wording in every for call in prompt_calls(task, wording.prompts)]
 
     def analyze(self, analysis: Analysis, encoder: Encoder) -> AnalysisOutput:
-        """Return a score for every wording."""
+        """Return the score of every wording."""
         (task,) = analysis.tasks
         encoder = text_encoder(encoder)
         data = analysis.data(task)
@@ -82,13 +82,13 @@ class PromptSensitivity(AnalysisProtocol):
 
 @dataclass(frozen=True)
 class Wording:
-    """One way to word the prompts of a task.
+    """Variant of a task's prompts.
 
     Attributes:
-        kind: Kind of the change, such as "spelling".
+        kind: Type of change, such as "spelling".
         name: Name of the wording within its kind.
-        prompts: Class, or "templates" -> sentences.
-        share: Fraction of the numeric prompts that count.
+        prompts: Mapping from class, or "templates", to sentences.
+        share: Fraction of the numeric prompts used.
     """
 
     kind: str
@@ -101,7 +101,7 @@ PROMPT_SET = "prompt set"
 
 
 def wordings(task: Task, texts: Mapping[str, Sequence[str]]) -> Iterator[Wording]:
-    """Yield every wording of a task's prompts; the set as it is comes first."""
+    """Yield all wordings of a task's prompts, starting with the unchanged set."""
     share = ZeroShot().share
     keys = ("templates",) if task.rules.answer == "number" else task.classes
     whole = {key: list(texts[key]) for key in keys}

@@ -1,4 +1,4 @@
-"""Raw crops: ECG models fed as the released code of arXiv:2509.25095 feeds them, beside as they were trained."""
+"""Evaluate ECG models on raw crops, as in the released code of arXiv:2509.25095."""
 
 from cardiobench.core.extensions import Extension
 

@@ -1,4 +1,4 @@
-"""The condition `reality_check`: a model gets raw crops of a few seconds, as arXiv:2509.25095 feeds it."""
+"""Implement the condition `reality_check`: feed raw crops as in arXiv:2509.25095."""
 
 from copy import copy
 from dataclasses import replace
@@ -20,11 +20,11 @@ COMPONENT = "condition reality_check"
 VERSION = 1
 
 FACT = "raw_crops"
-"""Fact of a model under the condition, in its `preprocessing` and in the options of a result."""
+"""Key of the condition in a model's `preprocessing` and in result options."""
 
 
 def check(config: RunConfig, value: str) -> None:
-    """Refuse a value.
+    """Reject a value.
 
     Raises:
         BadConfig: A value was given.
@@ -34,28 +34,26 @@ def check(config: RunConfig, value: str) -> None:
 
 
 def applies(task: Task, value: str) -> bool:
-    """Return whether a task is one of ECGs."""
+    """Return whether the task uses ECGs."""
     return catalog.modality(task) == "ecg" and not value
 
 
 def model(model: LoadedModel, value: str) -> LoadedModel:
-    """Return a model that gets raw crops.
+    """Return a model that reads raw crops.
 
     Raises:
-        NotApplicable: Nobody has published a way of feeding it so.
+        NotApplicable: There is no published raw-crop recipe for this model.
         MissingExtra: The package resampy is not installed.
     """
     from cardiobench.models.ecg.encoder import SignalEncoder
 
     encoder = model.encoder
     if not isinstance(encoder, SignalEncoder) or encoder.raw_crops is None:
-        raise NotApplicable(
-            f"how arXiv:2509.25095 feeds {model.name} is not known here, or it does not feed it raw crops"
-        )
+        raise NotApplicable(f"arXiv:2509.25095 has no known raw-crop recipe for {model.name}")
     crops = encoder.raw_crops
-    crops(np.zeros((1000, 12)), 500.0)  # A package that is missing is told before any work.
+    crops(np.zeros((1000, 12)), 500.0)  # Fail early if a package is missing.
     fact = f"{crops.seconds:g} s at {crops.rate:g} Hz"
-    raw = copy(encoder)  # The network may be on a device already, where it is not tried again.
+    raw = copy(encoder)  # The network may already be on a device; do not test it again.
     raw.prepare, raw.prepare_few = crops, None
     raw.preprocessing = {**encoder.preprocessing, FACT: fact}
     return replace(
@@ -71,5 +69,5 @@ def model(model: LoadedModel, value: str) -> LoadedModel:
 
 
 def apply(cell: "Cell", data: TaskData, output: ProtocolOutput, value: str) -> ProtocolOutput:
-    """Return the answers as they are, with the form of the crops beside the options of the protocol."""
+    """Return unchanged predictions with the crop facts added to the options."""
     return replace(output, details={**output.details, FACT: cell.model.preprocessing[FACT]})

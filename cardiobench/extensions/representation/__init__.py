@@ -1,4 +1,4 @@
-"""Representation: the dimensions that a classifier uses, and whether labels or datasets shape the embedding space."""
+"""Analyse the dimensions that classifiers use, and the structure of embeddings by label and dataset."""
 
 from cardiobench.core.extensions import Extension
 

@@ -1,4 +1,4 @@
-"""Figures of a representation analysis: shared dimensions, maps by label and by dataset, their stability."""
+"""Plot shared dimensions, UMAP maps by label and dataset, and map stability."""
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,7 @@ from cardiobench.report.plots.style import (
 )
 from cardiobench.results.analysis_result import AnalysisResult
 
-PAIRS_K = 50  # Value of k for the pairs of datasets, as in the paper's Figure 1.
+PAIRS_K = 50  # Number of dimensions k for pairs of datasets, as in Figure 1 of the paper.
 MEASURES = {
     "knn_agreement": "agreement of 10 neighbours",
     "centroid_separation": "centroid separation",
@@ -33,7 +33,7 @@ FLOORS = {
 
 
 def draw(record: AnalysisResult) -> dict[str, Figure]:
-    """Draw the tables of the record; a record of several models has their similarity only."""
+    """Draw the tables of a record; a record of several models only has their similarity."""
     if "cka" in record.tables:
         return {"cka": _similarity(record)}
     figures = {"geometry": _geometry(record), "maps": _maps(record)}
@@ -45,13 +45,13 @@ def draw(record: AnalysisResult) -> dict[str, Figure]:
 
 
 def _symmetric(pairs: pd.DataFrame, one: str, other: str, value: str, names: list[str]) -> pd.DataFrame:
-    """Return the matrix of a table of unordered pairs, (names, names); NaN where a pair is missing."""
+    """Convert a table of unordered pairs to a symmetric matrix (names, names), NaN for missing pairs."""
     both = pd.concat([pairs, pairs.rename(columns={one: other, other: one})])
     return both.pivot_table(index=one, columns=other, values=value).reindex(index=names, columns=names)
 
 
 def _overlap(record: AnalysisResult) -> Figure:
-    """Draw the shared part at each k with its interval, chance and the floor of shuffled labels; at the right pairs of datasets."""
+    """Draw the shared fraction for each k with its interval and floors, and pairs of datasets at the right."""
     pairs = record.tables["pairs"]
     ks = sorted(pairs["k"].unique())
     chosen = f"{record.options['classifier']} of {record.options['trained_on']}"
@@ -77,7 +77,7 @@ def _overlap(record: AnalysisResult) -> Figure:
 
 
 def _maps(record: AnalysisResult) -> Figure:
-    """Draw one column per setting; the same points above by label, below by dataset where there are several."""
+    """Draw one column of maps per setting, coloured by label and, for several datasets, by dataset."""
     table = record.tables["maps"]
     settings = list(dict.fromkeys(table["setting"]))
     rows = ("label", "dataset") if table["dataset"].nunique() > 1 else ("label",)
@@ -87,7 +87,7 @@ def _maps(record: AnalysisResult) -> Figure:
         names = list(dict.fromkeys(table[column].astype(str)))
         colours = {name: LINES[number % len(LINES)] for number, name in enumerate(names)}
         for axes, setting in zip(row, settings, strict=True):
-            # Shuffled, so that what is drawn last does not hide the rest.
+            # Draw points in random order, so that no group covers another.
             points = table[table["setting"] == setting].sample(frac=1, random_state=0)
             shades = points[column].astype(str).map(colours).tolist()
             axes.scatter(points["x"], points["y"], c=shades, s=5, alpha=0.6, linewidths=0,
@@ -103,7 +103,7 @@ def _maps(record: AnalysisResult) -> Figure:
 
 
 def _stability(record: AnalysisResult) -> Figure:
-    """Draw trustworthiness of each map, and the Procrustes disparity of each two."""
+    """Draw the trustworthiness of each map and the Procrustes disparity of each pair."""
     table = record.tables["stability"].fillna({"other": ""})
     trust = table[table["measure"] == "trustworthiness"]
     names = trust["setting"].tolist()
@@ -123,7 +123,7 @@ def _stability(record: AnalysisResult) -> Figure:
 
 
 def _geometry(record: AnalysisResult) -> Figure:
-    """Draw one panel per measure: by label (high is good), by dataset (low is good), by label inside each dataset."""
+    """Draw one panel per measure: by label (high is good), by dataset (low is good), and by label within datasets."""
     table = record.tables["geometry"].pivot_table(index="level", columns="measure", values="value", sort=False)
     levels = list(dict.fromkeys(record.tables["geometry"]["level"]))
     table = table.reindex(index=levels, columns=[*MEASURES, "chance"])
@@ -147,7 +147,7 @@ def _geometry(record: AnalysisResult) -> Figure:
 
 
 def _similarity(record: AnalysisResult) -> Figure:
-    """Draw linear CKA of each two models over all records."""
+    """Draw linear CKA between all pairs of models over all records."""
     table = record.tables["cka"]
     whole = table.groupby(["model", "other"], sort=False).tail(1)
     names = list(dict.fromkeys([*whole["model"], *whole["other"]]))

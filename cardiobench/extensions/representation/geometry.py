@@ -1,4 +1,4 @@
-"""Neighbours, centroids and clusters of groups in an embedding space, by the formulas of `hf_metrics/`."""
+"""Measure neighbours, centroids and clusters of groups in an embedding space, with formulas from `hf_metrics/`."""
 
 from collections.abc import Mapping
 
@@ -14,17 +14,17 @@ CLUSTERING = {"covariance": "diag", "n_init": 10, "seed": 42}
 
 
 def standardised(features: np.ndarray) -> np.ndarray:
-    """Return columns with mean 0 and standard deviation 1; one that never varies becomes 0."""
+    """Standardise columns to mean 0 and standard deviation 1; constant columns become 0."""
     mean, deviation = mean_and_std(features)
     return (features - mean) / deviation
 
 
 def geometry(vectors: np.ndarray, groups: np.ndarray) -> dict[str, float]:
-    """Return the agreement of 10 neighbours and its chance level, centroid separation, ARI of mixture clusters, silhouette.
+    """Return neighbour agreement with its chance level, centroid separation, cluster ARI and silhouette.
 
     Args:
-        vectors: (n, d), at a common scale.
-        groups: Code of each vector, (n,).
+        vectors: Standardised vectors, (n, d).
+        groups: Group code of each vector, (n,).
     """
     scores = load_metric("knn_agreement").compute(groups, vectors, k=min(NEIGHBOURS, len(groups) - 1))
     return {
@@ -36,7 +36,7 @@ def geometry(vectors: np.ndarray, groups: np.ndarray) -> dict[str, float]:
 
 
 def separations(vectors: np.ndarray, groups: np.ndarray) -> dict[str, float]:
-    """Return centroid separation, and under names of their own the other quantities that papers may mean by it."""
+    """Return centroid separation and alternative definitions under separate names."""
     compute, variants = load_metric("centroid_separation").compute, load_formula("centroid_separation").VARIANTS
     values = {variant: compute(groups, vectors, variant)["centroid_separation"] for variant in variants}
     named = {f"centroid_separation_{variant}": value for variant, value in values.items() if variant != variants[0]}
@@ -44,9 +44,10 @@ def separations(vectors: np.ndarray, groups: np.ndarray) -> dict[str, float]:
 
 
 def levels(sample: BalancedSample) -> Mapping[str, Mapping[str, float]]:
-    """Return the geometry of all records by label (`label`) and, with two datasets or more, by dataset (`dataset`).
+    """Return the geometry of all records by `label` and, with at least two datasets, by `dataset`.
 
-    With two or more, also the label's geometry inside each dataset, at that dataset's own scale: `label in <name>`.
+    With at least two datasets, also return the geometry by label within each standardised dataset, as `label in
+    <name>`.
     """
     features, labels, datasets = sample.concatenate()
     vectors = standardised(features)

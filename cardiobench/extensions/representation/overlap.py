@@ -1,4 +1,4 @@
-"""Algorithm 1 of arXiv:2601.21830: the best classifier of the best dataset, explained on every dataset."""
+"""Compare feature importance across datasets with the best classifier (Algorithm 1 of arXiv:2601.21830)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,18 +15,18 @@ from cardiobench.protocols.sample import BalancedSample, DatasetSample
 from cardiobench.stats.bootstrap import patient_weights
 
 REFITS = 99
-"""Refits on permuted labels that the overlap of several classifiers is compared with."""
+"""Number of refits on permuted labels in the null distribution for several classifiers."""
 
 
 @dataclass(frozen=True)
 class SearchResult:
-    """Search of one classifier on one dataset.
+    """Search result of one classifier on one dataset.
 
     Attributes:
-        dataset: Name.
-        classifier: Name.
-        median: F1 over the folds.
-        iqr: Interquartile range of the overlap.
+        dataset: Name of the dataset.
+        classifier: Name of the classifier.
+        median: Median F1 over folds.
+        iqr: Interquartile range of F1 over folds.
         params: Grid parameters with the best mean F1.
     """
 
@@ -40,7 +40,7 @@ class SearchResult:
 def search(
     part: DatasetSample, classifiers: Sequence[str], grids: Mapping[str, Grid], folds: int, seed: int
 ) -> dict[str, SearchResult]:
-    """Return the median F1 of each classifier with its best parameters, in class-balanced, patient-grouped folds of a dataset."""
+    """Return the median F1 of each tuned classifier in class-balanced, patient-grouped folds of a dataset."""
     outer = balanced_folds(part.labels, part.patients, folds, seed)
     results = {}
     for name in classifiers:
@@ -50,7 +50,7 @@ def search(
 
 
 def best_overall(results: Mapping[str, Mapping[str, SearchResult]]) -> SearchResult:
-    """Return the best of the datasets' best classifiers: by median F1, ties by the smaller IQR."""
+    """Return the best classifier over datasets by median F1, with ties resolved by smaller IQR."""
     of_dataset = {
         name: classifiers[best_by_median({key: (one.median, one.iqr) for key, one in classifiers.items()})]
         for name, classifiers in results.items()
@@ -67,15 +67,15 @@ def explain(
     rows: int,
     seed: int,
 ) -> dict[str, np.ndarray]:
-    """Return |SHAP| of every dataset's first records, (rows, d) each.
+    """Return |SHAP| values for the first records of every dataset, (rows, d) each.
 
     Args:
-        sample: The datasets.
-        chosen: C*, the classifier and the dataset that trains it.
-        results: Results of the search, for the parameters of a refit.
-        refit: Train the chosen kind of classifier on each dataset anew, with its own best parameters.
+        sample: Records of all datasets.
+        chosen: Classifier C* and its training dataset.
+        results: Search results, which supply the parameters of refits.
+        refit: Whether to refit the chosen classifier type on each dataset with its best parameters.
         rows: Number of records explained per dataset.
-        seed: Seed of the training.
+        seed: Random seed for training.
     """
     kind = classifier(chosen.classifier)
     parts = {part.name: part for part in sample.parts}
@@ -93,9 +93,9 @@ def explain(
 
 
 def overlap(values: Mapping[str, np.ndarray]) -> dict[str, float]:
-    """Return the overlap of the datasets' most important features by mean |SHAP| (`hf_metrics/shap_overlap`).
+    """Return the overlap of the most important features by mean |SHAP| (`hf_metrics/shap_overlap`).
 
-    Its p-value compares with random sets of features, which no classifier has, and is left out.
+    The metric's p-value assumes random feature sets and does not apply to classifiers, so it is omitted.
     """
     table = np.stack([part.mean(axis=0) for part in values.values()])
     found = load_metric("shap_overlap").compute(table, permutations=0)
@@ -111,9 +111,9 @@ def noise_overlaps(
     rows: int,
     seed: int,
 ) -> list[dict[str, float]]:
-    """Return the overlap where C*'s dataset keeps its classifier and all others are refitted on permuted labels, `REFITS` times.
+    """Return `REFITS` overlaps in which all datasets but C*'s are refitted on permuted labels.
 
-    Arguments are those of `explain`; `shap` is what it gave with the true labels.
+    Arguments are those of `explain`; `shap` is its result with the true labels.
     """
     others = replace(sample, parts=tuple(part for part in sample.parts if part.name != chosen.dataset))
     found = []
@@ -126,7 +126,7 @@ def noise_overlaps(
 def overlap_resamples(
     values: Mapping[str, np.ndarray], patients: Mapping[str, np.ndarray], resamples: int, seed: int
 ) -> dict[str, np.ndarray]:
-    """Return the overlap for resampled patients of every dataset, (B,) per key; the classifier stays the same."""
+    """Return the overlap in resamples of patients, (B,) per key, with a fixed classifier."""
     formula = load_metric("shap_overlap").compute
     means = []
     for number, (name, part) in enumerate(values.items()):
@@ -137,5 +137,5 @@ def overlap_resamples(
 
 
 def top_features(values: np.ndarray, count: int) -> np.ndarray:
-    """Return the indices of the features with the largest mean |SHAP|, in falling order; ties by index."""
+    """Return indices of features with the largest mean |SHAP| in descending order, ties by index."""
     return np.argsort(-values.mean(axis=0), kind="stable")[:count]

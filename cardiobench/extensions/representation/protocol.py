@@ -1,4 +1,4 @@
-"""Representation: the embeddings of a label across all datasets that have it."""
+"""Analyse the embeddings of a label across all datasets that contain it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -34,28 +34,31 @@ KS, MAIN = (25, 50, 100), 50
 
 @dataclass(frozen=True)
 class Representation(AnalysisProtocol):
-    """Shared features and geometry of the embeddings of one label across datasets (arXiv:2601.21830, Algorithm 1 and Table 4).
+    """Compare important features and geometry of one label across datasets (arXiv:2601.21830, Algorithm 1 and Table 4).
 
-    Overlap: the five classifiers are searched on every dataset; the best one of the best dataset, C*, is trained there
-    and explained by SHAP on every dataset; the shared part of the most important features stands beside chance, and beside
-    that of the same classifier trained on shuffled labels (`shuffled_at_k`), which is the harder floor. It has no p-value, since
-    one classifier overlaps with itself whatever it has learned. With `refit` there are several classifiers: expected overlap and
-    p-value come from 99 refits on permuted labels of all datasets but C*'s.
-    Geometry: neighbours, centroids, clusters and silhouette by label (high is good) and by dataset (low is good), of the
-    standardised vectors in all dimensions. Maps: UMAP of C*'s 50 most important dimensions, for the eye only.
+    Overlap: five classifiers are tuned on every dataset. The best classifier of the best dataset, C*, is fitted there
+    and explained by SHAP on all datasets. The shared fraction of the most important features is compared with chance
+    and with the same classifier type on shuffled labels (`shuffled_at_k`), which is the stricter floor. A single
+    classifier overlaps with itself even without information, so it has no p-value. With `refit`, each dataset has its
+    own classifier; the expected overlap and p-value come from 99 refits on permuted labels of all datasets but C*'s.
+
+    Geometry: neighbours, centroids, clusters and silhouette of standardised vectors by label (high is good) and by
+    dataset (low is good).
+
+    Maps: UMAP of the 50 most important dimensions of C*. They are illustrative and do not affect scores.
 
     Attributes:
         classifiers: Candidate classifiers for C*.
-        grids: Grids of the classifiers.
-        folds: Number of folds of the choice, class-balanced and patient-grouped.
-        most: Records per dataset that C* may be trained on (the largest of size S).
-        shown: Records per dataset that SHAP explains.
-        records: Records per dataset in geometry and maps.
-        refit: Train C*'s kind of classifier on each dataset instead of transferring C*.
-        map_dimensions: Most important features that the maps are made of.
-        geometry_in: "all" dimensions, or "top": those of the maps.
-        map_settings: (n_neighbors, min_dist) of each map.
-        profile: "paper" draws the maps of echo recordings as the scripts of arXiv:2510.00520 do, by cosine distance.
+        grids: Parameter grids of the classifiers.
+        folds: Number of class-balanced, patient-grouped folds for the selection of C*.
+        most: Maximum number of training records per dataset (maximum of size S).
+        shown: Number of records per dataset to explain by SHAP.
+        records: Number of records per dataset in geometry and maps.
+        refit: Whether to refit C*'s classifier type on each dataset instead of transferring C*.
+        map_dimensions: Number of most important dimensions in the maps.
+        geometry_in: Dimensions for the geometry, "all" or "top" (those of the maps).
+        map_settings: Pairs (n_neighbors, min_dist), one per map.
+        profile: Profile name; "paper" draws echo maps by cosine distance as in the scripts of arXiv:2510.00520.
     """
 
     classifiers: tuple[ClassifierName, ...] = CLASSIFIERS
@@ -74,11 +77,11 @@ class Representation(AnalysisProtocol):
     from_embeddings = True
 
     def subjects(self, tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
-        """Return each label with its tasks across datasets."""
+        """Return each label and its tasks across datasets."""
         return class_tasks_by_label(tasks)
 
     def analyze(self, analysis: Analysis, encoder: Encoder) -> AnalysisOutput:
-        """Return overlap, geometry and maps of one model."""
+        """Return overlap, geometry and maps for one model."""
         sample = draw(analysis, self.most)
         with threadpool_limits(1):
             values, tables, chosen = self._overlap(sample, analysis)
@@ -99,13 +102,13 @@ class Representation(AnalysisProtocol):
         return AnalysisOutput(values, tables, options, (*sample.left_out, *_reading(values), *_unused_warning(chosen)))
 
     def compare_models(self, analyses: Sequence[Analysis]) -> AnalysisOutput:
-        """Return linear CKA of each two models on the same records, in each dataset and over all."""
+        """Return linear CKA of all pairs of models on shared records, by dataset and overall."""
         samples = [draw(analysis, self.records) for analysis in analyses]
         names = similarity.names_of([analysis.model for analysis in analyses])
         table = similarity.similarity(list(zip(names, samples, strict=True)))
         values = {}
         for (one, other), part in table.groupby(["model", "other"], sort=False):
-            last = part.iloc[-1]  # Over all records, or those of the only dataset.
+            last = part.iloc[-1]  # The last row covers all records, or those of the only dataset.
             values[f"linear_cka of {one} and {other}"] = point_estimate(last["linear_cka"], n=int(last["records"]))
         warnings = tuple(dict.fromkeys(sentence for sample in samples for sentence in sample.left_out))
         return AnalysisOutput(values, {"cka": table}, {"names": names}, warnings)
@@ -113,7 +116,7 @@ class Representation(AnalysisProtocol):
     def _overlap(
         self, sample: BalancedSample, analysis: Analysis
     ) -> tuple[dict[str, Estimate], dict[str, pd.DataFrame], dict[str, Any]]:
-        """Return values, tables and choices of Algorithm 1; with one dataset, the reason why there is none."""
+        """Return values, tables and choices of Algorithm 1, or the reason for their absence with one dataset."""
         if len(sample.parts) < 2:
             reason = f"{sample.names[0]} is the only dataset of this label here, and overlap is between datasets"
             return {"overlap_at_50": point_estimate(np.nan, reason)}, {}, {}
@@ -127,7 +130,7 @@ class Representation(AnalysisProtocol):
         exact = overlap.overlap(shap)
         if self.refit:
             noise = overlap.noise_overlaps(sample, best, results, shap, rows=self.shown, seed=analysis.seed)
-        else:  # One classifier overlaps with itself whatever it has learned: there is no p-value, but a floor.
+        else:  # A single classifier overlaps with itself even without information, so there is a floor but no p-value.
             shuffled = sample.shuffle_labels(analysis.seed)
             carried = overlap.explain(shuffled, best, results, refit=False, rows=self.shown, seed=analysis.seed)
             noise = [overlap.overlap(carried)]
@@ -165,7 +168,7 @@ class Representation(AnalysisProtocol):
 
 
 def _reading(values: Mapping[str, Estimate]) -> list[str]:
-    """Return the remark that compares the overlap with that of classifiers without information."""
+    """Return a remark that compares the overlap with that of uninformative classifiers."""
     known = [k for k in KS if f"shuffled_at_{k}" in values and not np.isnan(values[f"shuffled_at_{k}"].value)]
     if not known:
         return []
@@ -181,7 +184,7 @@ def _reading(values: Mapping[str, Estimate]) -> list[str]:
 
 
 def _unused_warning(chosen: Mapping[str, Any]) -> list[str]:
-    """Warn of a C* that uses fewer dimensions than are compared: the unused ones tie and are taken by index."""
+    """Warn if C* uses fewer dimensions than k, because ties between unused dimensions are resolved by index."""
     fewest = min(chosen.get("dimensions_used", {"": max(KS)}).values())
     ks = ", ".join(str(k) for k in KS if k > fewest)
     return (
@@ -192,14 +195,14 @@ def _unused_warning(chosen: Mapping[str, Any]) -> list[str]:
 
 
 def _importance_table(shap: Mapping[str, np.ndarray], trained_on: str) -> pd.DataFrame:
-    """Return dimension and mean |SHAP| on each dataset; C*'s own dataset first, and its most important dimension first."""
+    """Return dimensions and mean |SHAP| by dataset, sorted by importance in C*'s own dataset, which comes first."""
     names = [trained_on, *(name for name in shap if name != trained_on)]
     table = pd.DataFrame({"dimension": np.arange(shap[trained_on].shape[1])} | {n: shap[n].mean(axis=0) for n in names})
     return table.iloc[np.argsort(-table[trained_on].to_numpy(), kind="stable")].reset_index(drop=True)
 
 
 def _pair_table(shap: Mapping[str, np.ndarray]) -> pd.DataFrame:
-    """Return k, dataset, other and the share of the k most important dimensions that the two datasets have in common."""
+    """Return k, dataset, other and the shared fraction of the k most important dimensions."""
     rows = [
         (k, one, other, len(set(overlap.top_features(shap[one], k)) & set(overlap.top_features(shap[other], k))) / k)
         for k in KS
@@ -211,7 +214,7 @@ def _pair_table(shap: Mapping[str, np.ndarray]) -> pd.DataFrame:
 
 
 def _geometry_values(measured: Mapping[str, Mapping[str, float]], sample: BalancedSample) -> dict[str, Estimate]:
-    """Return `<measure>_<level>`, with the chance level of the neighbours."""
+    """Return `<measure>_<level>` values, including the chance level of neighbours."""
     n, patients = sum(map(len, sample.parts)), sum(len(set(part.patients)) for part in sample.parts)
     alone = f"{sample.names[0]} is the only dataset of this label here"
     values = {}
@@ -225,20 +228,20 @@ def _geometry_values(measured: Mapping[str, Mapping[str, float]], sample: Balanc
 
 
 def _geometry_table(measured: Mapping[str, Mapping[str, float]]) -> pd.DataFrame:
-    """Return level, measure and value, one row each."""
+    """Return rows with level, measure and value."""
     rows = [(level, measure, value) for level, values in measured.items() for measure, value in values.items()]
     return pd.DataFrame(rows, columns=["level", "measure", "value"])
 
 
 def _top_dimensions(sample: BalancedSample, importance: pd.DataFrame | None, count: int) -> np.ndarray:
-    """Return C*'s most important dimensions on the dataset that trained it, by index; all where there is no C*."""
+    """Return C*'s most important dimensions on its training dataset, by index; all dimensions without C*."""
     if importance is None:
         return np.arange(sample.parts[0].features.shape[1])
     return np.sort(importance["dimension"].to_numpy()[:count])
 
 
 def _map_table(coordinates: Mapping[str, np.ndarray], sample: BalancedSample) -> pd.DataFrame:
-    """Return setting, dataset, label, id, x and y of each record in each map."""
+    """Return setting, dataset, label, id, x and y for each record and map."""
     records = pd.DataFrame(
         {
             "dataset": np.repeat(sample.names, [len(part) for part in sample.parts]),
@@ -253,7 +256,7 @@ def _map_table(coordinates: Mapping[str, np.ndarray], sample: BalancedSample) ->
 
 
 def _fixed(vectors: np.ndarray, metric: str) -> dict[str, str]:
-    """Return the choices that are no options of the protocol, for the result."""
+    """Return choices that are not protocol options."""
     return {
         "overlap": "mean over pairs of datasets of the shared part of the k most important dimensions",
         "geometry": f"standardised over all records; {geometry.NEIGHBOURS} neighbours, itself excluded",

@@ -1,10 +1,12 @@
-"""SHAP values of each of the five classifiers, by the method that is exact for it, or close and affordable.
+"""Compute SHAP values for each of the five classifiers.
 
-* XGBoost: the booster's own TreeSHAP (`pred_contribs`), of the logit.
-* logistic regression: closed form, (x - mean of the background) x coefficient, of the logit.
-* decision tree, random forest: `shap.TreeExplainer`, of the probability.
-* MLP: `shap.DeepExplainer` on 100 records of the background, of the logit. KernelExplainer is not used: by default it
-  keeps ten features, and a ranking of fifty of hundreds is then noise.
+Methods are exact where possible:
+
+* XGBoost: TreeSHAP of the booster (`pred_contribs`), for the logit.
+* Logistic regression: closed form (x - background mean) x coefficient, for the logit.
+* Decision tree and random forest: `shap.TreeExplainer`, for the probability.
+* MLP: `shap.DeepExplainer` with 100 background records, for the logit. KernelExplainer keeps ten features by default,
+so a ranking of fifty features out of hundreds would be noise.
 """
 
 from functools import singledispatch
@@ -20,23 +22,23 @@ from cardiobench.protocols.grid_search.classifiers.mlp import Network
 from cardiobench.protocols.grid_search.classifiers.tree import Tree
 from cardiobench.protocols.grid_search.classifiers.xgboost import Boosted
 
-BACKGROUND = 100  # Records that represent "feature absent" in the explanation of the MLP.
+BACKGROUND = 100  # Number of background records, which represent absent features for the MLP.
 
 
 def importance(model: Any, features: np.ndarray, background: np.ndarray) -> np.ndarray:
-    """Return |SHAP| of each feature for each record, the mean over the model's outputs, (n, d).
+    """Return mean |SHAP| over model outputs for each record and feature, (n, d).
 
     Args:
-        model: A trained classifier (`cross_validation.classifiers`).
+        model: Fitted classifier from `cross_validation.classifiers`.
         features: Records to explain, (n, d).
-        background: Records that the model was trained on, (m, d).
+        background: Training records of the model, (m, d).
     """
     return np.abs(shap_values(model, features, background)).mean(axis=2)
 
 
 @singledispatch
 def shap_values(model: Any, features: np.ndarray, background: np.ndarray) -> np.ndarray:
-    """Return SHAP values (n, d, outputs); one output, of the positive class, where there are two classes."""
+    """Return SHAP values (n, d, outputs), with one output for the positive class in binary tasks."""
     raise TypeError(f"no SHAP values for a {type(model).__name__}")
 
 
@@ -45,7 +47,8 @@ def _(model: Boosted, features: np.ndarray, background: np.ndarray) -> np.ndarra
     import xgboost
 
     data = xgboost.DMatrix(features[:, model.selected].astype(np.float32), nthread=1)
-    given = model.booster.predict(data, pred_contribs=True, strict_shape=True)[:, :, :-1]  # The last one is the offset.
+    # The last column is the offset.
+    given = model.booster.predict(data, pred_contribs=True, strict_shape=True)[:, :, :-1]
     values = np.zeros((len(features), model.n_features, given.shape[1]))
     values[:, model.selected] = given.transpose(0, 2, 1)
     return values
@@ -74,7 +77,7 @@ def _(model: Forest, features: np.ndarray, background: np.ndarray) -> np.ndarray
 def _(model: Network, features: np.ndarray, background: np.ndarray) -> np.ndarray:
     import torch
 
-    # Explained as the network sees them: scaling a feature leaves its SHAP value alone.
+    # Scaling a feature does not change its SHAP value, so explain the scaled input.
     layers: list[torch.nn.Module] = []
     for weights, bias in zip(model.model.coefs_, model.model.intercepts_, strict=True):
         layers += [torch.nn.ReLU()] if layers else []

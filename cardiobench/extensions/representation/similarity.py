@@ -1,4 +1,4 @@
-"""Similarity of two models' embeddings of the same records (linear CKA)."""
+"""Compare embeddings of the same records by linear CKA."""
 
 from collections.abc import Mapping, Sequence
 from itertools import combinations
@@ -15,13 +15,13 @@ COLUMNS = ["model", "other", "dataset", "linear_cka", "records"]
 
 
 def similarity(samples: Sequence[tuple[str, BalancedSample]]) -> pd.DataFrame:
-    """Return linear CKA of each two models, in each dataset and over all records, on the records that both have.
+    """Return linear CKA of all pairs of models on shared records, by dataset and overall.
 
     Args:
-        samples: (name of the model, its records).
+        samples: Pairs of model name and records.
 
     Returns:
-        model, other, dataset (`all` over all of them), linear_cka, records.
+        Table with the columns model, other, dataset (`all` for all datasets), linear_cka and records.
     """
     formula = load_metric("linear_cka").compute
     rows = []
@@ -39,7 +39,7 @@ def similarity(samples: Sequence[tuple[str, BalancedSample]]) -> pd.DataFrame:
 
 
 def names_of(models: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return a name for each model; with its token pooling or revision where a name occurs twice."""
+    """Return model names, with token pooling or revision if a name occurs twice."""
     names = [model["name"] for model in models]
     if len(set(names)) < len(names):
         names = [f"{model['name']} {model.get('token_pooling') or model['revision'][:7]}" for model in models]

@@ -1,13 +1,14 @@
-"""The evaluation of the echo benchmark paper (arXiv:2510.00520), number for number, and the same files as they should be.
+"""Reproduce the evaluation of the echo benchmark paper (arXiv:2510.00520), as published and corrected.
 
-The profile `paper` keeps every rule of the published evaluator, at commit e0bc185 of BioMedIA-MBZUAI/CardioBench, that
-decides about a digit; nothing outside this package knows any of them. One place for each:
+The profile `paper` implements every digit-relevant rule of the published evaluator (commit e0bc185 of
+BioMedIA-MBZUAI/CardioBench). These rules do not affect other packages. Modules:
 
-* `profiles`: what is resampled, with which seed, and whether numbers are rounded before the interval is taken;
-* `table_spec`, `table_specs`: per dataset, where truth and answers stand, which rows count, which groups are reported, what the files are called;
-* `tables`: the numbers of a table, their bootstrap and their rounding;
-* `join`: how answers meet their truth;
-* `reproduce`: all tables of a folder of inputs; `page`: both profiles side by side.
+* `profiles`: resampling unit, seed, and rounding before interval estimation;
+* `table_spec`, `table_specs`: files, columns, rows and subgroups of each dataset;
+* `tables`: scores, bootstrap and rounding;
+* `join`: matching of predictions and truth;
+* `reproduce`: all tables of an input folder;
+* `page`: comparison of both profiles.
 """
 
 from cardiobench.core.extensions import Extension

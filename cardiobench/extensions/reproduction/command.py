@@ -1,20 +1,20 @@
-"""`cardiobench reproduce-reference`."""
+"""Implement `cardiobench reproduce-reference`."""
 
 import argparse
 from pathlib import Path
 
 HELP = "compute the tables of the echo benchmark paper from its predictions, as published and corrected"
 EXAMPLES = """\
-DIR holds splits/ and example_predictions/, laid out as those of the published evaluator:
+DIR holds splits/ and example_predictions/, with the layout of the published evaluator:
   cardiobench reproduce-reference --inputs evaluation --out tables
-writes tables/<dataset>/*.csv as the paper has them, the same files by patient and without rounding below
-tables/default/, and tables/side_by_side.md, which shows both and says why they differ.
+writes tables/<dataset>/*.csv as in the paper, the same files by patient and without rounding to
+tables/default/, and tables/side_by_side.md, which compares both and explains the differences.
 """
 PROFILES = ("paper", "default")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the command's flags."""
+    """Add command-line arguments."""
     parser.add_argument("--inputs", type=Path, required=True, metavar="DIR")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR")
     parser.add_argument(
@@ -23,7 +23,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Write the tables; returns the exit code."""
+    """Write the tables and return the exit code."""
     from cardiobench.core.console import Console
     from cardiobench.extensions.reproduction.page import write_page
     from cardiobench.extensions.reproduction.profiles import BY_PATIENT, PAPER
@@ -39,7 +39,7 @@ def execute(arguments: argparse.Namespace) -> int:
     for name, tables in made.items():
         for note in tables.notes:
             notes.setdefault(note, []).append(name)
-    for (file, sentence), profiles in notes.items():  # Printed once where it holds for both.
+    for (file, sentence), profiles in notes.items():  # Print a note once if both profiles share it.
         only = "" if len(profiles) == len(made) else f" ({profiles[0]} only)"
         console.print(f"! {file}{only}: {sentence}")
     for name, tables in made.items():

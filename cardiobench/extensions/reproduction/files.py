@@ -1,4 +1,4 @@
-"""Files of the published evaluator: truth and predictions as it reads them, with the types that pandas finds."""
+"""Read truth and predictions of the published evaluator with the types that pandas infers."""
 
 import difflib
 from collections.abc import Sequence
@@ -10,15 +10,15 @@ from cardiobench.core.errors import BadData, MissingData
 
 
 def read_table(path: Path, needed: Sequence[str]) -> pd.DataFrame:
-    """Read a CSV of a release as a data frame.
+    """Read a CSV file of a release.
 
     Args:
-        path: The file.
-        needed: Columns that must be there.
+        path: Path of the file.
+        needed: Required columns.
 
     Raises:
-        MissingData: There is no such file.
-        BadData: It is empty or lacks a column; the nearest existing column is named.
+        MissingData: The file does not exist.
+        BadData: The file is empty or lacks a column; the message names the closest existing column.
     """
     if not path.is_file():
         raise MissingData(f"{path.name} is not in {path.parent}. Complete the download or check --data-dir.")

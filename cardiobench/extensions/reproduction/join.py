@@ -1,4 +1,4 @@
-"""Join of predictions and truth: an inner join as published, or complete and checked."""
+"""Join predictions with truth, as published (inner join) or with checks."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,15 +18,15 @@ from cardiobench.tasks.group_labels import group_labels
 
 @dataclass(frozen=True)
 class Joined:
-    """The rows of one prediction file that are scored.
+    """Rows of one prediction file to score.
 
     Attributes:
-        sample: True and answered values, or codes of classes and views.
+        sample: True and predicted values, or codes of classes and views.
         patients: Patient of each row, (n,).
-        groups: Label of each row in every breakdown.
-        counted: Label that is counted as the predicted view, a row; empty for other tables.
-        expected: Rows of the truth.
-        notes: Remarks on the join for readers of the table.
+        groups: Subgroup of each row, by breakdown.
+        counted: Label to count as predicted view of each row; empty for other tables.
+        expected: Number of expected rows.
+        notes: Remarks on the join for readers of the tables.
     """
 
     sample: ScoringInput
@@ -37,16 +37,16 @@ class Joined:
     notes: tuple[str, ...]
 
 
-# Sample, chosen rows, counted labels, notes.
+# Sample, selected rows, counted labels and notes.
 _Scored = tuple[ScoringInput, np.ndarray, Sequence[str], list[str]]
 
 
 def read_truth(spec: TableSpec, splits: Path, profile: Profile) -> pd.DataFrame:
-    """Read the rows of the truth in the order of the published evaluator: key, patient, truth and the breakdowns.
+    """Read key, patient, truth and subgroups in the order of the published evaluator.
 
     Raises:
-        MissingData: A file is not there.
-        BadData: It lacks a column, has no test row, or a label that is none.
+        MissingData: A file does not exist.
+        BadData: A column, test rows or valid labels are missing.
     """
     truth = spec.truth
     constant = truth.label in VIEWS
@@ -63,7 +63,7 @@ def read_truth(spec: TableSpec, splits: Path, profile: Profile) -> pd.DataFrame:
     chosen = np.ones(len(frame), dtype=bool)
     for column, value in truth.where.items():
         chosen &= frame[column].isin([name for name in frame[column].unique() if str(name).upper() == value]).to_numpy()
-    if truth.once and len(truth.files) > 1:  # An id in two files belongs to the first of them, whatever its split.
+    if truth.once and len(truth.files) > 1:  # An id in two files belongs to the first file, even if its split differs.
         chosen &= ~frame[truth.key].duplicated().to_numpy()
     if not (truth.all_splits and profile.as_published):
         chosen &= _in_split(frame, truth, profile)
@@ -84,7 +84,7 @@ def read_truth(spec: TableSpec, splits: Path, profile: Profile) -> pd.DataFrame:
     if patient.isna().any():
         odd = frame.loc[patient.isna(), truth.patient[0]]
         raise BadData(
-            f"{', '.join(truth.files)}: {len(odd)} values of {truth.patient[0]} name no patient: {first_n(odd)}."
+            f"{', '.join(truth.files)}: {len(odd)} values of {truth.patient[0]} do not name a patient: {first_n(odd)}."
         )
     groups = [f"group {grouping.group.name}" for grouping in spec.groups]
     return pd.DataFrame({"key": frame[truth.key], "patient": patient, "truth": _labels(frame, spec)}).join(
@@ -103,7 +103,7 @@ def _in_split(frame: pd.DataFrame, truth: Truth, profile: Profile) -> np.ndarray
 
 
 def _labels(frame: pd.DataFrame, spec: TableSpec) -> pd.Series:
-    """Return values, class codes or view codes; a view that is none of the six is -1."""
+    """Return values, class codes or view codes; -1 for a view outside the six classes."""
     truth = spec.truth
     if spec.kind == "view":
         text = frame[truth.label].astype(str).str.strip().str.upper() if truth.label not in VIEWS else None
@@ -114,18 +114,18 @@ def _labels(frame: pd.DataFrame, spec: TableSpec) -> pd.Series:
     values = pd.to_numeric(frame[truth.label], errors="coerce")
     if spec.kind == "classification" and not values.isin([0, 1]).all():
         odd = frame.loc[~values.isin([0, 1]), truth.label].unique()
-        raise BadData(f"{', '.join(truth.files)}: {truth.label} has to be 0 or 1; found {first_n(map(repr, odd))}.")
+        raise BadData(f"{', '.join(truth.files)}: {truth.label} must be 0 or 1, but found {first_n(map(repr, odd))}.")
     return values
 
 
 def join(spec: TableSpec, truth: pd.DataFrame, path: Path, profile: Profile) -> Joined:
-    """Set one file of predictions against its truth.
+    """Match one prediction file with its truth.
 
-    Rows that only one of the two has are left out and named: the published evaluator drops them unsaid, and the
-    example files that come with it have some.
+    Rows without a counterpart are omitted and counted. The published evaluator drops them silently, and its example
+    files contain some.
 
     Raises:
-        BadPredictions: Columns lack, ids repeat, or an answer is none.
+        BadPredictions: Columns are missing, ids repeat, or predictions are invalid.
     """
     columns = [spec.truth.key, spec.column, *(PROBABILITIES[:-1] if spec.kind == "view" else ())]
     predictions = _read_predictions(path, columns, spec.key_from)
@@ -139,7 +139,7 @@ def join(spec: TableSpec, truth: pd.DataFrame, path: Path, profile: Profile) -> 
         if not profile.as_published:
             raise BadPredictions(f"{source} repeats {len(repeated)} ids: {first_n(repeated)}. Give one row per id.")
         predictions = predictions.drop_duplicates("key")
-        notes.append(f"{len(repeated)} ids stand twice, of which the first counts: {first_n(repeated)}")
+        notes.append(f"{len(repeated)} ids occur twice; the first is used: {first_n(repeated)}")
     elif len(repeated) and not profile.as_published:
         raise BadPredictions(f"{source} repeats {len(repeated)} ids: {first_n(repeated)}. Give one row per id.")
     if truth["key"].dtype.kind != predictions["key"].dtype.kind:
@@ -166,7 +166,7 @@ def join(spec: TableSpec, truth: pd.DataFrame, path: Path, profile: Profile) -> 
 
 
 def _read_predictions(path: Path, columns: Sequence[str], key_from: str) -> pd.DataFrame:
-    """Read a file of answers; the key may be named by a longer id, up to its first `_`."""
+    """Read a prediction file; ids may have a suffix after the key and `_`."""
     if not key_from:
         return read_table(path, columns)
     predictions = read_table(path, columns[1:])
@@ -174,7 +174,7 @@ def _read_predictions(path: Path, columns: Sequence[str], key_from: str) -> pd.D
         predictions[columns[0]] = predictions[key_from].astype(str).str.partition("_")[0]
     return (
         predictions if columns[0] in predictions else read_table(path, columns)
-    )  # The message says that the key is missing.
+    )  # The message reports the missing key.
 
 
 def _coverage(wanted: pd.Series, given: pd.Series, spec: TableSpec) -> list[str]:
@@ -188,7 +188,7 @@ def _coverage(wanted: pd.Series, given: pd.Series, spec: TableSpec) -> list[str]
 
 
 def _values_or_classes(spec: TableSpec, merged: pd.DataFrame, source: str, profile: Profile) -> _Scored:
-    """Return sample, chosen rows and notes of a regression or classification."""
+    """Return sample, selected rows and notes for regression or classification."""
     predicted = pd.to_numeric(merged[spec.column], errors="coerce").replace([np.inf, -np.inf], np.nan)
     truth = merged["truth"].astype(np.float64)
     rows = _without_gaps((predicted.notna() & truth.notna()).to_numpy(), merged, spec, source, profile)
@@ -205,7 +205,7 @@ def _values_or_classes(spec: TableSpec, merged: pd.DataFrame, source: str, profi
 
 
 def _without_gaps(good: np.ndarray, merged: pd.DataFrame, spec: TableSpec, source: str, profile: Profile) -> np.ndarray:
-    """Return the rows to score; refuses gaps unless the published evaluator leaves them out."""
+    """Return rows to score; gaps are only allowed where the published evaluator skips them."""
     if good.all():
         return good
     count = (
@@ -228,7 +228,7 @@ def _dropped(rows: np.ndarray) -> list[str]:
 
 
 def _views(spec: TableSpec, merged: pd.DataFrame, source: str, profile: Profile) -> _Scored:
-    """Return sample, chosen rows, counted labels and notes of a view table."""
+    """Return sample, selected rows, counted labels and notes for a view table."""
     known = merged[list(PROBABILITIES[:-1])].apply(pd.to_numeric, errors="coerce")
     other = (1 - known.sum(axis=1)).clip(0, 1)
     if not profile.as_published and "prob_Other" in merged:

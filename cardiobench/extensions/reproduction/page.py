@@ -1,4 +1,4 @@
-"""One page that shows both profiles side by side and says why they differ."""
+"""Write a page that compares both profiles and explains their differences."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -16,28 +16,28 @@ from cardiobench.results.formatting import markdown_text
 PAGE = "side_by_side.md"
 
 HEAD = """\
-# The published evaluation, reproduced and put right
+# The published evaluation, reproduced and corrected
 
-Left: the profile `paper`, which makes the tables of the published evaluator (arXiv:2510.00520, code at commit e0bc185) to
-the last digit. Right: the same predictions and truths under the default profile. Intervals are 95 % percentile
+Left: the profile `paper`, which reproduces the tables of the published evaluator (arXiv:2510.00520, code at commit e0bc185) to
+the last digit. Right: the same predictions and labels under the default profile. Intervals are 95 % percentile
 intervals of 1000 resamples.
 
 ## Why they differ
 
-| rule | paper | default | what it does to a number |
+| rule | paper | default | effect |
 |---|---|---|---|
-| what is resampled | rows (seed 42) | patients, with all their rows (seed 0) | recordings of one patient resemble each other: where a patient has several rows, intervals by row are mostly too narrow, and too wide where those rows balance each other, such as one of each view |
+| unit of resampling | rows (seed 42) | patients, with all their rows (seed 0) | recordings of one patient resemble each other: where a patient has several rows, intervals by row are mostly too narrow, and too wide where those rows balance each other, such as one of each view |
 | rounding | every resample to 2 decimals (classification 4), then mean and quantiles, then again | none; this page rounds once, for print | intervals in cm (LVH) stand on a grid of 0.01 cm |
 | NMAE | divides by the range of the truth in each resample | divides by the range of the truth of all rows | the mean over resamples lies above the value itself |
-| undefined resample | makes mean and interval undefined | is left out of them | an interval that is empty, for constant answers |
-| age groups of CAMUS | patients over 80 are never reported: the list asks for `80`, the group is called `≥80` | all groups are reported | a row is missing, and the largest difference between groups is taken without it |
-| age groups of EchoNet-Pediatric | end at 18 years | go on | a row is missing where anyone is older |
-| ids without an answer | dropped unsaid | dropped, counted here (`n` of `expected`) | `n` is smaller than the test split |
-| answers that are no numbers | dropped, or the evaluator stops | refused | |
-| an id answered twice | the first counts (SegRWMA: both do) | refused | |
-| split of the CAMUS views | all recordings | test recordings | only where answers of other splits are in the file |
+| undefined resample | makes mean and interval undefined | is ignored | empty interval for constant predictions |
+| age groups of CAMUS | patients over 80 are never reported, because the list contains `80` but the group is called `≥80` | all groups are reported | a row is missing, also from the largest difference between groups |
+| age groups of EchoNet-Pediatric | end at 18 years | have no upper end | a row is missing if a patient is older |
+| ids without a prediction | dropped silently | dropped and counted (`n` of `expected`) | `n` is smaller than the test split |
+| non-numeric predictions | dropped, or the evaluator stops | rejected | |
+| id with two predictions | the first is used (SegRWMA: both) | rejected | |
+| split of the CAMUS views | all recordings | test recordings | only if the file has predictions for other splits |
 | `prob_Other` | always 1 - the five others | as given, else the same | |
-| counted views | the column `view_pred` | the most probable view, which is the one that is scored | the counts need not fit the scores |
+| counted views | the column `view_pred` | the most probable view, which is also scored | counts may disagree with scores |
 """
 
 
@@ -54,7 +54,7 @@ def page(paper: Tables, default: Tables) -> str:
 
 
 def write_page(paper: Tables, default: Tables, out: Path) -> Path:
-    """Write the page; returns its path."""
+    """Write the page and return its path."""
     return write_text(page(paper, default), out / PAGE)
 
 
@@ -64,7 +64,7 @@ def _files(dataset: str) -> list[str]:
 
 
 def _scores(file: str, paper: Tables, default: Tables) -> str:
-    """Return the table of one file: one line per number of a model or group."""
+    """Return the table of one file, one row per score of a model or subgroup."""
     left, right = _lines(paper.frames.get(file)), _lines(default.frames.get(file))
     rows = [
         (*key, _cell(left.get(key)), _cell(right.get(key)), _width(left.get(key), right.get(key)))
@@ -75,7 +75,7 @@ def _scores(file: str, paper: Tables, default: Tables) -> str:
 
 
 def _lines(frame: pd.DataFrame | None) -> dict[tuple[str, str], dict]:
-    """Return (row, number) -> its value and interval."""
+    """Return a mapping from (row, score) to value and interval."""
     if frame is None:
         return {}
     lines: dict[tuple[str, str], dict[str, Any]] = {}
@@ -112,7 +112,7 @@ def _width(left: dict | None, right: dict | None) -> str:
 
 
 def _remarks(dataset: str, paper: Tables, default: Tables) -> list[str]:
-    """Return the notes on a dataset's rows, each with the profile that it holds for."""
+    """Return notes on a dataset's rows with the profile that each applies to."""
     notes: dict[str, list[str]] = {}
     for profile, tables in ((PAPER, paper), (BY_PATIENT, default)):
         for prefix, sentences in (("", tables.notes), ("not scored: ", tables.failures)):

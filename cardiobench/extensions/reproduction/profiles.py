@@ -1,19 +1,19 @@
-"""Two ways to make the same tables."""
+"""Define the two evaluation profiles."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Profile:
-    """The settings besides the formulas that determine a table's digits.
+    """Settings that determine the digits of a table, apart from the formulas.
 
     Attributes:
         name: Name of the profile.
         seed: Seed of the bootstrap.
-        as_published: Everything that the published evaluator does and this benchmark would not: rows are resampled and
-            not patients, every resample is rounded before mean and quantiles are taken, NMAE divides by the range of
-            each resample, one undefined resample makes the interval undefined, groups get lost, `view_pred` is counted
-            where the probabilities are scored, answers that are no numbers are left out, `prob_Other` is overwritten.
+        as_published: Whether to apply the rules of the published evaluator: resample rows instead of patients, round
+            every resample before the mean and quantiles, divide NMAE by the range of each resample, propagate an
+            undefined resample to the interval, omit some subgroups, count `view_pred` but score probabilities, drop
+            non-numeric predictions, and overwrite `prob_Other`.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""All tables of a folder of predictions and truths, under one profile."""
+"""Compute all tables of an input folder under one profile."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -23,13 +23,13 @@ SPLITS, PREDICTIONS = "splits", "example_predictions"
 
 @dataclass
 class Tables:
-    """Tables of a folder, and the unavailable ones.
+    """Tables of an input folder, with notes on missing ones.
 
     Attributes:
-        frames: File below the output folder -> its table.
-        notes: (dataset and prediction file, sentence) for the reader of the numbers.
-        absent: Predictions or truths that are not in the folder, one line per table.
-        failures: (prediction file, reason) of what could not be scored.
+        frames: Mapping from path below the output folder to table.
+        notes: Pairs of (dataset and prediction file, sentence) for readers.
+        absent: Missing predictions or truth files, one line per table.
+        failures: Pairs of (prediction file, reason) for scoring failures.
     """
 
     frames: dict[str, pd.DataFrame] = field(default_factory=dict)
@@ -38,23 +38,23 @@ class Tables:
     failures: list[tuple[str, str]] = field(default_factory=list)
 
     def save(self, folder: Path) -> list[Path]:
-        """Write the tables; returns the files."""
+        """Write the tables and return their paths."""
         return [write_csv(frame, folder / file) for file, frame in sorted(self.frames.items())]
 
 
 def reproduce(
     inputs: Path, profile: Profile, resamples: int = RESAMPLES, specs: Sequence[TableSpec] = TABLE_SPECS
 ) -> Tables:
-    """Reproduce every table that a folder has predictions and truth for.
+    """Reproduce every table with predictions and truth in the folder.
 
     Args:
-        inputs: Holds `splits/` and `example_predictions/`, laid out as the published evaluator's.
-        profile: Profile: as published, or by patient.
-        resamples: B; the published evaluator takes 1000.
-        specs: Specs of the wanted tables; all by default.
+        inputs: Folder with `splits/` and `example_predictions/`, in the layout of the published evaluator.
+        profile: Evaluation profile.
+        resamples: Number of bootstrap resamples; the published evaluator uses 1000.
+        specs: Table specifications; by default all.
 
     Raises:
-        MissingData: It holds none of them.
+        MissingData: The folder has no predictions with truth.
     """
     tables = Tables()
     rows: dict[str, list[dict[str, Any]]] = {}
@@ -77,7 +77,7 @@ def reproduce(
 def _rows(
     spec: TableSpec, inputs: Path, profile: Profile, tables: Tables, resamples: int
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield each row with its file; unavailable rows are noted."""
+    """Yield rows and their files, noting unavailable rows."""
     paths = sorted((inputs / PREDICTIONS / spec.predictions).glob("*.csv"))
     lacking = [file for file in spec.truth.files if not (inputs / SPLITS / file).is_file()]
     if not paths or lacking:
@@ -109,7 +109,7 @@ def _rows(
 def _file_rows(
     spec: TableSpec, model: str, joined: Joined, profile: Profile, resamples: int
 ) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the rows of all tables that one prediction file has a row in."""
+    """Yield the rows of all tables for one prediction file."""
     row: dict[str, Any] = {"target": spec.target} if spec.target else {}
     row |= {"model": model, "n": len(joined.sample)}
     row |= summary(spec.kind, joined.sample, joined.patients, profile, resamples)
@@ -124,7 +124,7 @@ def _file_rows(
 
 
 def per_class_accuracy(joined: Joined, profile: Profile) -> dict[str, float]:
-    """Compute the accuracy over all rows and among the rows of each true view, in percent, with their counts."""
+    """Compute accuracy in percent over all rows and by true view, with counts."""
     truth, right = joined.sample.y_true, joined.sample.y_true == joined.sample.y_pred
 
     def percent(chosen: np.ndarray) -> float:
@@ -138,11 +138,11 @@ def per_class_accuracy(joined: Joined, profile: Profile) -> dict[str, float]:
     return columns
 
 
-EMPTY = ("R2", "Pearson_r", "Spearman_rho")  # Columns that the published table has but never fills.
+EMPTY = ("R2", "Pearson_r", "Spearman_rho")  # Columns that the published table contains but never fills.
 
 
 def breakdown(grouping: Grouping, model: str, joined: Joined, profile: Profile) -> list[dict]:
-    """Return a row per group, and one with the largest difference between two groups in every number."""
+    """Return one row per subgroup, and one with the largest difference between subgroups for every score."""
     labels = joined.groups[grouping.group.name]
     reported = [label for label in grouping.reported if not (profile.as_published and label in grouping.lost)]
     numbers, sizes = [], []

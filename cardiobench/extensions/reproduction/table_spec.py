@@ -1,4 +1,4 @@
-"""Specification of a table of the published evaluation."""
+"""Specify a table of the published evaluation."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -12,20 +12,20 @@ PROBABILITIES = tuple(f"prob_{view}" for view in VIEWS)
 
 @dataclass(frozen=True)
 class Truth:
-    """The location of the truth and the rows of it that count.
+    """Source of the truth and selection of its rows.
 
     Attributes:
-        files: Files below the folder of splits, read one after the other.
+        files: Files below the splits folder, read in order.
         key: Column of the ids.
-        label: Column of the labels, or one of `VIEWS` where all rows are of that view.
-        patient: Column that names the patient, and the part of it that does (first group of a pattern).
-        split: Column and value of the test rows.
-        where: Column -> value of the rows that count.
-        having: Column -> value: only keys that have such a row.
-        view: The view that a label in capitals stands for.
-        once: A key that stands more often counts with its first row.
-        sort: Rows are put in the order of their keys before.
-        all_splits: The published evaluator forgets the split here.
+        label: Label column, or one of `VIEWS` if all rows have this view.
+        patient: Patient column and a pattern whose first group is the patient id.
+        split: Column and value that select test rows.
+        where: Mapping from column to value, for row selection.
+        having: Mapping from column to value; keys must have a row with this value.
+        view: View of labels in capitals.
+        once: Whether to use only the first row of a repeated key.
+        sort: Whether to sort rows by key first.
+        all_splits: Whether the published evaluator ignores the split.
     """
 
     files: tuple[str, ...]
@@ -43,13 +43,13 @@ class Truth:
 
 @dataclass(frozen=True)
 class Grouping:
-    """A breakdown of a regression.
+    """Subgroups of a regression table.
 
     Attributes:
-        group: Column to cut, edges and labels; its name is the one in the table.
-        value: The column's values, computed from the rows of the truth.
-        reported: Labels in the order of the table.
-        lost: Labels that the published evaluator never reports, with the reason.
+        group: Column to group by, with edges and labels; its name appears in the table.
+        value: Function that computes the column from truth rows.
+        reported: Reported labels in table order.
+        lost: Mapping from label that the published evaluator never reports to the reason.
     """
 
     group: Group
@@ -60,20 +60,20 @@ class Grouping:
 
 @dataclass(frozen=True)
 class TableSpec:
-    """One table of one kind: all prediction files of a folder against one truth.
+    """Table of one kind, with one truth for all prediction files of a folder.
 
     Attributes:
-        kind: Measurement, classification or view.
-        predictions: Folder below that of the predictions; one CSV a model.
-        column: Column of the predictions; for views the label that is counted beside the probabilities.
-        truth: Column of the true values.
-        file: File of the scores; for views also `counted` and `per_class`.
-        target: Value of the column `target`, for tables that have one.
-        groups: Breakdowns, written to `groups_file`.
-        by_name: Changes by the name of a prediction file; None leaves the file out with a reason.
-        keeps_gaps: The published evaluator stops with an IndexError at a probability that is no number.
-        key_from: Column whose part before `_` names the key where the key has no column of its own.
-        repeats: The published evaluator joins without a check, so that a repeated id is counted twice.
+        kind: Kind of table: measurement, classification or view.
+        predictions: Folder below the predictions folder, with one CSV file per model.
+        column: Prediction column; for views, the label that is counted in addition to the probabilities.
+        truth: Source of the true values.
+        file: Output file of scores; for views also the files `counted` and `per_class`.
+        target: Value of the column `target`, in tables that have it.
+        groups: Subgroups, written to `groups_file`.
+        by_name: Function that adapts the specification to a file name, or returns a reason to skip the file.
+        keeps_gaps: Whether the published evaluator stops with an IndexError at a non-numeric probability.
+        key_from: Column whose part before `_` is the key, if there is no key column.
+        repeats: Whether the published evaluator counts repeated ids twice, because it joins without checks.
     """
 
     kind: str
@@ -93,5 +93,5 @@ class TableSpec:
 
     @property
     def dataset(self) -> str:
-        """Name of the dataset as the folder of its tables has it."""
+        """Name of the dataset in output folders."""
         return self.file.partition("/")[0]

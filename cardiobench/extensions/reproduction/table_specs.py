@@ -1,4 +1,4 @@
-"""The eight datasets of the published evaluation: one entry per table, and the few rules that differ between them.
+"""Specify the tables of the eight datasets in the published evaluation.
 
 Source: `evaluation/*.py` of BioMedIA-MBZUAI/CardioBench at commit e0bc185, read for their behaviour.
 """
@@ -31,7 +31,7 @@ def _image_level_after_underscore(spec: TableSpec, name: str) -> TableSpec:
 def _view_in_name(spec: TableSpec, name: str) -> TableSpec | str:
     match = re.search("a2c|a3c|a4c", name, flags=re.IGNORECASE)
     if not match:
-        return "its name does not say which view it answers (a2c, a3c or a4c)"
+        return "its name does not contain the predicted view (a2c, a3c or a4c)"
     where = {**spec.truth.where, "view": match.group().upper()}
     return replace(spec, truth=replace(spec.truth, where=where))
 
@@ -46,7 +46,7 @@ def _age(frame: pd.DataFrame) -> pd.Series:
 
 def _bmi(frame: pd.DataFrame) -> pd.Series:
     weight, height = (pd.to_numeric(frame[column], errors="coerce") for column in ("Weight", "Height"))
-    return weight / (height / 100) ** 2  # Unit is kg / m^2.
+    return weight / (height / 100) ** 2  # Body mass index in kg / m^2.
 
 
 SEX = Grouping(Group("Sex", "Sex"), _sex, ("F", "M"))
@@ -61,7 +61,7 @@ CAMUS_GROUPS = (
         Group("AgeBin", "Age", edges=(45, 65, 80), labels=("≤45", "46–65", "66–80", ">80")),
         _age,
         ("≤45", "46–65", "66–80", ">80"),
-        lost={">80": "it asks for a group '80', which none of its age groups is called"},
+        lost={">80": "it requests a group '80', which does not exist"},
     ),
 )
 PEDIATRIC_GROUPS = (
@@ -98,7 +98,7 @@ def _thickness(name: str) -> Truth:
 
 
 def _only_view_of_name(spec: TableSpec, name: str) -> TableSpec:
-    """Select the patients that have the view that the name of a CAMUS file ends on; all of them without one."""
+    """Select patients with the view at the end of a CAMUS file name; all patients if there is none."""
     view = next((view for view in ("2CH", "4CH") if f"_{view.lower()}" in name.lower()), None)
     return replace(spec, truth=replace(spec.truth, having={"view": view})) if view else spec
 

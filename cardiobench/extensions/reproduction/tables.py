@@ -1,4 +1,4 @@
-"""The numbers of a table: formulas of `hf_metrics/` in the units of the paper, their bootstrap and their rounding."""
+"""Compute the scores of a table in the paper's units, with bootstrap and rounding."""
 
 import numpy as np
 
@@ -12,16 +12,16 @@ DECIMALS = {"measurement": 2, "classification": 4, "view": 2}
 
 
 def numbers(kind: str, sample: ScoringInput, weights: np.ndarray, profile: Profile) -> dict[str, np.ndarray]:
-    """Compute every number of a table in each resample, in its column's unit (percent where the name says so).
+    """Compute every score of a table in each resample, in the unit of its column (percent if the name says so).
 
     Args:
-        kind: Measurement, classification or view.
-        sample: The joined rows, (n,).
-        weights: Multiplicity of each row, shape (b, n).
-        profile: The published one rounds here, before any mean or quantile.
+        kind: Kind of table: measurement, classification or view.
+        sample: Joined rows, n in total.
+        weights: Multiplicity of each row, (b, n).
+        profile: Evaluation profile; the published one rounds before any mean or quantile.
 
     Returns:
-        {column: (b,)}, in the order of the table.
+        Mapping from column to scores, (b,), in table order.
     """
     compute = {"measurement": _measurement, "classification": _classification, "view": _view}[kind]
     columns = compute(sample, weights, profile)
@@ -51,7 +51,7 @@ def _measurement(sample: ScoringInput, weights: np.ndarray, profile: Profile) ->
 
 
 def _range_of_each(truth: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Return largest minus smallest true value among the rows drawn in each resample, (b,)."""
+    """Return the range of true values in each resample, (b,)."""
     rising = np.argsort(truth, kind="stable")
     drawn = weights.take(rising, axis=1) > 0
     last = len(truth) - 1 - drawn[:, ::-1].argmax(axis=1)
@@ -74,7 +74,7 @@ def _view(sample: ScoringInput, weights: np.ndarray, profile: Profile) -> dict[s
 def _hits(
     sample: ScoringInput, weights: np.ndarray, f1_column: str
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """Return the three columns that both kinds of classification have, and the whole report."""
+    """Return the three columns shared by both kinds of classification, and the full report."""
     classification = load_metric("classification_report")
     assert classification.compute_resamples is not None, "the report of classification has weighted formulas"
     report = classification.compute_resamples(**classification.inputs(sample), weights=weights, areas=False)
@@ -87,7 +87,7 @@ def _hits(
 
 
 def point(kind: str, sample: ScoringInput, profile: Profile) -> dict[str, float]:
-    """Compute the numbers of the rows themselves."""
+    """Compute scores without resampling."""
     once = np.ones((1, len(sample)))
     return {column: float(values[0]) for column, values in numbers(kind, sample, once, profile).items()}
 
@@ -95,14 +95,14 @@ def point(kind: str, sample: ScoringInput, profile: Profile) -> dict[str, float]
 def summary(
     kind: str, sample: ScoringInput, patients: np.ndarray, profile: Profile, resamples: int = RESAMPLES
 ) -> dict[str, float]:
-    """Compute each number with the mean and the 95 % interval of its resamples, as the columns of a table.
+    """Compute scores with resample mean and 95 % interval, as table columns.
 
     Args:
-        kind: Measurement, classification or view.
-        sample: The joined rows, (n,).
-        patients: Patient of each row, (n,); the published profile draws rows instead.
-        profile: Profile to use.
-        resamples: B.
+        kind: Kind of table: measurement, classification or view.
+        sample: Joined rows, n in total.
+        patients: Patient of each row, (n,); ignored by the published profile, which resamples rows.
+        profile: Evaluation profile.
+        resamples: Number of bootstrap resamples.
     """
     units = [f"{row:09d}" for row in range(len(sample))] if profile.as_published else list(patients)
     drawn = resample(lambda weights: numbers(kind, sample, weights, profile), units, resamples, profile.seed)
@@ -116,7 +116,7 @@ def summary(
 
 
 def _mean_and_interval(values: np.ndarray, profile: Profile, units: int) -> tuple[float, float, float]:
-    if profile.as_published:  # An undefined resample makes all three undefined.
+    if profile.as_published:  # In the published profile, an undefined resample makes all three values undefined.
         return float(np.mean(values)), float(np.quantile(values, 0.025)), float(np.quantile(values, 0.975))
     defined = values[~np.isnan(values)]
     if units < 2 or not len(defined):

@@ -1,4 +1,4 @@
-"""Retrieval between recordings and captions made of measurements, and the understanding of negations."""
+"""Retrieve recordings and generated captions, and test the understanding of negation."""
 
 from cardiobench.core.extensions import Extension
 

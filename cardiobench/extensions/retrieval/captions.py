@@ -1,7 +1,7 @@
-"""Captions of recordings: the view, findings that are present or absent, and measurements.
+"""Generate captions with view, findings and measurements.
 
-They are generated, so nothing in them is a matter of style: two recordings with equal facts have equal captions. They
-are kept short, since the text towers of CLIP and SigLIP read 77 and 64 tokens.
+Recordings with equal facts have equal captions. Captions are short, because the text towers of CLIP and SigLIP read
+only 77 and 64 tokens.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ VIEWS = {
     "PSAX": "Parasternal short-axis view",
     "PLAX": "Parasternal long-axis view",
 }
-# Mapping from column to the words around its number, and decimals.
+# Mapping from column to phrase and number of decimals.
 MEASUREMENTS = {
     "ef": ("ejection fraction {}%", 0),
     "lvidd": ("LVIDd {} cm", 1),
@@ -48,14 +48,14 @@ LABELS = {
 
 @dataclass(frozen=True)
 class FindingLimit:
-    """A finding that is present beyond a limit, which may differ between women and men.
+    """Finding defined by a limit, which may depend on sex.
 
     Attributes:
-        words: Words for the finding.
-        column: Column of the measurement.
-        female: The limit.
-        male: The limit.
-        above: Present when the number is greater; otherwise when it is smaller.
+        words: Name of the finding.
+        column: Measurement column.
+        female: Limit for women.
+        male: Limit for men.
+        above: Whether values above the limit indicate the finding; otherwise values below.
     """
 
     words: str
@@ -65,7 +65,7 @@ class FindingLimit:
     above: bool = True
 
     def present(self, row: Mapping[str, Any]) -> bool | None:
-        """Return whether a recording has the finding; None when unknown, also where the sex decides and is unknown."""
+        """Return whether a recording has the finding, or None if the measurement or a required sex is unknown."""
         value = row.get(self.column)
         if value is None or pd.isna(value):
             return None
@@ -78,7 +78,7 @@ class FindingLimit:
 
 
 # Normal limits of adults: Lang et al., Recommendations for Cardiac Chamber Quantification, J. Am. Soc. Echocardiogr. 28
-# (2015), Tables 2 and 6. A thick wall alone is no hypertrophy, which takes the mass index.
+# (2015), Tables 2 and 6. Wall thickness alone does not define hypertrophy, which requires the mass index.
 LIMITS = (
     FindingLimit("left ventricular dilatation", "lvidd", 5.2, 5.8),
     FindingLimit("increased septal thickness", "ivsd", 0.9, 1.0),
@@ -86,22 +86,23 @@ LIMITS = (
     FindingLimit("left ventricular dilatation", "lvedd", 5.2, 5.8),
     FindingLimit("increased septal thickness", "septal_thickness", 0.9, 1.0),
 )
-# Heart failure guideline (McDonagh et al., Eur. Heart J. 42 (2021)): reduced up to 40 %, mildly reduced 41 to 49 %.
+# Limits from the heart failure guideline (McDonagh et al., Eur. Heart J. 42 (2021)): reduced up to 40 %, mildly reduced
+# 41 to 49 %.
 REDUCED, PRESERVED = 40.0, 50.0
 MILD = "mildly reduced ejection fraction"
-ADULT = 18  # Years; these limits exclude children.
+ADULT = 18  # Age in years from which the limits apply.
 PAEDIATRIC = ("echonet_pediatric",)
 
 
 def ejection_fraction_findings(ef: float) -> dict[str, bool]:
-    """Return the finding about an ejection fraction in %: reduced, mildly reduced, or not reduced."""
+    """Return the finding for an ejection fraction in %: reduced, mildly reduced or not reduced."""
     if REDUCED < ef < PRESERVED:
         return {MILD: True}
     return {"reduced ejection fraction": ef <= REDUCED}
 
 
 def is_child(row: Mapping[str, Any], tasks: tuple[Task, ...]) -> bool:
-    """Return whether a recording is of a child, by the age or, where it is unknown, by the dataset."""
+    """Return whether the patient is a child, by age or, if unknown, by dataset."""
     age = row.get("age")
     if age is None or pd.isna(age):
         return any(task.dataset in PAEDIATRIC for task in tasks)
@@ -110,13 +111,13 @@ def is_child(row: Mapping[str, Any], tasks: tuple[Task, ...]) -> bool:
 
 @dataclass(frozen=True)
 class Caption:
-    """The facts that a caption states of a recording.
+    """Facts of a caption.
 
     Attributes:
-        view: Sentence of the view; empty where it is unknown.
-        findings: Words of a finding -> whether it is present.
-        measured: Sentence of the measurements; empty without any.
-        unsaid: Words of further findings that are known, and follow from what the caption says.
+        view: Sentence on the view; empty if unknown.
+        findings: Mapping from finding to presence.
+        measured: Sentence on measurements; empty if there are none.
+        unsaid: Further findings that are implied by the caption.
     """
 
     view: str
@@ -126,22 +127,22 @@ class Caption:
 
     @property
     def known(self) -> dict[str, bool]:
-        """All findings of which the recording tells whether they are present."""
+        """All findings with known presence or absence."""
         return {**self.findings, **self.unsaid}
 
     @property
     def text(self) -> str:
-        """The caption as one string."""
+        """Caption text."""
         findings = ", ".join(words if present else f"no {words}" for words, present in self.findings.items())
         return " ".join(f"{part[0].upper()}{part[1:]}." for part in (self.view, findings, self.measured) if part)
 
     def negated(self, words: str) -> "Caption":
-        """Return the caption with one finding negated, so that it is wrong in one word."""
+        """Return the caption with one finding negated."""
         return Caption(self.view, {**self.findings, words: not self.findings[words]}, self.measured, self.unsaid)
 
 
 def make_caption(row: Mapping[str, Any], tasks: tuple[Task, ...]) -> Caption:
-    """Return the caption of a recording, from the columns of its row and the labels of binary tasks."""
+    """Return the caption of a recording from its table row and binary labels."""
     findings: dict[str, bool] = {}
     unsaid: dict[str, bool] = {}
     for task in tasks:
@@ -166,10 +167,10 @@ def make_caption(row: Mapping[str, Any], tasks: tuple[Task, ...]) -> Caption:
 
 
 def finding_of(task: Task) -> str | None:
-    """Return the words for the finding of a task's positive class; None where there are none."""
+    """Return the phrase for the positive class of a task, or None."""
     return LABELS.get(task.target.removesuffix("_paper")) if task.rules.two_classes else None
 
 
 def statement(words: str, present: bool) -> str:
-    """Return a sentence that claims, or denies, a finding."""
+    """Return a sentence that affirms or denies a finding."""
     return f"There is {words}." if present else f"There is no {words}."

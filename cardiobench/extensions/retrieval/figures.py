@@ -1,4 +1,4 @@
-"""Recall of every gallery and direction beside chance, and how often the true sentence beats its negation."""
+"""Plot recall by gallery and direction beside chance, and negation scores."""
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,7 @@ COLOURS = {"image to text": MODEL, "text to image": LINES[2]}
 
 
 def draw(record: AnalysisResult) -> dict[str, Figure]:
-    """Draw one panel per gallery, one panel for the findings."""
+    """Draw one panel per gallery and one for negated findings."""
     recall, negation = record.tables["recall"], record.tables["negation"]
     recall = recall[recall["measure"] != "median_rank"]
     galleries = list(dict.fromkeys(recall["gallery"]))

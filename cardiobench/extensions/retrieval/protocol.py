@@ -1,4 +1,4 @@
-"""Retrieval: from a recording to its caption and back, and the understanding of negated findings."""
+"""Evaluate retrieval between recordings and captions, and the understanding of negated findings."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,21 +23,21 @@ COMPONENT = "protocol retrieval"
 VERSION = 1
 
 KS = (1, 5, 10)
-COSINES = 1 << 22  # Numbers held at once: 32 MB.
+COSINES = 1 << 22  # Maximum number of cosines in memory: 32 MB in float64.
 TO_TEXT, TO_IMAGE = "image to text", "text to image"
 ACROSS, WITHIN, NEGATED = "across views", "within a view", "across views, negated captions too"
 
 
 @dataclass(frozen=True)
 class CaptionedRecordings:
-    """Test recordings with their captions.
+    """Test recordings with captions.
 
     Attributes:
-        ids: Ids of the recordings, shape (n,).
-        patients: Patient of each recording, shape (n,).
-        views: View of each recording, shape (n,); empty where unknown.
+        ids: Recording ids, (n,).
+        patients: Patient of each recording, (n,).
+        views: View of each recording, (n,); empty if unknown.
         vectors: Unit vectors, (n, dim).
-        captions: Caption of each recording, shape (n,).
+        captions: Caption of each recording, (n,).
     """
 
     ids: np.ndarray
@@ -49,14 +49,14 @@ class CaptionedRecordings:
 
 @dataclass(frozen=True)
 class Search:
-    """Ranks of the queries of one gallery and direction.
+    """Query ranks in one gallery and direction.
 
     Attributes:
         gallery: `ACROSS`, `WITHIN` or `NEGATED`.
         direction: `TO_TEXT` or `TO_IMAGE`.
-        rows: Recordings of the queries, (n,).
-        ranks: Rank of each query's first right target, from 1, shape (n,).
-        chance: Measure -> its expected value for targets in random order.
+        rows: Indices of query recordings, (n,).
+        ranks: Rank of each query's first correct target, starting at 1, (n,).
+        chance: Mapping from measure to expected value for random order.
     """
 
     gallery: str
@@ -68,26 +68,26 @@ class Search:
 
 @dataclass(frozen=True)
 class Retrieval(AnalysisProtocol):
-    """Search by cosine between the test recordings of a dataset and captions made of their measurements and labels.
+    """Retrieve test recordings and generated captions by cosine similarity.
 
-    Recordings with equal captions are equally right. Three galleries: all recordings (the view helps), those of the
-    query's own view (it does not), and all captions together with each one's negations, which differ from it in one
-    finding that is denied or claimed. Beside the search: for each finding, how often the sentence that is true of a
-    recording is more like it than its negation, as the mean of the share among recordings with the finding and the
-    share among those without (0.5 for a model that ignores "no"). Ties count as wrong. Intervals are over patients.
+    Recordings with equal captions are equally correct. The three galleries are all recordings (the view helps),
+    recordings of the query's view (it does not), and all captions with negated copies that differ in one finding. For
+    each finding, a separate score measures how often the true sentence is more similar than its negation, averaged over
+    recordings with and without the finding (0.5 for a model that ignores negation). Ties count as errors. Intervals are
+    computed over patients.
     """
 
     name = "retrieval"
 
     def subjects(self, tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
-        """Return each dataset with its tasks."""
+        """Return each dataset and its tasks."""
         subjects: dict[str, tuple[Task, ...]] = {}
         for task in tasks:
             subjects[task.dataset] = (*subjects.get(task.dataset, ()), task)
         return subjects
 
     def analyze(self, analysis: Analysis, encoder: Encoder) -> AnalysisOutput:
-        """Return recall and median rank of every search, and the share of negations told from the truth."""
+        """Return recall and median rank of every search, and negation scores."""
         if not isinstance(encoder, TextEncoder):
             raise NotApplicable(no_text_tower(encoder))
         recordings = caption_recordings(analysis)
@@ -116,14 +116,14 @@ class Retrieval(AnalysisProtocol):
 
 
 class TextEmbeddings:
-    """Unit vectors of texts; each distinct text is encoded once."""
+    """Unit vectors of texts, with each distinct text encoded once."""
 
     def __init__(self, encoder: TextEncoder):
         self.encoder = encoder
         self.vectors: dict[str, np.ndarray] = {}
 
     def __call__(self, texts: Sequence[str]) -> np.ndarray:
-        """Return the vectors, (len(texts), dim)."""
+        """Return vectors, (len(texts), dim)."""
         new = [text for text in dict.fromkeys(texts) if text not in self.vectors]
         if new:
             self.vectors |= dict(zip(new, l2_normalize(embed_texts(self.encoder, new)), strict=True))
@@ -131,7 +131,7 @@ class TextEmbeddings:
 
 
 def caption_recordings(analysis: Analysis) -> CaptionedRecordings:
-    """Caption the test recordings of all tasks, each once.
+    """Generate captions for distinct test recordings over all tasks.
 
     Raises:
         NotApplicable: There are fewer than two distinct captions.
@@ -152,7 +152,7 @@ def caption_recordings(analysis: Analysis) -> CaptionedRecordings:
     distinct = {caption.text for caption in captions.values()}
     if len(distinct) < 2:
         raise NotApplicable(
-            f"{analysis.subject} has {len(distinct)} distinct captions for its test recordings here: nothing to search"
+            f"{analysis.subject} has {len(distinct)} distinct captions for its test recordings; retrieval requires at least two"
         )
     patients, views, vectors = zip(*columns.values(), strict=True)
     return CaptionedRecordings(
@@ -165,7 +165,7 @@ def caption_recordings(analysis: Analysis) -> CaptionedRecordings:
 
 
 def searches(recordings: CaptionedRecordings, embed: TextEmbeddings) -> Iterator[Search]:
-    """Yield every search that has two targets or more."""
+    """Yield all searches with at least two targets."""
     everything = np.arange(len(recordings.ids))
     views = [view for view in dict.fromkeys(recordings.views) if view]
     by_view = [rows for view in views if len(rows := np.flatnonzero(recordings.views == view)) > 1]
@@ -194,17 +194,17 @@ def rank(
     direction: str,
     distractors: Sequence[str] = (),
 ) -> tuple[np.ndarray, dict[str, np.ndarray], int]:
-    """Rank the targets of these queries by cosine.
+    """Rank search targets by cosine similarity.
 
     Args:
-        recordings: All of them.
-        rows: Recordings that take part.
-        embed: Text -> vector.
-        direction: `TO_TEXT` searches the distinct captions, `TO_IMAGE` the recordings.
-        distractors: Further captions in the gallery of `TO_TEXT`.
+        recordings: All test recordings.
+        rows: Indices of participating recordings.
+        embed: Function from text to vector.
+        direction: Search direction: `TO_TEXT` for distinct captions, `TO_IMAGE` for recordings.
+        distractors: Additional captions in the gallery for `TO_TEXT`.
 
     Returns:
-        The rank of each query's first right target, the chance level of each query, and the number of targets.
+        Rank of each query's first correct target, chance level of each query, and number of targets.
     """
     captions = [recordings.captions[row].text for row in rows]
     distinct = list(dict.fromkeys([*captions, *distractors]))
@@ -214,14 +214,14 @@ def rank(
     if direction == TO_TEXT:
         ranks = _ranks(vectors, codes, embed(distinct), np.arange(len(distinct)))
         return ranks, chance_level(np.ones(len(rows), dtype=np.int64), len(distinct)), len(distinct)
-    asked = np.unique(codes)  # Equal captions have equal ranks.
+    asked = np.unique(codes)  # Queries with equal captions have equal ranks.
     ranks = _ranks(embed([distinct[code] for code in asked]), asked, vectors, codes)
     n_right = np.bincount(codes, minlength=len(distinct))[codes]
     return ranks[np.searchsorted(asked, codes)], chance_level(n_right, len(rows)), len(rows)
 
 
 def _ranks(queries: np.ndarray, codes: np.ndarray, targets: np.ndarray, target_codes: np.ndarray) -> np.ndarray:
-    """Return the rank of each query's first target of its code, (n,), some queries at a time."""
+    """Return the rank of each query's first correct target, (n,), in blocks of queries."""
     step = max(1, COSINES // len(targets))
     return np.concatenate(
         [
@@ -234,15 +234,15 @@ def _ranks(queries: np.ndarray, codes: np.ndarray, targets: np.ndarray, target_c
 
 
 def chance_level(n_right: np.ndarray, n_targets: int) -> dict[str, np.ndarray]:
-    """Return recall at k and mean rank of each query for targets in random order, (n,) each.
+    """Return expected recall at k and mean rank for targets in random order, (n,) each.
 
     Args:
-        n_right: Right targets of each query, (n,).
-        n_targets: Number of targets in the gallery.
+        n_right: Number of correct targets per query, (n,).
+        n_targets: Gallery size.
     """
 
     def none_of(k: int) -> np.ndarray:
-        """Return the probability that no right target is among the first k: C(targets - right, k) / C(targets, k)."""
+        """Return the probability that the first k targets are all wrong: C(targets - right, k) / C(targets, k)."""
         wrong = n_targets - n_right
         free = np.maximum(wrong - k, 0)
         log_share = gammaln(wrong + 1) - gammaln(free + 1) + gammaln(n_targets - k + 1) - gammaln(n_targets + 1)
@@ -253,13 +253,13 @@ def chance_level(n_right: np.ndarray, n_targets: int) -> dict[str, np.ndarray]:
 
 
 def pool_chances(chances: Sequence[Mapping[str, np.ndarray]]) -> dict[str, float]:
-    """Return the chance level over the queries of all galleries together."""
+    """Return the chance level over queries of all galleries."""
     pooled = {name: np.concatenate([chance[name] for chance in chances]) for name in chances[0]}
     return {name: float(np.median(each) if name == "median_rank" else each.mean()) for name, each in pooled.items()}
 
 
 def score_ranks(ranks: np.ndarray, patients: np.ndarray, resamples: int, seed: int) -> dict[str, Estimate]:
-    """Return recall at 1, 5 and 10 and median rank with intervals; queries are resampled by patient, their ranks stay."""
+    """Return recall at 1, 5 and 10 and median rank; intervals resample patients with fixed ranks."""
     order = np.argsort(ranks, kind="stable")
     hits = {f"recall_at_{k}": (ranks <= k).astype(np.float64) for k in KS}
 
@@ -282,16 +282,16 @@ NEGATION_COLUMNS = ("finding", "n_with", "n_without", "with", "without", "value"
 def score_negation(
     recordings: CaptionedRecordings, embed: TextEmbeddings, words: str, analysis: Analysis
 ) -> tuple[dict[str, Any], Estimate]:
-    """Score how often the true one of two sentences about a finding is more like the recording than the other.
+    """Score how often the true sentence on a finding is more similar to the recording than its negation.
 
     Returns:
-        The row of `NEGATION_COLUMNS` (`sentences` is the cosine between the two), and the mean of both shares.
+        Row of `NEGATION_COLUMNS` (`sentences` is the cosine between both sentences), and the mean of both fractions.
     """
     rows = np.array([row for row, caption in enumerate(recordings.captions) if words in caption.known])
     present = np.array([recordings.captions[row].known[words] for row in rows])
     claimed, denied = embed([statement(words, True), statement(words, False)])
     margin = recordings.vectors[rows] @ (claimed - denied)
-    # What rounding leaves of equal vectors is a tie, and a tie tells nothing.
+    # Treat rounding differences between equal vectors as ties, which count as errors.
     right = np.where(present, margin > 1e-9, margin < -1e-9).astype(np.float64)
     groups = {"with": present.astype(np.float64), "without": (~present).astype(np.float64)}
 

@@ -1,4 +1,4 @@
-"""Reuse: verified results of others, taken from a dataset of results instead of being computed again."""
+"""Reuse verified results from a published dataset of results."""
 
 from cardiobench.core.extensions import Extension
 

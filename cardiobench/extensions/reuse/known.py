@@ -1,4 +1,4 @@
-"""Verified results of a dataset of results that stand for cells of a run."""
+"""Find published results that can be reused in a run."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -20,18 +20,20 @@ from cardiobench.runner.context import RunContext
 from cardiobench.scoring.predictions import Predictions
 
 Published = tuple[Sequence[ResultEntry], Mapping[str, bytes]]
-"""Results of a dataset of results, newest first, and path -> content of the files of predictions."""
+"""Results with newest first, and a mapping from path to content of prediction files."""
 
 
 def known_results(cells: Sequence[Cell], context: RunContext) -> Mapping[str, Callable[[], None]]:
-    """Return key of a cell -> function that saves a verified result of somebody else; one line tells of each, and of each refused one.
+    """Return a mapping from cell key to a function that saves a verified published result.
+
+    Print one line for each reused or rejected result.
 
     Args:
-        cells: Cells of one model without a result here.
+        cells: Cells of one model without a local result.
         context: Run context, whose settings name the dataset of results.
 
     Raises:
-        HubError: No such dataset, or the Hub is out of reach.
+        HubError: The dataset does not exist, or the Hub is unreachable.
     """
     repository, say = str(context.config.reuse), context.console.print
     entries, answers = published(context)
@@ -55,16 +57,16 @@ def known_results(cells: Sequence[Cell], context: RunContext) -> Mapping[str, Ca
 
 
 def published(context: RunContext) -> Published:
-    """Return the results of the dataset that the settings name, read once in a run; files that cannot be read are told of.
+    """Read all results of the configured dataset once per run, reporting unreadable files.
 
     Raises:
-        BadConfig: The name is none of a dataset.
-        HubError: No such dataset, or the Hub is out of reach.
+        BadConfig: The repository name is not a dataset name.
+        HubError: The dataset does not exist, or the Hub is unreachable.
     """
     repository = str(context.config.reuse)
     key = ("published results", repository)
     if not is_repository(repository):
-        raise BadConfig(f"--reuse {repository!r} is no dataset of results on the Hub. Give one as org/name.")
+        raise BadConfig(f"--reuse {repository!r} is not a dataset of results on the Hub. Give it as org/name.")
     if key not in context.shared:
         files = read_submission(repository, MAIN)
         entries, problems = read_entries(files.data)
@@ -77,21 +79,21 @@ def published(context: RunContext) -> Published:
 
 
 def why_not(entry: ResultEntry, cell: Cell, answers: Mapping[str, bytes]) -> str:
-    """Return why a published result does not stand for a cell; empty where it does.
+    """Return why a published result cannot be reused; empty if it can.
 
-    It does where everything that can change a result is the same, which the key in its stamp says, and where its predictions,
-    scored again here, give what it claims.
+    A result can be reused if its key matches (all relevant inputs are equal) and scoring its predictions again confirms
+    its numbers.
     """
     if different := _difference(entry, cell):
         return different
     checked = check(entry, answers, cell.config.data_dir)
     if checked.problems:
-        return f"it does not come out as claimed: {checked.problems[0]}"
+        return f"its scores cannot be reproduced: {checked.problems[0]}"
     return checked.not_verifiable and f"it cannot be verified: {checked.not_verifiable}"
 
 
 def save(entry: ResultEntry, cell: Cell, answers: Mapping[str, bytes]) -> None:
-    """Write a verified result where a cell keeps its own, with its predictions; it names its owner."""
+    """Save a verified result with its predictions in place of a local one, naming its owner."""
     result, rules = entry.result, Rules(entry.result)
     table = read_answers(answers[predictions_path(result, entry.pushed_by)], cell.task)
     references = rules.references(cell.dataset)
@@ -112,7 +114,7 @@ def _same_question(entry: ResultEntry, cell: Cell) -> bool:
 
 
 def _difference(entry: ResultEntry, cell: Cell) -> str:
-    """Return the first difference of the inputs of a published result from those of a cell; empty where there is none."""
+    """Return the first input that differs between a published result and a cell; empty if all match."""
     result, stamp = entry.result, entry.result.stamp
     if result.outdated:
         return OLDER_RULES
@@ -131,7 +133,7 @@ def _difference(entry: ResultEntry, cell: Cell) -> str:
 
 
 def _text(one: Any, other: Any) -> str:
-    """Return a value as text; of two mappings the entries that differ."""
+    """Format a value; for two mappings, only differing entries."""
     if isinstance(one, Mapping) and isinstance(other, Mapping):
         return ", ".join(f"{name} {one[name]}" for name in one if one[name] != other.get(name)) or "nothing more"
     return str(one)

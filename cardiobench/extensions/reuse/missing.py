@@ -1,4 +1,4 @@
-"""`cardiobench missing`."""
+"""Implement `cardiobench missing`."""
 
 import argparse
 from pathlib import Path
@@ -10,22 +10,22 @@ if TYPE_CHECKING:
     from cardiobench.core.console import Console
     from cardiobench.runner.dry_run import DryRun
 
-HELP = "list results of a suite that nobody has computed yet, with the price of each"
+HELP = "list results missing from a suite, with their estimated cost"
 EXAMPLES = """\
 examples
   cardiobench missing --suite cardiobench_ecg_v2 --model cardiobench/minirocket --reuse org/cardiobench-results
-Nothing is written. The price is the time for encoding, measured on one recording of each dataset, and the disk space.
-exit code 0: all could be priced, 1: a model could not be loaded, or the disk is too small
+No files are written. The cost is the encoding time, measured on one recording per dataset, and the disk space.
+exit code 0: all costs estimated, 1: a model could not be loaded, or the disk is too small
 """
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the command's flags."""
+    """Add command-line arguments."""
     parser.add_argument("--suite", required=True, metavar="NAME", help="suite, such as cardiobench_ecg_v2")
     parser.add_argument(
         "--model", nargs="+", metavar="ID", help="models (default: those with results of the suite below --output-dir)"
     )
-    parser.add_argument("--reuse", metavar="ORG/NAME", help="dataset of results whose verified results count, too")
+    parser.add_argument("--reuse", metavar="ORG/NAME", help="dataset of results whose verified results also count")
     parser.add_argument("--weights", type=Path, metavar="PATH", help="folder or file of a model that is not on the Hub")
     parser.add_argument("--data-dir", type=Path, metavar="DIR", help="raw or prepared data (default: as for a run)")
     parser.add_argument("--output-dir", type=Path, default=Path("results"), metavar="DIR", help="results of runs")
@@ -33,7 +33,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Print the holes with their price; return the exit code."""
+    """Print missing results with their cost and return the exit code."""
     from cardiobench.core.console import Console
     from cardiobench.runner.dry_run import dry_run
 
@@ -47,10 +47,10 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def models_of(suite: str, folder: Path) -> list[str]:
-    """Return the models with results of a suite below a folder.
+    """Return the models with results of a suite in a folder.
 
     Raises:
-        BadConfig: There is none.
+        BadConfig: There are no results.
     """
     from cardiobench.core.errors import BadConfig
     from cardiobench.results.collect import collect_by_suite
@@ -62,7 +62,7 @@ def models_of(suite: str, folder: Path) -> list[str]:
 
 
 def print_holes(plan: "DryRun", console: "Console") -> None:
-    """Print the cells without a result, and the price of encoding by model and dataset."""
+    """Print missing cells, and encoding costs by model and dataset."""
     from cardiobench.runner.eta import format_seconds
 
     holes = [(hole["model"], hole["task"], hole["protocol"]) for hole in plan.holes]
@@ -84,6 +84,6 @@ def print_holes(plan: "DryRun", console: "Console") -> None:
     for problem in plan.problems:
         console.print(f"! {problem}")
     for name, reason in plan.absent.items():
-        console.print(f"! {name} is not priced: {reason}")
+        console.print(f"! {name} has no cost estimate: {reason}")
     outlook = "; part of the runs would fail" if plan.problems else ""
     console.print(f"{len(holes)} results are missing{outlook}; nothing was written")

@@ -1,4 +1,4 @@
-"""Scratch: a network that is trained from nothing on the training patients of a task, as a reference for frozen models."""
+"""Train networks from scratch as a reference for frozen models."""
 
 from cardiobench.core.extensions import Extension
 

@@ -1,4 +1,4 @@
-"""Recordings as the networks see them, stored like embeddings: decoded once, whatever the number of epochs and seeds."""
+"""Store decoded recordings like embeddings, so that each is decoded once for all epochs and seeds."""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -18,33 +18,33 @@ FRAMES, STRIDE, SIZE = 64, 2, 112
 
 
 class _Inputs:
-    """Shared part of both modalities: nothing is encoded.
+    """Base class of both modalities, which passes recordings on without encoding.
 
     Attributes:
-        trained_by: Protocol that trains the network.
+        trained_by: Name of the protocol that trains the network.
     """
 
     trained_by = "scratch"
     pooling: Literal["mean"] = "mean"
     revision = "1"
     warnings: tuple[str, ...] = ()
-    no_text_reason = "a network that is trained from nothing has no text tower"
+    no_text_reason = "a network trained from scratch has no text tower"
 
     def __init__(self, card: ModelCard):
         self.name = card.id
         self.preprocessing: Mapping[str, Any] = card.preprocessing
 
     def encode(self, parts: torch.Tensor) -> torch.Tensor:
-        """Return parts (N, ...) as vectors (N, values), as they are."""
+        """Return parts (N, ...) unchanged as vectors (N, values)."""
         return parts.flatten(1)
 
     def to(self, device: torch.device) -> "_Inputs":
-        """Return itself."""
+        """Return self."""
         return self
 
 
 class SignalInputs(_Inputs):
-    """An ECG in millivolts at one rate, cut into pieces of a quarter of a second without the incomplete last one."""
+    """ECG in millivolts at a fixed rate, cut into quarter-second pieces without the incomplete last one."""
 
     modalities = ("ecg",)
     sampling = None
@@ -56,7 +56,7 @@ class SignalInputs(_Inputs):
         self.dim = self.piece * len(LEADS)
 
     def transform(self, recording: Ecg) -> torch.Tensor:
-        """Return pieces, (P, samples, 12); a value that is not a number becomes 0."""
+        """Return pieces, (P, samples, 12), with NaN replaced by 0."""
         signal = np.nan_to_num(np.asarray(recording.signal, dtype=np.float32), posinf=0.0, neginf=0.0)
         signal = resample(signal, recording.fs, self.rate)
         absent = max(self.piece - len(signal), 0)
@@ -67,7 +67,7 @@ class SignalInputs(_Inputs):
 
 
 class FrameInputs(_Inputs):
-    """Grey frames of 112 x 112, every second of the first 128, as whole numbers that float16 holds exactly."""
+    """Grey frames of 112 x 112 pixels, every second of the first 128, as integers that float16 represents exactly."""
 
     modalities = ("echo",)
     sampling = FrameSampling(count=FRAMES, stride=STRIDE, start="first")
@@ -75,7 +75,7 @@ class FrameInputs(_Inputs):
     dim = SIZE * SIZE
 
     def transform(self, recording: Clip) -> torch.Tensor:
-        """Return frames, (T, 112, 112), 0 to 255."""
+        """Return frames, (T, 112, 112), from 0 to 255."""
         frames = torch.from_numpy(np.ascontiguousarray(recording.frames)).float().mean(-1)[:, None]
         frames = torch.nn.functional.interpolate(frames, (SIZE, SIZE), mode="bilinear", antialias=True)
         return frames[:, 0].round().clamp(0, 255)

@@ -1,4 +1,4 @@
-"""Scratch: a network that is trained from nothing on the training patients of a task."""
+"""Train a network from scratch on the training patients of a task."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
@@ -32,23 +32,23 @@ LEARNER = "a network trained from scratch"
 
 @dataclass(frozen=True)
 class Scratch(EnsembleProtocol):
-    """A network of a fixed recipe, trained from nothing on the training patients of a task.
+    """Train a network with a fixed recipe from scratch on the training patients of a task.
 
-    It needs no model: the run adds `cardiobench/scratch-<network>`, whose result it is. Validation patients choose the epoch
-    by macro AUROC (of a regression by the squared error); without a validation split a fifth of the training patients do. Test
-    patients take no part. The answer is the mean of `seeds` trainings, shared out to the processes of a run; each is computed
-    whole by one process, on a CPU by one thread, so that its bits do not depend on how many there are. Each keeps a checkpoint
-    after every epoch below the cache folder.
+    No model is required; the run adds `cardiobench/scratch-<network>`. Validation patients select the epoch by macro
+    AUROC (regression: squared error). Without a validation split, a fifth of the training patients are held out. Test
+    patients are never used for selection. Predictions are averaged over `seeds` runs, which can be distributed over
+    worker processes. Each run uses one process and, on a CPU, one thread, so results do not depend on the number of
+    workers. A checkpoint is stored after every epoch in the cache folder.
 
     Memory: one batch of recordings. Time: seeds x epochs x recordings x window.
 
     Attributes:
-        network: Network of an ECG: "s4" (2.15 M parameters, 2.5 s at 100 Hz), "net1d" (30.7 M, 2.5 s at 500 Hz) or "small" (0.3 M,
-            2.5 s at 100 Hz); of an echo "r2plus1d" (16 frames); "auto" is s4 and r2plus1d.
-        epochs: Epochs; "auto" is those of the recipe, 100 of an ECG and 50 of an echo.
-        seeds: Trainings, each with first weights, order and crops of its own.
-        seed: Seed of the first of them.
-        device: Device of the training; by default that of the run (`--device`).
+        network: Network name. For ECG: "s4" (2.15 M parameters, 2.5 s at 100 Hz), "net1d" (30.7 M, 2.5 s at 500 Hz) or
+            "small" (0.3 M, 2.5 s at 100 Hz). For echo: "r2plus1d" (16 frames). "auto" selects s4 or r2plus1d.
+        epochs: Number of epochs; "auto" for the default of the recipe, 100 (ECG) or 50 (echo).
+        seeds: Number of runs, each with its own initial weights, order and crops.
+        seed: First random seed.
+        device: Training device; by default the device of the run (`--device`).
     """
 
     network: Literal["auto", "s4", "net1d", "small", "r2plus1d"] = "auto"
@@ -66,14 +66,14 @@ class Scratch(EnsembleProtocol):
 
     @classmethod
     def settings(cls, config: RunConfig) -> dict[str, Any]:
-        """Return the options that the settings of a run decide."""
+        """Return options that depend on the run settings."""
         return {"seed": config.seed, "device": config.device}
 
     def own_models(self, tasks: Sequence[Task], models: Sequence[str]) -> tuple[str, ...]:
-        """Return the card of the network for the modality of each task, unless the run names one itself.
+        """Return the network's card for the modality of each task, unless the run names a model of this protocol.
 
         Raises:
-            BadConfig: No task is of the modality of the network that was asked for.
+            BadConfig: No task has the modality of the requested network.
         """
         modalities = {catalog.spec(task.dataset).modality for task in tasks}
         self._check_network(tasks, modalities)
@@ -84,19 +84,19 @@ class Scratch(EnsembleProtocol):
 
     @property
     def members(self) -> int:
-        """Number of trainings."""
+        """Number of training runs."""
         return self.seeds
 
     def check_encoder(self, encoder: Encoder, task: Task) -> None:
-        """Refuse every model but those of this protocol."""
+        """Reject all models except those of this protocol."""
         if getattr(encoder, "trained_by", "") != self.name:
             raise NotApplicable(f"{self.name} trains networks of its own, and {encoder.name} is trained already")
 
     def prepare(self, data: TaskData, encoder: Encoder, variant: str = "") -> "ScratchTraining":
-        """Return the shared data of all trainings: rows for fitting, rows for choosing the epoch, and the recipe.
+        """Return data shared by all training runs: training rows, validation rows and recipe.
 
         Raises:
-            NotApplicable: There is nothing to learn from.
+            NotApplicable: There is no training data.
         """
         self.check(data.task)
         self.check_encoder(encoder, data.task)
@@ -110,10 +110,10 @@ class Scratch(EnsembleProtocol):
         return ScratchTraining(data, *self._split(data), recipe, epochs, device)
 
     def train(self, prepared: "ScratchTraining", member: int) -> tuple[np.ndarray, np.ndarray, dict[str, Any]]:
-        """Return the answers of one seed's network to test and validation recordings, and the summary of its training.
+        """Return test and validation predictions of one seed, with a training summary.
 
         Raises:
-            NotApplicable: No epoch gave answers of finite quality.
+            NotApplicable: No epoch has finite validation quality.
         """
         network, details = prepared.train(self.seed + member)
         test, validation = (prepared.data.indices(split) for split in ("test", "validation"))
@@ -121,7 +121,7 @@ class Scratch(EnsembleProtocol):
         return prepared.predict(network, test), held_out, details
 
     def combine(self, data: TaskData, answers: Sequence[Answers]) -> ProtocolOutput:
-        """Return the mean of the answers; those of each training are its repeats."""
+        """Return the mean prediction; individual runs are stored as repeats."""
         fit, held = self._split(data)
         details = {
             "fitted_on": len(fit),

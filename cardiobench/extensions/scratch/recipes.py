@@ -1,4 +1,4 @@
-"""Fixed recipes of the networks that are trained from nothing."""
+"""Fixed training recipes of networks trained from scratch."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,16 +10,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Recipe:
-    """Network and training of one card.
+    """Network and training recipe of one model card.
 
     Attributes:
         modality: "ecg" or "echo".
-        window: Samples or frames that the network sees at once.
-        epochs: Epochs.
-        batch_size: Recordings per step.
-        micro_batch: Recordings in memory at once.
-        build: f(outputs, time) -> network; `time` is False where every recording is a still.
-        learning_rate: Learning rate of AdamW, constant.
+        window: Number of samples or frames in the network's input.
+        epochs: Number of epochs.
+        batch_size: Number of recordings per step.
+        micro_batch: Number of recordings in memory at once.
+        build: Function (outputs, time) -> network; `time` is False if all recordings are stills.
+        learning_rate: Constant learning rate of AdamW.
         weight_decay: Weight decay of AdamW.
     """
 
@@ -63,16 +63,16 @@ RECIPES = {
     "small": Recipe("ecg", 250, 100, 64, 64, _small),
     "r2plus1d": Recipe("echo", 16, 50, 32, 8, _r2plus1d),
 }
-"""Name of a network -> its recipe. Those of ECG are the supervised ones of arXiv:2509.25095: AdamW at a constant rate, 100 epochs,
-an epoch being one random crop of 2.5 s of each record, no other augmentation."""
+"""Mapping from network name to recipe. ECG networks follow the supervised recipe of arXiv:2509.25095: AdamW with a
+constant rate for 100 epochs, one random 2.5 s crop per record and epoch, and no other augmentation."""
 PREFIX = "cardiobench/scratch-"
 
 
 def card_of(network: str) -> str:
-    """Return the name of the model card of a network."""
+    """Return the name of a network's model card."""
     return f"{PREFIX}{network}"
 
 
 def recipe_of(model: str) -> Recipe:
-    """Return the recipe of a model card by its name."""
+    """Return the recipe for a model card name."""
     return RECIPES[model.removeprefix(PREFIX)]

@@ -1,4 +1,4 @@
-"""Training of one network from scratch: crops of stored recordings, and answers averaged over the windows of a recording."""
+"""Train a network on crops of stored recordings and average its predictions over windows."""
 
 from typing import Any
 
@@ -17,15 +17,15 @@ from cardiobench.protocols.training.objective import TrainingObjective, one_thre
 
 
 class ScratchTraining:
-    """The recordings and labels of a task, to train networks on.
+    """Training of networks on the recordings of a task.
 
     Args:
         data: Recordings of the task.
-        fit: Rows to learn from.
-        held: Rows that choose the epoch.
-        recipe: Network and training.
-        epochs: Epochs.
-        device: Device of the training.
+        fit: Training rows.
+        held: Validation rows, which select the epoch.
+        recipe: Network and training recipe.
+        epochs: Number of epochs.
+        device: Training device.
     """
 
     def __init__(
@@ -36,10 +36,10 @@ class ScratchTraining:
         self.time = bool(np.diff(data.embeddings.offsets).max() > 1)
 
     def train(self, seed: int) -> tuple[torch.nn.Module, dict[str, Any]]:
-        """Train a network; return it at its best epoch, with that epoch and its quality.
+        """Train a network and return its best epoch, with the number and quality of that epoch.
 
         Args:
-            seed: Seed of the first weights, of order, crops and dropout.
+            seed: Random seed of initial weights, order, crops and dropout.
         """
         recipe, work = self.recipe, self.data.work
         with torch.random.fork_rng(devices=[]):
@@ -63,7 +63,7 @@ class ScratchTraining:
         }
 
     def crops(self, rows: np.ndarray, generator: np.random.Generator | None) -> torch.Tensor:
-        """Return one window of each recording, (rows, ...), at a random place."""
+        """Sample one random window per recording, (rows, ...)."""
         chosen = []
         for row in rows:
             whole = self._recording(row)
@@ -74,7 +74,7 @@ class ScratchTraining:
 
     @torch.no_grad()
     def predict(self, network: torch.nn.Module, rows: np.ndarray) -> np.ndarray:
-        """Return the answers to recordings: the mean of those to the windows that follow each other."""
+        """Predict recordings by averaging over consecutive windows."""
         answers = []
         with one_thread():
             for batch in np.split(rows, range(self.recipe.micro_batch, len(rows), self.recipe.micro_batch)):
@@ -86,7 +86,7 @@ class ScratchTraining:
         return np.array(answers).reshape(len(rows), *np.shape(answers[0])) if answers else np.empty(0)
 
     def work(self, network: torch.nn.Module) -> tuple[int, float]:
-        """Return the parameters that a network uses, and its mean operations for a recording: those for a window times its windows."""
+        """Return the number of used parameters and the mean operations per recording over all windows."""
         rows = self.data.indices("test")
         cut = [self._windows(self._recording(row)) for row in rows]
         sizes, flops = count_work(lambda: network(self._tensor(cut[0][:1])))
@@ -97,18 +97,21 @@ class ScratchTraining:
         return self.recipe.window if self.time else 1
 
     def _recording(self, row: int) -> np.ndarray:
-        """Return a recording, (samples, 12) in millivolts or (frames, 112 x 112) from 0 to 255."""
+        """Return a recording: (samples, 12) in millivolts, or (frames, 112 x 112) from 0 to 255."""
         parts = self.data.embeddings.parts(int(row))
         return parts.reshape(-1, len(LEADS)) if self.recipe.modality == "ecg" else parts
 
     def _windows(self, whole: np.ndarray) -> np.ndarray:
-        """Cut a recording into windows that follow each other, (W, window, ...); a short ECG ends in zeros, a short clip in its last frame."""
+        """Cut a recording into consecutive windows (W, window, ...).
+
+        ECGs are padded with zeros, and clips with their last frame.
+        """
         if self.recipe.modality == "echo" and len(whole) < self._window:
             whole = np.concatenate([whole, np.repeat(whole[-1:], self._window - len(whole), axis=0)])
         return windows(whole, self._window)
 
     def _tensor(self, cut: np.ndarray) -> torch.Tensor:
-        """Return windows as the network takes them: (W, 12, samples), or (W, 1, frames, 112, 112) in [-1, 1]."""
+        """Convert windows to network input: (W, 12, samples), or (W, 1, frames, 112, 112) in [-1, 1]."""
         tensor = torch.from_numpy(np.array(cut, dtype=np.float32)).to(self.device)
         if self.recipe.modality == "ecg":
             return tensor.transpose(1, 2).contiguous()

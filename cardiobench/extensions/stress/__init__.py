@@ -1,4 +1,4 @@
-"""Stress: the score that survives when recordings are disturbed."""
+"""Stress test: measure scores on perturbed recordings."""
 
 from cardiobench.core.extensions import Extension
 

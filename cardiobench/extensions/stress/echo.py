@@ -1,4 +1,4 @@
-"""Disturbances of echo clips: the order of their frames, lost frames, gain, contrast, speckle, a narrower sector."""
+"""Perturb frame order, gain, contrast, speckle and sector width of echo clips, or drop frames."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -9,11 +9,11 @@ from scipy import ndimage
 
 from cardiobench.data.media.types import Clip
 
-LEVELS = np.arange(256.0)  # Grey levels.
+LEVELS = np.arange(256.0)  # All grey levels.
 
 
 def shuffle(count: int, share: float, rng: np.random.Generator) -> np.ndarray:
-    """Permute a share of the frames, drawn at random (all of them: arXiv:2510.00520, Table 7)."""
+    """Permute a random fraction of the frames (all frames in arXiv:2510.00520, Table 7)."""
     moving = np.sort(rng.choice(count, round(share * count), replace=False))
     order = np.arange(count)
     order[moving] = rng.permutation(moving)
@@ -26,7 +26,7 @@ def reverse(count: int, severity: float, rng: np.random.Generator) -> np.ndarray
 
 
 def drop(count: int, share: float, rng: np.random.Generator) -> np.ndarray:
-    """Replace a share of the frames, drawn at random, by the frame before; the first frame is never lost."""
+    """Replace a random fraction of the frames by their predecessors, except the first frame."""
     lost = np.zeros(count, dtype=bool)
     if count > 1:
         lost[1 + rng.choice(count - 1, min(round(share * count), count - 1), replace=False)] = True
@@ -38,11 +38,11 @@ ORDERS: dict[str, tuple[Callable[..., np.ndarray], tuple[float, ...]]] = {
     "reverse": (reverse, (1.0,)),
     "drop": (drop, (0.5, 0.75)),
 }
-"""Name -> function (number of frames, severity, generator) -> indices of the frames shown, and the severities."""
+"""Mapping from name to function (number of frames, severity, generator) -> frame indices, and severities."""
 
 
 def reorder(order: Callable, clip: Clip, severity: float, rng: np.random.Generator) -> Clip:
-    """Return the clip with its frames in another order."""
+    """Return the clip with reordered frames."""
     return replace(clip, frames=clip.frames[order(len(clip.frames), severity, rng)])
 
 
@@ -52,7 +52,7 @@ def gain(clip: Clip, severity: float, rng: np.random.Generator) -> Clip:
 
 
 def contrast(clip: Clip, severity: float, rng: np.random.Generator) -> Clip:
-    """Shrink the distance of each pixel from the clip's mean by a share; black background stays black."""
+    """Shrink pixel deviations from the clip mean by a fraction; black background stays black."""
     counts = np.bincount(clip.frames.ravel(), minlength=len(LEVELS))
     counts[0] = 0
     middle = counts @ LEVELS / max(counts.sum(), 1)
@@ -62,7 +62,7 @@ def contrast(clip: Clip, severity: float, rng: np.random.Generator) -> Clip:
 
 
 def speckle(clip: Clip, severity: float, rng: np.random.Generator) -> Clip:
-    """Multiply by noise of grains two pixels wide, new in every frame; severity is its standard deviation."""
+    """Multiply by noise with grains of two pixels, new in every frame; severity is the standard deviation."""
     shape = clip.frames.shape[:3]
     grain = ndimage.gaussian_filter(rng.standard_normal(shape, dtype=np.float32), (0, 1, 1))
     grain /= max(float(grain.std()), 1e-12)
@@ -70,7 +70,7 @@ def speckle(clip: Clip, severity: float, rng: np.random.Generator) -> Clip:
 
 
 def sector(clip: Clip, severity: float, rng: np.random.Generator) -> Clip:
-    """Black out a share of the sector's angle on both sides; the apex is the middle of the upper border."""
+    """Black out a fraction of the sector angle on both sides; the apex is at the centre of the upper edge."""
     _, height, width, _ = clip.frames.shape
     rows, columns = np.mgrid[:height, :width]
     angle = np.abs(np.arctan2(columns - (width - 1) / 2, rows + 1))
@@ -92,4 +92,4 @@ KINDS: dict[str, tuple[Callable[..., Clip], tuple[float, ...]]] = {
     "speckle": (speckle, (0.2, 0.4)),
     "sector": (sector, (0.25, 0.5)),
 }
-"""Name -> function of a recording, and the severities."""
+"""Mapping from name to function of a recording and severities."""

@@ -1,4 +1,4 @@
-"""Score against the severity of each perturbation, with the floor."""
+"""Plot scores against perturbation severity, with the floor."""
 
 from matplotlib.figure import Figure
 
@@ -10,7 +10,7 @@ COLUMNS = 4
 
 
 def draw(record: AnalysisResult) -> dict[str, Figure]:
-    """Draw one panel per perturbation; one line per protocol that predicts, with its 95 % interval."""
+    """Draw one panel per perturbation, with one line and 95 % band per predictor."""
     table = record.tables["scores"]
     first = table.iloc[0]
     changes = list(dict.fromkeys(table.loc[table["change"] != "none", "change"]))

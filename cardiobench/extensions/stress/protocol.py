@@ -1,4 +1,4 @@
-"""Stress: the score on disturbed test recordings of a probe that learned from undisturbed ones."""
+"""Score perturbed test recordings with probes trained on clean recordings."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -34,16 +34,16 @@ NONE = "none"
 
 @dataclass(frozen=True)
 class Stress(AnalysisProtocol):
-    """The primary metric against the severity of each disturbance of the test recordings.
+    """Measure the primary metric against the severity of each perturbation.
 
-    Predicted by a probe that is fitted once, on undisturbed train and validation recordings, and by the model's own
-    heads and prompts where it has them. Frame shuffling is Table 7 of arXiv:2510.00520. Disturbances of the order of
-    frames leave a still out. Every disturbance has to be encoded anew, so only some of the test patients are disturbed,
-    and the undisturbed score beside it is theirs.
+    Predictions come from one probe fitted on clean train and validation recordings, and from the model's heads and
+    prompts if available. Frame shuffling follows Table 7 of arXiv:2510.00520. Perturbations of frame order do not apply
+    to stills. Each perturbation requires new embeddings, so only a sample of test patients is used, also for the clean
+    score.
 
     Attributes:
-        kinds: Names of disturbances; empty = all of the modality.
-        patients: Number of test-split patients; None for all.
+        kinds: Names of perturbations; empty for all of the modality.
+        patients: Number of test patients; None for all.
     """
 
     kinds: Annotated[tuple[str, ...], InFile] = ()
@@ -53,15 +53,15 @@ class Stress(AnalysisProtocol):
     from_embeddings = True
 
     def works_from_embeddings(self, encoder: Encoder) -> bool:
-        """Return whether the model has no heads of its own, which read the disturbed recordings too."""
+        """Return whether the model has no trained heads, which would also read the perturbed recordings."""
         return not isinstance(encoder, NativeHeads)
 
     def texts(self, tasks: Sequence[Task], prompts: Path | None) -> list[list[str]]:
-        """Return the prompts of zero-shot."""
+        """Return the zero-shot prompts."""
         return ZeroShot().texts(tasks, prompts)
 
     def perturbations(self, tasks: Sequence[Task]) -> tuple[Perturbation, ...]:
-        """Return every disturbance at every severity."""
+        """Return every perturbation and severity."""
         return tuple(dict.fromkeys(change for task in tasks for change in self._of_dataset(task.dataset)))
 
     def _of_dataset(self, dataset: str) -> Iterator[Perturbation]:
@@ -73,11 +73,11 @@ class Stress(AnalysisProtocol):
                     yield Perturbation(name, severity, apply, patients=self.patients, order=order)
 
     def analyze(self, analysis: Analysis, encoder: Encoder) -> AnalysisOutput:
-        """Return scores, and differences from the undisturbed recordings, paired over patients."""
+        """Return scores and paired differences from clean recordings."""
         (task,) = analysis.tasks
         clean_data, perturbations = analysis.data(task), self.perturbations([task])
         if not perturbations:
-            raise NotApplicable(f"none of {', '.join(self.kinds)} can be done to the recordings of {task.name}")
+            raise NotApplicable(f"none of {', '.join(self.kinds)} applies to the recordings of {task.name}")
         predictors = fit_predictors(clean_data, encoder, analysis.seed)
         references = analysis.references(task)
         disturbed = set(analysis.data(task, perturbations[0]).patients)
@@ -113,9 +113,9 @@ class Stress(AnalysisProtocol):
 def against(
     scorer: TaskScorer, data: TaskData, output: ProtocolOutput, clean_data: TaskData, clean: ProtocolOutput
 ) -> tuple[Estimate, Estimate]:
-    """Return the score of predictions with the interval of a result, and its difference from those of the clean recordings.
+    """Return the score of perturbed recordings and its difference from clean ones, with intervals.
 
-    The interval of the difference is that of `compare`; recordings without both predictions are left out.
+    The difference uses the interval of `compare`; recordings without both predictions are omitted.
     """
     ids, clean_ids = (one.rows["id"].to_numpy()[found.indices] for one, found in ((data, output), (clean_data, clean)))
     _, here, there = np.intersect1d(ids, clean_ids, return_indices=True)
@@ -125,16 +125,16 @@ def against(
 
 
 def of_patients(data: TaskData, output: ProtocolOutput, patients: set[str]) -> ProtocolOutput:
-    """Return the predictions for the recordings of these patients."""
+    """Return predictions for recordings of the given patients."""
     kept = np.isin(data.patients[output.indices], list(patients))
     return replace(output, indices=output.indices[kept], values=output.values[kept])
 
 
 def fit_predictors(data: TaskData, encoder: Encoder, seed: int) -> dict[str, Predictor]:
-    """Return the ways in which this model can predict the task: name -> function of recordings.
+    """Return a mapping from name to function of recordings for all ways to predict the task.
 
     Raises:
-        NotApplicable: There is none.
+        NotApplicable: The model cannot predict the task.
     """
     predictors: dict[str, Predictor] = {}
     reasons = []

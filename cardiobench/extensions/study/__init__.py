@@ -1,4 +1,4 @@
-"""Study: one answer from all recordings of a study or patient, by attention, their mean or the best single view."""
+"""Predict studies or patients from all of their recordings."""
 
 from cardiobench.core.extensions import Extension
 

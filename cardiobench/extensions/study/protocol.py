@@ -1,4 +1,4 @@
-"""Study: one answer from all recordings of a study or patient."""
+"""Predict studies or patients from all of their recordings."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -30,11 +30,11 @@ READ_OUTS: tuple[ReadOut, ...] = ("attention", "mean", "best_view", "own")
 
 
 class Reader(NamedTuple):
-    """A probe of some recordings of each unit, ready to be trained.
+    """Probe for selected recordings of each unit, ready for training.
 
     Attributes:
-        name: View that it reads; empty for one that reads all recordings.
-        present: Positions of the units that it can answer.
+        name: View that the probe reads; empty for all recordings.
+        present: Positions of units that the probe can predict.
         training: Training on these units.
     """
 
@@ -44,13 +44,13 @@ class Reader(NamedTuple):
 
 
 class Read(NamedTuple):
-    """Answers of a trained reader.
+    """Predictions of a trained reader.
 
     Attributes:
-        name: View that it reads; empty for one that reads all recordings.
-        present: Positions of the units that it answers.
-        values: Answers to these units, as in `ProtocolOutput`.
-        details: Summary of the training.
+        name: View that the reader uses; empty for all recordings.
+        present: Positions of predicted units.
+        values: Predictions as in `ProtocolOutput`.
+        details: Training summary.
     """
 
     name: str
@@ -61,24 +61,24 @@ class Read(NamedTuple):
 
 @dataclass(frozen=True)
 class StudyProbe(AttentionRecipe, EnsembleProtocol):
-    """One answer from all recordings of a study or patient, trained as a whole.
+    """Train one prediction per study or patient from all of its recordings.
 
-    Every read-out is the attention probe of `AttentionRecipe`, whose tokens are
+    Every read-out is the attention probe of `AttentionRecipe` with different tokens:
 
-    * `attention`: the vectors of the recordings of a unit; absent views are masked;
-    * `mean`: their mean;
-    * `best_view`: the mean of the recordings of one view, the one whose probe is best on the validation patients. A unit
-      without it is answered by the next best view that it has;
-    * `own`: what a model makes of a study itself, as EchoPrime does by the weights of its sections.
+    * `attention`: vectors of all recordings; missing views are masked.
+    * `mean`: mean vector of all recordings.
+    * `best_view`: mean vector of one view, selected by validation score. Units without this view use the next best one.
+    * `own`: study vector computed by the model itself, as by the section weights of EchoPrime.
 
-    Labels and test patients choose nothing. The floor is the same recipe on what a table says of a unit: which views were
-    recorded, how many, and when where that is known. Above the floor is what is better than both this and any constant.
+    Test labels and test patients do not affect the selection. The floor applies the same recipe to table facts: which
+    views were recorded, their number, and their time if known. A result is above the floor if it is better than this
+    recipe and than any constant.
 
-    Memory: the pooled vectors of the recordings twice. Time: seeds x epochs x recordings x dimension x heads; the best view
-    takes that once for all views together.
+    Memory: twice the pooled vectors. Time: seeds x epochs x recordings x dimension x heads; the best view needs this
+    once for all views together.
 
     Attributes:
-        read_outs: Read-outs of a run, one result each.
+        read_outs: Names of the read-outs, one result each.
     """
 
     read_outs: tuple[ReadOut, ...] = READ_OUTS[:3]
@@ -88,11 +88,11 @@ class StudyProbe(AttentionRecipe, EnsembleProtocol):
     from_embeddings = True
 
     def works_from_embeddings(self, encoder: Encoder) -> bool:
-        """Return whether no read-out asks the model to put recordings together, and the training runs on the processor."""
+        """Return whether training uses the CPU and no read-out needs the model to combine recordings."""
         return "own" not in self.read_outs and super().works_from_embeddings(encoder)
 
     def params_for(self, task: Task) -> dict[str, Any]:
-        """Return the options as a result of a task states them; a multilabel task has no class weights."""
+        """Return options as stated in a task's result; multilabel tasks have no class weights."""
         return {**self.get_params(), **({"class_weight": None} if task.rules.answer == "labels" else {})}
 
     def variants(self, task: Task) -> tuple[str, ...]:
@@ -104,18 +104,17 @@ class StudyProbe(AttentionRecipe, EnsembleProtocol):
         return READ_OUTS
 
     def check(self, task: Task) -> None:
-        """Refuse tasks whose units are single recordings."""
+        """Reject tasks whose units are single recordings."""
         super().check(task)
         if task.unit_column == "id":
-            raise NotApplicable(
-                f"each recording of {task.name} is answered by itself, which leaves nothing to put together"
-            )
+            raise NotApplicable(f"each recording of {task.name} is a unit of its own, so there is nothing to combine")
 
     def prepare(self, data: TaskData, encoder: Encoder, variant: str = "attention") -> list[Reader]:
-        """Return the readers of a read-out: one, or of the best view one for each view.
+        """Return the readers of a read-out: one per view for the best view, otherwise one.
 
         Raises:
-            NotApplicable: No unit has several recordings, views are not known, the model puts no recordings together, or there is nothing to learn from.
+            NotApplicable: No unit has several recordings, views are unknown, the model cannot combine recordings, or
+                there is no training data.
         """
         self.check(data.task)
         check_learnable(data, LEARNER)
@@ -140,10 +139,10 @@ class StudyProbe(AttentionRecipe, EnsembleProtocol):
         return readers
 
     def train(self, prepared: list[Reader], member: int) -> list[Read]:
-        """Return the answers of one seed's readers.
+        """Return the predictions of all readers for one seed.
 
         Raises:
-            NotApplicable: The validation loss was never finite.
+            NotApplicable: The validation loss is not finite in any epoch.
         """
         read = []
         for name, present, training in prepared:
@@ -152,7 +151,7 @@ class StudyProbe(AttentionRecipe, EnsembleProtocol):
         return read
 
     def combine(self, data: TaskData, answers: Sequence[list[Read]]) -> ProtocolOutput:
-        """Return the mean of the answers; those of each training are its repeats."""
+        """Return the mean prediction; individual runs are stored as repeats."""
         from cardiobench.protocols.training.objective import TrainingObjective
 
         recordings = StudyRecordings(data)
@@ -162,7 +161,7 @@ class StudyProbe(AttentionRecipe, EnsembleProtocol):
         unknown = objective.answers(np.zeros((1, objective.outputs)))
 
         def of_all(readers: Sequence[Read]) -> np.ndarray:
-            """Return the answers of all units by the first reader that has one; those without are the mean, or all classes alike."""
+            """Combine the first available prediction of each unit; other units get the mean or uniform classes."""
             values = np.repeat(unknown, len(recordings.ids), axis=0)
             for one in reversed(readers):
                 values[one.present] = one.values
@@ -194,7 +193,7 @@ class StudyProbe(AttentionRecipe, EnsembleProtocol):
         )
 
     def floors(self, rows: pd.DataFrame, task: Task) -> Mapping[str, pd.DataFrame]:
-        """Return the answers of the same recipe to the table of recordings alone, in double precision on the processor."""
+        """Predict from the recordings table alone, in double precision on the CPU."""
         data = recorded(rows, task)
         recordings = StudyRecordings(data)
         protocol = replace(self, device="cpu")
@@ -206,7 +205,7 @@ class StudyProbe(AttentionRecipe, EnsembleProtocol):
     def _choice(
         by_reader: Sequence[Sequence[Read]], order: np.ndarray, qualities: Sequence[float], test: np.ndarray
     ) -> dict[str, Any]:
-        """Return the chosen view, its quality beside that of the others, and how many test units have it; nothing where no view is chosen."""
+        """Return the selected view, qualities of all views and coverage of test units; empty if no view is selected."""
         if not by_reader[0][0].name:
             return {}
         best = by_reader[order[0]][0]
@@ -217,7 +216,7 @@ class StudyProbe(AttentionRecipe, EnsembleProtocol):
         }
 
     def _readers(self, parts: Sequence[tuple[str, TaskData, np.ndarray]]) -> list[Reader]:
-        """Return the readers of (view, its units, their positions); of several, those that have something to learn from."""
+        """Return readers for (view, units, positions), omitting views without training data."""
         from cardiobench.protocols.attention.training import AttentionTraining
 
         found = []
@@ -238,12 +237,12 @@ class StudyProbe(AttentionRecipe, EnsembleProtocol):
 
 
 def _can_learn(units: TaskData, fit: np.ndarray, held: np.ndarray) -> bool:
-    """Return whether units of one view have two answers to learn, and others to stop the training."""
+    """Return whether a view has two classes or values for training and units for early stopping."""
     return len(held) > 0 and len(fit) > 0 and (not units.task.classes or two_answers(units.labels[fit]))
 
 
 def _own_vectors(encoder: Encoder, task: Task, recordings: StudyRecordings) -> np.ndarray:
-    """Return one vector per unit as the model puts its recordings together."""
+    """Return one vector per unit as combined by the model."""
     if not isinstance(encoder, StudyAggregation):
-        raise NotApplicable(f"{encoder.name} has no way of its own to put the recordings of a study together")
+        raise NotApplicable(f"{encoder.name} has no method to combine the recordings of a study")
     return np.asarray(encoder.study_vectors(task.target, recordings.parts()), dtype=np.float32)

@@ -1,4 +1,4 @@
-"""The recordings of each unit of scoring: their vectors as tokens, their views, and facts of the table about them."""
+"""Group recordings by unit of scoring, with vectors as tokens, views and table facts."""
 
 from collections.abc import Sequence
 
@@ -10,58 +10,58 @@ from cardiobench.embeddings.store import Embeddings
 from cardiobench.protocols.base import TaskData, Units
 
 VIEW_COLUMNS = ("view", "recording")
-"""Columns that name the view of a recording; the first that says anything is used."""
+"""Candidate view columns; the first with values is used."""
 TIME_COLUMN = "acquisition_datetime"
 NO_VIEW = "unnamed"
 
 
 def views_of(rows: pd.DataFrame) -> np.ndarray | None:
-    """Return the name of each recording's view, (n,); None where the table names none."""
+    """Return the view of each recording, (n,), or None if the table has no views."""
     known = (rows[name] for name in VIEW_COLUMNS if name in rows and rows[name].notna().any())
     column = next(known, None)
     return None if column is None else column.fillna(NO_VIEW).astype(str).to_numpy()
 
 
 class StudyRecordings:
-    """StudyRecordings of a task sorted by their units of scoring.
+    """Recordings of a task grouped by unit of scoring.
 
     Attributes:
-        data: StudyRecordings of the task.
-        ids: Units in the order of their first recording, (m,).
+        data: Recordings of the task.
+        ids: Unit ids in order of first recording, (m,).
         of_recording: Position of each recording's unit in `ids`, (n,).
-        first: Row of the first recording of each unit, which stands for it, (m,).
+        first: Row of each unit's first recording, which represents it, (m,).
     """
 
     def __init__(self, data: TaskData):
-        """Find the units."""
+        """Find the units of scoring."""
         units = Units.of(data, np.arange(len(data.rows)))
         self.data, self.ids, self.of_recording = data, units.ids, units.of_recording
         self.first = np.unique(units.of_recording, return_index=True)[1]
 
     @property
     def largest(self) -> int:
-        """Largest number of recordings of a unit."""
+        """Largest number of recordings per unit."""
         return int(np.bincount(self.of_recording).max(initial=0))
 
     def units(
         self, vectors: np.ndarray, offsets: np.ndarray | None = None, present: np.ndarray | None = None
     ) -> TaskData:
-        """Return the units as rows whose tokens are given.
+        """Return units with the given tokens.
 
         Args:
             vectors: Tokens of all units, (t, dim).
-            offsets: First token of each unit, and their number at the end; None for one token a unit.
-            present: Positions of the units in `ids`; None for all of them.
+            offsets: Index of each unit's first token, followed by the total; None for one token per unit.
+            present: Positions of the units in `ids`; None for all.
         """
         rows = self.data.rows.iloc[self.first if present is None else self.first[present]].reset_index(drop=True)
         places = np.arange(len(rows) + 1) if offsets is None else offsets
         return TaskData(self.data.task, rows, Embeddings(vectors, places), "mean")
 
     def recordings(self, chosen: np.ndarray | None = None) -> tuple[TaskData, np.ndarray]:
-        """Return the units with the pooled vectors of their recordings as tokens, and their positions in `ids`.
+        """Return units with pooled recording vectors as tokens, and their positions in `ids`.
 
         Args:
-            chosen: StudyRecordings that count, bool (n,); None for all. Units without any are left out.
+            chosen: Mask of recordings to use, bool (n,); None for all. Units without recordings are omitted.
         """
         rows = np.arange(len(self.of_recording)) if chosen is None else np.flatnonzero(chosen)
         rows = rows[np.argsort(self.of_recording[rows], kind="stable")]
@@ -69,25 +69,25 @@ class StudyRecordings:
         return self.units(self.data.features[rows], np.r_[0, np.cumsum(counts)], present), present
 
     def means(self, chosen: np.ndarray | None = None) -> tuple[TaskData, np.ndarray]:
-        """Return the same with the mean of the recordings as the one token of a unit."""
+        """Return the units with the mean over recordings as a single token."""
         units, present = self.recordings(chosen)
         return self.units(units.embeddings.pooled("mean"), present=present), present
 
     def parts(self) -> list[np.ndarray]:
-        """Return the stored vectors of all parts of all recordings of each unit, (R, dim) each."""
+        """Return stored part vectors of all recordings of each unit, (R, dim)."""
         rows = np.split(np.argsort(self.of_recording, kind="stable"), np.cumsum(np.bincount(self.of_recording))[:-1])
         return [np.concatenate([self.data.embeddings.parts(row) for row in own]) for own in rows]
 
 
 def recorded(rows: pd.DataFrame, task: Task) -> TaskData:
-    """Return the units of a task with one token of facts from the table, whatever the recordings show.
+    """Return units with one token of table facts, independent of recording content.
 
-    For each view whether there is one and the logarithm of how many, and of how many recordings there are in all; where the
-    table has times also the logarithm of the minutes from the first recording to the last, and to the first of each view.
+    Facts are the presence and log count of each view and the total log count. With times in the table, they also
+    include log minutes from the first to the last recording and to the first of each view.
 
     Args:
-        rows: StudyRecordings of the task, all splits.
-        task: Task to answer.
+        rows: Recordings of the task in all splits.
+        task: Task to predict.
     """
     numbered = rows.reset_index(drop=True)
     recordings = StudyRecordings(
@@ -104,9 +104,9 @@ def recorded(rows: pd.DataFrame, task: Task) -> TaskData:
 
 
 def _times(times: pd.Series, recordings: StudyRecordings, codes: np.ndarray) -> Sequence[np.ndarray]:
-    """Return the logarithms of minutes since the first recording of a unit: of its last, (m, 1), and of its first of each view, (m, v).
+    """Return log minutes from a unit's first recording to its last, (m, 1), and to the first of each view, (m, v).
 
-    A time that is not known counts as that of the first recording.
+    Unknown times are treated as the time of the first recording.
     """
     units = pd.Series(recordings.of_recording)
     minutes = (times - times.groupby(units).transform("min")).dt.total_seconds() / 60

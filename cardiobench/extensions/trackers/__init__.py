@@ -1,4 +1,4 @@
-"""Trackers: the scores of a run in wandb, tensorboard and whatever else accelerate knows."""
+"""Report run scores to experiment trackers supported by accelerate, such as wandb and tensorboard."""
 
 from cardiobench.core.extensions import Extension
 

@@ -1,4 +1,4 @@
-"""Experiment trackers: the scores of a run, through the trackers of accelerate."""
+"""Report run scores to experiment trackers through accelerate."""
 
 import math
 import os
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 QUIET = dict.fromkeys(
     ("WANDB_X_DISABLE_META", "WANDB__DISABLE_META", "WANDB_DISABLE_CODE", "WANDB_DISABLE_GIT"), "true"
 )
-"""Keep trackers from sending the command line, with its paths; values that the user has set win."""
+"""Prevent trackers from uploading the command line and its paths, unless the user enabled this."""
 
 
 def tracker_classes(names: Sequence[str]) -> "list[type[GeneralTracker]]":
-    """Return the tracker classes of these names, those of `accelerate.tracking.register_tracker_class` among them.
+    """Return tracker classes by name, including classes registered with `accelerate.tracking.register_tracker_class`.
 
     Raises:
-        UnknownName: The package accelerate has no such tracker.
-        BadConfig: The package of a tracker is not installed.
+        UnknownName: The accelerate package has no such tracker.
+        BadConfig: The package of the tracker is not installed.
     """
     if not names:
         return []
@@ -46,13 +46,13 @@ def tracker_classes(names: Sequence[str]) -> "list[type[GeneralTracker]]":
 
 
 def tracked_values(results: Iterable[ScoreResult]) -> dict[str, float]:
-    """Return `model/task/protocol/metric` -> score, with its interval and its floor; numbers that are NaN are left out.
+    """Return a mapping from `model/task/protocol/metric` to score, interval and floor, without NaN.
 
     Args:
         results: Results of a run.
 
     Returns:
-        For each result the keys `.../<metric>`, `.../low`, `.../high` and `.../floor`.
+        Mapping with the keys `.../<metric>`, `.../low`, `.../high` and `.../floor` for each result.
     """
     values = {}
     for result in results:
@@ -66,21 +66,21 @@ def tracked_values(results: Iterable[ScoreResult]) -> dict[str, float]:
 
 
 def check(config: RunConfig) -> None:
-    """Refuse trackers that are not here.
+    """Reject unavailable trackers.
 
     Raises:
-        UnknownName: The package accelerate has no such tracker.
-        BadConfig: The package of a tracker is not installed.
+        UnknownName: The accelerate package has no such tracker.
+        BadConfig: The package of the tracker is not installed.
     """
     tracker_classes(config.report_to)
 
 
 def execute(results: Iterable[ScoreResult], config: RunConfig) -> None:
-    """Write scores and the public settings of a run to the trackers that `config.report_to` names.
+    """Send scores and public run settings to the trackers in `config.report_to`.
 
     Args:
-        results: Results of the run, new and cached.
-        config: Settings; a tracker that writes files gets `<output_dir>/trackers`.
+        results: New and cached results of the run.
+        config: Run settings; file-based trackers write to `<output_dir>/trackers`.
     """
     if not config.report_to:
         return

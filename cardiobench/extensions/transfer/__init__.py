@@ -1,4 +1,4 @@
-"""Transfer: the score of a probe on the test patients of a dataset that it did not learn from."""
+"""External validation: score probes on test patients of other datasets."""
 
 from cardiobench.core.extensions import Extension
 

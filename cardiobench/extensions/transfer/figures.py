@@ -1,4 +1,4 @@
-"""Score of every dataset's probe on every dataset's test patients, and its drop from the test dataset's own probe."""
+"""Plot scores of each dataset's probe on all test datasets, and the change from the test dataset's own probe."""
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -8,7 +8,7 @@ from cardiobench.results.analysis_result import AnalysisResult
 
 
 def draw(record: AnalysisResult) -> dict[str, Figure]:
-    """Draw the scores of all pairs, and the change of each with its interval over the test patients."""
+    """Draw scores of all pairs, and changes with intervals over test patients."""
     table = record.tables["matrix"]
     first = table.iloc[0]
     train, test = (list(dict.fromkeys(table[side])) for side in ("train", "test"))

@@ -1,4 +1,4 @@
-"""Transfer: the score of a probe on the test patients of a dataset that it did not learn from."""
+"""Score probes on test patients of other datasets."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -23,23 +23,22 @@ COLUMNS = ("train", "test", "score", "low", "high", "change", "change_low", "cha
 
 @dataclass(frozen=True)
 class Transfer(AnalysisProtocol):
-    """External validation: every dataset's probe scored on the test patients of every dataset with the same label and unit.
+    """External validation of probes on all datasets with the same label and unit.
 
-    The probe is that of protocol `probe`, fitted and cut on train and validation of one dataset alone. Beside each score stands
-    its change from the probe of the test dataset itself, on the same patients, with the interval of the paired difference.
-    Every pair of two datasets is also a result of its own, of the test dataset's task; its variant is the dataset that the
-    probe learned from.
+    The probe follows the protocol `probe`, with fitting and threshold selection on train and validation of one dataset.
+    Each score is compared with the test dataset's own probe on the same patients, as a paired difference with interval.
+    Every pair of two datasets is also a separate result of the test task; its variant is the training dataset.
     """
 
     name = "transfer"
     from_embeddings = True
 
     def subjects(self, tasks: Sequence[Task]) -> Mapping[str, tuple[Task, ...]]:
-        """Return each label that two datasets or more have, with the same classes or unit."""
+        """Return labels that at least two datasets share, with the same classes or unit."""
         return {label: members for label, members in tasks_by_label(tasks).items() if len(members) > 1}
 
     def analyze(self, analysis: Analysis, encoder: Encoder) -> AnalysisOutput:
-        """Return the score of each pair of datasets, and its change from the test dataset's own probe."""
+        """Return scores of all pairs, and changes from the test dataset's own probe."""
         first = analysis.tasks[0]
         for task in analysis.tasks:
             if (task.kind, task.classes, task.unit) != (first.kind, first.classes, first.unit):
@@ -82,7 +81,7 @@ class Transfer(AnalysisProtocol):
         return AnalysisOutput(values, {"matrix": table}, {}, tuple(warnings), tuple(predictions))
 
     def _fit(self, analysis: Analysis) -> tuple[dict[str, FittedProbe], list[str]]:
-        """Return dataset -> probe, and the reason why a dataset has none."""
+        """Return a mapping from dataset to probe, and the reasons for missing probes."""
         probes: dict[str, FittedProbe] = {}
         warnings: list[str] = []
         for task in analysis.tasks:

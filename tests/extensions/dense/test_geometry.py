@@ -78,9 +78,9 @@ def test_what_is_no_crop_is_refused():
         y = (rows + 0.2 * np.sin(3 * columns)) % 1
         return resized(frame, (64, 64), "area")[(y * 63).astype(int), (columns * 63).astype(int)]
 
-    with pytest.raises(NotApplicable, match="no crop and scaling"):
+    with pytest.raises(NotApplicable, match="not a crop with scaling"):
         measure(Pictures(swirled), 128, (4, 4))
-    with pytest.raises(NotApplicable, match="same for a black and a white"):
+    with pytest.raises(NotApplicable, match="same output for a black and a white"):
         measure(Pictures(lambda frame: np.zeros((8, 8, 3), np.uint8)), 128, (4, 4))
 
 

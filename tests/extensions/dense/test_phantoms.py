@@ -124,7 +124,7 @@ def test_without_validation_patients_some_of_training_stand_in():
     fitted = DensePrediction(penalties=(1.0,)).fit(data_of(labels, tokens))
     assert fitted.details["chosen_on"] == "3 held-out training patients"
     assert fitted.details["train_patients"] == 15
-    with pytest.raises(NotApplicable, match="needs two"):
+    with pytest.raises(NotApplicable, match="at least two are required"):
         DensePrediction().fit(data_of([one for one in labels if one.split == "test"], tokens))
 
 

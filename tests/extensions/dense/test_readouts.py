@@ -45,10 +45,10 @@ def test_a_point_that_some_frames_lack_is_learned_from_the_others(further):
 
 @pytest.mark.parametrize("kind", [DenseVariant("heatmap"), DenseVariant("global"), DenseVariant("heatmap", "ridge")])
 def test_a_point_that_no_frame_has_is_named(kind):
-    with pytest.raises(NotApplicable, match=r"no training frame of phantom_echo/landmarks here has wall_outer, and"):
+    with pytest.raises(NotApplicable, match=r"no training frame of phantom_echo/landmarks here has wall_outer; a"):
         fit_read_outs(data_without([(3,), (0, 3), (3,)]), PATIENTS, kind, [1.0])
 
 
 def test_the_global_read_out_needs_a_frame_with_all_points():
-    with pytest.raises(NotApplicable, match=r"has all points, and `global` learns from such"):
+    with pytest.raises(NotApplicable, match=r"has all points; `global` requires such frames"):
         fit_read_outs(data_without([(0,), (1,), (2,)]), PATIENTS, DenseVariant("global"), [1.0])

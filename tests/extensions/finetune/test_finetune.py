@@ -282,7 +282,7 @@ def test_a_model_without_a_network_takes_no_part(name):
 def test_a_network_that_cannot_be_trained_takes_no_part(data, encoder):
     with pytest.raises(NotApplicable, match="no gradient with respect to any parameter"):
         trained(QUICK, data, Blocked())
-    with pytest.raises(NotApplicable, match="3 blocks, and 4 are to be trained"):
+    with pytest.raises(NotApplicable, match="3 blocks, but training of 4 was requested"):
         trained(replace(QUICK, blocks=4), data, encoder, mode="last")
     with pytest.raises(NotApplicable, match="recordings of toy/as, which are not on this machine"):
         trained(QUICK, replace(data, parts_of=None), encoder)

@@ -71,7 +71,7 @@ def test_two_patients_of_each_class_are_asked_of_the_classes_that_have_two():
 
 def test_validation_patients_who_cannot_choose_are_learned_from_and_test_rows_stay(clouds):
     subsets, notes = draw_subsets(clouds, (0.01, *SHARES), 3, 0)
-    assert [one.share for one in subsets] == list(SHARES) and "1 % of the patients (1) cannot hold two" in notes[0]
+    assert [one.share for one in subsets] == list(SHARES) and "1 % of the patients (1) cannot include two" in notes[0]
     for subset in subsets:
         for data in subset.draws:
             assert np.array_equal(data.indices("test"), clouds.indices("test"))

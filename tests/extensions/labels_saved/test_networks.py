@@ -58,4 +58,4 @@ def test_a_curve_of_networks_ends_with_the_result_of_the_protocol(name, tmp_path
     curve = record.tables["curve"]
     assert curve["learner"].unique().tolist() == [result.label] and curve["patients"].tolist()[-1] == 61
     assert curve["score"].tolist()[-1] == result.score.value and len(curve) == 2
-    assert "1 % of the patients (0) cannot hold two of each class" in " ".join(record.warnings)
+    assert "1 % of the patients (0) cannot include two of each class" in " ".join(record.warnings)

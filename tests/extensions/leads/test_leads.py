@@ -194,7 +194,7 @@ def test_models_take_fewer_leads_natively_or_get_zeros():
         "leads_computed": "III aVR aVL aVF",
         "leads_zero": "V1 V2 V3 V4 V5 V6",
     }
-    assert "III, aVR, aVL, aVF are computed from I and II and are no new information" in zeros.warnings[-1]
+    assert "III, aVR, aVL, aVF are computed from I and II and add no information" in zeros.warnings[-1]
     assert "V6 are zeros after" in zeros.warnings[-1]
     assert condition.model(first, "I,V1").preprocessing["leads_taken"] == "native"
     native = condition.model(any_leads, "II,V1")

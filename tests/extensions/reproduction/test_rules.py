@@ -115,7 +115,7 @@ def test_names_of_files_decide(inputs):
     assert made.frames["TMED2/as_metrics.csv"][["n", "F1(%)"]].iloc[0].tolist() == [90, 100.0]
     assert made.frames["segRWMA/rwma_metrics.csv"]["model"].tolist() == ["model_a3c", "model_a4c"]
     assert "EchoNet-Pediatric/EF_overall_bootstrap.csv" not in made.frames
-    assert ("segRWMA/rwma/model.csv", "its name does not say which view it answers (a2c, a3c or a4c)") in made.notes
+    assert ("segRWMA/rwma/model.csv", "its name does not contain the predicted view (a2c, a3c or a4c)") in made.notes
     assert ("EchoNet-Pediatric/EF/my_model.csv", "files with '_' in their name are left out") in made.notes
 
 
@@ -178,7 +178,7 @@ def test_a_constant_answer_has_no_correlation(inputs):
         ("TMED2/AS/model", lambda t: t.assign(study_id=range(len(t))), "of another type"),
         ("HMCQU/stemi/model", lambda t: t.assign(unique_id=t["unique_id"].str.lower()), "answers none of the 16 ids"),
         ("HMCQU/view/model", lambda t: t.assign(prob_A2C=-0.2), "outside [0, 1]"),
-        ("splits/hmcqu_split.csv", lambda t: t.assign(STEMI=t["STEMI"] + 1), "has to be 0 or 1"),
+        ("splits/hmcqu_split.csv", lambda t: t.assign(STEMI=t["STEMI"] + 1), "must be 0 or 1"),
         ("splits/hmcqu_split.csv", lambda t: pd.concat([t, t.iloc[:1]]), "repeat 1 ids: ES0000_A2C"),
         ("splits/hmcqu_split.csv", lambda t: t.drop(columns="split"), "no column 'split'"),
     ],

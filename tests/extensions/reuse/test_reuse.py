@@ -93,7 +93,7 @@ def altered(record):
 
 
 CHANGES = {
-    "altered": (altered, "it does not come out as claimed: "),
+    "altered": (altered, "its scores cannot be reproduced: "),
     "older rules": (
         lambda record: record["stamp"]["code"].update(scoring="0"),
         "another rules: scoring 0 there, scoring",

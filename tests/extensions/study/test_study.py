@@ -224,14 +224,14 @@ def test_a_model_puts_recordings_together_in_its_own_way():
     by_study = dict(zip(data.rows["study_id"].to_numpy()[output.indices], output.values[:, 1], strict=True))
     values = np.array([by_study[f"s{one}"] for one in range(150, 200)])
     assert roc_auc_score(marked[150:][has], values[has]) > 0.98
-    with pytest.raises(NotApplicable, match="no way of its own"):
+    with pytest.raises(NotApplicable, match="no method to combine"):
         QUICK.predict(data, type("Plain", (), {"name": "toy/plain"})(), "own")
 
 
 def test_what_cannot_be_put_together_says_why():
     marked, present = some(80)
     data = studies(marked, present)
-    with pytest.raises(NotApplicable, match="answered by itself"):
+    with pytest.raises(NotApplicable, match="is a unit of its own"):
         QUICK.check(replace(AS, unit_column="id"))
     one_each = data.rows.drop_duplicates("study_id").index
     alone = task_data(AS, data.features[one_each], data.rows["as"][one_each], data.rows["split"][one_each], study_id=data.rows["study_id"][one_each].to_numpy())  # fmt: skip

@@ -1,1 +1,1 @@
-"""Suites of fine-tuned models."""
+"""Task suites of fine-tuned models."""

@@ -1,1 +1,1 @@
-"""Model cards of the networks that are trained from nothing."""
+"""Model cards of networks trained from scratch."""

@@ -1,1 +1,1 @@
-"""Networks that are trained from nothing, apart from those of `cardiobench.models.nets`."""
+"""Networks for training from scratch, in addition to `cardiobench.models.nets`."""

@@ -1,4 +1,4 @@
-"""A small residual network over clips whose convolutions are split into space and time (Tran et al., arXiv:1711.11248)."""
+"""Small (2+1)D residual network for clips (Tran et al., arXiv:1711.11248)."""
 
 import torch
 from torch import nn
@@ -9,7 +9,7 @@ GROUPS = 8
 
 
 class SplitConv(nn.Module):
-    """A convolution over space, and over time where there is any."""
+    """Spatial convolution, followed by a temporal one if there are several frames."""
 
     def __init__(self, inputs: int, outputs: int, stride: int, *, time: bool):
         super().__init__()
@@ -24,7 +24,7 @@ class SplitConv(nn.Module):
 
 
 class SpaceTimeBlock(nn.Module):
-    """Two split convolutions with group norms and a shortcut."""
+    """Residual block with two (2+1)D convolutions, group norms and a shortcut."""
 
     def __init__(self, inputs: int, outputs: int, stride: int, *, time: bool):
         super().__init__()
@@ -40,11 +40,11 @@ class SpaceTimeBlock(nn.Module):
 
 
 class R2Plus1d(nn.Module):
-    """Stem, a block of each width, mean over time and space, linear head.
+    """Stem, one block per width, mean over time and space, and a linear head.
 
     Args:
-        outputs: Numbers per clip.
-        time: Whether the recordings have several frames; without, the network is the 2-D sibling for stills.
+        outputs: Number of outputs per clip.
+        time: Whether recordings have several frames; otherwise, use the 2-D version for stills.
     """
 
     def __init__(self, outputs: int, *, time: bool = True):

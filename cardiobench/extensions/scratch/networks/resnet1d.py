@@ -1,17 +1,17 @@
-"""A small one-dimensional residual network, for first looks and tests."""
+"""Small one-dimensional residual network for quick experiments and tests."""
 
 import torch
 from torch import nn
 from torch.nn import functional
 
 STAGES = ((32, 5), (64, 5), (128, 5), (128, 3))
-"""Channels and taps of each stage, which is one block and halves the length."""
+"""Channels and kernel size of each stage; a stage has one block and halves the length."""
 STEM = (32, 15)
 GROUPS = 8
 
 
 class ResidualBlock1d(nn.Module):
-    """Two convolutions with group norms and a shortcut. A group norm knows no other recording of the batch."""
+    """Two convolutions with group norms, which do not depend on the batch, and a shortcut."""
 
     def __init__(self, inputs: int, outputs: int, taps: int):
         super().__init__()
@@ -27,11 +27,11 @@ class ResidualBlock1d(nn.Module):
 
 
 class ResNet1d(nn.Module):
-    """Stem, four blocks, mean over time, linear head.
+    """Stem, four blocks, mean over time, and a linear head.
 
     Args:
-        outputs: Numbers per signal.
-        leads: Channels of the signal.
+        outputs: Number of outputs per signal.
+        leads: Number of input channels.
     """
 
     def __init__(self, outputs: int, leads: int = 12):
