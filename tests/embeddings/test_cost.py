@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from cardiobench.data.media.types import Clip, FrameSampling
+from cardiobench.data.media.types import Clip, Ecg, FrameSampling
 from cardiobench.embeddings.cost import CostMeter, count_work
 from cardiobench.embeddings.extract import extract
 from cardiobench.embeddings.store import EmbeddingStore
@@ -18,7 +18,7 @@ from cardiobench.models.custom import BaseEncoder
 from cardiobench.models.load import load_model
 from cardiobench.results.cost import NO_NETWORK, NOT_MEASURED, Timing, cells, cost_of, short
 from tests.embeddings.test_extract import CPU, Doubler, loaded, pieces
-from tests.models.tiny import tiny_open_clip, tiny_siglip, tiny_timm
+from tests.models.tiny import tiny_open_clip, tiny_siglip, tiny_timm, tiny_tokenizer
 
 SIDE, PATCH = 32, 8
 GRID = (SIDE // PATCH) ** 2
@@ -104,16 +104,19 @@ def test_an_open_clip_model_has_its_text_tower_apart(tmp_path):
 
 
 def test_a_transformers_model(tmp_path):
-    model, found = measured("org/siglip", tiny_siglip(tmp_path / "siglip"))
-    tower = model.encoder.network.network if hasattr(model.encoder.network, "network") else model.encoder.network
-    held = sum(one.numel() for one in tower.model.vision_model.parameters())
-    text = sum(one.numel() for one in tower.model.text_model.parameters())
-    width, hidden, tokens = 32, 48, GRID
-    # The pooling head: a query of one token, keys and values of all, output, and two layers.
-    head = linear(1, width, width) + linear(tokens, width, 2 * width) + 2 * 2 * tokens * width
+    _, found = measured("org/siglip", tiny_siglip(tmp_path / "siglip"))
+    width, hidden, words, context = 32, 48, len(tiny_tokenizer()), 24
+    blocks, norm = 2 * block_size(width, hidden), 2 * width
+    # The pooling head: a query of one token, keys and values of all, output, and two layers behind a norm.
+    head = linear(1, width, width) + linear(GRID, width, 2 * width) + 2 * 2 * GRID * width
     head += linear(1, width, width) + 2 * linear(1, width, hidden)
-    assert found["parameters"] == held and found["text_parameters"] == text
-    assert found["flops"] == patches(width) + 2 * block(tokens, width, hidden) + head
+    head_size = width + 4 * width * (width + 1) + norm + hidden * (width + 1) + width * (hidden + 1)
+    assert found == {
+        "parameters": width * (3 * PATCH**2 + 1) + GRID * width + blocks + norm + head_size,
+        "flops": patches(width) + 2 * block(GRID, width, hidden) + head,
+        "text_parameters": (words + context) * width + blocks + norm + width * (width + 1),
+        "text_flops": 2 * block(context, width, hidden) + linear(1, width, width),
+    }
 
 
 def test_a_torchvision_network_in_an_encoder_of_ones_own():
@@ -142,6 +145,26 @@ def test_the_built_in_random_vit():
     size = 192 * (3 * 16**2 + 1) + 192 + 50 * 192 + 12 * block_size(192, 768) + 2 * 192
     assert found["parameters"] == size == sum(one.numel() for one in model.encoder.network.parameters())
     assert found["flops"] == linear(49, 3 * 16**2, 192) + 12 * block(50, 192, 768)
+
+
+def test_the_built_in_xresnet1d101():
+    """1,000 samples: a stem to 500 places, a pooling to 250, and stages of 250, 125, 63 and 32; a norm has two numbers a channel."""
+    convolutions = [(500, 12, 32, 5), (500, 32, 32, 5), (500, 32, 64, 5)]
+    before = 64
+    for wider, places, inner, blocks in ((250, 250, 64, 3), (250, 125, 128, 4), (125, 63, 128, 23), (63, 32, 192, 3)):
+        for number in range(blocks):
+            convolutions += [(places if number else wider, before, inner, 1), (places, inner, inner, 5)]
+            convolutions += [(places, inner, 4 * inner, 1)]
+            if before != 4 * inner:
+                convolutions.append((places, before, 4 * inner, 1))
+            before = 4 * inner
+    model = load_model("cardiobench/random-xresnet1d101")
+    meter = CostMeter(model, CPU)
+    meter.count(model.encoder.transform(Ecg(np.zeros((1000, 12), np.float32), 100)))
+    assert meter.counted == {
+        "parameters": sum(inputs * outputs * taps + 2 * outputs for _, inputs, outputs, taps in convolutions),
+        "flops": 2 * sum(places * inputs * outputs * taps for places, inputs, outputs, taps in convolutions),
+    }
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])

@@ -147,6 +147,16 @@ def test_parameters_and_operations_are_those_counted_by_hand(name, by_hand):
     assert (sum(sizes.values()), flops) == by_hand()
 
 
+def test_the_sibling_for_stills_is_counted_as_by_hand():
+    shapes, size = [(56**2, 1, 16, 49)], 49 * 16 + 32 + 128 * 5 + 5
+    for side, before, width in ((56, 16, 16), (28, 16, 32), (14, 32, 64), (7, 64, 128)):
+        shapes += [(side**2, before, width, 9), (side**2, width, width, 9), (side**2, before, width, 1)]
+        size += 10 * before * width + 9 * width**2 + 2 * 2 * width
+    network = RECIPES["r2plus1d"].build(5, False).eval()
+    sizes, flops = count_work(lambda: network(torch.zeros(1, 1, 1, 112, 112)))
+    assert (sum(sizes.values()), flops) == (size, convolutions(*shapes) + 2 * 128 * 5)
+
+
 @pytest.mark.parametrize("length", [40, 250])
 def test_one_product_of_all_shifts_convolves_like_transforms(length):
     """Compare both ways with the sum over lags: of 8 recordings, 40 samples take the product and 250 the transforms."""

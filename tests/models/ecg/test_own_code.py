@@ -10,6 +10,7 @@ from safetensors.torch import save_file
 from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import BadModel
 from cardiobench.data.media.types import LEADS, Ecg
+from cardiobench.embeddings.cost import CostMeter
 from cardiobench.models.base import leads_of
 from cardiobench.models.ecg.signal_settings import SignalSettings
 from cardiobench.models.load import load_model
@@ -66,6 +67,9 @@ def test_the_form_of_the_signal_by_file_and_by_flags(folder):
     expected = (middle @ WEIGHTS["layer.weight"].T + 1).mean(dim=0)
     torch.testing.assert_close(vector, expected, rtol=1e-4, atol=1e-3)
     check_model(str(folder), trust_remote_code=True)
+    meter = CostMeter(given, torch.device("cpu"))
+    meter.count(given.encoder.transform(Ecg(signal, 100)))
+    assert meter.counted == {"parameters": 2 * 3 + 3, "flops": 2 * 500 * 2 * 3}, "one layer at each of 500 samples"
 
     (folder / "cardiobench.json").unlink()
     texts = [f"{key}={json.dumps(value)}" for key, value in SIGNAL.items()]
