@@ -1,4 +1,4 @@
-"""Each result beside a reference on the same task, such as training from scratch, and a trained model beside its own probe."""
+"""Compare results with references on the same task, such as training from scratch or the model's own probe."""
 
 import math
 from collections.abc import Sequence
@@ -20,16 +20,16 @@ WORDS = {
     "better": "better than",
     "worse": "worse than",
     "equivalent": "equivalent to",
-    "undecided": "not told apart from",
+    "undecided": "not distinguishable from",
     "too few to say": "too few patients to be compared with",
 }
 MAX_PAIRS = 60
-"""Most comparisons that a page waits for."""
+"""Maximum number of comparisons computed for a page."""
 
 
 @dataclass(frozen=True)
 class Beside:
-    """One result compared with a reference on the same patients.
+    """Comparison of one result with a reference on the same patients.
 
     Attributes:
         model: Name of the model.
@@ -41,20 +41,20 @@ class Beside:
 
 
 def reference_of(protocol: str) -> str:
-    """Return the name of the reference that a protocol gives; empty for other protocols, and for one that is not installed."""
+    """Return the reference name that a protocol provides; empty for other or uninstalled protocols."""
     return _said(protocol, "reference")
 
 
 def _said(protocol: str, attribute: str) -> str:
-    """Return a text that the class of an extension's protocol has; empty for other protocols, which say nothing."""
+    """Return a text attribute of an extension's protocol class; empty for other protocols."""
     provided = contributions("protocols").get(protocol)
     return getattr(resolve(provided), attribute) if provided else ""
 
 
 def beside_references(entries: Sequence[ResultEntry]) -> list[Beside]:
-    """Compare every ranked result with every reference of its task, and with the protocol of its own model that it names.
+    """Compare every ranked result with the references of its task and with the protocol of its model that it names.
 
-    Empty where there are none, or more pairs than a page waits for.
+    The list is empty if there are no references or too many pairs.
     """
     usable = [entry for entry in entries if entry.predictions and ranked(entry.result) and not entry.result.external]
     protocols = {entry.result.protocol for entry in usable}
@@ -82,9 +82,9 @@ def beside_references(entries: Sequence[ResultEntry]) -> list[Beside]:
 
 
 def _published(result: ScoreResult) -> Beside | None:
-    """Return the published scores of such references, of the same task and metric; None where there are none that fit.
+    """Return a sentence with published reference scores on the same task and metric, or None.
 
-    They do not fit results on generated recordings, on some of the patients, or on recordings that were changed.
+    Published scores do not apply to generated recordings, subsets of patients, or modified recordings.
     """
     if result.generated or result.dataset.get("limit") or result.input_condition:
         return None
@@ -101,14 +101,14 @@ def _published(result: ScoreResult) -> Beside | None:
 
 
 def _same_model(one: ScoreResult, other: ScoreResult) -> bool:
-    """Return whether two results on one task are of one model, loaded in one way."""
+    """Return whether two results on one task have the same model, loaded in the same way."""
     return all(
         one.model.get(fact) == other.model.get(fact) for fact in ("name", "revision", "token_pooling", "preprocessing")
     )
 
 
 def _seed_spread(*results: ScoreResult) -> float:
-    """Return the standard deviation that seeds add to a difference of scores; 0 where no interval covers them."""
+    """Return the standard deviation that seeds add to a score difference; 0 if no interval covers seeds."""
     return math.hypot(*(one.options.get("seed_sd", 0.0) for one in results if one.score.covers == SEEDS))
 
 
@@ -130,10 +130,10 @@ def _beside(entry: ResultEntry, other: ResultEntry, tail: str) -> Beside:
 
 
 def markdown(entries: Sequence[ResultEntry]) -> str:
-    """Return the sentences with their heading; empty without references."""
+    """Return the sentences with a heading; empty without references."""
     found = beside_references(entries)
     if not found:
         return ""
     lines = [f"* {tables.markdown_text(f'{one.model}, {one.text}')}" for one in found]
-    note = "Differences are paired over the same test patients, each with its 95 % interval, which covers the seeds of a training where that of its score does; they change no rank.\n\n"
+    note = "Differences are paired over the same test patients and have 95 % intervals, which include training seeds if the interval of the score does. They do not affect ranks.\n\n"
     return "## Beside references\n\n" + note + "\n".join(lines) + "\n"

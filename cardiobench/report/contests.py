@@ -1,4 +1,4 @@
-"""Results and files of predictions that can be compared: who answered the same units of the same task."""
+"""Find results and prediction files for the same units of a task, which can be compared."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -26,12 +26,12 @@ Groups = dict[Contest, list[ResultEntry]]
 
 @dataclass(frozen=True)
 class PredictionsFile:
-    """Predictions from elsewhere that have no result.
+    """External predictions without a result.
 
     Attributes:
         name: Name in tables.
-        predictions: Predictions, joined with their references.
-        dataset: Name of the dataset and, where the references say it, version and `twin`.
+        predictions: Predictions joined with their references.
+        dataset: Name of the dataset and, if the references state them, version and `twin`.
         generated: Whether the recordings are phantoms or a synthetic twin.
     """
 
@@ -43,13 +43,13 @@ class PredictionsFile:
 
 @dataclass(frozen=True)
 class Contests:
-    """Predictions that can be compared.
+    """Comparable predictions.
 
     Attributes:
-        models: Task and protocol -> model -> its predictions, all for the same units.
-        beside: Task and protocol -> predictions from elsewhere for the same units, which are no part of its ranks.
-        left_out: Sentences on what is not compared, and why.
-        generated: Tasks of phantoms or synthetic twins.
+        models: Mapping from task and protocol to predictions by model, all for the same units.
+        beside: Mapping from task and protocol to external predictions for the same units, which are not ranked.
+        left_out: Sentences on excluded predictions.
+        generated: Tasks with phantoms or synthetic twins.
     """
 
     models: Comparable
@@ -59,18 +59,18 @@ class Contests:
 
 
 TRAINED = ("fine_tuned", "from_scratch")
-"""Variants of predictions from elsewhere that are conditions of their own; all others are ranked together."""
+"""Variants of external predictions that form separate conditions; all others are ranked together."""
 
 
 GIVEN = f", {EMBEDDINGS}"
-"""End of the condition of embeddings from elsewhere, after their protocol."""
+"""Suffix of the condition of external embeddings, after their protocol."""
 
 
 def contest_of(result: ScoreResult) -> Contest:
     """Return the task and the condition in which a result is ranked.
 
-    Frozen models are ranked by protocol, and so are embeddings from elsewhere, among themselves; predictions from elsewhere by
-    whether the network was fine-tuned, trained from scratch, or neither is said.
+    Frozen models and external embeddings are ranked separately by protocol. External predictions are grouped as
+    fine-tuned, trained from scratch, or other.
     """
     if result.given_embeddings:
         return result.task, f"{result.label}{GIVEN}"
@@ -79,12 +79,12 @@ def contest_of(result: ScoreResult) -> Contest:
 
 
 def is_elsewhere(contest: Contest) -> bool:
-    """Return whether a contest is one of predictions from elsewhere."""
+    """Return whether a contest consists of external predictions."""
     return contest[1].partition(".")[0] == EXTERNAL
 
 
 def ranked_results(entries: Sequence[ResultEntry]) -> Groups:
-    """Return the results that may be ranked by task and protocol; generated recordings last."""
+    """Return rankable results by task and protocol, with generated recordings last."""
     groups: Groups = {}
     for entry in entries:
         if find_task(entry.result.task) and ranked(entry.result):
@@ -93,7 +93,7 @@ def ranked_results(entries: Sequence[ResultEntry]) -> Groups:
 
 
 def count_pairs(entries: Sequence[ResultEntry]) -> int:
-    """Return the number of pairs that `contests` compares at most."""
+    """Return the maximum number of pairs that `contests` compares."""
     groups = ranked_results(entries)
     return sum(
         len(group) * (len(group) - 1) // 2 + len(group) * len(_elsewhere(key, groups)) for key, group in groups.items()
@@ -101,7 +101,7 @@ def count_pairs(entries: Sequence[ResultEntry]) -> int:
 
 
 def _elsewhere(contest: Contest, groups: Groups) -> list[ResultEntry]:
-    """Return the results from elsewhere that stand beside a contest of models: predictions, and embeddings under its protocol."""
+    """Return external results shown beside a contest of models: predictions, and embeddings with the same protocol."""
     task, condition = contest
     if is_elsewhere(contest):
         return []
@@ -115,11 +115,11 @@ def _elsewhere(contest: Contest, groups: Groups) -> list[ResultEntry]:
 
 
 def contests(entries: Sequence[ResultEntry], files: Sequence[PredictionsFile] = ()) -> Contests:
-    """Read the predictions of the results that can be compared.
+    """Read the predictions of comparable results.
 
     Args:
-        entries: Results.
-        files: Predictions from elsewhere without a result; they count as predictions of results do.
+        entries: Loaded results.
+        files: External predictions without a result, treated like those of results.
     """
     groups = ranked_results(entries)
     for file in files:
@@ -136,8 +136,8 @@ def contests(entries: Sequence[ResultEntry], files: Sequence[PredictionsFile] = 
         if not is_elsewhere(key):
             others = _with_files(_read(_elsewhere(key, groups), beside=True), of_task, group)
             beside[key], reasons = _of_same_rows(same, others)
-            for name, why in reasons.items():  # The same for every protocol of the task, and said once.
-                left_out.setdefault((key[0], name), f"{key[0]}: {name} is no reference: {why}")
+            for name, why in reasons.items():  # A reference applies to every protocol of the task, so report it once.
+                left_out.setdefault((key[0], name), f"{key[0]}: {name} is not used as a reference: {why}")
         models[key] = same
     compared = {key for key, same in models.items() if len(same) > 1 or (same and beside.get(key))}
     generated = {entry.result.task for entry in entries if entry.result.generated}
@@ -150,22 +150,22 @@ def contests(entries: Sequence[ResultEntry], files: Sequence[PredictionsFile] = 
 
 
 Found = tuple[dict[str, TableAnswers], dict[str, str]]
-"""Name -> predictions, and name -> why others are left out."""
+"""Predictions by name, and reasons for excluded predictions by name."""
 
 
 def _complete(answers: TableAnswers) -> TableAnswers:
-    """Return answers with a row for every unit that was requested."""
+    """Return predictions with one row per requested unit."""
     return fill_missing(answers, worst=True)
 
 
 def _of_usual_units(read: Found) -> Found:
-    """Keep the predictions for the units that most of them are for."""
+    """Keep predictions for the most common set of units."""
     found, reasons = read
     units = {name: frozenset(_complete(one).frame["id"]) for name, one in found.items()}
     usual = next((ids for ids, _ in Counter(units.values()).most_common(1)), frozenset())
     same = {name: one for name, one in found.items() if units[name] == usual}
     others = {
-        name: f"it answers {len(units[name])} units, others {len(usual)}; in one of the two only: {first_n(sorted(units[name] ^ usual))}"
+        name: f"it has {len(units[name])} units, others {len(usual)}; units in only one of the two: {first_n(sorted(units[name] ^ usual))}"
         for name in found
         if name not in same
     }
@@ -173,7 +173,7 @@ def _of_usual_units(read: Found) -> Found:
 
 
 def _of_same_rows(models: Mapping[str, TableAnswers], read: Found) -> Found:
-    """Keep the predictions for the units and labels of the models."""
+    """Keep predictions with the same units and labels as the models."""
     found, reasons = read
     kept = {}
     for name, one in found.items():
@@ -187,7 +187,7 @@ def _of_same_rows(models: Mapping[str, TableAnswers], read: Found) -> Found:
 
 
 def _read(entries: Sequence[ResultEntry], *, beside: bool = False) -> Found:
-    """Read the predictions of results; the name of a reference beside models says how its predictions came about."""
+    """Read the predictions of results; the name of a reference states how its predictions were made."""
     predictions, reasons = {}, {}
     for name, entry in zip(model_names(entries), entries, strict=True):
         shown = (
@@ -203,7 +203,7 @@ def _read(entries: Sequence[ResultEntry], *, beside: bool = False) -> Found:
 
 
 def _with_files(found: Found, files: Sequence[PredictionsFile], entries: Sequence[ResultEntry]) -> Found:
-    """Add files of predictions; those on other data than the results are left out."""
+    """Add prediction files, excluding those for other data than the results."""
     predictions, reasons = found
     for file in files:
         name = f"{file.name} (file)" if file.name in predictions else file.name
@@ -212,7 +212,7 @@ def _with_files(found: Found, files: Sequence[PredictionsFile], entries: Sequenc
         other = [key for key in keys if file.dataset.get("version") and not same_version(own, key)]
         if other:
             reasons[name] = (
-                f"its references are of {describe_version(own)}, and the results of {describe_version(other[0])}"
+                f"its references have {describe_version(own)}, but the results have {describe_version(other[0])}"
             )
         else:
             predictions[name] = file.predictions
@@ -220,7 +220,10 @@ def _with_files(found: Found, files: Sequence[PredictionsFile], entries: Sequenc
 
 
 def model_names(entries: Sequence[ResultEntry]) -> list[str]:
-    """Return names of the models; where one was run in several ways, with the folder of its revision and setting, or its file."""
+    """Return unique model names.
+
+    If a model was run in several ways, the name includes the revision folder and setting, or the file.
+    """
     names = [str(entry.result.model["name"]) for entry in entries]
     for detail in (lambda entry: entry.path.parents[0 if entry.result.external else 1].name, lambda entry: entry.path):
         count = Counter(names)
@@ -231,16 +234,20 @@ def model_names(entries: Sequence[ResultEntry]) -> list[str]:
 
 
 def predictions_of(entry: ResultEntry) -> TableAnswers:
-    """Return the predictions beside a result, of masks and landmarks the scores of units; raises `BadPredictions` without any."""
+    """Return the stored predictions of a result, or scores of units for masks and landmarks.
+
+    Raises:
+        BadPredictions: There are no predictions beside the result.
+    """
     if entry.predictions is None:
-        raise BadPredictions(f"there are no predictions beside {entry.path}. Run the line that made it again.")
+        raise BadPredictions(f"there are no predictions beside {entry.path}. Repeat the run that created it.")
     result, frame = entry.result, load_predictions(entry.result, entry.predictions)
     task, expected, source = catalog.task(result.task), result.expected, result.model["name"]
     return task.rules.stored_answers(frame, task, expected, source)
 
 
 def result_file(source: object) -> Path | None:
-    """Return the file of the stored result that a source of predictions names, itself or by the predictions beside it."""
+    """Return the result file that a source names directly or through its predictions."""
     if not isinstance(source, (str, Path)):
         return None
     path = Path(source)
@@ -252,12 +259,12 @@ def read_stored(path: Path, dataset: Mapping[str, Any]) -> TableAnswers:
     """Read the predictions of a stored result.
 
     Args:
-        path: File of the result.
-        dataset: Facts of the dataset that the result must be of, as far as they are known.
+        path: Path of the result.
+        dataset: Known facts of the dataset, which the result must match.
 
     Raises:
-        BadPredictions: There are none, or they are of another version of the data.
-        BadData: It is no result.
+        BadPredictions: There are no predictions, or they belong to another data version.
+        BadData: The file is not a result.
     """
     collection = collect([path])
     if not collection.entries:
@@ -269,8 +276,8 @@ def read_stored(path: Path, dataset: Mapping[str, Any]) -> TableAnswers:
 
 
 def _other_data(dataset: Mapping[str, Any], entry: ResultEntry) -> str:
-    """Say that a result is of other data than references; empty where it is not, or where the references do not say."""
+    """Return why a result has other data than references; empty if it matches or the references do not state theirs."""
     of_references, of_result = data_version_key(dataset), data_version_key(entry.result.dataset)
     if not dataset.get("version") or same_version(of_references, of_result):
         return ""
-    return f"the references are of {describe_version(of_references)}, and the result of {describe_version(of_result)}"
+    return f"the references have {describe_version(of_references)}, but the result has {describe_version(of_result)}"

@@ -1,4 +1,4 @@
-"""Cost of encoding as a table: one row per model, revision and dataset."""
+"""Tabulate encoding costs by model, revision and dataset."""
 
 from collections.abc import Sequence
 
@@ -8,13 +8,13 @@ from cardiobench.results.score_result import ScoreResult
 
 COLUMNS = ("model", "recordings of", *costs.COLUMNS, "text tower")
 NOTE = (
-    "FLOPs, bytes and times are per recording. Parameters, FLOPs and width are the same on every device; a time stands with its "
-    "device and says nothing about another one."
+    "FLOPs, bytes and times are per recording. Parameters, FLOPs and width do not depend on the device; times are only valid for "
+    "the stated device."
 )
 
 
 def cost_rows(results: Sequence[ScoreResult]) -> list[tuple[str, ...]]:
-    """Return the cells of `COLUMNS` of results that state a cost, the cheapest first: each model and dataset once."""
+    """Return rows of results with known cost, one per model and dataset, the cheapest first."""
     found: dict[tuple[str, ...], costs.Cost] = {}
     for result in results:
         if result.cost is not None:
@@ -25,6 +25,6 @@ def cost_rows(results: Sequence[ScoreResult]) -> list[tuple[str, ...]]:
 
 
 def markdown(results: Sequence[ScoreResult]) -> str:
-    """Return the table with its heading; empty where no result states a cost."""
+    """Return the table with a heading; empty if no result states a cost."""
     rows = cost_rows(results)
     return f"## Cost\n\n{NOTE}\n\n{tables.markdown_table(COLUMNS, rows)}" if rows else ""

@@ -1,4 +1,4 @@
-"""The results of an evaluation as one object: a sequence that shows itself, compares its models and writes their report."""
+"""Represent the results of an evaluation as a sequence with display, comparison and report methods."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -28,22 +28,22 @@ HTML_COLUMNS = (
     "flags",
 )
 SHORT_HTML = 200
-"""Rows that a notebook shows."""
+"""Maximum number of rows shown in a notebook."""
 
 
 class EvaluationResults(ScoreResults):
-    """Results of a run, new and cached: a sequence of `ScoreResult`.
+    """New and cached results of a run: a sequence of `ScoreResult`.
 
     Attributes:
-        folder: Folder of results that the run wrote to.
+        folder: Folder with the results of the run.
     """
 
     def __init__(self, results: Iterable[ScoreResult] = (), folder: Path = Path("results")):
-        """Hold the results.
+        """Store the results.
 
         Args:
-            results: Results.
-            folder: Folder of results that they lie in.
+            results: Results of the run.
+            folder: Folder that contains the results.
         """
         super().__init__(results)
         self.folder = folder
@@ -57,22 +57,23 @@ class EvaluationResults(ScoreResults):
         return EvaluationResults(found, self.folder) if isinstance(index, slice) else found
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return one row per result with task, model, unrounded score, 95 % interval, floor and verdict."""
+        """Return a table with task, model, unrounded score, 95 % interval, floor and verdict of each result."""
         return pd.DataFrame([_row(result) for result in self], columns=COLUMNS)
 
     def compare(self, *, resamples: int = RESAMPLES, seed: int = 0) -> pd.DataFrame:
-        """Compare every two models on every task and protocol that both answered, as `cardiobench compare` does.
+        """Compare all pairs of models by task and protocol, as `cardiobench compare` does.
 
         Args:
-            resamples: Number of draws of patients, at least.
-            seed: Seed of the draws.
+            resamples: Minimum number of bootstrap resamples over patients.
+            seed: Random seed of the bootstrap.
 
         Returns:
-            One row per pair: both scores, the difference with its 95 % interval, p-values, and which one is better.
+            Table with one row per pair: both scores, the difference with its 95 % interval, p-values, and the better
+            model.
 
         Raises:
-            MissingData: No two models answered the same task by the same protocol.
-            BadPredictions: Models did, and their predictions cannot be compared.
+            MissingData: No two models have results for the same task and protocol.
+            BadPredictions: No comparable predictions exist.
         """
         from cardiobench.report.ranks import compare_all_pairs, pair_table
 
@@ -90,15 +91,15 @@ class EvaluationResults(ScoreResults):
         return pair_table(pairs)
 
     def report(self, out: str | Path | None = None) -> Path:
-        """Write the report of the folder of results, as `cardiobench report` does; returns its page.
+        """Write the report of the results folder, as `cardiobench report` does, and return the path of its page.
 
         Args:
-            out: Folder of the report; None for the folder of the results.
+            out: Output folder; None for the results folder.
         """
         from cardiobench.report.page.write import write_report
 
         if not self:
-            raise MissingData("there are no results to report: the run has none.")
+            raise MissingData("the run has no results to report.")
         return write_report([self.folder], self.folder if out is None else Path(out))[1][0]
 
     def _repr_html_(self) -> str:

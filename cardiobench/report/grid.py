@@ -1,4 +1,4 @@
-"""A table as papers print it: blocks of rows, the best of a column bold, the second underlined, in Markdown and LaTeX."""
+"""Format tables as in papers, in Markdown and LaTeX, with the best value bold and the second underlined."""
 
 import math
 from collections.abc import Sequence
@@ -10,17 +10,17 @@ from cardiobench.results.formatting import markdown_text
 
 NONE = "–"
 Block = tuple[tuple[str, tuple["GridCell", ...]], ...]
-"""Rows between two rules: a label and one cell per further column."""
+"""Rows between two rules; each row has a label and one cell per further column."""
 
 
 @dataclass(frozen=True)
 class GridCell:
-    """A cell.
+    """Cell of a table.
 
     Attributes:
-        text: Printed text, rounded.
-        value: Compared value; NaN for a cell that takes no part.
-        place: 1 the best, 2 the second; 0 the others.
+        text: Rounded text.
+        value: Value to compare; NaN to exclude the cell.
+        place: Rank: 1 for the best, 2 for the second, 0 otherwise.
     """
 
     text: str = NONE
@@ -30,14 +30,14 @@ class GridCell:
 
 @dataclass(frozen=True)
 class Grid:
-    """A table.
+    """Table with a title and a note.
 
     Attributes:
-        name: Name of the files.
-        title: One line above it.
-        head: Column titles, the first one of the labels.
-        blocks: Blocks of rows.
-        note: Reading instructions.
+        name: File stem.
+        title: One-line title.
+        head: Column titles, including the label column.
+        blocks: Blocks of rows, separated by rules.
+        note: Explanatory note.
     """
 
     name: str
@@ -47,14 +47,14 @@ class Grid:
     note: str = ""
 
     def frame(self) -> pd.DataFrame:
-        """Return the texts of the cells as a table."""
+        """Return the cell texts as a table."""
         return pd.DataFrame(
             [(label, *(cell.text for cell in cells)) for block in self.blocks for label, cells in block],
             columns=["row", *self.head[1:]],
         )
 
     def markdown(self) -> str:
-        """Return the table with its title and note; names stay text."""
+        """Return Markdown with title and note, with names escaped."""
         head = [markdown_text(cell) for cell in self.head]
         rows = [
             [
@@ -69,7 +69,7 @@ class Grid:
         return "\n".join([f"## {markdown_text(self.title)}", "", *lines, "", markdown_text(self.note), ""])
 
     def latex(self) -> str:
-        """Return a `table` with booktabs rules; names stay text."""
+        """Return a LaTeX `table` with booktabs rules, with names escaped."""
         lines = ["% needs \\usepackage{booktabs}", "\\begin{table}", "\\centering"]
         lines += [f"\\caption{{{latex_text(self.title)}}}", f"\\begin{{tabular}}{{l{'r' * (len(self.head) - 1)}}}"]
         lines += ["\\toprule", " & ".join(latex_text(cell) for cell in self.head) + " \\\\"]
@@ -79,7 +79,7 @@ class Grid:
                 texts = [
                     _marked(latex_text(cell.text), cell.place, "\\textbf{{{}}}", "\\underline{{{}}}") for cell in cells
                 ]
-                # A row that begins with [ or * would be read as an argument of the line break before it.
+                # LaTeX would read a row that starts with [ or * as an argument of the preceding line break.
                 start = "{}" if label[:1] in ("[", "*") else ""
                 lines.append(" & ".join([start + latex_text(label), *texts]) + " \\\\")
         lines += [
@@ -93,7 +93,7 @@ class Grid:
 
 
 def mark_best(cells: Sequence[GridCell], higher_is_better: bool) -> list[GridCell]:
-    """Return the cells with the best and the second best marked; equal values, as printed, share a place."""
+    """Mark the best and second-best cells; values that are equal as printed share a rank."""
     values = sorted({cell.value for cell in cells if not math.isnan(cell.value)}, reverse=higher_is_better)
     place = dict(zip(values, (1, 2), strict=False))
     return [GridCell(cell.text, cell.value, place.get(cell.value, 0)) for cell in cells]
@@ -120,6 +120,6 @@ _LATEX = {
 
 
 def latex_text(text: str) -> str:
-    """Return text that stays text in LaTeX, on one line."""
+    """Escape text for LaTeX and join its lines."""
     plain = "".join(sign if sign.isprintable() else " " for sign in " ".join(str(text).split()))
     return "".join(_LATEX.get(sign, sign) for sign in plain)

@@ -1,4 +1,4 @@
-"""One's own tasks as LaTeX tables: `cardiobench report --layout latex`."""
+"""Write LaTeX tables for `cardiobench report --layout latex`."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -17,26 +17,26 @@ from cardiobench.scoring.ranks import Contest, Pair
 
 PAGE = "tables.tex"
 WIDEST = 4
-"""Tasks in a table: as many as fit a page in portrait."""
+"""Maximum number of tasks per table, to fit a portrait page."""
 NOTE = (
-    "Score with its 95 % interval over patients. Bold: the best score of a column, and those that a paired comparison on the "
-    "same patients does not tell apart from it. Floor: " + tables.FLOOR_MEANING + "."
+    "Score with its 95 % interval over patients. Bold: the best score of a column and all scores that a paired comparison on the "
+    "same patients does not distinguish from it. Floor: " + tables.FLOOR_MEANING + "."
 )
 
 
 def write_latex(collection: Collection, out: Path) -> tuple[list[Path], list[Problem]]:
-    """Write a table with booktabs rules for each kind of task and condition.
+    """Write one booktabs table for each kind of task and condition.
 
     Args:
-        collection: Results.
-        out: Folder of the file.
+        collection: Loaded results.
+        out: Output folder.
 
     Returns:
-        The file, and results that could not be compared.
+        Path of the file, and problems with comparisons.
 
     Raises:
         MissingData: No result can be ranked.
-        UnwritableOutput: The folder cannot be written to.
+        UnwritableOutput: Writing to the folder fails.
     """
     groups = ranked_results(collection.entries)
     if not groups:
@@ -48,11 +48,11 @@ def write_latex(collection: Collection, out: Path) -> tuple[list[Path], list[Pro
 
 
 def latex_grids(groups: Groups, pairs: Sequence[Pair]) -> list[Grid]:
-    """Return the tables: models in rows, tasks in columns.
+    """Return tables with models in rows and tasks in columns.
 
     Args:
-        groups: Task and condition -> results that are ranked together.
-        pairs: Comparisons of every two models of a contest.
+        groups: Mapping from task and condition to results ranked together.
+        pairs: Comparisons of all pairs of models.
     """
     kinds: dict[tuple[str, str], list[Contest]] = {}
     for contest, entries in groups.items():
@@ -75,18 +75,18 @@ def _grid(title: str, groups: Groups, pairs: Sequence[Pair]) -> Grid:
 
 
 def _column(entries: Sequence[ResultEntry], contest: Contest, pairs: Sequence[Pair]) -> dict[str, GridCell]:
-    """Return model -> cell; the best and those not told apart from it have the first place."""
+    """Return a cell for each model; the best and equivalent models share the first rank."""
     results = dict(zip(model_names(entries), (entry.result for entry in entries), strict=True))
     first = best_models(results, [pair for pair in pairs if pair.contest == contest and not pair.beside])
     return {name: GridCell(_text(result), result.score.value, int(name in first)) for name, result in results.items()}
 
 
 def best_models(results: Mapping[str, ScoreResult], pairs: Sequence[Pair]) -> set[str]:
-    """Return the model with the best score, and those that a comparison with it does not tell apart.
+    """Return the best model and all models that a comparison does not distinguish from it.
 
     Args:
-        results: Model -> result, on one task.
-        pairs: Comparisons of these models.
+        results: Mapping from model to its result on one task.
+        pairs: Pairwise comparisons of these models.
     """
     order = {id(result): place for place, result in enumerate(tables.ordered(list(results.values())))}
     best = min(results, key=lambda name: order[id(results[name])])

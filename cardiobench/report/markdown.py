@@ -1,4 +1,4 @@
-"""One Markdown page of results, with the figures that belong to them."""
+"""Write results and figures as one Markdown page."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,27 +19,27 @@ PAGE = "report.md"
 HEAD = """\
 # CardioBench results
 
-Every score stands beside its **floor**: {floor}. **Above the floor**: {above}. Intervals are over patients.
-**Collapsed**: the model gives (nearly) the same answer to everything. **Exploratory**: of no primary family of the suite,
+Every score is shown beside its **floor**: {floor}. **Above the floor**: {above}. Intervals are over patients.
+**Collapsed**: the model gives (nearly) the same answer to every recording. **Exploratory**: outside the primary families of the suite,
 so the p-value is not adjusted.
 """
 GENERATED = "## Generated recordings\n\nPhantoms and synthetic twins: these scores say nothing about patients.\n\n"
 
 
 def write_markdown(collection: Collection, out: Path, *, figures: ReportFigures | None = None) -> list[Path]:
-    """Write the page; without matplotlib it has no figures and says how to get them.
+    """Write the page; without matplotlib, state how to obtain figures.
 
     Args:
         collection: Results and problems.
-        out: Folder.
-        figures: Figures returned by `draw_report`; None to draw those of the tasks here.
+        out: Output folder.
+        figures: Figures from `draw_report`; None to draw task figures here.
 
     Returns:
-        The page, then the figures that were drawn here.
+        Path of the page, followed by the figures drawn here.
     """
     drawn_here = figures is None
     if figures is None:
-        # In this process: a run that ends here may have networks in memory, which no other process needs to have.
+        # Draw in this process, because worker processes would also load networks that are still in memory.
         figures = draw_report(collection, out, png=True, processes=1, kinds=("task",))
     by_task: dict[str, list[ScoreResult]] = {}
     for result in collection.results:
@@ -65,7 +65,7 @@ def write_markdown(collection: Collection, out: Path, *, figures: ReportFigures 
 
 
 def problem_list(problems: Sequence[Problem]) -> str:
-    """Return the unranked results with reasons; empty if there are none."""
+    """Return unranked results with reasons; empty if there are none."""
     if not problems:
         return ""
     rows = [(problem.file, problem.kind, problem.message, problem.subject or "–") for problem in problems]
@@ -96,7 +96,7 @@ def _task_section(task: str, results: list[ScoreResult], figures: Sequence[Saved
 
 
 def _group_table(results: list[ScoreResult]) -> str:
-    """Return scores by group of the results that have them."""
+    """Return subgroup scores of results that have them."""
     rows = [
         (
             result.model["name"],

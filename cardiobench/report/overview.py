@@ -1,4 +1,4 @@
-"""Results as tables of models and tasks: scores relative to their floors, with their marks."""
+"""Tabulate scores relative to floors for models and tasks, with marks."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,34 +17,34 @@ from cardiobench.results.verdict import Rank, Verdict
 
 MARKS: dict[str, tuple[str, str]] = {
     **{verdict: (verdict.sign, verdict.meaning) for verdict in Verdict},
-    "collapsed": ("∅", "(nearly) the same answer to everything"),
-    EMBEDDINGS: ("E", "the vectors were given: how they were made was not seen"),
+    "collapsed": ("∅", "(nearly) the same answer to every recording"),
+    EMBEDDINGS: ("E", "the embeddings were supplied by the user; their origin was not verified"),
     "seen in pretraining": ("S", "the dataset was in the model's pretraining data"),
-    "incomplete": ("◔", "answers are missing; the verdict is judged on the worst case"),
+    "incomplete": ("◔", "predictions are missing; the verdict uses the worst case"),
     "generated data": ("~", "generated recordings: the score says nothing about patients"),
     "synthetic twin": ("~", "generated recordings: the score says nothing about patients"),
-    tables.OWN_DATA: ("H", "data of the user's own, which nobody else has"),
-    "patients not known": ("P", "nobody knows which recordings are of one patient; each counts as one"),
+    tables.OWN_DATA: ("H", "private data of the user"),
+    "patients not known": ("P", "patients are unknown; each recording counts as one patient"),
     "part of the data": ("½", "only the first patients of each split were used"),
 }
-"""Name of a mark -> its sign and its meaning: the verdicts, then the flags."""
+"""Mapping from mark to sign and meaning: verdicts first, then flags."""
 
 NOT_APPLICABLE = "not applicable"
-"""Beginning of the reason why a model cannot take part in a task."""
+"""Prefix of the reason why a model does not apply to a task."""
 NO_TEXT = f"{NOT_APPLICABLE}: no text tower"
 GENERATED = "Generated recordings,"
-"""How tables of phantoms and twins are called; they never hold a score on patients."""
+"""Names of tables with phantoms and twins, which never contain scores on patients."""
 STEPS = (-0.25, -0.02, 0.02, 0.15, 0.35, 0.6)
-"""Where the shades of the heat table change, in shares of the way from the floor to a perfect score."""
+"""Thresholds of the heat table's shades, as fractions from the floor (0) to a perfect score (1)."""
 
 
 @dataclass(frozen=True)
 class ScoreCell:
-    """One result in the overview.
+    """Result in the overview.
 
     Attributes:
-        entry: The result.
-        skill: Share of the way from the floor to a perfect score; negative below the floor, NaN where undefined.
+        entry: Loaded result.
+        skill: Position between the floor (0) and a perfect score (1); negative below the floor, NaN if undefined.
         marks: Names in `MARKS`.
     """
 
@@ -54,17 +54,17 @@ class ScoreCell:
 
     @property
     def signs(self) -> str:
-        """The marks as signs."""
+        """Signs of the marks."""
         return "".join(MARKS[mark][0] for mark in self.marks)
 
     @property
     def wins(self) -> bool:
-        """Return whether the verdict counts as better than the floor."""
+        """Return whether the verdict ranks above the floor."""
         return self.entry.result.verdict.word.rank is Rank.WINS
 
     @property
     def score_text(self) -> str:
-        """The score with its 95 % interval."""
+        """Score with its 95 % interval."""
         result = self.entry.result
         score = result.score
         if math.isnan(score.low):
@@ -73,19 +73,19 @@ class ScoreCell:
 
     @property
     def shade(self) -> int:
-        """Step of the colour scale, -2 (far below the floor) to 4 (nearly perfect); 0 about at the floor."""
+        """Step of the colour scale, from -2 (far below the floor) to 4 (nearly perfect), with 0 near the floor."""
         return 0 if math.isnan(self.skill) else sum(self.skill >= step for step in STEPS) - 2
 
 
 @dataclass(frozen=True)
 class ModelRow:
-    """A model under a protocol.
+    """Model under one protocol.
 
     Attributes:
-        model: Model name.
-        protocol: Protocol with its variant.
-        setting: Revision, pooling or another choice, where one model was run in several.
-        cells: One a task: a cell, or why there is none.
+        model: Name of the model.
+        protocol: Protocol and variant.
+        setting: Revision, pooling or other setting, if the model was run with several.
+        cells: Cell of each task, or the reason for its absence.
     """
 
     model: str
@@ -101,12 +101,12 @@ class ModelRow:
 
 @dataclass(frozen=True)
 class OverviewTable:
-    """A table of the overview: tasks of one kind.
+    """Table of tasks of one kind.
 
     Attributes:
-        name: Such as `Echo: measurements`.
+        name: Table name, such as `Echo: measurements`.
         tasks: Tasks in the columns.
-        rows: Models under protocols.
+        rows: Models with their protocols.
     """
 
     name: str
@@ -120,16 +120,16 @@ class OverviewTable:
 
 
 def skill(result: ScoreResult) -> float:
-    """Return the share of the way from the floor (0) to a perfect score (1), the same for every metric.
+    """Return the position of the score between the floor (0) and a perfect score (1), comparable across metrics.
 
-    Errors: 1 - score / floor. Fractions: (score - floor) / (1 - floor). NaN where the floor is perfect or undefined, and
-    where no perfect score is known.
+    For errors this is 1 - score / floor; for fractions (score - floor) / (1 - floor). It is NaN if the floor is perfect
+    or undefined, or if there is no perfect score.
     """
     return result.number().skill(result.score.value, result.floor.value)
 
 
 def marks(result: ScoreResult) -> tuple[str, ...]:
-    """Return the marks that must accompany the number, as names in `MARKS`."""
+    """Return the names in `MARKS` that must accompany the number."""
     plain = [flag for flag in tables.flags(result) if flag in MARKS]
     part = ["part of the data"] if result.dataset.get("limit") else []
     return (result.verdict.word, *plain, *part)
@@ -137,7 +137,7 @@ def marks(result: ScoreResult) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4096)
 def find_task(name: str) -> Task | None:
-    """Return the task of that name; None for one that this version does not know."""
+    """Return the task with the given name, or None if this version does not know it."""
     try:
         return catalog.task(name)
     except UnknownName:
@@ -145,7 +145,7 @@ def find_task(name: str) -> Task | None:
 
 
 def table_name(result: ScoreResult) -> str:
-    """Return the name of the overview's table that a result belongs in."""
+    """Return the name of the overview table that contains a result."""
     kind = _kind_of(result.task)
     if kind is None:
         return f"{GENERATED} other tasks" if result.generated else "Other tasks"
@@ -154,7 +154,7 @@ def table_name(result: ScoreResult) -> str:
 
 @lru_cache(maxsize=4096)
 def _kind_of(name: str) -> str | None:
-    """Return modality and kind of a task, such as "Echo: views"; None for a task that this version does not know."""
+    """Return modality and kind of a task, such as "Echo: views"; None if this version does not know it."""
     if (task := find_task(name)) is None:
         return None
     modality = {"echo": "Echo", "ecg": "ECG"}[catalog.modality(task)]
@@ -164,12 +164,12 @@ def _kind_of(name: str) -> str | None:
 
 
 def table_names(entries: Iterable[ResultEntry]) -> list[str]:
-    """Return the names of the overview's tables, in their order."""
+    """Return the names of the overview tables in order."""
     return sorted({table_name(entry.result) for entry in entries}, key=_table_order)
 
 
 def overview_tables(entries: Sequence[ResultEntry]) -> list[OverviewTable]:
-    """Return the tables of the overview; a model has a row in each table in which it has a score, under each protocol."""
+    """Return overview tables with one row per model and protocol in each table where it has a score."""
     by_table: dict[str, list[ResultEntry]] = {}
     for entry in entries:
         by_table.setdefault(table_name(entry.result), []).append(entry)
@@ -192,7 +192,8 @@ def _overview_table(name: str, entries: Sequence[ResultEntry]) -> OverviewTable:
         result = entry.result
         model = result.model["name"]
         setting = _setting(result) if len(settings[model]) > 1 else ""
-        if result.task in rows.get((model, result.label, setting), {}):  # Duplicates, such as two seeds.
+        # Keep duplicates, such as two seeds, in separate rows.
+        if result.task in rows.get((model, result.label, setting), {}):
             setting = f"{setting} seed {result.stamp.get('seed')}".strip()
         rows.setdefault((model, result.label, setting), {})[result.task] = entry
     scored = [
@@ -207,7 +208,7 @@ def _external(row: Mapping[str, ResultEntry]) -> bool:
 
 
 def _setting(result: ScoreResult) -> str:
-    """Return revision and choices of a model, in short."""
+    """Return a short text with a model's revision and settings."""
     preprocessing = result.model.get("preprocessing")
     variant = preprocessing.get("variant") if isinstance(preprocessing, dict) else None
     facts = (str(result.model.get("revision") or "")[:12], result.model.get("token_pooling"), variant)
@@ -221,7 +222,7 @@ def _cell(entry: ResultEntry | None, model: str, protocol: str, task: str) -> Sc
 
 
 def missing_reason(card: ModelCard | None, protocol: str, task: Task | None) -> str:
-    """Return why a cell is empty: `not applicable: ...` where the model's card says so, else `not run`."""
+    """Return why a cell is empty: `not applicable: ...` by the model's card, otherwise `not run`."""
     if card is None or task is None:
         return "not run"
     if catalog.modality(task) not in card.modalities:
@@ -229,12 +230,12 @@ def missing_reason(card: ModelCard | None, protocol: str, task: Task | None) -> 
     if protocol.startswith("zero_shot") and not card.text:
         return NO_TEXT
     if protocol.startswith("native") and task.target not in card.native:
-        return f"{NOT_APPLICABLE}: none of its own heads answers this"
+        return f"{NOT_APPLICABLE}: none of its heads predicts this"
     return "not run"
 
 
 def _rows_without_text(rows: Sequence[ModelRow], tasks: Sequence[str]) -> list[ModelRow]:
-    """Return rows that say why a model is not among the zero-shot ones, where others are."""
+    """Return rows that explain why models have no zero-shot result if others do."""
     zero_shot = sorted({row.protocol for row in rows if row.protocol.startswith("zero_shot")})
     scored = {(row.model, row.protocol) for row in rows}
     return [
@@ -247,5 +248,5 @@ def _rows_without_text(rows: Sequence[ModelRow], tasks: Sequence[str]) -> list[M
 
 
 def ranked(result: ScoreResult) -> bool:
-    """Return whether a result may be ranked: more than one class in its test set, a floor, and the present rules."""
+    """Return whether a result can be ranked: it needs several classes, a floor and current rules."""
     return result.verdict.word.rank is not Rank.NONE and not result.outdated

@@ -1,20 +1,20 @@
-"""Poolings side by side: the score of each model under each pooling of its network's tokens."""
+"""Compare scores of models under different token poolings."""
 
 from cardiobench.models.pooling import KEEP_TOKENS
 from cardiobench.results import formatting as tables
 from cardiobench.results.score_result import ScoreResult
 
 READOUT = ("pooling", "readout", KEEP_TOKENS)
-"""Facts of a model's preprocessing that say how its tokens are pooled, and which are kept."""
+"""Facts in a model's preprocessing that state which tokens are kept and how they are pooled."""
 ONLY = "its own"
-"""Pooling of a model that offers no other, beside the tokens that it keeps."""
+"""Pooling name of a model without other poolings, shown with the tokens that it keeps."""
 
 
 def pooling_table(results: list[ScoreResult]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """Return the columns and cells of the table: one row per task, model and protocol that has several poolings.
+    """Return columns and rows of the table, one row per task, model and protocol with several poolings.
 
-    A cell is the score with its interval. Only results of the same revision, metric and settings stand in one row; a
-    setting that was run several times, such as with other seeds, is left out.
+    A cell has the score and its interval. Results in a row share revision, metric and settings; settings that were run
+    several times, such as with different seeds, are omitted.
     """
     rows: dict[tuple[str, ...], dict[str, list[ScoreResult]]] = {}
     for result in tables.ordered(results):
@@ -35,11 +35,11 @@ def pooling_table(results: list[ScoreResult]) -> tuple[tuple[str, ...], list[tup
 
 
 def markdown(results: list[ScoreResult]) -> str:
-    """Return the table with its heading; empty where no model has two poolings."""
+    """Return the table with a heading; empty if no model has two poolings."""
     columns, rows = pooling_table(results)
     if not rows:
         return ""
-    head = "## Poolings of the tokens\n\nThe same network, read by other poolings (`--pooling`); 95 % intervals over patients.\n\n"
+    head = "## Poolings of the tokens\n\nThe same network with different poolings (`--pooling`); 95 % intervals over patients.\n\n"
     return head + tables.markdown_table(columns, rows)
 
 
@@ -50,7 +50,7 @@ def _cell(result: ScoreResult) -> str:
 
 
 def _row_key(result: ScoreResult) -> tuple[str, ...]:
-    """Return the shared key of results in one row."""
+    """Return the key that results in one row share."""
     model = result.model
     preprocessing = {key: value for key, value in dict(model.get("preprocessing") or {}).items() if key not in READOUT}
     facts = (

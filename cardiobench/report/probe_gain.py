@@ -1,4 +1,4 @@
-"""Gain from labels: each model's zero-shot score beside its probe (arXiv:2510.00520, Table 2)."""
+"""Compare zero-shot and probe scores of each model (arXiv:2510.00520, Table 2)."""
 
 from cardiobench.results import formatting as tables
 from cardiobench.results.score_result import ScoreResult
@@ -7,7 +7,7 @@ COLUMNS = ("task", "model", "metric", "zero-shot", "score", "probe", "gain of th
 
 
 def probe_gain_rows(results: list[ScoreResult]) -> list[tuple[str, ...]]:
-    """Return the cells of `COLUMNS` for every zero-shot result whose model was probed on the same task; a gain is an improvement."""
+    """Return rows for all zero-shot results with a probe on the same task; a positive gain is an improvement."""
     probes = {_model_key(result): result for result in results if result.label == "probe"}
     rows: list[tuple[str, ...]] = []
     for result in tables.ordered(results):
@@ -30,14 +30,14 @@ def probe_gain_rows(results: list[ScoreResult]) -> list[tuple[str, ...]]:
 
 
 def markdown(results: list[ScoreResult]) -> str:
-    """Return the table with its heading; empty where no model has both."""
+    """Return the table with a heading; empty if no model has both results."""
     rows = probe_gain_rows(results)
     if not rows:
         return ""
-    head = "## From zero-shot to probe\n\nA positive gain is an improvement, whichever way the metric runs.\n\n"
+    head = "## From zero-shot to probe\n\nA positive gain is an improvement, regardless of the direction of the metric.\n\n"
     return head + tables.markdown_table(COLUMNS, rows)
 
 
 def _model_key(result: ScoreResult) -> tuple[str, str, str]:
-    """Return the identity of models as loaded, on each task."""
+    """Return a key that identifies a loaded model on a task."""
     return result.task, result.model["name"], str(result.model.get("preprocessing"))

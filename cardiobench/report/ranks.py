@@ -1,4 +1,4 @@
-"""Ranks and pairwise comparisons of the models in a results folder, and their tables."""
+"""Rank and compare the models of a results folder and format the tables."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,17 +16,17 @@ from cardiobench.scoring.ranks import Contest, Pair, compare_all
 RANK_COLUMNS = ("tasks", "protocol", "place", "model", "metric", "mean score", "group")
 PAIR_COLUMNS = ("task", "protocol", "model", "other", "difference", "95 % CI", "p", "outcome")
 PLACES = (
-    "Models are ranked by the mean of a metric over the tasks that all of them answered, one ranking per protocol and metric. "
-    "All pairs are corrected together (Holm); a place reaches from 1 plus the models that are better to the number of models "
-    "less those that are worse. Models of one group cannot be told apart, and stand in alphabetical order."
+    "Models are ranked by the mean of a metric over their common tasks, with one ranking per protocol and metric. "
+    "All pairs are corrected together (Holm). The place of a model ranges from 1 plus the number of better models to the number of models "
+    "minus the number of worse models. Models of one group cannot be distinguished and are in alphabetical order."
 )
 REFERENCE = "reference"
-"""Shown in place of the rank of predictions from elsewhere beside models."""
-MAX_PAIRS = 60  # Number of resamples, small enough for a page to wait for.
+"""Text in place of the rank of external predictions."""
+MAX_PAIRS = 60  # Maximum number of pairs to compare while writing a page.
 
 
 def primary_family(contest: Contest) -> Family | None:
-    """Return the primary family of a task and protocol; None for an exploratory one."""
+    """Return the primary family of a task and protocol, or None if exploratory."""
     protocol, _, variant = contest[1].partition(".")
     return family_of(contest[0], protocol, variant)
 
@@ -34,16 +34,16 @@ def primary_family(contest: Contest) -> Family | None:
 def compare_all_pairs(
     entries: Sequence[ResultEntry], files: Sequence[PredictionsFile] = (), *, resamples: int = RESAMPLES, seed: int = 0
 ) -> tuple[list[Pair], list[str], list[Ranking]]:
-    """Compare every two models on every task and protocol that both predicted, and each with predictions from elsewhere.
+    """Compare all pairs of models on every shared task and protocol, and each model with external predictions.
 
     Args:
-        entries: Results, with their predictions.
-        files: Predictions from elsewhere that have no result.
-        resamples: B, at least.
-        seed: Seed of the draws.
+        entries: Results with predictions.
+        files: External predictions without a result.
+        resamples: Minimum number of bootstrap resamples.
+        seed: Random seed of the bootstrap.
 
     Returns:
-        The pairs, sentences on what was left out, and the rankings over tasks, those of generated recordings by themselves.
+        Pairs, sentences on exclusions, and rankings over tasks, with generated recordings ranked separately.
     """
     found = contests(entries, files)
     pairs = compare_all(found.models, beside=found.beside, family=primary_family, resamples=resamples, seed=seed)
@@ -59,7 +59,7 @@ def compare_all_pairs(
 
 
 def rank_rows(rankings: Sequence[Ranking]) -> list[tuple[str, ...]]:
-    """Return the cells of `RANK_COLUMNS`, by protocol and metric, the best group first; references come last."""
+    """Return rows of `RANK_COLUMNS` by protocol and metric, the best group first and references last."""
     rows: list[tuple[str, ...]] = []
     for ranking in rankings:
         tasks = ", ".join(ranking.tasks) + (" (generated)" if ranking.generated else "")
@@ -75,16 +75,16 @@ def rank_rows(rankings: Sequence[Ranking]) -> list[tuple[str, ...]]:
 
 
 def rank_notes(rankings: Sequence[Ranking]) -> list[str]:
-    """Return sentences on the models that are in no ranking of their protocol."""
+    """Return sentences on models that are missing from the rankings of their protocol."""
     return [
-        f"{one.protocol}, {one.number.key}: {', '.join(one.left_out)} answered none of {', '.join(one.tasks)}, and has no place"
+        f"{one.protocol}, {one.number.key}: {', '.join(one.left_out)} have no results for {', '.join(one.tasks)} and are not ranked"
         for one in rankings
         if one.left_out
     ]
 
 
 def outcome(pair: Pair) -> str:
-    """Return the better model, or the margin within which they are equivalent, or the detectable difference."""
+    """Return the better model, the equivalence margin, or the detectable difference."""
     comparison = pair.comparison
     texts = {
         "a": f"{pair.a} is better",
@@ -96,7 +96,7 @@ def outcome(pair: Pair) -> str:
 
 
 def pair_rows(pairs: Sequence[Pair]) -> list[tuple[str, ...]]:
-    """Return the cells of `PAIR_COLUMNS`."""
+    """Return rows of `PAIR_COLUMNS`."""
     rows = []
     for pair in pairs:
         comparison = pair.comparison
@@ -106,12 +106,12 @@ def pair_rows(pairs: Sequence[Pair]) -> list[tuple[str, ...]]:
 
 
 def _named(pair: Pair) -> Contest:
-    """Return task and protocol, with the word for a task of phantoms or twins."""
+    """Return task and protocol, marked for phantoms or twins."""
     return (f"{pair.contest[0]} (generated)", *pair.contest[1:]) if pair.generated else pair.contest
 
 
 def pair_table(pairs: Sequence[Pair]) -> pd.DataFrame:
-    """Return every digit of every pair, for a CSV."""
+    """Return unrounded values of all pairs for a CSV file."""
     return pd.DataFrame(
         [
             {
@@ -133,19 +133,19 @@ def pair_table(pairs: Sequence[Pair]) -> pd.DataFrame:
 
 
 def markdown(entries: Sequence[ResultEntry]) -> str:
-    """Return the rank table with its heading; empty where no two models predicted the same task alike.
+    """Return the rank table with a heading; empty if no two models have comparable predictions.
 
-    More pairs than a page should wait for are left to `cardiobench compare`, and the page says so.
+    If there are too many pairs for a page, refer to `cardiobench compare` instead.
     """
     head = "## Which models are better\n\n"
     entries = [entry for entry in entries if entry.predictions]
     count = count_pairs(entries)
     if count > MAX_PAIRS:
-        return f"{head}There are up to {count} pairs of models: `cardiobench compare` ranks them.\n"
+        return f"{head}There are up to {count} pairs of models. Run `cardiobench compare` to rank them.\n"
     pairs, left_out, rankings = compare_all_pairs(entries)
     if not pairs:
         return ""
-    text = f"{PLACES} A p-value of this table changes no result.\n\n"
+    text = f"{PLACES} The p-values in this table do not affect results.\n\n"
     if any(pair.beside for pair in pairs):
         text = f"{text.rstrip()} {tables.ELSEWHERE}\n\n"
     notes = "".join(f"\n* {tables.markdown_text(sentence)}" for sentence in (*left_out, *rank_notes(rankings)))

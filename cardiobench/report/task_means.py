@@ -1,4 +1,4 @@
-"""Means over the tasks of a suite, beside their floor and the published means."""
+"""Tabulate means over the tasks of a suite with floors and published means."""
 
 import math
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ COLUMNS = ("mean", "model", "value, %", "95 % CI", "floor, %", "tasks", "patient
 
 
 def mean_rows(entries: Sequence[ResultEntry], *, resamples: int = RESAMPLES, seed: int = 0) -> list[tuple[str, ...]]:
-    """Return the cells of `COLUMNS`: every mean of every model that has answered one of its tasks at least."""
+    """Return rows with every mean of every model that has a result for at least one of its tasks."""
     rows = []
     for mean in task_means():
         by_model: dict[tuple[str, str, bool], dict[str, ResultEntry]] = {}
@@ -57,9 +57,9 @@ def _percent(value: float) -> str:
 
 
 def markdown(entries: Sequence[ResultEntry]) -> str:
-    """Return the table with its heading; empty where no model has answered a task of any mean."""
+    """Return the table with a heading; empty if no model has a result for a task of any mean."""
     rows = mean_rows(entries)
     if not rows:
         return ""
-    head = "## Means over tasks\n\nOver the tasks with both classes in their test set; intervals draw patients once for all tasks.\n\n"
+    head = "## Means over tasks\n\nMeans include tasks with both classes in the test set. Bootstrap resamples of patients are shared by all tasks.\n\n"
     return head + tables.markdown_table(COLUMNS, rows)

@@ -1,1 +1,1 @@
-"""Scores and analyses as files: schema, provenance, collection, published numbers."""
+"""Scores and analyses as files: schemas, provenance, collection and published values."""

@@ -1,4 +1,4 @@
-"""Result of an analysis: named numbers, the tables behind its figures, and provenance, as JSON with CSV beside it."""
+"""Store results of analyses as JSON with CSV tables."""
 
 import math
 from collections.abc import Mapping
@@ -13,27 +13,27 @@ from cardiobench.core.tables import unescape_formula, write_csv
 from cardiobench.results.record import DatasetFacts, EditedResult, ModelFacts, Name, Record, Stamp, ValidationType
 from cardiobench.results.score_result import Estimate
 
-# In the file, tables are given as names of CSV files beside it.
+# The file refers to tables by the names of adjacent CSV files.
 Tables = Annotated[Mapping[str, pd.DataFrame], ValidationType(dict[str, Name])]
 
 
 @dataclass(frozen=True)
 class AnalysisResult(Record):
-    """Result of an analysis protocol on one or more models, as opposed to the score of a task.
+    """Result of an analysis of one or more models.
 
     Attributes:
-        protocol: Such as alignment, few_shot or representation.
-        subject: A task, a dataset, or a label across datasets.
-        tasks: Tasks whose recordings took part.
-        values: Name -> number with its interval; NaN with the reason where there is none.
-        tables: Name -> the rows behind a figure; saved as CSV beside the record.
-        tables_sha256: Name -> SHA-256 of that CSV, filled in when the record is saved.
-        options: Everything that was chosen.
-        models: Facts of the model, or of every model compared.
+        protocol: Name of the protocol, such as alignment, few_shot or representation.
+        subject: Subject of the analysis: a task, a dataset, or a label across datasets.
+        tasks: Tasks whose recordings were used.
+        values: Mapping from name to number with interval; NaN with a reason if undefined.
+        tables: Mapping from name to table for a figure; saved as CSV beside the record.
+        tables_sha256: Mapping from table name to SHA-256 of its CSV file, set when the record is saved.
+        options: Options of the protocol.
+        models: Facts of each model.
         datasets: Name, version and digest of each dataset.
-        generated: Whether any of the recordings are phantoms or of a synthetic twin.
-        seen_in_pretraining: Dataset -> whether the model saw it; None when nobody knows.
-        warnings: Sentences for the reader.
+        generated: Whether any recording is a phantom or belongs to a synthetic twin.
+        seen_in_pretraining: Mapping from dataset to whether the model saw it in pretraining; None if unknown.
+        warnings: Warnings for readers.
         stamp: Versions, key, seed and time.
     """
 
@@ -56,11 +56,11 @@ class AnalysisResult(Record):
 
     @property
     def label(self) -> str:
-        """Models, protocol and subject, for messages."""
+        """Models, protocol and subject as text for messages."""
         return f"{', '.join(model['name'] for model in self.models)}: {self.protocol} of {self.subject}"
 
     def save(self, path: str | Path) -> Path:
-        """Write the record and its tables (`files`); the record comes last, so that the files it names exist."""
+        """Save the tables and then the record, so that a record never refers to missing tables."""
         path, *tables = self.files(path)
         for table, file in zip(self.tables.values(), tables, strict=True):
             write_csv(table, file)
@@ -69,24 +69,24 @@ class AnalysisResult(Record):
         return super(AnalysisResult, replace(self, tables=names, tables_sha256=checksums)).save(path)
 
     def files(self, path: str | Path) -> list[Path]:
-        """Return the record's path and those of its tables."""
+        """Return the paths of the record and its tables."""
         path = Path(path)
         return [path, *(path.with_suffix(f".{name}.csv") for name in self.tables)]
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a record written by `save`.
+        """Load a record saved by `save`.
 
         Raises:
-            BadData: The file is not a record; the message names it.
-            EditedResult: The record or one of its tables was changed.
+            BadData: The file is not a record of this class.
+            EditedResult: The record or one of its tables was modified.
         """
         record = super().load(path)
         files = {name: Path(path).with_name(Path(str(file)).name) for name, file in record.tables.items()}
         for name, file in files.items():
             if not file.is_file() or sha256_of_file(file) != record.tables_sha256.get(name):
                 raise EditedResult(
-                    f"{path}: its table {file.name} is not what was written. Run the line that made it again"
+                    f"{path}: its table {file.name} was modified after it was written. Repeat the run that created it"
                 )
         return replace(record, tables={name: _read_table(file) for name, file in files.items()})
 
@@ -96,10 +96,10 @@ def _read_table(path: Path) -> pd.DataFrame:
 
 
 def is_analysis(text: bytes) -> bool:
-    """Return whether a file of a results folder is an analysis, not a score, even if it is truncated."""
+    """Return whether a file name in a results folder belongs to an analysis, even if the file is truncated."""
     return f'"kind": "{AnalysisResult.kind}"'.encode() in text[:200]
 
 
 def point_estimate(value: float, reason: str = "", n: int = 0, n_patients: int = 0) -> Estimate:
-    """Return a number that has no interval."""
+    """Return an estimate without an interval."""
     return Estimate(float(value), math.nan, math.nan, n, n_patients, reason)

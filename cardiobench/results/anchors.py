@@ -1,4 +1,4 @@
-"""Results of others on a task: published scores and human agreement, provided by extensions."""
+"""Published scores and human agreement, provided by extensions."""
 
 import math
 from dataclasses import dataclass
@@ -9,21 +9,21 @@ from cardiobench.metrics.load import find_number
 
 @dataclass(frozen=True)
 class PublishedScore:
-    """One printed number.
+    """Published score.
 
     Attributes:
-        task: `<dataset>/<target>`; the target alone where the number is of several datasets.
-        model: Model name in the paper.
-        protocol: Corresponding protocol of this benchmark; `fine-tuned` and `supervised` where the whole network was
+        task: Task name `<dataset>/<target>`, or only the target for scores over several datasets.
+        model: Name of the model in the paper.
+        protocol: Corresponding protocol of this benchmark; `fine-tuned` or `supervised` if the whole network was
             trained.
-        metric: Corresponding metric of this benchmark, if any; `f1_median` is the median F1 of 15 folds.
-        value: A fraction, or in the label's unit.
+        metric: Corresponding metric of this benchmark, if any; `f1_median` is the median F1 over 15 folds.
+        value: Value as a fraction, or in the unit of the label.
         source: Paper and table.
-        printed: Value as printed.
-        percent: Whether it is printed in percent.
-        condition: Further conditions of the score, such as the sample size.
-        low: Lower end of its 95 % interval, by the method of the source; NaN where none was published.
-        high: Upper end.
+        printed: Value as printed in the paper.
+        percent: Whether the paper reports percent.
+        condition: Further conditions, such as the sample size.
+        low: Lower end of the 95 % interval by the method of the source; NaN if not published.
+        high: Upper end of the interval.
     """
 
     task: str
@@ -40,7 +40,7 @@ class PublishedScore:
 
     @property
     def interval(self) -> str:
-        """The published interval in brackets, as exact as the value; empty where there is none."""
+        """Published interval in brackets with the precision of the value; empty if not published."""
         if math.isnan(self.low):
             return ""
         factor = 100 if self.percent else 1
@@ -48,21 +48,21 @@ class PublishedScore:
 
     @property
     def decimals(self) -> int:
-        """Digits after the point, as printed."""
+        """Number of decimals in the paper."""
         return len(self.printed.partition(".")[2])
 
 
 @dataclass(frozen=True)
 class Ceiling:
-    """Agreement between people, as a study measured it; none is "the" ceiling.
+    """Published agreement between human readers; it is not a universal ceiling.
 
     Attributes:
-        metric: Corresponding metric of this benchmark, if any; a fraction, or in the label's unit.
-        low: Smallest value of the study.
-        high: Largest value; equal to `low` where there is one.
-        n: Patients, studies or recordings.
-        setting: Readers and recordings that were compared.
-        source: Publication.
+        metric: Corresponding metric of this benchmark, if any; values are fractions or in the unit of the label.
+        low: Smallest published value.
+        high: Largest published value; equal to `low` for a single value.
+        n: Number of patients, studies or recordings, with its unit.
+        setting: Description of the readers and recordings.
+        source: Reference of the publication.
     """
 
     metric: str
@@ -74,7 +74,7 @@ class Ceiling:
 
     @property
     def text(self) -> str:
-        """The value, or from the lowest to the highest."""
+        """Single value, or range of values."""
         number = find_number(self.metric)
         share = number.unit == "fraction"
         low, high = (number.text(value, 1) if share else f"{value:.3g}" for value in (self.low, self.high))
@@ -83,10 +83,10 @@ class Ceiling:
 
 @dataclass(frozen=True)
 class Anchors:
-    """Published values shown beside the results of a task.
+    """Published values for a task.
 
     Attributes:
-        published: Published scores, in the order of their tables.
+        published: Published scores in table order.
         ceilings: Human ceilings.
     """
 
@@ -95,7 +95,7 @@ class Anchors:
 
 
 def anchors(task: str) -> Anchors:
-    """Return the published values of a task, `<dataset>/<target>`, from extensions."""
+    """Return the published values of a task `<dataset>/<target>` from all extensions."""
     found = [find(task) for find in hooks("anchors")]
     return Anchors(
         tuple(score for one in found for score in one.published),

@@ -1,4 +1,4 @@
-"""Collecting of results and records from folders; those that cannot be ranked are listed with the reason."""
+"""Collect results and analyses from folders and list those that cannot be ranked."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,14 +24,14 @@ from cardiobench.results.versions import (
 
 @dataclass(frozen=True)
 class ResultEntry:
-    """A result that may be ranked.
+    """Result that can be ranked.
 
     Attributes:
-        path: Path of the file, or its place in a dataset of results.
-        result: The result.
-        predictions: The file of predictions beside it; None where it is not here.
-        pushed_by: Account that pushed it to a dataset of results; empty for a local file.
-        submissions: Number of submissions of that owner for the task, which p-value and interval are corrected for.
+        path: Path of the file, or location in a dataset of results.
+        result: Loaded result.
+        predictions: Path of the predictions; None if not available locally.
+        pushed_by: Account that submitted the result; empty for local files.
+        submissions: Number of submissions by this account for the task, used to correct p-value and interval.
     """
 
     path: Path
@@ -42,24 +42,24 @@ class ResultEntry:
 
     @property
     def setting(self) -> str:
-        """Model and protocol, the name of a row in a table."""
+        """Model and protocol, used as row name in tables."""
         return f"{self.result.model['name']}, {self.result.label}"
 
     @property
     def suite(self) -> str:
-        """Suite with its version that the result was computed for; empty for none."""
+        """Suite and version of the result; empty without a suite."""
         return str(self.result.stamp.get("suite") or "")
 
 
 @dataclass(frozen=True)
 class Problem:
-    """A file that was found and is not ranked.
+    """File that is not ranked.
 
     Attributes:
-        file: File with the problem.
-        kind: A few words: unreadable, half-finished, edited by hand, other dataset version, older run.
-        message: Problem and next action.
-        subject: Model and task, if the file states them.
+        file: Name of the file.
+        kind: Short category: unreadable, half-finished, edited by hand, other dataset version or older run.
+        message: Problem and suggested action.
+        subject: Model and task, if known.
     """
 
     file: str
@@ -69,7 +69,7 @@ class Problem:
 
     @property
     def consequence(self) -> str:
-        """The consequence: not ranked, or only not shown."""
+        """Consequence: not ranked, or only not shown."""
         return {"no picture": "not drawn", "no answers": "not drawn", "no examples": "not shown"}.get(
             self.kind, "not ranked"
         )
@@ -77,12 +77,12 @@ class Problem:
 
 @dataclass(frozen=True)
 class Collection:
-    """Content of a report.
+    """Contents of a report.
 
     Attributes:
-        entries: Results that may be ranked, by task and model.
-        analyses: Analysis results, each with its file.
-        problems: Files that are not ranked, and why.
+        entries: Rankable results by task and model.
+        analyses: Analyses with their files.
+        problems: Files that are not ranked, with reasons.
     """
 
     entries: tuple[ResultEntry, ...]
@@ -91,12 +91,12 @@ class Collection:
 
     @property
     def results(self) -> list[ScoreResult]:
-        """The results that may be ranked."""
+        """Rankable results."""
         return [entry.result for entry in self.entries]
 
     @property
     def files(self) -> list[tuple[Path, ScoreResult]]:
-        """The same results, each with its file."""
+        """Rankable results with their files."""
         return [(entry.path, entry.result) for entry in self.entries]
 
 
@@ -108,14 +108,14 @@ class _ResultFiles:
 
 
 def collect(folders: Sequence[Path], suite: str = "") -> Collection:
-    """Read every result and record below the folders.
+    """Load all results and analyses below the folders.
 
     Args:
-        folders: Folders of results, or files of single results.
-        suite: Suite to rank, with predictions from elsewhere; empty for results of any run.
+        folders: Result folders or single result files.
+        suite: Suite to rank together with external predictions; empty for results of any run.
 
     Raises:
-        MissingData: There is no such folder, or it has no results.
+        MissingData: A folder does not exist or has no results.
     """
     files = _read_folders(folders)
     if suite:
@@ -126,7 +126,7 @@ def collect(folders: Sequence[Path], suite: str = "") -> Collection:
 
 
 def collect_by_suite(folders: Sequence[Path]) -> dict[str, Collection]:
-    """Read every result and record below the folders, as one collection per suite; arguments and errors as in `collect`."""
+    """Load all results and analyses as one collection per suite; see `collect` for arguments and errors."""
     files = _read_folders(folders)
     return assemble_by_suite(files.entries, files.analyses, files.problems)
 
@@ -138,7 +138,7 @@ def _read_folders(folders: Sequence[Path]) -> _ResultFiles:
             _read(folder, folder.name, files)
             continue
         if not folder.is_dir():
-            raise MissingData(f"there is no folder {folder}. Name the --output-dir of a run.")
+            raise MissingData(f"there is no folder {folder}. Give the --output-dir of a run.")
         for path in files_below(folder, PATTERN):
             _read(path, path.relative_to(folder).as_posix(), files)
         files.problems += _unfinished(folder)
@@ -159,7 +159,10 @@ def assemble(
     analyses: Iterable[tuple[Path, AnalysisResult]] = (),
     problems: Iterable[Problem] = (),
 ) -> Collection:
-    """Keep one data version of each task, the newest result of each setting, and records of the same data; others become problems."""
+    """Keep one data version per task and the newest result per setting, and list the others as problems.
+
+    Analyses are kept if they use the same data.
+    """
     known, unknown = _of_known_coverage(entries)
     one_edition, other = _one_edition(known)
     newest, older = _newest(one_edition)
@@ -173,39 +176,39 @@ def assemble_by_suite(
     analyses: Sequence[tuple[Path, AnalysisResult]] = (),
     problems: Sequence[Problem] = (),
 ) -> dict[str, Collection]:
-    """Return the results of each suite, sorted by name; those without a suite (empty name) come last.
+    """Return the results of each suite by name, with results without a suite (empty name) last.
 
-    A result of another suite or suite version was computed with other options and is not ranked with these. Predictions
-    from elsewhere have no options and are included for every suite.
+    Results of different suites or suite versions use different options and are not ranked together. External
+    predictions have no options and are included in every suite.
     """
     suites = sorted({entry.suite for entry in entries} or {""}, key=lambda name: (not name, name))
     return {name: assemble(_of_suite(entries, name), analyses, problems) for name in suites}
 
 
 def _of_suite(entries: Iterable[ResultEntry], suite: str) -> list[ResultEntry]:
-    """Return the results of a suite, and predictions from elsewhere on its tasks."""
+    """Return the results of a suite and external predictions for its tasks."""
     own = [entry for entry in entries if entry.suite == suite]
     tasks = {entry.result.task for entry in own}
     return own + [one for one in entries if one.result.external and one.suite != suite and one.result.task in tasks]
 
 
 def read_result(text: str | bytes) -> ScoreResult:
-    """Return the result of a JSON text.
+    """Parse a result from JSON.
 
     Raises:
         BadData: The text is not a result.
-        EditedResult: The result was changed after it was written, or contradicts itself.
+        EditedResult: The result was modified after it was written, or is inconsistent.
     """
     result = ScoreResult.from_json(parse_json(text))
     if wrong := check_consistency(result):
-        raise EditedResult(f"it contradicts itself: {'; '.join(wrong)}. Score the predictions again")
+        raise EditedResult(f"it is inconsistent: {'; '.join(wrong)}. Score the predictions again")
     return result
 
 
 def _read(path: Path, name: str, files: _ResultFiles) -> None:
-    """Add one file to the files read so far, as an entry, an analysis or a problem."""
-    if not path.is_file():  # A folder, a pipe, or a dangling link.
-        files.problems.append(Problem(name, "unreadable", "it is no regular file"))
+    """Load one file as an entry, an analysis or a problem."""
+    if not path.is_file():  # The path is a folder, a pipe or a dangling link.
+        files.problems.append(Problem(name, "unreadable", "it is not a regular file"))
         return
     try:
         text = path.read_bytes()
@@ -227,21 +230,21 @@ def problem_kind(error: BadData) -> str:
 
 
 def _unfinished(folder: Path) -> list[Problem]:
-    """List predictions without a score, and files of interrupted runs."""
-    advice = "Run the line that made it again: it goes on where it stopped"
+    """List predictions without scores and files of interrupted runs."""
+    advice = "Repeat the run that created it; it continues where it stopped"
     lone = [
-        Problem(path.relative_to(folder).as_posix(), "half-finished", f"answers without a score. {advice}")
+        Problem(path.relative_to(folder).as_posix(), "half-finished", f"predictions without a score. {advice}")
         for path in files_below(folder, "*__*.predictions.parquet")
         if not path.with_name(path.name.replace(".predictions.parquet", ".json")).is_file()
     ]
     return lone + [
-        Problem(path.relative_to(folder).as_posix(), "half-finished", f"a file that was never finished. {advice}")
+        Problem(path.relative_to(folder).as_posix(), "half-finished", f"an unfinished file. {advice}")
         for path in files_below(folder, ".*__*.tmp")
     ]
 
 
 def _of_known_coverage(entries: Iterable[ResultEntry]) -> tuple[list[ResultEntry], list[Problem]]:
-    """Keep the results whose complete release is known; others become problems."""
+    """Keep results of known complete releases; list the rest as problems."""
     known, problems = [], []
     for entry in entries:
         if entry.result.expected is not None:
@@ -253,10 +256,10 @@ def _of_known_coverage(entries: Iterable[ResultEntry]) -> tuple[list[ResultEntry
 
 
 def _one_edition(entries: list[ResultEntry]) -> tuple[list[ResultEntry], list[Problem]]:
-    """Choose one data version for each task: real before synthetic, complete before partial, then the most frequent.
+    """Choose one data version per task: real before synthetic, complete before partial, then the most frequent.
 
-    Pushed results count once per person and version, and the oldest version wins a tie, so that nobody can displace
-    others by pushing many results on their own data. In a folder the version of most results wins.
+    Submitted results count once per account and version, and the oldest version wins ties, so that nobody can displace
+    others with many submissions on private data. In local folders, the version with most results wins.
     """
     by_task: dict[str, list[ResultEntry]] = {}
     for entry in entries:
@@ -278,11 +281,11 @@ def _one_edition(entries: list[ResultEntry]) -> tuple[list[ResultEntry], list[Pr
 
 
 def _preference(entries: Sequence[ResultEntry]) -> tuple:
-    """Return the sort key among versions of data of one kind, the smallest first."""
+    """Return the sort key of a data version within its kind; the smallest is preferred."""
     people = {entry.pushed_by for entry in entries}
     first = min(str(entry.result.stamp.get("date", "")) for entry in entries) if any(people) else ""
     facts = entries[0].result.dataset
-    # Predictions from elsewhere follow the data of the models.
+    # External predictions use the data version of the models.
     elsewhere = all(entry.result.external for entry in entries)
     most = -len(people) if any(people) else -len(entries)
     return bool(facts.get("twin")), facts.get("limit") is not None, elsewhere, most, first
@@ -295,7 +298,7 @@ def _order(key: tuple) -> tuple:
 def _of_ranked_data(
     records: Iterable[tuple[Path, AnalysisResult]], entries: Sequence[ResultEntry]
 ) -> tuple[list[tuple[Path, AnalysisResult]], list[Problem]]:
-    """Keep analyses of the ranked data, or of data without ranked results; others become problems."""
+    """Keep analyses of the ranked data or of data without ranked results; list the rest as problems."""
     ranked: dict[str, set[tuple]] = {}
     for entry in entries:
         facts = entry.result.dataset
@@ -316,7 +319,7 @@ def _of_ranked_data(
 
 
 def _is_of(facts: Mapping[str, Any], editions: Iterable[tuple]) -> bool:
-    """Return whether data have one of these versions, ignoring an unstated limit of patients."""
+    """Return whether the data has one of the versions, ignoring an unstated patient limit."""
     version = data_version_key(facts)
     return not editions or any(
         same_version(version if "limit" in facts else (*version[:3], one[3]), one) for one in editions
@@ -324,7 +327,7 @@ def _is_of(facts: Mapping[str, Any], editions: Iterable[tuple]) -> bool:
 
 
 def _newest(entries: list[ResultEntry]) -> tuple[list[ResultEntry], list[Problem]]:
-    """Keep the newest result of each model or file, task, protocol, profile, preprocessing and owner."""
+    """Keep the newest result of each model or file, task, protocol, profile, preprocessing and account."""
     groups: dict[str, list[ResultEntry]] = {}
     for entry in entries:
         result = entry.result

@@ -1,4 +1,4 @@
-"""Consistency checks of a result, which detect one that was edited by hand."""
+"""Check results for inconsistencies that indicate manual edits."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,18 +23,18 @@ from cardiobench.results.score_result import (
 from cardiobench.results.verdict import LEVEL, REVERSED_LEVEL, Rank, Verdict
 
 BEYOND = {"t": "both", "log_t": "high", "log_t_complement": "low"}
-"""Method of an interval -> ends that may lie outside the range of the number."""
+"""Mapping from interval method to the ends that may lie outside the range of the number."""
 
 
 def check_consistency(result: ScoreResult) -> list[str]:
-    """Return contradictions in a computed score; empty for a valid result."""
+    """Return inconsistencies of a computed score; empty for a valid result."""
     if lacking := missing_parts(result):
         return lacking
     return [*_of_scores(result), *_of_facts(result), *([] if result.outdated else _of_present_rules(result))]
 
 
 def missing_parts(result: ScoreResult) -> list[str]:
-    """Return missing parts without which a result cannot be shown; empty if complete."""
+    """Return missing parts that are required to show a result."""
     parts = {
         f"{result.metric}, which ranks it": result.metric in result.overall,
         "floor": "best_uninformed" in result.floors,
@@ -68,7 +68,7 @@ def _of_facts(result: ScoreResult) -> Iterator[str]:
 
 
 def _of_present_rules(result: ScoreResult) -> Iterator[str]:
-    """Yield contradictions of results under the current rules, whose intervals contain their score."""
+    """Yield inconsistencies that only apply to results under the current rules."""
     for name, part in _parts(result):
         yield from (f"{name}: {wrong}" for wrong in CHECKS[type(part)](part))
     sign = 1 if result.higher_is_better else -1
@@ -83,7 +83,7 @@ def _of_present_rules(result: ScoreResult) -> Iterator[str]:
 
 
 def _of_margins(result: ScoreResult, sign: int) -> Iterator[str]:
-    """Yield contradictions between the verdict and the score with its floor."""
+    """Yield inconsistencies between verdict, score and floor."""
     score, floor, verdict = result.score, result.floor.value, result.verdict
     low, high = sorted((sign * (score.low - floor), sign * (score.high - floor)))
     if not _equal(sign * (score.value - floor), verdict.difference):
@@ -155,7 +155,7 @@ def _of_cost(cost: Cost) -> Iterator[str]:
 
 
 FIRST_RULES = 3
-"""First rules with a verdict; results of older rules lose it when they are read."""
+"""First version of the rules with verdicts; results under older rules lose their verdict when loaded."""
 CHECKS: Mapping[type, Callable[[Any], Iterator[str]]] = {
     Estimate: _of_estimate,
     Judgement: _of_judgement,
@@ -170,11 +170,11 @@ NEEDS: Mapping[Verdict, Callable[[Judgement], bool]] = {
     Verdict.NOTHING: lambda verdict: not verdict.p_adjusted < LEVEL,
     Verdict.REVERSED: lambda verdict: verdict.high < 0 and verdict.p_reversed < REVERSED_LEVEL,
 }
-"""Verdict -> what it implies for interval and p-value; other verdicts imply nothing."""
+"""Mapping from verdict to conditions on interval and p-value."""
 
 
 def _parts(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield (name, part) of every part of a result that has a check."""
+    """Yield the name and value of every part that has a check."""
     if type(value) in CHECKS:
         yield name.strip(), value
     inner: Mapping[str, Any] = {}
@@ -187,7 +187,7 @@ def _parts(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def _ordered(low: float, value: float, high: float) -> bool:
-    """Return whether numbers ascend, ignoring NaN."""
+    """Return whether numbers are ascending, ignoring NaN."""
     known = [number for number in (low, value, high) if not math.isnan(number)]
     return all(one <= other or _equal(one, other) for one, other in pairwise(known))
 
@@ -197,7 +197,7 @@ def _equal(one: float, other: float) -> bool:
 
 
 def _possible(estimate: Estimate, numbers: Sequence[Number]) -> bool:
-    """Return whether an estimate is possible for a number, or for one of several with the same key."""
+    """Return whether an estimate is plausible for a number, considering all numbers with the same key."""
     beyond = "" if estimate.covers == Estimate.covers else "both"
     beyond = beyond or BEYOND.get(estimate.method, "")
     values = [estimate.value]

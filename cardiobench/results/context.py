@@ -1,4 +1,4 @@
-"""Context of a score: origin of the result and settings of its bootstrap."""
+"""Describe the origin of a score and the settings of its bootstrap."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from cardiobench.core.setting import check_draws
 from cardiobench.results.cost import Cost
 
 PATIENT_IS_RECORD = (
-    "nobody said which recordings are of one patient: each counts as a patient, so a patient may be in training and in test, "
+    "patients are unknown: each recording counts as its own patient, so a patient may be in both training and test, "
     "and the interval may be too narrow"
 )
 """Warning on every result of a dataset whose patients are unknown (`DatasetSpec.patient_is_record`)."""
@@ -17,30 +17,31 @@ PATIENT_IS_RECORD = (
 
 @dataclass(frozen=True)
 class ResultContext:
-    """Facts about a result beyond its answers.
+    """Facts about a result other than its predictions.
 
-    Only `metrics`, `resamples`, `seed`, `refit_scores` and `seed_scores` change a number; protocol and variant choose
-    the family for adjusting the p-value.
+    Only `metrics`, `resamples`, `seed`, `refit_scores` and `seed_scores` affect scores. Protocol and variant select the
+    family for the adjustment of p-values.
 
     Attributes:
-        dataset: Name, version, digest and what is missing; empty for the name of the task's dataset alone.
+        dataset: Name, version, digest and missing recordings; if empty, only the name is taken from the task.
         generated: Whether the recordings are phantoms or a synthetic twin.
-        model: Name, revision, loader and preprocessing; empty for the source of the answers.
+        model: Name, revision, loader and preprocessing; if empty, taken from the source of the predictions.
         seen_in_pretraining: Whether the model saw the dataset in pretraining; None if unknown.
         protocol: Name of the protocol.
         variant: Variant of the protocol.
-        suite: Suite of the run, with its version; empty for none.
+        suite: Suite and version of the run; empty for none.
         profile: Profile of the run (`--profile`); empty for the default.
-        options: Options and findings of the protocol.
-        metrics: Folders of `hf_metrics/`, the first of which ranks; empty for those of the task and its kind.
+        options: Options and details of the protocol.
+        metrics: Folders of `hf_metrics/`, with the ranking metric first; empty for the metrics of the task and its
+            kind.
         resamples: Number of bootstrap resamples, at least 1.
-        seed: Seed of every draw.
-        warnings: Sentences about model and data for the reader.
-        refit_scores: Ranking metric of probes refitted on reweighted training patients (`training_weights`), on the same
-            test rows; with two or more, the interval covers test and training patients.
-        seed_scores: Ranking metric of trainings by other seeds, on the same test rows; with two or more, and without refits, the
-            interval covers test patients and seeds.
-        cost: Cost of the embeddings; None if there are none.
+        seed: Random seed.
+        warnings: Warnings about model and data for readers.
+        refit_scores: Ranking scores of probes refitted on reweighted training patients (`training_weights`), on the
+            same test rows. With at least two, the interval covers test and training patients.
+        seed_scores: Ranking scores of training runs with other seeds, on the same test rows. With at least two and
+            without refits, the interval covers test patients and seeds.
+        cost: Cost of encoding; None if there are no embeddings.
     """
 
     dataset: Mapping[str, Any] = field(default_factory=dict)
@@ -61,12 +62,12 @@ class ResultContext:
     cost: Cost | None = None
 
     def __post_init__(self):
-        """Refuse invalid numbers of resamples."""
+        """Reject invalid numbers of resamples."""
         check_draws(self.resamples, self.seed)
 
     @property
     def run(self) -> dict[str, str]:
-        """Suite and profile of the run, as far as it has them, for the stamp."""
+        """Suite and profile of the run for the stamp, if set."""
         return {name: value for name, value in (("suite", self.suite), ("profile", self.profile)) if value}
 
 

@@ -1,4 +1,4 @@
-"""Cost of encoding: facts of the model, independent of the device, and measurements with the name of their device."""
+"""Store device-independent encoding costs of a model and timings by device."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -7,7 +7,7 @@ from typing import Any
 
 from cardiobench.results.record import EMBEDDINGS, Count, Name, Number, Part
 
-NOT_MEASURED = "not measured: these embeddings state no cost, as those of older versions; encode them again"
+NOT_MEASURED = "not measured: these embeddings are from an older version without costs; encode them again"
 NOT_SEEN = f"not known: {EMBEDDINGS}"
 NO_NETWORK = "not applicable: no network"
 PREFIXES = ("", "k", "M", "G", "T", "P")
@@ -16,15 +16,15 @@ PREFIXES = ("", "k", "M", "G", "T", "P")
 
 @dataclass(frozen=True)
 class Timing(Part):
-    """Encoding as it was measured on one device.
+    """Measured encoding time on one device.
 
     Attributes:
         device: Name of the device.
-        seconds: Mean seconds per recording from its prepared parts to its vectors, on one process.
-        decoding: Mean seconds per recording to read it, decode it and prepare it as parts, in one process beside the encoding.
-        recordings: Number of recordings that were encoded there.
-        peak_memory: Most bytes held while encoding: those allocated on a GPU, on a CPU those of the whole process; None where
-            the system does not tell.
+        seconds: Mean seconds per recording to encode prepared parts in one process.
+        decoding: Mean seconds per recording to read, decode and prepare its parts, in one process beside the encoding.
+        recordings: Number of recordings encoded on this device.
+        peak_memory: Peak memory in bytes during encoding: allocated memory on a GPU, memory of the whole process on a
+            CPU; None if the system does not report it.
     """
 
     device: Name
@@ -36,18 +36,20 @@ class Timing(Part):
 
 @dataclass(frozen=True)
 class Cost(Part):
-    """Cost of the embeddings that a result was made from. All but `timings` is the same on every device.
+    """Cost of the embeddings behind a result; all fields except `timings` are independent of the device.
 
     Attributes:
-        width: Numbers in a vector.
-        bytes: Mean bytes of the stored vectors of a recording.
-        precision: Arithmetic of the network: "fp32" or "bf16".
-        parameters: Trained parameters that encoding a recording uses; None where there are none, or none were counted.
-        flops: Mean floating-point operations per recording, a multiplication and an addition being two, by
-            `torch.utils.flop_counter`: matrix products, convolutions, attention and recurrent layers; NaN as of `parameters`.
-        text_parameters: Parameters that encoding a prompt uses and encoding a recording does not; None without a text tower.
+        width: Dimension of a vector.
+        bytes: Mean bytes of a recording's stored vectors.
+        precision: Precision of the network, "fp32" or "bf16".
+        parameters: Number of trained parameters used to encode a recording; None if there are none or they were not
+            counted.
+        flops: Mean floating-point operations per recording from `torch.utils.flop_counter`, with two per multiply-add.
+            Matrix products, convolutions, attention and recurrent layers are counted; NaN under the same conditions as
+            `parameters`.
+        text_parameters: Number of parameters used only to encode prompts; None without a text tower.
         text_flops: Floating-point operations per prompt; NaN without a text tower.
-        reason: Reason for parameters and operations that are absent; empty otherwise.
+        reason: Reason for missing parameters and operations; empty otherwise.
         timings: Measurements, one per device.
     """
 
@@ -63,19 +65,19 @@ class Cost(Part):
 
     @property
     def sort_key(self) -> tuple[float, float, int]:
-        """Sort key by operations, parameters and width: models without a network first, unknown cost last."""
+        """Sort key by operations, parameters and width; models without a network come first, unknown costs last."""
         if self.reason == NO_NETWORK:
             return 0.0, 0.0, self.width
         return _known(self.flops), _known(self.parameters), self.width
 
 
 def cost_of(shards: Sequence[Mapping[str, Any]], width: int, size: float) -> Cost:
-    """Return the combined cost stated by shards.
+    """Combine the costs stated by shards.
 
     Args:
-        shards: Cost stated by each shard (`cardiobench.embeddings.cost`); an empty mapping for a shard without it.
-        width: Numbers in a vector.
-        size: Mean bytes of the stored vectors of a recording.
+        shards: Cost of each shard (`cardiobench.embeddings.cost`); an empty mapping if a shard has none.
+        width: Dimension of a vector.
+        size: Mean bytes of a recording's stored vectors.
     """
     told = [one for one in shards if one.get("recordings")]
     if not told:
@@ -84,7 +86,7 @@ def cost_of(shards: Sequence[Mapping[str, Any]], width: int, size: float) -> Cos
     for one in told:
         by_device.setdefault(one["device"], []).append(one)
     timings = tuple(_timing(device, ones) for device, ones in sorted(by_device.items()))
-    # Shards written when the network could not be traced do not hide the cost from other runs.
+    # A shard written while the network could not be traced must not hide the cost from other runs.
     first = next((one for one in told if "flops" in one), told[0])
     known: dict[str, Any] = {"precision": first["precision"], "timings": timings}
     if not first.get("parameters"):
@@ -110,7 +112,7 @@ def short(value: float | None, unit: str = "") -> str:
     if value is None or math.isnan(value):
         return "–"
     step = min(max(math.floor(math.log10(abs(value)) / 3), 0), len(PREFIXES) - 1) if value else 0
-    if abs(value) >= 999.5 * 1000**step and step < len(PREFIXES) - 1:  # Rounds up to 1000 of this prefix.
+    if abs(value) >= 999.5 * 1000**step and step < len(PREFIXES) - 1:  # The number rounds to 1000 of this prefix.
         step += 1
     scaled = value / 1000**step
     text = f"{scaled:.0f}" if scaled >= 99.95 or (step == 0 and scaled == int(scaled)) else f"{scaled:.3g}"
@@ -118,11 +120,11 @@ def short(value: float | None, unit: str = "") -> str:
 
 
 COLUMNS = ("parameters", "FLOPs", "width", "bytes", "time on its device")
-"""Cost of a result in a table: per recording, but for parameters and width."""
+"""Column names of costs; all except parameters and width are per recording."""
 
 
 def cells(cost: Cost | None) -> tuple[str, ...]:
-    """Return the cells of `COLUMNS`; dashes if the result states no cost."""
+    """Return cells for `COLUMNS`, or dashes if the result states no cost."""
     if cost is None:
         return ("–",) * len(COLUMNS)
     counted = (short(cost.parameters), short(cost.flops))
@@ -132,7 +134,7 @@ def cells(cost: Cost | None) -> tuple[str, ...]:
 
 
 def timing_text(cost: Cost) -> str:
-    """Return seconds per recording, peak memory and device of each measurement, and the precision; a dash for none."""
+    """Return seconds per recording, peak memory and device of each timing, and the precision; a dash for none."""
     return "; ".join(_measured(one, cost.precision) for one in cost.timings) or "–"
 
 
@@ -143,7 +145,7 @@ def _measured(one: Timing, precision: str) -> str:
 
 
 def text_tower(cost: Cost) -> str:
-    """Return the cost of the text tower; empty if there is none."""
+    """Return the cost of the text tower as text; empty without one."""
     if cost.text_parameters is None:
         return ""
     return f"text tower: {short(cost.text_parameters)} parameters, {short(cost.text_flops)} FLOPs per prompt"

@@ -1,4 +1,4 @@
-"""A score with its interval, and the score that needs no model."""
+"""Represent a score with its interval, and the floor of a score."""
 
 import math
 from dataclasses import dataclass
@@ -8,18 +8,19 @@ from cardiobench.results.record import Count, Number, Part
 
 @dataclass(frozen=True)
 class Estimate(Part):
-    """A score and its 95 % interval over patients.
+    """Score with a 95 % interval over patients.
 
     Attributes:
-        value: The score; NaN where it is undefined.
-        low: Lower end of the interval; NaN where there is none.
-        high: Upper end.
-        n: Scored rows.
-        n_patients: Patients they come from.
-        reason: Reason why a number is NaN or has no interval; empty otherwise.
+        value: Score; NaN if undefined.
+        low: Lower end of the interval; NaN if there is none.
+        high: Upper end of the interval.
+        n: Number of scored rows.
+        n_patients: Number of patients.
+        reason: Reason for a NaN or a missing interval; empty otherwise.
         se: Standard error over patients.
-        method: Method of the interval; a name in `cardiobench.stats.estimates.METHODS`.
-        covers: Source of the variation: "test patients", "test and training patients", or "test patients and seeds of the training".
+        method: Interval method, a name in `cardiobench.stats.estimates.METHODS`.
+        covers: Source of variation: "test patients", "test and training patients", or "test patients and seeds of the
+            training".
     """
 
     value: Number
@@ -35,13 +36,13 @@ class Estimate(Part):
 
 @dataclass(frozen=True)
 class Floor(Part):
-    """A score that needs no model.
+    """Score that can be reached without a model.
 
     Attributes:
-        value: Value of the ranking metric on the same rows; NaN with the reason where there is no such floor.
-        prediction: The constant answer; None where answers vary.
-        reason: Reason why there is none; empty otherwise.
-        reached_by: Strategy that reaches it, such as guessing at the class rates.
+        value: Value of the ranking metric on the same rows; NaN with a reason if undefined.
+        prediction: Constant answer; None if the answers vary.
+        reason: Reason for the absence of a floor; empty otherwise.
+        reached_by: Strategy that reaches the floor, such as guessing at the class rates.
     """
 
     value: Number

@@ -1,4 +1,4 @@
-"""Formatting of results for tables: the only place where numbers are rounded."""
+"""Format results for tables; no other module rounds numbers."""
 
 import math
 from collections import Counter
@@ -9,18 +9,16 @@ from cardiobench.results.record import EMBEDDINGS
 from cardiobench.results.score_result import OLDER_RULES, Breakdown, Estimate, ScoreResult
 
 FLOOR_MEANING = "the best score reachable on average without looking at the recording, by a constant or by guessing"
-"""Text shown with every floor in the report, the leaderboard and the command line."""
+"""Definition shown beside every floor in the report, the leaderboard and the command line."""
 
 EARLIER = "taken from an earlier run"
-"""Note for embeddings and results that were computed in an earlier run."""
+"""Note on embeddings and results of an earlier run."""
 
-ELSEWHERE = (
-    "Predictions and embeddings from elsewhere are ranked among themselves, and stand as references beside the models."
-)
-"""Note shown with predictions from elsewhere in the report and the leaderboard."""
+ELSEWHERE = "Predictions and embeddings from elsewhere are ranked separately and shown as references beside the models."
+"""Note on external predictions in the report and the leaderboard."""
 
 OWN_DATA = "own data"
-"""Flag of a result on the user's own data."""
+"""Flag of results on private data of the user."""
 
 COLUMNS = ("task", "model", "protocol", "metric", "score", "95 % CI", "floor", "verdict", "n", "coverage", "flags")
 
@@ -31,7 +29,7 @@ def number(value: float, result: ScoreResult) -> str:
 
 
 def metric_name(result: ScoreResult) -> str:
-    """Format the ranking metric's name, its unit and the direction in which it is better."""
+    """Format the name, unit and better direction of the ranking metric."""
     unit = result.number().shown_unit(result.unit)
     return f"{result.metric} {unit} {'↑' if result.higher_is_better else '↓'}".replace("  ", " ")
 
@@ -52,7 +50,7 @@ def p_value(p: float) -> str:
 
 
 def gap_text(breakdown: Breakdown, result: ScoreResult) -> str:
-    """Return the gap and the expected gap, with the difference for two groups, or the reason for their absence."""
+    """Format the gap and the expected gap, with the difference for two groups, or the reason why they are missing."""
     gap = breakdown.gap
     if math.isnan(gap.value):
         return f"no gap: {gap.reason}"
@@ -73,12 +71,12 @@ def worst_group(breakdown: Breakdown, result: ScoreResult) -> str:
 
 
 def floor(result: ScoreResult) -> str:
-    """Return the best score without looking at the recording."""
+    """Format the floor."""
     return "none" if math.isnan(result.floor.value) else number(result.floor.value, result)
 
 
 def verdict(result: ScoreResult) -> str:
-    """Return the verdict's text, marked if it is exploratory, or a note that the result must be scored again."""
+    """Return the verdict, marked if exploratory, or a note that the result must be scored again."""
     if result.outdated:
         former = result.verdict.former or result.verdict.word
         return OLDER_RULES + (f" (then: {former})" if result.rules > 1 else "")
@@ -86,12 +84,12 @@ def verdict(result: ScoreResult) -> str:
 
 
 def coverage(result: ScoreResult) -> str:
-    """Return the number of scored units and of units in the complete release."""
+    """Return the numbers of scored and of all units in the complete release."""
     return f"{result.scored}/{'unknown' if result.expected is None else result.expected}"
 
 
 def bounds(result: ScoreResult) -> str:
-    """Return the worst and the best case of a result with missing answers; empty if none are missing."""
+    """Format the worst and best case of a result with missing predictions; empty if none are missing."""
     if result.bounds is None:
         return ""
     worst, best = (number(value, result) for value in (result.bounds.worst, result.bounds.best))
@@ -100,7 +98,7 @@ def bounds(result: ScoreResult) -> str:
 
 
 def flags(result: ScoreResult) -> list[str]:
-    """Return short flags shown with the number; the warnings explain them."""
+    """Return short flags for a result; its warnings explain them."""
     marks = [EMBEDDINGS] if result.given_embeddings else []
     if result.collapsed:
         marks.append("collapsed")
@@ -126,10 +124,10 @@ def flags(result: ScoreResult) -> list[str]:
 
 
 def row(result: ScoreResult) -> tuple[str, ...]:
-    """Return the cells of a result in the order of `COLUMNS`."""
+    """Return the cells of a result for `COLUMNS`."""
     estimate = result.overall[result.metric]
     pooling = result.model.get("token_pooling")
-    marks = [f"pooling {pooling}"] if pooling else []  # Otherwise rows of `--pooling mean max` would look the same.
+    marks = [f"pooling {pooling}"] if pooling else []  # The pooling distinguishes the rows of `--pooling mean max`.
     return (
         result.task,
         result.model["name"],
@@ -149,7 +147,7 @@ ANALYSIS_COLUMNS = ("study", "subject", "model", "found", "value", "95 % CI", "n
 
 
 def analysis_rows(record: AnalysisResult) -> list[tuple[str, ...]]:
-    """Return the cells of `ANALYSIS_COLUMNS`, one row per value of the analysis."""
+    """Return the cells of an analysis for `ANALYSIS_COLUMNS`, one row per value."""
     models = ", ".join(model["name"] for model in record.models)
     marks = ", ".join(analysis_flags(record)) or "–"
     return [
@@ -168,7 +166,7 @@ def analysis_rows(record: AnalysisResult) -> list[tuple[str, ...]]:
 
 
 def analysis_flags(record: AnalysisResult) -> list[str]:
-    """Return short flags shown with an analysis: datasets seen in pretraining, and incomplete releases."""
+    """Return short flags for an analysis: datasets seen in pretraining and incomplete releases."""
     seen = [name for name, saw in record.seen_in_pretraining.items() if saw]
     twins = [data["name"] for data in record.datasets if data.get("twin")]
     limits = {data["limit"] for data in record.datasets if data.get("limit")}
@@ -180,7 +178,7 @@ def analysis_flags(record: AnalysisResult) -> list[str]:
 
 
 def warnings(results: list[ScoreResult]) -> list[tuple[str, str, str]]:
-    """Return each distinct warning of a task once: (task, sentence, results it applies to; empty for all of them)."""
+    """Return distinct warnings of a task as (task, sentence, affected results; empty for all)."""
     about: dict[tuple[str, str], list[str]] = {}
     for result in ordered(results):
         for sentence in result.warnings:
@@ -190,7 +188,7 @@ def warnings(results: list[ScoreResult]) -> list[tuple[str, str, str]]:
 
 
 def ordered(results: list[ScoreResult]) -> list[ScoreResult]:
-    """Sort results by task, then best first; undefined scores come last, followed by results from elsewhere."""
+    """Sort results by task and rank; undefined scores come last, followed by external results."""
 
     def key(result: ScoreResult):
         value = result.overall[result.metric].value
@@ -202,7 +200,7 @@ def ordered(results: list[ScoreResult]) -> list[ScoreResult]:
 
 
 def markdown_text(text: str) -> str:
-    """Escape text for a Markdown table: no markup, no cell borders, one line."""
+    """Escape text for one line in a Markdown table."""
     text = " ".join(str(text).split())
     for sign in "\\`*_[]<>|":
         text = text.replace(sign, f"\\{sign}" if sign not in "<>" else {"<": "&lt;", ">": "&gt;"}[sign])

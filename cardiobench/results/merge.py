@@ -1,4 +1,4 @@
-"""Merging of result folders from several machines; intact files are kept, and conflicting ones refused."""
+"""Merge result folders from several machines, rejecting conflicting files."""
 
 import glob
 import os
@@ -24,9 +24,9 @@ class Merged:
 
     Attributes:
         copied: Number of new records in the target.
-        kept: Number of records that the target already had.
-        files: Written files.
-        empty: Folders of runs without any record, such as those of empty shards.
+        kept: Number of records that were already in the target.
+        files: Paths of the written files.
+        empty: Folders without records, such as those of empty shards.
         bare: Scores without predictions.
     """
 
@@ -44,14 +44,14 @@ class _Found(NamedTuple):
 
 
 def merge(folders: Sequence[Path], target: Path) -> Merged:
-    """Copy every result and analysis from some folders to another, with predictions, tables and figures.
+    """Copy all results and analyses with their predictions, tables and figures to another folder.
 
-    All are read and checked before anything is written. A score with predictions replaces one without.
+    All files are validated before any is written. A score with predictions replaces one without.
 
     Raises:
-        MissingData: A folder does not exist, or is not a results folder.
-        BadConfig: A folder contains the target, or the target contains it.
-        BadData: A record cannot be read or was edited, or two records of the same path have different inputs.
+        MissingData: A folder does not exist or is not a results folder.
+        BadConfig: A source folder contains the target, or the target contains it.
+        BadData: A record is unreadable or modified, or two records with the same path have different inputs.
     """
     chosen: dict[str, _Found] = {}
     kept, wrong, empty = 0, [], []
@@ -77,8 +77,8 @@ def merge(folders: Sequence[Path], target: Path) -> Merged:
                 kept += 1
     if wrong:
         raise BadData(
-            f"{len(wrong)} results of one place were made from different things: {first_n(wrong)}. "
-            "Compare their stamps, and merge one of them only."
+            f"{len(wrong)} results with the same path were made from different inputs: {first_n(wrong)}. "
+            "Compare their stamps, and merge only one of them."
         )
     new = {name: found for name, found in chosen.items() if not found.path.is_relative_to(target)}
     files = [file for name, found in new.items() for file in _copy(found.path, target / name)]
@@ -87,20 +87,20 @@ def merge(folders: Sequence[Path], target: Path) -> Merged:
 
 
 def _check_folder(folder: Path, target: Path) -> None:
-    """Refuse a folder that is not a results folder, or that would be merged with itself."""
+    """Reject folders without results and folders that overlap the target."""
     if not folder.is_dir():
-        raise MissingData(f"there is no folder {folder}. Name the --output-dir of a run.")
+        raise MissingData(f"there is no folder {folder}. Give the --output-dir of a run.")
     if not files_below(folder, PATTERN) and not (folder / "runs").is_dir():
-        raise MissingData(f"no result in {folder}. Name the --output-dir of a run.")
+        raise MissingData(f"no result in {folder}. Give the --output-dir of a run.")
     inner, outer = Path(os.path.realpath(folder)), Path(os.path.realpath(target))
     if inner != outer and (inner.is_relative_to(outer) or outer.is_relative_to(inner)):
-        raise BadConfig(f"{folder} and --out {target} lie one in the other. Choose a folder beside it for --out.")
+        raise BadConfig(f"{folder} and --out {target} contain one another. Choose a separate folder for --out.")
 
 
 def _load(path: Path) -> Record:
-    """Read a record, and check the files that belong to it."""
+    """Load a record and validate its accompanying files."""
     if not path.is_file():  # Reading a pipe would block.
-        raise BadData(f"{path} is no regular file. Take it out of the folder.")
+        raise BadData(f"{path} is not a regular file. Remove it from the folder.")
     try:
         text = path.read_bytes()
     except OSError as error:
@@ -114,12 +114,12 @@ def _load(path: Path) -> Record:
 
 
 def _identity(record: Record) -> str:
-    """Return the fields that two records of the same path must share; the time of creation may differ."""
+    """Return the fields that records with the same path must share; the creation time may differ."""
     return str(record.stamp.get("key") or record.to_json())
 
 
 def _copy(source: Path, target: Path) -> list[Path]:
-    """Copy the files of a record before the record, so that readers never see it without them."""
+    """Copy accompanying files before the record, so that readers never see an incomplete record."""
     beside = [
         path
         for path in sorted(source.parent.glob(f"{glob.escape(source.stem)}.*"))

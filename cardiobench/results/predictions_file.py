@@ -1,4 +1,4 @@
-"""Predictions beside a result: written with it, and checked when they are read."""
+"""Save and load predictions with checksums."""
 
 import hashlib
 from dataclasses import replace
@@ -17,25 +17,25 @@ from cardiobench.results.score_result import ScoreResult
 COLUMNS = {"id", "patient_id", "y_true", "y_pred"}
 
 OF_RESULT = b"cardiobench.predictions_sha256"
-"""Metadata key in predictions for validation units: checksum of the scored predictions beside them."""
+"""Metadata key in validation predictions: checksum of the scored predictions."""
 CONTENT = b"cardiobench.content_sha256"
-"""Metadata key in the same file: checksum of the rows themselves, as CSV."""
+"""Metadata key in validation predictions: checksum of the rows as CSV."""
 
 
 def save_scored(
     result: ScoreResult, predictions: pd.DataFrame, path: Path, validation: pd.DataFrame | None = None
 ) -> tuple[ScoreResult, list[Path]]:
-    """Write a result and its scored predictions.
+    """Save a result and its predictions.
 
     Args:
-        result: The scores.
-        predictions: Id, patient_id, y_true, y_pred and, for classes, one probability column each.
-        path: Path of the result; predictions lie beside it.
-        validation: The same columns for units of the validation split, in a separate file that is not scored and never
-            pushed; None for none.
+        result: Result to save.
+        predictions: Table with the columns id, patient_id, y_true and y_pred, and one probability column per class.
+        path: Path of the result.
+        validation: Table with the same columns for the validation split, saved in a separate file that is neither
+            scored nor pushed; None for none.
 
     Returns:
-        The written result, which contains the SHA-256 of its predictions, and the files.
+        Saved result, which contains the SHA-256 of its predictions, and paths of the written files.
     """
     file = write_parquet(predictions, predictions_path(path))
     result = replace(result, predictions_sha256=sha256_of_file(file))
@@ -51,22 +51,23 @@ def save_scored(
 
 
 def load_validation(result: ScoreResult, path: Path) -> pd.DataFrame | None:
-    """Read the predictions for validation units that belong to a result.
+    """Load the validation predictions of a result.
 
     Args:
-        result: The result.
-        path: File of the result.
+        result: Loaded result.
+        path: Path of the result.
 
     Returns:
-        id, patient_id, y_true, y_pred and, for classes, one probability column each; None where there are none.
+        Table with the columns id, patient_id, y_true and y_pred, and one probability column per class; None if there is
+        none.
 
     Raises:
-        BadPredictions: They cannot be read, or belong to another result.
+        BadPredictions: The file cannot be read, or belongs to another result.
     """
     beside = validation_path(path)
     if not beside.is_file():
         return None
-    advice = "Run the line that made it again."
+    advice = "Repeat the run that created it."
     try:
         table = ParquetFile(beside).read(use_threads=False)
         frame = table.to_pandas(use_threads=False)
@@ -76,7 +77,7 @@ def load_validation(result: ScoreResult, path: Path) -> pd.DataFrame | None:
     except (OSError, ValueError, pa.ArrowException) as error:
         raise BadPredictions(f"{beside} cannot be read: {error}. {advice}") from error
     if marks.get(OF_RESULT) != result.predictions_sha256:
-        raise BadPredictions(f"{beside} belongs to another result than {path}. {advice}")
+        raise BadPredictions(f"{beside} does not belong to {path}. {advice}")
     if marks.get(CONTENT) != (found := _checksum_of(frame)):
         raise BadPredictions(
             f"{beside} was changed after it was written: its rows have the checksum {found}, and {marks.get(CONTENT)} is noted. {advice}"
@@ -89,7 +90,7 @@ def _checksum_of(frame: pd.DataFrame) -> str:
 
 
 def load_cached_score(path: Path, key: str, recordings: str = "") -> ScoreResult | None:
-    """Return the saved result if key, recordings and predictions match, else None."""
+    """Return the saved result if key, recordings and predictions match; otherwise None."""
     result, predictions = ScoreResult.load_cached(path, key, recordings), predictions_path(path)
     if result is None or not predictions.is_file() or sha256_of_file(predictions) != result.predictions_sha256:
         return None
@@ -97,33 +98,31 @@ def load_cached_score(path: Path, key: str, recordings: str = "") -> ScoreResult
 
 
 def load_predictions(result: ScoreResult, path: Path) -> pd.DataFrame:
-    """Read the predictions of a result.
+    """Load the predictions of a result.
 
     Args:
-        result: The scores.
+        result: Loaded result.
         path: Path of the predictions.
 
     Returns:
-        id, patient_id, y_true, y_pred and, for classes, one probability column each.
+        Table with the columns id, patient_id, y_true and y_pred, and one probability column per class.
 
     Raises:
-        BadPredictions: There is no such file, it cannot be read, or it has other predictions.
+        BadPredictions: The file does not exist, cannot be read, or has other predictions.
     """
-    advice = "Run the line that made it again."
+    advice = "Repeat the run that created it."
     if path.exists() and not path.is_file():
         raise BadPredictions(f"{path} is not a file. {advice}")
     try:
         if sha256_of_file(path) != result.predictions_sha256:
-            raise BadPredictions(
-                f"{path} does not hold the predictions that were scored: its checksum differs. {advice}"
-            )
-        # Takes half as long as pandas.read_parquet for such small files.
+            raise BadPredictions(f"{path} does not contain the scored predictions: its checksum differs. {advice}")
+        # This takes half as long as pandas.read_parquet for such small files.
         frame = ParquetFile(path).read(use_threads=False).to_pandas(use_threads=False)
     except (OSError, ValueError, pa.ArrowException) as error:
         raise BadPredictions(f"{path} cannot be read: {error}. {advice}") from error
     if not set(frame.columns) >= COLUMNS or frame.empty:
         raise BadPredictions(
-            f"{path} has the columns {list(frame.columns)} and {len(frame)} rows, not {', '.join(sorted(COLUMNS))} and some. "
+            f"{path} has the columns {list(frame.columns)} and {len(frame)} rows; expected {', '.join(sorted(COLUMNS))} and at least one row. "
             f"{advice}"
         )
     return frame

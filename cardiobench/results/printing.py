@@ -1,4 +1,4 @@
-"""Results as short tables of plain text, for `print` and for a Python prompt."""
+"""Format results as short text and HTML tables for printing and notebooks."""
 
 import math
 import textwrap
@@ -10,12 +10,12 @@ from cardiobench.results import formatting
 from cardiobench.results.score_result import ScoreResult
 
 WIDTH = 110
-"""Width of a line of text; tables are as wide as their cells."""
+"""Width of text lines; tables may be wider."""
 LIST_COLUMNS = ("task", "model", "protocol", "metric", "score", "95 % CI", "floor", "verdict", "n")
 
 
 class PrintedTable(NamedTuple):
-    """A table to print: title, heads of its columns, cells of each row."""
+    """Table with title, column names and rows of cells."""
 
     title: str
     columns: Sequence[str]
@@ -23,7 +23,7 @@ class PrintedTable(NamedTuple):
 
 
 class ScoreResults(list[ScoreResult]):
-    """A list of results that prints as a table, one row each."""
+    """List of results that prints as a table with one row each."""
 
     def __str__(self) -> str:
         rows = [dict(zip(formatting.COLUMNS, formatting.row(result), strict=True)) for result in self]
@@ -33,7 +33,7 @@ class ScoreResults(list[ScoreResult]):
 
 
 def text_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table with aligned columns, two spaces between them."""
+    """Format a table with aligned columns separated by two spaces."""
     lines = [list(map(str, cells)) for cells in (columns, *rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
@@ -44,7 +44,7 @@ def text_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def html_table(
     columns: Sequence[str], rows: Sequence[Sequence[str]], notes: Sequence[str] = (), title: str = ""
 ) -> str:
-    """Return a table as HTML for a notebook, with a title above and sentences below; all text is escaped."""
+    """Format a table as escaped HTML with a title above and sentences below."""
     head = "".join(f"<th>{escape(name)}</th>" for name in columns)
     body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in cells)}</tr>" for cells in rows)
     above = f"<p><b>{escape(title)}</b></p>" if title else ""
@@ -53,13 +53,13 @@ def html_table(
 
 
 def result_text(result: ScoreResult) -> str:
-    """Return a result as text: score and floor as a table, verdict, other metrics, number of patients, warnings."""
+    """Format a result as text: score, floor, verdict, other metrics, number of patients and warnings."""
     title, columns, rows = _result_table(result)
     return "\n".join([title, text_table(columns, rows), *map(_wrapped, _sentences(result))])
 
 
 def result_html(result: ScoreResult) -> str:
-    """Return a result as HTML for a notebook, with the content of its text."""
+    """Format a result as HTML with the same content as its text."""
     title, columns, rows = _result_table(result)
     return html_table(columns, rows, _sentences(result), title)
 
@@ -93,7 +93,7 @@ def _sentences(result: ScoreResult) -> list[str]:
 
 
 def result_repr(result: ScoreResult) -> str:
-    """Return a result in one line."""
+    """Format a result in one line."""
     score = formatting.number(result.score.value, result)
     ends = formatting.interval(result.score, result)
     return f"<{type(result).__name__} {result.task}, {result.model['name']}, {result.label}: {formatting.metric_name(result)} {score} [{ends}]>"

@@ -1,4 +1,4 @@
-"""The stamp of a result: versions of everything that took part, the commit of a checkout, and the time."""
+"""Create the stamp of a result: package versions, commit and time."""
 
 import platform
 import subprocess
@@ -11,7 +11,7 @@ _PACKAGES = ("cardiobench", "numpy", "scipy", "scikit-learn", "pandas", "torch")
 
 
 def stamp(**facts: Any) -> dict[str, Any]:
-    """Return versions, commit and time, with any further facts of the run."""
+    """Return versions, commit and time with further facts of the run."""
     versions = {name: installed for name in _PACKAGES if (installed := _version(name))}
     commit = _commit()
     return {
@@ -31,7 +31,7 @@ def _version(package: str) -> str | None:
 
 
 def _commit() -> str | None:
-    """Return the commit of the checkout that this file belongs to; None for an installed copy."""
+    """Return the commit of the checkout, or None for an installed package."""
     checkout = Path(__file__).resolve().parents[2]
     if not (checkout / ".git").exists():
         return None

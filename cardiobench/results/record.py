@@ -1,7 +1,7 @@
-"""Records saved as JSON, with a schema and a checksum.
+"""Save records as JSON with a schema and a checksum.
 
-The fields of the dataclasses are the schema: pydantic validates files against them, and exports them as JSON Schema.
-pydantic is imported when the first file is read.
+The dataclass fields define the schema: pydantic validates files against them and exports JSON Schema. It is imported
+when the first file is read.
 """
 
 import json
@@ -27,7 +27,7 @@ _ERRORS_SHOWN = 3
 
 
 class NullIs:
-    """Read null as NaN or an infinity, which JSON lacks."""
+    """Convert null to NaN or infinity, which JSON does not support."""
 
     def __init__(self, meaning: float) -> None:
         self.meaning = meaning
@@ -44,7 +44,7 @@ class NullIs:
 
 
 class ValidationType:
-    """Validate a field of a record against another type than its Python type; its value is unchanged."""
+    """Validate a record field as another type without changing its value."""
 
     def __init__(self, kind: Any) -> None:
         self.kind = kind
@@ -106,13 +106,13 @@ DatasetFacts = Annotated[Mapping[str, Any], ValidationType(_Dataset)]
 ModelFacts = Annotated[Mapping[str, Any], ValidationType(_Model)]
 Stamp = Annotated[Mapping[str, Any], ValidationType(_Stamp)]
 EMBEDDINGS = "embeddings from elsewhere"
-"""Loader stated in results of given embeddings, which form a separate condition."""
+"""Loader of results with external embeddings, which form a separate condition."""
 NOT_SEEN = f"{EMBEDDINGS}: how they were made was not seen"
-"""Warning on every such result."""
+"""Warning on results with external embeddings."""
 
 
 class Part:
-    """Base of the dataclasses of a record: unknown fields and wrong types are refused."""
+    """Base of record dataclasses, which reject unknown fields and wrong types."""
 
     __pydantic_config__: ClassVar[Mapping[str, Any]] = _CLOSED
 
@@ -124,12 +124,12 @@ class Part:
 
 
 class Record(Part):
-    """Base of frozen dataclasses that are saved as one JSON file each.
+    """Base of frozen dataclasses that are saved as single JSON files.
 
     Attributes:
-        kind: Tells the files of one class from those of another; empty for scores.
-        schema: Number of the fields' edition; a class that changes its fields counts up.
-        older: Schemas that `upgrade` reads.
+        kind: Kind of the record; empty for scores.
+        schema: Version of the fields, incremented with each change.
+        older: Older schema versions that `upgrade` supports.
         stamp: Versions, key, seed and time.
     """
 
@@ -139,19 +139,19 @@ class Record(Part):
     stamp: Stamp
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain dictionaries with schema and checksum; numbers that are not finite become null."""
+        """Return plain dictionaries with schema and checksum, with non-finite numbers as null."""
         head = {"schema": self.schema, **({"kind": self.kind} if self.kind else {})}
         record = {**head, **to_plain(self)}
         return {**record, CHECKSUM: checksum(record)}
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Self:
-        """Return the record that `to_json` wrote.
+        """Create a record from the output of `to_json`.
 
         Raises:
-            OtherSchema: The record was written by another version of this package.
+            OtherSchema: The record was written with an unsupported schema.
             EditedResult: The checksum is missing or wrong.
-            BadData: The kind differs, or a field is missing, unknown or of another type.
+            BadData: The kind differs, or a field is missing, unknown or has the wrong type.
         """
         if record.get("kind", "") != cls.kind:
             raise BadData(f"no {cls.__name__}: its kind is {record.get('kind', '')!r}, not {cls.kind!r}")
@@ -162,36 +162,38 @@ class Record(Part):
             )
         if record.get(CHECKSUM) != checksum(record):
             state = "does not hold" if CHECKSUM in record else "is missing"
-            raise EditedResult(f"its checksum {state}: this is not what was written. Run the line that made it again")
+            raise EditedResult(
+                f"its checksum {state}: the file was modified after it was written. Repeat the run that created it"
+            )
         if record["schema"] != cls.schema:
             record = cls.upgrade(record)
         content = {name: value for name, value in record.items() if name not in ("schema", "kind", CHECKSUM)}
         try:
             return type_adapter(cls).validate_json(json.dumps(content))
-        except ValueError as error:  # A pydantic ValidationError is a ValueError.
+        except ValueError as error:  # Pydantic's ValidationError is a ValueError.
             raise BadData(f"no {cls.__name__} of schema {cls.schema}: {_first_errors(error)}") from error
 
     @classmethod
     def upgrade(cls, record: Mapping[str, Any]) -> dict[str, Any]:
-        """Convert a file of an older schema, whose checksum is valid, to the fields of this one."""
+        """Convert a file with a valid checksum from an older schema."""
         raise NotImplementedError(f"{cls.__name__} names the older schemas {cls.older} and does not read them")
 
     def save(self, path: str | Path) -> Path:
-        """Write the record as JSON, atomically."""
+        """Write the record as JSON atomically."""
         return write_json(self.to_json(), path)
 
     def files(self, path: str | Path) -> list[Path]:
-        """Return the files that `save` writes."""
+        """Return the files written by `save`."""
         return [Path(path)]
 
     @classmethod
     def load_cached(cls, path: Path, key: str, recordings: str = "") -> Self | None:
-        """Return the saved record if it can be read and is current, else None.
+        """Return the saved record if it is readable and current; otherwise None.
 
         Args:
             path: Path of the record.
-            key: Expected key in its stamp.
-            recordings: Expected digest of the recordings in its stamp, if it has one; empty for any.
+            key: Expected key in the stamp.
+            recordings: Expected digest of the recordings in the stamp; empty to accept any.
         """
         try:
             record = cls.load(path)
@@ -202,7 +204,7 @@ class Record(Part):
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Read a record; raises `BadData` with the file's name if it is invalid."""
+        """Load a record; raises `BadData` with the file name if it is invalid."""
         try:
             return cls.from_json(parse_json(Path(path).read_bytes()))
         except OSError as error:
@@ -212,11 +214,11 @@ class Record(Part):
 
 
 class OtherSchema(BadData):
-    """A record of another version of this package."""
+    """Error for a record with an unsupported schema."""
 
 
 class EditedResult(BadData):
-    """A record that differs from the written one."""
+    """Error for a record that was modified after it was written."""
 
 
 def _type_adapter(kind: type) -> "TypeAdapter[Any]":
@@ -226,13 +228,13 @@ def _type_adapter(kind: type) -> "TypeAdapter[Any]":
 
 
 type_adapter: "Callable[[type], TypeAdapter[Any]]" = cache(_type_adapter)
-"""Return pydantic's validator of a dataclass, built once."""
+"""Return the cached pydantic validator of a dataclass."""
 
 
 def checksum(record: Mapping[str, Any]) -> str:
     """Return the first 16 hex digits of the SHA-256 of a record's JSON without its checksum.
 
-    It reveals changes, but does not prove who wrote the file.
+    The checksum detects changes but does not prove authorship.
     """
     return sha256_of_json({name: value for name, value in record.items() if name != CHECKSUM})[:_DIGITS]
 

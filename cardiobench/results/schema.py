@@ -1,4 +1,4 @@
-"""JSON Schema of the files of a run, generated from their dataclasses."""
+"""Generate JSON Schemas of run files from their dataclasses."""
 
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,8 @@ FILES: dict[str, type[Record]] = {
 
 
 def json_schema(kind: type[Record]) -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) of a record's file, including schema number and checksum."""
-    schema = to_plain(type_adapter(kind).json_schema())  # A default of NaN is null in JSON.
+    """Return the JSON Schema (draft 2020-12) of a record, including schema number and checksum."""
+    schema = to_plain(type_adapter(kind).json_schema())  # JSON represents a default of NaN as null.
     head: dict[str, Any] = {"schema": {"const": kind.schema}}
     if kind.kind:
         head["kind"] = {"const": kind.kind}
@@ -30,5 +30,5 @@ def json_schema(kind: type[Record]) -> dict[str, Any]:
 
 
 def write_schemas(folder: Path) -> list[Path]:
-    """Write the schemas that the documentation publishes."""
+    """Write the JSON Schemas for the documentation."""
     return [write_json(json_schema(kind), folder / name) for name, kind in FILES.items()]

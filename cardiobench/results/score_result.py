@@ -1,4 +1,4 @@
-"""Scores on disk: every number with its interval, floor, verdict, coverage and provenance, as one JSON file."""
+"""Store scores with intervals, floors, verdicts, coverage and provenance in one JSON file."""
 
 import math
 from collections.abc import Mapping
@@ -29,31 +29,31 @@ from cardiobench.results.verdict import LEVEL, Verdict
 
 OLDER_RULES = "scored by older rules, score again"
 EXTERNAL = "predictions"
-"""Protocol of predictions from elsewhere; their variant is the name that the user gave to how they came about."""
+"""Protocol name of external predictions; their variant is the user's name for the method."""
 
 
 @dataclass(frozen=True)
 class Judgement(Part):
-    """The verdict on a score with its reason and its numbers; the rules are in docs/verdict.md.
+    """Verdict on a score and the numbers behind it; docs/verdict.md states the rules.
 
     Attributes:
         word: Verdict.
-        sentence: Reason for the verdict, with its numbers.
-        difference: Score minus floor, turned so that positive is better than the floor; of the worst case where answers
+        sentence: Reason for the verdict, including numbers.
+        difference: Score minus floor, signed so that positive is better; computed from the worst case if predictions
             are missing.
-        low: Lower end of its 95 % interval.
-        high: Upper end.
+        low: Lower end of the 95 % interval of the difference.
+        high: Upper end of the interval.
         p_value: P-value of the information test: how often the same answers, dealt to other patients, score as well.
-        p_adjusted: The same for the family, all other members of which count as not run (p = 1); three times as large where
-            fixed out-of-fold answers were dealt.
+        p_adjusted: P-value adjusted for the family, counting other members as not run (p = 1); tripled for fixed
+            out-of-fold predictions.
         p_reversed: Share of dealings of the same answers to other patients that score as badly.
-        statistic: Metric that the test compared.
-        test: Origin of the p-values, such as Mann-Whitney's test.
-        refitted: Whether labels were dealt to other patients and the embeddings fitted again, rather than answers dealt as they are.
-        family: Primary family that the result belongs to; empty for an exploratory, unadjusted result.
-        detectable: Smallest difference from the floor that would usually have been seen.
-        n_effective: Patients, each counted by the share of rows.
-        former: Verdict by older rules, which hold no longer; empty for one of the present rules.
+        statistic: Metric of the information test.
+        test: Method behind the p-values, such as Mann-Whitney's test.
+        refitted: Whether the test refits the embeddings on dealt labels instead of dealing fixed answers.
+        family: Primary family of the result; empty for an exploratory, unadjusted result.
+        detectable: Smallest difference from the floor that would usually be detected.
+        n_effective: Effective number of patients, weighted by their share of rows.
+        former: Verdict under older, invalid rules; empty under the current rules.
     """
 
     word: Verdict
@@ -73,30 +73,30 @@ class Judgement(Part):
     former: str = ""
 
     def __post_init__(self) -> None:
-        """Accept the verdict's text; a text that is no verdict is a ValueError."""
+        """Accept the text of a verdict; other texts raise ValueError."""
         object.__setattr__(self, "word", Verdict(self.word))  # type: ignore[call-arg]  # a look-up by value
 
     @property
     def exploratory(self) -> bool:
-        """Return whether the result is of no primary family, so that its p-value is not adjusted."""
+        """Return whether the result is outside all primary families and its p-value is not adjusted."""
         return not self.family
 
 
 @dataclass(frozen=True)
 class Gap(Part):
-    """Largest minus smallest score of the groups, beside the gap expected for groups of this size without a difference.
+    """Difference between the best and the worst group, with the gap expected by chance for groups of this size.
 
     Attributes:
-        value: The gap, never negative; NaN with a reason.
-        expected: Mean gap of groups dealt to patients of the same true class.
+        value: Gap between the best and the worst group, at least 0; NaN with a reason if undefined.
+        expected: Mean gap of random groups of patients with the same true class.
         excess: Value minus expected, which may be negative.
-        p_value: Share of dealings whose groups differ at least as much.
-        p_adjusted: The same, corrected for all breakdowns of the result.
-        difference: Difference of two groups, the first minus the second minus `mix`; NaN for more groups.
-        low: Lower end of its 95 % interval.
-        high: Upper end.
-        reason: Reason why a number is NaN; empty otherwise.
-        mix: Difference of two groups that their mix of true classes or values explains: the mean over the dealings.
+        p_value: Fraction of random groups that differ at least as much.
+        p_adjusted: P-value corrected for all breakdowns of the result.
+        difference: Difference of two groups (first minus second) minus `mix`; NaN for more groups.
+        low: Lower end of the 95 % interval of the difference.
+        high: Upper end of the interval.
+        reason: Reason for a NaN; empty otherwise.
+        mix: Difference of two groups explained by their mix of true classes or values: its mean over random groups.
     """
 
     value: Number
@@ -112,19 +112,19 @@ class Gap(Part):
 
     @property
     def shown(self) -> bool:
-        """Whether groups differ: p is below .05 and, of two groups, the interval of the difference lies beside 0."""
+        """Whether groups differ: p is below .05 and, for two groups, the interval of the difference excludes 0."""
         return self.p_adjusted < LEVEL and not self.low <= 0 <= self.high
 
 
 @dataclass(frozen=True)
 class Breakdown(Part):
-    """The ranking metric by the groups of one column.
+    """Ranking metric by subgroup of one column.
 
     Attributes:
-        values: Group -> estimate, in the order of the groups.
+        values: Mapping from group to estimate in group order.
         gap: Gap between the groups.
         worst: Name of the worst group.
-        others: Gaps of other numbers: `fnr`, `fpr` and `calibration` of two classes, `bias` of numbers.
+        others: Gaps of other numbers: `fnr`, `fpr` and `calibration` for two classes, `bias` for regression.
     """
 
     values: Mapping[str, Estimate]
@@ -135,11 +135,11 @@ class Breakdown(Part):
 
 @dataclass(frozen=True)
 class Bounds(Part):
-    """The bounds of the score if every missing prediction were as wrong as possible, or right.
+    """Bounds of the score if all missing predictions were as wrong as possible, or correct.
 
     Attributes:
-        missing: Units (of masks and landmarks: labelled frames) without an answer.
-        worst: The worst case, which the verdict is judged on.
+        missing: Number of units (for masks and landmarks: labelled frames) without predictions.
+        worst: Worst case, which determines the verdict.
         best: The best case.
     """
 
@@ -150,16 +150,16 @@ class Bounds(Part):
 
 @dataclass(frozen=True)
 class ClassScore(Part):
-    """Ranking scores of one class of a multilabel task.
+    """Scores of one class in a multilabel task.
 
     Attributes:
-        n: Rows in which it was measured.
-        positives: Number of scored rows that have it.
-        patients: Number of patients with such a row.
-        auroc: Against the rows without it, with its interval.
-        auprc: Average precision; NaN where it is undefined.
-        auprc_low: Lower end of its interval; NaN below 50 patients with the class.
-        auprc_high: Upper end.
+        n: Number of rows in which the class was measured.
+        positives: Number of scored rows with the class.
+        patients: Number of patients with the class.
+        auroc: AUROC against the rows without the class, with interval.
+        auprc: Average precision; NaN if undefined.
+        auprc_low: Lower end of its interval; NaN for fewer than 50 patients with the class.
+        auprc_high: Upper end of its interval.
     """
 
     n: Count
@@ -173,12 +173,13 @@ class ClassScore(Part):
 
 @dataclass(frozen=True)
 class NumberFacts(Part):
-    """Facts of a number in a result, for readers who lack the metric that computes it.
+    """Facts about a number in a result, for readers without its metric.
 
     Attributes:
-        better: Better direction; None for a number without one.
+        better: Better direction; None if there is none.
         range: Smallest and largest possible value; null for no limit.
-        unit: "fraction" for a share shown in percent, "label" for the unit of the task's label, else the unit itself.
+        unit: Unit: "fraction" for a share shown in percent, "label" for the unit of the task's label, else the unit
+            itself.
     """
 
     better: Better | None
@@ -187,49 +188,48 @@ class NumberFacts(Part):
 
     @classmethod
     def of(cls, number: MetricNumber) -> Self:
-        """Return the facts of a number of a metric."""
+        """Return the facts about a metric's number."""
         return cls(number.better, number.range, number.unit)
 
 
 @dataclass(frozen=True)
 class ScoreResult(Record):
-    """One model on one task under one protocol.
+    """Result of one model on one task under one protocol.
 
     Attributes:
-        task: `<dataset>/<target>`.
-        metric: Key of `overall` that ranks models.
-        higher_is_better: Direction of that metric.
+        task: Task name `<dataset>/<target>`.
+        metric: Key in `overall` of the ranking metric.
+        higher_is_better: Whether higher values of the ranking metric are better.
         unit: Unit of a regression label; empty for fractions.
-        overall: Metric key -> estimate.
-        further: Metric key -> value of numbers that are shown on demand alone, without an interval; empty in a result of
-            schema 4 or older, whose `overall` held them.
-        numbers: Metric key -> what the number is, of `overall` and `further`; empty in a result of schema 3 or older, which did not record it.
-        floors: Floors of the ranking metric: `best_uninformed`, by which the verdict is judged, and as further rows
-            `best_constant` (chosen on the test labels); `train_constant` and `chance` in a result of schema 4 or
-            older.
+        overall: Mapping from metric key to estimate.
+        further: Mapping from metric key to value for numbers without intervals that are shown on demand; empty up to
+            schema 4, which stored them in `overall`.
+        numbers: Mapping from metric key to facts about numbers in `overall` and `further`; empty up to schema 3.
+        floors: Floors of the ranking metric: `best_uninformed` determines the verdict; `best_constant` (chosen on test
+            labels) is additional, as are `train_constant` and `chance` up to schema 4.
         verdict: Verdict on the score.
-        collapsed: The model answers (nearly) the same to everything.
-        coverage: `scored` of `expected` units of the complete release; of masks and landmarks, of labelled frames. `expected`
-            is None where the release of the references is not known.
-        protocol: Protocol that made the predictions.
+        collapsed: Whether the model gives nearly the same answer to every recording.
+        coverage: Numbers of `scored` and `expected` units of the complete release (for masks and landmarks: labelled
+            frames). `expected` is None if the release of the references is unknown.
+        protocol: Name of the protocol.
         variant: Variant of the protocol.
         options: Chosen options of the protocol.
-        dataset: Name, version, digest.
-        model: Name, revision, loaded_by, preprocessing.
-        groups: Breakdown name -> breakdown.
-        skipped_groups: `breakdown=group` -> why it has no score.
-        bounds: Worst and best case where answers are missing; None where none is.
-        per_class: Class -> score, of a multilabel task; empty for another.
-        generated: Whether the recordings are phantoms or a synthetic twin; such a result never meets real ones.
-        out_of_fold: Whether the scored units are of all splits, each predicted by a model that never saw its patient; None in
-            a result of schema 3 or older, which did not record it.
-        rules: Edition of the rules that it was scored by. Of older rules `verdict.former` is the verdict; rules 1 had none.
-        seen_in_pretraining: Whether the model saw the dataset before; None when nobody knows.
-        warnings: Sentences for the reader of the number.
-        predictions_sha256: SHA-256 of the predictions file beside the result; empty where none was saved.
+        dataset: Name, version and digest of the dataset.
+        model: Name, revision, loader and preprocessing of the model.
+        groups: Mapping from breakdown name to breakdown.
+        skipped_groups: Mapping from `breakdown=group` to the reason for a missing score.
+        bounds: Worst and best case with missing predictions; None if none are missing.
+        per_class: Mapping from class to score for multilabel tasks; empty otherwise.
+        generated: Whether recordings are phantoms or from a synthetic twin; such results are never ranked with real
+            ones.
+        out_of_fold: Whether scored units come from all splits, each predicted by a model that has not seen its patient;
+            None up to schema 3.
+        rules: Version of the scoring rules. Under older rules, `verdict.former` is the verdict; version 1 had none.
+        seen_in_pretraining: Whether the model saw the dataset in pretraining; None if unknown.
+        warnings: Warnings for readers.
+        predictions_sha256: SHA-256 of the predictions file; empty if not saved.
         stamp: Versions, seed and time.
-        cost: Cost of the embeddings that the answers were made from; None for predictions from elsewhere and in a result of
-            schema 5 or older, which did not record it.
+        cost: Cost of the embeddings; None for external predictions and up to schema 5.
     """
 
     schema: ClassVar[int] = 6
@@ -264,7 +264,7 @@ class ScoreResult(Record):
     cost: Cost | None = None
 
     def __str__(self) -> str:
-        # By reference, since `printing` builds on this module.
+        # Refer to the module, because `printing` imports this one.
         return resolve("cardiobench.results.printing:result_text")(self)
 
     def __repr__(self) -> str:
@@ -275,42 +275,42 @@ class ScoreResult(Record):
 
     @property
     def external(self) -> bool:
-        """Whether the predictions come from elsewhere: ranked among such results alone, a reference beside the others."""
+        """Whether predictions are external; such results are ranked separately and shown as references."""
         return self.protocol == EXTERNAL
 
     @property
     def given_embeddings(self) -> bool:
-        """Return whether the vectors come from elsewhere; such results are ranked among themselves."""
+        """Return whether embeddings are external; such results are ranked separately."""
         return self.model.get("loaded_by") == EMBEDDINGS
 
     @property
     def input_condition(self) -> str:
-        """The condition under which models saw other recordings, such as fewer leads; empty for recordings as they are.
+        """Condition that modifies recordings, such as fewer leads; empty for unmodified recordings.
 
-        Such a result is ranked with results of the same condition alone.
+        Results are only ranked with results of the same condition.
         """
         return str(self.model.get("condition") or "")
 
     @property
     def profile(self) -> str:
-        """Profile of the run that made it, whose definitions and seed it follows; empty for the benchmark's own."""
+        """Profile of the run, which determines its definitions and seed; empty for the default."""
         return str(self.stamp.get("profile") or "")
 
     @property
     def label(self) -> str:
-        """The protocol with its variant, as in file names and tables."""
+        """Protocol and variant as in file names and tables."""
         return f"{self.protocol}.{self.variant}" if self.variant else self.protocol
 
     @property
     def score(self) -> Estimate:
-        """The number that ranks models."""
+        """Estimate of the ranking metric."""
         return self.overall[self.metric]
 
     def number(self, key: str = "") -> MetricNumber:
-        """Return the facts of a number of the result: as recorded, else as declared by a metric, else its direction alone.
+        """Return facts about a number as recorded, else as declared by a metric, else only its direction.
 
         Args:
-            key: Key of `overall`; empty for the number that ranks models.
+            key: Key in `overall`; empty for the ranking metric.
         """
         key = key or self.metric
         declared, facts = find_numbers(key), self.numbers.get(key)
@@ -324,32 +324,32 @@ class ScoreResult(Record):
 
     @property
     def floor(self) -> Floor:
-        """The floor that the verdict is judged by: the best score without looking at the recording."""
+        """Floor that determines the verdict: the best score without looking at the recording."""
         return self.floors["best_uninformed"]
 
     @property
     def scored(self) -> int:
-        """Number of scored units; of masks and landmarks, of labelled frames."""
+        """Number of scored units (for masks and landmarks: labelled frames)."""
         return int(self.coverage["scored"] or 0)
 
     @property
     def expected(self) -> int | None:
-        """Number of such units in the complete release; None where it is not known, as for references made by hand."""
+        """Number of units in the complete release; None if unknown, as for hand-made references."""
         by_hand = "references" in self.dataset and not self.dataset.get("references_digest")
         return None if by_hand else self.coverage["expected"]
 
     @property
     def outdated(self) -> bool:
-        """Return whether the result was scored by older rules."""
+        """Return whether the result was scored under older rules."""
         return self.rules < type(self).rules
 
     @classmethod
     def upgrade(cls, record: Mapping[str, Any]) -> dict[str, Any]:
-        """Return a result of an older schema.
+        """Upgrade a result from an older schema.
 
-        Schemas 2 and 3 recorded neither `out_of_fold` nor `numbers`, and schema 2 had no multilabel task. All keep their scores, and
-        say that they have to be scored again, since their verdicts are by older rules; schema 1 had none. A result of schema 5
-        is by the present rules and lacks its cost alone.
+        Schemas 2 and 3 lack `out_of_fold` and `numbers`, and schema 2 has no multilabel tasks. They keep their scores
+        but must be scored again, because their verdicts follow older rules; schema 1 has none. Schema 5 follows the
+        current rules and only lacks costs.
         """
         if record["schema"] == 5:
             return dict(record)

@@ -1,17 +1,17 @@
-"""Verdicts on a score relative to its floor."""
+"""Define verdicts on scores relative to their floors."""
 
 from enum import Enum, StrEnum, auto
 from typing import Self
 
 LEVEL, REVERSED_LEVEL = 0.05, 0.01
-"""p-values below which answers carry information, and below which they are called reversed."""
+"""P-value thresholds: below the first, answers carry information; below the second, they may be called reversed."""
 
 
 class Rank(Enum):
-    """Consequence of a verdict for the place of a result in rankings.
+    """Effect of a verdict on rankings.
 
     Attributes:
-        WINS: Counted as better than the floor, by filters and by the leaderboard.
+        WINS: Counted as better than the floor by filters and by the leaderboard.
         RANKED: Ranked, but not counted as better than the floor.
         NONE: Excluded from rankings.
     """
@@ -22,12 +22,12 @@ class Rank(Enum):
 
 
 class Verdict(StrEnum):
-    """A verdict; its value is the text that a result holds and that every page shows.
+    """Verdict on a score; its value is the text in results and on pages.
 
     Attributes:
-        sign: One character shown beside the text.
+        sign: Symbol shown beside the text.
         meaning: Explanation in legends, tooltips and docs/verdict.md.
-        rank: Place of a result with this verdict among others.
+        rank: Effect on rankings.
     """
 
     sign: str
@@ -35,7 +35,7 @@ class Verdict(StrEnum):
     rank: Rank
 
     def __new__(cls, text: str, sign: str, meaning: str, rank: Rank) -> Self:
-        """Create the member with its text as the value."""
+        """Create a member whose value is its text."""
         member = str.__new__(cls, text)
         member._value_, member.sign, member.meaning, member.rank = text, sign, meaning, rank
         return member
@@ -82,6 +82,6 @@ class Verdict(StrEnum):
 
 
 def verdict_table() -> str:
-    """Return the table of docs/verdict.md: sign, text and meaning of every verdict, as Markdown."""
+    """Return the verdict table of docs/verdict.md: sign, text and meaning, as Markdown."""
     rows = [f"| {verdict.sign} | **{verdict}** | {verdict.meaning} |" for verdict in Verdict]
     return "\n".join(("| sign | verdict | meaning |", "|---|---|---|", *rows)) + "\n"

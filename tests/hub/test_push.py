@@ -277,7 +277,7 @@ REHEARSALS = {
     "scored with 50 draws of patients, not 1000": {"stamp": {**result().stamp, "resamples": 50}},
     "run with seed 3, not 0": {"stamp": {**result().stamp, "seed": 3}},
     "prompts other than the dataset's": {"options": {"prompt_digest": "0" * 16}},
-    "its references do not say which release they are of": {"dataset": {"name": "tmed2", "references": "mine.csv"}},
+    "its references do not state their release": {"dataset": {"name": "tmed2", "references": "mine.csv"}},
 }
 
 

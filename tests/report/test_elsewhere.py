@@ -96,9 +96,9 @@ def test_a_file_for_other_units_or_labels_is_one_sentence(folder):
     relabelled.loc[relabelled["id"] == "p003", "y_true"] += 1
     save_scored(ScoreResult.load(other), relabelled, other)
     found = contests(collect([folder]).entries)
-    sentences = [sentence for sentence in found.left_out if "is no reference" in sentence]
+    sentences = [sentence for sentence in found.left_out if "is not used as a reference" in sentence]
     assert len(sentences) == 2 and not any(found.beside.values())
-    assert "ours (predictions) is no reference" in sentences[0] and "alone has p007" in sentences[0]
+    assert "ours (predictions) is not used as a reference" in sentences[0] and "alone has p007" in sentences[0]
     assert "joined with different references: y_true of p003" in sentences[1]
 
 

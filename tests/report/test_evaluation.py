@@ -76,7 +76,7 @@ def test_what_cannot_be_compared_is_one_message(results):
         results[:1].compare()
     with pytest.raises(MissingData, match="no two models"):
         EvaluationResults().compare()
-    with pytest.raises(MissingData, match="the run has none"):
+    with pytest.raises(MissingData, match="the run has no results"):
         EvaluationResults().report()
 
 

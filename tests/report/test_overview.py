@@ -88,7 +88,7 @@ def test_why_a_cell_is_empty():
 
     mute, ecg = card("cardiobench/pixel-motion"), card("cardiobench/minirocket")
     assert missing_reason(mute, "zero_shot", catalog.task("camus/ef")) == "not applicable: no text tower"
-    assert missing_reason(mute, "native", catalog.task("camus/ef")).startswith("not applicable: none of its own heads")
+    assert missing_reason(mute, "native", catalog.task("camus/ef")).startswith("not applicable: none of its heads")
     assert missing_reason(ecg, "probe", catalog.task("camus/ef")) == "not applicable: the model takes ecg"
     assert missing_reason(mute, "probe", catalog.task("camus/ef")) == "not run"
     assert missing_reason(None, "zero_shot", catalog.task("camus/ef")) == "not run", "nobody knows the model"

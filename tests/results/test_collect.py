@@ -128,7 +128,7 @@ def test_predictions_that_were_edited_are_refused_and_scored_again(tmp_path):
     (entry,) = collect([tmp_path]).entries
     frame = load_predictions(entry.result, entry.predictions)
     frame.assign(y_pred=frame["y_true"]).to_parquet(entry.predictions)
-    with pytest.raises(BadPredictions, match="not hold the predictions that were scored"):
+    with pytest.raises(BadPredictions, match="not contain the scored predictions"):
         load_predictions(entry.result, entry.predictions)
     keyed = replace(entry.result, stamp={"key": "k"})
     keyed.save(path)

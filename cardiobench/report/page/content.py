@@ -1,4 +1,4 @@
-"""Content of the page, part by part, as plain dictionaries that the template reads."""
+"""Build the page content as plain dictionaries for the template."""
 
 import math
 from collections import Counter
@@ -24,12 +24,12 @@ from cardiobench.results.verdict import Verdict
 def page_content(
     collection: Collection, figures: ReportFigures, examples: Mapping[str, Sequence[tuple[str, str]]]
 ) -> dict[str, Any]:
-    """Return everything that the page says, as the template reads it.
+    """Return the complete page content for the template.
 
     Args:
         collection: Results, analyses and problems.
-        figures: Figures of the report.
-        examples: Task -> (title, link) of pages with the worst items.
+        figures: Figures from `draw_report`.
+        examples: Mapping from task to (title, link) of pages with the worst examples.
     """
     by_task: dict[str, list[ResultEntry]] = {}
     by_model: dict[str, list[ResultEntry]] = {}
@@ -81,7 +81,7 @@ def page_content(
 
 
 def signs_in_use(overview: Sequence[OverviewTable]) -> dict[str, Any]:
-    """Return the marks that cells of the overview have, in the order of `MARKS`, and whether a cell is not applicable."""
+    """Return the marks used in the overview in the order of `MARKS`, and whether any cell is not applicable."""
     cells = [cell for table in overview for row in table.rows for cell in row.cells]
     used = {mark for cell in cells if isinstance(cell, ScoreCell) for mark in cell.marks}
     return {
@@ -95,7 +95,7 @@ def _names(record: AnalysisResult) -> list[str]:
 
 
 def counts(collection: Collection) -> dict[str, Any]:
-    """Return the numbers in the head of the page: verdicts on patients, and the flags of all rows of the page."""
+    """Return the counts in the page header: verdicts on patients, and flags of all rows."""
     results = collection.results
     real = [result for result in results if not result.generated]
     words: Counter[Verdict] = Counter(result.verdict.word for result in real)
@@ -112,7 +112,7 @@ def counts(collection: Collection) -> dict[str, Any]:
 
 
 def minute_row(entries: Sequence[ResultEntry]) -> dict[str, Any]:
-    """Return the best result of a task, how sure it is, how many models are within its interval, and its weakest group."""
+    """Return the best result of a task, its uncertainty, the number of models within it, and the weakest group."""
     by_result = {id(entry.result): entry for entry in entries}
     results = tables.ordered([entry.result for entry in entries])
     best = best_result(results)
@@ -132,12 +132,12 @@ def minute_row(entries: Sequence[ResultEntry]) -> dict[str, Any]:
 
 
 def best_result(results: Sequence[ScoreResult]) -> ScoreResult:
-    """Return the first of ordered results that is not collapsed, else the first."""
+    """Return the first result that is not collapsed, or the first of all."""
     return next((result for result in results if not result.collapsed), results[0])
 
 
 def widest_gap(result: ScoreResult) -> str:
-    """Return the gap between groups with the largest excess in words, with the worst group where there is a gap."""
+    """Describe the subgroup gap with the largest excess, with the worst group if there is a gap."""
     gaps = {name: breakdown for name, breakdown in result.groups.items() if not math.isnan(breakdown.gap.excess)}
     if not gaps:
         return "no groups scored"
@@ -152,7 +152,7 @@ def widest_gap(result: ScoreResult) -> str:
 def task_part(
     entries: Sequence[ResultEntry], figures: Sequence[SavedFigure], examples: Sequence[tuple[str, str]]
 ) -> dict[str, Any]:
-    """Return a task's part of the page, without its analyses."""
+    """Return a task's section without its analyses."""
     results = tables.ordered([entry.result for entry in entries])
     by_result = {id(entry.result): entry for entry in entries}
     first = results[0]
@@ -200,7 +200,7 @@ def _prediction(prediction: str | float | None) -> str | None:
 def model_part(
     name: str, entries: Sequence[ResultEntry], figures: Sequence[SavedFigure], references: Sequence[str]
 ) -> dict[str, Any]:
-    """Return a model's part of the page, without its analyses."""
+    """Return a model's section without its analyses."""
     results = [entry.result for entry in entries]
     card = find_card(name)
     preprocessing = [naming.indented_json(spec) for r in results if (spec := r.model.get("preprocessing"))]
@@ -218,7 +218,7 @@ def model_part(
 
 
 def card_rows(card: ModelCard) -> list[tuple[str, str]]:
-    """Return facts of a model card: name, value."""
+    """Return facts of a model card as pairs of name and value."""
     return [
         ("modality", " + ".join(card.modalities)),
         ("pretraining data", card.pretraining_data),
@@ -233,7 +233,7 @@ def card_rows(card: ModelCard) -> list[tuple[str, str]]:
 
 
 def analysis_part(records: Sequence[AnalysisResult], figures: Sequence[SavedFigure]) -> dict[str, Any]:
-    """Return the measurements of an analysis, of one model or of several side by side."""
+    """Return the values of an analysis for one or several models."""
     several = len(records) > 1
 
     def of_model(record: AnalysisResult, text: str) -> str:

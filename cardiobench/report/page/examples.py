@@ -1,4 +1,4 @@
-"""Pages of the worst test items of each model with their recordings; they stay on this machine."""
+"""Write local pages with each model's worst test examples and their recordings."""
 
 import math
 from base64 import b64encode
@@ -32,26 +32,26 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 WORST = 12
-FRAMES, HEIGHT = 6, 112  # Height of a strip in pixels.
+FRAMES, HEIGHT = 6, 112  # Number of frames per strip and height in pixels.
 SHOWN_LEADS = ("II", "V1", "V5")
 SQUARES = {"minor": (0.04, 0.1, 0.3), "major": (0.2, 0.5, 0.8)}
-"""Squares of ECG paper -> seconds and millivolts a side, and the width of their lines in points."""
+"""Mapping from grid of ECG paper to seconds and millivolts per side and line width in points."""
 FOLDER = "examples"
 Links = dict[str, list[tuple[str, str]]]
 
 
 @dataclass(frozen=True)
 class Example:
-    """A test unit that a model got wrong.
+    """Wrongly predicted test unit.
 
     Attributes:
-        id: Unit id.
-        truth: Label, with its unit.
-        prediction: Prediction of the model, with the unit.
-        error: Size of the error in words.
-        image: Strip of frames or ECG trace, or why there is none.
+        id: Id of the unit.
+        truth: Label with unit.
+        prediction: Predicted value with unit.
+        error: Description of the error size.
+        image: Frame strip or ECG trace, or the reason for its absence.
         description: Description of the image.
-        patient: Age and sex, where the licence of the data lets them be shown.
+        patient: Age and sex, if the data licence permits showing them.
     """
 
     id: str
@@ -64,15 +64,15 @@ class Example:
 
 
 def worst_predictions(frame: pd.DataFrame, task: Task, count: int = WORST) -> pd.DataFrame:
-    """Return the units with the largest error, largest first.
+    """Return the units with the largest error in descending order.
 
     Args:
-        frame: Predictions: id, y_true, y_pred and p_<class> where known.
-        task: Task with the classes.
-        count: Maximum number of examples; of classes only wrong answers.
+        frame: Predictions with id, y_true, y_pred and, if available, p_<class> columns.
+        task: Task of the predictions.
+        count: Maximum number of examples; for classes, only errors are included.
 
     Returns:
-        The rows with `error` (`TaskKind.errors`).
+        Rows with an `error` column (`TaskKind.errors`).
     """
     frame = frame.assign(error=task.rules.errors(frame, task)).dropna(subset=["error"])
     return frame.sort_values(["error", "id"], ascending=[False, True]).head(count)
@@ -85,17 +85,17 @@ def write_examples(
     data_dir: Path | None,
     leads: Sequence[str] = SHOWN_LEADS,
 ) -> tuple[Links, list[Problem]]:
-    """Write one page per task and model below `out/examples`, which no commit and no push takes along.
+    """Write one page per task and model below `out/examples`, which is never committed or pushed.
 
     Args:
-        collection: Results with their predictions.
+        collection: Results with predictions.
         out: Folder of the report.
-        tasks: Names; every task with data here when empty.
-        data_dir: Raw data.
-        leads: Leads of an ECG that are drawn.
+        tasks: Task names; empty for all tasks with local data.
+        data_dir: Folder with raw data.
+        leads: ECG leads to draw.
 
     Returns:
-        Task -> (title, address from the report) of its pages, and what could not be shown.
+        Mapping from task to (title, relative address) of its pages, and problems with missing examples.
     """
     links: Links = {}
     problems: list[Problem] = []
@@ -123,7 +123,7 @@ def write_examples(
 
 
 def drawable(task: Task) -> bool:
-    """Return whether examples of a task can be drawn: those of labels in frames only where an extension does."""
+    """Return whether examples of a task can be drawn; labelled frames require an extension."""
     return not catalog.spans_datasets(task) and (
         not task.dense or task.rules.answer in extensions.contributions("examples")
     )
@@ -133,7 +133,7 @@ def check_leads(names: Sequence[str]) -> tuple[str, ...]:
     """Return the named leads in the order of `LEADS`; `all` selects every lead.
 
     Raises:
-        BadConfig: A name is not that of a lead.
+        BadConfig: A lead name is unknown.
     """
     unknown = [name for name in names if name not in ("all", *LEADS)]
     if unknown:
@@ -144,13 +144,13 @@ def check_leads(names: Sequence[str]) -> tuple[str, ...]:
 def examples(
     dataset: OpenDataset, task: Task, frame: pd.DataFrame, leads: Sequence[str] = SHOWN_LEADS
 ) -> list[Example]:
-    """Return the worst units of a model with their recordings.
+    """Return a model's worst units with their recordings.
 
     Args:
-        dataset: Dataset with the recordings.
+        dataset: Dataset of the recordings.
         task: Task of the predictions.
-        frame: Predictions: id, y_true, y_pred and p_<class> where known.
-        leads: Leads of an ECG that are drawn.
+        frame: Predictions with id, y_true, y_pred and, if available, p_<class> columns.
+        leads: ECG leads to draw.
     """
     if drawing := extensions.contributions("examples").get(task.rules.answer):
         return list(extensions.resolve(drawing)(dataset, task, frame))
@@ -183,7 +183,7 @@ def _open(task: Task, data_dir: Path | None, problems: list[Problem]) -> OpenDat
 
 
 def _image(dataset: OpenDataset, rows: pd.Index, leads: Sequence[str]) -> tuple[Markup | str, str, str]:
-    """Return image and description of a unit's first recording, and whose it is."""
+    """Return the image, its description and the patient of a unit's first recording."""
     if not len(rows):
         return "its recording is not here", "no recording", ""
     sampling = FrameSampling(count=FRAMES, start="uniform") if dataset.spec.modality == "echo" else None
@@ -202,7 +202,7 @@ def _image(dataset: OpenDataset, rows: pd.Index, leads: Sequence[str]) -> tuple[
 
 
 def patient_text(facts: Mapping[str, Any]) -> str:
-    """Return age and sex in words, as far as they are known."""
+    """Describe age and sex as far as they are known."""
     sex = {"F": "female", "M": "male"}.get(str(facts.get("sex")), "")
     age = facts.get("age")
     years = "" if age is None or math.isnan(age) else f"{age:.0f} years"
@@ -210,7 +210,7 @@ def patient_text(facts: Mapping[str, Any]) -> str:
 
 
 def frame_strip(clip: Clip) -> Markup:
-    """Return frames of a clip side by side, as one small JPEG."""
+    """Return frames of a clip side by side as a small JPEG."""
     from PIL import Image
 
     chosen = np.unique(np.linspace(0, len(clip.frames) - 1, FRAMES).round().astype(int))
@@ -223,15 +223,15 @@ def frame_strip(clip: Clip) -> Markup:
 
 
 def ecg_trace(ecg: Ecg, leads: Sequence[str] = SHOWN_LEADS) -> Markup:
-    """Return leads above each other on ECG paper, 25 mm to the second and 10 mm to the millivolt, as SVG."""
+    """Return stacked leads on ECG paper as SVG, at 25 mm/s and 10 mm/mV."""
     signal = np.nan_to_num(ecg.signal[:, [LEADS.index(lead) for lead in leads]].astype(np.float64))
-    # Zero lines lie on the paper's strong lines, so that heights can be counted off.
+    # Align zero lines with the strong grid lines, so that amplitudes can be counted.
     spacing = math.ceil(max(1.0, float(np.ptp(signal, axis=0).max(initial=0))) / 0.5) * 0.5
     offsets = -np.arange(len(leads)) * spacing
     low, high = float((signal + offsets).min(initial=-0.5)), float((signal + offsets).max(initial=0.5))
     low, high = math.floor(low / 0.5) * 0.5, math.ceil(high / 0.5) * 0.5
     seconds = len(signal) / ecg.fs
-    step = max(1, len(signal) // 2400)  # Samples between two drawn points.
+    step = max(1, len(signal) // 2400)  # Number of samples between two drawn points.
     with figure_style():
         figure, axes = subplots(figsize=(0.6 + seconds / 1.016, 0.5 + (high - low) / 2.54))
         for sides in SQUARES.values():
@@ -246,7 +246,7 @@ def ecg_trace(ecg: Ecg, leads: Sequence[str] = SHOWN_LEADS) -> Markup:
 
 
 def _squares(axes: "Axes", seconds: float, ends: tuple[float, float], *sides: float) -> None:
-    """Draw lines across the paper in both directions, each as one path, which keeps the file small."""
+    """Draw horizontal and vertical grid lines, each direction as one path to keep the file small."""
     width, height, line = sides
     times, heights = np.arange(0, seconds + width / 2, width), np.arange(ends[0], ends[1] + height / 2, height)
     for across, along, limits in ((times, 0, ends), (heights, 1, (0, seconds))):
@@ -257,7 +257,7 @@ def _squares(axes: "Axes", seconds: float, ends: tuple[float, float], *sides: fl
 def _write(
     entry: ResultEntry, task: Task, dataset: OpenDataset, shown: Sequence[Example], out: Path
 ) -> tuple[str, str]:
-    """Save a page; returns its title and its address from the report."""
+    """Save a page and return its title and relative address."""
     model, folder = entry.result.model["name"], out / FOLDER
     name = f"{anchor('worst', f'{task.name} {entry.setting}{entry.path}')}.html"
     template = page_environment(out).get_template("examples.html")

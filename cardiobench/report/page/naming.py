@@ -1,4 +1,4 @@
-"""Results as the page writes them: rows of its tables, tooltips, identifiers."""
+"""Format results for the page as table rows, tooltips and identifiers."""
 
 import json
 import math
@@ -15,28 +15,28 @@ from cardiobench.results.score_result import Breakdown, Estimate, ScoreResult
 from cardiobench.stats.variability import BOTH, SEEDS
 
 COVERS = {name: f" ({name})" for name in (BOTH, SEEDS)}
-"""What an interval varies -> what is said of it; the usual one is said once on the page."""
+"""Mapping from source of variation to its note; the usual source is explained once on the page."""
 OWN_METHOD = "by the source's method"
 CEILING_COLUMNS = ("metric", "people", "n", "setting", "source")
 GAP_COLUMNS = {"gap": "value", "expected": "expected", "excess": "excess"}
-LONG = 60  # Characters shown of a name; the model's section has the whole one.
+LONG = 60  # Maximum number of characters of a name; the model's section has the full name.
 
 
 def anchor(kind: str, name: str) -> str:
-    """Return the identifier of a part of the page and of its files: readable, safe, different for different names."""
+    """Return a readable, safe and unique identifier for a page section and its files."""
     readable = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-").lower()[:40]
     return f"{kind}-{readable}-{sha256(name.encode('utf-8', 'replace')).hexdigest()[:6]}"
 
 
 def skill_text(value: float) -> str:
-    """Return the share of the way from the floor to a perfect score, in percent with its sign."""
+    """Return the position between the floor and a perfect score in percent, with sign."""
     if math.isnan(value):
         return "undefined"
     return "0 %" if round(100 * value) == 0 else f"{100 * value:+.0f} %".replace("-", "−")
 
 
 def tooltip(cell: ScoreCell) -> str:
-    """Return a cell of the overview in full sentences; the page adds the names of its row and column."""
+    """Describe an overview cell in full sentences, without row and column names."""
     result = cell.entry.result
     score, verdict = result.score, result.verdict
     sentences = [
@@ -95,7 +95,7 @@ def published_row(row: PublishedScore, like: ScoreResult) -> dict[str, Any]:
 
 
 def metric_table(results: Sequence[ScoreResult]) -> dict[str, Any]:
-    """Return every metric of the results of a task: names with units, why some have no interval, and one row per result with value and interval of each."""
+    """Return metric names with units, reasons for missing intervals, and one row of values and intervals per result."""
     names = list(dict.fromkeys(name for result in results for name in result.overall))
     units = {name: one.number(name).shown_unit(one.unit) for one in reversed(results) for name in one.overall}
     return {
@@ -121,7 +121,7 @@ def metric_table(results: Sequence[ScoreResult]) -> dict[str, Any]:
 
 
 def further_table(results: Sequence[ScoreResult]) -> dict[str, Any]:
-    """Return the numbers of the results of a task that stand in their files without an interval: names, and a row each."""
+    """Return the numbers stored without intervals: names, and one row per result."""
     names = list(dict.fromkeys(name for result in results for name in result.further))
     return {
         "names": names,
@@ -136,7 +136,7 @@ def _further(result: ScoreResult, name: str) -> str:
 
 
 def metric_text(name: str, estimate: Estimate | None, result: ScoreResult) -> tuple[str, str]:
-    """Return the text of a metric's value and of its interval, or why it is undefined."""
+    """Return the texts of a metric's value and interval, or the reason why it is undefined."""
     if estimate is None:
         return "–", "not computed"
 
@@ -152,7 +152,7 @@ def metric_text(name: str, estimate: Estimate | None, result: ScoreResult) -> tu
 
 
 def operating_point(result: ScoreResult) -> str:
-    """Return where the decision threshold of two classes comes from; empty for other tasks."""
+    """Return the source of the decision threshold for binary tasks; empty for other tasks."""
     if "sensitivity" not in result.overall:
         return ""
     if "threshold" in result.options:
@@ -162,7 +162,7 @@ def operating_point(result: ScoreResult) -> str:
 
 
 def group_rows(results: Sequence[ScoreResult]) -> list[dict[str, Any]]:
-    """Return one row per result and breakdown of two groups or more: their scores, and the gap beside the expected one."""
+    """Return one row per result and breakdown with at least two groups: scores, gap and expected gap."""
     return [
         {
             "model": result.model["name"],
@@ -201,12 +201,12 @@ def difference_text(breakdown: Breakdown, result: ScoreResult) -> str:
 
 
 def indented_json(tree: Any) -> str:
-    """Return a tree of facts as indented JSON."""
+    """Return nested facts as indented JSON."""
     return json.dumps(tree, indent=2, ensure_ascii=False, default=str)
 
 
 def stamp_rows(results: Sequence[ScoreResult]) -> list[tuple[str, str]]:
-    """Return versions, commits, revisions, digests, seeds and devices behind the results: key, the different values."""
+    """Return distinct versions, commits, revisions, digests, seeds and devices of the results by key."""
     values: dict[str, list[str]] = {}
     for result in results:
         data = result.dataset

@@ -1,4 +1,4 @@
-"""The page as PDF, printed by a headless Chromium through playwright: `cardiobench report --pdf`."""
+"""Print the page as PDF with headless Chromium through playwright, for `cardiobench report --pdf`."""
 
 import os
 import shutil
@@ -8,21 +8,21 @@ from cardiobench.core.errors import MissingData, MissingExtra, UnwritableOutput
 from cardiobench.core.io import write_atomic
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-PATIENCE = 600_000  # Milliseconds for a page with thousands of results.
+PATIENCE = 600_000  # Timeout in milliseconds, sufficient for a page with thousands of results.
 SHOW_ALL = """() => {
   dispatchEvent(new Event("beforeprint"));
   const images = Array.from(document.images, (one) => { one.loading = "eager"; return one.decode().catch(() => {}); });
   return Promise.all(images);
 }"""
-"""Opens every part, as printing by hand does, and waits for the figures that are files."""
+"""Open all sections, as manual printing does, and wait for figures in separate files."""
 
 
 def find_browser() -> str:
-    """Return the path of a Chromium: the one of this system, else the one that playwright installed.
+    """Return the path of Chromium on this system, otherwise of the one that playwright installed.
 
     Raises:
         MissingExtra: Playwright is not installed.
-        MissingData: There is no browser.
+        MissingData: No browser is available.
     """
     try:
         from playwright.sync_api import sync_playwright
@@ -42,11 +42,11 @@ def find_browser() -> str:
 
 
 def write_pdf(page: Path, browser: str) -> Path:
-    """Print a page to a PDF beside it, with every part open; returns its path.
+    """Print a page with all sections open to a PDF beside it, and return the path of the PDF.
 
     Args:
-        page: HTML file.
-        browser: Program returned by `find_browser`.
+        page: Path of the HTML file.
+        browser: Browser executable from `find_browser`.
 
     Raises:
         UnwritableOutput: The browser cannot be started or does not print.
@@ -70,6 +70,6 @@ def write_pdf(page: Path, browser: str) -> Path:
             running.close()
     except Error as error:
         raise UnwritableOutput(
-            f"{page} is not printed by {browser}: {str(error).splitlines()[0]}. Open it in a browser and print it there."
+            f"{browser} cannot print {page}: {str(error).splitlines()[0]}. Open it in a browser and print it there."
         ) from error
     return path

@@ -1,4 +1,4 @@
-"""The page: one HTML file that loads nothing else, with its figures inside it and as files beside it."""
+"""Render the page as a single HTML file without external resources."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -17,7 +17,7 @@ from cardiobench.report.plots.style import shorten
 from cardiobench.results.collect import Collection
 
 PAGE = "report.html"
-MAX_BYTES = 990_000  # Size limit of the page; further figures are shown from their files beside it.
+MAX_BYTES = 990_000  # Size limit of the page in bytes; further figures are linked as files.
 
 
 def write_html(
@@ -27,16 +27,16 @@ def write_html(
     figures: ReportFigures | None = None,
     examples: Mapping[str, Sequence[tuple[str, str]]] | None = None,
 ) -> Path:
-    """Write the page of a collection; returns its path.
+    """Write the page of a collection and return its path.
 
     Args:
         collection: Results, analyses and problems.
-        out: Folder.
-        figures: Figures returned by `draw_report`; None to draw them anew.
-        examples: Task -> (title, link) of the pages with the worst items.
+        out: Output folder.
+        figures: Figures from `draw_report`; None to draw them.
+        examples: Mapping from task to (title, link) of pages with the worst examples.
 
     Raises:
-        UnwritableOutput: The folder cannot be written to.
+        UnwritableOutput: Writing to the folder fails.
     """
     parts = page_content(collection, figures or draw_report(collection, out), examples or {})
     template = page_environment(out).get_template("page.html")
@@ -46,12 +46,12 @@ def write_html(
 
 
 def from_file(out: Path, figure: SavedFigure) -> Markup:
-    """Return an image that the browser reads from the figure's file when it comes into view."""
+    """Return an image element that loads the figure's file when it becomes visible."""
     return Markup('<img loading="lazy" alt="" src="{}">').format(link(out, figure.files[0]))
 
 
 def inline_up_to(size: int, out: Path) -> Callable[[SavedFigure], Markup]:
-    """Return a function that puts figures into a page in `out`, the first ones first, until they have so many bytes together."""
+    """Return a function that embeds figures in order until the size limit is reached, and links the rest."""
 
     def inline(figure: SavedFigure) -> Markup:
         nonlocal size
@@ -59,13 +59,13 @@ def inline_up_to(size: int, out: Path) -> Callable[[SavedFigure], Markup]:
         if length > size:
             return from_file(out, figure)
         size -= length
-        return Markup(figure.svg)  # SVG of ours, whose texts matplotlib has escaped
+        return Markup(figure.svg)  # The SVG is generated here, and matplotlib has escaped its texts.
 
     return inline
 
 
 def page_environment(out: Path) -> Environment:
-    """Return the templates, which escape everything; links are those of a page in `out`."""
+    """Return auto-escaping templates with links relative to `out`."""
     environment = Environment(
         loader=PackageLoader("cardiobench.report.page", "templates"),
         autoescape=True,
@@ -73,7 +73,7 @@ def page_environment(out: Path) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["digits"] = "{:.6g}".format  # As many digits as a column is sorted by.
+    environment.filters["digits"] = "{:.6g}".format  # Columns are sorted by six significant digits.
     environment.filters["skill_text"] = naming.skill_text
     environment.filters["shorten"] = partial(shorten, longest=naming.LONG)
     environment.globals.update(anchor=naming.anchor, tooltip=naming.tooltip, link=partial(link, out), asset=asset)
@@ -81,10 +81,10 @@ def page_environment(out: Path) -> Environment:
 
 
 def asset(name: str) -> Markup:
-    """Return a stylesheet or script of ours, to stand in the page as it is."""
+    """Return one of our stylesheets or scripts for inline use."""
     return Markup((Path(__file__).parent / "templates" / name).read_text(encoding="utf-8"))
 
 
 def link(out: Path, path: Path) -> str:
-    """Return the address of a file beside the page."""
+    """Return the relative address of a file."""
     return quote(path.relative_to(out).as_posix())

@@ -1,4 +1,4 @@
-"""The whole report from folders of results: the page, the same in Markdown, and the figures."""
+"""Write the complete report from folders of results: page, Markdown and figures."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,26 +23,26 @@ def write_report(
     suite: str = "",
     console: Console | None = None,
 ) -> tuple[Collection, list[Path]]:
-    """Write the page, its Markdown twin and the figures.
+    """Write the page, its Markdown version and the figures.
 
     Args:
         folders: Folders of results.
-        out: Folder of the report.
-        png: Figures as PNG too.
-        examples: Tasks whose worst test items are shown with their recordings; all that have data here when empty, none
-            when None. They stay on this machine.
-        data_dir: Raw data of those recordings.
-        leads: Leads of their ECGs; II, V1 and V5 when empty, and every one for `all`.
-        suite: Rank the results of that suite only.
-        console: Console for the progress; None for silence.
+        out: Output folder.
+        png: Whether to save figures as PNG as well.
+        examples: Tasks whose worst examples are shown with recordings; empty for all with local data, None for none.
+            Examples stay on this machine.
+        data_dir: Folder with raw data of these recordings.
+        leads: ECG leads to draw; empty for II, V1 and V5, `all` for all leads.
+        suite: Suite whose results are ranked.
+        console: Console for progress; None to disable it.
 
     Returns:
-        What the folders hold, and the files: page, Markdown page, and the rest.
+        Loaded collection, and paths of the page, the Markdown page and other files.
 
     Raises:
         BadConfig: A lead is unknown.
-        MissingData: No results there.
-        UnwritableOutput: The report cannot be written.
+        MissingData: There are no results.
+        UnwritableOutput: Writing the report fails.
     """
     collection = collect(folders, suite)
     if examples is not None:
@@ -52,7 +52,9 @@ def write_report(
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UnwritableOutput(f"{out} cannot be made: {error.strerror or error}. Choose another with --out.") from None
+        raise UnwritableOutput(
+            f"{out} cannot be created: {error.strerror or error}. Choose another with --out."
+        ) from None
     figures = draw_report(collection, out, png=png, console=console)
     pages: dict[str, list[tuple[str, str]]] = {}
     if examples is not None:

@@ -1,6 +1,6 @@
-"""Figures of analyses, drawn by the `figures` module of the extension that brings the protocol.
+"""Figures of analyses, drawn by the `figures` module of the extension that provides the protocol.
 
-A figure is drawn from the record's own tables and nothing else, so that anybody can draw it again from the CSV beside it.
+Figures only use the tables of a record, so that they can be reproduced from its CSV files.
 """
 
 from collections.abc import Sequence
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 def analysis_figures(records: Sequence[AnalysisResult]) -> "dict[str, Figure]":
-    """Return the figures of one record, or of several models' records side by side, by name; none where its protocol has none.
+    """Return named figures of one record or of several models' records; empty if the protocol has none.
 
-    Call it under `figure_style`.
+    Call this function within `figure_style`.
     """
     module = _module(records[0].protocol)
     if module is None:
@@ -28,7 +28,7 @@ def analysis_figures(records: Sequence[AnalysisResult]) -> "dict[str, Figure]":
 
 
 def is_side_by_side(protocol: str) -> bool:
-    """Return whether the figure of one model under a protocol is read beside those of other models."""
+    """Return whether single-model figures of a protocol are shown beside those of other models."""
     return hasattr(_module(protocol), "draw_side_by_side")
 
 
@@ -38,7 +38,7 @@ def _module(protocol: str) -> ModuleType | None:
 
 
 def save_figures(record: AnalysisResult, path: Path) -> list[Path]:
-    """Draw a record beside its file, as PNG and SVG; returns the files.
+    """Draw a record as PNG and SVG beside its file, and return the paths.
 
     Raises:
         MissingExtra: The package matplotlib is not installed.

@@ -1,4 +1,4 @@
-"""Scores of every class of a multilabel task with their intervals and their number of positives."""
+"""Plot scores of every class of a multilabel task with intervals and numbers of positives."""
 
 from collections.abc import Sequence
 
@@ -12,10 +12,11 @@ from cardiobench.results.score_result import ScoreResult
 
 
 def class_table(results: Sequence[ScoreResult]) -> pd.DataFrame:
-    """Return one row per result and class, in the order of the scores.
+    """Return one row per result and class in the order of the scores.
 
     Returns:
-        model, protocol, class, n, positives, patients (that have it), auroc, low, high, auprc.
+        Table with the columns model, protocol, class, n, positives, patients (with the class), auroc, low, high and
+        auprc.
     """
     return pd.DataFrame(
         [
@@ -36,11 +37,11 @@ def class_table(results: Sequence[ScoreResult]) -> pd.DataFrame:
 
 
 def classes_figure(results: Sequence[ScoreResult], best: ScoreResult) -> ReportFigure:
-    """Draw the AUROC of each class of one result, the most frequent class first.
+    """Draw the AUROC of each class for one result, the most frequent class first.
 
     Args:
-        results: Results of the task; all of them are in the table.
-        best: The result that is drawn.
+        results: All results of the task, which are included in the table.
+        best: Result to draw.
     """
     full = class_table(results)
     drawn = full[(full["model"] == best.model["name"]) & (full["protocol"] == best.label)]

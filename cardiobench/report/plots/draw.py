@@ -1,4 +1,4 @@
-"""Every figure of a report: of tasks, models and analyses, drawn in parallel, and the failed ones."""
+"""Draw the figures of tasks, models and analyses in parallel, and list failures."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,23 +22,23 @@ from cardiobench.results.predictions_file import load_predictions
 from cardiobench.results.versions import data_version_key, describe_version
 
 FIGURES = "figures"
-"""Folder of the figures, beside the page."""
+"""Folder of the figures next to the page."""
 DAMAGED = (KeyError, ValueError, TypeError, AttributeError, IndexError)
-"""What drawing the tables of a damaged file raises; it is reported in the figure's place."""
+"""Exceptions raised for tables of damaged files, reported in place of the figure."""
 
 
 DrawnJob = tuple[tuple[SavedFigure, ...], tuple[Problem, ...]]
-"""Figures of a job, and those that failed."""
+"""Figures and failures of a job."""
 
 
 @dataclass
 class ReportFigures:
-    """The figures of a report.
+    """Figures of a report.
 
     Attributes:
-        figures: Kind and name of the job -> its figures.
-        problems: Figures that failed, with reasons.
-        note: Reason why there are none at all.
+        figures: Mapping from kind and name of a job to its figures.
+        problems: Failed figures with reasons.
+        note: Reason for the absence of all figures.
     """
 
     figures: dict[tuple[str, str], tuple[SavedFigure, ...]] = field(default_factory=dict)
@@ -51,7 +51,7 @@ class ReportFigures:
 
     @property
     def files(self) -> list[Path]:
-        """Every file, once."""
+        """Distinct files of all figures."""
         return list(dict.fromkeys(file for figures in self.figures.values() for one in figures for file in one.files))
 
 
@@ -69,16 +69,16 @@ def draw_report(
     Args:
         collection: Results and analyses.
         out: Folder of the report.
-        png: PNG files too.
-        processes: Number of drawing processes; None for as many as this process may use cores.
-        kinds: Kinds of jobs; all when empty.
-        console: Console for the progress; None for silence.
+        png: Whether to save PNG files as well.
+        processes: Number of worker processes; None for the number of available cores.
+        kinds: Kinds of jobs to draw; empty for all.
+        console: Console for progress; None to disable it.
 
     Returns:
-        The figures; without matplotlib none, and a note that says how to get it.
+        Figures; without matplotlib, none with a note on how to install it.
 
     Raises:
-        UnwritableOutput: The folder cannot be written to.
+        UnwritableOutput: Writing to the folder fails.
     """
     jobs = [job for job in figure_jobs(collection) if not kinds or job.kind in kinds]
     folder = out / FIGURES
@@ -100,7 +100,7 @@ def draw_report(
 def _kept_or_drawn(
     jobs: Sequence[FigureJob], folder: Path, png: bool, processes: int | None, console: Console
 ) -> list[DrawnJob]:
-    """Return the figures of each job: those of an earlier report where it showed the same, the others drawn in parallel."""
+    """Return the figures of each job, reusing unchanged figures of an earlier report."""
     from joblib import Parallel, cpu_count, delayed
 
     digests = [shown_digest(job, png) for job in jobs]
@@ -121,7 +121,7 @@ def _kept_or_drawn(
 
 
 def figure_jobs(collection: Collection) -> list[FigureJob]:
-    """Return one job per task, model and analysis, and one per analysis that is shown for several models side by side."""
+    """Return one job per task, model and analysis, and one per analysis that compares models."""
     by_part: dict[tuple[str, str], list[ResultEntry]] = {}
     for entry in collection.entries:
         for part in (("task", entry.result.task), ("model", entry.result.model["name"])):
@@ -134,7 +134,7 @@ def figure_jobs(collection: Collection) -> list[FigureJob]:
 
 
 def side_by_side(collection: Collection) -> dict[str, tuple[AnalysisResult, ...]]:
-    """Return the records of one analysis, subject and data version shared by two models or more."""
+    """Group records of the same analysis, subject and data version from at least two models."""
     groups: dict[str, list[AnalysisResult]] = {}
     for _, record in collection.analyses:
         if is_side_by_side(record.protocol) and len(record.models) == 1:
@@ -146,7 +146,7 @@ def side_by_side(collection: Collection) -> dict[str, tuple[AnalysisResult, ...]
 
 
 def draw_job(job: FigureJob, folder: Path, png: bool) -> DrawnJob:
-    """Draw and save the figures of one job; return them and the failures."""
+    """Draw and save the figures of one job, and return figures and failures."""
     entries = best_of_each_model(job.entries) if job.kind == "task" else view_entries(job.entries)
     predictions, problems = read_predictions(entries)
     saved = []
@@ -196,7 +196,7 @@ def _task_figures(job: FigureJob, predictions: Sequence[tuple[ResultEntry, pd.Da
         yield classes_figure([entry.result for entry, _ in predictions], best.result)
     elif not task.classes if task else is_numeric_dtype(frame["y_true"]):
         yield agreement_figure(best.result, frame)
-    elif task is None or not task.rules.empty_label:  # Several labels without probabilities have no figure.
+    elif task is None or not task.rules.empty_label:  # Multilabel predictions without probabilities have no figure.
         named = {_model_label(entry): own for entry, own in predictions}
         classes = task.classes if task else classes_of_unknown_task(list(named.values()))
         yield classification_figure(named, _model_label(best), job.name, classes)
@@ -205,12 +205,12 @@ def _task_figures(job: FigureJob, predictions: Sequence[tuple[ResultEntry, pd.Da
 
 
 def classes_of_unknown_task(frames: Sequence[pd.DataFrame]) -> list[str]:
-    """Return the classes of a task that this installation does not know, in the order of the stored probabilities.
+    """Return the classes of an unknown task in the order of the stored probabilities.
 
-    Without any probabilities no curve has a positive class, and the labels stand in the order in which they occur.
+    Without probabilities, no curve needs a positive class, and labels are in order of occurrence.
 
     Args:
-        frames: Predictions of the task: y_true, y_pred and p_<class> where known.
+        frames: Predictions with y_true, y_pred and, if available, p_<class> columns.
     """
     for frame in frames:
         if classes := [name.removeprefix("p_") for name in frame.columns if name.startswith("p_")]:
@@ -219,7 +219,7 @@ def classes_of_unknown_task(frames: Sequence[pd.DataFrame]) -> list[str]:
 
 
 def _analysis_figures(records: Sequence[AnalysisResult]) -> Iterator[ReportFigure]:
-    """Draw the figures of one analysis, or of several models side by side; each with all tables of the analysis."""
+    """Draw the figures of one analysis or of several models side by side, with all of its tables."""
     first, models = records[0], [str(model["name"]) for record in records for model in record.models]
     counts = sorted({estimate.n for record in records for estimate in record.values.values() if estimate.n})
     n = f", n = {counts[0]}{f' to {counts[-1]}' if len(counts) > 1 else ''}" if counts else ""
@@ -236,7 +236,7 @@ def _analysis_figures(records: Sequence[AnalysisResult]) -> Iterator[ReportFigur
 
 
 def best_of_each_model(entries: Sequence[ResultEntry]) -> list[ResultEntry]:
-    """Return each model's result with predictions under its best protocol, the best model first."""
+    """Return each model's best result with predictions, in rank order."""
     by_result = {id(entry.result): entry for entry in entries if entry.predictions}
     best: dict[str, ResultEntry] = {}
     for result in ordered([entry.result for entry in by_result.values()]):
@@ -245,12 +245,12 @@ def best_of_each_model(entries: Sequence[ResultEntry]) -> list[ResultEntry]:
 
 
 def view_entries(entries: Sequence[ResultEntry]) -> list[ResultEntry]:
-    """Return the results of view recognition that have predictions."""
+    """Return view recognition results with predictions."""
     return [entry for entry in entries if entry.predictions and entry.result.task.endswith("/view")]
 
 
 def read_predictions(entries: Sequence[ResultEntry]) -> tuple[list[tuple[ResultEntry, pd.DataFrame]], list[Problem]]:
-    """Return the entries with their predictions, and a problem for each file that cannot be read."""
+    """Return entries with predictions, and a problem for each unreadable file."""
     frames, problems = [], []
     for entry in entries:
         if entry.predictions is None:

@@ -1,4 +1,4 @@
-"""A figure of the report with its caption and the tables behind it, and its files."""
+"""Represent a figure with its caption, tables and files."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ReportFigure:
-    """A drawn figure with its name and caption.
+    """Drawn figure with its name and caption.
 
     Attributes:
         name: Part of the file names.
-        caption: One or two sentences with n.
-        figure: Figure of matplotlib.
-        tables: Name -> the numbers behind it.
+        caption: Caption of one or two sentences that state n.
+        figure: Matplotlib figure.
+        tables: Mapping from name to table with the plotted values.
     """
 
     name: str
@@ -34,13 +34,13 @@ class ReportFigure:
 
 @dataclass(frozen=True)
 class SavedFigure:
-    """A figure on disk and for the page.
+    """Saved figure with its HTML element.
 
     Attributes:
         name: Name of the figure.
         caption: Caption of the figure.
-        svg: Element for HTML, in the colours of the page.
-        files: SVG, PNG where it was asked for, CSV of each table.
+        svg: SVG element in the colours of the page.
+        files: Paths of the SVG, the optional PNG, and a CSV file per table.
     """
 
     name: str
@@ -50,7 +50,7 @@ class SavedFigure:
 
 
 def save_report_figure(figure: ReportFigure, folder: Path, stem: str, *, png: bool) -> SavedFigure:
-    """Save a figure as `<stem>.<name>.svg`, its tables as `<stem>.<table>.csv`, and a PNG where asked for."""
+    """Save a figure as `<stem>.<name>.svg`, its tables as `<stem>.<table>.csv`, and optionally a PNG."""
     vector, image = (folder / f"{stem}.{figure.name}.{suffix}" for suffix in ("svg", "png"))
     svg = save_figure(figure.figure, vector, png=png)
     tables = {folder / f"{stem}.{name}.csv": table for name, table in figure.tables.items()}

@@ -1,4 +1,4 @@
-"""Scores of every subgroup with their intervals; of a measurement also the errors behind them (arXiv:2510.00520, Figure 3)."""
+"""Plot subgroup scores with intervals, and box plots of errors for measurements (arXiv:2510.00520, Figure 3)."""
 
 from collections.abc import Sequence
 
@@ -15,14 +15,14 @@ from cardiobench.results.score_result import ScoreResult
 from cardiobench.tasks.groups import intersection, split_rows
 
 QUANTILES = {"whislo": 0.05, "q1": 0.25, "med": 0.5, "q3": 0.75, "whishi": 0.95}
-"""Part of a box, as matplotlib's `bxp` calls it -> the quantile of a group's absolute errors."""
+"""Mapping from box part in matplotlib's `bxp` to quantile of a group's absolute errors."""
 
 
 def group_table(results: Sequence[ScoreResult]) -> pd.DataFrame:
-    """Return one row per result, breakdown and group, in the order of the scores.
+    """Return one row per result, breakdown and group in the order of the scores.
 
     Returns:
-        model, protocol, breakdown, group, value, low, high, n, n_patients, worst, gap.
+        Table with the columns model, protocol, breakdown, group, value, low, high, n, n_patients, worst and gap.
     """
     return pd.DataFrame(
         [
@@ -43,15 +43,15 @@ def group_table(results: Sequence[ScoreResult]) -> pd.DataFrame:
 
 
 def error_quantiles(task: Task, result: ScoreResult, frame: pd.DataFrame) -> pd.DataFrame:
-    """Return mean and quantiles of the absolute errors of each group of a measurement, in the label's unit.
+    """Return the mean and quantiles of absolute errors for each group of a measurement, in the label's unit.
 
     Args:
-        task: Task with the groups.
+        task: Task that defines the groups.
         result: Result with the breakdowns.
-        frame: Predictions of the result, with the columns of the groups.
+        frame: Predictions of the result with group columns.
 
     Returns:
-        breakdown, group, mean, and the keys of `QUANTILES`, one row per scored group.
+        Table with the columns breakdown, group, mean and the keys of `QUANTILES`, one row per scored group.
     """
     errors = np.abs(frame["y_pred"].to_numpy(np.float64) - frame["y_true"].to_numpy(np.float64))
     splits = {group.name: split_rows(group, frame) for group in task.groups}
@@ -76,11 +76,11 @@ def error_quantiles(task: Task, result: ScoreResult, frame: pd.DataFrame) -> pd.
 def groups_figure(
     results: Sequence[ScoreResult], best: ScoreResult, task: Task | None, frame: pd.DataFrame
 ) -> ReportFigure:
-    """Draw one row per group of one result; the worst group of a breakdown is hollow.
+    """Draw one row per group of one result, with a hollow marker for the worst group of a breakdown.
 
     Args:
-        results: Results of the task, with groups; all of them are in the table.
-        best: The result that is drawn.
+        results: All results of the task with groups, which are included in the table.
+        best: Result to draw.
         task: Task of the results; None if unknown to this version.
         frame: Predictions of the drawn result.
     """
@@ -116,7 +116,7 @@ def groups_figure(
 
 
 def _draw_boxes(axes: Axes, quantiles: pd.DataFrame) -> None:
-    """Draw quartiles, median, mean and the middle 90 % of each row's absolute errors."""
+    """Draw quartiles, median, mean and the central 90 % of each row's absolute errors."""
     known = quantiles["mean"].notna()
     axes.bxp(
         quantiles.loc[known, ["mean", *QUANTILES]].to_dict("records"),

@@ -1,4 +1,4 @@
-"""Rows of values with their intervals: the forest plots of the report."""
+"""Draw values with intervals as forest plots."""
 
 import numpy as np
 import pandas as pd
@@ -7,20 +7,21 @@ from matplotlib.figure import Figure
 
 from cardiobench.report.plots.style import MODEL, PAPER, PUBLISHED, fixed_grid, text_width
 
-ROW, LEGEND_ROW = 0.23, 0.16  # Inches.
-BELOW = 0.5  # Inches for the tick labels and the label of the axis.
+ROW, LEGEND_ROW = 0.23, 0.16  # Row heights in inches.
+BELOW = 0.5  # Space in inches for tick labels and the axis label.
 
 
 def interval_figure(rows: pd.DataFrame, *, width: float = 7.6, panels: int = 1) -> tuple[Figure, list[Axes]]:
-    """Draw one row per value from the top down, with its label at the left and the number at the right.
+    """Draw one row per value from top to bottom, with its label on the left and the number on the right.
 
     Args:
-        rows: Label, value, low, high (NaN where there is none), hollow (bool) and published (bool; a diamond).
+        rows: Table with the columns label, value, low, high (NaN if missing), hollow (bool) and published (bool, drawn
+            as diamond).
         width: Width of the figure in inches.
-        panels: Number of panels beside each other that share the rows; only the first is drawn.
+        panels: Number of panels that share the rows; only the first is drawn.
 
     Returns:
-        The figure and its panels, which `place` sizes once everything is drawn.
+        Figure and panels; call `place` when everything is drawn.
     """
     figure = Figure(figsize=(width, ROW * len(rows) + BELOW))
     first, *others = figure.subplots(1, panels, sharey=True, squeeze=False)[0]
@@ -47,16 +48,17 @@ def interval_figure(rows: pd.DataFrame, *, width: float = 7.6, panels: int = 1) 
 
 
 def place(figure: Figure, rows: pd.DataFrame) -> None:
-    """Put the legend above the first panel, and fit margins and height to the texts.
+    """Place the legend above the first panel, and fit margins and height to the texts.
 
     Args:
-        figure: Figure of `interval_figure`, drawn completely.
-        rows: Its rows.
+        figure: Figure from `interval_figure` with all contents drawn.
+        rows: Rows passed to `interval_figure`.
     """
     panels, width = figure.axes, figure.get_figwidth()
     names = panels[0].get_legend_handles_labels()[1]
     left, numbers = text_width(rows["label"]) + 0.12, text_width(_numbers(rows)) + 0.12
-    columns = int(min(3, max(1, (width - left) / (text_width(names) + 0.6)))) if names else 1  # 0.6: line and gap.
+    # Allow 0.6 inches for the line and the gap.
+    columns = int(min(3, max(1, (width - left) / (text_width(names) + 0.6)))) if names else 1
     top = 0.1 + LEGEND_ROW * -(-len(names) // columns)
     figure.set_figheight(ROW * len(rows) + BELOW + top)
     right, between = (numbers, 0.0) if len(panels) == 1 else (0.12, numbers + 0.1)

@@ -1,4 +1,4 @@
-"""One part of a report whose figures are drawn together."""
+"""Define a group of figures that are drawn together."""
 
 from dataclasses import dataclass
 
@@ -9,13 +9,13 @@ from cardiobench.results.collect import ResultEntry
 
 @dataclass(frozen=True)
 class FigureJob:
-    """The figures of one part of a report.
+    """Figures of one part of a report.
 
     Attributes:
-        kind: Task, model, analysis or side_by_side.
-        name: Name of the task or model, path of the analysis, or shared key of several analyses.
+        kind: Kind of job: task, model, analysis or side_by_side.
+        name: Name of the task or model, path of the analysis, or key shared by several analyses.
         entries: Results of the task or model.
-        records: The analysis, or one of each model side by side.
+        records: Record of the analysis, or one record per model.
     """
 
     kind: str
@@ -25,5 +25,5 @@ class FigureJob:
 
     @property
     def stem(self) -> str:
-        """First part of the names of its files."""
+        """Stem of the file names."""
         return anchor(self.kind, self.name)

@@ -1,4 +1,4 @@
-"""Figures of an earlier report that would show the same: they are taken from its folder instead of being drawn again."""
+"""Reuse unchanged figures of an earlier report."""
 
 import json
 from collections.abc import Sequence
@@ -20,15 +20,15 @@ from cardiobench.report.plots.svg import inline_svg
 from cardiobench.results.collect import ResultEntry
 
 SUFFIX = ".figures"
-"""File beside the figures of a job: the digest of what they show, their captions, and digests of their files."""
+"""File with the digest of a job's inputs, its captions, and digests of its files."""
 
 
 def shown_digest(job: FigureJob, png: bool) -> str:
-    """Return the digest of everything that the figures of a job depend on.
+    """Return the digest of all inputs of a job's figures.
 
     Args:
-        job: Results and records; their predictions are read as bytes.
-        png: Whether PNG files are wanted.
+        job: Results and records; predictions are hashed as files.
+        png: Whether PNG files are requested.
     """
     tasks = sorted({entry.result.task for entry in job.entries})
     return sha256_of_json(
@@ -49,12 +49,12 @@ def shown_digest(job: FigureJob, png: bool) -> str:
 
 
 def kept_figures(folder: Path, stem: str, digest: str) -> tuple[SavedFigure, ...] | None:
-    """Return the figures of an earlier report; None where they show something else, or a file was changed since.
+    """Return the figures of an earlier report, or None if inputs or files have changed.
 
     Args:
         folder: Folder of the figures.
-        stem: First part of their file names.
-        digest: Digest of what they have to show (`shown_digest`).
+        stem: Stem of the file names.
+        digest: Expected digest of the inputs (`shown_digest`).
     """
     note = folder / f"{stem}{SUFFIX}"
     if not note.is_file():
@@ -76,7 +76,7 @@ def kept_figures(folder: Path, stem: str, digest: str) -> tuple[SavedFigure, ...
 
 
 def keep_figures(figures: Sequence[SavedFigure], folder: Path, stem: str, digest: str) -> None:
-    """Write the digest of the figures and of their files, for the next report into the same folder."""
+    """Save the digests of inputs and files for the next report in the same folder."""
     listed: list[dict[str, Any]] = [
         {"name": one.name, "caption": one.caption, "files": {file.name: sha256_of_file(file) for file in one.files}}
         for one in figures
@@ -85,13 +85,13 @@ def keep_figures(figures: Sequence[SavedFigure], folder: Path, stem: str, digest
 
 
 def _result_digest(entry: ResultEntry) -> str:
-    """Return the digest of a result: that of its file, which is read far quicker than the result is written as JSON again."""
+    """Return the digest of a result's file, which is faster to read than serialising the result again."""
     return sha256_of_file(entry.path) if entry.path.is_file() else sha256_of_json(entry.result.to_json())
 
 
 @cache
 def _program() -> str:
-    """Return the digest of the code that draws: this package, the extensions of others, and matplotlib."""
+    """Return the digest of the drawing code: this package, extensions and matplotlib."""
     package = Path(str(cardiobench.__file__)).parent
     sources = {
         path.relative_to(package).as_posix(): sha256(path.read_bytes()).hexdigest()

@@ -1,4 +1,4 @@
-"""Predictions against the truth: agreement of measurements; ROC, reliability, decision curve and confusion of classes."""
+"""Plot predictions against truth for measurements and classes."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -27,19 +27,19 @@ from cardiobench.report.plots.style import (
 )
 from cardiobench.results.score_result import ScoreResult
 
-MAX_MODELS = len(LINES)  # Maximum number of models in one panel.
-MAX_POINTS = 40  # Points of a curve.
-THRESHOLDS = np.linspace(0.01, 0.99, 99)  # Points of a decision curve.
+MAX_MODELS = len(LINES)  # Maximum number of models per panel.
+MAX_POINTS = 40  # Number of points per curve.
+THRESHOLDS = np.linspace(0.01, 0.99, 99)  # Thresholds of a decision curve.
 Curve = tuple[np.ndarray, np.ndarray]
-NO_CURVE: Curve = (np.empty(0), np.empty(0))  # Predictions of recordings that are all of one class.
+NO_CURVE: Curve = (np.empty(0), np.empty(0))  # Curve for recordings of a single class.
 
 
 def agreement_figure(result: ScoreResult, frame: pd.DataFrame) -> ReportFigure:
-    """Draw predicted against measured values, and Bland and Altman's differences against means, in the label's unit.
+    """Draw predicted against measured values and a Bland-Altman plot in the label's unit.
 
     Args:
         result: Result of the model.
-        frame: Predictions: id, patient_id, y_true, y_pred.
+        frame: Predictions with the columns id, patient_id, y_true and y_pred.
     """
     measured, predicted = (frame[name].to_numpy(np.float64) for name in ("y_true", "y_pred"))
     means, differences = (measured + predicted) / 2, predicted - measured
@@ -61,7 +61,7 @@ def agreement_figure(result: ScoreResult, frame: pd.DataFrame) -> ReportFigure:
     right.set(
         xlabel=f"mean of both {unit}", ylabel=f"predicted − measured {unit}", title="bias, 95 % limits of agreement"
     )
-    left.apply_aspect()  # The limits, and with them the labels of the ticks.
+    left.apply_aspect()  # Fix the limits before tick labels are measured.
     grid = fixed_grid(
         figure,
         1,
@@ -85,16 +85,16 @@ def agreement_figure(result: ScoreResult, frame: pd.DataFrame) -> ReportFigure:
 def classification_figure(
     predictions: Mapping[str, pd.DataFrame], best: str, task: str, classes: Sequence[str]
 ) -> ReportFigure:
-    """Draw ROC with operating points, precision-recall, reliability and decision curves of every model; confusion of the best.
+    """Draw ROC, precision-recall, calibration and decision curves of all models, and the confusion matrix of the best.
 
-    Of several classes each is set against the others, and all are counted in one curve (micro average), without a
-    decision curve.
+    For several classes, one-against-rest decisions are pooled in one curve (micro average), without a decision curve.
 
     Args:
-        predictions: Model -> y_true, y_pred and p_<class>; the first `MAX_MODELS` with probabilities are drawn.
-        best: The model whose confusion is shown.
-        task: Name.
-        classes: Class names in the task's order; of two, the second is the positive class.
+        predictions: Mapping from model to predictions with y_true, y_pred and p_<class>; the first `MAX_MODELS` with
+            probabilities are drawn.
+        best: Name of the model in the confusion matrix.
+        task: Name of the task.
+        classes: Class names in task order; in binary tasks, the second is the positive class.
     """
     frame = predictions[best]
     binary = len(classes) == 2
@@ -146,12 +146,12 @@ def classification_figure(
 
 
 def _place(figure: Figure, panels: Mapping[str, Axes], *, below: float) -> None:
-    """Put the panels in three columns, the confusion over what is free of two below, and the legend at its right.
+    """Arrange panels in three columns, with the confusion matrix across two columns and the legend at its right.
 
     Args:
-        figure: Figure with its panels drawn.
-        panels: Curves in their order, then the confusion.
-        below: Inches that the class names below the confusion take.
+        figure: Figure with all panels drawn.
+        panels: Curves in order, followed by the confusion matrix.
+        below: Space in inches for class names below the confusion matrix.
     """
     handles, names = panels["ROC"].get_legend_handles_labels()
     cells = [(0, slice(0, 1)), (0, slice(1, 2)), (0, slice(2, 3)), (1, slice(0, 1)), (1, slice(len(panels) - 4, 2))]
@@ -159,7 +159,7 @@ def _place(figure: Figure, panels: Mapping[str, Axes], *, below: float) -> None:
     first = [axes for name, axes in panels.items() if where[name][1].start == 0]
     left = 0.35 + tick_width(*first)
     between = 0.4 + tick_width(*(axes for axes in panels.values() if axes not in first))
-    column = (figure.get_figwidth() - left - 2 * between) / 3  # Without a margin at the right.
+    column = (figure.get_figwidth() - left - 2 * between) / 3  # There is no margin on the right.
     right = max(0.1, 1.5 * (text_width(names) + 0.5 - column))
     grid = fixed_grid(figure, 2, 3, left=left, right=right, bottom=0.35 + below, top=0.3, between=between, above=0.7)
     for name, (row, span) in where.items():
@@ -170,27 +170,27 @@ def _place(figure: Figure, panels: Mapping[str, Axes], *, below: float) -> None:
 
 
 def one_against_rest(frame: pd.DataFrame, classes: Sequence[str]) -> Curve:
-    """Return truth and probability of the positive class, (n,) each; of several classes, all of them in one row."""
+    """Return truth and positive-class probability, (n,) each; several classes are concatenated."""
     asked = classes[-1:] if len(classes) == 2 else classes
     truth = np.concatenate([(frame["y_true"] == label).to_numpy() for label in asked])
     return truth, np.concatenate([frame[f"p_{label}"].to_numpy(np.float64) for label in asked])
 
 
 def operating_point(frame: pd.DataFrame, positive: str) -> tuple[float, float]:
-    """Return 1 - specificity and sensitivity of the predicted classes; NaN where a class is missing."""
+    """Return 1 - specificity and sensitivity of predicted classes; NaN if a class is missing."""
     true, called = frame["y_true"] == positive, frame["y_pred"] == positive
     return float(called[~true].mean()), float(called[true].mean())
 
 
 def decision_curve(truth: np.ndarray, probability: np.ndarray) -> Curve:
-    """Return thresholds and net benefit, at the prevalence of the data.
+    """Return thresholds and net benefit at the prevalence of the data.
 
-    Net benefit is the share of true positives minus that of false positives times the odds of the threshold (Vickers and
-    Elkin, Med. Decis. Making 26:565, 2006).
+    Net benefit is the fraction of true positives minus the fraction of false positives times the odds of the threshold
+    (Vickers and Elkin, Med. Decis. Making 26:565, 2006).
 
     Args:
-        truth: Bool, (n,).
-        probability: Probability of the positive class, shape (n,).
+        truth: Boolean labels, (n,).
+        probability: Probability of the positive class, (n,).
     """
     called = probability[:, None] >= THRESHOLDS
     true, false = (called & truth[:, None]).mean(axis=0), (called & ~truth[:, None]).mean(axis=0)
@@ -226,7 +226,7 @@ _LABELS = {
 
 
 def _finish(axes: Axes, name: str) -> None:
-    """Set title, labels, scales and the diagonal of a curve's panel."""
+    """Set the title, labels, scales and diagonal of a curve panel."""
     axes.set(title=name, xlabel=_LABELS[name][0], ylabel=_LABELS[name][1], xlim=(-0.02, 1.02), xticks=(0, 0.5, 1))
     axes.grid(True)
     if name != "decision curve":

@@ -1,4 +1,4 @@
-"""F1 of each view, one spoke per view (arXiv:2510.00520, Figure 5)."""
+"""Plot F1 by view in a radar chart (arXiv:2510.00520, Figure 5)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,14 +13,14 @@ from cardiobench.report.plots.style import DASHES, LINES, shorten
 
 
 def view_scores(frame: pd.DataFrame, views: Sequence[str]) -> pd.DataFrame:
-    """Return F1 of each view that occurs.
+    """Return the F1 of each view in the data.
 
     Args:
-        frame: y_true and y_pred, names of views.
-        views: Names in the order of the table.
+        frame: Predictions with the columns y_true and y_pred (view names).
+        views: View names in the order of the table.
 
     Returns:
-        view, f1 (0 to 1), n (recordings of that view).
+        Table with the columns view, f1 (0 to 1) and n (number of recordings).
     """
     counts = frame["y_true"].value_counts()
     views = [view for view in views if view in counts]
@@ -29,19 +29,19 @@ def view_scores(frame: pd.DataFrame, views: Sequence[str]) -> pd.DataFrame:
 
 
 def radar_figure(model: str, predictions: Mapping[str, pd.DataFrame], views: Sequence[str]) -> ReportFigure | None:
-    """Draw one line per task and protocol; None where fewer than three views occur.
+    """Draw one line per task and protocol, or return None for fewer than three views.
 
     Args:
-        model: Name.
-        predictions: `<dataset>/view, <protocol>` -> predictions.
-        views: Names in the order of the spokes; those that no recording has are left out.
+        model: Name of the model.
+        predictions: Mapping from `<dataset>/view, <protocol>` to predictions.
+        views: View names in the order of the spokes; views without recordings are omitted.
     """
     scores = {name: view_scores(frame, views) for name, frame in predictions.items()}
     views = [view for view in views if any(view in set(table["view"]) for table in scores.values())]
     if len(views) < 3:
         return None
     figure = Figure(figsize=(7.2, 3.6), layout="constrained")
-    axes = figure.add_subplot(projection="polar", theta_offset=np.pi / 2)  # The first view points up.
+    axes = figure.add_subplot(projection="polar", theta_offset=np.pi / 2)  # Start with the first view at the top.
     angle = dict(zip(views, np.linspace(0, 2 * np.pi, len(views), endpoint=False), strict=True))
     for number, (name, table) in enumerate(list(scores.items())[: len(LINES)]):
         angles, f1 = [angle[view] for view in table["view"]], table["f1"].tolist()

@@ -1,4 +1,4 @@
-"""Scores of all models on one task with their intervals, floors as lines, published scores beside them."""
+"""Plot scores of all models on one task with intervals, floor lines and published scores."""
 
 import math
 from collections.abc import Sequence
@@ -14,15 +14,15 @@ from cardiobench.results.score_result import ScoreResult
 
 PEOPLE, ELSEWHERE = LINES[2], LINES[4]
 MAX_LINES = 4
-"""Above this count, predictions from elsewhere have rows and no lines."""
+"""Above this count, external predictions are drawn as rows instead of lines."""
 MAX_ROWS = 40  # Above this count, draw only each model's best result.
 
 
 def score_table(results: Sequence[ScoreResult], published: Sequence[PublishedScore]) -> pd.DataFrame:
-    """Return the numbers of the figure, best first, then the published ones.
+    """Return the values of the figure, best first, followed by published scores.
 
     Returns:
-        model, protocol, value, low, high, collapsed, n, n_patients, published, source.
+        Table with the columns model, protocol, value, low, high, collapsed, n, n_patients, published and source.
     """
     ours = [
         {
@@ -44,7 +44,7 @@ def score_table(results: Sequence[ScoreResult], published: Sequence[PublishedSco
 
 
 def scores_figure(results: Sequence[ScoreResult]) -> ReportFigure:
-    """Draw one row per result: filled = answers vary, hollow = collapsed, diamond = published by others."""
+    """Draw one row per result: filled if predictions vary, hollow if collapsed, a diamond if published."""
     first = results[0]
     others = anchors(first.task)
     published = [row for row in others.published if row.metric == first.metric]
@@ -52,7 +52,7 @@ def scores_figure(results: Sequence[ScoreResult]) -> ReportFigure:
     shown, note = full, ""
     if len(full) > MAX_ROWS:
         shown = full[full["published"] | ~full.duplicated("model")]
-        note = " Of each model its best protocol is drawn; the table has all."
+        note = " Each model is drawn with its best protocol; the table has all protocols."
     factor = first.number().factor
     labels = [
         f"{shorten(row.model, 32)} · {'published' if row.published else shorten(row.protocol, 22)}"
@@ -94,13 +94,13 @@ def scores_figure(results: Sequence[ScoreResult]) -> ReportFigure:
 
 
 def _reference_lines(results: Sequence[ScoreResult]) -> list[ScoreResult]:
-    """Return the predictions from elsewhere that are drawn as lines beside models; none where there are no models."""
+    """Return external predictions to draw as reference lines; empty if there are no models."""
     elsewhere = [one for one in tables.ordered(list(results)) if one.external and not math.isnan(one.score.value)]
     return elsewhere if len(elsewhere) <= MAX_LINES and not all(one.external for one in results) else []
 
 
 def _other_measures(ceilings: Sequence[Ceiling]) -> str:
-    """Return the sentence on agreement of people that the figure's axis cannot show."""
+    """Return a sentence on human agreement that the figure's axis cannot show."""
     values = "; ".join(f"{one.metric} {one.text} ({one.n})" for one in ceilings)
     return f" Agreement of people in other measures than this axis: {values}." if values else ""
 

@@ -1,4 +1,4 @@
-"""Look of the report's figures, and how they become files; no global state of matplotlib is touched."""
+"""Define the style of figures and save them without changing global matplotlib state."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 INK, MUTED, GRID, PAPER = "#1b1f24", "#5b6470", "#d9dde3", "#fefefe"
 MODEL, FLOOR, PUBLISHED = "#0b6fa4", "#b8480b", "#6d4aa8"
 LINES = (MODEL, FLOOR, "#2f7d4f", PUBLISHED, "#8a6d00", "#a8326b", "#3a4a5c", "#008b8b")
-"""Colours of several models; readers with any colour vision tell them apart, also by the dashes that go with them."""
+"""Colour-blind-safe colours of models; dash patterns differ as well."""
 DASHES = ("-", "--", "-.", ":")
 FLOOR_LINE: dict[str, Any] = {"color": FLOOR, "linestyle": "--", "linewidth": 1.3}
 DPI = 120
-LONGEST_LABEL = 32  # Characters of a row or column label of a heatmap.
-TEXT, TITLE = 8, 9  # Points.
-RASTERIZE_ABOVE = 150  # Number of points above which they become one image inside the SVG.
+LONGEST_LABEL = 32  # Maximum number of characters of a heatmap label.
+TEXT, TITLE = 8, 9  # Font sizes in points.
+RASTERIZE_ABOVE = 150  # Number of points above which they are rasterised inside the SVG.
 STYLE = {
-    "text.parse_math": False,  # A dollar sign in a model's name is literal.
+    "text.parse_math": False,  # Dollar signs in model names are literal.
     "svg.fonttype": "none",
     "font.sans-serif": ["DejaVu Sans"],
     "font.size": TEXT,
@@ -57,7 +57,7 @@ STYLE = {
 
 @contextmanager
 def figure_style() -> Iterator[None]:
-    """Apply the report's style while figures are drawn and saved.
+    """Apply the report style while figures are drawn and saved.
 
     Raises:
         MissingExtra: The package matplotlib is not installed.
@@ -71,14 +71,14 @@ def figure_style() -> Iterator[None]:
 
 
 def subplots(rows: int = 1, columns: int = 1, *, figsize: tuple[float, float], title: str = "", **more: Any) -> Any:
-    """Return a figure with constrained layout and its axes, as `matplotlib.pyplot.subplots` does.
+    """Return a figure with constrained layout and its axes, like `matplotlib.pyplot.subplots`.
 
     Args:
-        rows: Rows of axes.
-        columns: Columns of axes.
+        rows: Number of rows.
+        columns: Number of columns.
         figsize: Width and height in inches.
-        title: Title of the whole figure, at its left.
-        more: Further arguments of `Figure.subplots`.
+        title: Title of the figure, left-aligned.
+        more: Additional arguments of `Figure.subplots`.
     """
     from matplotlib.figure import Figure
 
@@ -89,7 +89,7 @@ def subplots(rows: int = 1, columns: int = 1, *, figsize: tuple[float, float], t
 
 
 def text_width(texts: Iterable[str]) -> float:
-    """Return the width in inches of the widest of some texts in the size of tick labels; 0 without any."""
+    """Return the width in inches of the widest text at tick label size; 0 for no texts."""
     return max(map(_text_width, texts), default=0.0)
 
 
@@ -103,18 +103,19 @@ def _text_width(text: str) -> float:
 
 
 def tick_width(*axes: "Axes") -> float:
-    """Return the width in inches of the widest tick label at the left of some axes."""
+    """Return the width in inches of the widest tick label on the left of the axes."""
     return max(text_width(one.yaxis.get_major_formatter().format_ticks(one.get_yticks())) for one in axes)
 
 
 def fixed_grid(figure: "Figure", rows: int, columns: int, **inches: float) -> "GridSpec":
-    """Return a grid whose margins are known, so that no layout has to be searched for.
+    """Return a grid with fixed margins, which needs no layout solver.
 
     Args:
-        figure: Figure of its final size.
-        rows: Rows of axes.
-        columns: Columns of axes.
-        inches: Margins `left`, `right`, `bottom` and `top`; `between` columns and `above` each row but the first (0).
+        figure: Figure with its final size.
+        rows: Number of rows.
+        columns: Number of columns.
+        inches: Margins `left`, `right`, `bottom` and `top`, space `between` columns, and space `above` each row except
+            the first (default 0), in inches.
     """
     from matplotlib.gridspec import GridSpec
 
@@ -137,15 +138,15 @@ def fixed_grid(figure: "Figure", rows: int, columns: int, **inches: float) -> "G
 
 
 def heatmap(axes: "Axes", values: "ArrayLike", rows: Sequence[str], columns: Sequence[str], **more: Any) -> None:
-    """Draw a matrix as shaded squares with a text in each; squares that are NaN stay empty.
+    """Draw a matrix as shaded squares with texts; NaN squares stay empty.
 
     Args:
         axes: Axes to draw in.
-        values: Numbers, (rows, columns).
-        rows: Labels from top to bottom, shortened: a path as a name leaves no room for the squares.
+        values: Values, (rows, columns).
+        rows: Labels from top to bottom, shortened because long paths would leave no space for the squares.
         columns: Labels from left to right, shortened.
-        more: `low` and `high`, the numbers of the lightest and the darkest shade (0 and 1); `texts`, (rows, columns), by
-            default the numbers with two decimals; `rotation` of the column labels in degrees (0).
+        more: Optional `low` and `high`, the values of the lightest and darkest shade (default 0 and 1); `texts`, (rows,
+            columns), by default the values with two decimals; `rotation` of the column labels in degrees (default 0).
     """
     import numpy as np
 
@@ -167,15 +168,15 @@ def heatmap(axes: "Axes", values: "ArrayLike", rows: Sequence[str], columns: Seq
 
 
 def save_figure(figure: "Figure", path: Path, *, png: bool = True) -> str:
-    """Write a figure as SVG, and PNG where asked for, the same bytes every time.
+    """Save a figure as SVG and optionally PNG, with reproducible bytes.
 
     Args:
-        figure: Drawn under `figure_style`.
-        path: Path of the files; the suffix is replaced.
-        png: Whether to write the PNG too.
+        figure: Figure drawn within `figure_style`.
+        path: Path of the files; its suffix is replaced.
+        png: Whether to save a PNG as well.
 
     Returns:
-        The SVG.
+        Content of the SVG.
     """
     import matplotlib
     from matplotlib.backends.backend_svg import FigureCanvasSVG
@@ -183,11 +184,11 @@ def save_figure(figure: "Figure", path: Path, *, png: bool = True) -> str:
     text = StringIO()
     if (layout := figure.get_layout_engine()) is not None:
         FigureCanvasSVG(figure)
-        figure.set_dpi(72)  # As in an SVG.
+        figure.set_dpi(72)  # Use the resolution of SVG.
         layout.execute(figure)
-        # Otherwise matplotlib draws everything an extra time before each file.
+        # Disable the layout engine, because matplotlib would draw everything once more for each file.
         figure.set_layout_engine(None)
-    with matplotlib.rc_context({"svg.hashsalt": path.stem}):  # Ids that no other figure of a page has.
+    with matplotlib.rc_context({"svg.hashsalt": path.stem}):  # Make ids unique within a page.
         figure.savefig(text, format="svg", dpi=DPI, metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
     write_text(text.getvalue(), path.with_suffix(".svg"))
     if png:
@@ -197,6 +198,6 @@ def save_figure(figure: "Figure", path: Path, *, png: bool = True) -> str:
 
 
 def shorten(text: str, longest: int = 44) -> str:
-    """Return a text on one line, cut off with an ellipsis after `longest` characters."""
+    """Return a single-line text, truncated with an ellipsis after `longest` characters."""
     text = " ".join(str(text).split())
     return text if len(text) <= longest else text[: longest - 1] + "…"

@@ -1,4 +1,4 @@
-"""SVG figures inside an HTML page: small, in the page's colours, without ids that another figure has."""
+"""Embed SVG figures in HTML: compact, in page colours and with unique ids."""
 
 import re
 
@@ -15,14 +15,12 @@ _CSS_COLOURS = {
     PAPER: "var(--paper)",
 }
 _TAG = re.compile(r"<[^>]*>")
-_PLAIN_ID = re.compile(
-    r' id="(?![mpC][0-9a-f_]*[0-9a-f]{10}")[^"]*"'
-)  # All ids but the salted ones that are referred to.
+_PLAIN_ID = re.compile(r' id="(?![mpC][0-9a-f_]*[0-9a-f]{10}")[^"]*"')  # Remove all ids except referenced, salted ones.
 _COLOUR_OR_NUMBER = re.compile(r"#[0-9a-f]{6}\b|-?\d+\.\d{2,}")
 
 
 def inline_svg(svg: str) -> str:
-    """Return a figure of `save_figure` as an element of a page; texts stay as matplotlib escaped them."""
+    """Return a figure from `save_figure` as an HTML element; matplotlib has escaped its texts."""
     head = re.search(r'<svg[^>]*viewBox="0 0 ([\d.]+) ([\d.]+)"[^>]*>', svg)
     if head is None:
         raise ValueError("no <svg> element with a viewBox from 0 0 in the figure")
@@ -30,11 +28,11 @@ def inline_svg(svg: str) -> str:
     body = re.sub(r"<!--.*?-->", "", svg[head.end() :], flags=re.DOTALL)
     body = _TAG.sub(lambda tag: _COLOUR_OR_NUMBER.sub(_shorter, _PLAIN_ID.sub("", tag[0])), body)
     body = re.sub(r"\s*\n\s*", " ", body)
-    pixels = round(float(width) * 4 / 3)  # Decimals of points.
+    pixels = round(float(width) * 4 / 3)  # Convert points to CSS pixels.
     return f'<svg viewBox="0 0 {width} {height}" width="{pixels}" aria-hidden="true">{body}'
 
 
 def _shorter(match: re.Match[str]) -> str:
-    """Return a colour as the page's CSS names it, or a number with one decimal: a tenth of a point is not seen."""
+    """Return a colour as CSS variable, or a number with one decimal, which is precise enough in points."""
     text = match[0]
     return _CSS_COLOURS.get(text, text) if text[0] == "#" else f"{float(text):.1f}".removesuffix(".0")

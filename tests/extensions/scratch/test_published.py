@@ -14,7 +14,7 @@ TASK = "echonet_dynamic/ef"
 
 @pytest.mark.parametrize(
     ("qualities", "words"),
-    [((0.9, 0.2), "better than"), ((0.2, 0.9), "worse than"), ((0.5, 0.5), "not told apart from")],
+    [((0.9, 0.2), "better than"), ((0.2, 0.9), "worse than"), ((0.5, 0.5), "not distinguishable from")],
 )
 def test_a_model_is_told_how_it_stands_to_training_from_scratch(qualities, words, tmp_path):
     write_result(tmp_path, "lab/model", TASK, qualities[0], 1)
