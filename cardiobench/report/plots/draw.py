@@ -127,7 +127,10 @@ def figure_jobs(collection: Collection) -> list[FigureJob]:
         for part in (("task", entry.result.task), ("model", entry.result.model["name"])):
             by_part.setdefault(part, []).append(entry)
     return [
-        *(FigureJob(*part, entries=tuple(entries)) for part, entries in by_part.items()),
+        *(
+            FigureJob(*part, tuple(entries), tasks={name: find_task(name) for name in {e.result.task for e in entries}})
+            for part, entries in by_part.items()
+        ),
         *(FigureJob("analysis", str(path), records=(record,)) for path, record in collection.analyses),
         *(FigureJob("side_by_side", name, records=records) for name, records in side_by_side(collection).items()),
     ]
@@ -167,7 +170,7 @@ def _figures(job: FigureJob, predictions: Sequence[tuple[ResultEntry, pd.DataFra
         from cardiobench.report.plots.radar import radar_figure
 
         named = {f"{entry.result.task}, {entry.result.label}": frame for entry, frame in predictions}
-        tasks = [task for entry, _ in predictions if (task := find_task(entry.result.task))]
+        tasks = [task for entry, _ in predictions if (task := job.tasks[entry.result.task])]
         views = list(dict.fromkeys(view for task in tasks for view in task.classes))
         if radar := radar_figure(job.name, named, views):
             yield radar
@@ -186,7 +189,7 @@ def _task_figures(job: FigureJob, predictions: Sequence[tuple[ResultEntry, pd.Da
     if not predictions:
         return
     best, frame = next(((e, frame) for e, frame in predictions if not e.result.collapsed), predictions[0])
-    task = find_task(job.name)
+    task = job.tasks[job.name]
     if task and task.dense:
         units = frame.drop_duplicates("id").dropna(subset=["y_true", "y_pred"])
         if len(units):

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.transforms import offset_copy
 
 from cardiobench.report.plots.style import MODEL, PAPER, PUBLISHED, fixed_grid, text_width
 
@@ -36,14 +37,16 @@ def interval_figure(rows: pd.DataFrame, *, width: float = 7.6, panels: int = 1) 
             color=colour,
             markerfacecolor=PAPER if hollow else colour,
         )
-    for y, text in zip(height, _numbers(rows), strict=True):
-        first.annotate(text, (1, y), (4, 0), first.get_yaxis_transform(), "offset points", va="center")
-    first.set_yticks(height, rows["label"])
+    # As texts, both are drawn in a third of the time of tick labels and annotations.
+    for x, points, side, texts in ((0, -4, "right", rows["label"]), (1, 4, "left", _numbers(rows))):
+        beside = offset_copy(first.get_yaxis_transform(), figure, x=points, units="points")
+        for y, text in zip(height, texts, strict=True):
+            first.text(x, y, text, ha=side, va="center", transform=beside)
     first.set_ylim(-0.6, len(rows) - 0.4)
     for axes in (first, *others):
         axes.grid(axis="x")
         axes.spines["left"].set_visible(False)
-        axes.tick_params(axis="y", length=0)
+        axes.set_yticks([])
     return figure, [first, *others]
 
 

@@ -13,7 +13,6 @@ from cardiobench.core import plugins
 from cardiobench.core.errors import BadData
 from cardiobench.core.io import parse_json, sha256_of_file, sha256_of_json, write_json
 from cardiobench.data.task_facts import task_facts
-from cardiobench.report.overview import find_task
 from cardiobench.report.plots.figure import SavedFigure
 from cardiobench.report.plots.job import FigureJob
 from cardiobench.report.plots.svg import inline_svg
@@ -30,12 +29,11 @@ def shown_digest(job: FigureJob, png: bool) -> str:
         job: Results and records; predictions are hashed as files.
         png: Whether PNG files are requested.
     """
-    tasks = sorted({entry.result.task for entry in job.entries})
     return sha256_of_json(
         {
             "program": _program(),
             "job": [job.kind, job.name, png],
-            "tasks": {name: task_facts(task) if (task := find_task(name)) else None for name in tasks},
+            "tasks": {name: task_facts(task) if task else None for name, task in sorted(job.tasks.items())},
             "results": [
                 [_result_digest(entry), entry.predictions and sha256_of_file(entry.predictions)]
                 for entry in job.entries

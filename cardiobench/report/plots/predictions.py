@@ -110,11 +110,11 @@ def classification_figure(
             x, y = _thin(*curve(truth, probability))
             marker = "o" if name == "reliability" else ""
             panels[name].plot(x, y, marker=marker, markersize=3, label=shorten(model, 50), **style)
-            rows.append(pd.DataFrame({"model": model, "curve": name, "x": x, "y": y}))
+            rows += [(model, name, *point) for point in zip(x, y, strict=True)]
         if binary:
             point = operating_point(own, classes[1])
             panels["ROC"].plot(*point, "o", color=LINES[number], markersize=7, markeredgecolor=PAPER)
-            rows.append(pd.DataFrame({"model": model, "curve": "operating point", "x": point[:1], "y": point[1:]}))
+            rows.append((model, "operating point", *point))
     for name in curves:
         _finish(panels[name], name)
     prevalence = ""
@@ -132,7 +132,8 @@ def classification_figure(
     labels = [shorten(label, 12) for label in classes]
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
     heatmap(panels["confusion"], shares, labels, labels, texts=counts.astype(str), rotation=0 if binary else 30)
-    panels["confusion"].set(xlabel="predicted", ylabel="true", title=shorten(f"confusion: {best}", 44))
+    panels["confusion"].set_title(shorten(f"confusion: {best}", 44), y=1)
+    panels["confusion"].set(xlabel="predicted", ylabel="true")
     _place(figure, panels, below=0.2 if binary else 0.15 + text_width(labels) / 2)
     without = [name for name in predictions if name not in drawable]
     caption = (
@@ -141,7 +142,7 @@ def classification_figure(
         + (f" {len(drawable) - MAX_MODELS} more models are not drawn." if len(drawable) > MAX_MODELS else "")
         + (f" Without probabilities: {', '.join(without)}." if without else "")
     )
-    table = pd.concat(rows, ignore_index=True) if rows else pd.DataFrame(columns=["model", "curve", "x", "y"])
+    table = pd.DataFrame(rows, columns=["model", "curve", "x", "y"])
     return ReportFigure("curves", caption, figure, {"curves": table})
 
 
@@ -227,7 +228,8 @@ _LABELS = {
 
 def _finish(axes: Axes, name: str) -> None:
     """Set the title, labels, scales and diagonal of a curve panel."""
-    axes.set(title=name, xlabel=_LABELS[name][0], ylabel=_LABELS[name][1], xlim=(-0.02, 1.02), xticks=(0, 0.5, 1))
+    axes.set_title(name, y=1)  # Without y, matplotlib measures the whole panel to place the title.
+    axes.set(xlabel=_LABELS[name][0], ylabel=_LABELS[name][1], xlim=(-0.02, 1.02), xticks=(0, 0.5, 1))
     axes.grid(True)
     if name != "decision curve":
         axes.set(ylim=(-0.02, 1.02), yticks=(0, 0.5, 1))

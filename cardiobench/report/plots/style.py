@@ -163,7 +163,7 @@ def heatmap(axes: "Axes", values: "ArrayLike", rows: Sequence[str], columns: Seq
         range(len(columns)), [shorten(name, LONGEST_LABEL) for name in columns], rotation=rotation, **anchor
     )
     axes.set_yticks(range(len(rows)), [shorten(name, LONGEST_LABEL) for name in rows])
-    axes.tick_params(length=0)
+    axes.tick_params(left=False, bottom=False)
     axes.spines[:].set_visible(False)
 
 
