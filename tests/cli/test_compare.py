@@ -53,6 +53,7 @@ def pairs(capsys, *line):
     return json.loads(capsys.readouterr().out)
 
 
+@pytest.mark.slow
 def test_two_files_are_compared_as_the_api_compares_them(folder, capsys):
     ((found,), left_out) = pairs(
         capsys, "good.csv", "poor.parquet", "--task", TASK, "--references", "refs.csv"

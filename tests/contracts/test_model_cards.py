@@ -123,6 +123,7 @@ def test_models_of_a_modality(modality):
     assert chosen == [name for name in list_models() if modality in card(name).modalities]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WITHOUT_WEIGHTS)
 def test_encoder_of_a_card_without_weights(name):
     loaded = check_model(name.upper())

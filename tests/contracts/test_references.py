@@ -31,6 +31,7 @@ def delete_recordings(name, raw):
             folder.rmdir()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(TWINS))
 def test_no_recording_is_needed(name, tmp_path):
     """Headers of WFDB stay: they hold the labels of the Challenge's datasets."""

@@ -35,6 +35,7 @@ def spoilt(release, tmp_path):
     return builder, copy, copy / builder.table(copy).frame["media"].iloc[0]
 
 
+@pytest.mark.slow
 def test_a_twin_whose_manifest_was_deleted_is_no_release(spoilt):
     builder, raw, _ = spoilt
     (raw / TWIN_MARK).unlink()
@@ -42,6 +43,7 @@ def test_a_twin_whose_manifest_was_deleted_is_no_release(spoilt):
         builder.table(raw, allow_missing=True)
 
 
+@pytest.mark.slow
 def test_a_recording_that_is_missing_empty_or_elsewhere(spoilt, tmp_path):
     builder, raw, file = spoilt
     if builder.SPEC.name in SPLIT_SHIPPED:

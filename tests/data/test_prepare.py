@@ -116,6 +116,7 @@ def test_the_score_is_the_same_from_raw_and_prepared_data(prepared, tmp_path):
         assert numbers == pytest.approx(made[name], rel=1e-9, nan_ok=True), name
 
 
+@pytest.mark.slow
 def test_two_processes_prepare_the_same_rows(prepared, tmp_path):
     prepare("ptb_xl_sample", None, tmp_path, num_proc=2)
     first, second = (open_dataset("ptb_xl_sample", folder).frame for folder in (prepared, tmp_path))

@@ -49,6 +49,7 @@ def studies(tmp_path_factory):
     return raw
 
 
+@pytest.mark.slow
 def test_prepared_dicom_says_nothing_of_the_patient(studies, tmp_path):
     folder = prepare("mimic_iv_echo", studies, tmp_path)
     stored = b"".join(path.read_bytes() for path in sorted(folder.rglob("*.parquet")))

@@ -141,6 +141,7 @@ class Traps(Recordings):
         return number
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 3])
 def test_a_worker_that_dies_stops_or_hangs_costs_one_recording_and_is_replaced(tmp_path, workers):
     others = set(multiprocessing.active_children())  # Left by another test in this process.

@@ -284,6 +284,7 @@ def test_a_full_disk_leaves_no_shard(tmp_path, monkeypatch):
     assert sorted(kept.folder.iterdir()) == before
 
 
+@pytest.mark.slow
 def test_two_processes_write_side_by_side(tmp_path):
     code = (
         "import sys, numpy as np; from cardiobench.embeddings.store import EmbeddingStore\n"

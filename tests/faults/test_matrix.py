@@ -58,6 +58,7 @@ def original(tmp_path_factory) -> Callable[[str], tuple[Path, Path]]:
     return make
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PLACES)
 def test_an_undamaged_file_is_read(original, name):
     folder, file = original(name)

@@ -200,6 +200,7 @@ LIES = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LIES)
 def test_a_lie_that_agrees_with_itself_is_refused(honest, name, record_property):
     kind, lie = LIES[name]

@@ -47,6 +47,7 @@ def published(hub, client, prepared):
     return hub.store.repository("dataset", REPOSITORY)
 
 
+@pytest.mark.slow
 def test_published_rows_are_those_that_were_prepared(published, prepared):
     local, remote = open_dataset("ptb_xl", prepared[0]), open_dataset("ptb_xl", published=True)
     assert remote.facts == {**local.facts, "hub_commit": published.resolve("main")}
@@ -68,6 +69,7 @@ def test_recordings_that_are_left_out_are_counted_by_split(tmp_path):
     assert sum(published["absent"].values()) == sum(note["absent"].values()) + 1
 
 
+@pytest.mark.slow
 def test_the_first_recordings_of_a_version_stay_and_are_read_offline(published, prepared, hub, monkeypatch):
     first = open_dataset("ptb_xl", published=True).facts
     put(prepared[1])

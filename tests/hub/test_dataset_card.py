@@ -24,6 +24,7 @@ def send(name, **options):
     assert not failed, failed
 
 
+@pytest.mark.slow
 def test_the_card_of_published_recordings_has_their_features_splits_and_size(hub, client, prepared, tmp_path):
     send("ptb_xl_sample", prepared=prepared)
     files = hub.store.repository("dataset", "org/ptb_xl_sample").files()

@@ -94,6 +94,7 @@ def test_nothing_that_is_marked_leaves_this_machine(marked, hub, client, capsys)
     assert not found, {mark: sent[max(0, sent.index(mark.encode()) - 200) :][:300] for mark in found}
 
 
+@pytest.mark.slow
 def test_neither_a_run_nor_a_space_nor_prepared_data_sends_a_mark(marked, hub, client, capsys):
     """Ids of recordings that may be published are no secret; where they lay on this machine is."""
     hub.store.put("model", MODEL, {"README.md": b"# A model\n"})

@@ -85,6 +85,7 @@ def test_the_public_form_is_an_index_that_load_dataset_reads(hub, client, name, 
     assert len(hub.store.repository("dataset", f"cardiobench/{name}").history()) == 2, "the same again is no commit"
 
 
+@pytest.mark.slow
 def test_published_again_nothing_is_committed(hub, client, prepared):
     wanted = publish_datasets.publications("ptb_xl_sample", "org", prepared=prepared)
     send(wanted)

@@ -38,7 +38,7 @@ KINDS = {
 KINDS = {
     name: kind for name, kind in KINDS.items() if kind.get("protocol", "probe") in (*list_protocols(), "predictions")
 }
-QUICK, WHOLE = ("regression", "out of fold"), ("multilabel", "refitted")
+QUICK, WHOLE = ("out of fold",), ("multilabel", "refitted")
 """Kinds of which every 25th change is tried, and those of which every one is; of the others it is every fifth."""
 
 

@@ -93,6 +93,7 @@ def test_without_data_the_script_says_where_to_ask(tmp_path):
     assert "Request it at https://" in done.stderr and "cardiobench phantom camus --out camus_twin" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(SCRIPTS_RUN, reason=f"datasets {datasets.__version__} runs loading scripts")
 def test_newer_versions_say_that_they_refuse_scripts(tmp_path):
     write_script("ptb_xl_sample", tmp_path)

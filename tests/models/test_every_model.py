@@ -80,6 +80,7 @@ def test_none_is_left_out():
     assert {name for name in loadable if card(name).adapter == BY_FILES} == set(TINY)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("made", list(TINY), indirect=True)
 def test_the_same_clip_gives_the_same_embedding(made):
     name, folder = made
@@ -113,6 +114,7 @@ def test_the_same_clip_gives_the_same_embedding(made):
         torch.testing.assert_close(encoder.encode_text(texts[:1]), encoder.encode_text(texts)[:1], rtol=0, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("made", [name for name in TINY if card(name).poolings or card(name).variants], indirect=True)
 def test_what_a_card_offers_is_there(made):
     name, folder = made

@@ -56,6 +56,7 @@ def data_of(task, source, dim):
     return TaskData(task, rows, embeddings, "mean", None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WITH_HEADS)
 def test_every_native_entry_answers_its_tasks(name, datasets, tmp_path, monkeypatch):
     change_card(monkeypatch, name)

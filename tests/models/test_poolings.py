@@ -62,6 +62,7 @@ def families():
     }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", list(families()))
 def test_transformers(tmp_path, clip, kind):
     model_class, config, processor, special = families()[kind]
@@ -91,6 +92,7 @@ def test_transformers(tmp_path, clip, kind):
     assert len(set(seen.values())) == len(seen), "another pooling is another embedding key"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("architecture", "own"), [("vit_tiny_patch16_224", "cls"), ("vit_small_patch16_dinov3", "cls")]
 )

@@ -128,6 +128,7 @@ def test_references_of_an_older_version_are_scored_and_not_ranked(sample, capsys
     assert main(LINE) == 0 and coverage(last_result(sample)) == "52/52"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("task", "label_files"), [("georgia/af", "*.hea"), ("chapman_ningbo/af", "*.hea"), ("camus/ef", "Info_*.cfg")]
 )

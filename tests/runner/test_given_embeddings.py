@@ -51,6 +51,7 @@ def scores(result):
     return {name: value for name, value in record.items() if name not in ("model", "stamp", "seal", "warnings", "cost")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".parquet", ".npz", ".csv"])
 def test_exported_embeddings_give_the_same_bits(made, tmp_path, suffix):
     root, own = made

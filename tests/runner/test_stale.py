@@ -74,6 +74,7 @@ def key(summary):
     return summary.results[0].stamp["embeddings"]
 
 
+@pytest.mark.slow
 def test_the_same_values_are_taken_from_an_earlier_run_and_others_are_encoded(evaluated):
     first, said = evaluated(Spread(linear(1.0)))
     assert "taken from an earlier run" not in said

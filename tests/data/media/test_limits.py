@@ -68,6 +68,7 @@ def test_a_dicom_header_of_gigabytes(tmp_path, change, cheap):
         read_clip(tmp_path / "a.dcm")
 
 
+@pytest.mark.slow
 def test_a_long_element_of_a_dicom_header_is_not_read(tmp_path):
     file = pydicom.dcmread(get_testdata_file("CT_small.dcm"))
     expected = read_clip(get_testdata_file("CT_small.dcm")).frames

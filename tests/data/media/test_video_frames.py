@@ -221,6 +221,7 @@ def test_frames_before_a_trimmed_start_are_not_counted(tmp_path, codec, pixels, 
         np.testing.assert_array_equal(clip.frames, expected[clip.indices])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("view", ["A2C", "A4C", "PLAX"])
 def test_real_echo_clips(shared, view):
     path = shared / "data" / "samples" / "echoslicer_views" / f"{view}.mp4"

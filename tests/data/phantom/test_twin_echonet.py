@@ -73,6 +73,7 @@ def test_dynamic_tracings_give_the_ejection_fraction_by_discs(dynamic):
         assert 100 * (1 - smallest / largest) == pytest.approx(table.loc[name.removesuffix(".avi"), "EF"], abs=6)
 
 
+@pytest.mark.slow
 def test_pediatric_lists_its_videos(pediatric):
     for view in ("A4C", "PSAX"):
         table = pd.read_csv(pediatric / view / "FileList.csv")

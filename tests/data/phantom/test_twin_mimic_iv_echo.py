@@ -24,6 +24,7 @@ def records(twin):
     return pd.read_csv(twin / "echo-record-list.csv", dtype=str)
 
 
+@pytest.mark.slow
 def test_files_lie_where_the_record_list_says(twin, records):
     assert list(records) == ["subject_id", "study_id", "acquisition_datetime", "dicom_filepath"]
     there = {path.relative_to(twin).as_posix() for path in twin.rglob("*.dcm")}

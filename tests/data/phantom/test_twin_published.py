@@ -32,6 +32,7 @@ def rwma(tmp_path_factory):
     return folder / "Regional_wall_motion_abnormality"
 
 
+@pytest.mark.slow
 def test_hmc_qu_sheets_name_the_recordings_of_the_published_split(hmc):
     split = published_split("hmc_qu", "recordings").set_index("id")
     labels = {}
@@ -56,6 +57,7 @@ def test_hmc_qu_videos_have_the_rate_of_the_release(hmc):
         assert (capture.get(cv2.CAP_PROP_FRAME_HEIGHT), capture.get(cv2.CAP_PROP_FRAME_WIDTH)) == (128, 160)
 
 
+@pytest.mark.slow
 def test_cardiacnet_has_folders_that_are_named_like_files(cardiac):
     for disease in ("ASD", "PAH"):
         keys = set(published_split("cardiacnet", disease.lower())["id"])

@@ -26,6 +26,7 @@ def fold0(raw):
     return pd.read_csv(raw / "DEV479" / "TMED2_fold0_labeledpart.csv")
 
 
+@pytest.mark.slow
 def test_the_tables_have_the_columns_of_the_release(raw, fold0):
     assert list(fold0.columns) == COLUMNS
     labels = pd.read_csv(raw / "labels_per_image.csv")

@@ -88,6 +88,7 @@ def hospital(tmp_path):
     return make
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_each_kind_gives_the_frames_that_were_written(form, hospital, tmp_path):
     folder, frames = hospital(form)

@@ -21,6 +21,7 @@ def some():
     return bundled(24)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMATS)
 def test_a_folder_of_each_format_holds_the_samples_that_were_written(form, some, tmp_path):
     frame, signals = some

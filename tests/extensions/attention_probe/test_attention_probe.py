@@ -106,6 +106,7 @@ def test_attention_over_patches_beats_their_mean_where_the_label_is_local_in_spa
     assert areas[0] > 0.95 and areas[0] > areas[1] + 0.1, areas
 
 
+@pytest.mark.slow
 def test_a_hundred_recordings_are_enough_to_find_one_token_of_thirty():
     rng = np.random.default_rng(0)
     tokens = rng.normal(size=(600, 1, 64)) / 2 + rng.normal(size=(600, 30, 64))

@@ -29,6 +29,7 @@ def values(finding):
     return {name: found.value for name, found in finding.values.items()}
 
 
+@pytest.mark.slow
 def test_an_embedding_of_datasets_tells_them_and_nothing_of_the_label():
     found = QUICK.analyze(study(embeddings(120, 30, of_dataset=15)), None)
     got = values(found)
@@ -40,6 +41,7 @@ def test_an_embedding_of_datasets_tells_them_and_nothing_of_the_label():
     assert np.array_equal(found.tables["identity"].set_index("place").to_numpy(), 120 * np.eye(3))
 
 
+@pytest.mark.slow
 def test_an_embedding_of_classes_is_carried_from_place_to_place():
     got = values(QUICK.analyze(study(embeddings(120, 12, of_class=4)), None))
     assert got["auroc_own"] == got["auroc_carried"] == got["auroc_mixed"] == 1.0 and got["carrying_costs"] == 0.0
@@ -136,6 +138,7 @@ def test_what_has_one_dataset_or_more_than_two_classes_says_so():
         QUICK.analyze(Analysis("view", tasks, {}, 0, 10, None, None), None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("places", ["datasets", "hospitals"])
 def test_the_figure_is_drawn_from_the_tables(places, tmp_path):
     made = study(embeddings(60, 10, of_class=2)) if places == "datasets" else hospital_study(*mixed_hospitals())

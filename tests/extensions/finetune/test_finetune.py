@@ -36,6 +36,7 @@ def trained(recipe, data, encoder, seed=0, mode="full"):
     return recipe.prepare(data, encoder, mode).train(seed, recipe.rates[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 def test_it_learns_what_is_plain_and_leaves_the_model_as_it_is(data, encoder, mode):
     before = weights(encoder.network)
@@ -120,6 +121,7 @@ def test_a_seed_repeats_and_another_one_does_not(data, encoder):
     assert same(first, again) and not same(first, other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["full", "lora"])
 def test_a_training_does_not_depend_on_those_before_it(data, encoder, mode):
     """Processes share trainings out, so that each may be the first or a later one of its process."""
@@ -160,6 +162,7 @@ def test_gradients_of_small_batches_add_up_to_those_of_the_whole(data, encoder):
         torch.testing.assert_close(one, other, atol=1e-3, rtol=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 def test_saved_weights_make_the_trained_model_again(data, encoder, tmp_path, mode):
     network, details = trained(QUICK, replace(data, work=tmp_path), encoder, mode=mode)

@@ -158,6 +158,7 @@ def record(clouds, name, learner="probe", **changed):
     )
 
 
+@pytest.mark.slow
 def test_models_stand_side_by_side_with_what_they_need(clouds, tmp_path):
     records = [record(clouds, "lab/a"), record(clouds, "lab/b", "knn"), record(clouds, "lab/c", seed=1)]
     curves = curves_of(records)

@@ -22,6 +22,7 @@ CLAIMS = [
 ]
 
 
+@pytest.mark.slow
 def test_the_sentence_of_the_manual_is_what_the_command_prints(root):
     text = " ".join((root / "cardiobench/extensions/papers/docs.md").read_text(encoding="utf-8").split())
     cells, above = map(

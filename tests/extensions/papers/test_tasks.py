@@ -25,6 +25,7 @@ def labels(name, folder):
     return open_dataset(task.dataset, folder, need_media=False).references(task).set_index("id")["y_true"]
 
 
+@pytest.mark.slow
 def test_the_published_codes_make_fewer_positives_of_the_same_records(twins):
     own, published = labels("georgia/cd", twins), labels("georgia/cd_paper", twins)
     assert own.index.equals(published.index)

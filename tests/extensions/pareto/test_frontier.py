@@ -60,6 +60,7 @@ def collection(folder, monkeypatch):
     return collect([folder / "results"])
 
 
+@pytest.mark.slow
 def test_models_are_ordered_and_marked(collection):
     (table,) = cost_tables(collection.entries, resamples=200)
     rows = table.table.set_index("model")

@@ -47,6 +47,7 @@ def waves(fs: float, seconds: float = 10.0) -> Ecg:
     return Ecg((2 + height * np.sin(2 * np.pi * 3 * time)).astype(np.float32), fs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CROPS)
 def test_crops_are_raw(checkpoint, name):
     samples, count, fact = CROPS[name]

@@ -271,6 +271,7 @@ def test_classes_of_the_ejection_fraction():
     assert part.features[part.labels == 0].mean() < 42 and part.features[part.labels == 2].mean() > 49
 
 
+@pytest.mark.slow
 def test_the_record_holds_all_tables_of_its_figures(small, tmp_path):
     from cardiobench.extensions.representation import figures as representation
     from cardiobench.results.analysis_result import AnalysisResult

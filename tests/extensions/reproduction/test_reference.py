@@ -30,6 +30,7 @@ def reproduced(golden, tmp_path_factory):
     return out
 
 
+@pytest.mark.slow
 def test_files_equal_the_published_ones_to_the_byte(golden, reproduced):
     files = [path.relative_to(golden / "output") for path in (golden / "output").rglob("*.csv")]
     assert len(files) >= 18

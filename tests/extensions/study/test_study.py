@@ -120,6 +120,7 @@ def test_the_floor_finds_a_planted_leak_and_a_model_that_knows_no_more_is_not_ab
     assert honest.floors[FLOOR].value < 0.65 and honest.verdict.word is Verdict.ABOVE, honest.verdict
 
 
+@pytest.mark.slow
 def test_the_floor_knows_counts_and_times():
     marked, present = some(200, absent=0)
     present[:, 1] = 1 + 2 * marked
@@ -169,6 +170,7 @@ def test_tokens_of_a_unit_are_its_recordings_in_order():
     assert list(means.rows["study_id"]) == ["s1"] and list(StudyRecordings(data).ids[present]) == ["s1"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", [EF, FINDINGS], ids=["regression", "multilabel"])
 def test_numbers_and_labels_are_answered(task):
     marked, present = some(120)

@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 import torch
 
 from cardiobench.data.media.types import Ecg
@@ -9,6 +10,7 @@ from cardiobench.models.weights import weights_digest
 NAME = "cardiobench/random-xresnet1d101"
 
 
+@pytest.mark.slow
 def test_the_seed_decides_the_weights_and_no_other_random_state():
     before = torch.get_rng_state()
     digest = weights_digest(random_xresnet1d101())

@@ -69,6 +69,7 @@ def test_without_resampy_there_is_one_message(tmp_path, shallow, monkeypatch):
         load(NAME, folder)
 
 
+@pytest.mark.slow
 def test_a_stored_kernel_is_that_of_ten_seconds(tmp_path, shallow):
     """Tokens of a beginning are the beginning of the tokens: the layers are causal, and the kernel is not rebuilt."""
     encoder = load(NAME, fake.ecg_cpc(tmp_path))

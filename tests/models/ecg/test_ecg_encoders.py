@@ -77,6 +77,7 @@ def encoders(folders):
     return encoder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_from_checkpoint_to_vectors(encoders, name):
     encoder, model = encoders(name), card(name)
@@ -98,6 +99,7 @@ def test_from_checkpoint_to_vectors(encoders, name):
     assert (vectors[0] - other[0]).abs().max() > 1e-2 * vectors.abs().max()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_alone_and_in_a_batch(encoders, name):
     encoder = encoders(name)
@@ -111,6 +113,7 @@ def test_alone_and_in_a_batch(encoders, name):
         assert (encoder.encode(part[None])[0] - together[index]).abs().max() <= 1e-6 * max(1, scale)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["Edoardo-BS/hubert-ecg-small", "kweimann/ECG-JEPA"])
 def test_poolings(folders, encoders, name):
     parts = encoders(name).transform(record())[:1]
@@ -233,6 +236,7 @@ def test_a_pickle_that_would_run_code(tmp_path, name):
         load(name, tmp_path)
 
 
+@pytest.mark.slow
 def test_the_settings_of_ecg_fm_are_read_as_nothing(tmp_path, folders):
     folder = folders("wanglab/ecg-fm")
     (file,) = folder.iterdir()
@@ -337,6 +341,7 @@ def test_a_label_of_ecgfounder_makes_its_class_and_no_other(target, label, place
     assert np.flatnonzero(found).tolist() == place and set(found) <= {0, 0.7}
 
 
+@pytest.mark.slow
 def test_heads_of_ecgfounder_on_stored_vectors(folders, encoders):
     name = "PKUDigitalHealth/ECGFounder"
     encoder = encoders(name)
@@ -373,6 +378,7 @@ def test_a_container_from_which_nothing_of_ked_would_load_is_refused(tmp_path, f
         load(KED, tmp_path)
 
 
+@pytest.mark.slow
 def test_ked_as_safetensors_and_with_names_that_disagree(tmp_path, folders, encoders):
     file = next(iter(card(KED).weights))
     content = torch.load(folders(KED) / file, weights_only=True)

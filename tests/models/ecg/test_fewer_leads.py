@@ -152,6 +152,7 @@ class Limb(BaseEncoder):
         return parts
 
 
+@pytest.mark.slow
 def test_leads_of_a_model_of_ones_own_are_known_ones():
     assert leads_of(loaded(Limb(), "given", "fp32", torch.device("cpu")).encoder) == ("II",)
 

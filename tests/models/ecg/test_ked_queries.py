@@ -78,6 +78,7 @@ def ecgs(count):
     return [Ecg(rng.normal(size=(5000, 12)).astype(np.float32), 500) for _ in range(count)]
 
 
+@pytest.mark.slow
 def test_stored_tokens_answer_as_the_whole_network_does(given):
     model = load_model(KED, weights=given, variant="queries", pooling="tokens")
     encoder = model.encoder

@@ -33,6 +33,7 @@ def test_st_mem_of_fewer_leads(tmp_path, shallow, pooling):
     torch.testing.assert_close(vectors, by_hand)
 
 
+@pytest.mark.slow
 def test_both_files_of_st_mem_hold_the_same_encoder(tmp_path, shallow):
     vectors = []
     for write in (fake.st_mem, fake.st_mem_full):

@@ -72,6 +72,7 @@ def check_encoder(encoder, name, dim, clips):
     return vectors
 
 
+@pytest.mark.slow
 def test_echoprime(prime, clips):
     assert prime.preprocessing["variant"] == "by_name" and not prime.warnings
     prime = prime.encoder
@@ -184,6 +185,7 @@ def test_echoprime_is_refused_when_it_is_not_whole(echoprime, tmp_path):
         load_model("echonet/EchoPrime", weights=next(folder.rglob("echo_prime_encoder.pt")))
 
 
+@pytest.mark.slow
 def test_panecho(pan, clips):
     check_encoder(pan, "CarDS-Yale/PanEcho", 768, clips)
     assert pan.sampling == FrameSampling(count=16, stride=1, start="first")
@@ -248,6 +250,7 @@ def test_answers_of_panecho(pan):
     np.testing.assert_allclose(pan.predict_native("tapse", units)[1:], raw("TAPSE")[3:, 0], atol=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -46,6 +46,7 @@ def clip_of(name, case, frames):
     return panecho.normalised(panecho.prepared(frames[used[0] : used[-1] + 1])[None])[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GREY_LEVEL)
 def test_clips(name):
     golden = Golden(name)

@@ -38,6 +38,7 @@ def test_parameters_and_names(name):
     assert key_hash(shapes) == names
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("build", "read", "signal", "tokens"),
     [

@@ -107,6 +107,7 @@ def golden_records(golden):
         yield case, Ecg(signal.astype(np.float32), case["fs"])
 
 
+@pytest.mark.slow
 def test_ecg_fm(loaded):
     golden = Golden("prep_ecgfm")
     for case, ecg in golden_records(golden):
@@ -160,6 +161,7 @@ def test_st_mem(loaded):
             )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fs", [400, 500, 1000])
 def test_ecg_cpc(loaded, fs):
     """12 leads in millivolts at 240 Hz, clipped at 3 mV, nothing folded down from above 120 Hz."""
@@ -170,6 +172,7 @@ def test_ecg_cpc(loaded, fs):
     np.testing.assert_allclose(got[0].T[120:-120], np.repeat([[3.0, -1.0] * 6], 2160, axis=0), atol=2e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["cheliu-computation/MERL-resnet18", "cheliu-computation/MERL-vit-tiny"])
 @pytest.mark.parametrize("variant", [None, "prompts"])
 def test_merl(loaded, name, variant):

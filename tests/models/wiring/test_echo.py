@@ -91,6 +91,7 @@ def pictures_of_dinov3(frames):
     return ((small - mean[:, None, None]) / deviation[:, None, None]).numpy()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "variant"), FRAME_WISE)
 def test_models_of_single_frames(loaded, name, variant):
     which, turned, whole = FRAME_WISE[name, variant]
@@ -138,6 +139,7 @@ def test_pixel_motion_measures_all_colours_of_a_bright_square(loaded):
     np.testing.assert_allclose(picture[5:, 5:], 0, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [45, 9])
 def test_echoprime(loaded, count):
     """Every second frame in red, green, blue, cropped with the border cut off to whole pixels; the view by the first."""
@@ -160,6 +162,7 @@ def test_echoprime_prompts(loaded):
     assert torch.equal(got, entering(usual.network.video, usual, seen_by(usual, frames)))
 
 
+@pytest.mark.slow
 def test_panecho(loaded):
     """Four clips of 16 frames in a row, evenly over the recording; the golden clips, whose colours are blue, green, red."""
     golden = Golden("prep_panecho_clip")
@@ -178,6 +181,7 @@ def test_panecho(loaded):
         assert torch.equal(clip, encoder.transform(one)[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [45, 9])
 def test_echofm(loaded, count):
     """The first 32 frames in red, green, blue, from the beginning again where there are fewer, in 0..1."""
