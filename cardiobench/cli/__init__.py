@@ -1,1 +1,1 @@
-"""The `cardiobench` command and `python -m cardiobench.eval`; everything that prints."""
+"""The `cardiobench` command and `python -m cardiobench.eval`; only this package prints."""

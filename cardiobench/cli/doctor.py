@@ -1,4 +1,4 @@
-"""Diagnose a model without encoding a recording: its files and settings, whether it loads, and its tasks."""
+"""Check a model's files, settings, loading and tasks before a run."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,13 +25,13 @@ COLUMNS = ("task", "zero-shot", "native", "from its embeddings", "dataset seen i
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """The diagnosis of a model: files, settings, problems and tasks.
+    """Diagnosis of a model: facts, tasks and problems.
 
     Attributes:
-        facts: Pairs (subject, description) in printing order.
-        answers: A row of `COLUMNS` for every task of the benchmark that the model's kind of recording has.
-        problem: Reason why it would not load; None if it would.
-        trial: Findings of a dry transform and encode; empty where none was made.
+        facts: Pairs (subject, description) in display order.
+        answers: Rows of `COLUMNS` for all tasks with the model's modality.
+        problem: Reason why the model cannot be loaded; None if it can.
+        trial: Findings of a test transform and encode; empty if not performed.
     """
 
     facts: tuple[Fact, ...]
@@ -41,16 +41,17 @@ class Diagnosis:
 
 
 def examine(name: str, *, quick: bool = False, device: str = "auto", **options: Any) -> Diagnosis:
-    """Report the files and settings of a model, whether it would load, and its tasks.
+    """Check the files, settings, loading and tasks of a model.
 
     Args:
-        name: Model name, as in `load_model`.
-        quick: Do not read (or download) the weights.
-        device: Device of the network, as `--device` of a run names it.
-        options: Further arguments of `load_model`: revision, weights, pooling, variant, precision, trust_remote_code.
+        name: Model name for `load_model`.
+        quick: Whether to skip reading and downloading weights.
+        device: Device of the network, as for `--device` of a run.
+        options: Further arguments of `load_model`: revision, weights, pooling, variant, precision and
+            trust_remote_code.
 
     Raises:
-        UnknownName: No model of that name.
+        UnknownName: There is no model of this name.
     """
     if (make := find_custom(name)) is not None:
         return examine_custom(name, make, quick=quick, device=device, precision=options.get("precision", "fp32"))
@@ -67,7 +68,7 @@ def examine(name: str, *, quick: bool = False, device: str = "auto", **options: 
     except UnknownName:
         raise
     except CardioBenchError as error:
-        # What the card says of it holds whether or not the files are here.
+        # Facts from the card do not depend on local files.
         known = card is not None and card.adapter != NO_ADAPTER
         answers = _answers(_by_card(card, options.get("variant")), card) if card and known else ()
         return Diagnosis((*facts, *_card_plan(card), *_card_preprocessing(card)), tuple(answers), error)
@@ -78,14 +79,14 @@ def examine(name: str, *, quick: bool = False, device: str = "auto", **options: 
 def examine_custom(
     name: str, make: Callable[[], Encoder], *, quick: bool = False, device: str = "auto", precision: str = "fp32"
 ) -> Diagnosis:
-    """Report the facts of a model of the user's own, and the findings of a trial on generated recordings.
+    """Check a model from user code with a trial on generated recordings.
 
     Args:
-        name: Model name, as the user gave it.
-        make: Function that makes the encoder.
-        quick: Make no trial.
-        device: Device of the network, as `--device` of a run names it.
-        precision: "fp32" or "bf16"; "auto" is "fp32".
+        name: Model name given by the user.
+        make: Function that creates the encoder.
+        quick: Whether to skip the trial.
+        device: Device of the network, as for `--device` of a run.
+        precision: Precision, "fp32" or "bf16"; "auto" selects "fp32".
     """
     from cardiobench.embeddings.trial import try_model
 
@@ -115,7 +116,7 @@ def _card_facts(name: str, card: ModelCard | None) -> list[Fact]:
 
 
 def _card_plan(card: ModelCard | None) -> list[Fact]:
-    """List the card facts of a model whose files are not on this machine."""
+    """List facts from the card of a model without local files."""
     if card is None:
         return []
     return [
@@ -194,19 +195,19 @@ def _no_text(encoder: Encoder) -> str:
 @dataclass(frozen=True)
 class _Abilities:
     modalities: tuple[str, ...]
-    text: str  # "yes", why not, or what to ask for
+    text: str  # "yes", the reason against it, or the required flag.
     native: tuple[str, ...]
 
 
 def _abilities(encoder: Encoder, card: ModelCard | None, variant: str) -> _Abilities:
     absent = card.text_in(variant) if card else "no text tower"
-    # A card's "yes" does not hold for files without the tokenizer or the text tower.
+    # Without the tokenizer or the text tower, the "yes" of a card does not apply.
     text = "yes" if isinstance(encoder, TextEncoder) else "no text tower" if absent == "yes" else absent
     return _Abilities(encoder.modalities, text, encoder.native if isinstance(encoder, NativeHeads) else ())
 
 
 def _expected(plan: ModelPlan) -> _Abilities:
-    """Return the facts that are known before the weights are read."""
+    """Return the facts that are known without reading the weights."""
     if plan.card is None:
         return _Abilities(("echo", "ecg"), "known after loading", ())
     return _by_card(plan.card, plan.variant)
@@ -237,7 +238,7 @@ def _zero_shot(text: str, task: Task) -> str:
     except NotApplicable:
         return "no prompts"
     if task.rules.answer == "number" and task.prompt_grid is None:
-        return "no ladder of numbers"
+        return "no numeric prompts"
     return text
 
 
@@ -252,7 +253,7 @@ def _words(value: Any) -> str:
 
 
 def print_diagnosis(diagnosis: Diagnosis, *, every_task: bool = False) -> None:
-    """Print it; tasks with equal answers share a line unless `every_task`."""
+    """Print the diagnosis; unless `every_task`, tasks with equal entries share a line."""
     from cardiobench.core.console import Console
 
     console = Console()
@@ -265,7 +266,7 @@ def print_diagnosis(diagnosis: Diagnosis, *, every_task: bool = False) -> None:
 
 
 def _grouped(answers: Sequence[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
-    """Yield one row for all tasks of equal answers."""
+    """Yield one row per group of tasks with equal entries."""
     tasks: dict[tuple[str, ...], list[str]] = {}
     for task, *answer in answers:
         tasks.setdefault(tuple(answer), []).append(task)

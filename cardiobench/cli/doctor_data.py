@@ -1,4 +1,4 @@
-"""Diagnose data before a run: a dataset on this machine, or a file of embeddings, each line beside its expectation."""
+"""Check a dataset or a file of embeddings before a run."""
 
 from pathlib import Path
 
@@ -17,15 +17,15 @@ from cardiobench.embeddings.vector_table import VectorTable
 
 COLUMNS = ("", "what", "found", "expected")
 LARGEST_MV = 20.0
-"""Amplitude in mV that no ECG reaches: above it the unit is another one."""
+"""Amplitude in mV that no ECG reaches; larger values indicate a wrong unit."""
 
 
 def examine_dataset(name: str, data_dir: Path | None = None) -> list[Finding]:
-    """Return findings on a dataset of this machine: completeness, splits, labels, and its first recording.
+    """Check a local dataset: completeness, splits, labels and its first recording.
 
     Raises:
-        UnknownName: No such dataset.
-        MissingData: It is not here.
+        UnknownName: There is no such dataset.
+        MissingData: The data is not available locally.
     """
     dataset = open_dataset(name, data_dir, allow_missing=True)
     spec, coverage = dataset.spec, dataset.coverage()
@@ -74,16 +74,16 @@ def _first_recording(dataset: OpenDataset) -> Finding:
 
 
 def examine_embeddings(file: Path, dataset: str | None = None, data_dir: Path | None = None) -> list[Finding]:
-    """Return findings on a file of embeddings, and on how it fits a dataset.
+    """Check a file of embeddings and its match with a dataset.
 
     Args:
-        file: Parquet, NPZ or CSV file.
-        dataset: Name of a dataset; None for the file alone.
-        data_dir: Raw folder of the dataset, of which the tables are enough.
+        file: Path of a Parquet, NPZ or CSV file.
+        dataset: Name of the dataset; None to check only the file.
+        data_dir: Folder with the raw tables of the dataset.
 
     Raises:
-        MissingData: The file or the dataset is not here.
-        BadData: The file cannot be read as embeddings.
+        MissingData: The file or the dataset is not available.
+        BadData: The file does not contain valid embeddings.
     """
     table = read_vectors(file)
     lengths = np.diff(table.offsets)

@@ -1,4 +1,4 @@
-"""Entry of every command: streams that take any text, and one message instead of a traceback for a user's mistake."""
+"""Run commands with robust output streams and short messages for user errors."""
 
 import argparse
 import errno
@@ -22,15 +22,15 @@ DISK = {errno.ENOSPC, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno
 DISK |= {errno.EEXIST, errno.EISDIR, errno.ENOTEMPTY}
 NAMES = {errno.ENAMETOOLONG, errno.EILSEQ, errno.ELOOP}
 NO_MEMORY = ("allocate memory", "not enough memory", "start new thread", "failed to map segment")
-"""Words by which libraries say that memory is short in an error of another kind."""
+"""Phrases in library errors that indicate insufficient memory."""
 TOKENS = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
-BROKEN_PIPE = 128 + 13  # Exit code with which a shell reports a process ended by SIGPIPE.
+BROKEN_PIPE = 128 + 13  # Exit code that shells report for a process killed by SIGPIPE.
 INTERRUPTED = 128 + 2
 TERMINATED = 128 + 15
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM, as of `docker stop` or of a scheduler that takes a machine back: the work ends as by Ctrl-C."""
+    """Raised on SIGTERM from `docker stop` or a scheduler, to end the work as with Ctrl-C."""
 
 
 def guarded(
@@ -38,12 +38,12 @@ def guarded(
     argv: Sequence[str] | None,
     execute: Callable[[argparse.Namespace], int] | None = None,
 ) -> int:
-    """Parse a command line and run its command; returns the exit code.
+    """Parse a command line, run its command and return the exit code.
 
     Args:
-        build_parser: Makes the parser.
-        argv: The command line; None for that of the process.
-        execute: The command; None for the one that the parser chose.
+        build_parser: Function that creates the parser.
+        argv: Command-line arguments; None for those of the process.
+        execute: Command to run; None for the one selected by the parser.
     """
     prepare_streams()
     arguments = build_parser().parse_args(argv)
@@ -60,7 +60,7 @@ def guarded(
             sys.stdout.flush()
             return code
     except BrokenPipeError:
-        # Whoever read the output has seen enough; what Python flushes at its end goes nowhere.
+        # The reader closed the pipe, so discard the output that Python flushes at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return BROKEN_PIPE
     except KeyboardInterrupt as stop:
@@ -76,9 +76,9 @@ def guarded(
 
 @contextmanager
 def sigterm_interrupts() -> Iterator[None]:
-    """Let SIGTERM raise `Terminated`, so that work in progress is cleaned up and reported.
+    """Raise `Terminated` on SIGTERM, so that work in progress is cleaned up and reported.
 
-    One of several processes ends at once, as ever: it may wait for the others in a library that hears nothing.
+    In a run with several processes, end immediately instead: the process may wait for the others within a library.
     """
     alone = os.environ.get("WORLD_SIZE", "1") == "1" and threading.current_thread() is threading.main_thread()
     if not alone or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
@@ -96,7 +96,7 @@ def _terminate(*_: Any) -> None:
 
 
 def prepare_streams() -> None:
-    """Make standard output and error accept any text: unencodable characters are escaped, and closed streams ignored."""
+    """Make standard output and error accept any text by escaping unencodable characters and ignoring closed streams."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
@@ -106,7 +106,7 @@ def prepare_streams() -> None:
 
 
 def check_tokens() -> None:
-    """Refuse a token that no HTTP header can carry, before anything is sent."""
+    """Reject a token with invalid HTTP header characters before sending anything."""
     for name in TOKENS:
         if not os.environ.get(name, "").isascii():
             raise CardioBenchError(
@@ -115,7 +115,7 @@ def check_tokens() -> None:
 
 
 def check_arguments(arguments: argparse.Namespace) -> None:
-    """Refuse texts that hold a zero byte, which no path and no name can hold."""
+    """Reject texts with a zero byte, which paths and names cannot contain."""
     for name, value in vars(arguments).items():
         texts = value if isinstance(value, (list, tuple)) else [value]
         if any("\0" in str(text) for text in texts if isinstance(text, (str, Path))):
@@ -123,7 +123,7 @@ def check_arguments(arguments: argparse.Namespace) -> None:
 
 
 def explain(error: Exception) -> tuple[str, int] | None:
-    """Return the message and the exit code for an error that the user can act on; None for a defect."""
+    """Return message and exit code for an error that the user can fix; None for a bug."""
     if isinstance(error, CardioBenchError):
         return f"{type(error).__name__}: {error}", error.exit_code
     if isinstance(error, MemoryError) or any(words in str(error) for words in NO_MEMORY):
@@ -161,9 +161,9 @@ def _out_of_memory(error: BaseException) -> str:
 
 
 def _fail(message: str, code: int) -> int:
-    # One voice, however many processes: the others fail the same way. A lone RANK without WORLD_SIZE silences nobody.
+    # Only the main process reports, because others fail in the same way. RANK without WORLD_SIZE is not a launcher.
     if os.environ.get("RANK", "0") == "0" or "WORLD_SIZE" not in os.environ:
-        # Texts of files and names may hold sequences that steer a terminal.
+        # Escape control sequences from file contents and names.
         shown = "".join(c if c.isprintable() or c in "\n\t" else ascii(c)[1:-1] for c in message)
         sys.stderr.write(f"{shown}\n")
     return code

@@ -1,4 +1,4 @@
-"""The runner's command line: `accelerate launch -m cardiobench.eval --model org/name`."""
+"""Command line of the runner: `accelerate launch -m cardiobench.eval --model org/name`."""
 
 import argparse
 import sys
@@ -28,7 +28,7 @@ examples
   two baselines on the bundled real ECGs and the generated hearts, without downloads
       accelerate launch -m cardiobench.eval --model cardiobench/pixel-motion cardiobench/ecg-morphology \\
           --tasks ptb_xl_sample/cd phantom_echo/ef
-  a model in a local folder, one task, raw data in a folder of its own
+  a model in a local folder, one task, raw data in another folder
       accelerate launch -m cardiobench.eval --model ./my_model --tasks camus/ef --data-dir /data/camus
   two processes on a machine without GPUs
       accelerate launch --multi_gpu --num_processes 2 -m cardiobench.eval --model org/name
@@ -44,7 +44,7 @@ running the same command again computes only what is missing; exit code 0 = done
 
 
 def build_parser(prog: str = "python -m cardiobench.eval") -> Parser:
-    """Return the parser of a run's flags: one per field of `RunConfig` and `ScoreConfig`, and those about the call itself."""
+    """Return the parser of run flags, with one flag per field of `RunConfig` and `ScoreConfig`."""
     conditions = contributions("conditions")
     parser = Parser(
         prog=prog,
@@ -57,7 +57,7 @@ def build_parser(prog: str = "python -m cardiobench.eval") -> Parser:
     parser.add_argument(
         "--dry-run",
         action="store_true",
-        help="print plan, time, disk space and what is missing; exit code 0 if the run would start",
+        help="print plan, time, disk space and missing data; exit code 0 if the run would start",
     )
     add_common(parser)
     parser.add_argument("--json", action="store_true", help="write results as JSON to standard output")
@@ -67,11 +67,11 @@ def build_parser(prog: str = "python -m cardiobench.eval") -> Parser:
 
 
 def read_settings(arguments: argparse.Namespace) -> RunConfig | ScoreConfig:
-    """Return the checked settings of the flags, laid over those of the file.
+    """Return the validated settings from file and flags; flags take precedence.
 
     Raises:
-        BadConfig: A value is out of range, settings are missing or contradict each other, or the file sets what only the
-            command line may set.
+        BadConfig: A value is invalid, settings are missing or contradictory, or the file contains settings that are
+            only allowed on the command line.
     """
     flags = given(arguments, RunConfig) | given(arguments, ScoreConfig)
     stored = read_config(arguments.config) if arguments.config else {}
@@ -83,12 +83,10 @@ def read_settings(arguments: argparse.Namespace) -> RunConfig | ScoreConfig:
     if "predictions" in values or "task" in values or "references" in values:
         unused = [flag_of(RunConfig, name) for name in settings_of(RunConfig) if name in values and name not in own]
         if "task" in values and not {"predictions", "references"} & values.keys():
-            raise BadConfig(
-                f"--task names the task of --predictions, and no file is given. A run takes --tasks {values['task']}."
-            )
+            raise BadConfig(f"--task requires --predictions FILE. For a run, use --tasks {values['task']}.")
         if unused:
             raise BadConfig(
-                f"--predictions does not go with {', '.join(unused)}: nothing is evaluated. Leave them out."
+                f"--predictions cannot be combined with {', '.join(unused)}, because no model is evaluated. Remove these flags."
             )
         return make_config(ScoreConfig, values, flags=True)
     config = make_config(RunConfig, values, flags=True)
@@ -100,7 +98,7 @@ def read_settings(arguments: argparse.Namespace) -> RunConfig | ScoreConfig:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Run the command given by the flags; return the exit code."""
+    """Run the requested action and return the exit code."""
     if arguments.list:
         from cardiobench.cli.commands.list import print_list
         from cardiobench.core.console import Console
@@ -117,7 +115,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def plan_and_print(config: RunConfig, *, as_json: bool = False) -> int:
-    """Print the plan of a run; return the exit code."""
+    """Print the plan of a run and return the exit code."""
     from cardiobench.cli.output import print_dry_run
     from cardiobench.core.console import Console
     from cardiobench.runner.dry_run import dry_run
@@ -131,7 +129,7 @@ def plan_and_print(config: RunConfig, *, as_json: bool = False) -> int:
 
 
 def run_and_print(config: RunConfig | ScoreConfig, *, as_json: bool = False) -> int:
-    """Evaluate or score and print the outcome; return the exit code."""
+    """Evaluate or score, print the outcome and return the exit code."""
     from cardiobench.core.console import Console
 
     console = Console(stdout_is_json=as_json)

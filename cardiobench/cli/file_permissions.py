@@ -1,4 +1,4 @@
-"""Settings that count from the command line only: a settings file that holds them stops before anything is done."""
+"""Reject settings files with settings that are only allowed on the command line."""
 
 import shlex
 from collections.abc import Iterator, Mapping
@@ -13,22 +13,22 @@ from cardiobench.core.setting import parse_options
 from cardiobench.protocols import protocol_class
 from cardiobench.protocols.options import in_file
 
-_SHOWN = 100  # Characters of a flag and its value.
+_SHOWN = 100  # Maximum number of characters of a flag and its value in messages.
 
 
 def check_permissions(path: Path, values: Mapping[str, Any], flags: Mapping[str, Any]) -> dict[str, Any]:
-    """Check that a settings file sets nothing that only the command line may set.
+    """Check that a settings file contains no setting that is only allowed on the command line.
 
     Args:
-        path: The file.
-        values: Settings of the file.
-        flags: Settings of the command line, which come before those of the file.
+        path: Path of the file.
+        values: Settings in the file.
+        flags: Settings from the command line, which take precedence.
 
     Returns:
-        The settings of the file, without an `output_dir` that is the results folder in which the file lies.
+        Settings of the file, without an `output_dir` that points to the results folder containing the file.
 
     Raises:
-        BadConfig: It sets something else of that kind; names the flags to repeat.
+        BadConfig: The file has a forbidden setting; the message lists the flags to repeat.
     """
     values = {name: value for name, value in values.items() if name not in flags or name == "options"}
     refused = [
@@ -44,11 +44,11 @@ def check_permissions(path: Path, values: Mapping[str, Any], flags: Mapping[str,
 
 
 def flags_to_repeat(path: Path, values: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the settings of a file that count from the command line only, as they are written there."""
+    """Yield settings in the file that are only allowed on the command line, as written."""
     for name, value in values.items():
         kind: type[Settings] = RunConfig if name in settings_of(RunConfig) else ScoreConfig
         if name not in settings_of(kind):
-            continue  # `make_config` refuses it
+            continue  # `make_config` rejects this value.
         try:
             checked = TypeAdapter(get_type_hints(kind, include_extras=True)[name]).validate_python(value)
         except ValidationError:
@@ -62,7 +62,7 @@ def flags_to_repeat(path: Path, values: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _results_folder(path: Path) -> Path | None:
-    """Return the folder of results that a `run.yaml` lies in, as `<folder>/runs/<digest>/run.yaml`."""
+    """Return the results folder of a file at `<folder>/runs/<digest>/run.yaml`."""
     parents = path.absolute().parents
     return parents[2] if len(parents) > 2 and parents[1].name == "runs" else None
 
@@ -71,7 +71,7 @@ def _refused_options(options: Any, given: Any) -> Iterator[str]:
     try:
         in_the_file, repeated = parse_options(options or {}), parse_options(given or {})
     except ValueError:
-        return  # `make_config` refuses it
+        return  # `make_config` rejects this value.
     if not isinstance(in_the_file, Mapping):
         return
     for name, chosen in in_the_file.items():
@@ -86,11 +86,11 @@ def _option_in_file(name: str, option: str) -> bool:
     try:
         return in_file(protocol_class(name), option)
     except CardioBenchError:
-        return True  # The run refuses an unknown protocol or option.
+        return True  # The run rejects unknown protocols and options.
 
 
 def _as_flag(flag: str, value: Any) -> str:
-    """Return a setting as it is written on the command line; control characters are escaped."""
+    """Format a setting as command-line flag with control characters escaped."""
     if value is True:
         return flag
     texts = map(str, value if isinstance(value, tuple) else (value,))

@@ -1,4 +1,4 @@
-"""Flags from the classes of settings, and a parser that refuses abbreviations and names the nearest flag."""
+"""Create flags from settings classes, and a parser that suggests the closest flag."""
 
 import argparse
 import re
@@ -14,7 +14,7 @@ from cardiobench.runner.old_settings import OLD, flag
 
 
 class Parser(argparse.ArgumentParser):
-    """An `argparse` parser without abbreviations; an error is one message, and names the flag that may have been meant."""
+    """An `argparse` parser without abbreviations, whose error messages suggest similar flags."""
 
     def __init__(self, **settings: Any):
         settings = {"formatter_class": argparse.RawDescriptionHelpFormatter, "allow_abbrev": False, **settings}
@@ -30,14 +30,14 @@ class Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:  # type: ignore[override] # noqa: D102
         given = list(sys.argv[1:] if args is None else args)
-        if self._subparsers is None:  # An unknown flag is named before one that is missing, which may be meant by it.
+        if self._subparsers is None:  # Report an unknown flag before a missing one, because it may be a misspelling.
             for text in given[: given.index("--") if "--" in given else None]:
                 if re.match(r"--\w[\w-]*(=|$)", text) and text.partition("=")[0] not in self._option_string_actions:
                     self.refuse(text)
         return super().parse_known_args(given, namespace)
 
     def refuse(self, text: str) -> NoReturn:
-        """End with a message about a word that is no flag, and the nearest one that is."""
+        """Exit with a message about an unknown flag and the closest match."""
         flag = text.partition("=")[0]
         near = nearest(flag, [name for name in self._option_string_actions if name.startswith("--")])
         self.error(f"no flag '{flag}'." + (f" Did you mean '{near}'?" if near else ""))
@@ -54,9 +54,9 @@ class Parser(argparse.ArgumentParser):
 
 
 def add_settings(parser: argparse.ArgumentParser, *kinds: type[Settings]) -> None:
-    """Add a flag for every field of these classes; the namespace holds those that were given, under the fields' names.
+    """Add a flag for each field of the classes; the namespace holds the given ones under their field names.
 
-    A parser of runs also takes the spellings of the last release.
+    Parsers of runs also accept the spellings of the last release.
     """
     hints = {kind: get_type_hints(kind) for kind in kinds}
     for group in GROUPS:
@@ -82,7 +82,7 @@ def add_settings(parser: argparse.ArgumentParser, *kinds: type[Settings]) -> Non
 
 
 def _shape(annotation: Any, metavar: str | None) -> dict[str, Any]:
-    """Return the `argparse` options for a type of value; the settings class validates the value."""
+    """Return `argparse` options for a value type; the settings class validates values."""
     origin, members = get_origin(annotation), get_args(annotation)
     if annotation is bool:
         return {"action": "store_true"}
@@ -94,7 +94,7 @@ def _shape(annotation: Any, metavar: str | None) -> dict[str, Any]:
 
 
 def whole_number(low: int, high: int) -> Callable[[str], int]:
-    """Return a parser of flag values for whole numbers from `low` to `high`."""
+    """Return a parser of integers from `low` to `high`."""
 
     def read(text: str) -> int:
         if not re.fullmatch(r"-?[0-9]{1,18}", text.strip()) or not low <= int(text) <= high:
@@ -108,7 +108,7 @@ SEED = whole_number(0, 2**32 - 1)
 
 
 def add_common(parser: argparse.ArgumentParser) -> None:
-    """Add the flags that every command line has."""
+    """Add the flags shared by all commands."""
     parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
     parser.add_argument(
         "--log-level",
@@ -119,7 +119,7 @@ def add_common(parser: argparse.ArgumentParser) -> None:
 
 
 def add_folders(parser: argparse.ArgumentParser) -> None:
-    """Add the flags for folders of the user's own beside those of the package, unless the command has all settings of a run."""
+    """Add flags for additional user folders, unless the command has all run settings."""
     for name in ("datasets_dir", "models_dir"):
         setting, flag = settings_of(RunConfig)[name], flag_of(RunConfig, name)
         if flag in parser._option_string_actions:
@@ -128,7 +128,7 @@ def add_folders(parser: argparse.ArgumentParser) -> None:
 
 
 class _Version(argparse.Action):
-    """Print the version and leave."""
+    """Print the version and exit."""
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
         import cardiobench
@@ -138,6 +138,6 @@ class _Version(argparse.Action):
 
 
 def given(arguments: argparse.Namespace, kind: type[Settings]) -> dict[str, Any]:
-    """Return the settings of a class that the command line holds; of a run, those of the last release too."""
+    """Return the settings of a class from the command line, including spellings of the last release for runs."""
     known = {*settings_of(kind), *(OLD if kind is RunConfig else ())}
     return {name: value for name, value in vars(arguments).items() if name in known}

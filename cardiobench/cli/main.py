@@ -1,4 +1,4 @@
-"""The `cardiobench` command: parses flags and calls the command's own file in `cardiobench.cli.commands`."""
+"""Parse the `cardiobench` command line and call the command in `cardiobench.cli.commands`."""
 
 import sys
 
@@ -11,7 +11,7 @@ DESCRIPTION = "Evaluate cardiology foundation models on echocardiography and ECG
 
 
 def build_parser() -> Parser:
-    """Return the parser of all commands."""
+    """Return the parser with all commands."""
     parser = Parser(prog="cardiobench", description=DESCRIPTION)
     add_common(parser)
     choices = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")

@@ -1,4 +1,4 @@
-"""Tables and lines that commands print about results, analyses and files."""
+"""Print tables and lines about results, analyses and files."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -24,12 +24,12 @@ DRY_RUN_COLUMNS = ("model", "dataset", "to encode", "time", "disk", "cells", "ca
 def print_results(
     console: Console, results: Sequence[ScoreResult], is_earlier: Callable[[Record], bool] = lambda record: False
 ) -> None:
-    """Print the table of results, and every warning under it.
+    """Print the table of results followed by their warnings.
 
     Args:
-        console: Console to print to.
+        console: Console to print on.
         results: Results in any order.
-        is_earlier: Whether a result was taken from an earlier run.
+        is_earlier: Function that returns whether a result comes from an earlier run.
     """
     ordered = formatting.ordered(list(results))
     rows = [(*formatting.row(one), formatting.EARLIER if is_earlier(one) else "") for one in ordered]
@@ -42,7 +42,7 @@ def print_results(
 
 
 def _print_marked(console: Console, title: str, columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
-    """Print a table whose last cells say where a row was taken from; without that column where it is empty."""
+    """Print a table whose last column is omitted if it is empty."""
     if any(row[-1] for row in rows):
         console.table(title, (*columns, ORIGIN), rows, unbroken=(ORIGIN,))
     else:
@@ -82,7 +82,7 @@ def print_summary(console: Console, summary: RunSummary, folder: Path) -> None:
 
 
 def print_files(console: Console, files: Sequence[Path], folder: Path) -> None:
-    """Print the files that were written: pages and tables by name, figures by count."""
+    """Print written files: pages and tables by name, figures by number."""
     figures = {file.with_suffix("") for file in files if file.suffix in (".png", ".svg")}
     pages = [
         file
@@ -97,7 +97,7 @@ def print_files(console: Console, files: Sequence[Path], folder: Path) -> None:
 
 
 def print_problems(console: Console, problems: Sequence[Problem]) -> None:
-    """Print the results that are not ranked, drawn or shown, with reasons."""
+    """Print results that are not ranked, drawn or shown, with reasons."""
     for problem in problems:
         console.print(f"{problem.consequence}: {problem.file}: {problem.kind}: {problem.message}")
 

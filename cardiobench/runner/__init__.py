@@ -1,1 +1,1 @@
-"""A run: plan, encode, evaluate, analyze, summarize."""
+"""Run the benchmark: plan, encode, evaluate, analyze and summarize."""

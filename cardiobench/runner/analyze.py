@@ -1,4 +1,4 @@
-"""Analyze a model: from its embeddings of a subject's tasks to an analysis result and its figures."""
+"""Run analyses of a model from its embeddings."""
 
 import hashlib
 import time
@@ -39,17 +39,17 @@ def analyze_model(
     unreadable: Mapping[str, frozenset[str]],
     context: RunContext,
 ) -> list[AnalysisCell]:
-    """Run all analyses of one model, in parallel where embeddings are enough; perturbed recordings are encoded first.
+    """Run all analyses of one model, in parallel where embeddings suffice, after encoding perturbed recordings.
 
     Args:
-        model: Loaded.
-        protocols: Analyses.
-        plans: Dataset -> where the model's embeddings of it are.
-        unreadable: Dataset -> ids of recordings that could not be read or encoded.
+        model: Loaded model.
+        protocols: Analysis protocols.
+        plans: Mapping from dataset to plan with the model's embeddings.
+        unreadable: Mapping from dataset to ids of recordings that could not be read or encoded.
         context: Run context.
 
     Returns:
-        The cells that the model took part in, for comparisons between models; empty on all processes but the main one.
+        Cells with results, for comparisons between models; empty except on the main process.
     """
     cells: list[AnalysisCell] = []
     for protocol, subject, members, changed in plan_subjects(model, protocols, plans, context):
@@ -74,11 +74,11 @@ def analyze_model(
 
 
 def prices(cells: Iterable[AnalysisCell], results: Sequence[ScoreResult]) -> list[str]:
-    """Return lines about the work of analyses that are still to be made.
+    """Return lines about the cost of pending analyses.
 
     Args:
-        cells: Analyses.
-        results: Results that are there, by whose time the work is estimated.
+        cells: Analysis cells.
+        results: Existing results, whose durations are used for the estimate.
     """
     lines: list[str] = []
     for cell in cells:
@@ -96,10 +96,10 @@ def plan_subjects(
     plans: Mapping[str, DatasetPlan],
     context: RunContext,
 ) -> Iterator[tuple[AnalysisProtocol, str, tuple[Task, ...], dict[str, dict[Perturbation, DatasetPlan]]]]:
-    """Yield (protocol, subject, tasks, perturbed) of each analysis of one model.
+    """Yield (protocol, subject, tasks, perturbed) for each analysis of one model.
 
-    `perturbed` is dataset -> perturbation -> plan, of the datasets of which recordings are perturbed. They are
-    planned as late as they are asked for, so that recordings that were encoded for an earlier analysis are found.
+    `perturbed` maps dataset to perturbation to plan. Plans are made on demand, so that recordings encoded for an
+    earlier analysis are reused.
     """
     real, generated = (
         [task for plan in plans.values() for task in plan.tasks if plan.dataset.generated == kind]
@@ -119,7 +119,7 @@ def plan_subjects(
         described = ([task for task in tasks if task.rules.answer in protocol.forms] for tasks in (real, generated))
         for subject, members in unmixed_subjects(protocol, *described).items():
             if context.config.shard and "/" not in subject and subject not in plans:
-                continue  # A label across datasets, some of which belong to other shards.
+                continue  # Some datasets of this label belong to other shards.
             if isinstance(model.encoder, GivenEmbeddings) and protocol.perturbations(members):
                 context.summary.not_applicable.append((model.name, subject, protocol.name, NO_ENCODER))
                 continue
@@ -131,9 +131,9 @@ def plan_subjects(
 def unmixed_subjects(
     protocol: AnalysisProtocol, real: Sequence[Task], generated: Sequence[Task]
 ) -> dict[str, tuple[Task, ...]]:
-    """Return the subjects of an analysis, none of which holds real and generated recordings.
+    """Return the subjects of an analysis, without mixing real and generated recordings.
 
-    A subject of both, such as a label across datasets, takes its real ones only.
+    If a subject, such as a label across datasets, has both, only the real ones are used.
     """
     return {**protocol.subjects(generated), **protocol.subjects(real)}
 
@@ -151,7 +151,7 @@ def _plan_perturbed(
 
 
 def compare_models(cells: Sequence[AnalysisCell], context: RunContext) -> None:
-    """Compare the models that took part in the same analysis of the same subject, where the protocol compares any."""
+    """Compare models with the same analysis of the same subject, if the protocol supports this."""
     groups: dict[tuple[str, str], list[AnalysisCell]] = {}
     for cell in cells:
         groups.setdefault((cell.label, cell.subject), []).append(cell)
@@ -162,13 +162,13 @@ def compare_models(cells: Sequence[AnalysisCell], context: RunContext) -> None:
 
 
 def run_analysis(cell: AnalysisCell) -> tuple[AnalysisResult, list[Path]]:
-    """Run an analysis, score the predictions that it gives, and save its results and figures.
+    """Run an analysis, score its predictions, and save results and figures.
 
     Returns:
-        The result, and the files that were written.
+        Result and paths of the written files.
 
     Raises:
-        NotApplicable: The model cannot take part in the protocol.
+        NotApplicable: The protocol does not apply to the model.
     """
     started = time.perf_counter()
     analysis = open_analysis(cell)
@@ -187,10 +187,10 @@ def run_analysis(cell: AnalysisCell) -> tuple[AnalysisResult, list[Path]]:
 
 
 def save_comparison(output: AnalysisOutput, cells: Sequence[AnalysisCell]) -> tuple[AnalysisResult, list[Path]]:
-    """Save the findings of an analysis across models, beside the models' own folders.
+    """Save the results of an analysis across models next to the model folders.
 
     Returns:
-        The result, and the files that were written.
+        Result and paths of the written files.
     """
     first = cells[0]
     names = "+".join(sorted(folder_name(cell.model.name) for cell in cells))
@@ -200,7 +200,7 @@ def save_comparison(output: AnalysisOutput, cells: Sequence[AnalysisCell]) -> tu
 
 
 def open_analysis(cell: AnalysisCell) -> Analysis:
-    """Return the protocol's view of a cell: embeddings, labels and references, read on demand."""
+    """Return the data of a cell for the protocol: embeddings, labels and references, read on demand."""
 
     def open_task(task: Task, perturbation: Perturbation | None) -> TaskData:
         plan = cell.plan(task, perturbation)
@@ -250,7 +250,7 @@ def _save(
 
 
 def _libraries(cells: Sequence[AnalysisCell]) -> dict[str, tuple[str, ...]]:
-    """Return the libraries that computed the inputs of the cells, perturbed recordings included."""
+    """Return the library versions used for the inputs of the cells, including perturbed recordings."""
     plans = [plan for cell in cells for plan in (*cell.plans.values(), *cell.perturbed.values())]
     return merged(one for plan in plans for one in plan.store.library_sets)
 

@@ -1,4 +1,4 @@
-"""Answers of a cell, and the one place that scores, stamps and writes them."""
+"""Score, stamp and save the predictions of a cell."""
 
 import time
 from collections.abc import Mapping
@@ -19,15 +19,15 @@ from cardiobench.tasks.frames import FrameAnswers
 
 @dataclass(frozen=True)
 class Answered:
-    """Answers of a cell, ready to be scored.
+    """Predictions of a cell that are ready to be scored.
 
     Attributes:
-        answers: Answers to the test units or to their labelled frames.
+        answers: Predictions for test units or their labelled frames.
         references: References of all splits.
-        context: Context of the score.
-        table: Table of answers that is saved beside the result.
-        stamp: Further facts of the stamp, such as device and libraries.
-        validation: Answers for the validation units, saved beside the table and not scored; None where there are none.
+        context: Origin and settings of the score.
+        table: Table of predictions to save with the result.
+        stamp: Further facts for the stamp, such as device and libraries.
+        validation: Predictions for validation units, saved but not scored; None if there are none.
     """
 
     answers: TableAnswers | FrameAnswers
@@ -39,15 +39,15 @@ class Answered:
 
 
 def save_answered(cell: TaskCell, answered: Answered, started: float) -> tuple[ScoreResult, list[Path]]:
-    """Score and save the answers of a cell.
+    """Score and save the predictions of a cell.
 
     Args:
         cell: Cell of the result.
-        answered: Answers with their references.
-        started: `time.perf_counter()` when the work on the cell began.
+        answered: Predictions with references.
+        started: Value of `time.perf_counter()` at the start of the cell.
 
     Returns:
-        The result, and the files that were written.
+        Result and paths of the written files.
     """
     result = score(answered.answers, answered.references, answered.context)
     stamp = {

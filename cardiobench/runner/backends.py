@@ -1,4 +1,4 @@
-"""Backends of joblib for cells: processes of this machine, a Dask cluster, or Ray."""
+"""Run cells through joblib in local processes, on a Dask cluster or on Ray."""
 
 import logging
 import os

@@ -1,4 +1,4 @@
-"""The cells of a run: one model under one protocol on one task or subject; each has a key, a path and one saved record."""
+"""Define the cells of a run: one model under one protocol on one task or subject, with one saved record."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -40,24 +40,24 @@ from cardiobench.scoring.metrics import metrics_of, narrow_metrics
 
 KEY_DIGITS = 16
 NOT_TRAINED_BY = ("code", "prompts", "resamples", "metrics")
-"""Facts of a record that no weight depends on."""
+"""Keys of facts that do not affect the weights."""
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 SCORED = "scored"
-"""Option of an analysis: (task, variant) of each result that was scored beside it."""
+"""Key of the option that lists (task, variant) of each result scored with an analysis."""
 
 Result = TypeVar("Result", bound=Record)
 
 
 @dataclass(frozen=True)
 class BaseCell(ABC, Generic[Result]):
-    """One model under one protocol.
+    """One model under one protocol on one subject.
 
     Attributes:
-        model: Loaded.
+        model: Loaded model.
         protocol: Protocol with its options.
         config: Run configuration.
-        subject: A task, a dataset, or a label across datasets.
-        tasks: Tasks whose recordings take part.
+        subject: Task, dataset, or label across datasets.
+        tasks: Tasks whose recordings are used.
     """
 
     model: LoadedModel
@@ -68,25 +68,25 @@ class BaseCell(ABC, Generic[Result]):
 
     @property
     def label(self) -> str:
-        """The protocol with its variant, as in file names and tables."""
+        """Protocol and variant as in file names and tables."""
         return self.protocol.name
 
     @abstractmethod
     def inputs(self) -> Mapping[str, Any]:
-        """Return the inputs of the record besides the code, the tasks and the settings shared by all cells."""
+        """Return the cell's specific inputs, in addition to code, tasks and common settings."""
 
     @property
     def stores(self) -> Sequence[EmbeddingStore]:
-        """Stores that the cell reads embeddings from."""
+        """Stores from which the cell reads embeddings."""
         return ()
 
     @abstractmethod
     def load_cached(self) -> Result | None:
-        """Return the saved record if its key matches the cell's, else None."""
+        """Return the saved record if its key matches, else None."""
 
     @property
     def folder(self) -> Path:
-        """Folder of the model: its name, its revision and, where they are not the default, pooling, variant, precision and overlays."""
+        """Folder of the model with its name, revision and any non-default pooling, variant, precision and overlays."""
         settings = (
             self.model.revision[:12],
             self.model.setting,
@@ -96,12 +96,12 @@ class BaseCell(ABC, Generic[Result]):
 
     @property
     def path(self) -> Path:
-        """`<output>/<org>__<model>/<revision>/<protocol>/<dataset>__<target>.json`."""
+        """Path `<output>/<org>__<model>/<revision>/<protocol>/<dataset>__<target>.json`."""
         return result_path(self.folder, self.label, self.subject)
 
     @cached_property
     def code(self) -> dict[str, str]:
-        """Map each component to the version that makes the record: protocol, scoring and metrics."""
+        """Map each component behind the record (protocol, scoring and metrics) to its version."""
         names = {name for task in self.tasks for name in metrics_of(task)}
         return {
             "protocol": component_version(type(self.protocol)),
@@ -110,24 +110,24 @@ class BaseCell(ABC, Generic[Result]):
         }
 
     def provenance(self) -> dict[str, Any]:
-        """Return the cell's part of the stamp: key and versions of the components."""
+        """Return key and component versions for the stamp."""
         return {"key": self.key, "code": self.code, "recordings": self.recordings}
 
     @property
     @abstractmethod
     def recordings(self) -> str:
-        """Digest of the recordings on this machine; no part of the key, so that a key is the same on every machine."""
+        """Digest of local recordings, not part of the key, so that keys do not depend on the machine."""
 
     @property
     def work(self) -> Path:
-        """Folder for checkpoints of a training, named by everything that can change its weights."""
+        """Folder for training checkpoints, named by all settings that affect the weights."""
         facts = {name: value for name, value in self._facts.items() if name not in NOT_TRAINED_BY}
         facts |= {"code": self.code["protocol"], "recordings": self.recordings}
         return self.config.cache_dir / "training" / sha256_of_json(facts)[:KEY_DIGITS]
 
     @cached_property
     def key(self) -> str:
-        """Digest of everything that can change the record."""
+        """Digest of all inputs that affect the record."""
         return sha256_of_json(self._facts)[:KEY_DIGITS]
 
     @property
@@ -159,10 +159,10 @@ class BaseCell(ABC, Generic[Result]):
 
 @dataclass(frozen=True)
 class TaskCell(BaseCell[ScoreResult]):
-    """One model, task and protocol variant; its record is a score.
+    """One model, task and protocol variant, with a score as record.
 
     Attributes:
-        plan: The dataset, and where the model's embeddings of it are.
+        plan: Dataset and location of the model's embeddings.
         variant: Variant of the protocol.
     """
 
@@ -171,22 +171,22 @@ class TaskCell(BaseCell[ScoreResult]):
 
     @property
     def task(self) -> Task:
-        """The task that is predicted."""
+        """Predicted task."""
         return self.tasks[0]
 
     @property
     def dataset(self) -> OpenDataset:
-        """The dataset of the task."""
+        """Dataset of the task."""
         return self.plan.dataset
 
     @property
     def label(self) -> str:
-        """The protocol with its variant."""
+        """Protocol and variant."""
         return f"{self.protocol.name}.{self.result_variant}" if self.result_variant else self.protocol.name
 
     @property
     def result_variant(self) -> str:
-        """The variant as the result is called."""
+        """Variant name in the result."""
         return self.variant
 
     def inputs(self) -> Mapping[str, Any]:
@@ -200,18 +200,18 @@ class TaskCell(BaseCell[ScoreResult]):
 
     @property
     def recordings(self) -> str:
-        """Digest of the recordings of the dataset."""
+        """Digest of the dataset's recordings."""
         return self.dataset.recordings
 
     def load_cached(self) -> ScoreResult | None:
-        """Return the saved result if key and recordings match and its predictions are there, else None."""
+        """Return the saved result if key and recordings match and its predictions exist, else None."""
         return load_cached_score(self.path, self.key, self.recordings)
 
     def context(self, details: Mapping[str, Any] = NOTHING) -> ResultContext:
-        """Return the context of the cell's score.
+        """Return the context for scoring the cell.
 
         Args:
-            details: Findings of the protocol, beside its options.
+            details: Details from the protocol, in addition to its options.
         """
         config, model, dataset = self.config, self.model, self.dataset
         return ResultContext(
@@ -233,7 +233,7 @@ class TaskCell(BaseCell[ScoreResult]):
 
 @dataclass(frozen=True)
 class Cell(TaskCell):
-    """The cell of a protocol that predicts from embeddings of recordings.
+    """Cell of a protocol that predicts from embeddings of recordings.
 
     Attributes:
         unreadable: Ids of recordings that could not be read or encoded.
@@ -249,21 +249,21 @@ class Cell(TaskCell):
 
     @property
     def result_variant(self) -> str:
-        """The variant as the result is called: that of the protocol, and the conditions."""
+        """Variant name in the result: protocol variant and conditions."""
         return ".".join(filter(None, (self.variant, *(one.label for one in self.conditions))))
 
     @property
     def stores(self) -> Sequence[EmbeddingStore]:
-        """The store of the dataset."""
+        """Embedding store of the dataset."""
         return (self.plan.store,)
 
     @cached_property
     def rows(self) -> pd.DataFrame:
-        """The recordings that take part, the unreadable ones too."""
+        """Indices of all recordings used, including unreadable ones."""
         return references.first_patients(self.dataset.task_rows(self.task), self.config.limit)
 
     def inputs(self) -> Mapping[str, Any]:
-        """Return dataset, embeddings, variant, unreadable recordings, and the versions of the conditions."""
+        """Return dataset, embeddings, variant, unreadable recordings and condition versions."""
         return {
             **super().inputs(),
             "unreadable": sorted(self.unreadable & set(self.rows["id"])),
@@ -273,7 +273,7 @@ class Cell(TaskCell):
 
 @dataclass(frozen=True)
 class FrameCell(TaskCell):
-    """The cell of a protocol that answers labelled frames."""
+    """Cell of a protocol that predicts labelled frames."""
 
     protocol: FrameProtocol
     plan: FrameTaskPlan
@@ -281,12 +281,12 @@ class FrameCell(TaskCell):
 
 @dataclass(frozen=True)
 class AnalysisCell(BaseCell[AnalysisResult]):
-    """One model, analysis protocol and subject; its record is an analysis.
+    """One model, analysis protocol and subject, with an analysis as record.
 
     Attributes:
-        plans: Dataset -> where the model's embeddings of it are.
-        perturbed: (dataset, key of the perturbation) -> where the embeddings of its perturbed test recordings are.
-        unreadable: Dataset -> ids of recordings that could not be read or encoded.
+        plans: Mapping from dataset to plan with the model's embeddings.
+        perturbed: Mapping from (dataset, perturbation key) to plan with embeddings of perturbed test recordings.
+        unreadable: Mapping from dataset to ids of recordings that could not be read or encoded.
     """
 
     protocol: AnalysisProtocol
@@ -296,16 +296,16 @@ class AnalysisCell(BaseCell[AnalysisResult]):
 
     @property
     def stores(self) -> Sequence[EmbeddingStore]:
-        """The stores of the subject's datasets."""
+        """Embedding stores of the subject's datasets."""
         return [self.plans[name].store for name in self.datasets]
 
     @property
     def datasets(self) -> dict[str, OpenDataset]:
-        """Name -> dataset of the subject's tasks."""
+        """Mapping from name to dataset of the subject's tasks."""
         return {task.dataset: self.plans[task.dataset].dataset for task in self.tasks}
 
     def plan(self, task: Task, perturbation: Perturbation | None = None) -> DatasetPlan:
-        """Return where the embeddings of a task's recordings are, as they stand or perturbed."""
+        """Return the plan with embeddings of a task's recordings, unchanged or perturbed."""
         return self.perturbed[task.dataset, perturbation.key] if perturbation else self.plans[task.dataset]
 
     def inputs(self) -> Mapping[str, Any]:
@@ -320,30 +320,30 @@ class AnalysisCell(BaseCell[AnalysisResult]):
 
     @property
     def recordings(self) -> str:
-        """Digest of the recordings of all its datasets."""
+        """Digest of the recordings of all datasets."""
         return sha256_of_json([dataset.recordings for dataset in self.datasets.values()])[:KEY_DIGITS]
 
     def load_cached(self) -> AnalysisResult | None:
-        """Return the saved analysis if key and recordings match and the scores beside it are there, else None."""
+        """Return the saved analysis if key and recordings match and its scores exist, else None."""
         record = AnalysisResult.load_cached(self.path, self.key, self.recordings)
         complete = record and all(cell.load_cached() for cell in self.scores(record))
         return record if complete else None
 
     def score_cell(self, task: Task, variant: str) -> "AnalysisScoreCell":
-        """Return the cell of predictions of this analysis that are scored."""
+        """Return the cell that scores predictions of this analysis."""
         return AnalysisScoreCell(
             self.model, self.protocol, self.config, task.name, (task,), self.plan(task), variant, self
         )
 
     def scores(self, record: AnalysisResult) -> list["AnalysisScoreCell"]:
-        """Return the cells of the scores that were saved with a record."""
+        """Return the cells of scores saved with an analysis."""
         tasks = {task.name: task for task in self.tasks}
         return [self.score_cell(tasks[name], variant) for name, variant in record.options.get(SCORED, ())]
 
 
 @dataclass(frozen=True)
 class AnalysisScoreCell(TaskCell):
-    """The score of predictions of an analysis.
+    """Score of predictions from an analysis.
 
     Attributes:
         analysis: Analysis that made the predictions.
@@ -352,21 +352,21 @@ class AnalysisScoreCell(TaskCell):
     analysis: AnalysisCell
 
     def inputs(self) -> Mapping[str, Any]:
-        """Return the analysis with its metrics and variant."""
+        """Return the inputs of the analysis with metrics and variant."""
         return {"analysis": self.analysis.key, "metrics": self.config.metrics, "variant": self.variant}
 
     @property
     def recordings(self) -> str:
-        """Digest of the recordings of the analysis."""
+        """Digest of the analysis's recordings."""
         return self.analysis.recordings
 
 
 def profile_fact(config: RunConfig) -> dict[str, str]:
-    """Return the profile of a run under its name, for keys and stamps; nothing for the benchmark's own settings."""
+    """Return the profile of a run for keys and stamps; empty for the default."""
     return {} if config.profile == DEFAULT else {"profile": config.profile}
 
 
 def dataset_facts(dataset: OpenDataset, limit: int | None) -> dict[str, Any]:
-    """Return the facts of a dataset that a result holds."""
+    """Return the dataset facts stored in results."""
     masked = {"overlays": "masked"} if dataset.masked else {}
     return {**dataset.facts, **masked, "limit": limit, **dataset.coverage()}

@@ -1,4 +1,4 @@
-"""The record of a cell: taken from an earlier run if it is current, else computed, or not applicable."""
+"""Load the current record of a cell, or compute it."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -12,15 +12,15 @@ from cardiobench.runner.context import RunContext
 def load_or_compute(
     cell: BaseCell[Result], compute: Callable[[Any], tuple[Result, Iterable[Path]]], context: RunContext
 ) -> Result | None:
-    """Return the saved record of a cell if it is current, else compute it; the summary gets it either way.
+    """Return the saved record of a cell if current, else compute it, and add it to the summary.
 
     Args:
         cell: Cell of the record.
-        compute: Makes and saves the record; returns it with its files.
+        compute: Function that computes and saves the record and returns it with its files.
         context: Run context.
 
     Returns:
-        The record; None, with the reason in the summary, where the protocol does not apply.
+        Record of the cell; None if the protocol does not apply (the summary has the reason).
     """
     cached = None if context.config.overwrite else cell.load_cached()
     try:
@@ -34,16 +34,16 @@ def load_or_compute(
 
 
 def given(cell: BaseCell[Any]) -> set[str]:
-    """Return the targets of a cell that the model is told beside the recording, as the metadata baseline is told the age."""
+    """Return the targets of a cell that the model receives as input, such as age for the metadata baseline."""
     return {task.target for task in cell.tasks} & set(getattr(cell.model.encoder, "given", ()))
 
 
 def check_not_given(cell: BaseCell[Any]) -> None:
-    """Refuse a task whose answer the model is told."""
+    """Reject a task whose target the model receives as input."""
     if told := given(cell):
         raise NotApplicable(f"{cell.model.name} reads the {', '.join(sorted(told))} that {cell.subject} asks for")
 
 
 def not_applicable(cell: BaseCell[Any], reason: str, context: RunContext) -> None:
-    """Note that a protocol does not apply."""
+    """Add an inapplicable combination to the summary."""
     context.summary.not_applicable.append((cell.model.name, cell.subject, cell.label, reason))

@@ -1,4 +1,4 @@
-"""Conditions: changes of recordings or answers that a run asks for, each under a name of its own."""
+"""Define conditions: named changes of recordings or predictions in a run."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -15,18 +15,18 @@ from cardiobench.models.base import LoadedModel
 from cardiobench.protocols.base import BaseProtocol, PredictionProtocol
 
 SPELLING = re.compile(r"(\w+)(?:=([\w,+-]+))?", re.ASCII)
-"""Spelling of a condition, which becomes part of the variant of a result and of its path."""
+"""Pattern of condition names, which become part of variants and paths."""
 
 
 @dataclass(frozen=True)
 class Condition:
-    """A condition of a run.
+    """Condition of a run.
 
     Attributes:
-        label: `NAME` or `NAME=VALUE`, as a flag has it.
-        name: Name in a manifest.
+        label: Flag value, `NAME` or `NAME=VALUE`.
+        name: Name in the manifest.
         value: Text after `=`; empty for none.
-        module: Module that the manifest names (`Extension.conditions`).
+        module: Module named by the manifest (`Extension.conditions`).
     """
 
     label: str
@@ -36,16 +36,16 @@ class Condition:
 
     @property
     def of_input(self) -> bool:
-        """Return whether models see other recordings under it, in training and test."""
+        """Return whether the condition changes the recordings in training and test."""
         return hasattr(self.module, "model")
 
 
 def conditions(config: RunConfig) -> tuple[Condition, ...]:
-    """Return the conditions that the settings name, in alphabetical order.
+    """Return the conditions of the settings in alphabetical order.
 
     Raises:
-        BadConfig: A condition is not spelled `NAME` or `NAME=VALUE`, or is given twice.
-        UnknownName: No installed extension provides a condition of that name.
+        BadConfig: A condition is malformed or occurs twice.
+        UnknownName: No installed extension has a condition of this name.
     """
     found: dict[str, Condition] = {}
     known = extensions.contributions("conditions") if config.conditions else {}
@@ -63,20 +63,20 @@ def conditions(config: RunConfig) -> tuple[Condition, ...]:
 
 
 def of_input(config: RunConfig) -> tuple[Condition, ...]:
-    """Return the conditions of a run under which models see other recordings."""
+    """Return the conditions of a run that change recordings."""
     return tuple(one for one in conditions(config) if one.of_input)
 
 
 def under_conditions(model: LoadedModel, config: RunConfig) -> LoadedModel:
-    """Return a model as it takes recordings under the conditions of a run.
+    """Return the model adapted to the conditions of a run.
 
     Raises:
-        NotApplicable: It cannot take them so.
+        NotApplicable: A condition does not apply to the model.
     """
     for one in of_input(config):
         if isinstance(model.encoder, GivenEmbeddings):
             raise NotApplicable(
-                f"the vectors of {model.name} were given, and --condition {one.label} changes what is encoded"
+                f"the embeddings of {model.name} were supplied, but --condition {one.label} changes the recordings to encode"
             )
         model = one.module.model(model, one.value)
         model = replace(model, condition=".".join(filter(None, (model.condition, one.label))))
@@ -84,10 +84,10 @@ def under_conditions(model: LoadedModel, config: RunConfig) -> LoadedModel:
 
 
 def tasks_under(tasks: Sequence[Task], config: RunConfig) -> tuple[Task, ...]:
-    """Return the tasks that the conditions on the input apply to.
+    """Return the tasks to which all input conditions apply.
 
     Raises:
-        BadConfig: A task that was asked for, by itself or by its dataset, is none of them.
+        BadConfig: An input condition does not apply to a requested task.
     """
     for one in of_input(config):
         fitting = [task for task in tasks if one.module.applies(task, one.value)]
@@ -101,10 +101,10 @@ def tasks_under(tasks: Sequence[Task], config: RunConfig) -> tuple[Task, ...]:
 
 
 def check_protocols(protocols: Iterable[BaseProtocol], config: RunConfig) -> None:
-    """Refuse analyses of recordings that models do not see as they are.
+    """Reject analyses of recordings that a condition changes.
 
     Raises:
-        BadConfig: A protocol gives no predictions.
+        BadConfig: A protocol does not predict.
     """
     for one in of_input(config):
         if other := [protocol.name for protocol in protocols if not isinstance(protocol, PredictionProtocol)]:

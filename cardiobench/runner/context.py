@@ -1,4 +1,4 @@
-"""The context that the steps of a run share: settings, processes, console, and the summary that they fill."""
+"""Shared context of a run: settings, processes, console and summary."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 @dataclass
 class RunSummary:
-    """The outcome of a run.
+    """Outcome of a run.
 
     Attributes:
-        results: Scores, new and cached.
-        analyses: Analysis results, new and cached.
-        not_applicable: (model, task, protocol, reason).
-        failures: (model, dataset, recording, target of a dense task or "model", reason).
-        files: Written by this run.
-        config_file: YAML that repeats the run.
-        is_main_process: Whether this process is the one that reports.
-        earlier: Paths of results and analyses that were taken from an earlier run.
+        results: New and cached scores.
+        analyses: New and cached analyses.
+        not_applicable: Inapplicable combinations: (model, task, protocol, reason).
+        failures: Failures: (model, dataset, recording, dense target or "model", reason).
+        files: Paths of written files.
+        config_file: Path of the YAML file that repeats the run.
+        is_main_process: Whether this process reports the outcome.
+        earlier: Paths of results and analyses from an earlier run.
     """
 
     results: list[ScoreResult] = field(default_factory=list)
@@ -44,11 +44,11 @@ class RunSummary:
 
     @property
     def exit_code(self) -> int:
-        """0 = done, 1 = something failed."""
+        """Exit code: 0 for success, 1 if something failed."""
         return 1 if self.failures else 0
 
     def to_json(self) -> dict[str, Any]:
-        """Return everything for `--json`; tables of analyses are named, not repeated."""
+        """Return the content for `--json`, with tables of analyses by name."""
         failure, reason = ("model", "dataset", "id", "reason"), ("model", "task", "protocol", "reason")
         return {
             "exit_code": self.exit_code,
@@ -62,11 +62,11 @@ class RunSummary:
         }
 
     def is_earlier(self, record: Record) -> bool:
-        """Return whether a score or an analysis was taken from an earlier run."""
+        """Return whether a score or an analysis comes from an earlier run."""
         return any(one is record for one in self.earlier)
 
     def add(self, record: Record, files: Iterable[Path] = (), *, earlier: bool = False) -> None:
-        """Note a score or an analysis, the files that were written for it, and whether it is of an earlier run."""
+        """Add a score or an analysis with its files."""
         if earlier:
             self.earlier.append(record)
         if isinstance(record, ScoreResult):
@@ -81,12 +81,12 @@ class RunContext:
     """Settings and services of a run.
 
     Attributes:
-        config: The settings.
+        config: Run settings.
         accelerator: Accelerator of this process.
-        summary: Filled by the steps of the run.
-        console: Silent on all processes but the main one.
-        encoders: Name -> what gives a model of the user's own.
-        shared: Values that are the same for all models of the run, by a key of whoever keeps them.
+        summary: Summary filled during the run.
+        console: Console, silent except on the main process.
+        encoders: Mapping from name to factory of user models.
+        shared: Cache of values shared by all models of the run.
     """
 
     config: RunConfig

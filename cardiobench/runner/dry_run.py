@@ -1,4 +1,4 @@
-"""Dry run: the plan, the time and disk space for encoding, and missing data; nothing is written."""
+"""Estimate a run without writing files: plan, encoding time, disk space and missing data."""
 
 import shutil
 import time
@@ -34,20 +34,20 @@ from cardiobench.runner.planned import planned_cells
 from cardiobench.runner.processes import start_processes
 from cardiobench.runner.run import load_models, print_data, resolve
 
-MORE = 8  # Recordings added to a shard to measure its growth.
+MORE = 8  # Number of recordings added to a shard to measure its growth.
 
 
 @dataclass
 class DryRun:
-    """The outcome of a dry run.
+    """Outcome of a dry run.
 
     Attributes:
-        rows: Estimates per model and dataset: recordings to encode (labelled frames and perturbed recordings count as
-            such) with seconds and bytes, cells of predictions, and how many of them are cached.
-        holes: Model, task and protocol of each cell of predictions without a result.
-        free_bytes: Free bytes on the disk of the embeddings.
-        prices: Lines about the work of analyses.
-        absent: Dataset -> why its data is not here.
+        rows: Estimates per model and dataset: number of inputs to encode (recordings, labelled frames and perturbed
+            recordings), seconds, bytes, and numbers of prediction cells and cached ones.
+        holes: Model, task and protocol of each prediction cell without a result.
+        free_bytes: Free bytes on the disk with the embeddings.
+        prices: Lines about the cost of analyses.
+        absent: Mapping from dataset to the reason why its data is missing.
         problems: Reasons why the run would be incomplete.
     """
 
@@ -60,15 +60,15 @@ class DryRun:
 
     @property
     def exit_code(self) -> int:
-        """0 = it would run, 1 = part of it would fail."""
+        """Exit code: 0 if the run would complete, 1 if part of it would fail."""
         return 1 if self.problems else 0
 
 
 def dry_run(config: RunConfig, console: Console) -> DryRun:
-    """Plan a run and price it by encoding one recording of each input.
+    """Plan a run and estimate its cost by encoding one recording per input.
 
     Raises:
-        CardioBenchError: The request is wrong as a whole.
+        CardioBenchError: The request is invalid.
     """
     given = read_given(config)
     request = resolve(replace(config, models=(*config.models, *given)), given)
@@ -98,7 +98,7 @@ def dry_run(config: RunConfig, console: Console) -> DryRun:
         inputs = () if given_vectors else model_inputs(model, request.tasks, datasets, protocols, plans, context)
         analyzing = any(isinstance(protocol, AnalysisProtocol) for protocol in protocols)
         for name, one in inputs:
-            if config.reuse and name in done and not analyzing:  # The run does not encode it.
+            if config.reuse and name in done and not analyzing:  # The run does not encode this dataset.
                 continue
             for key, value in price(
                 one, priced.setdefault(one.store.folder, set()), context.accelerator.device
@@ -119,7 +119,7 @@ def dry_run(config: RunConfig, console: Console) -> DryRun:
 def analysis_cells(
     model: LoadedModel, protocols: Sequence[BaseProtocol], plans: Mapping[str, DatasetPlan], context: RunContext
 ) -> list[AnalysisCell]:
-    """Return the analyses of a model that disturb no recording, as if all recordings could be read."""
+    """Return a model's analyses without perturbations, assuming that all recordings are readable."""
     analyzing = [one for one in protocols if isinstance(one, AnalysisProtocol)]
     return [
         AnalysisCell(
@@ -138,9 +138,9 @@ def model_inputs(
     plans: Mapping[str, DatasetPlan],
     context: RunContext,
 ) -> Iterator[tuple[str, EncodeInput]]:
-    """Yield (dataset, input) of everything that the steps of `run_model` encode, in their order.
+    """Yield (dataset, input) for all inputs that `run_model` encodes, in order.
 
-    Nothing is encoded in between, so an input may ask again for what an earlier one has.
+    Nothing is encoded in between, so inputs may overlap.
     """
     seed = context.config.seed
     for name, plan in plans.items():
@@ -154,16 +154,16 @@ def model_inputs(
 
 
 def price(wanted: EncodeInput, priced: set[str], device: torch.device) -> dict[str, float]:
-    """Return the cost of the missing vectors of an input, measured on its first readable recording.
+    """Estimate the cost of missing vectors from the first readable recording of an input.
 
     Args:
-        wanted: Input of the run.
-        priced: Ids that an earlier input has encoded into the same store; those of this one are added.
+        wanted: Input to estimate.
+        priced: Ids counted for earlier inputs of the same store; updated in place.
         device: Device of the network.
 
     Returns:
-        `to_encode`, the number of recordings, frames and perturbed recordings that are encoded; `seconds`; and `bytes`,
-        those of vectors that are only put in another order too.
+        Mapping with `to_encode` (number of recordings, frames and perturbed recordings to encode), `seconds`, and
+        `bytes` (including vectors that are only reordered).
     """
     ids = wanted.source.frame["id"].to_numpy()
     missing = [int(number) for number in wanted.missing if ids[number] not in priced]
@@ -173,7 +173,7 @@ def price(wanted: EncodeInput, priced: set[str], device: torch.device) -> dict[s
     for number in missing:
         try:
             with run_code_of(wanted.model):
-                for _ in range(2):  # The first call warms up.
+                for _ in range(2):  # The first call is a warm-up.
                     started = time.perf_counter()
                     vectors = encode(prepare(wanted.model, wanted.source, number)).flatten(0, -2)
         except BadMedia:
@@ -186,9 +186,9 @@ def price(wanted: EncodeInput, priced: set[str], device: torch.device) -> dict[s
 
 
 def stored_bytes(job: EncodeJob, vectors: np.ndarray, count: int, device: str) -> int:
-    """Return the bytes of the shards of `count` recordings that are all like the one of a job.
+    """Return the bytes of shards with `count` recordings like the one of a job.
 
-    A shard grows by the same bytes with each recording, apart from padding.
+    Apart from padding, each recording adds the same number of bytes.
     """
 
     def shard(records: int) -> int:
@@ -201,6 +201,6 @@ def stored_bytes(job: EncodeJob, vectors: np.ndarray, count: int, device: str) -
 
 
 def free_bytes(folder: Path) -> int:
-    """Return the free space of the disk where a folder is, or would be made."""
+    """Return the free disk space at a folder, which need not exist."""
     existing = next(parent for parent in (folder.absolute(), *folder.absolute().parents) if parent.is_dir())
     return shutil.disk_usage(existing).free

@@ -1,4 +1,4 @@
-"""Encode the recordings or frames that have no embedding yet, or assemble them from stored embeddings."""
+"""Encode recordings or frames without embeddings, or assemble their vectors from stored ones."""
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class EncodeInput:
-    """Recordings or single frames of a dataset that a model encodes into one store.
+    """Recordings or frames of a dataset to encode into one store.
 
     Attributes:
-        model: Model that encodes them.
+        model: Encoding model.
         source: Recordings, perturbed recordings or labelled frames.
-        store: Store of their vectors.
-        missing: Rows of `source.frame` that the store lacks.
-        clean: Store of the unperturbed recordings where their vectors only have to be put in another order; else None.
+        store: Store of the vectors.
+        missing: Row indices of `source.frame` that are missing from the store.
+        clean: Store of unperturbed recordings if vectors only need to be reordered; else None.
     """
 
     model: LoadedModel
@@ -44,28 +44,28 @@ class EncodeInput:
 
 
 class FrameInput(Protocol):
-    """Labelled frames that a model encodes into one store."""
+    """Labelled frames to encode into one store."""
 
     @property
     def store(self) -> EmbeddingStore:
-        """The store of their vectors."""
+        """Store of the vectors."""
         ...
 
     def encode_input(self) -> EncodeInput:
-        """Return the frames that the store lacks now."""
+        """Return the frames that are missing from the store."""
         ...
 
 
 class FrameTaskPlan(TaskPlan, Protocol):
-    """Location of the labelled frames of a cell."""
+    """Plan of labelled frames for a cell."""
 
     @property
     def plans(self) -> Mapping[str, FrameInput]:
-        """Name -> frames that one model encodes."""
+        """Mapping from name to frames of one model."""
         ...
 
     def without(self, unreadable: Mapping[str, frozenset[str]]) -> Self:
-        """Return the plan without frames that could not be encoded, given their ids by the name of the model."""
+        """Return the plan without frames that could not be encoded, given by model name."""
         ...
 
 
@@ -75,13 +75,13 @@ def dataset_inputs(
     seed: int,
     clean: DatasetPlan | None = None,
 ) -> list[EncodeInput]:
-    """Return the inputs a model encodes for one dataset: unchanged recordings, or perturbed ones.
+    """Return the inputs of one dataset: unchanged or perturbed recordings.
 
     Args:
         model: Loaded model.
-        plans: Perturbation -> plan under it; None for the recordings as they are.
-        seed: Seed of the perturbations.
-        clean: Plan of the unperturbed recordings.
+        plans: Mapping from perturbation (None for unchanged recordings) to plan.
+        seed: Random seed of the perturbations.
+        clean: Plan of unperturbed recordings.
     """
     inputs: list[EncodeInput] = []
     cached: CachedDataset | None = None
@@ -102,19 +102,19 @@ def encode_missing(
     context: RunContext,
     clean: DatasetPlan | None = None,
 ) -> frozenset[str]:
-    """Encode the vectors missing in the stores of one dataset, a stride on each process.
+    """Encode missing vectors of one dataset, distributed over the processes.
 
-    A recording that is perturbed in several ways is decoded once for all of them. Where a perturbation only changes the
-    order of the frames and the model encodes each frame by itself, the stored vectors are put in that order instead.
+    A recording with several perturbations is decoded once. If a perturbation only reorders frames and the model encodes
+    frames independently, stored vectors are reordered instead.
 
     Args:
-        model: Loaded, on the device.
-        plans: Perturbation -> what is needed under it; None for the recordings as they are.
-        context: Run context; its summary receives the unreadable recordings.
-        clean: Location of the vectors of the unperturbed recordings.
+        model: Model loaded on its device.
+        plans: Mapping from perturbation (None for unchanged recordings) to plan.
+        context: Run context, whose summary receives unreadable recordings.
+        clean: Plan of unperturbed recordings.
 
     Returns:
-        Ids of the recordings that could not be encoded, the same on every process.
+        Ids of recordings that could not be encoded, equal on all processes.
     """
     if isinstance(model.encoder, GivenEmbeddings):
         return _store_given(model.encoder, next(iter(plans.values())), context)
@@ -125,7 +125,7 @@ def encode_missing(
 
 
 def _store_given(encoder: GivenEmbeddings, plan: DatasetPlan, context: RunContext) -> frozenset[str]:
-    """Store the embeddings from elsewhere that the store of a plan lacks; returns the ids that have none."""
+    """Store missing external embeddings, and return ids without any."""
     frame, table = plan.dataset.frame, encoder.table.of(plan.dataset.spec.name)
     if context.accelerator.is_main_process:
         store_given(table, frame[["id", "fingerprint"]].iloc[plan.to_encode], plan.store)
@@ -135,16 +135,16 @@ def _store_given(encoder: GivenEmbeddings, plan: DatasetPlan, context: RunContex
 
 
 def encode_inputs(inputs: Sequence[EncodeInput], dataset: str, context: RunContext, note: str = "") -> frozenset[str]:
-    """Encode the vectors missing in the stores of these inputs, a stride on each process.
+    """Encode the missing vectors of inputs, distributed over the processes.
 
     Args:
         inputs: Inputs of one model on one dataset.
         dataset: Name of the dataset.
-        context: Run context; its summary gets what could not be encoded.
-        note: Remark for the progress bar.
+        context: Run context, whose summary receives failures.
+        note: Note for the progress bar.
 
     Returns:
-        Ids of what could not be encoded, the same on every process.
+        Ids that could not be encoded, equal on all processes.
     """
     rank, processes = context.accelerator.process_index, context.accelerator.num_processes
     if processes == 1 and not any(len(one.missing) for one in inputs):
@@ -153,7 +153,7 @@ def encode_inputs(inputs: Sequence[EncodeInput], dataset: str, context: RunConte
     from cardiobench.embeddings.extract import EncodeJob
 
     jobs = []
-    # All processes share out the main one's list: what a late one finds stored already would shift its stride.
+    # Distribute the main process's list, because a late process would see other missing vectors.
     shared = share([one.missing for one in inputs])
     for one, missing in zip(inputs, shared, strict=True):
         indices = missing[rank::processes]
@@ -170,17 +170,17 @@ def encode_jobs(
     """Encode the jobs of this process.
 
     Args:
-        model: Loaded, on the device.
+        model: Model loaded on its device.
         jobs: Jobs of this process.
         dataset: Name of the dataset.
-        context: Run context; its summary receives the unreadable recordings.
-        note: Remark shown at the progress bar.
+        context: Run context, whose summary receives unreadable recordings.
+        note: Note for the progress bar.
 
     Returns:
-        Ids of what could not be encoded, the same on every process.
+        Ids that could not be encoded, equal on all processes.
 
     Raises:
-        BadModel: A model of the user's own does not give the same vectors twice.
+        BadModel: A user model is not deterministic.
     """
     from accelerate.utils import gather_object
 
@@ -206,7 +206,7 @@ def encode_jobs(
 
 
 def _check_repeatable(model: LoadedModel, jobs: "Sequence[EncodeJob]", context: RunContext) -> None:
-    """Encode the first recordings twice on the main process; all processes stop where their vectors differ."""
+    """Encode the first recordings twice on the main process; all processes stop if the vectors differ."""
     from cardiobench.embeddings.repeat import check_repeatable
 
     reason = ""
@@ -222,7 +222,7 @@ def _check_repeatable(model: LoadedModel, jobs: "Sequence[EncodeJob]", context: 
 
 
 class CachedDataset:
-    """A dataset that keeps the recording it read last, for the next perturbation of it."""
+    """Dataset that caches the last recording for its next perturbation."""
 
     def __init__(self, dataset: OpenDataset):
         self.dataset = dataset
@@ -230,11 +230,11 @@ class CachedDataset:
 
     @property
     def frame(self) -> pd.DataFrame:
-        """One row per recording."""
+        """Table with one row per recording."""
         return self.dataset.frame
 
     def recording(self, number: int, sampling: FrameSampling | None = None) -> Clip | Ecg:
-        """Return the recording of a row; not to be written to."""
+        """Return the recording of a row, which must not be modified."""
         if self.last is None or self.last[0] != (number, sampling):
             self.last = (number, sampling), self.dataset.recording(number, sampling)
         return self.last[1]
@@ -242,13 +242,13 @@ class CachedDataset:
 
 @dataclass(frozen=True)
 class PerturbedDataset:
-    """A dataset of which every recording is perturbed before a model sees it.
+    """Dataset with perturbed recordings.
 
     Attributes:
-        dataset: The recordings as they are.
-        perturbation: Applied to each.
-        seed: Seed of the draws, combined with the recording's id.
-        cut: Function that cuts a recording into the clips seen by the model; None without cutting.
+        dataset: Unperturbed dataset.
+        perturbation: Perturbation to apply.
+        seed: Random seed, combined with the recording id.
+        cut: Function that cuts a recording into clips for the model; None for no cutting.
     """
 
     dataset: CachedDataset
@@ -258,11 +258,11 @@ class PerturbedDataset:
 
     @property
     def frame(self) -> pd.DataFrame:
-        """One row per recording."""
+        """Table with one row per recording."""
         return self.dataset.frame
 
     def recording(self, number: int, sampling: FrameSampling | None = None) -> Clip | Ecg | list[Clip | Ecg]:
-        """Return the perturbed recording of a row; another order of frames for each of the clips that the model sees."""
+        """Return the perturbed recording of a row; frames are reordered within each clip for the model."""
         recording, generator = self.dataset.recording(number, sampling), self.generator(number)
         apply, severity = self.perturbation.apply, self.perturbation.severity
         if self.perturbation.order and self.cut and isinstance(recording, Clip):
@@ -270,7 +270,7 @@ class PerturbedDataset:
         return apply(recording, severity, generator)
 
     def generator(self, number: int) -> np.random.Generator:
-        """Return the random generator of a row's perturbation."""
+        """Return the random generator for the perturbation of a row."""
         name = f"{self.frame['id'].iloc[number]} {self.seed}"
         return np.random.default_rng(int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big"))
 
@@ -278,17 +278,17 @@ class PerturbedDataset:
 def reorder(
     perturbed: PerturbedDataset, indices: np.ndarray, clean: EmbeddingStore, store: EmbeddingStore, rank: int
 ) -> np.ndarray:
-    """Store the vectors of recordings whose frames are shown in another order, without encoding them.
+    """Store reordered frame vectors without encoding.
 
     Args:
-        perturbed: The dataset under a perturbation with an `order`.
+        perturbed: Dataset with a perturbation that has an `order`.
         indices: Row indices in the dataset.
-        clean: Store of the frames' vectors in their own order.
-        store: Store of those in the new order.
-        rank: Rank of this process.
+        clean: Store of frame vectors in their original order.
+        store: Store of reordered vectors.
+        rank: Rank of the process.
 
     Returns:
-        Those of the indices that still have to be encoded.
+        Indices that still need encoding.
     """
     order, severity = perturbed.perturbation.order, perturbed.perturbation.severity
     rows = perturbed.frame.iloc[indices]

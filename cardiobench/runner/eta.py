@@ -1,4 +1,4 @@
-"""Estimate the remaining time of cells evaluated in parallel from finished ones and the declared workload."""
+"""Estimate the remaining time of parallel cells from finished cells and declared workloads."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -14,10 +14,10 @@ from cardiobench.runner.plan import resolve_tasks
 
 
 def variants_of_run(cell: Cell, config: RunConfig) -> list[str]:
-    """Return the variants of all cells of a cell's protocol in a run: of all models, poolings and tasks asked for.
+    """Return the variants of all cells of a protocol in a run: all models, poolings and requested tasks.
 
-    Too many where a dataset is too small for a size; empty where the tasks were not named, since which of them have
-    data is not known before.
+    The list may be too long if datasets are too small for some sizes. It is empty if no tasks were requested, because
+    available tasks are not known in advance.
     """
     variants: list[str] = []
     for task in resolve_tasks(config.tasks, config.profile) if config.tasks else ():
@@ -32,13 +32,13 @@ def variants_of_run(cell: Cell, config: RunConfig) -> list[str]:
 
 @dataclass(frozen=True)
 class FinishedCell:
-    """A finished cell.
+    """Finished cell.
 
     Attributes:
         variant: Variant of the result.
         model: Name of the model.
         work: Workload declared by its protocol.
-        seconds: Time that it took.
+        seconds: Duration of the cell.
     """
 
     variant: str
@@ -48,14 +48,14 @@ class FinishedCell:
 
 
 class DurationEstimator:
-    """Durations of cells, learned from the finished ones that are most like them.
+    """Durations of finished cells, used to estimate those of similar cells.
 
-    Those of the same kind of work come first, of these the ones of the nearest size, of these the ones of the same model; the
-    mean of the most alike counts, in proportion to the cost. Until one of the kind is done, those of others stand in.
+    Estimates use cells of the same kind if available, then those with the closest size, then those of the same model.
+    The mean is scaled by the workload. Without a cell of the same kind, other kinds are used.
 
     Args:
-        protocol: Protocol whose cells are estimated.
-        results: Finished results; those of another protocol are left out.
+        protocol: Protocol of the cells to estimate.
+        results: Finished results; other protocols are ignored.
     """
 
     def __init__(self, protocol: PredictionProtocol, results: Sequence[ScoreResult] = ()):
@@ -69,22 +69,22 @@ class DurationEstimator:
         return bool(self.finished)
 
     def update(self, result: ScoreResult) -> None:
-        """Add the duration of a finished cell; results derived from other cells do not count."""
+        """Add the duration of a finished cell, ignoring derived results."""
         if work := self.protocol.workload(result.variant, result.options.get("records")):
             model = str(result.model.get("name"))
             self.finished.append(FinishedCell(result.variant, model, work, result.stamp["seconds"]))
 
     def knows(self, variant: str, model: str) -> bool:
-        """Return whether a cell of this variant and model is done."""
+        """Return whether a cell with this variant and model is finished."""
         return any((cell.variant, cell.model) == (variant, model) for cell in self.finished)
 
     def estimate(self, variant: str, model: str = "", records: int | None = None) -> float:
-        """Return the seconds that a cell will take; at least one cell has to be done.
+        """Estimate the duration of a cell in seconds; requires at least one finished cell.
 
         Args:
             variant: Variant of the cell.
-            model: Name of its model.
-            records: Records of the cell; None where they are not known, for as many as there may be.
+            model: Name of the model.
+            records: Number of records; None uses the maximum.
         """
         work = self.protocol.workload(variant, records)
         if work is None:
@@ -99,7 +99,7 @@ class DurationEstimator:
 
 
 def remaining_seconds(seconds: Sequence[float], jobs: int) -> float:
-    """Return the least time in which cells of these durations are done, `jobs` at a time.
+    """Return the minimum time for cells with the given durations on `jobs` workers.
 
     >>> remaining_seconds([60.0, 2.0, 2.0], jobs=8), remaining_seconds([4.0] * 10, jobs=2)
     (60.0, 20.0)
@@ -108,7 +108,7 @@ def remaining_seconds(seconds: Sequence[float], jobs: int) -> float:
 
 
 def count_records(cells: Sequence[Cell]) -> list[int]:
-    """Return how many records each cell has; none where its size is not available."""
+    """Return the number of records of each cell, omitting sizes that are not available."""
     counts: dict[tuple[str, int], int] = {}
     found = []
     for cell in cells:
@@ -124,9 +124,9 @@ def count_records(cells: Sequence[Cell]) -> list[int]:
 
 
 def one_of_each_first(variants: Sequence[str]) -> list[int]:
-    """Return positions of cells so that the first of each variant comes before the second of any.
+    """Order cells so that one of each variant comes before any second one.
 
-    Once these are done every other one's duration is known from a cell of its own kind.
+    Afterwards, every other duration can be estimated from a cell of the same kind.
 
     >>> one_of_each_first(["XS.tree", "S.tree", "XS.tree", "XS.mlp"])
     [0, 1, 3, 2]
@@ -140,7 +140,7 @@ def one_of_each_first(variants: Sequence[str]) -> list[int]:
 
 
 def format_seconds(seconds: float) -> str:
-    """Return a duration for people.
+    """Format a duration for display.
 
     >>> format_seconds(12.4), format_seconds(600), format_seconds(7200)
     ('12 s', '10 min', '2.0 h')

@@ -1,4 +1,4 @@
-"""Evaluate cells: from a model's embeddings to predictions, a score and their files."""
+"""Evaluate cells: predict from embeddings, score and save."""
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -48,12 +48,12 @@ def make_cells(
 
 
 def evaluate_cells(cells: Sequence[Cell], context: RunContext) -> None:
-    """Evaluate all cells of one model, in parallel where stored embeddings are enough.
+    """Evaluate all cells of one model, in parallel if stored embeddings suffice.
 
-    All processes train the members of ensembles; the main one does the rest, and the others wait for it.
+    All processes train ensemble members; the main process does the rest while the others wait.
 
     Args:
-        cells: Cells of one model, the same on every process.
+        cells: Cells of one model, equal on all processes.
         context: Run context.
     """
     if not cells:
@@ -73,7 +73,7 @@ def _evaluate_here(cells: Sequence[Cell], context: RunContext, trained: Trained)
     others = [cell for cell in kept if not cell.protocol.runs_in_parallel]
     datasets = list(dict.fromkeys(cell.dataset.spec.name for cell in cells))
     name = f"{datasets[0] if len(datasets) == 1 else f'{len(datasets)} datasets'} with {cells[0].model.name}"
-    # Each message to a worker has a copy of `RecentData` of its own, so that cells sent together read recordings once.
+    # Each worker message has a separate copy of `RecentData`, so that cells in one message read recordings once.
     outcomes = compute_apart(
         others, partial(evaluate_cell, recent=RecentData()), context, name, together=_task_name, done=trained
     )
@@ -85,7 +85,7 @@ def _evaluate_here(cells: Sequence[Cell], context: RunContext, trained: Trained)
 
 
 def _task_name(cell: Cell) -> str:
-    """Return the name of a cell's task, whose cells read the same recordings."""
+    """Return the task name, which groups cells that read the same recordings."""
     return cell.task.name
 
 
@@ -96,14 +96,14 @@ def evaluate_cell(
 
     Args:
         cell: Cell of the result.
-        recent: Recordings of the cell before it, of the same model and dataset.
-        members: Members of an ensemble; None to train them here.
+        recent: Recordings of the previous cell, of the same model and dataset.
+        members: Trained ensemble members; None to train them here.
 
     Returns:
-        The result, and the files that were written.
+        Result and paths of the written files.
 
     Raises:
-        NotApplicable: The model cannot take part in the protocol.
+        NotApplicable: The protocol does not apply to the model.
     """
     started = time.perf_counter()
     if isinstance(cell, FrameCell):
@@ -126,13 +126,13 @@ def evaluate_cell(
 def answer_recordings(
     cell: TaskCell, data: TaskData, output: ProtocolOutput, floors: Mapping[str, pd.DataFrame] = NOTHING
 ) -> Answered:
-    """Return the predictions of a cell, joined with their references.
+    """Join the predictions of a cell with their references.
 
     Args:
         cell: Cell of the result.
-        data: Recordings of the task.
+        data: Task data.
         output: Predictions of the test rows.
-        floors: Answers of the protocol that need no recording (`PredictionProtocol.floors`).
+        floors: Protocol predictions that need no recordings (`PredictionProtocol.floors`).
     """
     config, protocol = cell.config, cell.protocol
     if output.out_of_fold and not protocol.out_of_fold:
@@ -168,7 +168,7 @@ def answer_recordings(
 def validation_frame(
     cell: TaskCell, data: TaskData, output: ProtocolOutput, references: pd.DataFrame
 ) -> pd.DataFrame | None:
-    """Return the predictions of the validation units joined with their references; None where a protocol gives none."""
+    """Join validation predictions with their references; None if the protocol has none."""
     if output.validation is None:
         return None
     held_out = replace(output, indices=output.validation.indices, values=output.validation.values)
@@ -180,11 +180,11 @@ def validation_frame(
 def ranking_scores(
     predictions: Predictions, data: TaskData, output: ProtocolOutput, values: Sequence[np.ndarray]
 ) -> list[float]:
-    """Return the ranking metric of other values for the scored units; none for one class, where another metric stands in.
+    """Return the ranking metric of alternative predictions on the scored units; empty for a single class.
 
     Args:
-        predictions: Predictions of the model itself.
-        data: Recordings of the task.
+        predictions: Predictions of the model.
+        data: Task data.
         output: Output of the protocol.
         values: Values that replace those of `output`.
     """
@@ -196,6 +196,6 @@ def ranking_scores(
 
 
 def seed_scores(predictions: Predictions, data: TaskData, output: ProtocolOutput) -> dict[str, Any]:
-    """Return the ranking metric of each training of a protocol that repeats it, and their standard deviation."""
+    """Return the ranking metric of each training run and their standard deviation."""
     scores = ranking_scores(predictions, data, output, output.repeats)
     return {"seed_scores": scores, "seed_sd": float(np.std(scores, ddof=1))} if len(scores) > 1 else {}

@@ -1,4 +1,4 @@
-"""Predictions from elsewhere: exporting references, and scoring returned predictions."""
+"""Export references and score external predictions."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -27,10 +27,10 @@ from cardiobench.scoring.score import score
 
 
 def task_references(name: str, data_dir: Path | None) -> tuple[References, OpenDataset]:
-    """Return the references of a task and its dataset; the recordings themselves are not needed.
+    """Return the references and dataset of a task; recordings are not needed.
 
     Raises:
-        MissingData: The tables are not here, or no unit has a label.
+        MissingData: The tables are missing, or no unit has a label.
     """
     task = catalog.task(name)
     dataset = open_dataset(task.dataset, data_dir, need_media=False)
@@ -44,13 +44,13 @@ def task_references(name: str, data_dir: Path | None) -> tuple[References, OpenD
 
 
 def score_file(config: ScoreConfig) -> tuple[ScoreResult, list[Path]]:
-    """Score a file of predictions against the references of a task and save the result.
+    """Score a prediction file with the references of a task and save the result.
 
     Returns:
-        The result, and the files that were written.
+        Result and paths of the written files.
 
     Raises:
-        BadPredictions: The file lacks test units, has others, or values that are none.
+        BadPredictions: Test units are missing or unknown, or values are invalid.
     """
     plugins.add_folder("hf_datasets", config.datasets_dir)
     task = catalog.task(config.task)
@@ -86,17 +86,17 @@ def read_files(
     *,
     allow_missing: bool = False,
 ) -> list[PredictionsFile]:
-    """Read files of predictions for a comparison.
+    """Read prediction files for a comparison.
 
     Args:
         paths: CSV or Parquet files.
-        task_name: Task that they answer.
-        references: File of references; None for those of the data.
-        data_dir: Raw folder, where no references are given.
-        allow_missing: Whether units may be without an answer.
+        task_name: Name of the task.
+        references: Path of a reference file; None to use the data.
+        data_dir: Folder with raw data, if no references are given.
+        allow_missing: Whether units may lack predictions.
 
     Raises:
-        BadPredictions: A file lacks test units, has others, or values that are none.
+        BadPredictions: Test units are missing or unknown, or values are invalid.
     """
     task = catalog.task(task_name)
     truth, facts = _references(task, references, data_dir)
@@ -114,24 +114,24 @@ def read_files(
 
 
 def _references(task: Task, references: Path | None, data_dir: Path | None) -> tuple[References, dict[str, Any]]:
-    """Return the references from a file or from the data, and the dataset facts for the result."""
+    """Return references from a file or from data, and dataset facts for the result."""
     if references is not None:
         read = read_references(references, task)
         named = {} if read.release else {"references": references.name}
         return read, {**read.facts, **named}
     dataset = open_dataset(task.dataset, data_dir, need_media=False, published=True)
     of_data = References.of(dataset, task)
-    # The digest of the dataset covers the sizes of its files, so it says nothing where some are missing.
+    # The digest includes file sizes, so it is not meaningful if files are missing.
     return of_data, of_data.facts if dataset.table.missing else dataset.facts
 
 
 def free_path(config: ScoreConfig, task: Task, origin: str) -> Path:
-    """Return where a file's result goes: under its name, with its origin where a file of that name from elsewhere has a result.
+    """Return the path of a file's result, with its origin if another file of the same name has a result.
 
     Args:
-        config: Configuration of the scoring.
+        config: Scoring settings.
         task: Predicted task.
-        origin: Digest of the file's path.
+        origin: Digest of the path of the file.
     """
     name = config.predictions.stem.strip(".") or "predictions"
     if config.protocol_name:
@@ -140,5 +140,5 @@ def free_path(config: ScoreConfig, task: Task, origin: str) -> Path:
     try:
         other = path.is_file() and ScoreResult.load(path).stamp.get("origin", origin) != origin
     except BadData:
-        other = False  # Half-finished or damaged, so it is written again.
+        other = False  # The result is incomplete or damaged, so overwrite it.
     return result_path(config.output_dir / "predictions", f"{name}-{origin}", task.name) if other else path

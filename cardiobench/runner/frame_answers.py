@@ -1,4 +1,4 @@
-"""Answers to labelled frames as a cell scores and saves them."""
+"""Score and save predictions for labelled frames."""
 
 from dataclasses import replace
 
@@ -17,7 +17,7 @@ from cardiobench.tasks.mask_volumes import PREDICTED
 
 
 def answer_frames(cell: FrameCell, output: FrameOutput) -> Answered:
-    """Return the predictions of a cell of labelled frames with their references.
+    """Return frame predictions of a cell with references.
 
     Args:
         cell: Cell of the result.
@@ -35,15 +35,15 @@ def answer_frames(cell: FrameCell, output: FrameOutput) -> Answered:
 
 
 def predictions_table(output: FrameOutput, ef: pd.Series | None) -> pd.DataFrame:
-    """Return the table saved beside a result: one row per frame with its numbers and its answer.
+    """Return the table saved with a result, one row per frame with its scores and prediction.
 
     Args:
         output: Predictions of the labelled test frames.
-        ef: Listed ejection fraction of each unit, %.
+        ef: Listed ejection fraction of each unit in %.
 
     Returns:
-        The scorer's columns, `answer`, and of the unit the listed ejection fraction (`y_true`) and that of the predicted
-        masks (`y_pred`), %; NaN where there is none.
+        Table with the columns of the scorer, `answer`, and the listed (`y_true`) and predicted (`y_pred`) ejection
+        fraction of the unit in %, or NaN.
     """
     scorer = output.scorer
     frame = scorer.frame.assign(answer=output.answers)
@@ -53,7 +53,7 @@ def predictions_table(output: FrameOutput, ef: pd.Series | None) -> pd.DataFrame
 
 
 def listed_fractions(dataset: OpenDataset, task: Task) -> pd.Series | None:
-    """Return the ejection fraction that the release lists for each unit of a task, %; None where it lists none."""
+    """Return the ejection fraction of each unit as listed in the release in %, or None."""
     if "ef" not in dataset.frame or task.rules.frame_label != "mask":
         return None
     return dataset.frame.groupby(task.unit_column)["ef"].first().dropna()

@@ -1,4 +1,4 @@
-"""Choose the store of embeddings that a model still gives: where it drifted away from one, a new one is started, and said."""
+"""Select the store generation that a model still reproduces, or start a new one."""
 
 from collections.abc import Callable
 from functools import cache
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
     from cardiobench.embeddings.extract import RecordingSource
 
 OF_CUSTOM, OF_UNGUARDED = 2, 1
-"""Recordings that are encoded again: of a model of the user's own, and of one of the Hub that no golden vectors guard."""
+"""Number of recordings to encode again, for user models and for Hub models without golden vectors."""
 
 
 class StorePlan(Protocol):
-    """A plan of inputs read from a store."""
+    """Plan of inputs from one store."""
 
     @property
     def store(self) -> EmbeddingStore:
-        """The store."""
+        """Embedding store."""
         ...
 
     @property
     def complete(self) -> bool:
-        """Whether the store holds everything that the run needs."""
+        """Whether the store has all required vectors."""
         ...
 
 
@@ -42,16 +42,16 @@ def current_plan(
     plan_of: Callable[[int], Plan],
     context: RunContext,
 ) -> Plan:
-    """Return the plan for the first generation of a store whose vectors the model reproduces, or that is empty.
+    """Return the plan for the first store generation that is empty or reproduced by the model.
 
-    Parameters, buffers and code of a user's own model are in its key; two stored recordings are encoded again for what they
-    cannot show, such as weights that are loaded late. Another model without golden vectors is asked for one recording where
-    its store grows under libraries that no shard of it was computed with.
+    The key of a user model covers parameters, buffers and code. Two stored recordings are encoded again to detect
+    changes that it misses, such as weights loaded later. For other models without golden vectors, one recording is
+    checked when the store grows with new library versions.
 
     Args:
         model: Loaded model.
         source: Recordings of the dataset.
-        plan_of: Plan by generation.
+        plan_of: Function from generation to plan.
         context: Run context.
     """
     plan_of = cache(plan_of)
@@ -98,5 +98,5 @@ def _generation(
 
 
 def _unguarded(model: LoadedModel) -> bool:
-    """Return whether a model has weights and is none of those whose adapters are tested against golden vectors."""
+    """Return whether a model has weights and no adapter with golden-vector tests."""
     return bool(model.weight_files) and (model.card is None or model.card.adapter == BY_FILES)

@@ -1,4 +1,4 @@
-"""Embeddings from elsewhere in a run: read, and checked against the recordings of its tasks."""
+"""Read external embeddings and check them against the recordings of a run."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 
 
 def read_given(config: RunConfig, source: "Path | pd.DataFrame | None" = None) -> dict[str, Encoder]:
-    """Return name -> embeddings from elsewhere that the settings name; empty without any.
+    """Return a mapping from name to external embeddings in the settings; empty without any.
 
     Args:
         config: Settings of the run.
-        source: Data frame in place of the file of the settings.
+        source: Data frame to use instead of the file in the settings.
 
     Raises:
-        BadConfig: No tasks are named, or a name that no table can show.
-        BadData: The file cannot be read as embeddings.
+        BadConfig: No tasks are given, or the name is invalid.
+        BadData: The file does not contain valid embeddings.
     """
     chosen = config.embeddings if source is None else source
     if chosen is None:
@@ -56,16 +56,16 @@ def read_given(config: RunConfig, source: "Path | pd.DataFrame | None" = None) -
 
 
 def only_given(config: RunConfig, encoders: Mapping[str, Encoder]) -> bool:
-    """Return whether a run needs no recordings, since all its embeddings come from elsewhere."""
+    """Return whether a run needs no recordings, because all embeddings are external."""
     return bool(config.models) and all(isinstance(encoders.get(name), GivenEmbeddings) for name in config.models)
 
 
 def check_given(encoders: Mapping[str, Encoder], datasets: Mapping[str, OpenDataset]) -> dict[str, Encoder]:
-    """Check embeddings from elsewhere before any work is done, and add the findings of the audit to their warnings.
+    """Check external embeddings before the run, and add audit findings to their warnings.
 
     Raises:
-        BadData: Something is wrong with the file, or with its ids.
-        BadConfig: The run has several datasets, and the file does not tell their recordings apart.
+        BadData: The file or its ids are invalid.
+        BadConfig: The run has several datasets, but the file does not distinguish their recordings.
     """
     checked = dict(encoders)
     for name, encoder in encoders.items():
@@ -92,16 +92,16 @@ def _checked(encoder: GivenEmbeddings, datasets: Mapping[str, OpenDataset]) -> G
 
 
 def check_ids(encoder: GivenEmbeddings, dataset: OpenDataset, indices: np.ndarray, config: RunConfig) -> None:
-    """Refuse embeddings that lack recordings, or have others.
+    """Reject embeddings with missing or unknown recordings.
 
     Args:
-        encoder: Embeddings.
-        dataset: Dataset that they are of.
-        indices: Rows of its frame that are needed.
+        encoder: External embeddings.
+        dataset: Dataset of the embeddings.
+        indices: Row indices required by the run.
         config: Settings of the run.
 
     Raises:
-        BadData: Ids are missing or foreign; one message with the counts.
+        BadData: Ids are missing or unknown; the message has the counts.
     """
     encoder.table.of(dataset.spec.name).check(
         list(dataset.frame["id"].iloc[indices]),

@@ -1,4 +1,4 @@
-"""Results that somebody else has computed, which a run takes instead of computing them again."""
+"""Reuse results computed by others."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -16,15 +16,15 @@ from cardiobench.runner.processes import share
 
 
 def check_reuse(config: RunConfig) -> None:
-    """Refuse `--reuse` together with settings that contradict it, or without an extension that serves it.
+    """Reject `--reuse` with contradictory settings or without a supporting extension.
 
     Raises:
-        BadConfig: It cannot be served.
+        BadConfig: The request cannot be served.
     """
     if not config.reuse:
         return
     if config.overwrite:
-        raise BadConfig("--reuse takes existing results, and --overwrite recomputes them. Leave one of them out.")
+        raise BadConfig("--reuse takes existing results, but --overwrite recomputes them. Remove one of these flags.")
     if not extensions.contributions("known_results"):
         raise BadConfig(
             f"{flag_of(RunConfig, 'reuse')} {config.reuse}: no installed extension can find results. Install one, or leave the flag out."
@@ -32,7 +32,7 @@ def check_reuse(config: RunConfig) -> None:
 
 
 def known_results(cells: Sequence[Cell], context: RunContext) -> Mapping[str, Callable[[], None]]:
-    """Return key of a cell -> function that saves a result that somebody else has computed; nothing without `--reuse`."""
+    """Return a mapping from cell key to a function that saves an existing result; empty without `--reuse`."""
     if not context.config.reuse:
         return {}
     found: dict[str, Callable[[], None]] = {}
@@ -42,14 +42,14 @@ def known_results(cells: Sequence[Cell], context: RunContext) -> Mapping[str, Ca
 
 
 def without_result(cells: Sequence[Cell], context: RunContext) -> list[Cell]:
-    """Return the cells that have no result, neither here nor from somebody else."""
+    """Return the cells without a local or published result."""
     open_cells = [cell for cell in cells if cell.load_cached() is None]
     known = known_results(list(filter(applies, open_cells)), context)
     return [cell for cell in open_cells if cell.key not in known]
 
 
 def applies(cell: Cell) -> bool:
-    """Return whether the protocol of a cell answers its task with its model, as far as is known before anything is encoded."""
+    """Return whether the protocol applies to the task and the model, as far as known before encoding."""
     try:
         check_not_given(cell)
         cell.protocol.check(cell.task)
@@ -62,16 +62,16 @@ def applies(cell: Cell) -> bool:
 def reuse(
     model: LoadedModel, plans: Mapping[str, DatasetPlan], protocols: Sequence[PredictionProtocol], context: RunContext
 ) -> set[str]:
-    """Save the results of others for the cells of a model, and return the datasets all of whose cells have a result then.
+    """Save published results for a model's cells, and return datasets without remaining cells.
 
     Args:
-        model: Loaded.
-        plans: Dataset -> its plan; no recording is known to be unreadable before it is encoded.
+        model: Loaded model.
+        plans: Mapping from dataset to plan, assuming that all recordings are readable.
         protocols: Protocols of the cells.
         context: Run context.
 
     Returns:
-        Names of the datasets, the same on every process; none without `--reuse`.
+        Names of the datasets, equal on all processes; empty without `--reuse`.
     """
     if not context.config.reuse:
         return set()

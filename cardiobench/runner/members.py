@@ -1,4 +1,4 @@
-"""Train the members of ensembles on all processes of a run, each member whole on one of them."""
+"""Train ensemble members on all processes of a run, each on one process."""
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,31 +18,30 @@ from cardiobench.runner.recent import RecentData
 
 @dataclass(frozen=True)
 class Members:
-    """The trained members of a cell.
+    """Trained ensemble members of a cell.
 
     Attributes:
-        answers: Answers in the order of the members; the `NotApplicable` of those without answers.
-        seconds: Total seconds of all of them.
+        answers: Predictions of each member, or its `NotApplicable` error.
+        seconds: Total training time.
     """
 
     answers: Sequence[Any]
     seconds: float
 
 
-Trained = Mapping[str, Members]  # Members by the key of their cell.
+Trained = Mapping[str, Members]  # Mapping from cell key to members.
 NOTHING: Trained = MappingProxyType({})
 
 
 def train_members(cells: Sequence[Cell], context: RunContext) -> Trained:
-    """Train the members of all cells that are not cached, a stride of them on each process.
+    """Train the ensemble members of all uncached cells, distributed over the processes.
 
     Args:
-        cells: Cells of one model and dataset, equal on every process.
+        cells: Cells of one model and dataset, equal on all processes.
         context: Run context.
 
     Returns:
-        The members of each cell, the same on every process. Nothing on one process, which trains them when it evaluates
-        their cell.
+        Members of each cell, equal on all processes; empty with a single process, which trains them during evaluation.
     """
     accelerator = context.accelerator
     if accelerator.num_processes == 1:
@@ -50,7 +49,7 @@ def train_members(cells: Sequence[Cell], context: RunContext) -> Trained:
     from accelerate.utils import gather_object
 
     ensembles = {n: one.protocol.members for n, one in enumerate(cells) if isinstance(one.protocol, EnsembleProtocol)}
-    # Which cells are cached is asked on one process: the others might find what has been written since.
+    # Check the cache on one process, because others may see newer files.
     [todo] = share([[n for n in ensembles if context.config.overwrite or not cells[n].load_cached()]])
     jobs = [(n, member) for n in todo for member in range(ensembles[n])]
     mine = jobs[accelerator.process_index :: accelerator.num_processes]
@@ -73,7 +72,7 @@ def _in_order(members: Mapping[int, tuple[Any, float]]) -> Members:
 
 
 def answers_of(members: Members) -> Sequence[Any]:
-    """Return the answers of members; raises the `NotApplicable` of the first that has none."""
+    """Return the predictions of all members; raises the first `NotApplicable` if there is one."""
     for answer in members.answers:
         if isinstance(answer, NotApplicable):
             raise answer
@@ -81,7 +80,7 @@ def answers_of(members: Members) -> Sequence[Any]:
 
 
 def _train(cell: Cell, members: Sequence[int]) -> Iterator[tuple[int, Any]]:
-    """Yield the answer of each member of a cell, or the reason why it has none."""
+    """Yield the prediction of each member, or the reason why it has none."""
     protocol = cell.protocol
     assert isinstance(protocol, EnsembleProtocol)
     try:

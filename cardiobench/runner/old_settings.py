@@ -1,6 +1,6 @@
-"""Settings of the last release that have another spelling now: flags, keywords and fields of stored `run.yaml` files.
+"""Translate settings of the last release: flags, keywords and stored `run.yaml` fields.
 
-They are translated for one release. To end that, empty `OLD`; nothing else names them.
+Settings are translated for one release. To end this, empty `OLD`; no other code refers to them.
 """
 
 import json
@@ -18,19 +18,19 @@ Spelled = Callable[[Any], dict[str, Any]]
 
 
 def _options(*names: str) -> Spelled:
-    """Return the source of values for these options of protocols."""
+    """Return a function that translates values to protocol options."""
     return lambda value: {"options": parse_options([f"{name}={json.dumps(value)}" for name in names])}
 
 
 @dataclass(frozen=True)
 class OldSetting:
-    """A setting of the last release.
+    """Setting of the last release.
 
     Attributes:
-        default: Value that a stored file has where nothing was set; it needs no translation.
-        metavar: Placeholder of the flag's value.
-        spelled: Value -> settings of today that mean the same.
-        several: Whether the flag takes several values.
+        default: Value in stored files if the user set nothing; it needs no translation.
+        metavar: Placeholder for the flag's value.
+        spelled: Function from value to equivalent current settings.
+        several: Whether the flag accepts several values.
     """
 
     default: Any
@@ -59,17 +59,18 @@ NEXT = "The next release will no longer accept it."
 def translate(
     values: Mapping[str, Any], request: Mapping[str, Any], *, stored: bool = False
 ) -> tuple[dict[str, Any], list[str]]:
-    """Return settings in the spelling of today, and a line about each that had an older one.
+    """Return settings in the current spelling, and a line about each old one.
 
-    An option goes to the protocols of the run alone, since those of others are refused; what is spelled as today wins.
+    Options only apply to selected protocols, because others would reject them. Current spellings take precedence.
 
     Args:
-        values: Field -> value, unchecked.
+        values: Mapping from field to unvalidated value.
         request: Settings that name the suite or the protocols of the run.
-        stored: Whether they are of a stored file, which holds every setting: nothing is said of defaults.
+        stored: Whether the values come from a stored file, which contains all settings; defaults are then ignored
+            silently.
 
     Raises:
-        BadConfig: The protocols or options are none.
+        BadConfig: The protocols or options are invalid.
     """
     today = {name: value for name, value in values.items() if name not in OLD}
     lines = []
@@ -106,7 +107,7 @@ def _protocols(request: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON has it; the text of a flag is JSON or a word."""
+    """Parse the text of a flag as JSON, or keep it as a word."""
     if isinstance(value, (list, tuple)):
         return list(value)
     try:

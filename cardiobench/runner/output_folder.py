@@ -1,4 +1,4 @@
-"""The folder of results: whether it can be written to, and the file in it that repeats the run."""
+"""Check the output folder and write the file that repeats a run."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,9 +11,9 @@ from cardiobench.protocols.base import BaseProtocol
 
 
 def write_settings(config: RunConfig, protocols: Sequence[BaseProtocol]) -> Path:
-    """Write the file that repeats a run, `<output>/runs/<digest of the settings>/run.yaml`.
+    """Write `<output>/runs/<digest of the settings>/run.yaml` to repeat a run.
 
-    Options stand there as the protocols read them: a grid that was given as a file, with its content.
+    Options are stored as read by the protocols; a grid given as a file is stored by content.
     """
     read = {one.name: one.get_params() for one in protocols}
     options = {name: {option: read[name][option] for option in chosen} for name, chosen in config.options.items()}
@@ -22,13 +22,13 @@ def write_settings(config: RunConfig, protocols: Sequence[BaseProtocol]) -> Path
 
 
 def check_writable(folder: Path) -> None:
-    """Refuse an output folder that cannot be written to, before any work is done."""
+    """Reject an output folder that is not writable before starting work."""
     try:
         str(folder).encode("utf-8")
     except UnicodeEncodeError:
         raise UnwritableOutput(f"{str(folder)!r} is not UTF-8. Choose another folder with --output-dir.") from None
     try:
         mark = write_atomic(folder / ".write-test", lambda path: path.write_bytes(b"test"))
-        mark.unlink(missing_ok=True)  # Another process of this run, or another run, checks at the same time.
+        mark.unlink(missing_ok=True)  # Another process may check at the same time.
     except UnwritableOutput as error:
         raise type(error)(f"{error}. Choose another folder with --output-dir.") from None

@@ -1,4 +1,4 @@
-"""Pairing of models and protocols: a protocol that trains networks of its own brings them, and takes no other model."""
+"""Match models with protocols; protocols that train networks provide their own models."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,10 +12,10 @@ from cardiobench.runner.context import RunContext
 
 
 def with_own_models(config: RunConfig, protocols: Sequence[BaseProtocol], tasks: Sequence[Task]) -> RunConfig:
-    """Return the settings with the models that protocols bring behind those that they name.
+    """Add models provided by protocols to the settings.
 
     Raises:
-        BadConfig: There is no model at all.
+        BadConfig: There are no models.
     """
     brought = [model for one in protocols for model in one.own_models(tasks, config.models)]
     models = tuple(dict.fromkeys((*config.models, *brought)))
@@ -27,9 +27,9 @@ def with_own_models(config: RunConfig, protocols: Sequence[BaseProtocol], tasks:
 def protocols_of(
     model: LoadedModel, protocols: Sequence[BaseProtocol], tasks: Sequence[Task], context: RunContext
 ) -> list[BaseProtocol]:
-    """Return the protocols that a model is run with; where none is left, the summary says why.
+    """Return the protocols for a model; if none remain, add the reason to the summary.
 
-    A network that is yet to be trained is run with the protocol that trains it, any other model with the rest.
+    An untrained network only runs with the protocol that trains it, and other models with the remaining protocols.
 
     Args:
         model: Loaded model.

@@ -1,7 +1,7 @@
-"""Evaluate many cells at once: whole cells go to worker processes, to a Dask cluster or to Ray, through joblib.
+"""Evaluate cells in parallel in worker processes, on a Dask cluster or on Ray, through joblib.
 
-A cell reads its embeddings from the store and writes its own files, so workers on other machines need the cache and the
-output folder on a shared disk. Every worker computes on one core, so a cell gives the same bits wherever it runs.
+Cells read embeddings from the store and write their own files, so remote workers need the cache and output folders on a
+shared disk. Each worker uses one core, so results are bit-identical on all machines of a kind.
 """
 
 import os
@@ -35,23 +35,23 @@ from cardiobench.runner.eta import (
 
 Evaluate = Callable[[Any], tuple[Any, Sequence[Path]]]
 MEMORY_SHARE = 0.8
-WORKER_BYTES = 500_000_000  # Libraries, tables and results of a worker.
-COPIES = 3  # Embeddings, their pooled vectors, and what a protocol makes of them.
-MIN_GROUPS = 4  # Groups of cells per worker from which on a worker gets whole groups.
-# Prices by which a run that does not ask for workers decides about them. Those of cells are the least of any protocol.
-WORKER_SECONDS = 3.0  # Start of a worker: the imports.
+WORKER_BYTES = 500_000_000  # Memory for libraries, tables and results of a worker.
+COPIES = 3  # Number of copies: embeddings, pooled vectors and protocol data.
+MIN_GROUPS = 4  # Minimum number of groups per worker for sending whole groups.
+# Estimated costs for the decision to start workers. Cell costs are minima over protocols.
+WORKER_SECONDS = 3.0  # Start of a worker, mainly imports.
 CELL_SECONDS = 0.15  # Reading, intervals, floors and files of a cell.
-SECONDS_PER_BYTE = 3e-9  # Embeddings of a cell.
+SECONDS_PER_BYTE = 3e-9  # Reading the embeddings of a cell.
 
 
 def run_parallel(cells: Sequence[Cell], evaluate: Evaluate, context: RunContext) -> None:
-    """Run cells of one protocol on one dataset in parallel, reporting the ETA and collecting results.
+    """Run cells of one protocol on one dataset in parallel, reporting the remaining time.
 
-    Finished cells are kept, so a run that was interrupted goes on with those that are missing.
+    Finished cells are kept, so an interrupted run continues with the missing ones.
 
     Args:
         cells: Cells of one protocol and dataset.
-        evaluate: Makes and saves the result of one cell.
+        evaluate: Function that computes and saves the result of a cell.
         context: Run context.
     """
     cells = applicable(cells, context)
@@ -106,7 +106,7 @@ def run_parallel(cells: Sequence[Cell], evaluate: Evaluate, context: RunContext)
 
 
 def applicable(cells: Sequence[Cell], context: RunContext) -> list[Cell]:
-    """Return the cells whose task and model the protocol takes; the others are noted, and no worker is started for them."""
+    """Return the applicable cells and add the others to the summary without starting workers for them."""
     kept = []
     for cell in cells:
         try:
@@ -119,12 +119,12 @@ def applicable(cells: Sequence[Cell], context: RunContext) -> list[Cell]:
 
 
 def sendable(cell: BaseCell[Any]) -> bool:
-    """Return whether a cell can run in a worker process, without the network of its model."""
+    """Return whether a cell can run in a worker process without the model's network."""
     return cell.protocol.works_from_embeddings(cell.model.encoder) and not given(cell)
 
 
 def detached(cell: BaseCell[Result]) -> BaseCell[Result]:
-    """Return a cell whose model is without its network, with the vectors of the texts that its protocol asks for.
+    """Return a cell without the model's network, but with vectors of the texts that its protocol needs.
 
     Raises:
         CardioBenchError: The model cannot encode the texts.
@@ -139,14 +139,14 @@ def detached(cell: BaseCell[Result]) -> BaseCell[Result]:
 
 @dataclass(frozen=True)
 class CellOutcome:
-    """The outcome of one cell.
+    """Outcome of one cell.
 
     Attributes:
-        index: Position of the cell among those dispatched.
-        result: Record of the cell; None where the protocol does not apply, or the cell failed.
-        files: Files that were written.
+        index: Position among dispatched cells.
+        result: Record of the cell; None if it failed or the protocol does not apply.
+        files: Paths of written files.
         reason: Reason why the protocol does not apply; empty otherwise.
-        error: Error that ends the run; None if there is none.
+        error: Error that ends the run; None without errors.
     """
 
     index: int
@@ -168,12 +168,12 @@ def run_one(index: int, cell: BaseCell[Any], evaluate: Evaluate) -> CellOutcome:
 
 
 def run_group(cells: Sequence[tuple[int, BaseCell[Any]]], evaluate: Evaluate) -> list[CellOutcome]:
-    """Evaluate the cells of a message, each with its position, one after the other."""
+    """Evaluate the cells of a message with their positions."""
     return [run_one(index, cell, evaluate) for index, cell in cells]
 
 
 def on_one_core(evaluate: Evaluate, cell: BaseCell[Any]) -> Any:
-    """Evaluate a cell with one thread of the mathematical libraries, whose number changes the last bits."""
+    """Evaluate a cell with one math-library thread, because the number of threads affects the last bits."""
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(1):
@@ -181,14 +181,14 @@ def on_one_core(evaluate: Evaluate, cell: BaseCell[Any]) -> Any:
 
 
 def n_jobs(config: RunConfig) -> int:
-    """Return the number of cells at a time: the cores of this job, divided among the processes that were launched here."""
+    """Return the number of parallel cells: available cores divided by the processes launched on this machine."""
     import joblib
 
     return config.jobs or max(1, joblib.cpu_count() // launched_here())
 
 
 def launched_here() -> int:
-    """Return how many processes of this run share the machine."""
+    """Return the number of processes of this run on this machine."""
     return int(os.environ.get(PROCESSES_HERE) or 1)
 
 
@@ -200,18 +200,18 @@ def compute_apart(
     together: Callable[[Any], Hashable] = id,
     done: Collection[str] = (),
 ) -> dict[int, CellOutcome]:
-    """Compute those cells in worker processes that can be sent there and are not kept from an earlier run.
+    """Compute uncached cells in worker processes if they can be sent there.
 
     Args:
         cells: Cells of one model.
-        compute: Function that makes and saves the record of a cell.
+        compute: Function that computes and saves the record of a cell.
         context: Run context.
-        name: Name of what they belong to, for the progress bar.
-        together: Key of a cell; one worker computes the cells of equal keys one after the other where there are enough of them.
-        done: Keys of cells whose training is done on this process.
+        name: Name for the progress bar.
+        together: Function from cell to key; with enough groups, one worker computes all cells of a group.
+        done: Keys of cells trained on this process.
 
     Returns:
-        Position -> outcome; nothing where one process does it as well. Up to the first cell that fails all are there.
+        Mapping from position to outcome, complete up to the first failure; empty if one process is as fast.
     """
     config = context.config
     apart = [n for n, cell in enumerate(cells) if sendable(cell) and cell.key not in done]
@@ -223,7 +223,7 @@ def compute_apart(
         return {}
     sent = dict(_detached_cells(cells, todo))
     todo = list(sent)
-    # The largest first: one that is begun last would keep one worker busy while the others wait.
+    # Start with the largest cells, because a large cell at the end would occupy a single worker.
     todo.sort(key=lambda n: sizes[n], reverse=True)
     groups = _grouped(todo, [together(cells[n]) for n in todo], jobs)
     outcomes: dict[int, CellOutcome] = {}
@@ -237,13 +237,13 @@ def compute_apart(
             outcomes[n] = outcome
             failed = min(failed, n) if outcome.error else failed
             if all(earlier in outcomes for earlier in todo if earlier <= failed):
-                break  # The others would be thrown away, as one process does not begin them.
+                break  # Do not start cells after a failure, as in a serial run.
             advance(1)
     return outcomes
 
 
 def _detached_cells(cells: Sequence[BaseCell[Any]], positions: Sequence[int]) -> Iterator[tuple[int, BaseCell[Any]]]:
-    """Yield the detached cells; those whose texts cannot be made are left to this process, which reports why."""
+    """Yield detached cells; cells whose texts cannot be encoded remain on this process, which reports the reason."""
     for n in positions:
         try:
             yield n, detached(cells[n])
@@ -252,7 +252,7 @@ def _detached_cells(cells: Sequence[BaseCell[Any]], positions: Sequence[int]) ->
 
 
 def _grouped(positions: Sequence[int], keys: Sequence[Hashable], jobs: int) -> list[list[int]]:
-    """Return positions of equal keys together; each alone where a worker would get fewer than `MIN_GROUPS` groups."""
+    """Group positions by key, or use groups of one if workers would get fewer than `MIN_GROUPS` groups."""
     groups: dict[Hashable, list[int]] = {}
     for position, key in zip(positions, keys, strict=True):
         groups.setdefault(key, []).append(position)
@@ -262,7 +262,7 @@ def _grouped(positions: Sequence[int], keys: Sequence[Hashable], jobs: int) -> l
 def settle(
     cell: BaseCell[Result], outcome: CellOutcome | None, compute: Evaluate, context: RunContext
 ) -> Result | None:
-    """Add the record of a cell to the summary: that of a worker, the saved one, or the one that is computed here and now.
+    """Add the record of a cell to the summary, from a worker, from disk or by computing it now.
 
     Raises:
         CardioBenchError: The cell failed.
@@ -280,15 +280,15 @@ def settle(
 
 
 def stored_bytes(cell: BaseCell[Any]) -> int:
-    """Return the size of the stores of embeddings that a cell reads from."""
+    """Return the total size of a cell's embedding stores."""
     return sum(file.stat().st_size for store in cell.stores for file in store.folder.glob("*.arrow"))
 
 
 def workers_pay(sizes: Sequence[int], jobs: int) -> bool:
-    """Return whether workers save more time than their start takes.
+    """Return whether workers save more time than they need to start.
 
     Args:
-        sizes: Bytes of embeddings of each cell.
+        sizes: Size of each cell's embeddings in bytes.
         jobs: Number of workers.
     """
     prices = [CELL_SECONDS + SECONDS_PER_BYTE * size for size in sizes]
@@ -296,7 +296,7 @@ def workers_pay(sizes: Sequence[int], jobs: int) -> bool:
 
 
 def jobs_by_memory(size: int) -> int:
-    """Return the number of workers that may hold embeddings of a size and their copies at a time."""
+    """Return the number of workers that fit in memory with embeddings of a size."""
     return max(1, int(MEMORY_SHARE * memory_limit()) // launched_here() // (WORKER_BYTES + COPIES * size))
 
 
@@ -306,7 +306,7 @@ def _collect(
     outcomes: Mapping[int, CellOutcome],
     context: RunContext,
 ) -> None:
-    """Add the result of every cell to the run's summary, in the order of the cells, or note why it has none."""
+    """Add all results, or reasons for their absence, to the summary in cell order."""
     for n, cell in enumerate(cells):
         if n in cached:
             context.summary.add(cached[n], earlier=True)
@@ -323,14 +323,14 @@ def dispatch(
     jobs: int | None = None,
     groups: Sequence[Sequence[int]] | None = None,
 ) -> Iterator[CellOutcome]:
-    """Evaluate cells on the `backend` that is open; yields outcomes as they come, in any order.
+    """Evaluate cells on the open `backend`, and yield outcomes in order of completion.
 
     Args:
-        cells: Detached cells of one model, by their position.
-        evaluate: Function that makes and saves the record of one cell.
+        cells: Detached cells of one model by position.
+        evaluate: Function that computes and saves the record of a cell.
         config: Settings of the run.
-        jobs: Cells at a time on this machine; None for `n_jobs`.
-        groups: Positions of the cells that go to a worker together; None for each cell by itself.
+        jobs: Number of parallel cells on this machine; None for `n_jobs`.
+        groups: Groups of positions for the same worker; None for separate cells.
     """
     import joblib
 
@@ -341,11 +341,11 @@ def dispatch(
             yield from run_group(message, evaluate)
         return
     with warnings.catch_warnings():
-        # A worker whose memory has grown makes room for a new one between two cells; nothing is lost.
+        # A worker with increased memory is replaced between two cells, without losing results.
         warnings.filterwarnings("ignore", message="A worker stopped while some jobs")
-        # Ray's pool returns everything at the end; the files of its cells are there all the same as they finish.
+        # Ray's pool returns all outcomes at the end, but files of finished cells already exist.
         order = "list" if config.backend == "ray" else "generator_unordered"
-        # One group per message: they take seconds to minutes, and none should wait for another.
+        # Send one group per message, because groups take seconds to minutes.
         parallel = joblib.Parallel(return_as=order, batch_size=1)
         for outcomes in parallel(joblib.delayed(run_group)(message, evaluate) for message in messages):
             yield from outcomes

@@ -1,4 +1,4 @@
-"""Plan a run: its tasks, their recordings, and the vectors that exist already."""
+"""Plan a run: tasks, recordings and existing vectors."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,30 +28,30 @@ from cardiobench.runner.references import first_patients
 
 
 class TaskPlan(Protocol):
-    """Location of a cell's inputs: embeddings of recordings, or tokens of labelled frames."""
+    """Location of a cell's inputs: embeddings of recordings or tokens of labelled frames."""
 
     @property
     def dataset(self) -> OpenDataset:
-        """The dataset of the task."""
+        """Dataset of the task."""
 
     @property
     def store(self) -> EmbeddingStore:
-        """The store of the model's embeddings or tokens."""
+        """Store of the model's embeddings or tokens."""
 
     def inputs(self) -> dict[str, Any]:
-        """Return the keys of all stores that are read, for the key of a result."""
+        """Return the keys of all stores used, for the result key."""
 
 
 @dataclass(frozen=True)
 class DatasetPlan:
-    """One dataset for one model.
+    """Plan of one dataset for one model.
 
     Attributes:
-        dataset: Opened.
-        tasks: Tasks of the dataset that take part.
-        indices: Rows of `dataset.frame` that any of the tasks needs.
-        store: Embeddings of the model on it.
-        to_encode: Subset of `indices` missing in the store.
+        dataset: Opened dataset.
+        tasks: Selected tasks of the dataset.
+        indices: Row indices of `dataset.frame` needed by any task.
+        store: Embedding store of the model.
+        to_encode: Subset of `indices` that is missing from the store.
     """
 
     dataset: OpenDataset
@@ -62,22 +62,23 @@ class DatasetPlan:
 
     @property
     def complete(self) -> bool:
-        """Whether everything is encoded already."""
+        """Whether all recordings are encoded."""
         return not len(self.to_encode)
 
     def inputs(self) -> dict[str, Any]:
-        """Return the keys of the embeddings, for the key of a result."""
+        """Return the keys of the embeddings, for the result key."""
         return {"embeddings": self.store.key}
 
 
 def resolve_tasks(names: Sequence[str], profile: str = "default", *, forms: Collection[str] = ()) -> tuple[Task, ...]:
-    """Return the tasks of these names; a dataset's name stands for all its tasks, no name for every task there is.
+    """Resolve task names; a dataset name selects all of its tasks, an empty list selects all tasks.
 
-    A task over several datasets stands for its members, whose answers are put together at the end.
+    A task over several datasets selects its members, whose predictions are combined at the end.
 
-    A profile may choose other tasks of a dataset; a task that is named stays as named, in groups of the profile where it defines some.
+    A profile may replace the tasks of a dataset. Explicitly named tasks are kept, with the profile's subgroups if it
+    defines some.
 
-    A dataset's name stands for its tasks of single frames, too, whose form of answer is one of `forms`.
+    A dataset name also selects single-frame tasks whose form of answer is in `forms`.
     """
     tasks: dict[str, Task] = {}
     chosen = find_profile(profile)
@@ -97,21 +98,23 @@ def resolve_tasks(names: Sequence[str], profile: str = "default", *, forms: Coll
 def open_datasets(
     tasks: Sequence[Task], config: RunConfig, *, need_media: bool = True
 ) -> tuple[dict[str, OpenDataset], dict[str, str]]:
-    """Open the datasets of these tasks.
+    """Open the datasets of tasks.
 
     Args:
         tasks: Tasks of the run.
         config: Settings of the run.
-        need_media: Whether their recordings are needed, not only their tables.
+        need_media: Whether recordings are needed in addition to tables.
 
     Returns:
-        Name -> dataset, and name -> reason for those whose data is not here.
+        Mapping from name to dataset, and mapping from name to reason for missing datasets.
 
     Raises:
-        MissingData: A task that was asked for by name has no data, or there is no such data folder.
+        MissingData: A named task has no data, or the data folder does not exist.
     """
     if config.data_dir and not config.data_dir.exists():
-        raise MissingData(f"--data-dir {config.data_dir} does not exist. Leave it out for bundled and generated data.")
+        raise MissingData(
+            f"--data-dir {config.data_dir} does not exist. Remove the flag to use bundled and generated data."
+        )
     datasets: dict[str, OpenDataset] = {}
     absent: dict[str, str] = {}
     for name in dict.fromkeys(task.dataset for task in tasks):
@@ -138,18 +141,18 @@ def open_datasets(
 def real_or_quick(
     datasets: Mapping[str, OpenDataset], modalities: Collection[str], config: RunConfig
 ) -> tuple[dict[str, OpenDataset], list[str]]:
-    """Keep real and generated recordings apart.
+    """Separate real and generated recordings.
 
-    A run takes what its tasks or its suite name. Without them it takes the real datasets that are here; the phantoms only in
-    place of a modality of which no real data is here.
+    Datasets named by tasks or the suite are used. Otherwise, a run uses all local real datasets, and phantoms only for
+    modalities without real data.
 
     Args:
-        datasets: Datasets with local data.
-        modalities: Modalities accepted by the models.
-        config: Run configuration.
+        datasets: Available datasets.
+        modalities: Modalities of the models.
+        config: Run settings.
 
     Returns:
-        The datasets that take part, and a line for each modality that phantoms stand in for.
+        Selected datasets, and one line per modality replaced by phantoms.
     """
     if config.tasks:
         return dict(datasets), []
@@ -167,7 +170,7 @@ def real_or_quick(
 
 
 def perturbed_key(key: Mapping[str, Any], perturbation: Perturbation, seed: int) -> dict[str, Any]:
-    """Return the key of the embeddings of perturbed recordings: that of the recordings as they are, and the perturbation."""
+    """Return the embedding key of perturbed recordings from that of unchanged ones and the perturbation."""
     apply = perturbation.apply
     code = {} if is_own(apply) else {"change_code": component_version(apply)}
     return {**key, "change": perturbation.key, **code, "seed": seed}
@@ -181,7 +184,7 @@ def plan_dataset(
     perturbation: Perturbation | None = None,
     generation: int = 0,
 ) -> DatasetPlan:
-    """Return the recordings of a dataset that a model must encode for these tasks; under a perturbation, its test rows only."""
+    """Return the recordings that a model must encode for tasks; with a perturbation, only test rows."""
     rows = [first_patients(dataset.task_rows(task), config.limit) for task in tasks if not task.dense]
     wanted = [(part if perturbation is None else perturbation.rows(part)).index for part in rows]
     needed = np.zeros(len(dataset.frame), dtype=bool)
@@ -214,10 +217,10 @@ def plan_model(
     protocols: Iterable[str],
     context: RunContext,
 ) -> dict[str, DatasetPlan]:
-    """Plan every dataset of the model's modality and print the plan.
+    """Plan and print all datasets of the model's modality.
 
     Returns:
-        Name of the dataset -> plan.
+        Mapping from dataset name to plan.
     """
     for line in model_lines(model):
         context.console.print(line)
@@ -244,7 +247,7 @@ PLAN_COLUMNS = ("task", "recordings", "cached", "to encode", "embeddings")
 
 
 def dataset_rows(datasets: Mapping[str, OpenDataset]) -> list[tuple[str, ...]]:
-    """Return the cells of `DATASET_COLUMNS`: which datasets are here, and how complete."""
+    """Return rows of `DATASET_COLUMNS` with local datasets and their completeness."""
     rows = []
     for name, dataset in datasets.items():
         counts = dataset.frame["split"].value_counts()
@@ -260,7 +263,7 @@ def dataset_rows(datasets: Mapping[str, OpenDataset]) -> list[tuple[str, ...]]:
 
 
 def model_lines(model: LoadedModel) -> list[str]:
-    """Return lines that tell the model, how it was loaded, its preprocessing and its warnings."""
+    """Return lines about a model, its loader, preprocessing and warnings."""
     preprocessing = ", ".join(f"{key}={value}" for key, value in model.preprocessing.items())
     return [
         f"\nmodel {model.name} @ {model.revision}\n  loaded by: {model.loaded_by}",
@@ -274,7 +277,7 @@ def _cached(number: int) -> str:
 
 
 def plan_rows(plans: Sequence[DatasetPlan]) -> list[tuple[str, ...]]:
-    """Return the cells of `PLAN_COLUMNS`: the number of recordings to encode for each task."""
+    """Return rows of `PLAN_COLUMNS` with the number of recordings to encode per task."""
     return [
         (
             task.name,

@@ -1,4 +1,4 @@
-"""Cells that read other vectors than those of whole recordings, such as tokens of labelled frames."""
+"""Plan cells with other inputs than whole recordings, such as tokens of labelled frames."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -24,17 +24,18 @@ def planned_cells(
     protocols: Sequence[BaseProtocol],
     context: RunContext,
 ) -> Iterator[FrameCell]:
-    """Yield the cells of the protocols whose extension plans them, before their frames are encoded.
+    """Yield cells of protocols with a planning extension, before encoding their frames.
 
     Args:
         model: Loaded model.
         tasks: All tasks of the run.
-        datasets: Name -> dataset whose data is here.
+        datasets: Mapping from name to available dataset.
         protocols: Protocols of the run.
-        context: Run context; its summary gets what does not apply.
+        context: Run context, whose summary receives inapplicable combinations.
     """
     for name, reference in extensions.contributions("plans").items():
-        if isinstance(model.encoder, GivenEmbeddings):  # There are no tokens of frames, and no network to make them.
+        # External embeddings have no frame tokens and no network to compute them.
+        if isinstance(model.encoder, GivenEmbeddings):
             dense = [task.name for task in tasks if task.dense and task.dataset in datasets]
             asked = [task for task in dense if any(protocol.name == name for protocol in protocols)]
             context.summary.not_applicable += [(model.name, task, name, NO_ENCODER) for task in asked]
@@ -49,8 +50,8 @@ def run_planned(
     protocols: Sequence[BaseProtocol],
     context: RunContext,
 ) -> None:
-    """Encode the frames that planned cells lack, then evaluate them; the arguments are those of `planned_cells`."""
-    unreadable: dict[tuple[str, Path], frozenset[str]] = {}  # Frames that failed are tried once.
+    """Encode missing frames of planned cells and evaluate the cells; see `planned_cells` for arguments."""
+    unreadable: dict[tuple[str, Path], frozenset[str]] = {}  # Try failed frames only once.
     for cell in planned_cells(model, tasks, datasets, protocols, context):
         lost = {}
         for name, one in cell.plan.plans.items():

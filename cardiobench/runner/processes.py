@@ -1,4 +1,4 @@
-"""The processes of a run, as `accelerate launch` or `torchrun` started them: none works alone, and none is lost in silence."""
+"""Coordinate the processes of a run started by `accelerate launch` or `torchrun`, and detect lost ones."""
 
 import os
 import secrets
@@ -21,27 +21,29 @@ if TYPE_CHECKING:
     import torch
     from accelerate import Accelerator
 
-START_SECONDS = 300  # Seconds a process waits for the others: a cold disk takes minutes to import PyTorch.
-# One process scores for hours while the others wait for it: what ends a wait is a lost process, not a clock.
+START_SECONDS = 300  # Seconds to wait for other processes; importing PyTorch from a cold disk takes minutes.
+# One process may score for hours while others wait, so waits end when a process is lost, not by timeout.
 WAIT = timedelta(days=30)
-BEAT_SECONDS = 1.0  # Seconds between heartbeats of a process.
+BEAT_SECONDS = 1.0  # Interval of heartbeats in seconds.
 SILENT_BEATS = (
-    40  # Seconds after which a silent process counts as lost, for example stopped; a killed one is noticed at once.
+    # Number of missing heartbeats after which a process is lost, for example if stopped; killed ones are noticed at
+    # once.
+    40
 )
 LAUNCH = "accelerate launch --multi_gpu --num_processes N -m cardiobench.eval ..."
 MPI_SIZES = (
     "PMI_SIZE",
     "OMPI_COMM_WORLD_SIZE",
     "MV2_COMM_WORLD_SIZE",
-)  # Environment variables by which accelerate detects processes.
+)  # Environment variables that accelerate uses to detect processes.
 NEEDED = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
-BEAT, DONE, FAILED = b".", b"!", b"?"  # Last error of a failing process.
+BEAT, DONE, FAILED = b".", b"!", b"?"  # Signals for a heartbeat, the end of the work, and an error.
 
 
 class SingleProcess:
-    """Stand-in for an `Accelerator` in a run with one process, so that PyTorch need not be imported.
+    """Replacement of `Accelerator` for a single process without importing PyTorch.
 
-    Evaluating stored embeddings needs neither, and both take half a gigabyte.
+    Scoring of stored embeddings needs neither library, and both take half a gigabyte of memory.
     """
 
     process_index, num_processes, is_main_process = 0, 1, True
@@ -51,26 +53,26 @@ class SingleProcess:
 
     @cached_property
     def device(self) -> "torch.device":
-        """The device of the networks."""
+        """Device of the networks."""
         return _choose(self._wanted)
 
     def wait_for_everyone(self) -> None:
-        """Go on: there is nobody to wait for."""
+        """Return immediately, because there are no other processes."""
 
 
 def start_processes(device: str = "auto") -> "Accelerator | SingleProcess":
-    """Return the accelerator of this process after all processes have arrived, or the stand-in for a single process.
+    """Return the accelerator when all processes have started, or the replacement for a single process.
 
     Args:
-        device: "auto", "cpu", "cuda" or "mps".
+        device: Device name: "auto", "cpu", "cuda" or "mps".
 
     Raises:
-        BadConfig: The device is not here.
-        CardioBenchError: It would work alone although it was started as one of several.
+        BadConfig: The device is not available.
+        CardioBenchError: The process would run alone despite being started as one of several.
     """
     started = check_environment()
     if _is_single():
-        if device not in ("auto", "cpu"):  # Those are on every machine, so that PyTorch need not be imported.
+        if device not in ("auto", "cpu"):  # These devices are always available, so PyTorch need not be imported.
             _choose(device)
         return SingleProcess(device)
     with _deadline(f"process {os.environ.get('RANK', 0)} of {started} waited {START_SECONDS} s for the others"):
@@ -84,7 +86,7 @@ def start_processes(device: str = "auto") -> "Accelerator | SingleProcess":
 
 
 def _is_single() -> bool:
-    """Return whether this process works alone, so that neither accelerate nor PyTorch is imported."""
+    """Return whether this is the only process, so that accelerate and PyTorch need not be imported."""
     return check_environment() == 1 and not any(map(os.environ.get, MPI_SIZES))
 
 
@@ -104,10 +106,10 @@ def _accelerator(device: str) -> "Accelerator":
 
 
 def check_environment() -> int:
-    """Return how many processes were started.
+    """Return the number of started processes.
 
     Raises:
-        CardioBenchError: Variables of a launcher are there in part, as something else left them.
+        CardioBenchError: Launcher variables are incomplete.
     """
     values = {name: os.environ[name] for name in NEEDED if os.environ.get(name)}
     try:
@@ -125,7 +127,7 @@ def check_environment() -> int:
 
 
 def share(values: list[Any]) -> list[Any]:
-    """Return the main process's values on every process; nobody goes on before all have asked."""
+    """Broadcast the main process's values to all processes, which wait for each other."""
     if _is_single():
         return list(values)
     from accelerate.utils import broadcast_object_list
@@ -136,15 +138,15 @@ def share(values: list[Any]) -> list[Any]:
 
 
 def processes_here(accelerator: "Accelerator | SingleProcess") -> int:
-    """Return how many processes of this run share this machine: all of them, unless the launcher says otherwise."""
+    """Return the number of processes on this machine: all unless the launcher states otherwise."""
     return int(os.environ.get("LOCAL_WORLD_SIZE") or accelerator.num_processes)
 
 
 def check_shared(folder: Path, accelerator: "Accelerator | SingleProcess") -> None:
-    """Check that all processes share one folder, before any of them encodes for hours.
+    """Check before encoding that all processes share one folder.
 
     Raises:
-        CardioBenchError: Some do not, as on machines without a common disk.
+        CardioBenchError: Some processes do not, as on machines without a shared disk.
     """
     if accelerator.num_processes == 1:
         return
@@ -168,10 +170,10 @@ def check_shared(folder: Path, accelerator: "Accelerator | SingleProcess") -> No
 
 @contextmanager
 def watch(accelerator: "Accelerator | SingleProcess") -> Iterator[None]:
-    """End this process with a message when another one is lost or fails; each one holds a connection to the main one.
+    """End this process with a message if another is lost or fails, using connections to the main process.
 
-    The process group ends with the work, or with the error that this process ends with: a thread of it that outlives the
-    interpreter may abort the process.
+    The process group ends with the work or with this process's error, because a thread that outlives the interpreter
+    may abort the process.
     """
     if isinstance(accelerator, SingleProcess) or accelerator.num_processes == 1:
         yield
@@ -191,15 +193,15 @@ def watch(accelerator: "Accelerator | SingleProcess") -> Iterator[None]:
     finally:
         stop.set()
         for peer in peers:
-            with suppress(OSError):  # The other end may have finished.
+            with suppress(OSError):  # The peer may have finished.
                 peer.sendall(last)
             peer.close()
-        if last:  # Otherwise this process may have been stopped within an exchange that never ends.
+        if last:  # Otherwise, the process may have been stopped within an endless exchange.
             accelerator.end_training()
 
 
 def _connect(accelerator: "Accelerator") -> dict[socket.socket, int]:
-    """Connect the processes; return this one's connections with the rank at the other end: the main one, or all others."""
+    """Connect to the main process (or, on the main process, to all others), and return connections by rank."""
     main = accelerator.is_main_process
     server = socket.create_server(("", 0)) if main else None
     port, secret = share([server.getsockname()[1] if server else 0, secrets.token_hex(16)])
@@ -221,15 +223,15 @@ def _connect(accelerator: "Accelerator") -> dict[socket.socket, int]:
 
 
 def _guard(peers: dict[socket.socket, int], stop: threading.Event, processes: int) -> None:
-    """Exchange signs of life, and end this process when another one ends or is silent without having said that it is done.
+    """Exchange heartbeats, and end this process if another ends or is silent without having finished.
 
-    Silence is counted in beats of this process: when all were stopped together and go on, nobody is lost.
+    Silence is counted in own heartbeats, so that stopping and resuming all processes loses none.
     """
     silent = dict.fromkeys(peers, 0)
     while silent and not stop.wait(BEAT_SECONDS):
         try:
             ready = select.select(list(silent), [], [], 0)[0]
-        except (OSError, ValueError):  # This process has closed its connections because it is done.
+        except (OSError, ValueError):  # This process closed its connections after finishing.
             return
         for peer in list(silent):
             silent[peer] += 1
@@ -238,7 +240,7 @@ def _guard(peers: dict[socket.socket, int], stop: threading.Event, processes: in
                 received = _receive(peer)
                 if FAILED in received:
                     reason = received.partition(FAILED)[2].decode(errors="replace").rstrip(".")
-                    if not stop.wait(1):  # Otherwise this process fails the same way and reports it itself.
+                    if not stop.wait(1):  # Otherwise, this process fails in the same way and reports the error itself.
                         _end(f"process {peers[peer]} of {processes} ended with {reason}" if peers[peer] else "")
                 if DONE in received:
                     del silent[peer]
@@ -252,12 +254,12 @@ def _guard(peers: dict[socket.socket, int], stop: threading.Event, processes: in
                     f"process {peers[peer]} of {processes} has been silent for {SILENT_BEATS * BEAT_SECONDS:.0f} s "
                     "(stopped, or its machine does not answer)"
                 )
-            with suppress(OSError):  # A broken connection is noticed when it is read.
+            with suppress(OSError):  # A broken connection is noticed during reading.
                 peer.send(BEAT)
 
 
 def _receive(peer: socket.socket) -> bytes:
-    """Return the bytes received over a connection; empty where it is broken."""
+    """Return received bytes; empty for a broken connection."""
     try:
         return peer.recv(4096)
     except OSError:
@@ -276,7 +278,7 @@ def _deadline(message: str) -> Iterator[None]:
 
 
 def _end(message: str) -> NoReturn:
-    """End the process from a thread, since the main one may wait in a library for good; without a message the main one has said why."""
+    """Print the message, if any, and end the process from a thread, because the main thread may be blocked."""
     if message:
         print_error(f"LostProcess: {message}. Finished results are kept; run the same command again to continue.")
     os._exit(1)

@@ -1,4 +1,4 @@
-"""The recordings of one cell, kept for the next one."""
+"""Keep the recordings of one cell for the next."""
 
 from dataclasses import replace
 from functools import partial
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 class RecentData:
-    """Recordings of the last cell of one model and dataset: the next one reads them again only where it needs others."""
+    """Recordings of the last cell of a model and dataset, which are read again only if others are needed."""
 
     def __init__(self) -> None:
-        """Hold nothing yet."""
+        """Start without recordings."""
         self._data: TaskData | None = None
 
     def of(self, cell: Cell) -> TaskData:
-        """Return the recordings of a cell with their embeddings; those of the last cell are let go first."""
+        """Return recordings of a cell with embeddings, releasing those of the last cell first."""
         rows = _numbered(cell.rows[~cell.rows["id"].isin(cell.unreadable)] if cell.unreadable else cell.rows)
         rows = _numbered(cell.protocol.select_rows(rows, cell.task, cell.variant))
         if self._data is None or self._data.task != cell.task or not self._data.rows.equals(rows):
@@ -39,17 +39,17 @@ class RecentData:
         return replace(self._data, work=cell.work, parts_of=partial(parts_of, cell.model, cell.dataset))
 
     def clear(self) -> None:
-        """Let the recordings go."""
+        """Release the recordings."""
         self._data = None
 
 
 def parts_of(model: LoadedModel, dataset: OpenDataset, name: str) -> "torch.Tensor":
-    """Return the parts of a recording by its id."""
+    """Return the parts of a recording by id."""
     from cardiobench.embeddings.extract import prepare
 
     return prepare(model, dataset, int(np.flatnonzero(dataset.frame["id"].to_numpy() == name)[0]))
 
 
 def _numbered(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return rows numbered from 0; the very same where they are, since a copy of a large table counts."""
+    """Return rows numbered from 0, without copying if possible, because tables can be large."""
     return rows if rows.index.equals(pd.RangeIndex(len(rows))) else rows.reset_index(drop=True)

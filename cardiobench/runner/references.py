@@ -1,4 +1,4 @@
-"""The references that a cell is scored against: those of the patients that take part, joined with the predictions."""
+"""Select the references of a cell and join them with predictions."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from cardiobench.scoring.predictions import Predictions
 
 
 def first_patients(frame: pd.DataFrame, limit: int | None) -> pd.DataFrame:
-    """Return the rows of the first `limit` patients of each split; all rows when there is no limit."""
+    """Return the rows of the first `limit` patients of each split, or all rows without a limit."""
     if limit is None:
         return frame
     kept = [list(dict.fromkeys(rows["patient_id"]))[:limit] for _, rows in frame.groupby("split", sort=False)]
@@ -19,7 +19,7 @@ def first_patients(frame: pd.DataFrame, limit: int | None) -> pd.DataFrame:
 
 
 def limited_references(dataset: OpenDataset, task: Task, limit: int | None) -> pd.DataFrame:
-    """Return the references of a task, of the patients that take part where there is a limit: the first with a recording here."""
+    """Return the references of a task; with a limit, only of the first patients with local recordings."""
     references = dataset.references(task)
     if limit is None:
         return references
@@ -36,30 +36,31 @@ def join_references(
     limit: int | None,
     out_of_fold: bool = False,
 ) -> tuple[Predictions, pd.DataFrame]:
-    """Join predictions with their references; recordings that could not be read lower the coverage.
+    """Join predictions with references; unreadable recordings reduce the coverage.
 
-    Out-of-fold predictions are scored on the very units that they are about, whatever their split.
+    Out-of-fold predictions are scored on their own units in all splits.
 
     Returns:
-        The joined predictions, and the references, one row per unit of scoring.
+        Joined predictions, and references with one row per unit of scoring.
     """
     references = limited_references(dataset, task, limit)
     if out_of_fold:
         references = references[references["id"].isin(predictions["id"])].assign(split="test")
     joined = Predictions.join(references, predictions, task, source=model, allow_missing=True)
     expected = expected_units(dataset, task, references, limit)
-    if out_of_fold and not limit:  # Drawn from all splits, so any incomplete split makes the references incomplete.
+    # Out-of-fold units come from all splits, so any incomplete split makes the references incomplete.
+    if out_of_fold and not limit:
         expected = len(references) + dataset.absent_units(task) + dataset.unread_units(task)
     return replace(joined, expected=expected, out_of_fold=out_of_fold), references
 
 
 def expected_units(dataset: OpenDataset, task: Task, references: pd.DataFrame, limit: int | None) -> int:
-    """Return the number of test units of the complete release, or with a limit those of the patients that take part."""
+    """Return the number of test units in the complete release or, with a limit, of the selected patients."""
     return int((references["split"] == "test").sum()) if limit else dataset.expected(task, references)
 
 
 def data_warnings(dataset: OpenDataset, limit: int | None) -> list[str]:
-    """Return the remarks on the data itself."""
+    """Return remarks on the data."""
     table = dataset.table
     warnings = []
     if table.missing:

@@ -1,4 +1,4 @@
-"""Information test of a cell whose answers are out of fold: it needs the embeddings, which the answers do not show."""
+"""Test the information in out-of-fold predictions, which requires refits on the embeddings."""
 
 import numpy as np
 import pandas as pd
@@ -13,15 +13,16 @@ from cardiobench.tasks.answers import TableAnswers
 def refitted_information(
     predictions: TableAnswers, data: TaskData, output: ProtocolOutput, seed: int
 ) -> Information | None:
-    """Return the test of embeddings that deals labels and fits all folds again; None where answers are dealt as they are.
+    """Return the test that deals labels and refits all folds, or None if dealing fixed answers is sufficient.
 
-    These are answers that are not out of fold, tasks of other than two classes, and folds that share patients.
+    The latter applies to predictions that are not out of fold, to other than binary tasks, and to folds that share
+    patients.
 
     Args:
-        predictions: Answers joined with their references.
-        data: Recordings of the task.
+        predictions: Predictions joined with references.
+        data: Task data.
         output: Output of the protocol.
-        seed: Seed of the dealings.
+        seed: Random seed of the dealings.
     """
     if output.folds is None or not data.task.rules.two_classes:
         return None

@@ -1,4 +1,4 @@
-"""Run the benchmark: plan, encode, evaluate, analyze, summarize."""
+"""Run the benchmark: plan, encode, evaluate, analyze and summarize."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -53,18 +53,18 @@ if TYPE_CHECKING:
 
 
 def run(config: RunConfig, console: Console | None = None, encoders: Sequence[Encoder] = ()) -> RunSummary:
-    """Evaluate models on tasks; repeating the same configuration completes an unfinished run.
+    """Evaluate models on tasks; repeating a configuration completes an unfinished run.
 
     Args:
-        config: The settings.
-        console: Console for plan and progress; None for silence.
-        encoders: Models of the user's own, evaluated beside those that the settings name.
+        config: Run settings.
+        console: Console for plan and progress; None to disable it.
+        encoders: User models to evaluate in addition to those in the settings.
 
     Returns:
-        Results, failures and files, on the main process.
+        Results, failures and files, complete on the main process.
 
     Raises:
-        CardioBenchError: The request is wrong as a whole: an unknown name, data or a model that is not there.
+        CardioBenchError: The request is invalid, for example because of an unknown name or missing data.
     """
     given = config
     own = {getattr(encoder, "name", type(encoder).__name__): encoder for encoder in encoders} | read_given(config)
@@ -97,7 +97,7 @@ def run(config: RunConfig, console: Console | None = None, encoders: Sequence[En
         for model, chosen, here in load_models(request, context):
             try:
                 analyses += run_model(model, request.tasks, here, chosen, context)
-            except BadModel as error:  # It cannot be encoded; the others go on.
+            except BadModel as error:  # This model cannot be encoded; the others continue.
                 if len(config.models) == 1:
                     raise
                 summary.failures.append((model.name, "", "model", str(error)))
@@ -112,17 +112,17 @@ def run(config: RunConfig, console: Console | None = None, encoders: Sequence[En
 
 
 def announce_push(request: "Request", is_main_process: bool, console: Console) -> None:
-    """Print where the results of each model will be pushed; the main process asks the Hub, and all end where it is refused.
+    """Print where the results of each model will be pushed; if the Hub refuses, all processes stop.
 
     Raises:
-        HubError: They cannot be pushed.
+        HubError: The results cannot be pushed.
     """
     from cardiobench.hub.after_run import check_before_run
 
     config = request.config
     given = [name for name, encoder in request.encoders.items() if isinstance(encoder, GivenEmbeddings)]
     local = [name for name, dataset in request.datasets.items() if dataset.spec.local]
-    local = local if len(local) == len(request.datasets) else []  # Results of the others are pushed.
+    local = local if len(local) == len(request.datasets) else []  # Results on other datasets are pushed.
     lines: list[str] = []
     problem = ""
     if is_main_process:
@@ -143,17 +143,17 @@ def _same(encoder: Encoder) -> Encoder:
 
 @dataclass(frozen=True)
 class Request:
-    """The resolved and checked request of a run.
+    """Resolved and validated request of a run.
 
     Attributes:
-        config: The settings, with what profile and suite add.
-        protocols: Protocols with their options.
-        tasks: All that were asked for.
-        datasets: Name -> dataset whose data is here.
-        absent: Name -> why the data of a dataset is not here.
-        notes: Lines for the user about what stands in for what.
-        modalities: Name -> modalities of each model.
-        encoders: Name -> model of the user's own, or embeddings from elsewhere.
+        config: Settings including those of profile and suite.
+        protocols: Protocols with options.
+        tasks: All requested tasks.
+        datasets: Mapping from name to available dataset.
+        absent: Mapping from dataset to the reason why its data is missing.
+        notes: Lines about generated data in place of real data.
+        modalities: Mapping from model name to its modalities.
+        encoders: Mapping from name to user model or external embeddings.
     """
 
     config: RunConfig
@@ -167,19 +167,19 @@ class Request:
 
     @property
     def makers(self) -> dict[str, Callable[[], Encoder]]:
-        """Name -> function that returns a model of the user's own, or embeddings from elsewhere."""
+        """Mapping from name to a function that returns a user model or external embeddings."""
         return {name: partial(_same, one) for name, one in self.encoders.items()}
 
 
 def resolve(config: RunConfig, encoders: Mapping[str, Encoder] = MappingProxyType({})) -> Request:
-    """Look up everything that the settings name, before any work is done.
+    """Resolve all names in the settings before starting work.
 
     Args:
-        config: Settings.
-        encoders: Name -> model of the user's own.
+        config: Run settings.
+        encoders: Mapping from name to user model.
 
     Raises:
-        CardioBenchError: An unknown name, an option out of range, or data that is not here.
+        CardioBenchError: A name is unknown, an option is out of range, or data is missing.
     """
     plugins.add_folder("hf_datasets", config.datasets_dir)
     plugins.add_folder("model_cards", config.models_dir)
@@ -206,7 +206,7 @@ def resolve(config: RunConfig, encoders: Mapping[str, Encoder] = MappingProxyTyp
 
 
 def print_data(request: Request, console: Console) -> None:
-    """Print which data is here and which is not."""
+    """Print available and missing data."""
     for line in request.notes:
         console.print(line)
     console.table("data", DATASET_COLUMNS, dataset_rows(request.datasets))
@@ -215,11 +215,11 @@ def print_data(request: Request, console: Console) -> None:
 
 
 def apply_suite(config: RunConfig) -> RunConfig:
-    """Return the settings with the tasks, protocols and options of their suite; options that select variants may stand beside it.
+    """Return the settings with tasks, protocols and options of their suite; variant-selecting options may be added.
 
     Raises:
         UnknownName: There is no such suite.
-        BadConfig: Tasks, protocols or other options were given beside it.
+        BadConfig: Tasks, protocols or other options were given with a suite.
     """
     if not config.suite:
         return config
@@ -238,7 +238,8 @@ def make_protocols(config: RunConfig) -> list[BaseProtocol]:
     """Return the protocols of a run with their options.
 
     Raises:
-        CardioBenchError: An unknown name or option, options of a protocol that is not run, or no such prompt set.
+        CardioBenchError: A name or option is unknown, an option belongs to an unselected protocol, or the prompt set
+            does not exist.
     """
     if config.prompts and not config.prompts.exists():
         raise BadData(
@@ -255,7 +256,7 @@ def make_protocols(config: RunConfig) -> list[BaseProtocol]:
 
 
 def default_protocols(tasks: Sequence[str]) -> tuple[str, ...]:
-    """Return the protocols of a run that names none: the quick ones, and those of extensions for named tasks."""
+    """Return the default protocols: the quick ones, and those of extensions for named tasks."""
     answers = extensions.contributions("answers")
     by_form = [answers.get(catalog.task(name).rules.answer) if "/" in name else None for name in tasks]
     quick = choose(()) if None in by_form or not tasks else ()
@@ -263,7 +264,7 @@ def default_protocols(tasks: Sequence[str]) -> tuple[str, ...]:
 
 
 def extra_forms(protocols: Iterable[str]) -> set[str]:
-    """Return the forms of an answer that these protocols of extensions give; a dataset's name stands for tasks of those too."""
+    """Return the forms of answer of these extension protocols, for which dataset names also select tasks."""
     answers, chosen = extensions.contributions("answers"), set(protocols)
     return {form for form, protocol in answers.items() if protocol in chosen}
 
@@ -271,16 +272,16 @@ def extra_forms(protocols: Iterable[str]) -> set[str]:
 def load_models(
     request: Request, context: RunContext
 ) -> Iterator[tuple[LoadedModel, Sequence[BaseProtocol], dict[str, OpenDataset]]]:
-    """Load the models of a run, one after the other, with each of their poolings; note those that cannot be loaded.
+    """Load the models of a run with each of their poolings, recording failures.
 
-    A pooling that a model does not offer is not applicable to it, and its others go on.
+    A pooling that a model does not offer is recorded as not applicable, and its other poolings continue.
 
     Yields:
-        A model, the protocols that it takes part in, and the datasets that it is evaluated on.
+        Model, its protocols, and its datasets.
 
     Raises:
         BadModel: The only model of the run cannot be loaded.
-        NotApplicable: No model can do what was asked for: a pooling, a variant, or prompts where there is no text tower.
+        NotApplicable: No model supports the requested pooling, variant or prompts.
     """
     config, profile = request.config, find_profile(request.config.profile)
     refusals: list[NotApplicable] = []
@@ -289,7 +290,7 @@ def load_models(
         datasets = datasets_of(name, request.modalities, request.datasets, config.shard)
         if not datasets:
             continue
-        settings: set[str] = set()  # `own` and the name of the model's own pooling are one
+        settings: set[str] = set()  # `own` and the name of the model's own pooling are equal.
         try:
             for pooling, variant, chosen in profile.model_choices(name, config, request.protocols):
                 try:
@@ -325,11 +326,11 @@ def load(
     variant: str | None = None,
     encoders: Mapping[str, Callable[[], Encoder]] = MappingProxyType({}),
 ) -> LoadedModel:
-    """Load a model onto the device, which is asked for where there is a network.
+    """Load a model; determine the device only if there is a network.
 
     Raises:
-        BadModel: It cannot be loaded whole.
-        NotApplicable: It has no such pooling or variant, or prompts were given and it has no text tower.
+        BadModel: The model cannot be loaded completely.
+        NotApplicable: The model lacks the pooling, variant or, with prompts, the text tower.
     """
     from cardiobench.models.custom import find_custom, loaded
     from cardiobench.models.load import load_model
@@ -370,10 +371,10 @@ def run_model(
     protocols: Sequence[BaseProtocol],
     context: RunContext,
 ) -> list[AnalysisCell]:
-    """Run all tasks of one model: every dataset is encoded once, then every protocol works from the stored embeddings.
+    """Run all tasks of one model: encode each dataset once, then run all protocols on stored embeddings.
 
     Returns:
-        The analyses that the model took part in, for comparisons between models.
+        Analysis cells with results, for comparisons between models.
     """
     plans = plan_model(model, tasks, datasets, [p.name for p in protocols], context)
     predicting = [p for p in protocols if isinstance(p, PredictionProtocol)]
@@ -385,7 +386,7 @@ def run_model(
     stored = dict(zip(plans, share([plan.complete for plan in plans.values()]), strict=True))
     for name, plan in plans.items():
         skip = name in known and not analyzing
-        if not skip and not stored[name]:  # Results of earlier datasets do not wait until this one is encoded.
+        if not skip and not stored[name]:  # Save results of earlier datasets before encoding this one.
             evaluate_cells(waiting, context)
             waiting = []
         unreadable[name] = frozenset() if skip else encode_missing(model, {None: plan}, context)

@@ -1,4 +1,4 @@
-"""One share of a run in a job array: pairs of a model and a dataset, dealt by their number."""
+"""Distribute pairs of model and dataset over the jobs of a job array."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -12,10 +12,10 @@ MODALITIES = ("echo", "ecg")
 
 
 def parse_shard(text: str) -> tuple[int, int]:
-    """Return number and count of `3/8`.
+    """Parse number and count from a text such as `3/8`.
 
     Raises:
-        BadConfig: It is not of that form, or the number is not in 1 to the count.
+        BadConfig: The text is malformed, or the number is out of range.
     """
     match = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text, re.ASCII)
     number, count = map(int, match.groups()) if match else (0, 0)
@@ -27,13 +27,13 @@ def parse_shard(text: str) -> tuple[int, int]:
 def datasets_of(
     model: str, modalities: Mapping[str, Collection[str]], datasets: Mapping[str, OpenDataset], shard: str | None
 ) -> dict[str, OpenDataset]:
-    """Return the datasets that a share of the run evaluates a model on; all of them without a share.
+    """Return the datasets of a model in a shard; all datasets without a shard.
 
     Args:
         model: Name of the model.
-        modalities: Name -> modalities of each model of the whole run, in its order.
-        datasets: Name -> dataset of the whole run, in its order.
-        shard: Share such as `3/8`; None for the whole run.
+        modalities: Mapping from name to modalities for all models of the run, in order.
+        datasets: Mapping from name to dataset for the whole run, in order.
+        shard: Shard such as `3/8`; None for the whole run.
     """
     if not shard:
         return dict(datasets)
@@ -46,11 +46,11 @@ def datasets_of(
 
 
 def modalities_of(models: Sequence[str], encoders: Mapping[str, Encoder]) -> dict[str, tuple[str, ...]]:
-    """Return the modalities of each model, by its encoder where that is in hand and else by its card; all without either.
+    """Return the modalities of each model by its encoder or card; all modalities without either.
 
     Args:
-        models: Names of all models of the run.
-        encoders: Name -> model of the user's own.
+        models: Names of all models in the run.
+        encoders: Mapping from name to user model.
     """
 
     def taken(name: str) -> tuple[str, ...]:

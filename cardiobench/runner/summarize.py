@@ -1,4 +1,4 @@
-"""Summarize a run: list of failures, report, push to the Hub, and functions of extensions."""
+"""Write the list of failures and the report, and call the Hub and extensions."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,10 +16,10 @@ FAILURE_COLUMNS = ["model", "dataset", "id", "reason"]
 
 
 def check_after_run(config: RunConfig) -> None:
-    """Let extensions refuse settings before any work is done.
+    """Let extensions validate settings before starting work.
 
     Raises:
-        CardioBenchError: Settings that an extension refuses, or that no installed extension serves.
+        CardioBenchError: An extension rejects the settings, or no installed extension supports them.
     """
     modules = extensions.hooks("after_run")
     if config.report_to and not modules:
@@ -32,13 +32,13 @@ def check_after_run(config: RunConfig) -> None:
 
 
 def after_run(context: RunContext) -> None:
-    """Hand the results of the run, new and cached, to extensions; on the main process."""
+    """Pass new and cached results of the run to extensions on the main process."""
     for module in extensions.hooks("after_run"):
         module.execute(context.summary.results, context.config)
 
 
 def finalize(context: RunContext) -> None:
-    """Write the list of failures and the report, then push to the Hub where it was requested."""
+    """Write the list of failures and the report, then push to the Hub if requested."""
     from cardiobench.report.markdown import write_markdown
     from cardiobench.results.collect import collect
 
@@ -50,11 +50,11 @@ def finalize(context: RunContext) -> None:
     if context.config.push_to_hub:
         from cardiobench.hub.after_run import push_all
 
-        known = [result for result in summary.results if result.task in catalog.list_tasks()]  # No pooled tasks.
+        known = [result for result in summary.results if result.task in catalog.list_tasks()]  # Exclude pooled tasks.
         failed = push_all(known, folder, context.console)
         summary.failures += [(model, "", "push", reason) for model, reason in failed]
 
 
 def write_failures(failures: Sequence[tuple[str, str, str, str]], folder: Path) -> Path:
-    """Write the failures of this run as `failures.csv`: model, dataset, id (target of a dense task, or "model"), reason."""
+    """Write `failures.csv` with model, dataset, id (dense target, or "model") and reason."""
     return write_csv(pd.DataFrame(list(failures), columns=FAILURE_COLUMNS), folder / "failures.csv")

@@ -87,7 +87,7 @@ def test_help_teaches():
             ["--model", "cardiobench/constant", "--tasks", "ptb_xl_sample/cd", "--data-dir", "nowhere"],
             "nowhere does not exist",
         ),
-        (["--predictions", "x.csv", "--task", "ptb_xl_sample/cd", "--limit", "3"], "does not go with --limit"),
+        (["--predictions", "x.csv", "--task", "ptb_xl_sample/cd", "--limit", "3"], "cannot be combined with --limit"),
         (
             ["--model", "cardiobench/constant", "--batch-size", "0"],
             "--batch-size '0': input should be greater than or equal to 1",

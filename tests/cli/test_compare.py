@@ -146,16 +146,16 @@ def test_another_task_or_version_of_the_data_is_one_message(folder, capsys):
         cardiobench.compare("good.csv", stored, TASK, "refs.csv")
     compare("good.csv", str(stored), "--task", "ptb_xl_sample/af", "--references", "refs.csv", code=2)
     error = capsys.readouterr().err
-    assert f"answers {TASK}, and --task is ptb_xl_sample/af: compare the same task" in error
+    assert f"is a result for {TASK}, but --task is ptb_xl_sample/af" in error
 
 
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (["good.csv", "poor.parquet"], "--task is missing: name the task that good.csv answers"),
+        (["good.csv", "poor.parquet"], "--task is missing: give the task of good.csv"),
         (["results", "--task", TASK], "--task and --references need files of predictions"),
         (["good.csv", "none.csv", "--task", TASK], "there is no file none.csv"),
-        (["good.csv", "--task", TASK, "--references", "refs.csv"], "there is nothing else on ptb_xl_sample/cd"),
+        (["good.csv", "--task", TASK, "--references", "refs.csv"], "there is only one result for ptb_xl_sample/cd"),
         (["good.csv", "poor.parquet", "--task", "ptb_xl_sample/cq"], "Did you mean 'ptb_xl_sample/cd'"),
     ],
 )

@@ -104,7 +104,7 @@ def test_every_card_is_told_whole_with_or_without_its_files(name):
         native = {task for task, row in offered.items() if row[2] == "yes"}
         assert native == {task for task in names if catalog.task(task).target in found.native}
         assert {row[1] for row in offered.values()} <= (
-            {found.text_in(next(iter(found.variants), "")), "no prompts", "no ladder of numbers"}
+            {found.text_in(next(iter(found.variants), "")), "no prompts", "no numeric prompts"}
             if found.text
             else {"no text tower"}
         )

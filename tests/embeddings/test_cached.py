@@ -109,4 +109,4 @@ def test_an_export_of_more_than_one_thing_is_refused(tmp_path):
 def test_shards_that_do_not_note_their_pooling_say_so(tmp_path, capsys):
     fill(tmp_path, pooling="")
     assert cache_command(tmp_path, "export", "--out", str(tmp_path / "x.parquet")) == 0
-    assert "is not stored here: give --pooling" in capsys.readouterr().out
+    assert "is not stored: give --pooling" in capsys.readouterr().out

@@ -35,7 +35,7 @@ def test_without_playwright_the_extra_is_named_before_any_work(tmp_path, capsys,
 
 def test_tables_are_not_printed(tmp_path, capsys):
     assert main(["report", str(tmp_path), "--layout", "latex", "--pdf"]) == 2
-    assert "Leave out one of the two" in capsys.readouterr().err
+    assert "Remove one of these flags" in capsys.readouterr().err
 
 
 def test_a_browser_that_does_not_start_is_named(tmp_path):

@@ -1,6 +1,6 @@
-"""One file per command of `cardiobench`: `HELP`, `configure(parser)` and `execute(arguments)`; a new file adds a command.
+"""Commands of `cardiobench`, one file each with `HELP`, `configure(parser)` and `execute(arguments)`.
 
-A command's file imports nothing heavy at its top: all of them are read to print the help.
+Command files import heavy packages inside functions, because all files are read to print the help.
 """
 
 import pkgutil
@@ -11,7 +11,7 @@ from cardiobench.core.plugins import by_name
 
 
 def commands() -> dict[str, ModuleType]:
-    """Name of each command -> its module, in the order of their names; `_` in a file's name is `-` in the command's."""
+    """Return a mapping from command name to module; `_` in a file name is `-` in the command name."""
     files = {found.name.replace("_", "-"): f"{__name__}.{found.name}" for found in pkgutil.iter_modules(__path__)}
     references = by_name("command", [*files.items(), *contributions("commands").items()])
     return {name: resolve(references[name]) for name in sorted(references)}

@@ -1,4 +1,4 @@
-"""`cardiobench audit`."""
+"""Implement `cardiobench audit`."""
 
 import argparse
 from pathlib import Path
@@ -7,7 +7,7 @@ HELP = "check a copy of a dataset: counts, split leakage, duplicates, missing fi
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the command's flags."""
+    """Add command-line arguments."""
     parser.add_argument("dataset", metavar="DATASET")
     parser.add_argument("--data-dir", type=Path, metavar="DIR", help="raw folder (default: $CARDIOBENCH_DATA)")
     parser.add_argument(

@@ -1,4 +1,4 @@
-"""`cardiobench cache`."""
+"""Implement `cardiobench cache`."""
 
 import argparse
 from pathlib import Path
@@ -31,7 +31,7 @@ ACTIONS = {
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the command's flags."""
+    """Add command-line arguments."""
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     for name, text in ACTIONS.items():
         action = actions.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
@@ -63,7 +63,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Do it; returns the exit code."""
+    """Run the selected action and return the exit code."""
     from cardiobench.core.config import default_cache
     from cardiobench.core.console import Console
     from cardiobench.core.errors import BadConfig
@@ -143,9 +143,7 @@ def _export(stores: "list[CachedStore]", arguments: argparse.Namespace, console:
     count, pooling = export_stores(stores, arguments.out, arguments.pooling)
     console.print(f"wrote the embeddings of {count} recordings to {arguments.out}")
     if not pooling:
-        console.print(
-            "! the pooling of each recording's vectors is not stored here: give --pooling mean or mean_l2, as the model uses it"
-        )
+        console.print("! the pooling of the vectors is not stored: give --pooling mean or mean_l2 to match the model")
     elif arguments.out.suffix.lower() == ".csv" and pooling != "mean":
         console.print(f"! a CSV does not store the pooling: evaluate it with --pooling {pooling}")
     return 0

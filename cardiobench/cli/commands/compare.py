@@ -1,4 +1,4 @@
-"""`cardiobench compare`."""
+"""Implement `cardiobench compare`."""
 
 import argparse
 from collections.abc import Sequence
@@ -15,9 +15,11 @@ if TYPE_CHECKING:
 
 HELP = "compare models by their results, files of predictions, or both"
 EXAMPLES = """\
-Every pair of models on every task and protocol that both answered: paired differences on the same patients, 95 %
-intervals, p-values corrected for all tasks of the suite, run or not, and places over all tasks. Predictions from elsewhere are compared
-with every model on the same units and ranked among themselves.
+Compare all pairs of models on every task and protocol with results of both: paired differences on the same patients
+with 95 %
+intervals, p-values corrected for all tasks of the suite (run or not), and places over all tasks. Predictions from
+elsewhere are compared
+with every model on the same units and ranked separately.
   cardiobench compare results
   cardiobench compare results --tasks camus/ef --protocols probe --csv pairs.csv
 Files of predictions (CSV or Parquet), with references that `cardiobench references` wrote:
@@ -25,11 +27,11 @@ Files of predictions (CSV or Parquet), with references that `cardiobench referen
   cardiobench compare mine.csv results --task camus/ef --references refs.csv
 """
 TABLES = (".csv", ".tsv", ".txt", ".parquet", ".pq")
-"""Ends of the names of files of predictions."""
+"""Suffixes of prediction files."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the command's flags."""
+    """Add command-line arguments."""
     parser.add_argument(
         "sources",
         type=Path,
@@ -60,12 +62,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="minimum number of bootstrap resamples (default: %(default)s)",
     )
     parser.add_argument("--seed", type=SEED, default=0, help="seed of the bootstrap (default: 0)")
-    parser.add_argument("--csv", type=Path, metavar="FILE", help="also write the pairs, unrounded, to this CSV file")
+    parser.add_argument(
+        "--csv", type=Path, metavar="FILE", help="also write unrounded values of all pairs to this CSV file"
+    )
     parser.add_argument("--json", action="store_true", help="write JSON to standard output")
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Print ranks and pairs; returns the exit code."""
+    """Print ranks and pairs, and return the exit code."""
     from cardiobench.cli.output import print_problems
     from cardiobench.core.console import Console
     from cardiobench.core.tables import write_csv
@@ -101,11 +105,11 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def split_sources(arguments: argparse.Namespace) -> tuple[list[Path], list[Path]]:
-    """Return the folders and files of results, and the files of predictions.
+    """Return result folders and files, and prediction files.
 
     Raises:
-        BadConfig: Files of predictions without their task, or the reverse.
-        MissingData: There is no such file.
+        BadConfig: Prediction files are given without their task, or a task without prediction files.
+        MissingData: A file does not exist.
     """
     from cardiobench.core.errors import BadConfig, MissingData
     from cardiobench.report.contests import result_file
@@ -117,7 +121,7 @@ def split_sources(arguments: argparse.Namespace) -> tuple[list[Path], list[Path]
         if not one.is_file():
             raise MissingData(f"there is no file {one}.")
     if files and not arguments.task:
-        raise BadConfig(f"--task is missing: name the task that {files[0]} answers, such as ptb_xl/cd.")
+        raise BadConfig(f"--task is missing: give the task of {files[0]}, such as ptb_xl/cd.")
     if not files and (arguments.task or arguments.references):
         raise BadConfig("--task and --references need files of predictions. To select tasks of results, use --tasks.")
     return stored, files
@@ -126,15 +130,15 @@ def split_sources(arguments: argparse.Namespace) -> tuple[list[Path], list[Path]
 def chosen_entries(
     arguments: argparse.Namespace, named: Sequence[Path], entries: "Sequence[ResultEntry]"
 ) -> "list[ResultEntry]":
-    """Return the results of the chosen tasks and protocols.
+    """Return the results of the selected tasks and protocols.
 
     Args:
-        arguments: Flags.
-        named: Folders and files that the user named.
-        entries: Results in them.
+        arguments: Command-line arguments.
+        named: Folders and files given by the user.
+        entries: Results in these folders and files.
 
     Raises:
-        BadPredictions: The file of a result that was named is of another task than the files of predictions.
+        BadPredictions: A given result file belongs to another task than the prediction files.
     """
     from cardiobench.core.errors import BadPredictions
     from cardiobench.runner.plan import resolve_tasks
@@ -142,7 +146,7 @@ def chosen_entries(
     for entry in entries:
         if arguments.task and entry.path in named and entry.result.task != arguments.task:
             raise BadPredictions(
-                f"{entry.path} answers {entry.result.task}, and --task is {arguments.task}: compare the same task."
+                f"{entry.path} is a result for {entry.result.task}, but --task is {arguments.task}. Compare results for the same task."
             )
     wanted = {arguments.task} if arguments.task else {task.name for task in resolve_tasks(arguments.tasks)}
     return [
@@ -153,14 +157,14 @@ def chosen_entries(
 
 
 def nothing_to_compare(arguments: argparse.Namespace, left_out: "Sequence[str]") -> "CardioBenchError":
-    """Return the error of a call that found no two models to compare."""
+    """Return the error for a call without two comparable models."""
     from cardiobench.core.errors import BadPredictions, MissingData
 
     if left_out:
         return BadPredictions("nothing can be compared:\n  " + "\n  ".join(left_out))
     if arguments.task:
-        return MissingData(f"there is nothing else on {arguments.task} to compare with. Name a second file or folder.")
+        return MissingData(f"there is only one result for {arguments.task}. Give a second file or folder.")
     return MissingData(
-        f"no two models in {' '.join(map(str, arguments.sources or ['results']))} answered the same task by the same protocol. "
+        f"no two models in {' '.join(map(str, arguments.sources or ['results']))} have results for the same task and protocol. "
         "Evaluate another model into the same folder: python -m cardiobench.eval --model A B --output-dir ..."
     )

@@ -1,11 +1,11 @@
-"""`cardiobench completion`."""
+"""Implement `cardiobench completion`."""
 
 import argparse
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-HELP = "print a script that completes commands and flags in a shell"
+HELP = "print a shell script for the completion of commands and flags"
 EXAMPLES = """\
 examples
   for this user, in every new shell
@@ -18,12 +18,12 @@ needs the package shtab: pip install 'cardiobench[completion]'
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the command's flags."""
-    parser.add_argument("shell", choices=("bash", "zsh", "tcsh"), help="shell that reads the script")
+    """Add command-line arguments."""
+    parser.add_argument("shell", choices=("bash", "zsh", "tcsh"), help="shell of the script")
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Print the script; returns the exit code."""
+    """Print the script and return the exit code."""
     from cardiobench.cli.main import build_parser
     from cardiobench.core.errors import MissingExtra
 
@@ -40,7 +40,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
-    """Yield the arguments of a parser and of all its commands."""
+    """Yield the arguments of a parser and of all its subcommands."""
     for action in parser._actions:
         yield action
         if isinstance(action, argparse._SubParsersAction):

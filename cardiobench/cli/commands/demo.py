@@ -1,4 +1,4 @@
-"""`cardiobench demo`: the baselines without weights through the real runner, on real and generated recordings."""
+"""Implement `cardiobench demo`: run baselines without weights on real and generated recordings."""
 
 import argparse
 import os
@@ -29,21 +29,21 @@ LAUNCH = "accelerate launch --quiet --num_processes 1 --num_machines 1 --mixed_p
 
 
 ROWS = 12
-"""Rows of the table; all of them are in the report."""
+"""Number of rows in the table; the report shows all results."""
 LOG = "demo.log"
 SHOWN_OF_A_FAILURE = 40
-"""Last lines of the log that are printed when the run ends badly."""
+"""Number of final log lines to print after a failure."""
 MODEL = re.compile(r"model (\S+) @ ")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add its flags."""
+    """Add command-line arguments."""
     parser.add_argument("--output-dir", type=Path, default=Path("results"), metavar="DIR")
     parser.add_argument("-v", "--verbose", action="store_true", help="print the complete output of the run")
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Print the examples of extensions, run the user's command line, then write the report; return the exit code."""
+    """Print examples of extensions, run the evaluation, write the report, and return the exit code."""
     from cardiobench.core.console import Console
     from cardiobench.core.extensions import hooks
     from cardiobench.results import formatting
@@ -73,15 +73,15 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def run_quietly(command: Sequence[str], folder: Path, console: "Console") -> int:
-    """Run a command with one line per model on the screen, and all that it prints in a log.
+    """Run a command with one progress line per model, writing its complete output to a log.
 
     Args:
-        command: Command that prints `model NAME @ ...` when it begins with a model.
+        command: Command that prints `model NAME @ ...` when it starts a model.
         folder: Folder of the log.
-        console: Console for the screen; after a failure the end of the log is printed too.
+        console: Console for progress; after a failure, it also shows the end of the log.
 
     Returns:
-        The exit code.
+        Exit code of the command.
     """
     folder.mkdir(parents=True, exist_ok=True)
     environment = {**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONIOENCODING": "utf-8"}
@@ -110,7 +110,7 @@ def run_quietly(command: Sequence[str], folder: Path, console: "Console") -> int
 
 
 def select_rows(results: Sequence["ScoreResult"]) -> list["ScoreResult"]:
-    """Return up to `ROWS` results: those on patients, then the best of each task on generated recordings."""
+    """Return up to `ROWS` results: first those on patients, then the best of each task on generated recordings."""
     from cardiobench.results.formatting import ordered
 
     real = ordered([result for result in results if not result.generated])

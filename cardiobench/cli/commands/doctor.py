@@ -1,4 +1,4 @@
-"""`cardiobench doctor`."""
+"""Implement `cardiobench doctor`."""
 
 import argparse
 from pathlib import Path
@@ -23,7 +23,7 @@ exit code 0 = as expected, 1 = at least one line is not (marked !!), 2 = loading
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the command's flags."""
+    """Add command-line arguments."""
     parser.add_argument(
         "--model", metavar="ID", help="Hub id, local folder, weights file, or file.py:Class of your own"
     )
@@ -32,13 +32,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--embeddings", type=Path, metavar="FILE", help="file of embeddings, as for `cardiobench eval --embeddings`"
     )
     parser.add_argument(
-        "--data-dir", type=Path, metavar="DIR", help="raw folder of --dataset (default: $CARDIOBENCH_DATA)"
+        "--data-dir", type=Path, metavar="DIR", help="folder with raw data of --dataset (default: $CARDIOBENCH_DATA)"
     )
     parser.add_argument("--weights", type=Path, metavar="PATH", help="folder or file of a model that is not on the Hub")
     parser.add_argument("--revision", help="commit of the model on the Hub")
     parser.add_argument("--pooling", metavar="NAME", help="pooling of the network's tokens")
     parser.add_argument("--variant", metavar="NAME", help="variant of the preprocessing")
-    parser.add_argument("--device", choices=get_args(Device), default="auto", help="device of the network, as of a run")
+    parser.add_argument("--device", choices=get_args(Device), default="auto", help="device of the network, as in a run")
     parser.add_argument("--precision", choices=("auto", "fp32", "bf16"), default="auto")
     parser.add_argument("--trust-remote-code", action="store_true", help="allow a model repository to run its own code")
     parser.add_argument(
@@ -54,7 +54,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Print it; returns the exit code."""
+    """Print the findings and return the exit code."""
     from cardiobench.cli.doctor import COLUMNS, examine, print_diagnosis
     from cardiobench.core.config import RunConfig, make_config
     from cardiobench.core.console import Console

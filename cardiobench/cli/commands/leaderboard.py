@@ -1,11 +1,11 @@
-"""`cardiobench leaderboard`."""
+"""Implement `cardiobench leaderboard`."""
 
 import argparse
 from pathlib import Path
 
 from cardiobench.cli.flags import whole_number
 
-HELP = "show results as an app, from folders or from a dataset on the Hub; or publish it as a Space"
+HELP = "show results in a leaderboard app, from folders or a Hub dataset, or publish the app as a Space"
 EXAMPLES = """\
 examples:
   cardiobench leaderboard results                               serve a folder on this machine
@@ -16,7 +16,7 @@ examples:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the command's flags."""
+    """Add command-line arguments."""
     parser.add_argument(
         "results",
         nargs="*",
@@ -33,7 +33,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Serve, write or push; returns the exit code."""
+    """Serve, write or push the app, and return the exit code."""
     from cardiobench.core.console import Console
 
     console = Console()

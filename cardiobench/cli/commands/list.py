@@ -1,4 +1,4 @@
-"""`cardiobench list`: datasets and their tasks, models, protocols, and the data on this machine."""
+"""Implement `cardiobench list`: show datasets, tasks, models, protocols and local data."""
 
 import argparse
 from collections.abc import Sequence
@@ -10,13 +10,13 @@ if TYPE_CHECKING:
 
 HELP = "list datasets, tasks, models and protocols, and the data on this machine"
 
-# What tells models apart, a line each; sentences stand in a table of their own, so that no column squeezes another.
+# Show distinguishing facts of models in one line each; longer texts have a separate table to keep columns wide.
 MODEL_COLUMNS = ("model", "modality", "text", "native outputs", "public weights", "datasets seen")
 LICENCE_COLUMNS = ("model", "licence", "access")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add its flags."""
+    """Add command-line arguments."""
     parser.add_argument(
         "--data-dir", type=Path, metavar="DIR", help="folder with raw folders (default: $CARDIOBENCH_DATA)"
     )
@@ -25,7 +25,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Print it; returns the exit code."""
+    """Print the lists and return the exit code."""
     from cardiobench.core.console import Console
 
     print_list(Console(stdout_is_json=arguments.json), arguments.data_dir, arguments.models, arguments.json)
@@ -35,7 +35,7 @@ def execute(arguments: argparse.Namespace) -> int:
 def print_list(
     console: "Console", data_dir: Path | None = None, models_only: bool = False, as_json: bool = False
 ) -> None:
-    """Print the tables, or the records behind them as JSON."""
+    """Print tables, or the underlying records as JSON."""
     from cardiobench.core import plugins
     from cardiobench.protocols import list_protocols
     from cardiobench.scoring.suites import list_suites, load_suite
@@ -62,7 +62,7 @@ def print_list(
 
 
 def dataset_records(data_dir: Path | None) -> list[dict[str, Any]]:
-    """Return the facts of every dataset, and its number of local recordings by split (None: none)."""
+    """Return facts of every dataset and the number of local recordings by split, or None if not available."""
     from cardiobench.core.errors import CardioBenchError, MissingData
     from cardiobench.data import catalog
     from cardiobench.data.open import open_dataset
@@ -112,7 +112,7 @@ def model_records() -> list[dict[str, Any]]:
 
 
 def dataset_tree(records: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return the branches of the tree of datasets: those on this machine by modality, then the others."""
+    """Return the tree of datasets: local ones by modality, then the others."""
     tree: dict[str, Any] = {}
     for record in records:
         here, released = record["here"], f"release: {_release(record)}"
@@ -131,7 +131,7 @@ def dataset_tree(records: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _release(record: dict[str, Any]) -> str:
-    """Return the row counts of the complete release, by split where known."""
+    """Return row counts of the complete release, by split if known."""
     from cardiobench.data.spec import TOTAL
 
     expected = record["release"]
@@ -156,6 +156,6 @@ def _model_row(record: dict[str, Any]) -> tuple[str, ...]:
 
 
 def dataset_groups(names: Sequence[str]) -> list[str]:
-    """Return names of datasets without those that only add to another's: ptb_xl, ptb_xl_500 and ptb_xl_sample are ptb_xl*."""
+    """Abbreviate dataset names that extend others: ptb_xl, ptb_xl_500 and ptb_xl_sample become ptb_xl*."""
     heads = [name for name in names if not any(name.startswith(f"{other}_") for other in names)]
     return [f"{head}*" if any(name.startswith(f"{head}_") for name in names) else head for head in heads]

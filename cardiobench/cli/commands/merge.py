@@ -1,4 +1,4 @@
-"""`cardiobench merge`."""
+"""Implement `cardiobench merge`."""
 
 import argparse
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 HELP = "merge the results folders of several machines"
 EXAMPLES = """\
 examples
-  combine the shards of a job array that ran on machines without a shared disk
+  combine shards of a job array from machines without a shared disk
       cardiobench eval --model org/a org/b --tasks ptb_xl georgia --shard 1/2 --output-dir part1
       cardiobench eval --model org/a org/b --tasks ptb_xl georgia --shard 2/2 --output-dir part2
       cardiobench merge part1 part2 --out results
@@ -14,7 +14,7 @@ examples
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the command's flags."""
+    """Add command-line arguments."""
     parser.add_argument(
         "folders", nargs="+", type=Path, metavar="FOLDER", help="results folder (--output-dir) of each run"
     )
@@ -24,7 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Merge them; returns the exit code."""
+    """Merge the folders and return the exit code."""
     from cardiobench.core.console import Console
     from cardiobench.core.errors import first_n
     from cardiobench.results.merge import merge

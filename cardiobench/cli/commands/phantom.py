@@ -1,4 +1,4 @@
-"""`cardiobench phantom`."""
+"""Implement `cardiobench phantom`."""
 
 import argparse
 import sys
@@ -10,7 +10,7 @@ HELP = "write a synthetic twin of a dataset in its raw layout"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the command's flags."""
+    """Add command-line arguments."""
     parser.add_argument("dataset", metavar="DATASET")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR")
     parser.add_argument("--patients", type=whole_number(1, 100_000), default=20, metavar="N")
@@ -18,7 +18,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Write the folder; returns the exit code."""
+    """Write the folder and return the exit code."""
     from cardiobench.data.twin import write_twin
 
     write_twin(arguments.dataset, arguments.out, patients=arguments.patients, seed=arguments.seed)

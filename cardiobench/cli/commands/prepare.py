@@ -1,4 +1,4 @@
-"""`cardiobench prepare`."""
+"""Implement `cardiobench prepare`."""
 
 import argparse
 import sys
@@ -11,7 +11,7 @@ HELP = "prepare a dataset as a folder that datasets.load_dataset reads"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the command's flags."""
+    """Add command-line arguments."""
     parser.add_argument("dataset", metavar="DATASET")
     parser.add_argument("--data-dir", type=Path, metavar="DIR", help="raw folder (default: $CARDIOBENCH_DATA)")
     parser.add_argument(
@@ -24,7 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Build the folder; returns the exit code."""
+    """Build the folder and return the exit code."""
     from cardiobench.data.prepare import prepare
 
     folder = prepare(

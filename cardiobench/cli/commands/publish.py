@@ -1,4 +1,4 @@
-"""`cardiobench publish`."""
+"""Implement `cardiobench publish`."""
 
 import argparse
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ examples
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the command's flags."""
+    """Add command-line arguments."""
     parser.add_argument("what", choices=("datasets", "metrics", "models"))
     parser.add_argument("names", nargs="*", metavar="NAME", help="names of datasets, metrics or models (default: all)")
     parser.add_argument(
@@ -28,7 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--gated",
         action="store_true",
-        help="require users to request access, which you grant by hand (datasets)",
+        help="require access requests, which you approve manually (datasets)",
     )
     parser.add_argument(
         "--prepared",
@@ -49,7 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Show and write; returns the exit code."""
+    """Show the changes, write them if requested, and return the exit code."""
     from cardiobench.core.config import hub_namespace
     from cardiobench.core.console import Console
     from cardiobench.core.registry import unknown_name
@@ -86,7 +86,7 @@ def execute(arguments: argparse.Namespace) -> int:
     if arguments.what == "datasets" and changed and not arguments.prepared:
         console.print(
             "\nThese are cards, builders, split ids and an index, without recordings: `load_dataset` reads the recordings from "
-            "--data-dir or $CARDIOBENCH_DATA. --prepared DIR publishes them, too."
+            "--data-dir or $CARDIOBENCH_DATA. To publish them as well, give --prepared DIR."
         )
     if not arguments.yes and changed:
         console.print(f"\n{changed} of {len(wanted)} would change. Nothing was written; add --yes to write it.")

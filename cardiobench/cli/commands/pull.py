@@ -1,4 +1,4 @@
-"""`cardiobench pull`."""
+"""Implement `cardiobench pull`."""
 
 import argparse
 from pathlib import Path
@@ -7,14 +7,14 @@ HELP = "read results from a model's repository"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the command's flags."""
+    """Add command-line arguments."""
     parser.add_argument("model", metavar="ORG/MODEL")
     parser.add_argument("--revision", default="main", help="branch, commit or pull request such as refs/pr/1")
     parser.add_argument("--out", type=Path, metavar="DIR", help="write the result files to DIR/<user>/")
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Print the table and write the files; returns the exit code."""
+    """Print the table, write the files and return the exit code."""
     from cardiobench.cli.output import print_results
     from cardiobench.core.console import Console
     from cardiobench.hub.pull_results import pull, save

@@ -1,4 +1,4 @@
-"""`cardiobench push`."""
+"""Implement `cardiobench push`."""
 
 import argparse
 from pathlib import Path
@@ -16,7 +16,7 @@ examples
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the command's flags."""
+    """Add command-line arguments."""
     parser.add_argument("results", type=Path, metavar="RESULTS", help="folder of results, or one result file")
     where = parser.add_mutually_exclusive_group(required=True)
     where.add_argument("--to", metavar="ORG/MODEL", help="the model's repository")
@@ -56,7 +56,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Show and write; returns the exit code."""
+    """Show the changes, write them if requested, and return the exit code."""
     from cardiobench.core.console import Console
     from cardiobench.core.errors import BadConfig
     from cardiobench.hub.commit import RepoOptions

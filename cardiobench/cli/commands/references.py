@@ -1,4 +1,4 @@
-"""`cardiobench references`."""
+"""Implement `cardiobench references`."""
 
 import argparse
 from pathlib import Path
@@ -7,17 +7,17 @@ HELP = "write the references (true labels) of a task for scoring predictions"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the command's flags."""
+    """Add command-line arguments."""
     parser.add_argument("task", metavar="TASK")
     parser.add_argument("--data-dir", type=Path, metavar="DIR", help="raw folder (default: $CARDIOBENCH_DATA)")
     parser.add_argument("--out", type=Path, required=True, metavar="FILE")
 
 
 def check_replaceable(path: Path) -> None:
-    """Refuse to overwrite a file that is no table of references.
+    """Refuse to overwrite a file that is not a table of references.
 
     Raises:
-        BadConfig: There is such a file.
+        BadConfig: The file exists and is not a table of references.
     """
     from cardiobench.core.errors import BadConfig, CardioBenchError
     from cardiobench.core.tables import read_table
@@ -33,7 +33,7 @@ def check_replaceable(path: Path) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Write the file and print how many units it has; returns the exit code."""
+    """Write the file, print the number of units and return the exit code."""
     from cardiobench.core.console import Console
     from cardiobench.runner.external_predictions import task_references
     from cardiobench.scoring.score import GENERATED
@@ -47,7 +47,7 @@ def execute(arguments: argparse.Namespace) -> int:
     console.print(f"wrote {arguments.out}: {len(table)} units of {references.task.name} ({counts})")
     if len(references.unlabelled):
         console.print(
-            f"{len(references.unlabelled)} further units have no label; their y_true is empty, and they are not scored"
+            f"{len(references.unlabelled)} further units have no label; their y_true is empty and they are not scored"
         )
     if dataset.generated:
         console.print(f"! {GENERATED}")

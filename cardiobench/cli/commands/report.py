@@ -1,4 +1,4 @@
-"""`cardiobench report`."""
+"""Implement `cardiobench report`."""
 
 import argparse
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 from cardiobench.core.extensions import contributions, resolve
 
 LAYOUTS = {"latex": "cardiobench.report.latex:write_latex", **contributions("tables")}
-"""Layout of tables -> function (collection, folder) that writes them; returns files, problems."""
+"""Mapping from layout to a function (collection, folder) that writes it and returns files and problems."""
 HELP = "write results as an HTML page, or as tables in another layout"
 EXAMPLES = """\
 examples:
@@ -17,13 +17,13 @@ examples:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the command's flags."""
+    """Add command-line arguments."""
     parser.add_argument("results", type=Path, nargs="*", default=[Path("results")], metavar="RESULTS")
     parser.add_argument("--out", type=Path, metavar="DIR", help="output folder (default: the first results folder)")
     parser.add_argument("--layout", choices=("page", *LAYOUTS), default="page", help="what to write (default: page)")
     parser.add_argument("--suite", default="", metavar="NAME", help="rank only the results of this suite")
     parser.add_argument(
-        "--pdf", action="store_true", help="also print the page as PDF, by a Chromium through playwright"
+        "--pdf", action="store_true", help="also print the page as PDF with Chromium (requires playwright)"
     )
     parser.add_argument("--png", action="store_true", help="also write figures as PNG")
     parser.add_argument(
@@ -45,7 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Write the report or the tables and print the paths; return the exit code."""
+    """Write the report or the tables, print the paths and return the exit code."""
     from cardiobench.cli.output import print_files, print_problems, print_results
     from cardiobench.core.console import Console
     from cardiobench.core.errors import BadConfig
@@ -56,10 +56,10 @@ def execute(arguments: argparse.Namespace) -> int:
     suite = load_suite(arguments.suite).name if arguments.suite else ""
     if arguments.layout != "page" and arguments.pdf:
         raise BadConfig(
-            f"--pdf prints the page, and --layout {arguments.layout} writes none. Leave out one of the two."
+            f"--pdf prints the page, but --layout {arguments.layout} does not write one. Remove one of these flags."
         )
     if arguments.leads and arguments.examples is None:
-        raise BadConfig("--leads chooses the leads of --examples. Add --examples, or leave it out.")
+        raise BadConfig("--leads selects the leads for --examples. Add --examples or remove --leads.")
     if arguments.layout != "page":
         collection = collect(arguments.results, suite)
         files, problems = resolve(LAYOUTS[arguments.layout])(collection, out)

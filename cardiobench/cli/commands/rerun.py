@@ -1,4 +1,4 @@
-"""`cardiobench rerun`."""
+"""Implement `cardiobench rerun`."""
 
 import argparse
 from pathlib import Path
@@ -17,14 +17,14 @@ examples
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add its flags."""
+    """Add command-line arguments."""
     parser.add_argument("config", type=Path, metavar="FILE", help="run.yaml of the run; flags override it")
     parser.add_argument("--json", action="store_true", help="write results as JSON to standard output")
     add_settings(parser, RunConfig)
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Run it; returns the exit code."""
+    """Repeat the run and return the exit code."""
     from cardiobench.cli.eval import read_settings, run_and_print
 
     return run_and_print(read_settings(arguments), as_json=arguments.json)

@@ -1,4 +1,4 @@
-"""`cardiobench verify`."""
+"""Implement `cardiobench verify`."""
 
 import argparse
 from pathlib import Path
@@ -21,7 +21,7 @@ exit code 0: nothing failed, 1: something did
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Add the command's flags."""
+    """Add command-line arguments."""
     parser.add_argument("dataset", metavar="ORG/NAME", help="dataset of results")
     which = parser.add_mutually_exclusive_group(required=True)
     which.add_argument(
@@ -32,7 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(arguments: argparse.Namespace) -> int:
-    """Print the differences; return the exit code."""
+    """Print the differences and return the exit code."""
     from cardiobench.core.console import Console
     from cardiobench.leaderboard.differences import on_trust
     from cardiobench.leaderboard.verify import open_pull_requests, verify_submission

@@ -220,7 +220,7 @@ def test_vectors_that_were_given_have_no_fewer_leads(tmp_path):
     path = tmp_path / "vectors.parquet"
     write_vectors(path, [("ptb_xl_sample", "x")], np.array([0, 1]), np.ones((1, 3), np.float32), {"model": "toy/given"})
     with pytest.raises(
-        NotApplicable, match=r"vectors of .* were given, and --condition leads=I changes what is encoded"
+        NotApplicable, match=r"embeddings of .* were supplied, but --condition leads=I changes the recordings"
     ):
         run(settings(tmp_path, embeddings=path, tasks=("ptb_xl_sample/cd",), conditions="leads=I"))
 
