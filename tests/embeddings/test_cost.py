@@ -147,6 +147,7 @@ def test_the_built_in_random_vit():
     assert found["flops"] == linear(49, 3 * 16**2, 192) + 12 * block(50, 192, 768)
 
 
+@pytest.mark.slow
 def test_the_built_in_xresnet1d101():
     """1,000 samples: a stem to 500 places, a pooling to 250, and stages of 250, 125, 63 and 32; a norm has two numbers a channel."""
     convolutions = [(500, 12, 32, 5), (500, 32, 32, 5), (500, 32, 64, 5)]

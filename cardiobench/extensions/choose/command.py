@@ -127,7 +127,9 @@ def execute(arguments: argparse.Namespace) -> int:
 
     names = ("use", "unseen", "max_parameters", "max_flops", "min_rate", "worst_group", "text")
     limits = {name: getattr(arguments, name) for name in names}
-    constraints = Constraints(**limits, leads=tuple(arguments.leads), views=tuple(arguments.views))
+    constraints = Constraints(
+        **limits, leads=tuple(dict.fromkeys(arguments.leads)), views=tuple(dict.fromkeys(arguments.views))
+    )
     choice, collection = choose(
         arguments.results or [Path("results")],
         suite=arguments.suite,

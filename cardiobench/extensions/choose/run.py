@@ -54,9 +54,11 @@ def choose(
     collection = collect(folders, suite)
     of_tasks = [entry for entry in collection.entries if entry.result.task in wanted and not entry.result.external]
     if not of_tasks:
+        asked = f"--suite {suite}" if suite else f"--tasks {task}"
+        unusable = [f"{one.file}: {one.message}" for one in collection.problems]
         raise MissingData(
-            f"no result of {suite or task} in {' '.join(map(str, folders))}. Run: cardiobench eval --model A B "
-            f"{f'--suite {suite}' if suite else f'--tasks {task}'}"
+            f"no usable result of {suite or task} in {' '.join(map(str, folders))}. Run: cardiobench eval --model A B {asked}"
+            + (f" (files that cannot be used: {len(unusable)}, first {unusable[0]})" if unusable else "")
         )
     label = _protocol(of_tasks, protocol)
     entries = [entry for entry in of_tasks if entry.result.label == label]
@@ -84,6 +86,10 @@ def choose(
             for name in tasks
             if chosen.entries[name].result.verdict.word.rank is not Rank.WINS
         ]
+    if not kept:
+        notes.append(
+            "no model is left: drop or relax a constraint, or evaluate more models with a protocol that trains"
+        )
     if kept and chosen is None and decision.best:
         notes.append("no cost of the best models is known, so none is chosen as the cheapest: encode them again")
     return ModelChoice(
@@ -120,7 +126,9 @@ def _protocol(entries: Sequence[ResultEntry], asked: str) -> str:
     labels = sorted({entry.result.label for entry in entries})
     if asked:
         if asked not in labels:
-            raise MissingData(f"no result by the protocol {asked}; there are {', '.join(labels)}.")
+            raise MissingData(
+                f"no result by the protocol {asked}; there are {', '.join(labels)}. Choose one with --protocol."
+            )
         return asked
     if len(labels) > 1 and "probe" not in labels:
         raise BadConfig(

@@ -181,7 +181,16 @@ def test_the_paragraph_and_the_json_say_the_same(results, capsys):
 
 def test_nothing_left_is_said_and_ends_with_1(results, capsys):
     assert main(["choose", str(results), "--task", TASK, "--worst-group", "99.9"]) == 1
-    assert "No model was chosen" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "No model was chosen" in said and "relax a constraint" in said
+
+
+def test_results_that_cannot_be_used_are_named_with_the_reason(results, capsys):
+    for path in results.rglob("*.json"):
+        path.write_text(json.dumps({**json.loads(path.read_text()), "schema": 1}))
+    assert main(["choose", str(results), "--task", TASK]) == 2
+    told = capsys.readouterr().err
+    assert f"no usable result of {TASK}" in told and "cannot be used: 4, first" in told and "checksum" in told
 
 
 @pytest.mark.parametrize(
@@ -191,8 +200,8 @@ def test_nothing_left_is_said_and_ends_with_1(results, capsys):
         (["--task", TASK, "--worst-group", "101"], "lie between 0 and 100"),
         ([], "--suite NAME or --task TASK"),
         (["--task", TASK, "--suite", "quick"], "give either"),
-        (["--task", TASK, "--protocol", "knn"], "no result by the protocol knn"),
-        (["--task", f"{NAME}/ef"], "no result of toy_hearts/ef"),
+        (["--task", TASK, "--protocol", "knn"], "Choose one with --protocol"),
+        (["--task", f"{NAME}/ef"], "no usable result of toy_hearts/ef"),
         (["--task", f"{NAME}/EF"], "Did you mean"),
     ],
 )
