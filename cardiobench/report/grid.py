@@ -1,6 +1,7 @@
 """Format tables as in papers, in Markdown and LaTeX, with the best value bold and the second underlined."""
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -115,11 +116,22 @@ _LATEX = {
     "↑": "$\\uparrow$",
     "↓": "$\\downarrow$",
     "≤": "$\\leq$",
+    "≥": "$\\geq$",
+    "±": "$\\pm$",
+    "−": "$-$",
+    "×": "$\\times$",
+    "→": "$\\rightarrow$",
+    "µ": "$\\mu$",
+    "μ": "$\\mu$",
+    "…": "\\ldots{}",
+    "`": "\\textasciigrave{}",
+    "\0": "{}",
     "∅": "$\\emptyset$",
 }
 
 
 def latex_text(text: str) -> str:
-    """Escape text for LaTeX and join its lines."""
+    """Escape text for LaTeX and join its lines; letters beyond Latin are left for XeLaTeX or LuaLaTeX."""
     plain = "".join(sign if sign.isprintable() else " " for sign in " ".join(str(text).split()))
-    return "".join(_LATEX.get(sign, sign) for sign in plain)
+    apart = re.sub("-(?=-)", "-\0", plain)  # Two hyphens in a row would become a dash.
+    return "".join(_LATEX.get(sign, sign) for sign in apart)

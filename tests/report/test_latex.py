@@ -3,8 +3,11 @@
 import dataclasses
 from pathlib import Path
 
+import pytest
+
 from cardiobench.cli.main import main
 from cardiobench.data import catalog
+from cardiobench.report.grid import latex_text
 from cardiobench.report.latex import WIDEST, best_models, latex_grids
 from cardiobench.report.overview import table_name
 from cardiobench.results.collect import ResultEntry
@@ -54,6 +57,19 @@ def test_a_table_written_by_hand():
     text = grid.latex()
     assert text.startswith(BY_HAND)
     assert FLOOR_MEANING in text and text.endswith("\\end{table}\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("a_b%c&d#e$f", r"a\_b\%c\&d\#e\$f"),
+        ("\\input{x}~^", r"\textbackslash{}input\{x\}\textasciitilde{}\textasciicircum{}"),
+        ("a<=b ≥ ±2 −3 5×5…", r"a\textless{}=b $\geq$ $\pm$2 $-$3 5$\times$5\ldots{}"),
+        ("vit---b `x`\n\u202ey", r"vit-{}-{}-b \textasciigrave{}x\textasciigrave{}  y"),
+    ],
+)
+def test_hostile_names_are_text(text, written):
+    assert latex_text(text) == written
 
 
 def test_the_best_of_an_error_is_the_smallest_and_no_comparison_makes_no_tie():
