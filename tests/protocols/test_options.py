@@ -110,6 +110,8 @@ def test_every_option_that_is_a_number_refuses_other_values_with_the_accepted_ra
         ("finetune.rates", 0.1, "a list without repeats, each value a number above 0 and at most 1"),
         ("finetune.rates", [0.1, 2], "a list without repeats, each value a number above 0 and at most 1"),
         ("finetune.weight_decay", None, "a number of at least 0"),
+        ("finetune.rank", 10**9, "a whole number from 1 to 1,024"),
+        ("attention_probe.heads", 10**9, "a whole number from 1 to 1,024"),
         ("learning_curve.learners", [3], "a list without repeats, each value a text"),
         ("cross_validation.grouped", 1, "true or false"),
         ("cross_validation.seed", -1, "a whole number from 0 to 4,294,967,295"),

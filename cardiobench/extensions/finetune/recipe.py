@@ -47,7 +47,7 @@ class FinetuneRecipe:
 
     modes: Annotated[tuple[Mode, ...], Len(1)] = MODES[:1]
     blocks: Positive = 2
-    rank: Positive = 8
+    rank: Annotated[int, Field(ge=1, le=1024)] = 8
     layer_rates: Literal["decay", "steps", "equal"] = "decay"
     layer_decay: Annotated[float, Field(gt=0, le=1)] = 0.75
     rates: Annotated[tuple[Rate, ...], Len(1)] = (1e-4, 3e-4, 1e-3)

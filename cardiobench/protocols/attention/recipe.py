@@ -1,9 +1,9 @@
 """Settings of attention training, in a separate module so that reading them does not import PyTorch."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import PositiveFloat
+from pydantic import Field, PositiveFloat
 
 from cardiobench.core.config import RunConfig
 from cardiobench.core.setting import Device, Positive, Seed
@@ -33,7 +33,7 @@ class AttentionRecipe:
 
     name: ClassVar[str]
 
-    heads: Positive = 16
+    heads: Annotated[int, Field(ge=1, le=1024)] = 16
     learning_rate: PositiveFloat = 1e-3
     weight_decay: PositiveFloat = 1e-3
     batch_size: Positive = 64
