@@ -1,4 +1,4 @@
-"""Hub side of a run with `--push-to-hub`: checks before the run, and the push of each model's results after it."""
+"""Check before a run with `--push-to-hub` that pushing is possible, and push each model's results afterwards."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -36,7 +36,7 @@ def check_before_run(
     """
     if given:
         raise HubError(
-            f"--push-to-hub writes to a model's card, which takes no {EMBEDDINGS} ({', '.join(given)}). Leave it out, and push "
+            f"--push-to-hub writes to a model card, which cannot contain {EMBEDDINGS} ({', '.join(given)}). Remove the flag and push "
             "to a dataset of results: cardiobench push RESULTS --to-dataset ORG/NAME --yes"
         )
     if local:
@@ -52,7 +52,7 @@ def check_before_run(
     for model in models:
         if is_local(model):
             raise HubError(
-                f"{model} is a folder of this machine, so nobody knows its repository. Leave --push-to-hub out, and push later: "
+                f"{model} is a local folder, so its repository is unknown. Remove --push-to-hub, and push later: "
                 f"cardiobench push RESULTS --model {model} --to ORG/MODEL --yes"
             )
     api = connect()
@@ -61,7 +61,7 @@ def check_before_run(
         raise HubError("--push-to-hub needs a token. Log in with `hf auth login` or set HF_TOKEN.")
     if not user.may_write:
         raise HubError(
-            "--push-to-hub needs a token that may write; yours may only read. Make one in your Hub settings."
+            "--push-to-hub needs a token with write access, but yours is read-only. Create one in your Hub settings."
         )
     for model in models:
         target = Target("model", model)
@@ -87,7 +87,7 @@ def push_all(results: Sequence[ScoreResult], folder: Path, console: Console) -> 
     for name in dict.fromkeys(str(result.model["name"]) for result in results):
         try:
             if is_local(name):
-                raise HubError(f"{name} is a folder of this machine. Say which repository is its own.")
+                raise HubError(f"{name} is a local folder. Give the name of its repository.")
             selected = select_model(results, name, name)
             ids = ids_below(_folder_of(results, name, folder))
             done = push([public_result(one, ids=ids) for one in selected], name, dry_run=False, on_diff=console.print)

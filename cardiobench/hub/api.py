@@ -14,11 +14,11 @@ T = TypeVar("T")
 
 ATTEMPTS = 5
 TIMEOUT = 60.0
-"""Seconds without a byte after which a call counts as failed."""
+"""Timeout in seconds without any received byte."""
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 300.0
-READER, READ_ONLY = "read", "read"  # Roles that whoami gives to members and tokens without write access.
+READER, READ_ONLY = "read", "read"  # Roles that whoami reports for members and tokens without write access.
 BUSY = {408, 425, 500, 502, 503, 504}
-OVERTAKEN = {409, 412}  # Somebody else committed in between, so read and merge again.
+OVERTAKEN = {409, 412}  # Another commit came first, so read and merge again.
 MEANING = {
     400: "the Hub found the files invalid",
     401: "you are not logged in, or the token is not valid. Log in with `hf auth login` or set HF_TOKEN",
@@ -88,7 +88,7 @@ def call(
             if pause:
                 on_wait(f"{target}: the Hub did not answer or refused for now; trying again in {pause:g} s")
                 sleep(pause)
-        except (OSError, RuntimeError) as error:  # From the disk or from hf_xet, which raises built-in exceptions.
+        except (OSError, RuntimeError) as error:  # Errors of the disk, or built-in exceptions of hf_xet.
             raise HubError(
                 f"{target}: {type(error).__name__}: {first_line(error)}. Run the same line again."
             ) from error
@@ -121,7 +121,7 @@ def client_errors() -> tuple[type[Exception], ...]:
 def status(error: BaseException | None) -> int:
     """Return the HTTP status of a refusal; 0 if there was no answer."""
     code = getattr(getattr(error, "response", None), "status_code", 0)
-    # A download that fails says only "not in the cache"; the reason is its cause.
+    # A failed download only reports a missing cache file; its cause has the reason.
     return code or (status(error.__cause__) if error is not None and error.__cause__ is not None else 0)
 
 
@@ -157,7 +157,7 @@ def explanation(target: str, error: BaseException) -> HubError:
     if isinstance(error, OfflineModeIsEnabled) or isinstance(error.__cause__, OfflineModeIsEnabled):
         return HubError(f"{target} was not reached: HF_HUB_OFFLINE is set. Unset it to use the Hub.")
     if isinstance(error, HFValidationError):
-        return HubError(f"{target} is no Hub name: {first_line(error)}")
+        return HubError(f"{target} is not a valid Hub name: {first_line(error)}")
     code = status(error)
     if not code:
         return HubError(f"{target} could not be reached ({first_line(error)}). Check the network.")

@@ -1,4 +1,4 @@
-"""Editing of a card, README.md: its front matter and the list of evaluation results in it; everything else stays byte for byte."""
+"""Edit the front matter and evaluation results of a README.md, leaving all other bytes unchanged."""
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -10,7 +10,7 @@ from cardiobench.core.errors import BadData
 from cardiobench.hub import yaml_text
 
 INDEX = "model-index"
-# As huggingface_hub reads it; a mark of byte order before it and an empty one are taken too.
+# Same pattern as in huggingface_hub, but also for a preceding byte-order mark and for empty front matter.
 FRONT = re.compile(
     r"\A(?P<open>\ufeff?\s*---(?:\r\n|\r|\n))(?P<yaml>(?:[\S\s]*?(?:\r\n|\r|\n))??)---[ \t]*(?:\r|\n|\Z)"
 )
@@ -47,7 +47,7 @@ def merge_results(card: str, name: str, entries: Sequence[ResultFields], key: Ke
     front = FRONT.match(card)
     if SPACED.match(card):
         raise BadData(
-            f"{source} begins with '---' and spaces, which the Hub's library does not read. Take the spaces away."
+            f"{source} begins with '---' and spaces, which the Hub's library does not read. Remove the spaces."
         )
     if not front:
         newline = yaml_text.newline_of(card)
@@ -168,7 +168,7 @@ def _list_edits(
                 replaced[position] = entry
         elif indices and len(indices) == len(keys):
             removed.append(position)
-        elif indices:  # Another tool has merged measurements of several people into one entry.
+        elif indices:  # Another tool has merged measurements of several users in one entry.
             metrics = yaml_text.value_of(node.value[position], "metrics")
             assert isinstance(metrics, yaml.SequenceNode), "an entry with measurements has a list of them"
             edits += yaml_text.change_items(text, metrics, {}, indices)

@@ -1,4 +1,4 @@
-"""Commits to a Hub repository: read the files, show the changes, commit, and repeat if another commit came first."""
+"""Commit to a Hub repository: read files, show changes, commit, and retry after conflicting commits."""
 
 import difflib
 import hashlib
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from huggingface_hub.hf_api import RepoFile
 
 MAIN = "main"
-SHOWN_LINES = 60  # Of a file that is new as a whole.
+SHOWN_LINES = 60  # Maximum number of lines shown for a new file.
 ACCESS = "access requests"
 DESCRIPTION = "Results of the CardioBench benchmark: result files, model-index and evaluation results."
 

@@ -14,7 +14,7 @@ from cardiobench.hub.dataset_card import with_file_facts
 FOLDER = "index"
 SPLITS = ("train", "validation", "test")
 NOTE = """
-> **An index, without recordings.** {content} The recordings are to be had where *Access* says. Join the index with your own
+> **An index, without recordings.** {content} The section *Access* states where to obtain the recordings. Join the index with your own
 > copy: `cardiobench.load_dataset("{name}", data_dir="RAW")` gives the same ids and splits with recordings and labels.
 
 """

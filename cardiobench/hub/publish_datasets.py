@@ -27,8 +27,8 @@ FRAMEWORK_REGISTERED = False
 """Set to True once the Hub supports `evaluation_framework: cardiobench`; until then its pages show an error for such an
 eval.yaml."""
 TWIN = (
-    "\n> **Synthetic twin.** The recordings of this copy were generated to rehearse with. None is of a patient, and no score "
-    "on them says anything about patients.\n"
+    "\n> **Synthetic twin.** The recordings of this copy were generated for rehearsals. They do not belong to patients, and scores "
+    "on them do not apply to patients.\n"
 )
 SCRIPT_CARD = """\
 # {title}: loading script
@@ -71,7 +71,7 @@ def publications(
         folder = find_prepared(name, prepared)
         if folder is None:
             raise MissingData(
-                f"{prepared} holds no prepared {name}. Make it: cardiobench prepare {name} --out {prepared}"
+                f"{prepared} does not contain {name}. Prepare it with: cardiobench prepare {name} --out {prepared}"
             )
         note = read_note(folder, spec)
         changed = changed_files(folder, note)
@@ -106,7 +106,7 @@ def _check_origin(folder: Path, note: Preparation, changed: Sequence[str]) -> No
     if note.linked:
         raise LicenceError(
             f"recordings or tables in {folder} came through links out of the raw folder ({first_n(note.linked)}), so "
-            "nobody can say what they are. Put the files themselves there and prepare the dataset again."
+            "their origin is unknown. Replace the links by files and prepare the dataset again."
         )
 
 

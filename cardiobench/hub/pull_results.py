@@ -1,4 +1,4 @@
-"""Reading of results from a model's repository."""
+"""Read results from a model's repository."""
 
 import warnings
 from collections.abc import Callable, Sequence
@@ -40,7 +40,7 @@ def pull(
     files = call(target, lambda: read_snapshot(api, target, user, None).read_matching(PUSHED))
     if not files:
         raise MissingData(
-            f"{target} holds no CardioBench results. Those that wait in a pull request: --revision refs/pr/1"
+            f"{target} has no CardioBench results. For results in a pull request, give --revision refs/pr/1"
         )
     results, problems = [], []
     for path, content in files.items():

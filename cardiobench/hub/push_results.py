@@ -1,4 +1,4 @@
-"""Results to a model's repository: result files, `model-index` and evaluation results in one commit or pull request."""
+"""Push result files, `model-index` and evaluation results to a model repository in one commit or pull request."""
 
 import json
 import time
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
 TITLE = "CardioBench results"
-UNNAMED = "you"  # Placeholder for the user where a rehearsal has no token.
+UNNAMED = "you"  # Placeholder for the user in a dry run without a token.
 
 
 def find_results(folder: Path) -> list[ScoreResult]:
     """Read every result below a folder, or one result file, without private information.
 
-    Analyses beside them are not scores of a task and are not part of a model's card.
+    Adjacent analyses are not scores and are not part of a model card.
 
     Raises:
         MissingData: There are no results.
@@ -49,10 +49,10 @@ def _content(path: Path) -> bytes:
     try:
         if path.is_file():
             return path.read_bytes()
-        reason = "it is no regular file"
+        reason = "it is not a regular file"
     except OSError as error:
         reason = f"{error.strerror or error}"
-    raise BadData(f"{path} cannot be read: {reason}. Take it out of the folder, or run again.")
+    raise BadData(f"{path} cannot be read: {reason}. Remove it from the folder, or repeat the run.")
 
 
 def _read(path: Path, text: bytes) -> ScoreResult:
@@ -115,7 +115,7 @@ def push(
         overwrite: Whether an older or less complete result may replace another.
         local_datasets: Names of the user's own datasets whose scores may be published.
         create: Settings for creating the repository if it is missing; None requires it to exist.
-        sleep: Waits between tries.
+        sleep: Function that waits between attempts.
 
     Raises:
         BadConfig: A repository of somebody else cannot be created.
@@ -125,8 +125,8 @@ def push(
     """
     if any(result.given_embeddings for result in results):
         raise BadData(
-            f"nothing was pushed to {repository}: these are results of {EMBEDDINGS}, and nobody saw that this model made them. "
-            "They may go to a dataset of results (--to-dataset), where they stand apart."
+            f"nothing was pushed to {repository}: these are results of {EMBEDDINGS}, whose origin was not verified. "
+            "Push them to a dataset of results (--to-dataset), where they are ranked separately."
         )
     results = leave_out_local(results, local_datasets, on_diff)
     rehearsals = [result for result in results if not_a_benchmark_score(result)] if include_rehearsals else []
@@ -177,7 +177,7 @@ def leave_out_rehearsals(
     scores, refused = [], []
     for result in results:
         if reasons := not_a_benchmark_score(result):
-            refused.append(f"{result.task} {result.label} is no score of the benchmark: {', '.join(reasons)}")
+            refused.append(f"{result.task} {result.label} is not a score of the benchmark: {', '.join(reasons)}")
         else:
             scores.append(result)
     if not scores:

@@ -114,7 +114,7 @@ def push_to_dataset(
         predictions: SHA-256 of a file of predictions -> the file; those of the results are added if the release allows
             its ids to be published, so that they can be verified. None adds none.
         local_datasets: Names of the user's own datasets whose scores may be added; their ids never are.
-        sleep: Waits between tries.
+        sleep: Function that waits between attempts.
 
     Raises:
         HubError: The request was refused, or the Hub could not be reached; nothing was added, and pushing again adds no

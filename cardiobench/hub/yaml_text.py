@@ -1,4 +1,4 @@
-"""Editing of single items of a YAML list in its text; all other bytes stay as they are."""
+"""Edit single items of a YAML list in place, leaving all other bytes unchanged."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -17,7 +17,7 @@ def parse(text: str, source: str) -> tuple[Any, yaml.Node | None]:
         return yaml.safe_load(text), yaml.compose(text, Loader=yaml.SafeLoader)
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         reason = " ".join(str(error).split())
-        raise BadData(f"{source} is not valid YAML ({reason}). Mend it first; it was left as it is.") from None
+        raise BadData(f"{source} is not valid YAML ({reason}). Correct it first; it was not changed.") from None
 
 
 def apply(text: str, edits: Iterable[TextEdit]) -> str:
@@ -125,7 +125,7 @@ def _column(text: str, index: int) -> int:
 
 
 def _end(node: yaml.Node) -> int:
-    """Return the end of a node's text; PyYAML's own mark of a block is the start of the next token."""
+    """Return the end of a node's text, because PyYAML's end mark of a block is the start of the next token."""
     if not isinstance(node, yaml.CollectionNode) or node.flow_style or not node.value:
         return node.end_mark.index
     last = node.value[-1]

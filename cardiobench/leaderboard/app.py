@@ -1,4 +1,4 @@
-"""The gradio app. Names and notes come from strangers: every cell is text, never markup."""
+"""Build the gradio app; names and notes are untrusted, so every cell is shown as text without markup."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 TITLE = "CardioBench leaderboard"
 LEAD = (
-    "Best first, one board for each condition of the network. Models whose places overlap cannot be told apart. "
+    "One board per condition, best first. Models with overlapping places cannot be distinguished. "
     f"**Floor**: {FLOOR_MEANING}."
 )
 GUIDE = (
@@ -45,17 +45,17 @@ ADDRESS = """(...values) => {
   history.replaceState(null, '', at);
   return values;
 }"""
-"""Script that writes the values of controls into the address, so that every view has a link."""
+"""Script that writes control values to the address, so that every view has a link."""
 
 
 def build(
     views: Mapping[str, Collection], reload: Callable[[], Mapping[str, Collection]] | None = None, dataset: str = ""
 ) -> "gradio.Blocks":
-    """Build the app over results.
+    """Build the app for results.
 
     Args:
-        views: Suite -> results that were loaded; a visitor sees one suite at a time.
-        reload: Loads them again when a visitor asks for it; None for results that do not change.
+        views: Mapping from suite to loaded results; a visitor sees one suite at a time.
+        reload: Function that reloads results on request; None for fixed results.
         dataset: Dataset of the results, `org/name`; empty for folders.
 
     Raises:
@@ -85,7 +85,7 @@ def build(
             dropdown("licence", "Licence of the weights")
             dropdown("size", "Parameters")
             controls["unseen"] = gr.Checkbox(label="without data seen in pretraining", elem_id="filter-unseen")
-            controls["above"] = gr.Checkbox(label="only above the floor", elem_id="filter-above")
+            controls["above"] = gr.Checkbox(label="above the floor only", elem_id="filter-above")
         shown = outputs(views[state.suite], state, FIRST)
         with gr.Tabs() as tabs:
             with gr.Tab("Overview", id="overview"):
@@ -113,7 +113,7 @@ def build(
                     gr, BoardTable(model_page.OWNERS), "Revisions of models that each owner submitted", "owners"
                 )
             with gr.Tab("Not ranked", id="problems"):
-                problems = _frame(gr, BoardTable(table.PROBLEMS), "Found, and in no table", "problems")
+                problems = _frame(gr, BoardTable(table.PROBLEMS), "Not ranked", "problems")
         with gr.Accordion("How to read the tables", open=False):
             gr.Markdown(f"{GUIDE}\n\n{SIGNS}")
         with gr.Row():
@@ -157,7 +157,7 @@ def build(
         controls["suite"].input(visitors.files_of, controls["suite"], files, api_name=False, show_progress="hidden")
         for tab in tabs.children:
             written_at = f"({ADDRESS.replace('NAMES', json.dumps(['tab']))})({json.dumps(tab.id)})"
-            # The first tab is selected once while the page is made, before the address has been read.
+            # Gradio selects the first tab once during page creation, before the address is read.
             at = f"() => {{ if (window.cardiobenchShown) {written_at}; window.cardiobenchShown = true; }}"
             tab.select(None, None, None, js=at, api_name=False)
             tab.select(
@@ -188,13 +188,13 @@ def _frame(gr: Any, grid: BoardTable, label: str, name: str) -> Any:
 def launch(
     sources: Sequence[str], *, revision: str = "main", port: int | None = None, block: bool = True
 ) -> "gradio.Blocks":
-    """Load and serve on this machine; nothing is sent anywhere.
+    """Load results and serve the app locally; no data is sent anywhere.
 
     Args:
-        sources: Folders of results, or one dataset on the Hub.
+        sources: Folders of results, or one Hub dataset.
         revision: Revision of the dataset.
-        port: Port to listen on; None for a free one.
-        block: Wait until the server is stopped.
+        port: Server port; None for a free one.
+        block: Whether to wait until the server stops.
     """
     dataset = sources[0] if is_repository(sources[0]) and not Path(sources[0]).is_dir() else ""
     app = build(load(sources, revision), lambda: load(sources, revision), dataset)

@@ -1,4 +1,4 @@
-"""Boards: results of one condition, best first, with the places that models have among those they can be told apart from."""
+"""Rank the results of each condition with places as intervals."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -21,18 +21,18 @@ from cardiobench.stats.variability import TEST
 PREDICTIONS = "predictions from elsewhere"
 UNKNOWN = "unknown protocol"
 LAST = (EMBEDDINGS, PREDICTIONS, UNKNOWN)
-"""Conditions whose boards come after those that protocols declare."""
+"""Conditions whose boards follow those declared by protocols."""
 NOT_VERIFIABLE = "interval not verifiable"
 
 
 @dataclass(frozen=True)
 class Standing:
-    """A result on the board of its task.
+    """Result on the board of its task.
 
     Attributes:
-        entry: The result.
-        condition: Condition that it is ranked under.
-        place: Place among the results of that condition; None for a result that may not be ranked, or is of generated recordings.
+        entry: Loaded result.
+        condition: Condition in which the result is ranked.
+        place: Place among results of the condition; None if unrankable or on generated recordings.
     """
 
     entry: ResultEntry
@@ -41,13 +41,13 @@ class Standing:
 
     @property
     def text(self) -> str:
-        """The place as an interval; empty without one."""
+        """Place as text; empty without one."""
         return self.place.text if self.place else ""
 
 
 @dataclass(frozen=True)
 class RowStanding:
-    """A model under a protocol, over the tasks of a table.
+    """Model and protocol over the tasks of a table.
 
     Attributes:
         row: Cells of the model.
@@ -59,7 +59,7 @@ class RowStanding:
 
 
 def condition_of(entry: ResultEntry) -> str:
-    """Return the condition that a result is ranked under: results of different conditions are never in one ranking."""
+    """Return the condition of a result; results of different conditions are never ranked together."""
     result = entry.result
     if result.given_embeddings:
         base = EMBEDDINGS
@@ -81,16 +81,16 @@ def _trained(protocol: str) -> str:
 
 
 def not_verifiable(entry: ResultEntry) -> bool:
-    """Return whether a submission has an interval or a p-value of refits, which cannot be rebuilt from its predictions."""
+    """Return whether a submission has an interval or p-value of refits, which its predictions cannot reproduce."""
     refits = entry.result.score.covers != TEST or entry.result.verdict.refitted
     return bool(entry.pushed_by) and refits
 
 
 def conditions(collection: Collection) -> list[str]:
-    """Return the conditions of which there are results, in the order of their boards.
+    """Return the conditions with results in the order of their boards.
 
-    The condition that protocols have by default comes first, then those that protocols declare, by name, then `LAST`. An
-    addition after a comma makes a board of its own, after the plain one.
+    The default condition comes first, followed by those declared by protocols in alphabetical order, then `LAST`. A
+    suffix after a comma defines a separate board after the plain one.
     """
 
     def order(name: str) -> tuple[int, str]:
@@ -116,9 +116,9 @@ def entries_of(collection: Collection, condition: str, protocol: str = "") -> li
 
 
 def standings(entries: Iterable[ResultEntry], condition: str) -> list[Standing]:
-    """Return the results of one task and condition, by place; those without a place follow, best first.
+    """Return results of one task and condition by place, followed by those without a place, best first.
 
-    A board has no answers, so that two results count as if they were of different patients, which tells fewer apart.
+    Predictions are not available here, so results are compared as if their patients differed, which is conservative.
     """
     by_result = {id(entry.result): entry for entry in entries}
     best_first = [by_result[id(one)] for one in tables.ordered([entry.result for entry in by_result.values()])]
@@ -131,10 +131,10 @@ def standings(entries: Iterable[ResultEntry], condition: str) -> list[Standing]:
 
 
 def row_standings(entries: Sequence[ResultEntry], kind: str) -> tuple[tuple[str, ...], list[RowStanding]]:
-    """Return the tasks of a table of the overview, and its models under protocols by place over these tasks.
+    """Return the tasks of an overview table, and its models and protocols by place over these tasks.
 
-    Of two rows the one is better that is better on more of the tasks that tell the two apart; each task is corrected for
-    all of its pairs. No mean of different metrics is formed, and a task that a row lacks tells it from nobody.
+    A row is better than another if it is better on more of the tasks that distinguish them. Each task is corrected for
+    all pairs. Different metrics are never averaged, and a missing task does not count.
 
     Args:
         entries: Results of one condition.
@@ -154,7 +154,7 @@ def row_standings(entries: Sequence[ResultEntry], kind: str) -> tuple[tuple[str,
 
 
 def _wins(table: OverviewTable, rows: Sequence[ModelRow]) -> np.ndarray:
-    """Return the number of tasks on which the row is told apart as better than the column, int (M, M)."""
+    """Return the number of tasks on which each row is significantly better than each column, int (M, M)."""
     wins = np.zeros((len(rows), len(rows)), dtype=np.int64)
     for column in range(len(table.tasks)):
         cells = {number: row.cells[column] for number, row in enumerate(rows)}
@@ -174,19 +174,19 @@ def _counts(entry: ResultEntry) -> bool:
 
 
 def _names(entries: Sequence[ResultEntry]) -> dict[str, int]:
-    """Return distinct names, in whose order results of one group stand, with positions."""
+    """Return distinct names with positions, which determine the order within a group."""
     return {f"{one.result.model['name']} {one.result.label} {number}": number for number, one in enumerate(entries)}
 
 
 def _gains(entries: Sequence[ResultEntry]) -> np.ndarray:
-    """Return the scores of one task, larger is better, (M,)."""
+    """Return scores of one task, oriented so that larger is better, (M,)."""
     return np.array(
         [(1 if one.result.higher_is_better else -1) * one.result.score.value for one in entries], dtype=np.float64
     )
 
 
 def _better(entries: Sequence[ResultEntry]) -> np.ndarray:
-    """Return which results of one task are better than which others, bool (M, M)."""
+    """Return which results of one task are significantly better than others, bool (M, M)."""
     errors = np.array([one.result.score.se for one in entries], dtype=np.float64)
     patients = np.array([one.result.score.n_patients for one in entries], dtype=np.float64)
     return told_apart(_gains(entries), np.diag(errors**2), np.minimum.outer(patients, patients) - 1)

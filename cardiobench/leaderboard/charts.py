@@ -1,6 +1,6 @@
-"""Charts of a task as HTML whose text keeps its size on a phone: scores with intervals and floors, and scores against FLOPs.
+"""Draw charts of a task as HTML with text of fixed size: scores with intervals, and scores against FLOPs.
 
-The plots of gradio draw no intervals, and those of Vega inside gradio neither fit their box nor follow a dark theme.
+Gradio plots have no intervals, and Vega plots in gradio neither fit their box nor follow the dark theme.
 """
 
 import math
@@ -22,25 +22,25 @@ from cardiobench.stats.fronts import pareto_front
 
 NAME_LENGTH = 48
 MARGIN = 0.04
-"""Share of an axis beyond the outermost values."""
+"""Margin beyond the outermost values, as a fraction of the axis."""
 TICKS = 5
 KINDS = {"model": "model", "baseline": "baseline", "other": "best of another condition"}
-"""CSS class of a point -> its name in the legend."""
+"""Mapping from CSS class of a point to its name in the legend."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """A result in a chart; numbers are those of the tables.
+    """Result in a chart, with the same numbers as in the tables.
 
     Attributes:
         name: Model and protocol.
         kind: One of `KINDS`.
-        place: Place, or what stands for it.
+        place: Place, or a substitute text.
         score: Score.
-        interval: Interval; empty where it is not known.
-        floor: Floor; NaN where it is not known.
-        flops: FLOPs per recording; NaN where they are not known.
-        gain: Score with larger as better.
+        interval: Interval; empty if unknown.
+        floor: Floor; NaN if unknown.
+        flops: FLOPs per recording; NaN if unknown.
+        gain: Score oriented so that larger is better.
     """
 
     name: str
@@ -54,14 +54,14 @@ class Point:
 
     @property
     def text(self) -> str:
-        """The point in words."""
+        """Description of the point."""
         bounds = f" [{self.interval[0]:g}, {self.interval[1]:g}]" if self.interval else ""
         return f"{self.name}: {self.score:g}{bounds}, floor {self.floor:g}, {short(self.flops)} FLOPs"
 
 
 @dataclass(frozen=True)
 class Axis:
-    """A linear axis.
+    """Linear axis.
 
     Attributes:
         low: Value at 0 %.
@@ -76,7 +76,7 @@ class Axis:
         return round(100 * (value - self.low) / (self.high - self.low), 2)
 
     def ticks(self) -> list[float]:
-        """Return about `TICKS` round values, in steps of 1, 2 or 5 times a power of ten."""
+        """Return about `TICKS` round values with steps of 1, 2 or 5 times a power of ten."""
         rough = (self.high - self.low) / TICKS
         power = 10.0 ** math.floor(math.log10(rough))
         step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= rough)
@@ -85,7 +85,7 @@ class Axis:
 
 
 def axis_of(values: Iterable[float]) -> Axis:
-    """Return an axis that holds these values, but for NaN, with a margin."""
+    """Return an axis that contains all values except NaN, with a margin."""
     known = [value for value in values if not math.isnan(value)]
     low, high = min(known), max(known)
     margin = MARGIN * ((high - low) or abs(high) or 1)
@@ -93,7 +93,7 @@ def axis_of(values: Iterable[float]) -> Axis:
 
 
 def points_of(collection: Collection, task: str, choice: Choice = EVERYTHING) -> list[Point]:
-    """Return the results of a task by place, then the best one of every other condition; those without a score are left out."""
+    """Return the scored results of a task by place, followed by the best of every other condition."""
     ranked = [_point(one) for one in table.board(collection, task, choice)]
     others = [_point(one, reference=True) for one in table.references(collection, task, choice)]
     return [point for point in ranked + others if not math.isnan(point.score)]
@@ -121,13 +121,13 @@ def _point(one: Standing, *, reference: bool = False) -> Point:
 
 
 def front(points: Sequence[Point]) -> list[Point]:
-    """Return the points of the Pareto front of scores against FLOPs, by FLOPs."""
+    """Return the Pareto front of scores against FLOPs, in ascending order of FLOPs."""
     on_it = pareto_front(np.array([one.flops for one in points]), np.array([one.gain for one in points]))
     return sorted(compress(points, on_it), key=lambda one: one.flops)
 
 
 def intervals(points: Sequence[Point], title: str) -> str:
-    """Return the chart of scores with their intervals and floors, a row for each result, as HTML."""
+    """Return a chart of scores with intervals and floors as HTML, one row per result."""
     if not points:
         return ""
     axis = _score_axis(points)
@@ -153,10 +153,10 @@ def _across(one: Point, axis: Axis) -> str:
 
 
 def against_flops(points: Sequence[Point], title: str) -> str:
-    """Return the chart of scores against FLOPs per recording as HTML, with a line through the best scores up to each cost."""
+    """Return a chart of scores against FLOPs as HTML, with a line through the best score up to each cost."""
     known = [one for one in points if not math.isnan(one.flops)]
     if not known:
-        return "<p>The FLOPs of no model in this table are known.</p>"
+        return "<p>No model in this table has known FLOPs.</p>"
     up, across = _score_axis(known), axis_of(math.log10(one.flops) for one in known)
     best = front(known)
     parts = [

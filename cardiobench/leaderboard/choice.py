@@ -1,4 +1,4 @@
-"""Selection of a visitor: which board, and which of its rows."""
+"""Filter boards and rows by a visitor's selection."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,24 +15,24 @@ from cardiobench.results.score_result import ScoreResult
 from cardiobench.results.verdict import Rank
 
 SIZES = {"up to 10 M": (0, 1e7), "10 M to 100 M": (1e7, 1e8), "above 100 M": (1e8, float("inf"))}
-"""Parameters of a size: above the first number, up to the second."""
+"""Mapping from size class to number of parameters: above the first, up to the second."""
 NOT_STATED = "not stated"
 OWN = "cardiobench/"
 
 
 @dataclass(frozen=True)
 class Choice:
-    """A visitor's selection; an empty text selects all.
+    """Selection of a visitor; empty texts select all.
 
     Attributes:
-        model: Part of a name, any letter case.
-        protocol: Protocol with its variant; places count the results of this protocol only.
+        model: Part of a model name, ignoring case.
+        protocol: Protocol and variant; places only count results of this protocol.
         above: Whether to show only scores above the floor.
         condition: Board (`boards.conditions`).
         modality: "echo" or "ecg".
         licence: Licence of the weights.
         size: One of `SIZES`, "no network" or "not stated".
-        unseen: Whether to leave out scores on datasets that were in the model's pretraining data.
+        unseen: Whether to exclude scores on datasets in the model's pretraining data.
     """
 
     model: str = ""
@@ -62,18 +62,18 @@ EVERYTHING = Choice()
 
 
 def card_of(result: ScoreResult) -> ModelCard | None:
-    """Return the card of a result's model; None without one."""
+    """Return the card of a result's model, or None."""
     return find_card(str(result.model["name"]).partition(RUN_BY)[0])
 
 
 def is_baseline(result: ScoreResult) -> bool:
-    """Return whether a model is one of the project's own, which others are measured against."""
+    """Return whether a model is one of the project's baselines."""
     card = card_of(result)
     return card is not None and card.id.startswith(OWN)
 
 
 def modality(result: ScoreResult) -> str:
-    """Return the modality of a result's task; empty for a task that this version does not know."""
+    """Return the modality of a result's task; empty for an unknown task."""
     return _modality(result.task)
 
 
@@ -87,13 +87,13 @@ def _modality(name: str) -> str:
 
 
 def licence(result: ScoreResult) -> str:
-    """Return the licence of a model's weights as its card states it."""
+    """Return the licence of a model's weights from its card."""
     card = card_of(result)
     return card.licence if card else NOT_STATED
 
 
 def size(result: ScoreResult) -> str:
-    """Return the class of size of a model, one of `SIZES`, "no network" or "not stated"."""
+    """Return the size class of a model: one of `SIZES`, "no network" or "not stated"."""
     cost, card = result.cost, card_of(result)
     if cost is not None and cost.reason == NO_NETWORK:
         return "no network"

@@ -1,4 +1,4 @@
-"""Comparison of a submitted result with the one built anew: every leaf of the JSON but a short list taken on trust."""
+"""Compare all values of a submitted result with a rebuilt one, except for a short list taken on trust."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -7,17 +7,19 @@ from typing import Any
 from cardiobench.results.record import CHECKSUM
 
 Leaf = tuple[str | int, ...]
-"""Path of a leaf of a JSON tree: keys of mappings and places in lists."""
+"""Path of a value in a JSON tree: mapping keys and list positions."""
 
 RELATIVE, ABSOLUTE = 1e-6, 1e-9
-"""Largest difference between two computations of a number; rounding by another processor is far smaller."""
+"""Tolerance between two computations of a number; rounding differences between processors are much smaller."""
 ABSENT = "nothing"
 HOST = "fact about the machine or the run of the submitter"
-COST = "declared by the submitter: answers do not show what made them; width and parameters are compared with the model's card"
+COST = "declared by the submitter, because predictions do not show it; width and parameters are compared with the model's card"
 LIBRARIES = ("cardiobench", "numpy", "scipy", "scikit-learn", "pandas", "torch", "libraries", "python", "commit")
 TRUSTED: Mapping[Leaf, str] = {
-    ("model",): "answers do not show which model gave them",
-    ("protocol",): "answers do not show how they came about; units, options and family are those of the named protocol",
+    ("model",): "predictions do not show which model made them",
+    (
+        "protocol",
+    ): "predictions do not show how they were made; units, options and family are those of the named protocol",
     ("variant",): "as the protocol, of which it has to be a variant",
     (
         "predictions_sha256",
@@ -31,7 +33,7 @@ TRUSTED: Mapping[Leaf, str] = {
     ("cost", "timings"): HOST,
     ("options", "device"): HOST,
 }
-"""First one or two names of a path -> why what is there cannot be compared."""
+"""Mapping from the first one or two keys of a path to the reason why the value cannot be compared."""
 SAYS: Mapping[Leaf, str] = {
     ("dataset", "digest"): "it was scored on data {one}, and those here are {other}",
     ("dataset", "references_digest"): "it was scored on references {one}, and those of the release are {other}",
@@ -44,7 +46,7 @@ DECLARED = "declared by the submitter: the model has no card here"
 
 
 def leaves(value: Any, path: Leaf = ()) -> dict[Leaf, Any]:
-    """Return path -> value of everything in a JSON tree that holds nothing further; empty lists and mappings are leaves."""
+    """Return a mapping from path to value for all leaves of a JSON tree; empty lists and mappings are leaves."""
     if isinstance(value, Mapping) and value:
         return {key: leaf for name in value for key, leaf in leaves(value[name], (*path, name)).items()}
     if isinstance(value, Sequence) and not isinstance(value, str) and value:
@@ -53,19 +55,19 @@ def leaves(value: Any, path: Leaf = ()) -> dict[Leaf, Any]:
 
 
 def trusted(path: Leaf, options: Mapping[str, Any]) -> str:
-    """Return why a leaf is taken on trust; empty for one that is compared.
+    """Return why a leaf is taken on trust; empty if it is compared.
 
     Args:
-        path: Leaf of the leaf.
-        options: Options that the protocol has.
+        path: Path of the leaf.
+        options: Names of the protocol's options.
     """
     if path[0] == "options" and (len(path) == 1 or path[1] not in options):
-        return FITTED  # The path of one name alone is that of no options at all.
+        return FITTED  # A path of length one means that there are no options at all.
     return TRUSTED.get(path[:2]) or TRUSTED.get(path[:1], "")
 
 
 def on_trust() -> dict[str, str]:
-    """Return the fields taken on trust with the reason: field -> reason."""
+    """Return a mapping from fields taken on trust to reasons."""
     fields: dict[str, list[str]] = {}
     for path, why in TRUSTED.items():
         fields.setdefault(why, []).append(" ".join(map(str, path)))
@@ -85,17 +87,17 @@ def differences(
     compared: Callable[[Leaf], bool] = lambda path: True,
     clean: Callable[[str], str] = str,
 ) -> Iterator[str]:
-    """Yield the differences of two results leaf by leaf, including keys that one of them lacks.
+    """Yield all differences between the leaves of two results, including missing keys.
 
     Args:
         claimed: JSON of the submitted result.
-        again: JSON of the result built anew.
-        on_trust: Path -> why it is not compared; empty where it is.
-        compared: Path -> whether it can be compared at all.
-        clean: Change to every text before it is compared, such as the removal of ids.
+        again: JSON of the rebuilt result.
+        on_trust: Function from path to the reason for trust; empty if compared.
+        compared: Function from path to whether it can be compared.
+        clean: Function applied to every text before comparison, such as the removal of ids.
     """
     told, found = leaves(claimed), leaves(again)
-    for path in dict.fromkeys((*SAYS, *told, *found)):  # What explains many other differences comes first.
+    for path in dict.fromkeys((*SAYS, *told, *found)):  # Start with paths that explain many other differences.
         if path == (CHECKSUM,) or on_trust(path) or not compared(path):
             continue
         one, other = told.get(path, ABSENT), found.get(path, ABSENT)
@@ -106,7 +108,7 @@ def differences(
 
 
 def same(one: Any, other: Any, clean: Callable[[str], str] = str) -> bool:
-    """Return whether two leaves say the same: numbers within rounding, everything else exactly."""
+    """Return whether two leaves are equal, with a tolerance for numbers."""
     if isinstance(one, str) and isinstance(other, str):
         return clean(one) == clean(other)
     numbers = [isinstance(value, (int, float)) and not isinstance(value, bool) for value in (one, other)]
@@ -116,10 +118,11 @@ def same(one: Any, other: Any, clean: Callable[[str], str] = str) -> bool:
 
 
 def missing_sentences(claimed: Sequence[str], again: Sequence[str], clean: Callable[[str], str]) -> Iterator[str]:
-    """Yield the warnings that follow from data and answers and that a result leaves out or changes."""
+    """Yield required warnings that a result omits or changes."""
     told = iter(clean(sentence) for sentence in claimed)
     for sentence in again:
-        if clean(sentence) not in told:  # Checks the order as well: `in` continues after the last match.
+        # The iterator also checks the order, because `in` continues after the last match.
+        if clean(sentence) not in told:
             yield f"warnings: '{sentence}' is left out or changed"
             return
 

@@ -1,4 +1,4 @@
-"""Tables of a suite's results for download: every number with all of its digits."""
+"""Export the tables of a suite with unrounded numbers."""
 
 import tempfile
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ def export_table(collection: Collection) -> pd.DataFrame:
 
 
 def write_downloads(collection: Collection) -> dict[str, str]:
-    """Write the table as CSV and Parquet into a new temporary folder, and return the path of each."""
+    """Write the table as CSV and Parquet to a new temporary folder and return the paths."""
     folder, frame = Path(tempfile.mkdtemp(prefix="cardiobench-leaderboard-")), export_table(collection)
     return {
         "CSV": str(write_csv(frame, folder / "leaderboard.csv")),

@@ -1,4 +1,4 @@
-"""The files of a Space that serves the leaderboard of a dataset of results."""
+"""Create the files of a leaderboard Space for a dataset of results."""
 
 import json
 from pathlib import Path
@@ -14,13 +14,13 @@ FOLDER = Path(__file__).parent / "space"
 
 
 def files(dataset: str) -> dict[str, str]:
-    """Name -> content of the Space's files.
+    """Return a mapping from file name to content for the Space.
 
     Args:
-        dataset: `org/name` of the results.
+        dataset: Dataset of results, `org/name`.
 
     Raises:
-        BadData: No such name.
+        BadData: The name is invalid.
     """
     if not is_repository(dataset):
         raise BadData(f"a Space reads a dataset on the Hub: give org/name, not {dataset!r}.")
@@ -35,7 +35,7 @@ def files(dataset: str) -> dict[str, str]:
 
 
 def write_files(dataset: str, out: Path) -> list[Path]:
-    """Write the Space into a folder, to be looked at or pushed by hand."""
+    """Write the Space to a folder, for inspection or manual upload."""
     return sorted(write_text(text, out / name) for name, text in files(dataset).items())
 
 

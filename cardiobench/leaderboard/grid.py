@@ -1,21 +1,21 @@
-"""Tables as gradio shows them: values to sort by, texts to read, and a style for each cell."""
+"""Represent tables for gradio with sortable values, display texts and cell styles."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 SHADES = ("--b2", "--b1", "--z", "--a1", "--a2", "--a3", "--a4")
-"""Names of the heat colours in the report's style sheet, far below the floor to nearly perfect."""
+"""Names of the heat colours in the report's style sheet, from far below the floor to nearly perfect."""
 
 
 @dataclass(frozen=True)
 class BoardColumn:
-    """A column of a table.
+    """Column of a table.
 
     Attributes:
         name: Heading.
-        width: Pixels.
-        type: Kind of its cells to gradio: "str", "number" or "markdown".
+        width: Width in pixels.
+        type: Gradio type of the cells: "str", "number" or "markdown".
     """
 
     name: str
@@ -25,12 +25,12 @@ class BoardColumn:
 
 @dataclass(frozen=True)
 class BoardCell:
-    """A cell of a table.
+    """Cell of a table.
 
     Attributes:
-        value: Value that the column is sorted by; None sorts as an absent one.
-        text: Text that is read.
-        shade: Step of the heat colour, -2 to 4; None for none.
+        value: Value for sorting; None sorts as missing.
+        text: Displayed text.
+        shade: Step of the heat colour, -2 to 4; None for no colour.
     """
 
     value: str | float | None
@@ -45,7 +45,7 @@ class BoardCell:
 
 @dataclass(frozen=True)
 class BoardTable:
-    """A table.
+    """Table with columns and cells.
 
     Attributes:
         columns: Columns.
@@ -66,7 +66,7 @@ class BoardTable:
         return [row[number].value for row in self.rows]
 
     def value(self) -> dict[str, Any]:
-        """Return the table as `gradio.Dataframe` takes it."""
+        """Return the table in the format of `gradio.Dataframe`."""
         return {
             "headers": [column.name for column in self.columns],
             "data": [[cell.value for cell in row] for row in self.rows],
@@ -85,6 +85,6 @@ class BoardTable:
 
 
 def plain(columns: Sequence[BoardColumn], rows: Sequence[Sequence[Any]]) -> BoardTable:
-    """Return a table of texts and numbers, whose cells read as they sort; None reads as a dash."""
+    """Return a table whose texts equal its values; None is shown as a dash."""
     cells = (tuple(BoardCell(one, "–" if one is None else str(one)) for one in row) for row in rows)
     return BoardTable(tuple(columns), tuple(cells))

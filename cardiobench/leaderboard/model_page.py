@@ -1,4 +1,4 @@
-"""Page of one model, and the number of submissions of each owner."""
+"""Build the page of one model and the number of submissions of each owner."""
 
 from cardiobench.leaderboard import table
 from cardiobench.leaderboard.choice import Choice
@@ -48,11 +48,11 @@ def models(collection: Collection) -> list[str]:
 
 
 def card_text(name: str) -> str:
-    """Return the card of a model as Markdown; for a model without one, that it has none."""
+    """Return a model's card as Markdown, or a note that there is none."""
     head = f"## {table.model_cell(name)}\n\n"
     card = find_card(name.partition(RUN_BY)[0])
     if card is None:
-        return f"{head}CardioBench has no card of this model: what it is and what it was trained on is its submitter's to say."
+        return f"{head}CardioBench has no card for this model. Its submitter is responsible for its description and training data."
     facts = {
         "Modality": " and ".join(card.modalities),
         "Licence of the weights": card.licence,
@@ -67,7 +67,7 @@ def card_text(name: str) -> str:
 
 
 def model_tasks(collection: Collection, name: str) -> BoardTable:
-    """Return the results of a model on all boards, with the places among all results of each board."""
+    """Return the results of a model on all boards, with places among all results of each board."""
     tasks = table.tasks_of(_of(collection, name))
     found = [one for task in tasks for one in table.board(collection, task, Choice(name))]
     rows = []
@@ -91,7 +91,7 @@ def model_tasks(collection: Collection, name: str) -> BoardTable:
 
 
 def versions(collection: Collection, name: str) -> BoardTable:
-    """Return the revisions of a model that have results, the newest first."""
+    """Return the revisions of a model with results, the newest first."""
     groups: dict[tuple[str, str], list[ResultEntry]] = {}
     for entry in _of(collection, name):
         key = str(entry.result.model.get("revision") or "not stated"), entry.pushed_by or LOCAL
@@ -105,7 +105,7 @@ def versions(collection: Collection, name: str) -> BoardTable:
 
 
 def owners(collection: Collection) -> BoardTable:
-    """Return the submissions of each owner; a submission is a revision of a model."""
+    """Return the submissions of each owner; a submission is one model revision."""
     groups: dict[str, list[ResultEntry]] = {}
     for entry in collection.entries:
         groups.setdefault(entry.pushed_by or LOCAL, []).append(entry)

@@ -1,4 +1,4 @@
-"""Rebuild the result of a submission from its predictions, the references and the registries."""
+"""Rebuild a submitted result from its predictions, the references and the registries."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -34,30 +34,30 @@ from cardiobench.scoring.verdict import refits_of
 from cardiobench.stats.variability import BOTH, SEEDS
 
 EXTERNAL = "predictions"
-"""Protocol of answers that were scored from a file: it has no options and answers the test units."""
+"""Protocol of externally scored predictions: it has no options and covers the test units."""
 SPREADS = {BOTH: "refit_scores", SEEDS: "seed_scores"}
-"""Source of spread that an interval covers beside test patients -> field of the context with its scores."""
+"""Mapping from source of variation (beside test patients) to the context field with its scores."""
 
 
 @dataclass(frozen=True)
 class Rules:
-    """Facts that the suite, the protocol and the registry of this installation set for a result.
+    """Facts about a result that suite, protocol and registry determine.
 
     Attributes:
-        claimed: The submitted result; only its task, protocol, variant, suite, profile and model name are read, and what it
-            says of pretraining where its model has no card.
+        claimed: Submitted result; only task, protocol, variant, suite, profile and model name are used, and the
+            declared pretraining data if the model has no card.
     """
 
     claimed: ScoreResult
 
     @cached_property
     def profile(self) -> RunProfile:
-        """The profile of its run, whose definitions, options and seed count."""
+        """Profile of the run, which determines definitions, options and seed."""
         return find_profile(self.claimed.profile or DEFAULT)
 
     @cached_property
     def task(self) -> Task:
-        """The task, from the catalogue, as the profile defines it."""
+        """Task from the catalogue, as defined by the profile."""
         return self.profile.task(catalog.task(self.claimed.task))
 
     @cached_property
@@ -67,11 +67,11 @@ class Rules:
 
     @cached_property
     def protocol(self) -> BaseProtocol | None:
-        """The protocol with the options of the suite; None for predictions scored from a file.
+        """Protocol with the options of the suite; None for externally scored predictions.
 
         Raises:
-            BadData: The suite, the protocol or the variant is not known here.
-            NotApplicable: The protocol has no answers for the task.
+            BadData: The suite, the protocol or the variant is unknown.
+            NotApplicable: The protocol does not apply to the task.
         """
         name, variant = self.claimed.protocol, self.claimed.variant
         suite = self.claimed.stamp.get("suite")
@@ -84,41 +84,41 @@ class Rules:
         if isinstance(made, PredictionProtocol):
             made.check(self.task)
             if not _has_variant(made, self.task, variant):
-                raise BadData(f"{name} has no variant '{variant}' of {self.task.name}")
+                raise BadData(f"{name} has no variant '{variant}' for {self.task.name}")
         elif made is not None and not self.claimed.options:
-            raise BadData(f"a result of {name} states its options, and this one has none")
+            raise BadData(f"results of {name} must state their options, but this one has none")
         return made
 
     @cached_property
     def options(self) -> Mapping[str, Any]:
-        """Options of the protocol as a result of the task states them, but for those that only choose variants."""
+        """Options that the result must state, except those that only select variants."""
         made = self.protocol
         stated = {} if made is None else to_plain(made.params_for(self.task))
         return {name: value for name, value in stated.items() if made is None or name not in made.selecting_options}
 
     @property
     def out_of_fold(self) -> bool:
-        """Return whether the protocol predicts the units of all splits."""
+        """Return whether the protocol predicts units of all splits."""
         return self.protocol is not None and self.protocol.out_of_fold
 
     @property
     def refitted(self) -> bool:
-        """Return whether the interval of the ranking metric covers refits or seeds, which predictions do not show."""
+        """Return whether the interval includes refits or seeds, which predictions do not show."""
         seeds = getattr(self.protocol, "seeds_in_interval", False) and self.options.get("seeds", 0) > 1
         return seeds or self.options.get("refits", 0) > 1
 
     @cached_property
     def card(self) -> ModelCard | None:
-        """The card of the model; None where none is registered here."""
+        """Card of the model, or None if it is not registered."""
         return find_card(str(self.claimed.model["name"]))
 
     @property
     def seen_in_pretraining(self) -> bool | None:
-        """Return whether the model saw the dataset: as its card says, else as the submitter declares."""
+        """Whether the model saw the dataset, according to its card or else to the submitter."""
         return self.card.saw(self.task.dataset) if self.card else self.claimed.seen_in_pretraining
 
     def references(self, dataset: OpenDataset) -> pd.DataFrame:
-        """Return the references of a dataset, with the units that the protocol predicts in split `test`."""
+        """Return references with the units that the protocol predicts as split `test`."""
         references = dataset.references(self.task)
         if not self.out_of_fold or not isinstance(self.protocol, PredictionProtocol):
             return references
@@ -127,7 +127,7 @@ class Rules:
         return references[references["id"].isin(set(units.astype(str)))].assign(split="test")
 
     def facts(self) -> dict[str, Any]:
-        """Return the part of the result's JSON that follows without data and predictions."""
+        """Return the part of the JSON that does not depend on data or predictions."""
         ranking, spec = load_metrics(metrics_of(self.task))[0], catalog.spec(self.task.dataset)
         limit = {} if self.claimed.protocol == EXTERNAL else {"limit": None}
         return {
@@ -144,12 +144,12 @@ class Rules:
 
 
 def _has_variant(made: PredictionProtocol, task: Task, variant: str) -> bool:
-    """Return whether a run gives results of a variant."""
+    """Return whether a run produces results of the variant."""
     return _without_conditions(task, variant) in made.result_variants(task)
 
 
 def _without_conditions(task: Task, variant: str) -> str:
-    """Return a variant without the conditions of the run, which stand at its end."""
+    """Return a variant without the conditions at its end."""
     known = extensions.contributions("conditions")
     rest, _, last = variant.rpartition(".")
     name, _, value = last.partition("=")
@@ -158,12 +158,12 @@ def _without_conditions(task: Task, variant: str) -> str:
 
 
 class Rebuilt(NamedTuple):
-    """A result built anew.
+    """Rebuilt result.
 
     Attributes:
-        result: The result; its p-value is the claimed one where that is of refits on embeddings.
-        clean: Function that cleans texts of the ids of its dataset.
-        fixed: Verdict by the test of the answers as they are; that of `result` unless the claimed one is of refits.
+        result: Rebuilt result; a p-value of refits on embeddings is copied from the claim.
+        clean: Function that removes ids of the dataset from texts.
+        fixed: Verdict of the test with fixed answers; differs from `result` only if the claim is of refits.
     """
 
     result: ScoreResult
@@ -172,20 +172,20 @@ class Rebuilt(NamedTuple):
 
 
 def rebuild(rules: Rules, answers: pd.DataFrame, data_dir: Path | None = None) -> Rebuilt:
-    """Score the predictions of a submission by the rules of this installation.
+    """Score the predictions of a submission under the local rules.
 
-    Of the submission itself only what `Rules` names is read, and of an interval that covers refits the standard error: what
-    refits added to it cannot be had from predictions. Nor can the p-value of refits on embeddings, which is taken from it.
+    From the submission, only the facts in `Rules` are used, and two numbers that predictions cannot show: the standard
+    error of an interval that covers refits, and the p-value of refits on embeddings.
 
     Args:
         rules: Rules for the submitted result.
-        answers: Id with `y_pred`, `p_<class>` or both.
-        data_dir: Raw or prepared data.
+        answers: Predictions with id and `y_pred`, `p_<class>` or both.
+        data_dir: Folder with raw or prepared data.
 
     Raises:
-        BadData: The suite, the protocol or its variant is not known here.
-        BadPredictions: Units other than those that the protocol predicts, or values that are none.
-        MissingData: The data is not to be had.
+        BadData: The suite, the protocol or its variant is unknown.
+        BadPredictions: The units differ from those of the protocol, or values are invalid.
+        MissingData: The data is not available.
     """
     task, claimed = rules.task, rules.claimed
     dataset = open_dataset(
@@ -232,7 +232,7 @@ def rebuild(rules: Rules, answers: pd.DataFrame, data_dir: Path | None = None) -
 
 
 def _spread_scores(claimed: ScoreResult, test_only: ScoreResult) -> tuple[float, float]:
-    """Return two scores that spread as much as the refits or seeds of a result must have for its standard error."""
+    """Return two scores whose spread matches the variance of refits or seeds implied by the standard error."""
     variance = claimed.score.se**2 - test_only.score.se**2
     half = math.sqrt(variance / 2) if variance > 0 else 0.0
     return -half, half

@@ -1,4 +1,4 @@
-"""Rows of a file in a dataset of results: each column has to repeat a value of the result in the row."""
+"""Check that the columns of a results file repeat the values of the result in each row."""
 
 import io
 from collections import Counter
@@ -13,15 +13,15 @@ from cardiobench.hub.results_dataset import COLUMNS, parquet, records
 from cardiobench.results.score_result import ScoreResult
 
 OLDER = ("result", "result_id", "beats_floor")
-"""Columns in which rows that were written by an older schema differ."""
+"""Columns that may differ in rows of older schemas."""
 
 
 def differing_rows(content: bytes, user: str) -> Iterator[str]:
-    """Yield how the rows of a file differ from those that its results make; results that cannot be read are passed over.
+    """Yield differences between the rows of a file and those generated from its results, ignoring unreadable results.
 
     Args:
-        content: A file whose results `read_entries` has read.
-        user: Account in whose name the file is.
+        content: Content of a file that `read_entries` has read.
+        user: Account that owns the file.
     """
     table = pq.read_table(io.BytesIO(content), read_dictionary=["result"])
     texts = table["result"].combine_chunks()
@@ -41,10 +41,10 @@ def differing_rows(content: bytes, user: str) -> Iterator[str]:
         older = older or is_older
         made = {row["metric"]: row for row in records(result, user)}
         if Counter(row["metric"] for row in own) != Counter(list(made)):
-            yield f"{result.task} {result.label}: {len(own)} rows, and a result has one for each of its {len(made)} metrics"
+            yield f"{result.task} {result.label}: {len(own)} rows, expected one for each of its {len(made)} metrics"
             continue
         if not is_older and text != made[result.metric]["result"]:
-            yield f"{result.task} {result.label}: its JSON is written in another way than results are"
+            yield f"{result.task} {result.label}: its JSON is not formatted like that of results"
         yield from _differing_columns(own, made, OLDER if is_older else ("result",))
     written = pq.read_schema(io.BytesIO(content))
     if not older and not written.equals(pq.read_schema(io.BytesIO(parquet([])))):
@@ -57,4 +57,4 @@ def _differing_columns(rows: list[dict], made: dict[str, dict], skipped: tuple[s
         for name in COLUMNS:
             if name in row and name not in skipped and row[name] != wanted[name]:
                 where = f"{wanted['task']}, {wanted['metric']}"
-                yield f"{where}: the column {name} says {row[name]!r}, the result {wanted[name]!r}"
+                yield f"{where}: the column {name} is {row[name]!r}, but the result has {wanted[name]!r}"

@@ -1,4 +1,4 @@
-"""Sources of a leaderboard's results: folders, or a public dataset of results on the Hub."""
+"""Load results for a leaderboard from folders or from a public Hub dataset."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,24 +28,24 @@ if TYPE_CHECKING:
 
 
 RUN_BY = " (run by "
-"""Between a model's name and the person, where several people pushed results of it."""
+"""Separator between model and account if several accounts submitted results of one model."""
 MAX_ROWS = 100_000
-"""Rows that one file of a dataset of results may have: those of some ten thousand results."""
+"""Maximum number of rows per file, enough for about ten thousand results."""
 MAX_TEXT = 1 << 30
-"""Characters that are decoded of one file."""
+"""Maximum number of decoded characters per file."""
 BATCH = 1000
 
 
 def load(sources: Sequence[str], revision: str = "main") -> dict[str, Collection]:
-    """Load results of folders, or of one dataset on the Hub where the first source is no folder; one collection per suite.
+    """Load results from folders or, if the first source is no folder, from a Hub dataset, as one collection per suite.
 
     Args:
-        sources: Folders, or `org/name`.
+        sources: Folders, or one dataset `org/name`.
         revision: Revision of the dataset.
 
     Raises:
-        MissingData: No results there.
-        HubError: No such dataset, or the Hub is out of reach.
+        MissingData: There are no results.
+        HubError: The dataset does not exist, or the Hub is unreachable.
     """
     folders = [Path(source) for source in sources]
     if all(folder.is_dir() for folder in folders):
@@ -59,16 +59,16 @@ def load(sources: Sequence[str], revision: str = "main") -> dict[str, Collection
 
 
 def is_repository(name: str) -> bool:
-    """Return whether a name could be `org/name` on the Hub."""
+    """Return whether a text has the form `org/name`."""
     return name.count("/") == 1 and not name.startswith((".", "/", "~")) and not name.endswith("/")
 
 
 def from_dataset(repository: str, revision: str = "main") -> dict[str, Collection]:
-    """Load the results of a dataset as `cardiobench push --to-dataset` writes it; one collection per suite.
+    """Load the results of a dataset written by `cardiobench push --to-dataset`, as one collection per suite.
 
     Raises:
-        MissingData: It holds no Parquet file of results.
-        HubError: No such dataset, or the Hub is out of reach.
+        MissingData: The dataset has no Parquet file of results.
+        HubError: The dataset does not exist, or the Hub is unreachable.
     """
     api = connect()
     target = Target("dataset", repository, revision)
@@ -82,7 +82,7 @@ def from_dataset(repository: str, revision: str = "main") -> dict[str, Collectio
 
 
 def from_files(files: Mapping[str, bytes]) -> dict[str, Collection]:
-    """Return the content of a dataset's Parquet files by suite; an error in one file costs that file only."""
+    """Load a dataset's Parquet files by suite; an error only affects its file."""
     entries, problems = read_entries(files)
     return assemble_by_suite(corrected(_by_person(entries)), problems=problems)
 
@@ -90,11 +90,11 @@ def from_files(files: Mapping[str, bytes]) -> dict[str, Collection]:
 def read_entries(
     files: Mapping[str, bytes], read: Callable[[str], ScoreResult] = read_result
 ) -> tuple[list[ResultEntry], list[Problem]]:
-    """Return the distinct results in Parquet files of a dataset, and the files that cannot be read.
+    """Return distinct results in the Parquet files of a dataset, and unreadable files.
 
     Args:
-        files: Path -> content.
-        read: Reader of one result's JSON; by default one that refuses a result that contradicts itself.
+        files: Mapping from path to content.
+        read: Function that parses a result's JSON; the default rejects inconsistent results.
     """
     entries: dict[tuple[str, str], ResultEntry] = {}
     problems: list[Problem] = []
@@ -104,19 +104,19 @@ def read_entries(
                 entry = _entry(path, row, read)
             except BadData as error:
                 problems.append(Problem(f"{path}: {row.result_id}", problem_kind(error), str(error)))
-            else:  # Every metric of a result has a row, and each row holds the whole result.
+            else:  # Rows of different metrics repeat the same result.
                 entries.setdefault((entry.pushed_by, checksum(entry.result.to_json())), entry)
     return list(entries.values()), problems
 
 
 @dataclass(frozen=True)
 class Row(Part):
-    """The columns that a row must have to be read; all others repeat its result.
+    """Columns required to read a row; all others repeat values of the result.
 
     Attributes:
-        result_id: Name of the result; nothing depends on it.
-        pushed_by: User.
-        result: The whole result as JSON.
+        result_id: Id of the result, which is not used further.
+        pushed_by: Account that submitted the result.
+        result: Complete result as JSON.
     """
 
     result_id: Name
@@ -125,7 +125,7 @@ class Row(Part):
 
 
 def _rows(path: str, content: bytes, problems: list[Problem]) -> list[Row]:
-    """Return the rows of a Parquet file that can be read, each once; the others become problems."""
+    """Return the distinct readable rows of a Parquet file; the others become problems."""
     import pyarrow as pa
     import pyarrow.parquet as pq
     from pydantic import ValidationError
@@ -134,13 +134,14 @@ def _rows(path: str, content: bytes, problems: list[Problem]) -> list[Row]:
     wrong = 0
     columns = [field.name for field in fields(Row)]
     try:
-        # Dictionaries stay encoded: a text that every row repeats is decoded once.
+        # Keep dictionary encoding, so that repeated texts are decoded once.
         for record in _records(pq.ParquetFile(pa.BufferReader(content), read_dictionary=columns), columns):
             try:
-                rows[type_adapter(Row).validate_python(record, strict=False)] = None  # A mapping may become a row.
+                # Mapping cells can be converted to a row.
+                rows[type_adapter(Row).validate_python(record, strict=False)] = None
             except ValidationError:
                 wrong += 1
-    except KeyError:  # The column is missing, or holds lists.
+    except KeyError:  # The column is missing or contains lists.
         problems.append(Problem(path, "unreadable", f"no file of results: it lacks the texts {', '.join(columns)}"))
         return []
     except (pa.ArrowException, OSError, ValueError) as error:
@@ -152,40 +153,40 @@ def _rows(path: str, content: bytes, problems: list[Problem]) -> list[Row]:
 
 
 def _records(file: "pq.ParquetFile", columns: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Yield the rows of a file, up to the limits.
+    """Yield the rows of a file, enforcing size limits.
 
     Raises:
-        ValueError: It has too many rows, or too much text.
+        ValueError: The file has too many rows or too much text.
     """
     if (rows := file.metadata.num_rows) > MAX_ROWS:
-        raise ValueError(f"it has {rows:,} rows, and a file may have {MAX_ROWS:,}. Push fewer results at once")
+        raise ValueError(f"it has {rows:,} rows, but at most {MAX_ROWS:,} are allowed. Push fewer results at once")
     size = 0
     for batch in file.iter_batches(batch_size=BATCH, columns=list(columns)):
         for number in range(batch.num_rows):
             record = {name: _value(batch[name][number]) for name in columns}
             size += sum(len(text) for text in record.values() if isinstance(text, str))
             if size > MAX_TEXT:
-                raise ValueError(f"its texts have more than {MAX_TEXT:,} characters, the most that a file may have")
+                raise ValueError(f"its texts exceed the limit of {MAX_TEXT:,} characters")
             yield record
 
 
 def _value(cell: Any) -> Any:
-    """Return a cell's value; None for a damaged text, which costs its row only."""
+    """Return the value of a cell; None for invalid text, which only affects its row."""
     try:
         return cell.as_py()
-    except ValueError:  # Bytes that are not UTF-8.
+    except ValueError:  # The bytes are not UTF-8.
         return None
 
 
 def _entry(path: str, row: Row, read: Callable[[str], ScoreResult]) -> ResultEntry:
-    """Return the result of a row.
+    """Parse the result of a row.
 
     Raises:
-        BadData: It is no result, or is not what its writer wrote, or comes from somebody else or from the future.
+        BadData: The result is invalid, was modified, belongs to another account, or is dated in the future.
     """
     owner = re.fullmatch(r"data/(?P<user>[\w.-]+)-[0-9a-f]{16}\.parquet", path)
     if owner is None or owner["user"] != row.pushed_by:
-        raise BadData(f"it says that {row.pushed_by} pushed it, and lies in a file that is not theirs: {path}")
+        raise BadData(f"it claims to be pushed by {row.pushed_by}, but is in a file of another account: {path}")
     result = read(row.result)
     try:
         date = datetime.fromisoformat(str(result.stamp.get("date")))
@@ -198,7 +199,7 @@ def _entry(path: str, row: Row, read: Callable[[str], ScoreResult]) -> ResultEnt
 
 
 def _by_person(entries: Sequence[ResultEntry]) -> list[ResultEntry]:
-    """Name the person beside the model where several people pushed results of one, so that each has rows of their own."""
+    """Add the account to model names with several accounts, so that their rows stay separate."""
     people: dict[str, set[str]] = {}
     for entry in entries:
         people.setdefault(entry.result.model["name"], set()).add(entry.pushed_by)

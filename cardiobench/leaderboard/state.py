@@ -1,4 +1,4 @@
-"""Settings of the page by a visitor, as they stand in the address."""
+"""Represent a visitor's settings as parameters in the address."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
@@ -10,26 +10,26 @@ from cardiobench.leaderboard.choice import NOT_STATED, SIZES, Choice, licences
 from cardiobench.results.collect import Collection
 
 Options = dict[str, list[tuple[str, str]]]
-"""Name of a field -> label and value of each choice."""
+"""Mapping from field name to labels and values of its choices."""
 
 
 @dataclass(frozen=True)
 class BoardState:
-    """Settings of the page; the names of the fields are those in the address.
+    """Settings of the page; field names equal the parameters in the address.
 
     Attributes:
-        suite: Suite.
+        suite: Name of the suite.
         board: Condition of the board.
-        protocol: Protocol with its variant; empty for all.
-        search: Part of a model's name.
-        modality: Modality; empty for both.
-        licence: Licence; empty for all.
-        size: Class of size; empty for all.
-        unseen: Whether scores on data seen in pretraining are left out.
-        above: Whether only scores above the floor are shown.
-        kind: Table of the overview.
-        task: Task.
-        model: Model whose page is shown.
+        protocol: Protocol and variant; empty for all.
+        search: Part of a model name.
+        modality: Modality, "echo" or "ecg"; empty for both.
+        licence: Licence of the weights; empty for all.
+        size: Size class; empty for all.
+        unseen: Whether to exclude scores on data seen in pretraining.
+        above: Whether to show only scores above the floor.
+        kind: Name of the overview table.
+        task: Name of the task.
+        model: Name of the model whose page is shown.
     """
 
     suite: str = ""
@@ -47,7 +47,7 @@ class BoardState:
 
     @property
     def choice(self) -> Choice:
-        """The selection of rows."""
+        """Row filter."""
         return Choice(
             self.search,
             self.protocol,
@@ -61,16 +61,16 @@ class BoardState:
 
 
 LONGEST = 200
-"""Characters of a value that are read."""
+"""Maximum number of characters of a value."""
 NAMES = tuple(field.name for field in fields(BoardState))
 
 
 def settle(views: Mapping[str, Collection], given: Mapping[str, Any]) -> tuple[BoardState, Options]:
-    """Return a state with values that exist, and the choices that it leaves.
+    """Return a state with valid values, and the remaining choices.
 
     Args:
-        views: Suite -> results.
-        given: Name of a field -> value; a value that does not exist becomes the first one that does.
+        views: Mapping from suite to results.
+        given: Mapping from field to value; invalid values are replaced by the first choice.
     """
     flags = {name for name, kind in get_type_hints(BoardState).items() if kind is bool}
     known: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""Look of the app: the fonts of the machine, and the heat colours of the report."""
+"""Define the look of the app with system fonts and the heat colours of the report."""
 
 import re
 from pathlib import Path
@@ -49,20 +49,20 @@ footer *{color:var(--body-text-color)!important}
 
 
 def options() -> dict[str, Any]:
-    """Return the arguments of `launch` that decide how the app looks."""
+    """Return the arguments of `launch` that determine the appearance."""
     return {"theme": theme(), "css": colours() + CSS}
 
 
 def theme() -> Any:
-    """Return a theme with the fonts of the machine: none is fetched."""
+    """Return a theme with system fonts, so that no font is downloaded."""
     import gradio as gr
 
-    fonts = ["system-ui", "sans-serif"]  # Also used by tables, whose font is called monospace.
+    fonts = ["system-ui", "sans-serif"]  # Tables use the font called monospace.
     return gr.themes.Default(font=fonts, font_mono=fonts)
 
 
 def colours() -> str:
-    """Return the colours of the report's style sheet as CSS of the app, whose dark mode is a class."""
+    """Convert the colours of the report's style sheet to CSS for the app, whose dark mode is a class."""
     light, dark = re.findall(r":root\{([^}]*)\}", PAGE.read_text(encoding="utf-8"))[:2]
     return f":root{{{_chosen(light)}}}.dark{{{_chosen(dark)}}}"
 
@@ -73,7 +73,7 @@ def _chosen(rules: str) -> str:
 
 
 def scale() -> str:
-    """Return the scale of the heat colours as HTML."""
+    """Return the heat colour scale as HTML."""
     ends = [f"{100 * step:+.0f} %".replace("-", "−") for step in STEPS]
     texts = [f"below {ends[0]}", *(f"from {end}" for end in ends)]
     shades = (f'<span style="background:var({name})">{text}</span>' for name, text in zip(SHADES, texts, strict=True))

@@ -1,4 +1,4 @@
-"""Number of submissions of one owner for a task, counted in a dataset of results that only grows."""
+"""Correct results for the number of submissions of their owner for the task."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -7,13 +7,13 @@ from cardiobench.results.collect import ResultEntry
 from cardiobench.scoring.best_of import best_of
 
 UNKNOWN_TRIES = (
-    "The best of k submissions of one owner for a task is corrected for k: its p-value is multiplied by k, its interval is "
-    "at level 1 - .05 / k. Tries off the board are unknown, and nothing corrects for them."
+    "The best of k submissions of one owner for a task is corrected for k: its p-value is multiplied by k, and its interval has "
+    "level 1 - .05 / k. Unsubmitted attempts are unknown and not corrected for."
 )
 
 
 def count_submissions(entries: Iterable[ResultEntry]) -> Mapping[tuple[str, str], int]:
-    """Return (owner, task) -> number of distinct revisions of models that the owner submitted for the task."""
+    """Return a mapping from (owner, task) to number of distinct model revisions submitted."""
     found: dict[tuple[str, str], set[tuple[str, str]]] = {}
     for entry in entries:
         model = entry.result.model
@@ -23,7 +23,7 @@ def count_submissions(entries: Iterable[ResultEntry]) -> Mapping[tuple[str, str]
 
 
 def corrected(entries: Iterable[ResultEntry]) -> list[ResultEntry]:
-    """Return the entries of a dataset of results, each corrected for the submissions of its owner for its task."""
+    """Return the entries of a results dataset, corrected for the submissions of their owner for the task."""
     entries = list(entries)
     counts = count_submissions(entries)
     return [

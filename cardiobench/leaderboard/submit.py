@@ -1,4 +1,4 @@
-"""Steps of a submission, and how to cite the leaderboard."""
+"""Provide instructions for submitting results and citing the leaderboard."""
 
 import cardiobench
 
@@ -12,9 +12,9 @@ cardiobench report results
 cardiobench push results --to-dataset {dataset} --with-predictions --yes
 ```
 
-The first command encodes your recordings and scores the model; datasets are read from `--data-dir`, and none is sent anywhere. The second writes
-a page to look at before anything leaves your machine. The third opens a pull request with scores, ids and answers, which are scored again; without
-`--with-predictions` it adds the scores alone.
+The first command encodes your recordings and scores the model; datasets are read from `--data-dir` and never uploaded. The second writes
+a page for review before anything leaves your machine. The third opens a pull request with scores, ids and predictions, which are scored again; without
+`--with-predictions`, it only adds the scores.
 
 ## How to cite
 
@@ -28,14 +28,14 @@ a page to look at before anything leaves your machine. The third opens a pull re
 }}
 ```
 
-Cite the two benchmarks that it unites as well: [arXiv:2510.00520](https://arxiv.org/abs/2510.00520) and [arXiv:2601.21830](https://arxiv.org/abs/2601.21830).
+Please also cite the two benchmarks on which it is based: [arXiv:2510.00520](https://arxiv.org/abs/2510.00520) and [arXiv:2601.21830](https://arxiv.org/abs/2601.21830).
 """
 
 
 def submit_text(dataset: str = "") -> str:
-    """Return the text of the page as Markdown.
+    """Return the text as Markdown.
 
     Args:
-        dataset: Dataset of results, `org/name`; empty for results of a folder.
+        dataset: Dataset of results, `org/name`; empty for results from folders.
     """
     return TEXT.format(dataset=dataset or UNNAMED, version=cardiobench.__version__)

@@ -1,4 +1,4 @@
-"""Leaderboard tables: the overview, the scores and costs of a task, and the unranked results."""
+"""Build the leaderboard tables: overview, scores and costs of a task, and unranked results."""
 
 import math
 import re
@@ -30,7 +30,7 @@ SEEN = "seen in pretraining"
 NO_SUITE = "no suite"
 BASELINE = "baseline"
 REFERENCE = "ref."
-"""Shown in place of the place of a result of another condition."""
+"""Text in place of a place for results of other conditions."""
 PLACE = BoardColumn("place", 66)
 NAME = BoardColumn("model", 130, "markdown")
 SCORES = (
@@ -55,7 +55,7 @@ COSTS = (
     BoardColumn("time on its device", 360),
 )
 OVERVIEW = (BoardColumn("place", 66), BoardColumn(MODEL, 126, "markdown"))
-"""First columns of the overview: a telephone of 390 pixels shows them and the first score."""
+"""First columns of the overview; they fit a phone width of 390 pixels together with the first score."""
 TASK_WIDTH = 132
 PROBLEMS = (
     BoardColumn("file", 240),
@@ -67,14 +67,14 @@ REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 
 def kinds(collection: Collection) -> list[str]:
-    """Return names of the overview's tables."""
+    """Return the names of the overview tables."""
     return table_names(collection.entries)
 
 
 def overview(collection: Collection, kind: str, choice: Choice = EVERYTHING) -> BoardTable:
-    """Return models by tasks, best first: share of the way from the floor to a perfect score, marks, score and interval.
+    """Return models by tasks, best first, with position between floor and perfect score, marks, score and interval.
 
-    After them stands the best result of every other condition on each task, as a reference.
+    The best result of every other condition on each task follows as a reference.
     """
     condition = _condition(collection, choice)
     tasks, found = row_standings(entries_of(collection, condition, choice.protocol), kind)
@@ -142,9 +142,9 @@ def _reference_row(condition: str, best: dict[str, ResultEntry], tasks: Sequence
 
 
 def board(collection: Collection, task: str, choice: Choice = EVERYTHING) -> list[Standing]:
-    """Return the selected results of a task, by place; a place counts all of the condition and the protocol, selected or not.
+    """Return the selected results of a task by place; places count all results of the condition and protocol.
 
-    Without a condition the boards of all of them follow each other.
+    Without a condition, the boards of all conditions are concatenated.
     """
     of_task = _of_task(collection, task)
     wanted = [choice.condition] if choice.condition else conditions(of_task)
@@ -157,7 +157,7 @@ def board(collection: Collection, task: str, choice: Choice = EVERYTHING) -> lis
 
 
 def references(collection: Collection, task: str, choice: Choice) -> list[Standing]:
-    """Return the best result of a task of every condition but the chosen one; empty where none is chosen."""
+    """Return the best result of a task in each other condition; empty if no condition is selected."""
     of_task = _of_task(collection, task)
     others = [one for one in conditions(of_task) if choice.condition not in ("", one)]
     best = {other: _best(entries_of(of_task, other), (task,)) for other in others}
@@ -172,7 +172,7 @@ def scores(collection: Collection, task: str, choice: Choice = EVERYTHING) -> Bo
 
 
 def costs(collection: Collection, task: str, choice: Choice = EVERYTHING) -> BoardTable:
-    """Return the costs of the models of a task, by place; FLOPs and bytes are per recording."""
+    """Return the costs of a task's models by place; FLOPs and bytes are per recording."""
     return BoardTable(COSTS, tuple(_cost_row(one) for one in board(collection, task, choice)))
 
 
@@ -238,7 +238,7 @@ def _cost_row(one: Standing) -> tuple[BoardCell, ...]:
 
 
 def _marks(entry: ResultEntry) -> list[str]:
-    """Return the remarks beside a score: its marks, and unverifiable statements of a submission."""
+    """Return notes on a score: its marks, and unverifiable statements of the submitter."""
     result, found = entry.result, list(marks(entry.result)[1:])
     if not_verifiable(entry):
         found.append(NOT_VERIFIABLE)
@@ -254,7 +254,7 @@ def _marks(entry: ResultEntry) -> list[str]:
 
 
 def model_cell(name: str) -> str:
-    """Return a model's name as Markdown: a link to its page where the name can be one, else the name as plain text."""
+    """Return a model's name as Markdown, linked to its page if it is a valid repository name."""
     repository, _, rest = name.partition(" ")
     if not REPOSITORY.fullmatch(repository) or ".." in repository:
         return tables.markdown_text(shorten(name, LONG))
@@ -262,7 +262,7 @@ def model_cell(name: str) -> str:
 
 
 def _number(text: str) -> float | None:
-    """Return a number as it is printed, so that a table sorts it as one; None where it is a word."""
+    """Return a number as printed, so that it sorts like its text; None for words."""
     try:
         return float(text)
     except ValueError:

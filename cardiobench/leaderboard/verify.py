@@ -1,4 +1,4 @@
-"""Submissions to a dataset of results: their predictions are scored again, and every field has to come out as claimed."""
+"""Verify submissions: score their predictions again and compare every field."""
 
 import io
 import unicodedata
@@ -40,28 +40,29 @@ from cardiobench.results.score_result import OLDER_RULES, ScoreResult
 from cardiobench.tasks.task import Task
 
 MAX_UNITS = 2_000_000
-"""Rows of a file of predictions; no release has as many."""
+"""Maximum number of rows in a prediction file; no release has as many units."""
 SHARED = {"task", "metric", "higher_is_better", "unit", "coverage", "dataset"}
 VALUES = {"value", "n", "n_patients", "positives", "patients", "auprc"}
-"""Fields that a result of older rules shares with one of today, and the numbers of its scores."""
+"""Fields shared by results of older and current rules, including scores."""
 ADDED = {"out_of_fold", "numbers"}
-"""Fields that results of schema 3 and older lack."""
-REFITS = "its interval and verdict cover refits or seeds; that they are no narrower than over test patients is checked"
-PRIVATE_DATA = "it is of data of the submitter's own, which nobody else has"
+"""Fields that results up to schema 3 lack."""
+REFITS = "its interval and verdict cover refits or seeds; only a lower bound on the width was verified"
+PRIVATE_DATA = "it uses private data of the submitter"
 DEALT_LABELS = "its p-value is of refits on embeddings, which are not here; by the answers as they are, dealt at a third of the level,"
 
 
 @dataclass(frozen=True)
 class Check:
-    """The outcome of one result of a submission, or of one file that may not be in it.
+    """Outcome for one result, or for one forbidden file of a submission.
 
     Attributes:
-        name: Submitter, model, task and protocol; or the file.
-        problems: Differences from what was claimed; empty if every field that can be compared agrees.
-        not_verifiable: Facts that its predictions do not show, with the reason; empty where they show everything.
-        older_rules: Whether it was scored by older rules, so that only its values were compared.
-        on_trust: Facts taken on trust for this result beside the fields of `differences.TRUSTED`.
-        submissions: Revisions that its owner submitted for the task, this one included; the board corrects for them.
+        name: Submitter, model, task and protocol, or the file name.
+        problems: Differences from the claimed values; empty if all comparable fields agree.
+        not_verifiable: Facts that the predictions do not show, with the reason; empty if there are none.
+        older_rules: Whether the result was scored under older rules, so that only values were compared.
+        on_trust: Facts taken on trust for this result, in addition to `differences.TRUSTED`.
+        submissions: Number of revisions that the owner submitted for the task, including this one; the board corrects
+            for it.
     """
 
     name: str
@@ -73,7 +74,7 @@ class Check:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Return the remarks on a result in which nothing is wrong."""
+        """Return remarks on a result without problems."""
         older = [f"older rules: {OLDER_RULES}; its values were compared"] if self.older_rules else []
         rest = [f"not verifiable: {self.not_verifiable}"] if self.not_verifiable else []
         tries = [f"one of {self.submissions} submissions of its owner for the task"] if self.submissions > 1 else []
@@ -81,7 +82,7 @@ class Check:
 
     @property
     def outcome(self) -> str:
-        """The outcome in a word or two."""
+        """Outcome as a short text."""
         if self.problems:
             return "FAILED"
         return "not verifiable" if self.not_verifiable else "older rules" if self.older_rules else "ok"
@@ -98,15 +99,15 @@ def open_pull_requests(repository: str) -> list[str]:
 
 
 def verify_submission(repository: str, revision: str, data_dir: Path | None = None) -> list[Check]:
-    """Score the predictions of every result again that a revision of a dataset adds to its main branch.
+    """Verify all results that a revision adds to the main branch of a dataset.
 
     Args:
         repository: Dataset of results.
-        revision: Such as `refs/pr/3`; of the main branch, all results are checked.
-        data_dir: Raw or prepared data; by default those on this machine, else those published on the Hub.
+        revision: Revision such as `refs/pr/3`; for the main branch, all results are verified.
+        data_dir: Folder with raw or prepared data; by default local data, else data on the Hub.
 
     Raises:
-        HubError: No such dataset or revision, or the Hub is out of reach.
+        HubError: The dataset or revision does not exist, or the Hub is unreachable.
     """
     files = read_submission(repository, revision)
     entries, problems = read_entries(files.data, _any_result)
@@ -115,7 +116,7 @@ def verify_submission(repository: str, revision: str, data_dir: Path | None = No
     used = {predictions_path(entry.result, entry.pushed_by) for entry in entries}
     return [
         *(Check(path, (reason,)) for path, reason in files.refused.items()),
-        *(Check(path, ("no result of the submission names it",)) for path in files.answers if path not in used),
+        *(Check(path, ("no result of the submission refers to it",)) for path in files.answers if path not in used),
         *(Check(one.file, (one.message,)) for one in problems),
         *(
             Check(path, tuple(wrong))
@@ -138,10 +139,10 @@ class Submission:
     """Files of a submission.
 
     Attributes:
-        refused: Path -> reason of the files that it may not touch.
-        data: Path -> content of the files of results that it adds.
-        answers: Path -> content of the files of predictions that it adds.
-        earlier: Path -> content of the files of results that were there before.
+        refused: Mapping from forbidden path to reason.
+        data: Mapping from path to content of added result files.
+        answers: Mapping from path to content of added prediction files.
+        earlier: Mapping from path to content of existing result files.
     """
 
     refused: Mapping[str, str]
@@ -151,7 +152,7 @@ class Submission:
 
 
 def read_submission(repository: str, revision: str) -> Submission:
-    """Read the additions of a revision relative to the main branch; for the main branch itself, read everything."""
+    """Read the files that a revision adds to the main branch; for the main branch itself, read all files."""
     api = connect()
     user, target = whoami(api), Target("dataset", repository, revision)
 
@@ -169,7 +170,7 @@ def read_submission(repository: str, revision: str) -> Submission:
 
 
 def _compare_with_main(new: Snapshot, user: Account) -> tuple[dict[str, str], set[str]]:
-    """Return path -> reason for forbidden changes of a revision, and the paths present when it left the main branch."""
+    """Return a mapping from forbidden path to reason, and the paths at the commit where the revision branched off."""
     api, target = new.api, new.target
     base = read_base(api, target, user)
     main = read_snapshot(api, Target(target.kind, target.id), user, None)
@@ -181,28 +182,28 @@ def _compare_with_main(new: Snapshot, user: Account) -> tuple[dict[str, str], se
 
 
 def check(entry: ResultEntry, answers: Mapping[str, bytes], data_dir: Path | None = None) -> Check:
-    """Compare a submitted result with the one that is built from its predictions.
+    """Compare a submitted result with the one rebuilt from its predictions.
 
     Args:
-        entry: The result, and who pushed it.
-        answers: Path -> content of the files of predictions of the submission.
-        data_dir: Raw or prepared data.
+        entry: Result and its submitter.
+        answers: Mapping from path to content of submitted prediction files.
+        data_dir: Folder with raw or prepared data.
     """
     result, path = entry.result, predictions_path(entry.result, entry.pushed_by)
     name = f"{entry.pushed_by}: {result.model.get('name')}, {result.task}, {result.label}"
     if lacking := missing_parts(result):
         return Check(name, tuple(lacking))
     if result.dataset.get("local") and result.dataset["name"] not in catalog.list_datasets():
-        problems = [f"it contradicts itself: {why}" for why in check_consistency(result)]
+        problems = [f"it is inconsistent: {why}" for why in check_consistency(result)]
         return Check(name, (*problems, *_wrong_name(result.model["name"])), PRIVATE_DATA)
     reason, on_trust = "", False
     try:
-        problems = [f"it contradicts itself: {why}" for why in check_consistency(result)]
+        problems = [f"it is inconsistent: {why}" for why in check_consistency(result)]
         problems += _wrong_name(result.model["name"])
         problems += [why for why in not_a_benchmark_score(result) if why != OLDER_RULES]
         rules = Rules(result)
         if result.dataset.get("local") and not catalog.spec(rules.task.dataset).local:
-            problems.append(f"it calls {rules.task.dataset} data of the submitter's own, and that is published")
+            problems.append(f"it calls {rules.task.dataset} private data of the submitter, but this dataset is public")
         problems += _other_cost(rules)
         on_trust = rules.card is None
         if path in answers:
@@ -224,7 +225,7 @@ def check(entry: ResultEntry, answers: Mapping[str, bytes], data_dir: Path | Non
 
 
 def _other_cost(rules: Rules) -> Iterator[str]:
-    """Yield differences between the cost of a result and width and parameters on the model's card."""
+    """Yield differences between the cost of a result and the width and parameters on the model's card."""
     cost, card, model = rules.claimed.cost, rules.card, rules.claimed.model
     chosen = model.get("token_pooling") or "", (model.get("preprocessing") or {}).get("variant") or ""
     if (
@@ -236,28 +237,28 @@ def _other_cost(rules: Rules) -> Iterator[str]:
     known = {"width": (cost.width, card.embedding.get("dim")), "parameters": (cost.parameters, card.parameters)}
     for name, (claimed, stated) in known.items():
         if isinstance(stated, int) and claimed is not None and claimed != stated:
-            yield f"cost {name}: {claimed:,} claimed, and the card of {card.id} says {stated:,}"
+            yield f"cost {name}: {claimed:,} claimed, but the card of {card.id} states {stated:,}"
 
 
 def read_answers(content: bytes, task: Task) -> pd.DataFrame:
-    """Return ids and answers; no other column is read. `ValueError` for a file with more rows than any release has units."""
+    """Read ids and predictions, ignoring other columns; raises `ValueError` for too many rows."""
     file = pq.ParquetFile(io.BytesIO(content))
     if (rows := file.metadata.num_rows) > MAX_UNITS:
-        raise ValueError(f"it has {rows:,} rows, and {MAX_UNITS:,} are the most that are read")
+        raise ValueError(f"it has {rows:,} rows, but at most {MAX_UNITS:,} are allowed")
     known = {"id", *task.rules.answer_columns(task)}
     return file.read([name for name in file.schema_arrow.names if name in known]).to_pandas()
 
 
 def _wrong_name(name: str) -> list[str]:
-    """Return why no model can be called so, as when the name looks like that of another; empty where one can."""
+    """Return why a model name is not allowed, for example if it imitates another; empty if it is allowed."""
     plain = unicodedata.normalize("NFKC", name).strip() == name and name.isprintable() and len(name) <= LONGEST_NAME
     if not plain or RUN_BY in name or ("/" in name and not name.isascii()):
-        return [f"no model can be called {name[:LONGEST_NAME]!r}"]
+        return [f"{name[:LONGEST_NAME]!r} is not a valid model name"]
     return []
 
 
 def _of_refits(rules: Rules, again: Rebuilt) -> str:
-    """Return a sentence on the numbers that are of refits, which predictions cannot reproduce; empty where none is."""
+    """Return a sentence on numbers from refits, which predictions cannot reproduce; empty if there are none."""
     if again.result.verdict.refitted:
         return f"{DEALT_LABELS} it is p = {again.fixed.p_adjusted:.2g}, {again.fixed.word}"
     return REFITS if rules.refitted else ""
@@ -278,7 +279,7 @@ def _differences(rules: Rules, rebuilt: Rebuilt) -> Iterator[str]:
 
 
 def _differing_facts(rules: Rules) -> Iterator[str]:
-    """Yield contradictions between a result and the suite, the protocol or the registry, which need no predictions."""
+    """Yield contradictions with suite, protocol or registry, which need no predictions."""
     facts = _with_stated_options(rules, rules.facts())
     known = leaves(facts)
     yield from differences(
@@ -290,19 +291,22 @@ def _differing_facts(rules: Rules) -> Iterator[str]:
 
 
 def _with_stated_options(rules: Rules, record: dict[str, Any]) -> dict[str, Any]:
-    """Return the JSON without options where the submitted result states none, as those of `cardiobench.score` do."""
+    """Remove options from the JSON if the submitted result states none, as results of `cardiobench.score` do."""
     return record if rules.claimed.options else {**record, "options": {}}
 
 
 def _on_trust(rules: Rules, path: Leaf) -> str:
-    """Return why a leaf is taken on trust; empty where it is compared."""
+    """Return why a leaf is taken on trust; empty if it is compared."""
     if path == ("seen_in_pretraining",):
         return "" if rules.card else DECLARED
     return OF_MODEL if path[0] == "warnings" else trusted(path, rules.options)
 
 
 def _compared(claimed: ScoreResult, path: Leaf) -> bool:
-    """Return whether a leaf can be compared: values alone under older rules, existing fields alone under an older schema."""
+    """Return whether a leaf can be compared.
+
+    Under older rules, only values are compared; under older schemas, only existing fields.
+    """
     if claimed.outdated:
         return path[0] in SHARED or (path[0] in ("overall", "per_class") and path[-1] in VALUES)
     return not (claimed.out_of_fold is None and not claimed.numbers and path[0] in ADDED)

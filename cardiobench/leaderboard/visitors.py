@@ -1,4 +1,4 @@
-"""Answers to a visitor's events: a control makes the tab anew that is looked at, and a tab is made when it is opened."""
+"""Answer events of visitors: update only the tab in view, and build tabs when they are opened."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -18,17 +18,17 @@ TABS: Mapping[str, tuple[str, ...]] = {
     "owners": ("owners",),
     "problems": ("problems",),
 }
-"""Id of a tab -> its contents, which are made when a visitor looks at it."""
+"""Mapping from tab id to contents, which are built when the tab is opened."""
 FIRST = next(iter(TABS))
 CONTENTS = tuple(name for names in TABS.values() for name in names)
 
 
 class Visitors:
-    """Callbacks of the app; each returns new values of components.
+    """Callbacks of the app, which return new component values.
 
     Args:
-        views: Suite -> results.
-        reload: Loads them again; None for results that do not change.
+        views: Mapping from suite to results.
+        reload: Function that reloads results; None for fixed results.
     """
 
     def __init__(self, views: Mapping[str, Collection], reload: Callable[[], Mapping[str, Collection]] | None = None):
@@ -36,16 +36,17 @@ class Visitors:
         self._written: dict[str, list[str]] = {}
 
     def changed(self, *values: Any) -> list[Any]:
-        """Return the controls and the contents of the tab in view; `values` are those of `NAMES`, then the tab."""
+        """Return the controls and the contents of the tab in view; `values` has the values of `NAMES` and the tab."""
         import gradio as gr
 
         *given, tab = values
         made = self._updates(dict(zip(NAMES, given, strict=True)), tab)
-        made[NAMES.index("search")] = gr.skip()  # Somebody may have typed on.
+        # Do not overwrite the search text, because the visitor may still be typing.
+        made[NAMES.index("search")] = gr.skip()
         return made
 
     def opened(self, asked: Mapping[str, str]) -> Any:
-        """Return controls, contents and tab that the parameters of an address name."""
+        """Return the controls, contents and tab given by the parameters of an address."""
         import gradio as gr
 
         if not {*NAMES, "tab"} & set(asked):
@@ -55,25 +56,25 @@ class Visitors:
         return [*self._updates(asked, tab), gr.Tabs(selected=tab), tab]
 
     def selected(self, tab: str, *values: Any) -> Any:
-        """Return the name and the contents of a tab; `values` are those of `NAMES`, then the tab before."""
+        """Return the name and contents of a tab; `values` has the values of `NAMES` and the previous tab."""
         import gradio as gr
 
         *given, before = values
-        if tab == before:  # The first tab is selected while the page is made.
+        if tab == before:  # The first tab is selected during page creation.
             return gr.skip()
         state, _ = settle(self._views, dict(zip(NAMES, given, strict=True)))
         found = outputs(self._views[state.suite], state, tab)
         return [tab, *map(_value, found.values())]
 
     def loaded_again(self, *values: Any) -> list[Any]:
-        """Load the results again, then answer as `changed` does."""
+        """Reload the results and answer as `changed` does."""
         if self._reload is not None:
             self._views = self._reload()
             self._written.clear()
         return self.changed(*values)
 
     def files_of(self, suite: str) -> list[str]:
-        """Return the files for download of a suite; they are written once."""
+        """Return the download files of a suite, which are written once."""
         name = settle(self._views, {"suite": suite})[0].suite
         if name not in self._written:
             self._written[name] = list(write_downloads(self._views[name]).values())
@@ -92,7 +93,7 @@ class Visitors:
 
 
 def outputs(view: Collection, state: BoardState, tab: str) -> dict[str, Any]:
-    """Return the content of a tab in a state: name -> table, chart as HTML, or text, in the order of `TABS`."""
+    """Return the contents of a tab in the order of `TABS`: tables, charts as HTML, or texts."""
     choice, task = state.choice, state.task
     if tab == "overview":
         return {"overview": table.overview(view, state.kind, choice)}

@@ -1,7 +1,7 @@
-"""The contracts of CardioBench for parts of one's own, as scikit-learn's `check_estimator`: silent, or an `AssertionError`.
+"""Contract checks for third-party components, similar to scikit-learn's `check_estimator`.
 
-`check_dataset`, `check_metric`, `check_model`, `check_protocol` and `check_extension` run every check of a kind; the tests of this package run
-the same ones over everything that is registered.
+`check_dataset`, `check_metric`, `check_model`, `check_protocol` and `check_extension` run all checks of one kind and
+raise `AssertionError` on failure. The tests of this package run them on all registered components.
 """
 
 from cardiobench.testing.dataset import check_dataset

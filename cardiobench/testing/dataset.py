@@ -1,4 +1,4 @@
-"""Checks of a dataset: its spec, card, prompts, shipped files and rows."""
+"""Check a dataset's specification, card, prompts, shipped files and rows."""
 
 import os
 import tempfile
@@ -28,17 +28,17 @@ MEDIA = ("video", "image", "ecg")
 def check_dataset(
     name: str, data_dir: str | os.PathLike | None = None, *, datasets_dir: str | os.PathLike | None = None
 ) -> None:
-    """Check a dataset that is installed, or lies in a folder.
+    """Check a dataset that is installed or in a folder.
 
     Args:
         name: Name of the dataset.
-        data_dir: Raw folder of the dataset, or a small copy in the same layout; without it, and unless the data is
-            generated or bundled, rows and recordings are not read.
+        data_dir: Folder with raw data, or with a small copy in the same layout. Without it, rows and recordings are
+            only read if they are generated or bundled.
         datasets_dir: Folder with `NAME/builder.py`.
 
     Raises:
-        AssertionError: A check fails; says which, and the two values.
-        CardioBenchError: The data contradicts the spec, or is not there.
+        AssertionError: A check failed; the message states the check and both values.
+        CardioBenchError: The data is missing or contradicts the specification.
     """
     plugins.add_folder("hf_datasets", Path(datasets_dir) if datasets_dir else None)
     for check in CHECKS:
@@ -53,7 +53,7 @@ def check_dataset(
 
 
 def card_of(name: str) -> tuple[dict[str, Any], str]:
-    """Return front matter and text of a dataset's card."""
+    """Return the front matter and text of a dataset card."""
     path = catalog.dataset_folder(name) / "README.md"
     require(path.is_file(), f"{name} has no card: {path} is missing")
     parts = path.read_text(encoding="utf-8").split("---\n", 2)
@@ -62,12 +62,12 @@ def card_of(name: str) -> tuple[dict[str, Any], str]:
 
 
 def is_bundled(name: str) -> bool:
-    """Tell whether the recordings come with the dataset's folder."""
+    """Return whether the recordings are part of the dataset folder."""
     return (catalog.dataset_folder(name) / "data").is_dir()
 
 
 def check_spec(name: str) -> None:
-    """Check that the spec names columns, metrics and groups that there are."""
+    """Check that columns, metrics and subgroups in the specification exist."""
     spec = catalog.spec(name)
     known = spec.access.startswith("https://") and spec.detect_files
     require(
@@ -92,11 +92,11 @@ def check_spec(name: str) -> None:
         require(names == task.classes, f"{task.name}: classes {task.classes}, and the column has {names}")
         if task.rules.answer == "number":
             complete = task.unit and task.label_range and (task.prompt_grid or spec.modality == "ecg")
-            require(complete, f"{task.name} needs a unit, a label_range and, of echo, a prompt_grid")
+            require(complete, f"{task.name} needs a unit, a label_range and, for echo, a prompt_grid")
 
 
 def check_card(name: str) -> None:
-    """Check that the card has the parts required by `load_dataset` and readers: splits, licence, access, every task."""
+    """Check that the card has the splits, licence, access and tasks required by `load_dataset` and readers."""
     spec, (front, body) = catalog.spec(name), card_of(name)
     for key in ("pretty_name", "license", "configs"):
         require(front.get(key), f"the card of {name} has no '{key}' in its front matter")
@@ -115,7 +115,7 @@ def check_card(name: str) -> None:
 
 
 def check_prompts(name: str) -> None:
-    """Check the prompts of each task that has any: a number in each, no sentence for two classes."""
+    """Check task prompts: one number placeholder per template, and no sentence for two classes."""
     for task in catalog.spec(name).tasks:
         try:
             chosen, version = prompts(task)
@@ -128,11 +128,11 @@ def check_prompts(name: str) -> None:
         require(set(chosen) == set(task.classes), f"{task.name}: prompts for {set(chosen)}, classes {task.classes}")
         counts = Counter(text.casefold() for texts in chosen.values() for text in texts)
         twice = [text for text, count in counts.items() if count > 1]
-        require(not twice, f"{task.name}: one sentence speaks for two classes: {twice}")
+        require(not twice, f"{task.name}: the same sentence is used for two classes: {twice}")
 
 
 def check_shipped(name: str) -> None:
-    """Check that the folder loads by itself, and ships no label that its licence keeps back."""
+    """Check that the folder loads without other files and has no labels that its licence protects."""
     spec, folder = catalog.spec(name), catalog.dataset_folder(name)
     require((folder / "builder.py").is_file(), f"the builder of {name} must be in a file builder.py")
     script = folder / f"{name}.py"
@@ -159,7 +159,7 @@ def check_rows(name: str, data_dir: str | os.PathLike | None = None) -> None:
             first, second = dataset.recording(int(numbers[0])), again.recording(int(numbers[0]))
             check_recording(spec, first)
             same = [np.array_equal(getattr(first, key), getattr(second, key)) for key in _arrays(first)]
-            require(all(same), f"{name}: a recording read twice is not the same")
+            require(all(same), f"{name}: reading a recording twice gives different results")
     for task in spec.tasks:
         ids = dataset.references(task)["id"]
         require(len(ids), f"{task.name} has no label in {data_dir}")
@@ -171,7 +171,7 @@ def _arrays(recording: Clip | Ecg) -> tuple[str, ...]:
 
 
 def check_recording(spec: DatasetSpec, recording: Clip | Ecg) -> None:
-    """Check the canonical form: a clip uint8 (T, H, W, 3), an ECG float32 (samples, 12), finite, with a rate in Hz."""
+    """Check the canonical form: clips are uint8 (T, H, W, 3), ECGs finite float32 (samples, 12) with a rate in Hz."""
     if isinstance(recording, Ecg):
         form = recording.signal.dtype, recording.signal.shape[1:]
         require(spec.modality == "ecg" and form == (np.float32, (12,)), f"{spec.name}: an ECG of {form}")
@@ -183,7 +183,7 @@ def check_recording(spec: DatasetSpec, recording: Clip | Ecg) -> None:
 
 
 def rows_of(loaded: Any) -> pd.DataFrame:
-    """Return the rows of all splits of a `datasets.DatasetDict` without the recordings, classes by name."""
+    """Return the rows of all splits of a `datasets.DatasetDict` without recordings, with class names."""
     frames = []
     for split, rows in loaded.items():
         frame = rows.remove_columns([name for name in MEDIA if name in rows.features]).to_pandas()
@@ -201,7 +201,7 @@ def _is_unmeasured(column: str) -> bool:
 
 
 def _class_sets(frame: pd.DataFrame, name: str, classes: Sequence[str]) -> list[str | None]:
-    """Return the classes of each row in their order, joined by ";", those that were not measured with a "?"."""
+    """Return ordered class names of each row, joined by ";"; unmeasured classes end with "?"."""
     unmeasured = frame.get(f"{name}_unmeasured", pd.Series([()] * len(frame)))
     return [
         None
@@ -216,7 +216,7 @@ def _class_sets(frame: pd.DataFrame, name: str, classes: Sequence[str]) -> list[
 
 
 def check_loaded(name: str, loaded: Any, data_dir: str | os.PathLike | None = None) -> pd.DataFrame:
-    """Check that a `datasets.DatasetDict` agrees with the raw folder; return its rows without the recordings."""
+    """Check that a `datasets.DatasetDict` agrees with the raw folder; return its rows without recordings."""
     spec, rows = catalog.spec(name), rows_of(loaded)
     expected = catalog.builder(name).table(data_dir).frame
     require((rows["loaded_as"] == rows["split"]).all(), f"{name}: rows in a split that is not theirs")

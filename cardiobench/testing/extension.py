@@ -1,4 +1,4 @@
-"""Checks of an extension: a manifest that imports nothing heavy, and references to parts of the right kind."""
+"""Check an extension: light imports in the manifest, and references of the right kind."""
 
 import subprocess
 import sys
@@ -17,7 +17,7 @@ from cardiobench.testing.protocol import check_protocol
 from cardiobench.testing.require import require
 
 FUNCTIONS = ("plans", "examples", "tables", "anchors", "after_model", "demos")
-"""Fields of a manifest that refer to functions."""
+"""Manifest fields that refer to functions."""
 HEAVY = ("matplotlib", "numpy", "pandas", "scipy", "sklearn", "torch")
 ATTRIBUTES = {
     "figures": ("draw",),
@@ -25,14 +25,14 @@ ATTRIBUTES = {
     "after_run": ("check", "execute"),
     "conditions": ("VERSION", "check", "applies", "apply"),
 }
-"""Field of a manifest -> attributes of the modules that it refers to."""
+"""Mapping from manifest field to required attributes of the referenced modules."""
 
 
 def check_extension(name: str) -> None:
-    """Check an extension: its manifest, its references, and its protocols as `check_protocol` does.
+    """Check an extension's manifest and references, and its protocols with `check_protocol`.
 
     Args:
-        name: Name of the folder or of the entry point.
+        name: Name of the folder or entry point.
 
     Raises:
         AssertionError: A check fails; the message names the part and both values.
@@ -88,14 +88,14 @@ def _check_suites(where: str, package: Any) -> None:
             suite = load_suite(name)
             check_installed(name, suite.protocols)
             tasks = {task.name for task in resolve_tasks(suite.tasks)}
-        except (CardioBenchError, TypeError) as error:  # `Suite` refuses a field that it does not have.
+        except (CardioBenchError, TypeError) as error:  # `Suite` rejects unknown fields.
             raise AssertionError(f"{where}, {name}: {error}") from error
         other = sorted({*suite.primary_tasks} - tasks) + sorted({*suite.options} - {*suite.protocols})
         require(not other, f"{where}, {name}: {', '.join(other)} is not among its tasks and protocols")
 
 
 def _loaded_with(name: str) -> list[str]:
-    """Return the heavy libraries that a new process has imported after it read all manifests."""
+    """Return the heavy libraries that reading all manifests imports in a new process."""
     script = (
         "import sys; from cardiobench.core.extensions import extensions; "
         f"extensions()[{name!r}]; print(*(name for name in {HEAVY!r} if name in sys.modules))"

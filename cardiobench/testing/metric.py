@@ -1,4 +1,4 @@
-"""Checks of a metric: numbers under its keys, refusal of bad rows, a weight that is a repeated row."""
+"""Check a metric: declared numbers, rejection of invalid rows, and weights equivalent to repeated rows."""
 
 import warnings
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from cardiobench.stats.estimates import METHODS, SCALES
 from cardiobench.testing.require import require
 
 ROWS = ("references", "predictions", "importances")
-"""Arguments with one entry per row, of which each cell must be possible."""
+"""Names of per-row arguments, whose cells must all be valid."""
 NEEDS: Mapping[str, tuple[str, ...]] = {
     "smoothed": ("from_tables",),
     "newcombe": ("influence", "support"),
@@ -21,7 +21,7 @@ NEEDS: Mapping[str, tuple[str, ...]] = {
     "average_precision": ("influence", "support"),
     **dict.fromkeys(SCALES, ("influence",)),
 }
-"""Method of an interval -> functions that a formula needs for it."""
+"""Mapping from interval method to the functions that it requires."""
 WRONG: dict[str, Any] = {"NaN": np.nan, "None": None, "inf": np.inf, "text": "n/a"}
 
 
@@ -29,11 +29,12 @@ def check_metric(name: str, inputs: Mapping[str, Any]) -> None:
     """Check a metric.
 
     Args:
-        name: Name of a metric of this package or an installed one.
-        inputs: An ordinary call, such as `{"references": array (n,), "predictions": array (n,)}`; arrays have a row each.
+        name: Name of a registered metric.
+        inputs: Arguments of a typical call, such as `{"references": array (n,), "predictions": array (n,)}`, with one
+            entry per row.
 
     Raises:
-        AssertionError: A check fails; says which, and the two values.
+        AssertionError: A check failed; the message states the check and both values.
     """
     metric = load_metric(name)
     inputs = {key: np.asarray(value) if key in ROWS else value for key, value in inputs.items()}
@@ -46,7 +47,7 @@ def check_metric(name: str, inputs: Mapping[str, Any]) -> None:
 
 
 def check_formula(metric: Metric, inputs: Mapping[str, Any]) -> None:
-    """Check that the metric gives an unrounded float under each key that it declares, the same each time."""
+    """Check that the metric returns a reproducible float for each declared key."""
     result, again = metric.compute(**inputs), metric.compute(**inputs)
     for key in metric.numbers:
         require(type(result.get(key)) is float, f"{metric.name}: {key} is {result.get(key)!r}, expected a float")
@@ -55,9 +56,9 @@ def check_formula(metric: Metric, inputs: Mapping[str, Any]) -> None:
 
 
 def check_numbers(metric: Metric, inputs: Mapping[str, Any]) -> None:
-    """Check the declared facts of a metric's numbers: the range against the values, the interval against its functions.
+    """Check the declared facts of a metric's numbers: range and interval method.
 
-    A value from 0 to 1 without a declared range is warned of: it may be a share, which would be shown in percent.
+    Values from 0 to 1 without a declared range give a warning, because they may be fractions to be shown in percent.
     """
     result = metric.compute(**inputs)
     for key, number in metric.numbers.items():
@@ -94,7 +95,7 @@ def check_numbers(metric: Metric, inputs: Mapping[str, Any]) -> None:
 
 
 def spoiled(values: Any, value: Any) -> list:
-    """Return the same list, or list of lists, with its first entry replaced."""
+    """Return the same (nested) list with its first entry replaced."""
     rows = np.asarray(values).tolist()
     if isinstance(rows[0], list):
         return [[value, *rows[0][1:]], *rows[1:]]
@@ -102,7 +103,7 @@ def spoiled(values: Any, value: Any) -> list:
 
 
 def bad_inputs(inputs: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return change -> arguments that every metric must refuse: impossible cells, no rows, another shape, other rows."""
+    """Return invalid variants of the arguments, by description: invalid cells, no rows, other shapes and other rows."""
     changes: dict[str, dict[str, Any]] = {}
     for key in (key for key in ROWS if key in inputs):
         rows = np.asarray(inputs[key])
@@ -115,7 +116,7 @@ def bad_inputs(inputs: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         if rows.ndim == 2:
             changes[f"ragged {key}"] = {key: [rows[0, 1:].tolist(), *rows[1:].tolist()]}
     references = np.asarray(inputs.get("references", 0.5))
-    if np.issubdtype(references.dtype, np.integer):  # Classes: names are labels too, but not beside numbers.
+    if np.issubdtype(references.dtype, np.integer):  # Class names are valid labels, but must not be mixed with numbers.
         changes["fraction"] = {"references": spoiled(references, 0.7)}
         del changes["text in references"]
         changes["mixed names"] = {"references": ["a", *references.tolist()[1:]]}
@@ -123,7 +124,7 @@ def bad_inputs(inputs: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def check_refused(metric: Metric, change: str, inputs: Mapping[str, Any]) -> None:
-    """Check that bad rows are a `ValueError` that counts them, names their shape or shows the cell."""
+    """Check that invalid rows raise a `ValueError` with a count, a shape or the cell."""
     try:
         value = metric.compute(**inputs)
     except ValueError as error:
@@ -134,7 +135,7 @@ def check_refused(metric: Metric, change: str, inputs: Mapping[str, Any]) -> Non
 
 
 def check_weights(metric: Metric, inputs: Mapping[str, Any], draws: int = 25) -> None:
-    """Check `compute_resamples`: a row of weight w counts as w rows, and no rows give NaN."""
+    """Check that a row with weight w in `compute_resamples` counts as w rows, and that no rows give NaN."""
     if metric.compute_resamples is None:
         raise AssertionError(f"{metric.name} has no compute_resamples")
     rng = np.random.default_rng(7)

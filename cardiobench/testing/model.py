@@ -1,4 +1,4 @@
-"""Checks of a model: parts of one shape, vectors that depend on their own recording alone, no side effects."""
+"""Check a model: parts of one shape, independent vectors, and no side effects."""
 
 import json
 from dataclasses import replace
@@ -18,15 +18,15 @@ def check_model(model: "str | Encoder", **options: Any) -> LoadedModel:
     """Check a model.
 
     Args:
-        model: A name that `--model` takes, or an encoder.
+        model: Name for `--model`, or an encoder.
         options: Options of `cardiobench.models.load.load_model`, such as `weights` or `trust_remote_code`.
 
     Returns:
-        The model, loaded.
+        Loaded model.
 
     Raises:
-        AssertionError: A check fails; says which, and the two values.
-        BadModel: It cannot be loaded whole, or lacks members of an encoder.
+        AssertionError: A check failed; the message states the check and both values.
+        BadModel: The model cannot be loaded completely, or lacks members of an encoder.
     """
     loaded = _load(model, **options)
     before = _random_states()
@@ -58,7 +58,7 @@ def _random_states() -> tuple[bytes, bytes]:
 
 
 def recordings(modality: str) -> list[Clip] | list[Ecg]:
-    """Return clips of several lengths and sizes, or ECGs of ten and of eight seconds at several rates; the same each time."""
+    """Return reproducible clips of several sizes, or ECGs of ten and eight seconds with several rates."""
     rng = np.random.default_rng(3)
     if modality == "ecg":
         return [
@@ -70,7 +70,7 @@ def recordings(modality: str) -> list[Clip] | list[Ecg]:
 
 
 def check_facts(loaded: LoadedModel) -> None:
-    """Check the stamped facts: name, revision, modalities, preprocessing as JSON, and an existing pooling."""
+    """Check the stamped facts: name, revision, modalities, JSON-compatible preprocessing, and a known pooling."""
     encoder = loaded.encoder
     require(isinstance(encoder, Encoder), f"{type(encoder).__name__} is no encoder (cardiobench.models.base.Encoder)")
     for key in ("name", "revision"):
@@ -84,7 +84,7 @@ def check_facts(loaded: LoadedModel) -> None:
 
 
 def check_vectors(loaded: LoadedModel, modality: str) -> None:
-    """Check `transform` and `encode`: shapes, finite float32, the same again, alone or in a batch, inputs left as they are."""
+    """Check shapes, dtype, reproducibility and batch independence of vectors, and that inputs stay unchanged."""
     import torch
 
     encoder, name = loaded.encoder, loaded.name
@@ -114,11 +114,11 @@ def check_vectors(loaded: LoadedModel, modality: str) -> None:
     repeated = [encoder.transform(one) for one in given]
     require(all(map(torch.equal, parts, repeated)), f"{name}: transform of one recording twice gives two results")
     unchanged = [np.array_equal(_array(one), copy) for one, copy in zip(given, copies, strict=True)]
-    require(all(unchanged), f"{name}: transform changes the recording that it is given")
+    require(all(unchanged), f"{name}: transform modifies its input recording")
 
 
 def _sampled(recording: Clip | Ecg, encoder: Encoder) -> Clip | Ecg:
-    """Return a recording as a run gives it: an ECG at the encoder's rate, a clip with as many frames as it asks for at most."""
+    """Return a recording as in a run: an ECG at the encoder's rate, or a clip with at most the requested frames."""
     if isinstance(recording, Ecg):
         return at_rate(recording, sampling_rate(encoder))
     count = encoder.sampling.count if encoder.sampling else None
@@ -132,7 +132,7 @@ def _array(recording: Clip | Ecg) -> np.ndarray:
 
 
 def check_texts(encoder: TextEncoder) -> None:
-    """Check `encode_text`: unit length, the same alone or beside others, a temperature above 0."""
+    """Check `encode_text`: unit length, batch independence and a positive temperature."""
     import torch
 
     with torch.inference_mode():

@@ -1,4 +1,4 @@
-"""Checks of a protocol: its kind and options, answers for the test recordings, and that it learns nothing from them."""
+"""Check a protocol: kind, options, predictions, and independence from test labels."""
 
 import json
 from dataclasses import replace
@@ -36,7 +36,7 @@ DIM, PARTS = 6, 2
 
 
 class _Silent:
-    """An encoder without text and heads."""
+    """Encoder without text and heads."""
 
     name, revision, modalities, dim, pooling = "toy/encoder", "1", ("echo", "ecg"), DIM, "mean"
     sampling, preprocessing, warnings = None, {}, ()  # type: ignore[var-annotated]
@@ -45,15 +45,15 @@ class _Silent:
 
 
 def check_protocol(protocol: str | BaseProtocol) -> None:
-    """Check a protocol: its kind and options, and its predictions on small tasks of each kind with known embeddings.
+    """Check a protocol's kind, options and predictions on small synthetic tasks of each kind.
 
-    What an analysis finds, and masks and landmarks, are seen in a run only.
+    Analyses, masks and landmarks are only checked in a complete run.
 
     Args:
-        protocol: Name, or one with its options.
+        protocol: Name, or an instance with options.
 
     Raises:
-        AssertionError: A check fails; says which, and the two values.
+        AssertionError: A check failed; the message states the check and both values.
     """
     made = build(protocol) if isinstance(protocol, str) else protocol
     check_options(made)
@@ -63,7 +63,7 @@ def check_protocol(protocol: str | BaseProtocol) -> None:
 
 
 def task_data(task: Task, seed: int = 0) -> TaskData:
-    """Return two recordings of each of 64 patients, whose embeddings tell their labels."""
+    """Return two recordings for each of 64 patients, with informative embeddings."""
     rng = np.random.default_rng(seed)
     split = np.repeat(list(PATIENTS), [2 * count for count in PATIENTS.values()])
     patients = [f"p{number // 2}" for number in range(len(split))]
@@ -77,7 +77,7 @@ def task_data(task: Task, seed: int = 0) -> TaskData:
 
 
 def check_options(protocol: BaseProtocol) -> None:
-    """Check that it is one of the kinds, and that its options, as stamped, make it again."""
+    """Check that the protocol has exactly one kind and can be rebuilt from its stamped options."""
     name = getattr(protocol, "name", None)
     require(isinstance(name, str) and name, f"{type(protocol).__name__} has the name {name!r}, expected a text")
     kinds = [isinstance(protocol, kind) for kind in (PredictionProtocol, AnalysisProtocol, FrameProtocol)]
@@ -93,13 +93,13 @@ def check_predictions(protocol: PredictionProtocol, data: TaskData, encoder: Any
     Args:
         protocol: Protocol with its options.
         data: Recordings of a task.
-        encoder: Model; None for one without text and heads.
+        encoder: Encoder; None for one without text and heads.
 
     Returns:
-        The variants that were checked; none of a task or a model that the protocol refuses with `NotApplicable`.
+        Names of the checked variants; empty if the protocol raises `NotApplicable`.
 
     Raises:
-        AssertionError: A check fails; says which.
+        AssertionError: A check failed; the message states the check.
     """
     encoder = encoder or _Silent()
     try:
@@ -125,7 +125,7 @@ def check_predictions(protocol: PredictionProtocol, data: TaskData, encoder: Any
 
 
 def _check_learned_nothing(output: ProtocolOutput, again: ProtocolOutput, data: TaskData, where: str) -> None:
-    """Check that `with_other_test_rows` changes no bit of the learned state, nor of the answers to unchanged recordings."""
+    """Check that `with_other_test_rows` changes neither the learned state nor predictions of unchanged recordings."""
     kept = np.isin(output.indices, np.setdiff1d(data.indices("test"), _replaced(data)))
 
     def learned(one: ProtocolOutput) -> dict[str, list[Any]]:
@@ -155,7 +155,7 @@ def _check_learned_nothing(output: ProtocolOutput, again: ProtocolOutput, data: 
 def _predict(
     protocol: PredictionProtocol, data: TaskData, encoder: Any, variant: str
 ) -> tuple[ProtocolOutput, TaskData]:
-    """Return the output of a variant, and the rows that it chose."""
+    """Return the output of a variant and its selected rows."""
     rows = protocol.select_rows(data.rows, data.task, variant)
     positions = data.rows.index.get_indexer(rows.index)
     parts = [data.embeddings.parts(position) for position in positions]
@@ -172,7 +172,7 @@ def _check_output(output: ProtocolOutput, data: TaskData, where: str, out_of_fol
     task, rows = data.task, len(output.indices)
     shape = (rows,) if task.rules.answer == "number" else (rows, len(task.classes))
     require(len(set(output.indices.tolist())) == rows, f"{where}: a recording is predicted twice")
-    # Out of fold, one recording of a patient may stand for all of them.
+    # Out of fold, one recording may represent its patient.
     unit = "patient_id" if out_of_fold else "id"
     numbers = np.arange(len(data.rows)) if out_of_fold else data.indices("test")
     units, expected = (set(data.rows[unit].to_numpy()[at]) for at in (output.indices, numbers))
@@ -190,7 +190,7 @@ def _check_output(output: ProtocolOutput, data: TaskData, where: str, out_of_fol
 
 
 def with_other_test_rows(data: TaskData) -> TaskData:
-    """Return the same data with another label of every test recording, and other embeddings of half of the test patients."""
+    """Return the data with other labels of all test recordings and other embeddings of half the test patients."""
     rows, test, task = data.rows.copy(), data.indices("test"), data.task
     labels = list(rows[task.target])
     for row in test:
@@ -213,7 +213,7 @@ def _another(label: Any, task: Task) -> Any:
 
 
 def _replaced(data: TaskData) -> np.ndarray:
-    """Return the rows whose embeddings `with_other_test_rows` replaces: those of every other test patient."""
+    """Return the rows whose embeddings `with_other_test_rows` replaces: those of every second test patient."""
     test = data.indices("test")
     patients = np.unique(data.patients[test])[::2]
     return test[np.isin(data.patients[test], patients)]

@@ -1,4 +1,4 @@
-"""The one way in which a check fails."""
+"""Raise errors of failed checks."""
 
 
 def require(condition: object, message: str) -> None:

@@ -168,7 +168,7 @@ def test_what_must_hold_before_a_run(model, hub, client, tmp_path, monkeypatch):
     assert check_before_run([MODEL]) == [f"{MODEL}: results will be committed as alice"]
     with pytest.raises(HubError, match="1000 draws of patients, and this run has 50"):
         check_before_run([MODEL], resamples=50)
-    with pytest.raises(HubError, match="is a folder of this machine"):
+    with pytest.raises(HubError, match="is a local folder"):
         check_before_run([str(tmp_path)])
     with pytest.raises(HubError, match="no such repository"):
         check_before_run([MODEL, "org/absent"])
@@ -176,7 +176,7 @@ def test_what_must_hold_before_a_run(model, hub, client, tmp_path, monkeypatch):
     client(BOB)
     assert check_before_run([MODEL]) == [f"{MODEL}: results will be offered in a pull request as bob"]
     hub.store.users[BOB] = User("bob", ("org",), token_role="read")
-    with pytest.raises(HubError, match="yours may only read"):
+    with pytest.raises(HubError, match="yours is read-only"):
         check_before_run([MODEL])
     client("")
     monkeypatch.setattr("huggingface_hub.get_token", lambda: None)

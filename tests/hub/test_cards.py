@@ -147,7 +147,7 @@ def test_entries_that_another_tool_put_together_are_told_apart():
         ("---\n- a\n- b\n---\ntext", "no list of keys and values"),
         ("---\n{license: mit}\n---\ntext", "no list of keys and values"),
         ("---\nx: &a [1]\nmodel-index:\n- name: x\n  results:\n  - *a\n---\n", "cannot be changed"),
-        ("---  \nlicense: mit\n---\n", "Take the spaces away"),
+        ("---  \nlicense: mit\n---\n", "Remove the spaces"),
         ("---\nmodel-index: text\n---\n", "cannot be changed"),
         ("---\nmodel-index:\n- text\n---\n", "cannot be changed"),
     ],

@@ -290,7 +290,7 @@ def test_a_rehearsal_is_no_score_of_the_benchmark(model, reason):
         send([rehearsal], overwrite=True)
     assert model.files() == before
     _, said = send([rehearsal, regression()])
-    assert f"left out: {rehearsal.task} probe is no score of the benchmark: {reason}" in said
+    assert f"left out: {rehearsal.task} probe is not a score of the benchmark: {reason}" in said
     send([rehearsal], include_rehearsals=True)
     files = model.files()
     (path,) = [path for path in files if path.startswith("cardiobench/rehearsals/alice/probe/")]
@@ -310,7 +310,9 @@ def test_all_rehearsals_are_written_and_no_score_is_lost_among_them(model):
         "cardiobench/rehearsals/alice/knn/tmed2__as.json",
         "cardiobench/rehearsals/alice/probe/camus__ef.json",
     }
-    with pytest.raises(Rehearsal, match=r"tmed2/as probe is no score.*tmed2/as knn is no score.*camus/ef probe is no"):
+    with pytest.raises(
+        Rehearsal, match=r"tmed2/as probe is not a score.*tmed2/as knn is not a score.*camus/ef probe is not"
+    ):
         send(rehearsals)
 
 

@@ -28,7 +28,9 @@ def problems(submission, **changes):
 
 def test_a_width_that_the_card_does_not_know_is_refused(submission):
     assert not problems(submission)
-    assert problems(submission, width=512) == ("cost width: 512 claimed, and the card of CarDS-Yale/PanEcho says 768",)
+    assert problems(submission, width=512) == (
+        "cost width: 512 claimed, but the card of CarDS-Yale/PanEcho states 768",
+    )
 
 
 def test_parameters_are_compared_where_the_card_states_them(submission, monkeypatch):

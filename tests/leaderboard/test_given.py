@@ -71,11 +71,11 @@ def test_they_go_to_no_models_card(hub, client, given, tmp_path, capsys):  # noq
     model = hub.store.put("model", "lab/net", {"README.md": b"# Net"})
     assert main(["push", str(given), "--to", "lab/net", "--yes"]) == 2
     said = capsys.readouterr().err
-    assert "nobody saw that this model made them" in said and "--to-dataset" in said
+    assert "origin was not verified" in said and "--to-dataset" in said
     assert set(model.files()) == {".gitattributes", "README.md"}
     pd.DataFrame({"id": ["1"], "v0": [0.0]}).to_csv(tmp_path / "x.csv", index=False)
     line = ["eval", "--embeddings", str(tmp_path / "x.csv"), "--tasks", TASK, "--push-to-hub", "--allow-missing"]
     assert main([*line, "--output-dir", str(tmp_path / "out"), "--cache-dir", str(tmp_path / "cache")]) != 0
-    assert "takes no embeddings from elsewhere" in capsys.readouterr().err and not list(
+    assert "cannot contain embeddings from elsewhere" in capsys.readouterr().err and not list(
         (tmp_path / "out").rglob("*__cd.json")
     )

@@ -76,7 +76,7 @@ HOSTILE = {
     "no object": ({"result": "[]"}, "holds a list"),
     "a future date": ({"result": dated(consistent(value=0.99), "2999-01-01T00:00:00+00:00")}, "in the future"),
     "a date that is none": ({"result": dated(consistent(value=0.99), "soon")}, "no date"),
-    "somebody else's name": ({"pushed_by": "alice"}, "not theirs"),
+    "somebody else's name": ({"pushed_by": "alice"}, "of another account"),
     "a list instead of a text": ({"result": ["x"]}, "lacks the texts"),
     "no user": ({"pushed_by": None}, "without the texts"),
     "a lone surrogate": ({"result": '{"task": "\\ud800"}'}, "schema"),
@@ -167,13 +167,13 @@ def test_a_file_beyond_the_limits_is_named_and_read_no_further(monkeypatch):
     assert len(sink.getvalue()) < 10_000
     (view,) = source.from_files({name: sink.getvalue()}).values()
     assert not view.entries and [problem.file for problem in view.problems] == [name]
-    assert "100,001 rows, and a file may have 100,000" in view.problems[0].message
+    assert "100,001 rows, but at most 100,000 are allowed" in view.problems[0].message
     monkeypatch.setattr(source, "MAX_TEXT", 100_000)
     monkeypatch.setattr(source, "BATCH", 2)
     good = records(consistent(), "bob")
     long = [{**good[0], "result": "x" * 40_000}] * 4
     (view,) = source.from_files({name: parquet(long)}).values()
-    assert "more than 100,000 characters" in view.problems[0].message
+    assert "the limit of 100,000 characters" in view.problems[0].message
     (view,) = source.from_files({name: parquet(good)}).values()
     assert len(view.entries) == 1
 

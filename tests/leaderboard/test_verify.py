@@ -169,15 +169,15 @@ def test_what_is_there_may_not_be_changed(hub, client):  # noqa: F811
 
 
 FORBIDDEN = {
-    f"data/alice-{1:016}.parquet": "in the name of alice, and bob opened",
-    f"predictions/alice-{1:016}.parquet": "in the name of alice, and bob opened",
-    f"data/Bob-{1:016}.parquet": "in the name of Bob, and bob opened",
-    f"data/bob-b-{1:016}.parquet": "in the name of bob-b, and bob opened",
+    f"data/alice-{1:016}.parquet": "belongs to alice, but bob opened",
+    f"predictions/alice-{1:016}.parquet": "belongs to alice, but bob opened",
+    f"data/Bob-{1:016}.parquet": "belongs to Bob, but bob opened",
+    f"data/bob-b-{1:016}.parquet": "belongs to bob-b, but bob opened",
     ".github/workflows/submissions.yml": "may only add",
     f"data/bob-{1:016}.parquet.sh": "may only add",
     f"data/sub/bob-{1:016}.parquet": "may only add",
     f"data/bоb-{1:016}.parquet": "may only add",  # A Cyrillic o
-    f"predictions/bob-{2:016}.parquet": "no result of the submission names it",
+    f"predictions/bob-{2:016}.parquet": "no result of the submission refers to it",
 }
 
 
@@ -205,7 +205,7 @@ def test_a_file_that_the_main_branch_gained_meanwhile_is_not_replaced(hub, clien
     repository = pull_request(hub, "bob", {path: b"mine"})
     repository.commit("main", {path: b"another"}, (), "later", "alice")
     (check,) = verify_submission(REPOSITORY, "refs/pr/1")
-    assert check.name == path and "main branch has another file" in check.problems[0]
+    assert check.name == path and "main branch has a different file" in check.problems[0]
 
 
 def test_a_pull_request_brings_no_card(hub, client, submission):  # noqa: F811
