@@ -50,8 +50,8 @@ class Verdict(StrEnum):
     INFORMED = (
         "carries information, not above the floor",
         "◇",
-        "the answers know the patient (fewer than 1 in 20 re-dealings score as well), but the interval is not above the "
-        "floor: badly cut, badly calibrated or too few patients",
+        "the answers depend on the patient (fewer than 1 in 20 re-dealings score as well), but the interval is not above "
+        "the floor: a poor threshold, poor calibration or too few patients",
         Rank.RANKED,
     )
     NOTHING = (
