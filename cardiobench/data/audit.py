@@ -156,9 +156,9 @@ def _doubles(raw: Path, rows: pd.DataFrame) -> AuditFinding:
     crossed = sum(split[files].nunique() > 1 for files in groups)
     examples = tuple(" = ".join(files) for files in groups)
     return AuditFinding(
-        "recordings that are the same byte for byte",
+        "byte-identical recordings",
         len(groups),
         "groups",
         examples,
-        f"{crossed} of them in two splits",
+        f"{crossed} of these groups in two splits",
     )

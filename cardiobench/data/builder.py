@@ -28,7 +28,7 @@ LOOSE = re.compile(r"(?:[A-Za-z]+[-_ ]?)?0*(?P<number>\d+)(?:[-_].*)?")
 
 
 class CardioBuilder(datasets.GeneratorBasedBuilder):
-    """A dataset, defined by its `SPEC` and by `rows`, which reads the tables of the release.
+    """Base class of datasets, defined by `SPEC` and by `rows`, which reads the tables of the release.
 
     Subclasses define `SPEC` and `rows`, and `media` (or `ecg` for ECGs) if recordings are not separate files. This
     class finds the raw folder, validates rows, counts missing data and computes the cache key.
@@ -276,7 +276,7 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
             except BadMedia:
                 if not self._skip_unreadable:
                     raise
-                continue  # `prepare` asked for this: it looks which ids are not there, and names and counts them
+                continue  # `prepare` finds, lists and counts the ids that are skipped.
             yield row["id"], {**example, **media}
 
 

@@ -1,7 +1,8 @@
 """Layout of the PhysioNet/CinC Challenge 2021 (version 1.0.3): one header per record, with the diagnoses in comments.
 
-`training/<source>/g1/E00001.hea` beside `E00001.mat`; below the signal lines stand `# Age: 66`, `# Sex: Female` and
-`# Dx: 426783006,59118001` (SNOMED CT), in older copies without the blank after `#`. Headers are read here as text; signals by whoever is given.
+A record consists of `training/<source>/g1/E00001.hea` and `E00001.mat`. The header has comments `# Age: 66`, `# Sex:
+Female` and `# Dx: 426783006,59118001` (SNOMED CT), in older copies without the blank after `#`. This module reads
+headers as text; the caller passes a function that reads signals.
 """
 
 import math
@@ -35,9 +36,9 @@ class Patient:
     """Patient facts in the comments of a header.
 
     Attributes:
-        sex: F, M, or None where it is unknown.
-        age: Years, or None where it is unknown.
-        dx: SNOMED CT codes in their order; empty where the header has none.
+        sex: F, M, or None if unknown.
+        age: Age in years; None if unknown.
+        dx: SNOMED CT codes in order; empty if the header has none.
     """
 
     sex: str | None
@@ -84,7 +85,7 @@ def _age(text: str) -> float | None:
 
 
 def record_folders(raw: Path, names: Iterable[str]) -> tuple[Path, ...]:
-    """Return the folders of a source's records: those of its names that are below `raw` or its folder `training`."""
+    """Return the folders with the records of a source: those with its names below `raw` or `raw/training`."""
     folders = (base / name for name in names for base in (raw / "training", raw))
     return tuple(folder for folder in folders if folder.is_dir())
 
@@ -93,7 +94,7 @@ def analysis_rows(raw: Path, folder: Path, record: re.Pattern[str]) -> Iterator[
     """Yield one row per record below a folder: labels under both definitions, the codes, and the patient.
 
     The release has no patient ids, so each record counts as a patient. A record without diagnoses has no labels. A
-    signal file without a header becomes a row whose file, the header, is missing, so that it is named and counted.
+    signal file without a header becomes a row with a missing file, so that it is reported and counted.
 
     Args:
         raw: Raw folder.
@@ -166,7 +167,7 @@ def findings(listed: pd.DataFrame) -> Iterator[AuditFinding]:
     """Yield audit findings about headers: unknown codes, and records without codes and therefore without labels."""
     unknown = unknown_codes(listed["dx"])
     examples = tuple(f"{code} ({count})" for code, count in unknown.items())
-    yield AuditFinding("SNOMED codes that the Challenge does not list", len(unknown), "codes", examples, "kept in `dx`")
+    yield AuditFinding("SNOMED codes unknown to the Challenge", len(unknown), "codes", examples, "kept in `dx`")
     without = tuple(listed.loc[listed["dx"].isna(), "id"])
     yield AuditFinding("records without a diagnosis", len(without), "records", without, "they have no labels")
 
@@ -183,10 +184,10 @@ def recording_findings(read: Callable[[Mapping[str, Any]], Any], rows: pd.DataFr
         try:
             signal = read(row).signal
         except BadMedia:
-            continue  # `prepare` names it
+            continue  # `prepare` reports this record.
         if not signal.any(axis=0).all():
             flat.append(row["id"])
         if np.abs(signal).max() > SATURATED - 1e-4:
             saturated.append(row["id"])
-    yield AuditFinding("records with a lead of zeros", len(flat), "records", tuple(flat))
+    yield AuditFinding("records with an all-zero lead", len(flat), "records", tuple(flat))
     yield AuditFinding(f"records that reach {SATURATED} mV", len(saturated), "records", tuple(saturated))

@@ -115,7 +115,7 @@ class OpenDataset:
         if not dropped:
             return self
         table = self.table
-        reason = "the same recording as another, byte for byte"
+        reason = "byte-identical to another recording"
         return replace(
             self,
             table=replace(
@@ -173,7 +173,7 @@ class OpenDataset:
         clip, name = self._decode(row, read), row.get("media", label.recording)
         if not isinstance(clip, Clip) or label.frame not in clip.indices:
             raise BadMedia(
-                f"{name} has no frame {label.frame}, which {label.task} has a label of. Download both again."
+                f"{name} has no frame {label.frame}, for which {label.task} has a label. Download both again."
             )
         size = clip.frames.shape[1:3]
         wanted = label.size if label.mask is None else label.mask.shape

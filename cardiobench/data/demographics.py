@@ -9,7 +9,7 @@ SEX_CLASSES = ("F", "M")
 
 
 def age_task(dataset: str, groups: Sequence[Group]) -> Task:
-    """Return the task of a person's age, by the groups that are not age itself."""
+    """Return the task of predicting age, with breakdowns by other groups."""
     return Task(
         f"{dataset}/age",
         "regression",
@@ -23,7 +23,7 @@ def age_task(dataset: str, groups: Sequence[Group]) -> Task:
 
 
 def sex_task(dataset: str, groups: Sequence[Group]) -> Task:
-    """Return the task of a person's sex, by the groups that are not sex itself."""
+    """Return the task of predicting sex, with breakdowns by other groups."""
     return Task(
         f"{dataset}/sex", "binary", "sex", ("f1_macro",), SEX_CLASSES, groups=_without("sex", groups), description="sex"
     )

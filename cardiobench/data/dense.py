@@ -93,23 +93,23 @@ def check_mask(mask: np.ndarray, structures: int, size: tuple[int, int], source:
     """
     if mask.shape != size:
         raise BadData(
-            f"{source}: the mask has {mask.shape[0]} x {mask.shape[1]} pixels and its frame {size[0]} x {size[1]}. "
+            f"{source}: the mask has {mask.shape[0]} x {mask.shape[1]} pixels, but its frame has {size[0]} x {size[1]}. "
             "Download both again."
         )
     highest = int(mask.max(initial=0))
     if highest > structures:
-        raise BadData(f"{source}: the mask holds the label {highest}, known are 0 to {structures}. Download it again.")
+        raise BadData(f"{source}: the mask has the label {highest}, expected 0 to {structures}. Download it again.")
     if highest == 0:
         raise BadData(f"{source}: the mask is empty. Remove the frame from the release's table, or download it again.")
     return mask
 
 
 def check_spacing(spacing: tuple[float, float], source: str) -> tuple[float, float]:
-    """Check the sides of a pixel and return them; raises `BadData` for one outside `PIXEL`."""
+    """Check the pixel size and return it; raises `BadData` if a side is outside `PIXEL`."""
     low, high = PIXEL
     if not all(low <= side <= high for side in spacing):
         raise BadData(
-            f"{source}: a pixel measures {spacing[0]:g} x {spacing[1]:g} mm, expected two lengths from {low:g} to {high:g}. "
+            f"{source}: the pixel size is {spacing[0]:g} x {spacing[1]:g} mm, expected lengths from {low:g} to {high:g} mm. "
             "Download it again."
         )
     return spacing

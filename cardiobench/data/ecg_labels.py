@@ -1,14 +1,15 @@
 """Codes that define conduction disturbance (CD) and atrial fibrillation (AF): one table per coding system and named set.
 
-Two named sets, for a record's codes in any of the three systems:
+There are two named sets for the codes of a record in each of the three systems:
 
 * `corrected` (default): CD is every statement of PTB-XL's superclass CD (Wagner et al. 2020,
   doi:10.1038/s41597-020-0495-6): AV blocks, bundle branch and fascicular blocks, intraventricular conduction
   disturbance, pre-excitation. "Right bundle branch block" and "complete right bundle branch block" are one diagnosis,
-  and so on the left, as the PhysioNet/CinC Challenge 2021 scores them (its `dx_mapping_scored.csv`).
-  Flutter without fibrillation is neither a positive nor a negative of AF.
-* `paper`: the lists of arXiv:2601.21830, Table 2. No left posterior fascicular block, no AF task in PTB-XL; in the
-  SNOMED sets four codes only, so that a plain bundle branch block counts as a negative of CD, and flutter as one of AF.
+  as are their left counterparts, following the PhysioNet/CinC Challenge 2021 (`dx_mapping_scored.csv`). Flutter without
+  fibrillation is neither positive nor negative for AF.
+* `paper`: the lists of arXiv:2601.21830, Table 2. There is no left posterior fascicular block and no AF task in PTB-XL.
+The SNOMED sets have only four codes, so an unspecified bundle branch block is negative for CD, and flutter is negative
+for AF.
 """
 
 import csv
@@ -27,12 +28,12 @@ AF_CLASSES = ("no AF", "AF")
 
 @dataclass(frozen=True)
 class CodeSet:
-    """The codes that decide about the two labels, in one coding system.
+    """Codes that determine the two labels in one coding system.
 
     Attributes:
-        conduction: Any of them makes a CD.
-        fibrillation: Any of them makes an AF; empty where the definition gives the system no AF task.
-        undecided: Any of them, without fibrillation, excludes a record from the AF task.
+        conduction: Codes of CD; one is sufficient.
+        fibrillation: Codes of AF; one is sufficient. Empty if the definition has no AF task for the system.
+        undecided: Codes that exclude a record without fibrillation from the AF task.
     """
 
     conduction: frozenset[str]
@@ -43,7 +44,7 @@ class CodeSet:
 _SCP_PAPER = frozenset({"1AVB", "2AVB", "3AVB", "CRBBB", "IRBBB", "CLBBB", "ILBBB", "LAFB", "IVCD", "WPW"})
 _CODE15_CONDUCTION = frozenset({"1dAVb", "RBBB", "LBBB"})
 
-# SNOMED CT codes as the PhysioNet/CinC Challenge 2021 uses them, by its abbreviations (`snomed_ecg.csv`).
+# SNOMED CT codes of the PhysioNet/CinC Challenge 2021 by its abbreviations (`snomed_ecg.csv`).
 _SNOMED_PAPER = {"IAVB": "270492004", "CRBBB": "713427006", "IRBBB": "713426002", "LAnFB": "445118002"}
 _SNOMED_CONDUCTION = _SNOMED_PAPER | {
     "AVB": "233917008",
@@ -79,7 +80,7 @@ CODE_SETS: dict[System, dict[Definition, CodeSet]] = {
         ),
         "paper": CodeSet(frozenset(_SNOMED_PAPER.values()), frozenset({_SNOMED_FIBRILLATION["AF"]})),
     },
-    # The release has only these classes, so the two definitions are the same.
+    # The release has only these classes, so both definitions are equal.
     "code15": {
         "corrected": CodeSet(_CODE15_CONDUCTION, frozenset({"AF"})),
         "paper": CodeSet(_CODE15_CONDUCTION, frozenset({"AF"})),
@@ -102,13 +103,13 @@ def fibrillation(codes: Set[str], system: System, definition: Definition = "corr
 
 @cache
 def snomed_names() -> dict[str, str]:
-    """Return SNOMED CT code -> abbreviation, for every code that the PhysioNet/CinC Challenge 2021 lists."""
+    """Return SNOMED CT code -> abbreviation for all codes listed by the PhysioNet/CinC Challenge 2021."""
     with Path(__file__).with_name("snomed_ecg.csv").open(encoding="utf-8", newline="") as stream:
         return {row["code"]: row["abbreviation"] for row in csv.DictReader(stream)}
 
 
 @cache
 def aha_statements() -> dict[str, str]:
-    """Return code -> statement, for the 44 primary statements of AHA/ACC/HRS (2007) that SPH uses, in the order of the codes."""
+    """Return code -> statement, for the 44 primary statements of AHA/ACC/HRS (2007) used in SPH, sorted by code."""
     with Path(__file__).with_name("aha_statements.csv").open(encoding="utf-8", newline="") as stream:
         return {row["code"]: row["statement"] for row in csv.DictReader(stream) if row["category"] != "Modifier"}

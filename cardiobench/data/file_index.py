@@ -13,7 +13,7 @@ ABSENT = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG}
 
 
 class FileIndex:
-    """The files of a raw folder: each directory is listed once, and names are found whatever their case."""
+    """Files of a raw folder. Each directory is listed once, and names are matched regardless of case."""
 
     def __init__(self, raw: Path):
         self.raw = raw
@@ -30,14 +30,14 @@ class FileIndex:
         return {name.lower(): name for name in names} | {name: name for name in names}
 
     def find(self, relative: str) -> str | None:
-        """Return the path of a file as it is spelled on disk; None where there is none."""
+        """Return the path of a file as spelled on disk; None if it does not exist."""
         directory, _, name = relative.rpartition("/")
         names = self._names(directory)
         spelled = names.get(name) or names.get(name.lower())
         return None if spelled is None else f"{directory}/{spelled}" if directory else spelled
 
     def stat(self, relative: str) -> os.stat_result | None:
-        """Return size and times of a regular file that `find` has found; None for anything else."""
+        """Return size and times of a regular file found by `find`; None for anything else."""
         try:
             status = os.stat(self._prefix + relative)  # noqa: PTH116 - half the time of Path.stat, once per file
         except OSError:
@@ -45,7 +45,9 @@ class FileIndex:
         return status if stat.S_ISREG(status.st_mode) else None
 
     def sources(self, relative: str, *, verify: bool) -> list[tuple]:
-        """Return size and change time, or content, of a file; of a folder of frames of each picture, with its name.
+        """Return size and change time, or content, of a file.
+
+        For a folder of frames, those of each image with its name.
 
         Empty for an empty file, and for anything else.
         """
@@ -58,5 +60,5 @@ class FileIndex:
 
 
 def companions(relative: str) -> tuple[str, ...]:
-    """Return the files that a recording is read from: of WFDB the header too, which says leads, rate and amplitude."""
+    """Return the files of a recording; for WFDB this includes the header, which states leads, rate and gain."""
     return (relative, f"{relative[:-4]}.hea") if relative[-4:].lower() in (".dat", ".mat") else (relative,)

@@ -17,19 +17,19 @@ from cardiobench.core.tables import write_parquet
 
 MEDIA = ("video", "image", "ecg")
 BESIDE = ("fs", "key_frame")
-"""Columns that change what an encoder is given, next to the recording itself."""
+"""Columns that affect the input of an encoder besides the recording itself."""
 BATCH = 64
 
 
 def fingerprints(shards: Sequence[Path], ids: Iterable[str], *, verify: bool = False) -> list[str]:
-    """Return the fingerprint of each recording: a digest of its content, its rate and its key frame.
+    """Return the fingerprint of each recording: a digest of content, rate and key frame.
 
-    They are kept in the user's cache under names, sizes and change times of the files.
+    Fingerprints are cached by names, sizes and change times of the files.
 
     Args:
         shards: Parquet files.
-        ids: Recordings, all of which are in them.
-        verify: Read the files even where they are known.
+        ids: Ids of the recordings in the files.
+        verify: Whether to read the files even if their fingerprints are cached.
     """
     stats = [(str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns) for path in shards]
     cache = default_cache() / "fingerprints" / f"{sha256_of_json(stats)[:32]}.parquet"
@@ -37,13 +37,13 @@ def fingerprints(shards: Sequence[Path], ids: Iterable[str], *, verify: bool = F
     if table is None or not set(wanted) <= set(table["id"]):
         pairs = [pair for path in shards for pair in _digests(path)]
         table = pd.DataFrame(pairs, columns=["id", "fingerprint"])
-        with contextlib.suppress(UnwritableOutput):  # A failed write only costs time at the next start.
+        with contextlib.suppress(UnwritableOutput):  # A failed write only makes the next start slower.
             write_parquet(table, cache)
     return table.set_index("id")["fingerprint"].loc[wanted].tolist()
 
 
 def _kept(cache: Path) -> pd.DataFrame | None:
-    """Return the fingerprints that were kept; None where the file is absent or damaged."""
+    """Return the cached fingerprints; None if the file is missing or damaged."""
     try:
         return pd.read_parquet(cache, columns=["id", "fingerprint"]) if cache.is_file() else None
     except (OSError, ValueError, KeyError, TypeError, pa.ArrowException):
@@ -68,7 +68,7 @@ def _digests(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def _contents(column: pa.Array) -> Iterator[bytes]:
-    """Yield the bytes of each recording: of a file, or of a signal's samples."""
+    """Yield the bytes of each recording: those of a file or of the samples of a signal."""
     if isinstance(column, pa.ExtensionArray):
         column = column.storage
     if pa.types.is_struct(column.type):

@@ -1,4 +1,7 @@
-"""Recordings that were published on the Hub as Parquet: at the dataset's version, cached, and without network from then on."""
+"""Recordings published on the Hub as Parquet.
+
+The version of the dataset is downloaded once, then read without network.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,23 +19,23 @@ FILES = (NOTE, "data/*.parquet", f"{LABELS}/*.parquet")
 """Files of a published dataset that are read: tables only, no code."""
 
 TIMEOUT = 10.0
-"""Seconds for an answer about what there is; the recordings themselves may take longer."""
+"""Time limit in seconds for listing the files; downloading recordings may take longer."""
 
 
 def data_tag(spec: DatasetSpec) -> str:
-    """Return the tag of the commit that first published the recordings of a version; it never moves."""
+    """Return the tag of the commit that first published the recordings of a version; the tag never moves."""
     return f"v{spec.version}-data"
 
 
 def fetch_published(spec: DatasetSpec, problem: MissingData) -> Path:
-    """Return the cached folder of a dataset's published recordings, named by their commit; downloaded where it is not whole.
+    """Return the cached folder of a dataset's published recordings, named by commit; download it if incomplete.
 
     Args:
         spec: Spec of the dataset.
         problem: Reason why the recordings are not on this machine.
 
     Raises:
-        MissingData: Not published, or not reached; says both reasons.
+        MissingData: The recordings are not published, or the Hub cannot be reached; the message has both reasons.
     """
     from huggingface_hub import snapshot_download
 
@@ -47,10 +50,10 @@ def fetch_published(spec: DatasetSpec, problem: MissingData) -> Path:
 
 
 def stream_published(spec: DatasetSpec, problem: MissingData) -> Any:
-    """Return the splits of a dataset's published recordings as a `datasets.IterableDatasetDict`; nothing is downloaded whole.
+    """Return the splits of a dataset's published recordings as a `datasets.IterableDatasetDict`, streamed.
 
     Raises:
-        MissingData: Not published, or not reached; says both reasons.
+        MissingData: The recordings are not published, or the Hub cannot be reached; the message has both reasons.
     """
     import datasets
     from huggingface_hub import HfApi
@@ -66,7 +69,7 @@ def stream_published(spec: DatasetSpec, problem: MissingData) -> Any:
 
 @contextmanager
 def _beside(problem: MissingData, spec: DatasetSpec) -> Iterator[str]:
-    """Return the dataset's Hub repository; a refusal by the Hub is reported together with the local problem."""
+    """Return the dataset's Hub repository; an error of the Hub is reported together with the local problem."""
     from huggingface_hub.errors import HFValidationError, HTTPError, LocalEntryNotFoundError, OfflineModeIsEnabled
 
     if spec.generated or spec.local or not (spec.redistributable or hub_namespace() != DEFAULT_NAMESPACE):

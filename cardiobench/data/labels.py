@@ -1,4 +1,4 @@
-"""Cells of several labels, for builders; the module of the tasks has everything on labels."""
+"""Cells with several labels, re-exported for builders; `cardiobench.tasks.labels` has all functions on labels."""
 
 from cardiobench.tasks.labels import label_set, split_labels
 

@@ -1,4 +1,4 @@
-"""Structured measurements of echo studies, one per row of a long table: numbers in one unit, words as grades."""
+"""Structured measurements of echo studies from a long table: numbers in a common unit, and words as grades."""
 
 import re
 from collections.abc import Collection, Mapping, Sequence
@@ -19,21 +19,21 @@ UNITS = {"percent": "%", "ml": "mL", "cc": "mL", "cm3": "mL", "m/sec": "m/s", "c
 FACTORS = {("mm", "cm"): 0.1, ("cm/s", "m/s"): 0.01, ("mm2", "cm2"): 0.01}
 """(unit of a row, unit of the quantity) -> factor."""
 WORDS = text(optional=True, empty=EMPTY - {"none"})
-"""A result; "None" is one: there is no regurgitation."""
+""""None" is a valid result, meaning for example no regurgitation."""
 NOT_TOLD = r"not (well |adequately )?(seen|visuali[sz]ed|assessed|evaluated|obtained)|cannot|could not|unable|suboptimal|indeterminate"
-"""Words of a report that leave a question open: known, and no grade."""
+"""Words of a report that leave a finding open; they are valid but not a grade."""
 
 
 @dataclass(frozen=True)
 class Quantity:
-    """A measured number.
+    """A measured quantity.
 
     Attributes:
         unit: Unit of the returned values.
-        low: Least possible value.
-        high: Greatest possible value.
-        mixed_unit: Further unit that rows are known to hold without saying so; a value that is impossible as it stands
-            and possible in that unit is taken for one.
+        low: Smallest plausible value.
+        high: Largest plausible value.
+        mixed_unit: Second unit that rows are known to use without stating it; an implausible value that is plausible in
+            this unit is converted.
     """
 
     unit: str
@@ -44,14 +44,14 @@ class Quantity:
 
 @dataclass(frozen=True)
 class Limit:
-    """A bound of a quantity beyond which a finding is present.
+    """A threshold of a quantity beyond which a finding is present.
 
     Attributes:
         quantity: Name of the measurement.
-        value: The bound.
-        female: The bound of women, where it is another one; a study of unknown sex then has no answer.
-        below: Present below the bound instead of above.
-        inclusive: Present at the bound itself.
+        value: Threshold.
+        female: Threshold for women, if it differs; a study of unknown sex then has no label.
+        below: Whether the finding is present below the threshold instead of above.
+        inclusive: Whether the finding is present at the threshold itself.
     """
 
     quantity: str
@@ -61,7 +61,7 @@ class Limit:
     inclusive: bool = True
 
     def answers(self, values: pd.Series, sex: pd.Series) -> pd.Series:
-        """Return 1.0 where the finding is present, 0.0 where it is absent, NaN where that is unknown."""
+        """Return 1.0 if the finding is present, 0.0 if it is absent, and NaN if unknown."""
         bound = pd.Series(self.value, index=values.index)
         if self.female is not None:
             bound = sex.map({"M": self.value, "F": self.female}).astype(np.float64)
@@ -72,17 +72,18 @@ class Limit:
 
 @dataclass(frozen=True)
 class GradeRule:
-    """A rule that grades a study by the words of its report or, where those give no grade, by numbers.
+    """A rule that grades a study by the words of its report or, if these give no grade, by numbers.
 
     Attributes:
         target: Name of the label.
         description: Human-readable description of the finding.
         source: Source of words and limits.
-        measurement: Measurement whose words grade a study; empty for none.
-        grades: Class and pattern of its words, the first that matches counts; matched in any case, anywhere.
-        limits: Numbers that make the finding present, any one of them; absent where one at least is known and none does.
-        prosthesis: Beginning of the measurements that tell of a prosthetic valve; a study with one has no label.
-        doppler: Decided by Doppler, so that spectral stills show the answer as text.
+        measurement: Measurement with the words that grade a study; empty for none.
+        grades: Class and pattern of its words, in order of precedence; matched anywhere, regardless of case.
+        limits: Thresholds of which any makes the finding present; it is absent if at least one is known and none is
+            exceeded.
+        prosthesis: Prefix of measurements about a prosthetic valve; a study with a prosthesis has no label.
+        doppler: Whether the label is decided by Doppler, so that spectral stills show the answer as text.
     """
 
     target: str
@@ -96,12 +97,12 @@ class GradeRule:
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """Classes in the order of the label: absent and present, or the grades."""
+        """Classes in label order: absent and present, or the grades."""
         names = {name for name, _ in self.grades}
         return FINDING if names <= set(FINDING) else tuple(sorted(names))
 
     def grade(self, words: str) -> str | None:
-        """Return the class of a report's words; empty where they leave it open, None where they are not known."""
+        """Return the class of a report's words; empty if they leave it open, None if they are unknown."""
         for name, pattern in self.grades:
             if re.search(pattern, words, re.IGNORECASE):
                 return name
@@ -110,14 +111,14 @@ class GradeRule:
 
 @dataclass(frozen=True)
 class StudyMeasurements:
-    """Measurements of studies that could be read.
+    """Measurements of studies, without unreadable ones.
 
     Attributes:
-        numbers: Index measurement_id, one column per quantity, NaN where it was not measured.
-        grades: Index measurement_id, one column per graded measurement, null where it was not graded.
-        prostheses: measurement_id -> beginnings of the names (`GradeRule.prosthesis`) of prosthetic valves.
-        sex: measurement_id -> "F" or "M", where a row says so.
-        problems: Rows that cannot be used: measurement_id and `message`, which names file, line and value.
+        numbers: Index measurement_id, one column per quantity, NaN if not measured.
+        grades: Index measurement_id, one column per graded measurement, null if not graded.
+        prostheses: Name prefixes (`GradeRule.prosthesis`) of prosthetic valves by measurement_id.
+        sex: Sex by measurement_id, "F" or "M", if a row states it.
+        problems: Unusable rows: measurement_id and `message` with file, line and value.
     """
 
     numbers: pd.DataFrame
@@ -127,15 +128,15 @@ class StudyMeasurements:
     problems: pd.DataFrame
 
     def with_numbers(self, numbers: pd.DataFrame) -> Self:
-        """Return the measurements with further columns of numbers."""
+        """Return the measurements with additional columns of numbers."""
         return replace(self, numbers=self.numbers.join(numbers))
 
     def label(self, rule: GradeRule, sex: pd.Series) -> pd.Series:
-        """Return the class of each study by a rule, null where it has none.
+        """Return the class of each study according to a rule, null if it has none.
 
         Args:
             rule: Rule of the label.
-            sex: measurement_id -> "F" or "M" or null.
+            sex: Sex by measurement_id: "F", "M" or null.
         """
         index = self.numbers.index
         answers = [limit.answers(self.numbers[limit.quantity], sex.reindex(index)) for limit in rule.limits]
@@ -160,14 +161,14 @@ def read_measurements(
 ) -> StudyMeasurements:
     """Read the measurements of some studies from a long table.
 
-    The first readable row of a measurement counts. A row that cannot be used is a problem, never a guess.
+    The first readable row of a measurement counts. Unusable rows are reported, never guessed.
 
     Args:
-        path: CSV with measurement_id, test_type, measurement, result and unit; each row one measurement of one study.
-        studies: Measurement ids that are wanted.
+        path: CSV with measurement_id, test_type, measurement, result and unit; with one measurement of a study per row.
+        studies: Measurement ids to read.
         quantities: Name of a measurement -> its unit and bounds.
-        rules: Rules that name the graded words and the relevant prostheses.
-        test_type: Kind of study that is read.
+        rules: Rules with the graded words and the relevant prostheses.
+        test_type: Kind of study to read.
 
     Raises:
         BadData: The file is damaged or lacks a column.
@@ -222,7 +223,7 @@ def read_measurements(
 
 
 def read_numbers(rows: pd.DataFrame, quantity: Quantity) -> tuple[pd.Series, pd.Series]:
-    """Return the values of rows in the quantity's unit, NaN where they cannot be used, and why they cannot."""
+    """Return the values of rows in the quantity's unit, NaN if unusable, and the reasons."""
     units = rows["unit"].fillna("").str.strip()
     units = units.str.lower().map(UNITS).fillna(units).replace("", quantity.unit)
     factors = {
@@ -232,7 +233,7 @@ def read_numbers(rows: pd.DataFrame, quantity: Quantity) -> tuple[pd.Series, pd.
     if quantity.mixed_unit:
         mixed = values * FACTORS[quantity.mixed_unit, quantity.unit]
         other = ~values.between(quantity.low, quantity.high) & mixed.between(quantity.low, quantity.high)
-        other &= units == quantity.unit  # A row with another unit has already been converted.
+        other &= units == quantity.unit  # Rows with another unit are converted already.
         values = values.where(~other, mixed)
     problems = pd.Series("", index=rows.index)
     problems[~values.between(quantity.low, quantity.high)] = (
@@ -243,16 +244,16 @@ def read_numbers(rows: pd.DataFrame, quantity: Quantity) -> tuple[pd.Series, pd.
 
 
 def read_grades(rows: pd.DataFrame, rule: GradeRule) -> tuple[pd.Series, pd.Series]:
-    """Return the classes of rows by a rule, empty where their words leave it open, and why a row cannot be used."""
+    """Return the classes of rows according to a rule, empty if open, and the reasons for unusable rows."""
     grades = {words: rule.grade(words.strip()) for words in rows["result"].unique()}
     values = rows["result"].map(grades).astype(object)
     problems = pd.Series("", index=rows.index)
-    problems[values.isna()] = f"has words that match no rule of '{rule.target}'"
+    problems[values.isna()] = f"has words that match no pattern of '{rule.target}'"
     return values, problems
 
 
 def prosthetic_valves(table: pd.DataFrame, valves: tuple[str, ...]) -> dict[str, frozenset[str]]:
-    """Return measurement_id -> beginnings of the measurement names that tell of a prosthesis; `native` and `none` are none."""
+    """Return measurement_id -> prefixes of measurements about a prosthesis; `native` and `none` do not count."""
     present: dict[str, set[str]] = {}
     foreign = ~table["result"].str.strip().str.lower().isin(("native", "none", "no"))
     for row in table[foreign].itertuples():
@@ -263,16 +264,16 @@ def prosthetic_valves(table: pd.DataFrame, valves: tuple[str, ...]) -> dict[str,
 
 
 def ejection_fractions(numbers: pd.DataFrame) -> pd.DataFrame:
-    """Choose the ejection fraction of each study: biplane, three-dimensional, middle of the reported range, its lower end.
+    """Choose the ejection fraction of each study: biplane, 3D, middle or lower end of the reported range.
 
-    `lvef` is the lower end of a range that `lvef_upper` ends. An upper end of 100 stands for "above `lvef`" and is not
-    averaged; an upper end alone, or below its lower end, says nothing.
+    `lvef` is the lower end of a range and `lvef_upper` its upper end. An upper end of 100 means "above `lvef`" and is
+    not averaged. An upper end without a lower end, or below it, is ignored.
 
     Args:
         numbers: Columns biplane_lvef, lvef_3d, lvef and lvef_upper, %.
 
     Returns:
-        `ef` in % and `ef_source`, both null where there is none.
+        `ef` in % and `ef_source`, both null if there is none.
     """
     lower, upper = numbers["lvef"], numbers["lvef_upper"]
     middle = ((lower + upper) / 2).where((upper < 100) & (upper >= lower))
@@ -287,7 +288,7 @@ def ejection_fractions(numbers: pd.DataFrame) -> pd.DataFrame:
 
 
 def problem_summary(problems: pd.DataFrame) -> dict[str, tuple[str, ...]]:
-    """Return the rows that cannot be used as `CardioBuilder.excluded` does: one reason that names the first of them."""
+    """Return the unusable rows in the form of `CardioBuilder.excluded`: one reason with the first messages."""
     if problems.empty:
         return {}
-    return {f"measurements that cannot be used: {first_n(problems['message'], 3)}": tuple(problems["message"])}
+    return {f"unusable measurements: {first_n(problems['message'], 3)}": tuple(problems["message"])}

@@ -1,4 +1,4 @@
-"""Prompts of MERL (arXiv:2403.06659), read from a clone of its repository; none of them is in this package."""
+"""Prompts of MERL (arXiv:2403.06659), read from a clone of its repository because they are not part of this package."""
 
 import json
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from cardiobench.core.errors import BadData
 FILE = "zeroshot/CKEPE_prompt.json"
 VERSION = "MERL, zeroshot/CKEPE_prompt.json"
 PTB_XL = ("super", "sub", "diag", "form", "rhythm", "all")
-# Classes of CPSC2018 -> the names that MERL's table of its test set has for them.
+# Classes of CPSC2018 -> names in MERL's table of the test set.
 NINE = {
     "NSR": "NORM",
     "AF": "AFIB",
@@ -25,12 +25,12 @@ NINE = {
 
 
 def read_merl(folder: Path) -> Mapping[str, Any]:
-    """Return the prompts of the tasks that MERL answered, in the form of a dataset's `prompts.json`: one for each class.
+    """Return the prompts of the tasks evaluated by MERL in the form of `prompts.json`, one per class.
 
-    Its names are those of PTB-XL without underscores at their ends.
+    MERL's names are those of PTB-XL without trailing underscores.
 
     Raises:
-        BadData: The file has another form.
+        BadData: The file has a different format.
     """
     path = folder / FILE
     try:

@@ -1,4 +1,4 @@
-"""Open a dataset from its raw folder, from a folder made by `cardiobench prepare`, or from the Hub."""
+"""Opening of datasets from a raw folder, a folder made by `cardiobench prepare`, or the Hub."""
 
 import os
 from dataclasses import replace
@@ -29,21 +29,21 @@ def open_dataset(
     paper_rows: bool = False,
     published: bool = False,
 ) -> OpenDataset:
-    """Find a dataset: a folder made by `cardiobench prepare`, or the raw folder, whose tables are then read and checked.
+    """Open a dataset from a folder made by `cardiobench prepare`, or from the raw folder after checking its tables.
 
     Args:
         name: Folder of `hf_datasets/`.
-        data_dir: The raw folder, or a folder that holds it under the dataset's name; else CARDIOBENCH_DATA.
-        allow_missing: Go on with an incomplete copy, which is counted.
-        need_media: False where only labels are wanted.
-        verify: Fingerprints of recordings by the content of their files, read now, instead of by size and change time.
-        drop_duplicates: Leave out all but one of the recordings that are known to be the same (`DatasetSpec.duplicates`).
-        paper_rows: Represent the units of tasks by the rows that a published benchmark chose (`Task.paper_rows`).
-        published: If True and neither folder nor cache has the data, use the recordings published on the Hub.
+        data_dir: Raw folder, or a folder that contains it under the dataset's name; by default CARDIOBENCH_DATA.
+        allow_missing: Whether to accept an incomplete copy; missing data are counted.
+        need_media: Whether recordings are needed; False if only labels are.
+        verify: Whether fingerprints use the content of the files instead of size and change time.
+        drop_duplicates: Whether to keep only one of each group of known duplicates (`DatasetSpec.duplicates`).
+        paper_rows: Whether to represent units by the rows that a published benchmark used (`Task.paper_rows`).
+        published: Whether to use the recordings on the Hub if neither folder nor cache has the data.
 
     Raises:
-        UnknownName: No such dataset.
-        MissingData: Not here, or not complete.
+        UnknownName: There is no such dataset.
+        MissingData: The data are missing or incomplete.
         BadData: The tables violate the dataset's rules.
     """
     builder = catalog.builder(name)
@@ -60,15 +60,15 @@ def open_dataset(
 
 
 def parquet_folder(name: str, data_dir: str | os.PathLike | None = None, *, published: bool = False) -> Path | None:
-    """Return the folder of Parquet that a dataset is read from: prepared here, or published; None for its raw folder.
+    """Return the Parquet folder of a dataset, prepared or published; None if it is read from its raw folder.
 
     Args:
         name: Name of the dataset.
-        data_dir: Folder that may hold the data; a given folder takes precedence over published data.
-        published: Whether the Hub may be asked.
+        data_dir: Folder with the data; a given folder takes precedence over published data.
+        published: Whether the Hub may be used.
 
     Raises:
-        MissingData: The Hub was asked, and the recordings are neither here nor there.
+        MissingData: The Hub was used, and the recordings are neither local nor published.
     """
     if published and data_dir is None and (problem := absence(name)):
         return fetch_published(catalog.spec(name), problem)
@@ -76,7 +76,7 @@ def parquet_folder(name: str, data_dir: str | os.PathLike | None = None, *, publ
 
 
 def absence(name: str) -> MissingData | None:
-    """Return why a dataset is not on this machine, where nobody says in which folder; None where it is."""
+    """Return the reason why a dataset is not on this machine if no folder is given; None if it is."""
     if find_prepared(name, None) is not None:
         return None
     try:
@@ -87,7 +87,7 @@ def absence(name: str) -> MissingData | None:
 
 
 def with_metadata(table: RowTable) -> RowTable:
-    """Add age, sex and machine to the fingerprints: a model may be given them beside the recording (`Clip.facts`)."""
+    """Add age, sex and machine to the fingerprints, because a model may use them (`Clip.facts`)."""
     columns = [name for name in METADATA if name in table.frame]
     if not columns or table.frame.empty:
         return table

@@ -1,4 +1,4 @@
-"""Build the Parquet shards, card, prompts and eval.yaml that `load_dataset("cardiobench/<name>")` reads."""
+"""Building of the Parquet shards, card, prompts and eval.yaml for `load_dataset("cardiobench/<name>")`."""
 
 import hashlib
 import json
@@ -28,22 +28,23 @@ SHARD = "500MB"
 def prepare(
     name: str, data_dir: Path | None, out: Path, *, allow_missing: bool = False, num_proc: int | None = None
 ) -> Path:
-    """Build a dataset as a folder that the unmodified `datasets` library loads.
+    """Build a dataset as a folder for the unmodified `datasets` library.
 
     Args:
         name: Name of the dataset.
         data_dir: Raw folder; None for CARDIOBENCH_DATA.
-        out: `out/cardiobench/<name>/` is written; one that is there is replaced once the new one is whole.
-        allow_missing: Go on with an incomplete copy; what is missing or cannot be read is noted.
-        num_proc: Processes that read recordings.
+        out: Folder in which `cardiobench/<name>/` is written; an existing folder is replaced when the new one is
+            complete.
+        allow_missing: Whether to accept an incomplete copy; missing and unreadable data are recorded.
+        num_proc: Number of processes that read recordings.
 
     Returns:
         The folder. `load_dataset("cardiobench/<name>")` reads it from the working directory `out`.
 
     Raises:
-        MissingData: No raw folder, or an incomplete one.
-        BadData: The tables violate the dataset's rules, or a twin's folder holds other files.
-        BadMedia: Recordings that cannot be read: how many, which, and why the first cannot.
+        MissingData: The raw folder is missing or incomplete.
+        BadData: The tables violate the dataset's rules, or the folder of a twin contains other files.
+        BadMedia: Recordings cannot be read; the message has their number, names and the first reason.
         UnwritableOutput: `out` cannot be written to.
     """
     builder = catalog.builder(name)
@@ -75,7 +76,7 @@ def prepare(
 
 
 def _check_twin(raw: Path | None) -> None:
-    """Refuse a folder that is marked as a synthetic twin and holds anything else, which would pass for generated."""
+    """Refuse a folder that is marked as a synthetic twin but contains other files, which would count as generated."""
     manifest = None if raw is None else find_manifest(raw)
     foreign = manifest.foreign_files() if manifest else []
     if foreign:
@@ -106,7 +107,7 @@ def companion_files(name: str) -> dict[str, bytes]:
 
 
 def _take_shards(build: "CardioBuilder", built: Path, data: Path) -> None:
-    """Move the shards of one configuration, under the names that the card gives them."""
+    """Move the shards of a configuration to the names used in the card."""
     prefix = f"{build.config.name}-" if build.SPEC.configs else ""
     for split in build.info.splits:
         shards = sorted(built.glob(f"{build.SPEC.name}-{split}*.parquet"))
@@ -115,7 +116,7 @@ def _take_shards(build: "CardioBuilder", built: Path, data: Path) -> None:
 
 
 def _finish(build: "CardioBuilder", folder: Path, *, allow_missing: bool) -> None:
-    """Compare the written rows with the tables, then add the note and the accompanying files."""
+    """Compare the written rows with the tables, and add the note and the accompanying files."""
     import pyarrow.parquet as pq
 
     spec, rows = build.SPEC, build._rows
@@ -150,7 +151,7 @@ def _finish(build: "CardioBuilder", folder: Path, *, allow_missing: bool) -> Non
 
 
 def _write_labels(build: "CardioBuilder", folder: Path, here: set[str]) -> list[Path]:
-    """Write the masks and landmarks of the recordings that are here, in the order of the shards; returns the files."""
+    """Write the masks and landmarks of the available recordings in the order of the shards; returns the files."""
     frame = build._rows.frame
     paths: list[Path] = []
     order = {split: number for number, split in enumerate(build.SPEC.splits)}
@@ -175,10 +176,10 @@ def _unreadable(build: "CardioBuilder", damaged: "pd.DataFrame") -> BadMedia:
 
 
 def card_of_shards(card: str, folder: Path, content: str) -> str:
-    """Return the card of one copy: without splits and configurations of which it has no row, and with a mark of its content.
+    """Return the card of a copy without its empty splits and configurations, and with a digest of its content.
 
-    `datasets` refuses a name without files. And its cache knows a local folder by the configurations in the card alone:
-    without the mark it would serve the rows of another copy, or those from before a label was changed.
+    `datasets` refuses a name without files. Its cache identifies a local folder only by the configurations in the card;
+    without the digest it would return the rows of another copy, or rows with outdated labels.
 
     Args:
         card: Text of the dataset's README.md.

@@ -1,4 +1,4 @@
-"""A dataset in the form that `cardiobench prepare` wrote, opened like a raw folder."""
+"""Datasets written by `cardiobench prepare`, opened like raw folders."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
@@ -26,7 +26,7 @@ from cardiobench.tasks.dense_label import DenseLabel
 
 
 def find_prepared(name: str, data_dir: str | os.PathLike | None) -> Path | None:
-    """Return the prepared folder of a dataset below the places where its data may lie; None where there is none."""
+    """Return the prepared folder of a dataset below the candidate folders of its data; None if there is none."""
     for folder in candidate_dirs(name, data_dir):
         for candidate in (folder, folder / "cardiobench" / name):
             note = candidate / NOTE
@@ -37,19 +37,19 @@ def find_prepared(name: str, data_dir: str | os.PathLike | None) -> Path | None:
 
 @dataclass(frozen=True)
 class PreparedDataset(OpenDataset):
-    """A prepared folder; `raw` is that folder."""
+    """A dataset in a prepared folder, which is also its `raw` folder."""
 
     raw: Path
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Version and content, and the commit of a folder that comes from the Hub."""
+        """Version and content, and the commit if the folder comes from the Hub."""
         from_hub = self.raw.parent.name == "snapshots"
         return super().facts | ({"hub_commit": self.raw.name} if from_hub else {})
 
     @cached_property
     def dataset(self) -> Any:
-        """Return all splits, one after the other, as one `datasets.Dataset`."""
+        """Return all splits, concatenated, as a `datasets.Dataset`."""
         return _joined(self.raw, self.spec)
 
     @cached_property
@@ -57,22 +57,22 @@ class PreparedDataset(OpenDataset):
         return {name: place for place, name in enumerate(self.dataset["id"])}
 
     def dense_labels(self, task: Task, rows: pd.DataFrame | None = None) -> Iterator[DenseLabel]:
-        """Yield the labels that `prepare` read, as it found them.
+        """Yield the labels stored by `prepare`.
 
         Raises:
-            MissingData: The folder was made before `prepare` kept labels.
-            BadData: They are damaged.
+            MissingData: The folder was made before `prepare` stored labels.
+            BadData: The labels are damaged.
         """
         path = label_path(self.raw, task)
         if not path.is_file():
             raise MissingData(
-                f"{self.raw} holds no labels of {task.name} ({path.relative_to(self.raw)}). Prepare the dataset again."
+                f"{self.raw} has no labels of {task.name} ({path.relative_to(self.raw)}). Prepare the dataset again."
             )
         rows = self.task_rows(task) if rows is None else rows
         yield from read_labels(path, task, set(rows["id"]))
 
     def _lacks_label_file(self, rows: pd.DataFrame) -> np.ndarray:
-        """Tell that no labels are in files of their own: `prepare` read them all."""
+        """Return False for all rows, because `prepare` has already read labels in separate files."""
         return np.zeros(len(rows), dtype=bool)
 
     def _decode(self, row: Mapping[str, Any], sampling: FrameSampling | None) -> Clip | Ecg:
@@ -80,10 +80,10 @@ class PreparedDataset(OpenDataset):
 
 
 def read_left_out(folder: Path) -> pd.DataFrame:
-    """Return the rows of the release that a prepared folder lacks; none where it has all.
+    """Return the rows of the release that are missing from a prepared folder.
 
     Raises:
-        BadData: They cannot be read.
+        BadData: The table of these rows cannot be read.
     """
     path = folder / LEFT_OUT
     if not os.path.lexists(path):
@@ -103,11 +103,11 @@ def open_prepared(spec: DatasetSpec, folder: Path, *, verify: bool = False) -> P
     Args:
         spec: The dataset.
         folder: Folder written by `prepare`.
-        verify: Read every file for its digest and every recording for its fingerprint, also where size and times of the
-            files are as they were.
+        verify: Whether to read every file and recording to check digests and fingerprints, even if sizes and times are
+            unchanged.
 
     Raises:
-        BadData: It was made by another version of the dataset, or a file was changed since.
+        BadData: The folder was made by another version of the dataset, or a file was changed.
     """
     note = read_note(folder, spec)
     check_files(folder, note, verify=verify)
@@ -133,10 +133,10 @@ def open_prepared(spec: DatasetSpec, folder: Path, *, verify: bool = False) -> P
 
 
 def load_prepared(folder: Path, spec: DatasetSpec) -> Any:
-    """Return the splits of a prepared folder, whose files are checked first, as a `datasets.DatasetDict`.
+    """Return the splits of a prepared folder as a `datasets.DatasetDict`, after checking its files.
 
     Raises:
-        BadData: It was made by another version of the dataset, or a file was changed since.
+        BadData: The folder was made by another version of the dataset, or a file was changed.
     """
     check_files(folder, read_note(folder, spec))
     return _load_parquet(folder, spec)

@@ -1,4 +1,4 @@
-"""Masks and landmarks of a prepared folder: a Parquet file for each dense task, one row per labelled frame."""
+"""Masks and landmarks of a prepared folder: one Parquet file per dense task, one row per labelled frame."""
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
@@ -14,9 +14,9 @@ from cardiobench.data.spec import Task
 from cardiobench.tasks.dense_label import DenseLabel
 
 LABELS = "labels"
-"""Folder of the files, beside the recordings."""
+"""Folder of the label files, beside the recordings."""
 FRAMES = 64
-"""Labelled frames that are in memory together."""
+"""Number of labelled frames in memory at a time."""
 SCHEMA = pa.schema([
     *((name, pa.string()) for name in ("unit", "patient", "split", "recording", "phase", "view", "reason")),
     ("frame", pa.int64()),
@@ -26,7 +26,8 @@ SCHEMA = pa.schema([
     ("points", pa.list_(pa.float64())),
     ("spacing", pa.list_(pa.float64())),
 ])  # fmt: skip
-"""`mask` is uint8, row by row; `points` x and y of each in turn; `spacing` height and width of a pixel, mm."""
+"""Columns: `mask` is uint8, row by row; `points` is x and y of each point; `spacing` is height and width of a pixel in
+mm."""
 
 
 def label_path(folder: Path, task: Task) -> Path:
@@ -35,7 +36,7 @@ def label_path(folder: Path, task: Task) -> Path:
 
 
 def write_labels(labels: Iterable[DenseLabel], path: Path, raw: Path | None) -> None:
-    """Write the labels of a task, compressed; reasons name files below the raw folder, wherever it lies on this machine.
+    """Write the labels of a task, compressed; reasons name files relative to the raw folder.
 
     Args:
         labels: Labels in row order, including those without mask and points, which count as not covered.
@@ -64,7 +65,7 @@ def read_labels(path: Path, task: Task, recordings: set[str]) -> Iterator[DenseL
                 if row["recording"] in recordings:
                     yield _label(row, task)
     except (OSError, ValueError, TypeError, pa.ArrowException) as error:
-        raise BadData(f"{path} holds no labels that can be read ({error}). Prepare the dataset again.") from error
+        raise BadData(f"{path} has no readable labels ({error}). Prepare the dataset again.") from error
 
 
 def _row(label: DenseLabel, raw: Path | None) -> dict[str, Any]:

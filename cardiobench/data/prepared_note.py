@@ -1,4 +1,4 @@
-"""Note of a prepared folder: its sources, and digests that reveal a changed file."""
+"""Note of a prepared folder: its sources, and digests that detect changed files."""
 
 import contextlib
 import json
@@ -16,25 +16,26 @@ from cardiobench.results.record import CHECKSUM, Part, checksum, type_adapter
 
 NOTE = "cardiobench.json"
 LEFT_OUT = "left_out.parquet"
-"""Rows of the release's tables whose recording is not in the folder; what the coverage is counted against."""
+"""File with the rows of the release whose recording is not in the folder, which lower the coverage."""
 
 
 @dataclass(frozen=True)
 class Preparation(Part):
-    """The provenance of a prepared folder, saved in it as `cardiobench.json`.
+    """Provenance of a prepared folder, stored in it as `cardiobench.json`.
 
     Attributes:
-        name: Dataset.
+        name: Name of the dataset.
         version: Version of the dataset in CardioBench.
         digest: Digest of the rows and file sizes (`RowTable.digest`).
-        twin: True for a synthetic twin.
-        missing: Files that the tables name and the raw folder lacked.
+        twin: Whether the data are a synthetic twin.
+        missing: Files named in the tables but missing from the raw folder.
         unreadable: Ids of recordings that could not be read and were left out.
-        absent: Split -> rows of the release that the tables lacked.
-        linked: Links out of the raw folder, through which recordings or tables may have come; such a folder is not published.
+        absent: Split -> number of rows of the release missing from the tables.
+        linked: Links to files outside the raw folder, which may include recordings or tables; such a folder is not
+            published.
         shards: File in `data` -> its SHA-256.
         labels: File in `labels`, the masks and landmarks -> its SHA-256.
-        left_out: SHA-256 of `left_out.parquet`; empty where there is none, None in a note of an earlier version.
+        left_out: SHA-256 of `left_out.parquet`; empty if there is none, None in notes of earlier versions.
     """
 
     name: str
@@ -56,7 +57,7 @@ class Preparation(Part):
 
     @property
     def digests(self) -> dict[str, str]:
-        """Path in the folder -> SHA-256 of each file that is read from it."""
+        """Path in the folder -> SHA-256, for each file that is read from it."""
         files = {f"data/{name}": digest for name, digest in self.shards.items()}
         files |= {f"{LABELS}/{name}": digest for name, digest in self.labels.items()}
         return files | ({LEFT_OUT: self.left_out} if self.left_out else {})
@@ -66,7 +67,7 @@ def note_content(path: Path) -> dict[str, Any]:
     """Return the JSON object of a note, not yet validated.
 
     Raises:
-        BadData: No JSON object.
+        BadData: The file is not a JSON object.
     """
     try:
         return parse_json(path.read_bytes())
@@ -75,19 +76,22 @@ def note_content(path: Path) -> dict[str, Any]:
 
 
 def is_note_of(path: Path, name: str) -> bool:
-    """Return whether a note is that of a dataset.
+    """Return whether a note belongs to a dataset.
 
     Raises:
-        BadData: The note names another dataset, or none, and was changed after it was written; or it is no JSON object.
+        BadData: The note names another dataset or none and was changed after it was written, or it is not a JSON
+            object.
     """
     content = note_content(path)
     if content.get("name") == name:
         return True
     written, found = content.pop(CHECKSUM, None), checksum(content)
-    if written != found and (written is not None or "left_out" in content):  # Others are notes of earlier versions.
+    if written != found and (
+        written is not None or "left_out" in content
+    ):  # Notes of earlier versions have no checksum.
         raise BadData(
-            f"{path} names the dataset {content.get('name')!r:.100} where {name} was looked for, and was changed after it was "
-            f"written: its content has the checksum {found}, and {written} is noted. {_advice(path.parent, name)}"
+            f"{path} names the dataset {content.get('name')!r:.100} instead of {name}, and was changed after it was "
+            f"written: its content has the checksum {found}, but {written} is noted. {_advice(path.parent, name)}"
         )
     return False
 
@@ -96,42 +100,41 @@ def read_note(folder: Path, spec: DatasetSpec) -> Preparation:
     """Read the note of a prepared folder.
 
     Raises:
-        BadData: It was made by another version of the dataset, or the note is damaged.
+        BadData: The folder was made by another version of the dataset, or the note is damaged.
     """
     content = note_content(folder / NOTE)
     advice = _advice(folder, spec.name)
     if content.get("version") != spec.version:
         raise BadData(
-            f"{folder} holds version {content.get('version')} of {spec.name}, and this is version {spec.version}. {advice}"
+            f"{folder} contains version {content.get('version')} of {spec.name}, but version {spec.version} is expected. {advice}"
         )
     older = not content.keys() & {CHECKSUM, "left_out"}  # Notes of earlier versions have no checksum.
     written, found = content.pop(CHECKSUM, None), checksum(content)
     if written != found and not older:
         raise BadData(
-            f"{folder / NOTE} was changed after it was written: its content has the checksum {found}, and {written} is noted. {advice}"
+            f"{folder / NOTE} was changed after it was written: its content has the checksum {found}, but {written} is noted. {advice}"
         )
     try:
         note = type_adapter(Preparation).validate_json(json.dumps(content))
         if outside := [name for name in (*note.shards, *note.labels) if Path(name).name != name]:
-            raise ValueError(f"{first_n(outside)} is no file name")
+            raise ValueError(f"{first_n(outside)} is not a file name")
     except ValueError as error:
         raise BadData(f"{folder / NOTE} was not written by `cardiobench prepare`: {error}. {advice}") from error
     return note
 
 
 def check_files(folder: Path, note: Preparation, *, verify: bool = False) -> None:
-    """Compare the files that are read from a prepared folder with the digests in its note.
+    """Compare the files of a prepared folder with the digests in its note.
 
-    Digests that matched are kept in the user's cache together with size and times of the file, so that the next opening
-    reads no file for this.
+    Matching digests are cached together with size and times of the file, so that the next opening reads no file.
 
     Args:
         folder: Prepared folder.
         note: Note of the folder.
-        verify: Read every file, whatever the cache says.
+        verify: Whether to read every file regardless of the cache.
 
     Raises:
-        BadData: A file was changed, added or removed; names the file, both digests and what to do.
+        BadData: A file was changed, added or removed; the message has both digests and the next action.
     """
     kept_in = default_cache() / "prepared" / f"{sha256_of_json(str(folder.resolve()))[:32]}.json"
     matched = {} if verify else _kept(kept_in)
@@ -154,13 +157,13 @@ def check_files(folder: Path, note: Preparation, *, verify: bool = False) -> Non
 
 
 def changed_files(folder: Path, note: Preparation) -> list[str]:
-    """Return the paths of recordings and labels that differ from the note: changed, added or gone; every file is read."""
+    """Return the paths of changed, added or removed recordings and labels, reading every file."""
     found = {f"{name}/{path.name}" for name in ("data", LABELS) for path in (folder / name).glob("*")}
     return sorted(path for path in {*note.digests, *found} if _digest(folder / path) != note.digests.get(path))
 
 
 def _tables(folder: Path, note: Preparation) -> list[str]:
-    """Return the tables that lie in the folder, as paths below it."""
+    """Return the tables in the folder as relative paths."""
     found = [f"{name}/{path.name}" for name in ("data", LABELS) for path in (folder / name).glob("*.parquet")]
     return found + ([LEFT_OUT] if note.left_out is not None and os.path.lexists(folder / LEFT_OUT) else [])
 
@@ -170,7 +173,7 @@ def _digest(path: Path) -> str | None:
 
 
 def _state(path: Path) -> tuple[int, ...]:
-    """Return size and times of a file; nothing where it is none."""
+    """Return size and times of a file; empty if it is not a file."""
     if not path.is_file():
         return ()
     status = path.stat()
@@ -186,10 +189,10 @@ def _kept(path: Path) -> dict[str, Any]:
 
 def _difference(expected: str | None, found: str | None) -> str:
     if expected is None:
-        return f"has the SHA-256 {found}, and {NOTE} does not list it; remove it if it was added by mistake"
+        return f"has the SHA-256 {found}, but {NOTE} does not list it; remove it if it was added by mistake"
     if found is None:
-        return f"is missing or not a file, and {NOTE} lists it with the SHA-256 {expected}"
-    return f"has the SHA-256 {found}, and {NOTE} says {expected}"
+        return f"is missing or not a file, but {NOTE} lists it with the SHA-256 {expected}"
+    return f"has the SHA-256 {found}, but {NOTE} states {expected}"
 
 
 def _advice(folder: Path, name: str) -> str:

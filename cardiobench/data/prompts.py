@@ -12,7 +12,7 @@ from cardiobench.data import catalog
 from cardiobench.data.published_prompts import clone_files, read_clone
 from cardiobench.data.spec import Task
 
-# Views and measurements are asked for in the same words in every echo dataset.
+# Prompts for views and measurements are shared by all echo datasets.
 COMMON = Path(__file__).with_name("common_prompts.json")
 
 
@@ -23,7 +23,7 @@ def _read(path: Path) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError) as error:
         wrong = str(error)
     if wrong:
-        raise BadData(f"{path} is not a prompt set ({wrong}). It is a JSON object like a dataset's prompts.json.")
+        raise BadData(f"{path} is not a prompt set ({wrong}). Give a JSON object like a dataset's prompts.json.")
     return content
 
 
@@ -45,7 +45,7 @@ def _first_wrong(content: Any) -> str:
 
 
 def prompt_files(task: Task, file: Path | None = None) -> list[Path]:
-    """Return the files in which the prompts of a task may stand, the first that has them counts."""
+    """Return the files that may contain the prompts of a task, in order of precedence."""
     if file:
         return clone_files(file) if file.is_dir() else [file]
     dataset_prompts = catalog.dataset_folder(task.dataset) / "prompts.json"
@@ -53,14 +53,14 @@ def prompt_files(task: Task, file: Path | None = None) -> list[Path]:
 
 
 def prompts(task: Task, file: Path | None = None) -> tuple[Mapping[str, Any], str]:
-    """Return the prompts of a task and the version of their set: the dataset's own, else the common ones.
+    """Return the prompts of a task and the version of their set: those of the dataset, else the common ones.
 
     Classification: class -> texts. Regression: {"templates": texts with `<#>` for the number}.
 
     Args:
         task: The task.
-        file: A JSON of the same form as a dataset's `prompts.json`, or a clone of the repository of the echo benchmark or of
-            MERL; used instead of the dataset's own.
+        file: JSON file in the format of `prompts.json`, or a clone of the repository of the echo benchmark or of MERL,
+            which replaces the dataset's own prompts.
 
     Raises:
         NotApplicable: The set has no prompts for this task.

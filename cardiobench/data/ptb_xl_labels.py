@@ -1,7 +1,7 @@
-"""Labels of PTB-XL 1.0.3 with several statements a record: six granularities, their classes and the rows of each.
+"""Multilabel tasks of PTB-XL 1.0.3 in six granularities, with their classes and number of rows.
 
-Those of Strodthoff et al. 2021 (doi:10.1109/JBHI.2020.3022989): a statement counts whatever its likelihood, and a record
-without a statement of the kind that is asked for is left out.
+They follow Strodthoff et al. 2021 (doi:10.1109/JBHI.2020.3022989): statements count regardless of likelihood, and
+records without a statement of the respective kind are left out.
 """
 
 from collections.abc import Set
@@ -14,7 +14,7 @@ from cardiobench.core.resources import folder
 from cardiobench.data.release_counts import expected_counts
 from cardiobench.tasks.labels import label_set
 
-OVER_89 = 300  # Release 1.0.3 writes every age above 89 as 300; older releases wrote the age.
+OVER_89 = 300  # Release 1.0.3 stores ages above 89 as 300; older releases stored the age.
 OLDEST = 89
 REMOVED = frozenset(
     (
@@ -39,11 +39,11 @@ REMOVED = frozenset(
         7782,
     )
 ) | frozenset((9821, 9825, 9888, 11810, 11814, 11815, 11817, 11838, 13791, 13793, 13796, 13797, 13799, 15742, 18150))
-"""The 38 records of older releases that 1.0.3 lacks."""
+"""The 38 records of older releases that are not in 1.0.3."""
 SPLITS = ("train", "validation", "test")
 
-# Rows that have each class, by split. Of `diag` and `all` those are known that are the only statement of a subclass, or
-# of another task.
+# Number of rows of each class by split. For `diag` and `all`, counts are known only for statements that are the only
+# one of a subclass or belong to another task.
 POSITIVES = {
     "super": "rows 17084/2146/2158, NORM 7596/955/963, MI 4379/540/550, STTC 4186/528/521, CD 3907/495/496, HYP 2119/268/262",
     "sub": "rows 17084/2146/2158, AMI 2466/306/306, CLBBB 428/54/54, CRBBB 432/55/54, ILBBB 62/7/8, IMI 2618/326/327, "
@@ -69,7 +69,7 @@ DESCRIPTIONS = {
 
 
 def granularities() -> dict[str, dict[str, str]]:
-    """Return target -> statement -> class, of the tasks of Strodthoff et al. 2021 (doi:10.1109/JBHI.2020.3022989)."""
+    """Return target -> statement -> class for the tasks of Strodthoff et al. 2021 (doi:10.1109/JBHI.2020.3022989)."""
     table = statement_table()
     diagnostic = table[table["diagnostic"] == 1]
     chosen = {
@@ -86,13 +86,13 @@ def granularities() -> dict[str, dict[str, str]]:
 
 
 def statements_file() -> Path:
-    """Return the release's own `scp_statements.csv`, which comes with the bundled sample."""
+    """Return the path of `scp_statements.csv` of the release, which is bundled with the sample."""
     return folder("hf_datasets") / "ptb_xl_sample" / "data" / "scp_statements.csv"
 
 
 @cache
 def statement_table() -> pd.DataFrame:
-    """Return the table of statements, by statement."""
+    """Return the table of statements, indexed by statement."""
     return pd.read_csv(statements_file(), index_col=0)
 
 
@@ -112,6 +112,6 @@ def expected_positives(target: str) -> dict[str, dict[str, int]]:
 
 
 def statement_labels(codes: Set[str], target: str) -> str | None:
-    """Return the cell of a record's classes; None where it has no statement of the kind that the task asks for."""
+    """Return the cell of a record's classes; None if it has no statement of the task's kind."""
     present = {name for code, name in GRANULARITIES[target].items() if code in codes}
     return label_set(present, CLASSES[target]) if present else None

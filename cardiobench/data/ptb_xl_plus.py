@@ -1,4 +1,4 @@
-"""PTB-XL+ 1.0.1: measurements of the ECGs of PTB-XL by two algorithms, joined to its rows where their folder is here."""
+"""PTB-XL+ 1.0.1: measurements of the ECGs of PTB-XL by two algorithms, joined to its rows if available."""
 
 import os
 from collections.abc import Iterator
@@ -13,20 +13,20 @@ from cardiobench.data.tables import integer, number, read_columns
 
 FOLDER = "ptb_xl_plus"
 TABLES = {"12SL": "features/12sl_features.csv", "Uni-G": "features/unig_features.csv"}
-"""Algorithm -> its table; the first gives the labels, the second is another opinion."""
+"""Algorithm -> table; the first gives the labels, the second is used for comparison."""
 TARGETS = {
     "pr": ("PR_Int_Global", "ms", "PR interval"),
     "qrs": ("QRS_Dur_Global", "ms", "duration of the QRS complex"),
     "qt": ("QT_Int_Global", "ms", "QT interval"),
     "qtc": ("QT_IntBazett_Global", "ms", "QT interval corrected for the rate by Bazett's formula"),
-    "heart_rate": ("RR_Mean_Global", "bpm", "heart rate: 60,000 by the mean RR interval in ms"),
+    "heart_rate": ("RR_Mean_Global", "bpm", "heart rate: 60,000 divided by the mean RR interval in ms"),
 }
-"""Target -> column of both tables (ms), unit and words."""
+"""Target -> column of both tables (ms), unit and description."""
 LIMITS = {"ms": (0.0, 3000.0), "bpm": (0.0, 400.0)}
 
 
 def interval_tasks(groups: tuple[Group, ...]) -> tuple[Task, ...]:
-    """Return the tasks of the five measurements; their rows have no labels where PTB-XL+ is not here."""
+    """Return the tasks of the five measurements; without PTB-XL+ their rows have no labels."""
     return tuple(
         Task(
             f"ptb_xl/{target}",
@@ -36,22 +36,22 @@ def interval_tasks(groups: tuple[Group, ...]) -> tuple[Task, ...]:
             unit=unit,
             label_range=LIMITS[unit],
             groups=groups,
-            description=f"{words}, as the algorithm 12SL measured it",
+            description=f"{words}, measured by the algorithm 12SL",
         )
         for target, (_, unit, words) in TARGETS.items()
     )
 
 
 def find_features(raw: Path) -> Path | None:
-    """Return the folder of PTB-XL+, in PTB-XL's raw folder or beside it; None where there is none."""
+    """Return the folder of PTB-XL+, in the raw folder of PTB-XL or beside it; None if there is none."""
     folders = (raw / FOLDER, Path(os.path.realpath(raw)).parent / FOLDER)
     return next((folder for folder in folders if folder.is_dir()), None)
 
 
 def measurements(folder: Path, algorithm: str = "12SL") -> pd.DataFrame:
-    """Return the measurements of one algorithm by the number of the ECG.
+    """Return the measurements of an algorithm by ECG number.
 
-    What it did not find, as PR in fibrillation, is NaN, and so is what no heart has, beyond `LIMITS`.
+    Values that were not found, such as PR in fibrillation, and implausible values outside `LIMITS` are NaN.
 
     Args:
         folder: Folder of PTB-XL+.
@@ -59,14 +59,14 @@ def measurements(folder: Path, algorithm: str = "12SL") -> pd.DataFrame:
 
     Raises:
         MissingData: The folder has no such table.
-        BadData: The table lacks a column, or an ECG stands in it twice.
+        BadData: The table lacks a column or has an ECG twice.
     """
     values = _values(folder, algorithm)
     return values.where(~_impossible(values))
 
 
 def _values(folder: Path, algorithm: str) -> pd.DataFrame:
-    """Return the measurements of one algorithm by ECG number; 0 stands for "not found"."""
+    """Return the measurements of an algorithm by ECG number; 0 means "not found"."""
     columns = {column: number(optional=True) for column, _, _ in TARGETS.values()}
     table = read_columns(folder / TABLES[algorithm], {"ecg_id": integer(1), **columns}).set_index("ecg_id")
     if table.index.has_duplicates:
@@ -80,7 +80,7 @@ def _values(folder: Path, algorithm: str) -> pd.DataFrame:
 
 
 def _impossible(values: pd.DataFrame) -> pd.DataFrame:
-    """Return which measurements lie beyond the limits of their unit."""
+    """Return which measurements are outside the limits of their unit."""
     limits = {target: LIMITS[unit] for target, (_, unit, _) in TARGETS.items()}
     return pd.DataFrame(
         {target: values[target].notna() & ~values[target].between(*limits[target]) for target in TARGETS}
@@ -88,7 +88,7 @@ def _impossible(values: pd.DataFrame) -> pd.DataFrame:
 
 
 def findings(folder: Path) -> Iterator[AuditFinding]:
-    """Yield the measurements that no heart has, and how far the two algorithms are apart: no model can be expected to come nearer."""
+    """Yield implausible measurements, and the disagreement of the two algorithms, which limits any model's accuracy."""
     odd = _impossible(_values(folder, "12SL"))
     for target, (_, unit, _) in TARGETS.items():
         names = tuple(f"{number:05d}" for number in odd.index[odd[target]])
@@ -103,4 +103,4 @@ def findings(folder: Path) -> Iterator[AuditFinding]:
     for target, (_, unit, _) in TARGETS.items():
         apart = (one[target] - other[target]).abs().dropna()
         note = f"mean absolute difference {apart.mean():.1f} {unit}, median {apart.median():.1f}"
-        yield AuditFinding(f"ptb_xl/{target}: ECGs that Uni-G measured too", len(apart), "ECGs", note=note)
+        yield AuditFinding(f"ptb_xl/{target}: ECGs also measured by Uni-G", len(apart), "ECGs", note=note)

@@ -1,8 +1,8 @@
-"""Prompts of arXiv:2510.00520, read from a clone of its repository; they have no licence, so none of them is in this package.
+"""Prompts of arXiv:2510.00520, read from a clone of its repository because they have no licence.
 
-A clone of MERL's repository is read by `merl_prompts.py`.
+`merl_prompts.py` reads a clone of MERL's repository.
 
-The files are Python: their literals are parsed, nothing in them is run.
+The files are Python code; literals are parsed without running the code.
 """
 
 import ast
@@ -28,7 +28,7 @@ _MEASUREMENTS = ("lvidd", "ivsd", "lvpwd")
 
 
 def clone_files(folder: Path) -> list[Path]:
-    """Return the files of a clone that hold prompts; `BadData` where it is no clone."""
+    """Return the files of a clone that contain prompts; raises `BadData` if the folder is not a clone."""
     if (folder / merl_prompts.FILE).is_file():
         return [folder / merl_prompts.FILE]
     files = [folder / name for name in FILES]
@@ -44,12 +44,12 @@ def clone_files(folder: Path) -> list[Path]:
 
 @cache
 def read_clone(folder: Path) -> Mapping[str, Any]:
-    """Return the prompts of all tasks, in the form of a dataset's `prompts.json`.
+    """Return the prompts of all tasks in the form of `prompts.json`.
 
-    Sentences for classes lose the blanks around them, as the released code strips them; those for numbers keep them.
+    Sentences for classes are stripped, as in the released code; those for numbers are not.
 
     Raises:
-        BadData: It is no clone, or its files have another form.
+        BadData: The folder is not a clone, or its files have a different format.
     """
     if (folder / merl_prompts.FILE).is_file():
         return merl_prompts.read_merl(folder)
@@ -85,7 +85,7 @@ def _stripped(value: Any) -> list[str]:
 
 
 def _literals(file: Path) -> dict[str, Any]:
-    """Return name -> value of every assignment of a literal, in the module or in a class of it."""
+    """Return name -> value of every literal assignment in a module and its classes."""
     try:
         tree = ast.parse(file.read_text(encoding="utf-8"))
     except (SyntaxError, ValueError, RecursionError, MemoryError, OSError) as error:
@@ -101,5 +101,5 @@ def _literals(file: Path) -> dict[str, Any]:
                 try:
                     found[target.id] = ast.literal_eval(node.value)
                 except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
-                    continue  # An expression, hence not a prompt.
+                    continue  # Expressions are not prompts.
     return found

@@ -12,15 +12,15 @@ COLUMNS = ("id", "patient_id", "split", "y_true")
 
 
 def references_of(rows: pd.DataFrame, task: Task) -> pd.DataFrame:
-    """Return the references that follow from a dataset's rows.
+    """Return the references of a task from the rows of a dataset.
 
     Args:
         rows: All rows of the dataset, without the recordings.
         task: Task that determines rows, label and units.
 
     Returns:
-        id, patient_id, split, y_true and the columns of the task's groups: one row per labelled unit. Of a dense task y_true
-        is the number of labelled frames.
+        id, patient_id, split, y_true and the columns of the task's groups, one row per labelled unit. For a dense task,
+        y_true is the number of labelled frames.
 
     Raises:
         BadData: A unit's rows disagree on its label, patient or split.
@@ -44,21 +44,21 @@ def references_of(rows: pd.DataFrame, task: Task) -> pd.DataFrame:
         repeated = table[table["id"].duplicated(keep=False)]
         differing = [f"{unit} ({column})" for column in COLUMNS[1:] for unit in _disagreeing(repeated, column)]
         if differing:
-            raise BadData(f"{task.name}: rows of one {task.unit_column} disagree: {first_n(differing)}.")
+            raise BadData(f"{task.name}: rows of the same {task.unit_column} disagree: {first_n(differing)}.")
         table = table.drop_duplicates("id", ignore_index=True)
     return check_references(table, task)
 
 
 def unlabelled_units(rows: pd.DataFrame, task: Task, labelled: pd.Series) -> pd.DataFrame:
-    """Return the units of a dataset that have no label of a task.
+    """Return the units of a dataset without a label of a task.
 
     Args:
         rows: All rows of the dataset, without the recordings.
         task: The task.
-        labelled: Ids of the units that have a label.
+        labelled: Ids of the labelled units.
 
     Returns:
-        id, patient_id and split of each other unit.
+        id, patient_id and split of all other units.
     """
     table = rows[[task.unit_column, "patient_id", "split"]].set_axis(["id", "patient_id", "split"], axis=1)
     table = table[table["id"].notna()].astype({"id": str, "patient_id": str})
@@ -74,7 +74,7 @@ def check_references(table: pd.DataFrame, task: Task, source: str = "references"
     """Check a table of references and return it.
 
     Raises:
-        BadData: A column is absent, an id repeated, a label unknown or not finite.
+        BadData: A column is missing, an id is repeated, or a label is unknown or not finite.
     """
     absent = [column for column in COLUMNS if column not in table.columns]
     if absent:
@@ -109,9 +109,10 @@ def check_references(table: pd.DataFrame, task: Task, source: str = "references"
 
 
 def class_names_of(column: pd.Series, task: Task) -> pd.Series:
-    """Return the class names for cells that hold names or places in the class order; other cells stay as they are.
+    """Return class names, given names or positions in the class order; other cells are unchanged.
 
-    Cells of a multilabel task hold names and nothing else, and a null is not an empty text: nobody knows the unit's classes.
+    Cells of a multilabel task contain only names. A null differs from an empty text, because it means that the classes
+    are unknown.
     """
     text = text_of(column)
     if task.rules.empty_label:

@@ -1,4 +1,4 @@
-"""References as a file: the truth of a task, the units without a label, and the size of the release that they are of."""
+"""References as a file: labels of a task, units without a label, and the size of the release."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,19 +26,20 @@ TASK, VERSION, TWIN, UNITS, LABELLED, DIGEST = RELEASE_COLUMNS = (
     "labelled",
     "digest",
 )
-"""Columns about the release. Each is constant, but for `labelled` (0 or 1) and `release_units` (one value per split)."""
+"""Columns about the release, which are constant except `labelled` (0 or 1) and `release_units` (one value per
+split)."""
 PARQUET = (".parquet", ".pq")
 BY_HAND = "they were written by hand or by an older version, and do not state the number of units in the release"
 
 
 @dataclass(frozen=True)
 class Release:
-    """The release that references were made from.
+    """Release from which references were made.
 
     Attributes:
         version: Version of the dataset.
         twin: Whether the data are a synthetic twin.
-        units: Split -> labelled units of the task in the complete release; the splits that have rows.
+        units: Split -> number of labelled units of the task in the complete release, for splits with rows.
     """
 
     version: str
@@ -54,8 +55,8 @@ class References:
         task: Task.
         table: Id, patient_id, split, y_true and columns of groups, one row per labelled unit of any split.
         unlabelled: Id, patient_id and split of the units without a label.
-        release: Release that they were made from; None where that is not known.
-        problem: Reason why the release is not known; empty where it is.
+        release: Release from which they were made; None if unknown.
+        problem: Reason why the release is unknown; empty if it is known.
     """
 
     task: Task
@@ -66,7 +67,7 @@ class References:
 
     @classmethod
     def of(cls, dataset: "OpenDataset", task: Task) -> "References":
-        """Return the references of a task of an open dataset; the recordings are not needed."""
+        """Return the references of a task of an open dataset, without reading recordings."""
         table = dataset.references(task)
         unlabelled = unlabelled_units(dataset.table.listed, task, table["id"])
         splits = {*table["split"], *unlabelled["split"]}
@@ -85,12 +86,12 @@ class References:
         return phantoms or (self.release is not None and self.release.twin)
 
     def expected(self, split: str) -> int | None:
-        """Return the labelled units of a split in the complete release; None where that is not known."""
+        """Return the number of labelled units of a split in the complete release; None if unknown."""
         return None if self.release is None else self.release.units.get(split, 0)
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Dataset, version and digest, as stamped into results; the name alone where the release is not known."""
+        """Dataset, version and digest, as stamped into results; only the name if the release is unknown."""
         if self.release is None:
             return {"name": self.task.dataset, **_marks(self.task)}
         release = self.release
@@ -106,7 +107,8 @@ class References:
     def digest(self) -> str:
         """Digest of the release and of every row, 16 hexadecimal digits.
 
-        The order of the rows, leading zeros of ids and digits after the eighth do not count: `pandas.read_csv` may lose them.
+        Row order, leading zeros of ids and digits after the eighth are ignored, because `pandas.read_csv` may lose
+        them.
         """
         release = self.release
         about = None if release is None else [release.version, release.twin, sorted(release.units.items())]
@@ -132,10 +134,10 @@ class References:
         return table
 
     def to_frame(self) -> pd.DataFrame:
-        """Return labelled and unlabelled units with the columns about the release; `read_references` takes it.
+        """Return labelled and unlabelled units with the columns about the release, in the format of `read_references`.
 
         Raises:
-            BadData: The release is not known.
+            BadData: The release is unknown.
         """
         if self.release is None:
             raise BadData(f"the references of {self.task.name} are not those of the release: {self.problem}.")
@@ -147,7 +149,7 @@ class References:
         return table
 
     def write(self, path: str | Path) -> Path:
-        """Write the references as UTF-8 CSV, or as Parquet where the file is called so; arguments and errors as of `to_frame`."""
+        """Write the references as UTF-8 CSV, or as Parquet according to the suffix; see `to_frame`."""
         table = self.to_frame()
         return write_parquet(table, path) if Path(path).suffix.lower() in PARQUET else write_csv(table, path)
 
@@ -157,19 +159,19 @@ def _digest_text(cell: Any) -> str:
 
 
 def reference_facts(dataset: "OpenDataset", task: Task) -> dict[str, Any]:
-    """Return the facts of the references of a task, in place of a digest of recordings that are not here."""
+    """Return the facts of a task's references, which replace the digest of missing recordings."""
     return References.of(dataset, task).facts if dataset.labels_only else {}
 
 
 def read_references(source: str | Path | pd.DataFrame, task: Task) -> References:
     """Read references from a CSV or Parquet file or a frame: id, patient_id, split, y_true and columns of groups.
 
-    Ids become text. A class may be written by name or by its place in the task's class order (0, 1, ...); the classes of a
-    multilabel task by their names: `MI;STTC`. A row with an empty y_true is a unit without a label; of a multilabel task only
-    where the column `labelled` says so, since an empty text means none of the classes.
+    Ids become text. A class is given by name or by its position in the task's class order (0, 1, ...); classes of a
+    multilabel task are given by name, as in `MI;STTC`. A row with an empty y_true is a unit without a label; for a
+    multilabel task, the column `labelled` decides, because an empty text means none of the classes.
 
     Raises:
-        BadData: A column is absent, an id repeated, a label unknown, or the references are those of another task.
+        BadData: A column is missing, an id is repeated, a label is unknown, or the references belong to another task.
     """
     table, path = read_table(source), "references" if isinstance(source, pd.DataFrame) else str(source)
     absent = [column for column in COLUMNS if column not in table.columns]
@@ -189,7 +191,7 @@ def read_references(source: str | Path | pd.DataFrame, task: Task) -> References
         raise BadData(f"{path}: {len(both)} units have a row with a label and one without: {first_n(sorted(both))}.")
     references = References(task, check_references(table, task, path), unlabelled, release, problem)
     if release is not None and references.digest != digest:
-        problem = "their rows are not those that `cardiobench references` wrote"
+        problem = "their rows differ from those written by `cardiobench references`"
     if release is None or problem:
         problem = "; ".join(filter(None, (problem, _known_surplus(references))))
         return References(task, references.table, unlabelled, None, problem)
@@ -200,20 +202,20 @@ def _refuse_other_task(table: pd.DataFrame, task: Task, path: str) -> None:
     if TASK in table:
         others = sorted(set(text_of(table[TASK])) - {task.name})
         if others:
-            raise BadData(f"the rows of {path} hold the references of {first_n(others)}, not of {task.name}.")
+            raise BadData(f"the rows of {path} are references of {first_n(others)}, not of {task.name}.")
 
 
 def _labelled(table: pd.DataFrame, task: Task) -> pd.Series:
-    """Tell which rows have a label, (n,) bool."""
+    """Return which rows have a label, bool (n,)."""
     if LABELLED in table:
         return text_of(table[LABELLED]).str.lower().isin(("1", "true"))
-    if task.rules.empty_label:  # `check_references` refuses a null, which may be an empty text that pandas read
+    if task.rules.empty_label:  # `check_references` refuses nulls, but pandas reads an empty text as null.
         return pd.Series(True, index=table.index)
     return text_of(table["y_true"]) != ""
 
 
 def _typed(table: pd.DataFrame, task: Task, path: str) -> pd.DataFrame:
-    """Return labels and groups as classes, texts and numbers."""
+    """Return the table with labels and groups converted to classes, texts and numbers."""
     if task.rules.empty_label and LABELLED in table:
         table["y_true"] = table["y_true"].where(table["y_true"].notna(), "")
     if task.classes:
@@ -230,7 +232,7 @@ def _typed(table: pd.DataFrame, task: Task, path: str) -> pd.DataFrame:
 
 
 def _release(table: pd.DataFrame, task: Task) -> tuple[Release | None, str, str]:
-    """Return the release that a table names, its digest as written there, and why the release is not known."""
+    """Return the release stated in a table, its stated digest, and the reason if the release is unknown."""
     if any(name not in table for name in RELEASE_COLUMNS):
         return None, "", BY_HAND
     cells = {name: text_of(table[name]) for name in (VERSION, TWIN, DIGEST)}
@@ -245,20 +247,24 @@ def _release(table: pd.DataFrame, task: Task) -> tuple[Release | None, str, str]
     release = Release(version, twin.lower() in ("1", "true"), units)
     known = _known_version(task)
     if known and version != known:
-        return release, digest, f"they are of version {version} of {task.dataset}, and this is version {known}"
+        return (
+            release,
+            digest,
+            f"they belong to version {version} of {task.dataset}, but the installed version is {known}",
+        )
     return release, digest, "" if release.twin else _miscounted(release, task)
 
 
 def _miscounted(release: Release, task: Task) -> str:
-    """Say where a release is claimed to have other counts than the package knows; empty where it is not."""
+    """Describe differences between the stated and the known counts of a release; empty if there are none."""
     known = task.expected.get(ROWS, {}) if task.unit_column == "id" else {}
-    claimed = release.units  # A total is not compared: of a partial copy the splits are estimates.
+    claimed = release.units  # Totals are not compared, because the splits of a partial copy are estimates.
     wrong = [
-        f"{claimed[name]} {name} units, and the release has {n}"
+        f"{claimed[name]} {name} units, but the release has {n}"
         for name, n in known.items()
         if claimed.get(name, n) != n
     ]
-    return f"they claim {'; '.join(wrong)}" if wrong else ""
+    return f"they state {'; '.join(wrong)}" if wrong else ""
 
 
 def _known_version(task: Task) -> str:
@@ -276,10 +282,10 @@ def _known_surplus(references: References) -> str:
 
 
 def _surplus(spec: DatasetSpec, task: Task, table: pd.DataFrame) -> str:
-    """Say where references have more units than the release, as far as its counts are known; empty where they have not."""
+    """Describe splits with more units than the release, as far as its counts are known; empty if there are none."""
     counts, most = table["split"].value_counts(), most_units(spec, task)
     more = [
-        f"{counts[name]} {name} units, and the release {most[name]}"
+        f"{counts[name]} {name} units, but the release has {most[name]}"
         for name in most
         if counts.get(name, 0) > most[name]
     ]
@@ -287,7 +293,7 @@ def _surplus(spec: DatasetSpec, task: Task, table: pd.DataFrame) -> str:
 
 
 def _marks(task: Task) -> dict[str, bool]:
-    """Return the marks of a dataset of the user's own (`DatasetSpec.marks`); empty for any other."""
+    """Return the marks of a user's dataset (`DatasetSpec.marks`); empty for others."""
     from cardiobench.data import catalog
 
     return catalog.spec(task.dataset).marks if task.dataset in catalog.list_datasets() else {}

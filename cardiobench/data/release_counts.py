@@ -1,4 +1,4 @@
-"""Counts of the complete release: the rows that a copy lacks, split by split, and the rows of each class."""
+"""Counts of the complete release: rows missing from a copy by split, and rows of each class."""
 
 import math
 from collections import Counter
@@ -12,19 +12,20 @@ from cardiobench.data.splits import SPLIT_OF_TENTH, hashed_split
 
 
 def absent_rows(spec: DatasetSpec, listed: pd.DataFrame, candidates: Iterable[str] = ()) -> dict[str, int]:
-    """Count the rows that the complete release has and a copy's tables lack.
+    """Count the rows of the complete release that are missing from the tables of a copy.
 
-    Where only the release's total is known, its splits follow from the hash of the patient id (`hashed_split`). The rows
-    that are lacking are then shared out as the ids that the release may have and this copy lacks, or where those are not
-    known, as the rule shares out patients. Each split lacks one at least: nobody knows that it is complete.
+    If only the total of the release is known, its splits follow from the hash of the patient id (`hashed_split`).
+    Missing rows are then distributed like the candidate ids missing from this copy, or, if there are none, by the
+    expected fractions of the rule. At least one row is counted as missing in each split, because none is known to be
+    complete.
 
     Args:
         spec: The dataset.
-        listed: Every row of this copy's tables.
-        candidates: Ids of patients that the release may have.
+        listed: All rows of this copy's tables.
+        candidates: Possible patient ids of the release.
 
     Returns:
-        Split -> rows; without the splits that are complete.
+        Split -> number of missing rows, without complete splits.
     """
     here = listed["split"].value_counts()
     if TOTAL not in spec.expected:
@@ -43,14 +44,14 @@ def absent_rows(spec: DatasetSpec, listed: pd.DataFrame, candidates: Iterable[st
 
 
 def most_units(spec: DatasetSpec, task: Task) -> dict[str, int]:
-    """Return split -> most labelled units of a task in the complete release; without the splits of unknown size."""
+    """Return split -> maximum number of labelled units of a task in the release, without splits of unknown size."""
     rows = {split: count for split, count in spec.expected.items() if split in spec.splits}
     labelled = task.expected.get(ROWS, {}) if task.unit_column == "id" else {}
     return rows | {split: count for split, count in labelled.items() if split in spec.splits}
 
 
 def expected_counts(text: str, splits: Sequence[str]) -> dict[str, dict[str, int]]:
-    """Return `Task.expected` from a text such as `rows 100/20/30, NORM 50/10/15`, one number a split, or one for all.
+    """Parse `Task.expected` from a text such as `rows 100/20/30, NORM 50/10/15`, with one number per split or in total.
 
     Args:
         text: Names and counts.
@@ -65,16 +66,16 @@ def expected_counts(text: str, splits: Sequence[str]) -> dict[str, dict[str, int
 
 
 def check_class_counts(spec: DatasetSpec, listed: pd.DataFrame) -> None:
-    """Check how many rows of a complete release have each class.
+    """Check the number of rows of each class in a complete release.
 
     Raises:
-        BadData: Another number than the release is known to have.
+        BadData: A number differs from that of the release.
     """
     none = pd.Series(dtype=int)
     for task in spec.tasks:
         if not task.expected:
             continue
-        # Cells are counted first, and split into names then: few different ones occur.
+        # Cells are counted before they are split into names, because few are distinct.
         cells = listed.groupby(["split", task.target]).size().rename_axis(["split", "name"]).reset_index(name="rows")
         of_rows = cells.groupby("split")["rows"].sum()
         cells = cells.drop(columns="name").join(task.rules.each_class(cells["name"]))

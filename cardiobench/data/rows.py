@@ -1,4 +1,4 @@
-"""The rows of a dataset before any recording is read: checked, counted, and with a digest of their source files."""
+"""Rows of a dataset before any recording is read: checked, counted, and with a digest of their source files."""
 
 import hashlib
 import json
@@ -22,9 +22,9 @@ from cardiobench.data.twin_manifest import TWIN_MARK, TwinManifest, find_manifes
 from cardiobench.tasks.labels import strange_labels
 
 FRACTION_ROWS = 3
-"""Percentages of which all, and at least so many, are at most 1 are taken for fractions."""
+"""Minimum number of percentages, all at most 1, that are recognised as fractions."""
 HEADERS_READ = 16
-"""Recordings whose headers are read to tell a release from a twin without its manifest."""
+"""Number of recordings whose headers are read to recognise a twin without manifest."""
 ARCHIVES = {
     ".zip": "unzip {0}",
     ".tar": "tar xf {0}",
@@ -33,26 +33,26 @@ ARCHIVES = {
     ".7z": "7z x {0}",
     ".rar": "unrar x {0}",
 }
-"""Suffix of an archive -> how to unpack it."""
+"""Suffix of an archive -> command that unpacks it."""
 
 
 @dataclass(frozen=True)
 class RowTable:
-    """All rows of a dataset that are here, one per recording.
+    """Available rows of a dataset, one per recording.
 
     Attributes:
-        listed: Every row of the release's tables, those whose file is missing included: what the coverage is counted against.
-        frame: The rows whose recording is here: id, patient_id, study_id, split, `media` (path below the raw folder, or a
-            key of the generator), `record` (which one in that file, where it holds several), the columns of the spec, and
-            `fingerprint`: a digest of what the recording is read from (file, size and change time, or its content; key
-            frame), so that an embedding of a replaced file is never taken for the new one's.
-        missing: Files that the release lists and the folder lacks, or has with nothing inside.
-        absent: Split -> rows that the complete release has and this copy's own tables lack; an estimate where the release
-            does not say which they are, and never 0 where anything may be lacking.
-        excluded: Reason -> ids that the release has and the benchmark leaves out on purpose.
+        listed: All rows of the release's tables, including those with a missing file; the denominator of the coverage.
+        frame: Rows with an available recording: id, patient_id, study_id, split, `media` (path below the raw folder, or
+            a key of the generator), `record` (position in a file with several records), the columns of the spec, and
+            `fingerprint`, a digest of the source (file, size and change time, or content; key frame), which prevents
+            reuse of embeddings after a file was replaced.
+        missing: Files listed in the release that are missing from the folder or empty.
+        absent: Split -> number of rows of the complete release missing from this copy's tables; an estimate if unknown,
+            and at least 1 if any may be missing.
+        excluded: Reason -> ids of the release that the benchmark excludes on purpose.
         digest: Digest of rows and file sizes; equal on all machines with the same data.
-        twin: True for a synthetic twin, whose scores mean nothing clinically.
-        missing_tables: Those of the missing files that hold labels.
+        twin: Whether the data are a synthetic twin, whose scores have no clinical meaning.
+        missing_tables: Missing files that contain labels.
     """
 
     listed: pd.DataFrame
@@ -66,9 +66,9 @@ class RowTable:
 
 
 def safe_join(raw: Path, relative: str) -> Path:
-    """Return the file of a relative path that a data file names.
+    """Return the file for a relative path stated in a data file.
 
-    Links that the user placed below the folder are followed; a name that leaves it by itself is refused.
+    Links below the folder are followed; a path that leaves the folder without a link is refused.
 
     Raises:
         BadData: The path is absolute or leads out of the folder.
@@ -78,7 +78,7 @@ def safe_join(raw: Path, relative: str) -> Path:
 
 
 def check_relative(raw: Path, relative: str) -> None:
-    """Refuse a path that leads out of the raw folder by itself (`safe_join`)."""
+    """Refuse a path that leads out of the raw folder without a link (`safe_join`)."""
     parts = relative.split("/")
     if parts[0] == "" or relative[0] == "\\" or ".." in parts or "\0" in relative or ":" in parts[0]:
         raise BadData(f"{relative!r} points outside the raw folder {raw}. Correct the table that names it.")
@@ -101,7 +101,7 @@ def _digest(*parts: str) -> str:
 
 
 def _column_digest(column: pd.Series) -> str:
-    """Return the digest of a column's name and values; a missing value is null, however it is written."""
+    """Return the digest of a column's name and values; all kinds of missing values count as null."""
     values = column.astype(object)
     missing = column.isna()
     if missing.any():
@@ -121,7 +121,8 @@ def check_rows(spec: DatasetSpec, frame: pd.DataFrame) -> None:
 
     Raises:
         MissingData: There are no rows.
-        BadData: Repeated ids, unknown splits or classes, a patient in two splits, labels out of range or in another unit.
+        BadData: Ids are repeated, splits or classes are unknown, a patient is in two splits, or labels are out of range
+            or in another unit.
     """
     if frame.empty:
         raise MissingData(f"{spec.title}: the raw folder lists no recordings. Request the data at {spec.access}.")
@@ -158,13 +159,13 @@ def check_rows(spec: DatasetSpec, frame: pd.DataFrame) -> None:
                 )
         if task.unit == "%" and len(labels) >= FRACTION_ROWS and 0 < labels.max() <= 1:
             raise BadData(
-                f"{spec.name}: all {len(labels)} labels '{task.target}' are at most 1, so they are fractions, and the unit is "
+                f"{spec.name}: all {len(labels)} labels '{task.target}' are at most 1, so they are fractions, but the unit is "
                 "%. Multiply the column of the raw table by 100."
             )
 
 
 def _in_two_splits(frame: pd.DataFrame) -> list[str]:
-    """Return the patients whose rows are not all in one split, sorted."""
+    """Return the patients with rows in several splits, sorted."""
     patients, names = pd.factorize(frame["patient_id"], use_na_sentinel=False)
     splits, _ = pd.factorize(frame["split"])
     one = np.empty(len(names), dtype=splits.dtype)
@@ -190,20 +191,22 @@ def row_table(
 
     Args:
         spec: The dataset.
-        rows: Dicts or a frame with id, patient_id, split, media and the columns of the spec; absent columns become null.
+        rows: Dicts or a frame with id, patient_id, split, media and the columns of the spec; missing columns become
+            null.
         raw: Raw folder; None for generated data.
-        excluded: Reason -> ids left out on purpose, for the report.
-        missing_tables: Files with labels that are not here, without which a part of the rows cannot be read.
-        candidates: Ids of patients that the release may have, where its splits follow from the id (`absent_rows`).
-        label_files: Files with masks or points, whose content the digest covers.
-        generator: Digest of the code that generates the recordings; empty where they are files.
-        allow_missing: Go on without the files that are missing; they are counted all the same.
-        need_media: False where only labels are wanted, as for references.
-        verify: Fingerprints by the content of every file, instead of its size and change time.
+        excluded: Reason -> ids excluded on purpose, for the report.
+        missing_tables: Missing files with labels, without which some rows cannot be read.
+        candidates: Possible patient ids of the release, if its splits follow from the id (`absent_rows`).
+        label_files: Files with masks or points, which the digest includes.
+        generator: Digest of the code that generates the recordings; empty if they are files.
+        allow_missing: Whether to continue without missing files, which are counted.
+        need_media: Whether recordings are needed; False if only labels are, as for references.
+        verify: Whether fingerprints use the content of the files instead of size and change time.
 
     Raises:
         MissingData: Files or rows of the release are missing and `allow_missing` is false.
-        BadData: The rows break the dataset's rules (`check_rows`), or the folder mixes a synthetic twin with other files.
+        BadData: The rows violate the dataset's rules (`check_rows`), or the folder mixes a synthetic twin with other
+            files.
     """
     targets = [task.target for task in spec.all_tasks]
     columns = list(dict.fromkeys(["id", "patient_id", "study_id", "split", "media", "record", *spec.columns, *targets]))
@@ -236,16 +239,16 @@ def row_table(
         frame = frame[~frame["media"].isin(missing.keys())]
         if frame.empty:
             raise MissingData(
-                f"{spec.title}: none of the {len(missing)} files that the tables name is in {raw}: "
+                f"{spec.title}: none of the {len(missing)} files named in the tables is in {raw}: "
                 f"{first_n(missing.values())}.{archive_hint(raw)}"
             )
-    frame = frame.set_axis(pd.RangeIndex(len(frame)), copy=False)  # Shares its columns with the listed table.
+    frame = frame.set_axis(pd.RangeIndex(len(frame)), copy=False)  # The frame shares its columns with the listed table.
     origin = "\x1f".join((spec.name, spec.version, generator))
     files = {media: f"{media}\x1f{sources.get(media, '')}" for media in frame["media"].unique()}
     read_from = pd.DataFrame({"files": frame["media"].map(files), "record": frame["record"].astype(str)})
     if "key_frame" in frame:
         read_from["key_frame"] = frame["key_frame"].astype(str)
-    # Nearly all texts differ: finding the equal ones first, as `categorize` does, takes as long again.
+    # Nearly all texts differ, so finding equal ones first, as `categorize` does, would double the time.
     digests = pd.util.hash_pandas_object(read_from, index=False, hash_key=_digest(origin), categorize=False)
     frame["fingerprint"] = pd.array(hexadecimal(digests), TEXT)
     label_digests = [sha256_of_file(raw / name) for name in label_files] if raw is not None else []
@@ -268,8 +271,8 @@ def _find_files(
     """Find the files of recordings.
 
     Returns:
-        Recording -> what of it is missing; recording -> size and change time (or content) of each of its files; and how
-        each recording is spelled on disk. Keys of the first two are as spelled on disk.
+        Recording -> missing file; recording -> size and change time (or content) of each of its files; and the spelling
+        of each recording on disk, which is also the key of the first two.
     """
     index = FileIndex(raw)
     missing: dict[str, str] = {}
@@ -309,7 +312,7 @@ def _refuse_generated(spec: DatasetSpec, raw: Path, media: Sequence[str]) -> Non
     for relative in media[:: max(len(media) // HEADERS_READ, 1)]:
         if any(is_generated(raw / file) for file in companions(relative)):
             raise BadData(
-                f"{relative} in {raw} was generated by cardiobench phantom, and its mark {TWIN_MARK} is missing. Generate the "
+                f"{relative} in {raw} was generated by cardiobench phantom, but its mark {TWIN_MARK} is missing. Generate the "
                 f"twin again in a new folder: cardiobench phantom {spec.name} --out DIR; or give the folder of the release only."
             )
 
@@ -319,8 +322,8 @@ def _refuse_incomplete(
 ) -> None:
     if lacking:
         raise MissingData(
-            f"{spec.title}: {len(lacking)} of {listed['media'].nunique()} files that the tables name are missing from {raw} "
-            f"or empty: {first_n(lacking)}.{archive_hint(raw)} Complete the download, or go on without them with "
+            f"{spec.title}: {len(lacking)} of {listed['media'].nunique()} files named in the tables are missing from {raw} "
+            f"or empty: {first_n(lacking)}.{archive_hint(raw)} Complete the download, or continue without them with "
             "--allow-missing (the coverage is then stamped on every score)."
         )
     if absent:
@@ -335,7 +338,7 @@ def _refuse_incomplete(
 
 
 def archive_hint(folder: Path | None) -> str:
-    """Say which archives lie in a folder and how to unpack them; empty where there are none."""
+    """Describe the archives in a folder and how to unpack them; empty if there are none."""
     if folder is None or not folder.is_dir():
         return ""
     archives = sorted(path.name for path in folder.iterdir() if path.suffix.lower() in ARCHIVES and _is_archive(path))

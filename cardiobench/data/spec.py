@@ -37,30 +37,33 @@ VIEWS = ("A2C", "A3C", "A4C", "PSAX", "PLAX", "Other")
 
 @dataclass(frozen=True)
 class DatasetSpec:
-    """Everything known about a dataset without touching its files.
+    """Static description of a dataset, independent of its files.
 
     Attributes:
         name: Folder of `hf_datasets/` and repository name on the Hub.
-        title: Name that people use.
-        version: Bumped whenever a split, a label or the preprocessing changes.
-        modality: Echo or ecg.
-        media: Column of the rows that holds the recording: `video`, `image` or `ecg`.
+        title: Human-readable name.
+        version: Version, increased whenever a split, a label or the preprocessing changes.
+        modality: "echo" or "ecg".
+        media: Column with the recording: `video`, `image` or `ecg`.
         licence: Licence of the raw data; `redistributable` says whether a built copy may be published.
-        access: Page where one asks for the data; empty for generated and bundled data.
-        detect_files: Files or folders that make a folder recognisable as this dataset's raw folder (any one suffices).
-        label_file: Name of the file beside each recording that alone holds its labels, `{stem}` being the recording's name without
-            its suffix; empty where the labels stand in tables. A recording without label lowers the coverage if this file is missing.
-        tasks: The questions asked of it whose labels are one value per row.
-        dense_tasks: Segmentations and landmarks, whose labels `CardioBuilder.dense_labels` reads.
-        expected: Split -> rows of the complete release, or `TOTAL` -> their sum; checked at build, empty when unknown.
-        columns: Further columns of the rows (labels, patient facts) -> `string`, `int64`, `float64` or `bool`.
+        access: Page for requesting the data; empty for generated and bundled data.
+        detect_files: Files or folders that identify the raw folder of this dataset; any one is sufficient.
+        label_file: Name of the file with the labels of a recording, stored beside it, where `{stem}` is the recording's
+            name without suffix; empty if labels are in tables. A recording without label lowers the coverage if this
+            file is missing.
+        tasks: Tasks with one label per row.
+        dense_tasks: Segmentation and landmark tasks, whose labels are read by `CardioBuilder.dense_labels`.
+        expected: Split -> number of rows of the complete release, or `TOTAL` -> their sum; checked at build, empty if
+            unknown.
+        columns: Additional columns of the rows (labels, patient facts) -> `string`, `int64`, `float64` or `bool`.
         splits: Splits in order.
-        configs: Further configurations beside the default one, which holds every row: name -> column and value of its rows.
-            Each row belongs to exactly one of them.
-        duplicates: Groups of ids whose recordings are the same byte for byte, as known of the release.
-        generated: True for phantoms, which need no raw folder.
-        patient_is_record: Whether each recording counts as a patient of its own, since nobody knows which belong together.
-        local: Whether nothing of it may leave the machine: results are pushed only where its name is given, and without ids.
+        configs: Configurations besides the default one with all rows: name -> column and value of its rows. Each row
+            belongs to exactly one of them.
+        duplicates: Known groups of ids with byte-identical recordings.
+        generated: Whether the recordings are phantoms, which need no raw folder.
+        patient_is_record: Whether each recording counts as a separate patient, because patient ids are unknown.
+        local: Whether the data must stay on the machine; results are pushed only if the dataset is named explicitly,
+            and without ids.
     """
 
     name: str
@@ -87,16 +90,16 @@ class DatasetSpec:
 
     @property
     def all_tasks(self) -> tuple[Task, ...]:
-        """Every question asked of it, the dense ones last."""
+        """All tasks, with dense tasks last."""
         return (*self.tasks, *self.dense_tasks)
 
     @property
     def marks(self) -> dict[str, bool]:
-        """Marks of a dataset of the user's own, which its results carry; none of any other."""
+        """Marks of a user's dataset that are stored in its results; empty for others."""
         return {name: True for name in ("local", "patient_is_record") if getattr(self, name)}
 
     def task(self, target: str) -> Task:
-        """Return the task of that target; raises `KeyError` when there is none."""
+        """Return the task with a target; raises `KeyError` if there is none."""
         return next(task for task in self.all_tasks if task.name == f"{self.name}/{target}")
 
 

@@ -1,4 +1,4 @@
-"""Facts of a task that can change a number, for the keys of results."""
+"""Facts of a task that can change a score, for the keys of results."""
 
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
@@ -7,11 +7,11 @@ from typing import Any
 from cardiobench.data.spec import Task
 
 WORDS = ("description", "expected")
-"""Fields of a task that change no number: its description, and counts of the complete release."""
+"""Fields of a task that do not affect scores: its description, and counts of the complete release."""
 
 
 def task_facts(task: Task) -> dict[str, Any]:
-    """Return the fields of a task that differ from their defaults, as JSON values; a new field changes no older task's facts."""
+    """Return the fields of a task that differ from their defaults, so that new fields do not affect old tasks."""
     return {name: value for name, value in _facts(task).items() if name not in WORDS}
 
 

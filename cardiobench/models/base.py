@@ -1,4 +1,4 @@
-"""The interface of a model: a frozen encoder with its own preprocessing; duck-typed, nothing has to be inherited."""
+"""Interface of models: frozen encoders with their own preprocessing. It is duck-typed; inheritance is not required."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,33 +16,33 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class Encoder(Protocol):
-    """A frozen model that turns a recording into vectors; it never learns which task it is on.
+    """A frozen model that turns recordings into vectors, independent of the task.
 
-    A recording becomes one or more *parts*: the frames of a clip for an image model, the whole clip for a video
-    model, the record or its windows for an ECG model. `transform` makes the parts, in the loader's workers;
-    `encode` gives one vector per part, on the device; the parts' vectors are stored and pooled when they are read.
+    A recording becomes one or more *parts*: the frames of a clip for an image model, the whole clip for a video model,
+    the record or its windows for an ECG model. `transform` makes the parts in worker processes. `encode` returns one
+    vector per part on the device. The vectors of the parts are stored, and pooled when they are read.
 
     Attributes:
-        name: `org/name` on the Hub, or the folder it came from.
+        name: `org/name` on the Hub, or the folder of the model.
         revision: Commit, or digest of the weights where there is no commit.
         modalities: Accepted recordings: "echo", "ecg" or both.
         dim: Length of a vector.
-        pooling: Pooling of parts into one vector: "mean" of the raw vectors, or "mean_l2": normalise each part,
-            average, normalise again.
-        sampling: Frames of a clip that `transform` wants; None for ECG models.
-        preprocessing: JSON-able facts about everything between the recording and the network; printed, stamped
-            and part of the embedding key.
+        pooling: Pooling of parts into one vector: "mean" of the raw vectors, or "mean_l2", the normalised mean of the
+            normalised vectors.
+        sampling: Frames of a clip that `transform` needs; None for ECG models.
+        preprocessing: JSON-compatible facts about all steps between recording and network; printed, stamped and part of
+            the embedding key.
         warnings: Sentences that every result of the model carries.
 
-    Seven further attributes are optional. `sampling_rate` is the rate in Hz that an ECG is brought to before `transform`; an
-    encoder without it resamples by itself. `frame_wise = True` says that the parts are the frames of a clip, each encoded
-    by itself: clips whose frames are shown in another order are then not encoded again. `no_text_reason` says why an
-    encoder without a text tower has none. `stored_as` is the type of its stored vectors, "float32" or "float16". An encoder
-    that cuts a recording into several clips says how with `cut(recording) -> list[Clip]`, and its `transform` takes such a
-    list too: where the order of frames is perturbed, it is the order of the frames that the network sees together. `leads`
-    names the leads of an ECG that the network takes, all twelve in an encoder without it; a recording has twelve columns
-    nevertheless, from which `transform` takes them by name. An encoder that can take fewer says how with
-    `with_leads(leads) -> Encoder`: a copy for these leads alone, in which `leads` is what was requested.
+    Seven further attributes are optional. `sampling_rate` is the rate in Hz to which ECGs are resampled before
+    `transform`; an encoder without it resamples by itself. `frame_wise = True` states that the parts are the frames of
+    a clip, encoded independently, so that clips with reordered frames are not encoded again. `no_text_reason` is the
+    reason why an encoder has no text tower. `stored_as` is the type of its stored vectors, "float32" or "float16". An
+    encoder that splits a recording into several clips has `cut(recording) -> list[Clip]`, and its `transform` also
+    accepts such a list; perturbations of the frame order then apply within a clip. `leads` lists the leads of an ECG
+    that the network uses, by default all twelve; recordings always have twelve columns, from which `transform` selects
+    by name. An encoder that also works with fewer leads has `with_leads(leads) -> Encoder`, which returns a copy for
+    these leads.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Encoder(Protocol):
     def encode(self, parts: "torch.Tensor") -> "torch.Tensor":
         """Encode parts (N, ...) on the encoder's device as vectors (N, dim), float32.
 
-        An encoder that keeps the tokens of a part gives several vectors for each, (N, T, dim); all are stored.
+        An encoder that keeps tokens returns several vectors per part, (N, T, dim); all are stored.
         """
         ...
 
@@ -71,21 +71,21 @@ class Encoder(Protocol):
 
 
 def sampling_rate(encoder: Encoder) -> float | None:
-    """Return the rate in Hz that ECGs are brought to before `transform`; None where the encoder resamples by itself."""
+    """Return the rate in Hz to which ECGs are resampled before `transform`; None if the encoder resamples by itself."""
     return getattr(encoder, "sampling_rate", None)
 
 
 def leads_of(encoder: Encoder) -> tuple[str, ...]:
-    """Return the names of the leads that the network takes from an ECG: all twelve, unless the encoder has `leads`."""
+    """Return the names of the ECG leads that the network uses: all twelve, unless the encoder has `leads`."""
     return tuple(getattr(encoder, "leads", LEADS))
 
 
 @runtime_checkable
 class TextEncoder(Encoder, Protocol):
-    """An encoder with a text tower in the same space, as zero-shot and alignment require.
+    """An encoder with a text tower in the same space, required for zero-shot and alignment.
 
     Attributes:
-        logit_scale: Factor on cosines before the softmax (the model's learned temperature, inverted).
+        logit_scale: Factor of cosines before the softmax (the inverse of the learned temperature).
     """
 
     logit_scale: float
@@ -97,33 +97,33 @@ class TextEncoder(Encoder, Protocol):
 
 @runtime_checkable
 class SpatialEncoder(Encoder, Protocol):
-    """An encoder that also returns spatial tokens of a frame, as dense tasks require."""
+    """An encoder that also returns spatial tokens of a frame, required for dense tasks."""
 
     def encode_tokens(self, parts: "torch.Tensor") -> "torch.Tensor":
         """Encode parts (N, ...) as tokens of the last block, (N, times, rows, columns, width), float32.
 
-        Rows and columns divide the picture that `transform` made evenly, the first at its top left; an image model has one
-        time. Class, register and padding tokens are left out.
+        Rows and columns divide the output of `transform` evenly, starting at the top left; image models have one time.
+        Class, register and padding tokens are left out.
 
         Raises:
-            NotApplicable: This network's tokens have no place in the frame.
+            NotApplicable: The tokens of this network have no position in the frame.
         """
         ...
 
 
 @runtime_checkable
 class StudyAggregation(Encoder, Protocol):
-    """An encoder that has a way of its own to put the recordings of a study together."""
+    """An encoder with its own method of pooling the recordings of a study."""
 
     def study_vectors(self, target: str, units: "Sequence[np.ndarray]") -> "np.ndarray":
-        """Put the recordings of each unit of scoring together.
+        """Pool the recordings of each unit of scoring.
 
         Args:
-            target: Target of the task, by which the weights of the recordings may differ.
+            target: Target of the task, on which the weights of the recordings may depend.
             units: Stored vectors (R, dim) of all parts of all recordings, one array per unit.
 
         Returns:
-            One vector per unit, (n, dim of its own).
+            One vector per unit, (n, pooled dim).
 
         Raises:
             NotApplicable: There are no weights for this target.
@@ -133,12 +133,12 @@ class StudyAggregation(Encoder, Protocol):
 
 @runtime_checkable
 class NativeHeads(Encoder, Protocol):
-    """An encoder whose own trained heads answer some of the benchmark's questions.
+    """An encoder whose own trained heads predict targets of the benchmark.
 
-    They work on the vectors that are stored, so that no recording is encoded twice.
+    The heads use the stored vectors, so no recording is encoded twice.
 
     Attributes:
-        native: Targets of tasks that the heads answer, such as `ef`, `as` or `view`.
+        native: Targets that the heads predict, such as `ef`, `as` or `view`.
     """
 
     native: tuple[str, ...]
@@ -151,37 +151,38 @@ class NativeHeads(Encoder, Protocol):
             units: Stored vectors (R, dim) of all parts of all recordings, one array per unit.
 
         Returns:
-            float64: numbers (n,) in the task's unit; for two classes the probability (n,) of the positive one; for
-            `view` probabilities (n, 6) in the order of `cardiobench.data.spec.VIEWS`; for a multilabel task the
-            probability of each class by itself, (n, classes).
+            Float64 predictions: numbers (n,) in the task's unit; for two classes the probability (n,) of the positive
+                class; for `view` probabilities (n, 6) in the order of `cardiobench.data.spec.VIEWS`; for a multilabel
+                task independent probabilities, (n, classes).
         """
         ...
 
 
 @dataclass(frozen=True)
 class LoadedModel:
-    """An encoder that is ready to use, and everything that was decided when it was loaded.
+    """An encoder that is ready for use, with all decisions made when it was loaded.
 
     Attributes:
-        encoder: The network with its preprocessing.
-        loaded_by: The rule that chose the loader, in words.
+        encoder: Network with its preprocessing.
+        loaded_by: Rule that chose the loader, in words.
         preprocessing: Preprocessing of the encoder with the chosen pooling, variant and precision.
         warnings: Sentences that every result of the model carries.
-        token_pooling: Pooling of the network's tokens; "" where there is no choice.
+        token_pooling: Pooling of the network's tokens; "" if there is no choice.
         setting: Non-default pooling, variant and precision as part of a file name; "" for the defaults.
         precision: "fp32" or "bf16".
-        weight_files: Every weights file that was read -> SHA-256 of its content.
-        configuration: Every configuration and tokenizer file of the model -> SHA-256 of its content.
-        card: Card of a registered model; None for any other.
-        seen: Dataset -> whether it was in the pretraining data, where the user says so in place of a card.
-        code: Components of this package that made the encoder: classes and functions, each with a version.
-        custom: Identity of a user's own model: versions or digests of its code, and a digest of the values that it
-            holds; () for any other model.
-        given_revision: Revision as it was when the model was loaded; "" where it never changes.
-        change: Change of each recording before `transform`, of a condition on the input; None for recordings as they are. What it
-            changes is said in `preprocessing`, and `code` holds its component: both are in the key of the embeddings.
-        condition: Conditions on the input, as a variant has them: `leads=I`; "" for recordings as they are.
-        several_vectors: Advice for a protocol that needs several vectors of a recording, where one is stored.
+        weight_files: Weights file -> SHA-256 of its content.
+        configuration: Configuration or tokenizer file -> SHA-256 of its content.
+        card: Card of a registered model; None for others.
+        seen: Dataset -> whether it was in the pretraining data, according to the user.
+        code: Classes and functions of this package that made the encoder, each with a version.
+        custom: Identity of a user's model: versions or digests of its code, and a digest of its parameters and buffers;
+            () for other models.
+        given_revision: Revision when the model was loaded; "" if it never changes.
+        change: Change of each recording before `transform` for a condition on the input; None for unchanged recordings.
+            `preprocessing` describes the change and `code` includes its component, so both are in the key of the
+            embeddings.
+        condition: Conditions on the input in the form used in variants, such as `leads=I`; "" for unchanged recordings.
+        several_vectors: Advice for protocols that need several vectors per recording if only one is stored.
     """
 
     encoder: Encoder
@@ -196,7 +197,7 @@ class LoadedModel:
     code: tuple[type | Callable[..., Any], ...] = ()
     custom: tuple[str, ...] = ()
     given_revision: str = ""
-    several_vectors: str = "Give --pooling tokens for a network that has tokens"
+    several_vectors: str = "Give --pooling tokens for a network with tokens"
     card: "ModelCard | None" = None
     seen: "Mapping[str, bool | None]" = field(default_factory=dict)
     change: "Callable[[Clip | Ecg], Clip | Ecg] | None" = None
@@ -214,7 +215,7 @@ class LoadedModel:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Name, revision, loader and preprocessing, as every record of the model holds them; leads that are stated nowhere else."""
+        """Name, revision, loader, preprocessing and leads of the model, as stored in records."""
         leads = leads_of(self.encoder)
         unstated = leads != LEADS and "leads" not in self.preprocessing
         return {
@@ -229,14 +230,14 @@ class LoadedModel:
         }
 
     def saw(self, dataset: str) -> bool | None:
-        """Return whether a dataset was in the pretraining data; None where that is not known."""
+        """Return whether a dataset was in the pretraining data; None if unknown."""
         if dataset in self.seen:
             return self.seen[dataset]
         return self.card.saw(dataset) if self.card else None
 
     @property
     def modalities(self) -> tuple[str, ...]:
-        """Kinds of recordings it takes."""
+        """Accepted kinds of recordings."""
         return self.encoder.modalities
 
     @property
@@ -246,27 +247,30 @@ class LoadedModel:
 
     @property
     def pooling(self) -> Literal["mean", "mean_l2"]:
-        """The pooling of a recording's part vectors to one."""
+        """Pooling of the vectors of a recording's parts."""
         return self.encoder.pooling
 
     @property
     def sampling(self) -> "FrameSampling | None":
-        """Frames of a clip that it looks at; None for ECG models."""
+        """Sampled frames of a clip; None for ECG models."""
         return self.encoder.sampling
 
     @property
     def stored_as(self) -> str:
-        """Type of the stored vectors: "float32", or "float16" of an encoder that keeps many."""
+        """Type of the stored vectors: "float32", or "float16" for encoders with many vectors."""
         return getattr(self.encoder, "stored_as", "float32")
 
     @property
     def own_code(self) -> bool:
-        """Return whether Python files that came with the model were run."""
+        """Return whether Python code of the model was run."""
         return any(file.endswith(".py") for file in self.configuration)
 
     @property
     def cut(self) -> "Callable[[Clip], list[Clip]] | None":
-        """The function that cuts a recording into the clips that the network sees; None if it takes the recording as sampled."""
+        """Function that splits a recording into clips for the network.
+
+        None if the network takes the recording as sampled.
+        """
         return getattr(self.encoder, "cut", None)
 
     @property

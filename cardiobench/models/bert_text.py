@@ -1,4 +1,4 @@
-"""BERT as a text tower: its tokenizer from a vocabulary beside the weights or from the Hub, and its weights."""
+"""BERT as a text tower: tokenizer from a vocabulary beside the weights or from the Hub, and weights."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ from cardiobench.models.safe_folder import TOKENIZER_RULES, safe_folder
 from cardiobench.models.weights import load_exactly
 
 VOCABULARY = "vocab.txt"
-POSITIONS = ".embeddings.position_ids"  # 0, 1, 2, ..., kept by older versions of transformers.
+POSITIONS = ".embeddings.position_ids"  # Position numbers 0, 1, 2, ..., stored by older versions of transformers.
 
 Network = TypeVar("Network", bound=torch.nn.Module)
 Tokens = tuple[torch.Tensor, torch.Tensor]
@@ -20,11 +20,11 @@ Tokens = tuple[torch.Tensor, torch.Tensor]
 
 @dataclass(frozen=True)
 class TextTokens:
-    """A tokenizer as a function of texts; padding is masked, so its length does not matter.
+    """A tokenizer as a function of texts; padding is masked, so the padded length does not matter.
 
     Attributes:
         tokenizer: Tokenizer of transformers.
-        length: Largest number of tokens, to which texts are cut.
+        length: Maximum number of tokens; longer texts are truncated.
     """
 
     tokenizer: Any
@@ -44,15 +44,15 @@ def read_tokenizer(
     """Read a BERT tokenizer that is not part of a release, with a fact about it for the embedding key.
 
     Args:
-        source: Files of the model; `vocab.txt` among them, or beside a single file, is taken first.
-        what: Model's name, for messages.
-        hub: Repository on the Hub whose tokenizer is taken from the cache otherwise.
-        size: Number of words that the text tower knows.
-        length: Largest number of tokens of a text.
+        source: Files of the model; a `vocab.txt` among them or beside a single file takes precedence.
+        what: Name of the model for messages.
+        hub: Repository on the Hub whose cached tokenizer is used otherwise.
+        size: Vocabulary size of the text tower.
+        length: Maximum number of tokens of a text.
         settings: Settings of `BertTokenizer`, such as `do_lower_case`.
 
     Raises:
-        BadModel: There is none, or it has another number of words.
+        BadModel: There is no tokenizer, or its vocabulary has another size.
     """
     from transformers import BertTokenizer
 
@@ -73,7 +73,7 @@ def read_tokenizer(
         tokenizer = BertTokenizer.from_pretrained(folder, local_files_only=True, **settings)
     if len(tokenizer) != size:
         raise BadModel(
-            f"{what}: the tokenizer from {origin} has {len(tokenizer)} words, the text encoder {size}. "
+            f"{what}: the tokenizer from {origin} has {len(tokenizer)} words, but the text encoder has {size}. "
             f"Take {VOCABULARY} from {hub}."
         )
     return TextTokens(tokenizer, length), {"tokenizer": f"{type(tokenizer).__name__} from {origin}"}
@@ -83,9 +83,9 @@ def loaded_text(build: Callable[[], Network], state: Mapping[str, torch.Tensor],
     """Build a text tower of transformers' BERT with exactly the given weights.
 
     Raises:
-        BadModel: Names missing, names too many or other shapes.
+        BadModel: Parameters are missing or unexpected, or shapes differ.
     """
-    # Not on the meta device: transformers' BERT numbers its positions in a buffer that no checkpoint holds.
+    # Not on the meta device, because BERT of transformers has a buffer of positions that no checkpoint contains.
     with torch.random.fork_rng(devices=[]):
         network = build()
     load_exactly(network, {name: one for name, one in state.items() if not name.endswith(POSITIONS)}, what)

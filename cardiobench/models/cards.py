@@ -1,4 +1,4 @@
-"""Model cards are the registry: `<org>__<model>.md` in `model_cards/` or a folder of the user; facts, then plain words."""
+"""Registry of models: cards `<org>__<model>.md` in `model_cards/` or a user folder, with facts and a description."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -28,9 +28,11 @@ OPTIONAL = (
     "seen_unknown",
     "parameters",
 )
-FAST_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # Ten times as fast, where PyYAML has it.
+FAST_LOADER = getattr(
+    yaml, "CSafeLoader", yaml.SafeLoader
+)  # The C loader is ten times faster, but not always available.
 MOST_MARKS = 1000
-"""Marks that may open a level, up to which the fast loader reads a card: thousands of levels would end the interpreter."""
+"""Maximum number of nesting marks for the fast loader, which would crash on thousands of levels."""
 SHA256 = re.compile(r"[0-9a-f]{8,64}")
 LISTS = ("modalities", "seen", "seen_unknown", "published", "poolings", "variants", "native", "aliases")
 COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -38,33 +40,33 @@ COMMIT = re.compile(r"[0-9a-f]{40}")
 
 @dataclass(frozen=True)
 class ModelCard:
-    """The card of a model: its facts before any weight is read.
+    """The card of a model: facts known without reading weights.
 
     Attributes:
         id: `org/name`.
-        revision: Pinned commit on the Hub; None where there is none to pin.
-        adapter: Name in `cardiobench.models.load.ADAPTERS`, or `module:function` of another encoder.
+        revision: Pinned commit on the Hub; None if there is none.
+        adapter: Name in `cardiobench.models.load.ADAPTERS`, or `module:function` that returns another encoder.
         modalities: "echo", "ecg" or both.
         licence: Licence of the weights.
         access: Source of the weights, and the steps to get them.
-        preprocessing: Facts about everything between the recording and the network.
+        preprocessing: Facts about all steps between recording and network.
         pretraining_data: Pretraining data in words.
         seen: Datasets of this benchmark that were in the pretraining data.
-        published: Scores that others published, each a mapping with its source.
-        weights: File name -> SHA-256 in hexadecimal, or its first 8 digits or more, or None where it is not known;
-            empty for a model without weights of its own.
-        embedding: Embedding facts: `dim`, `parts` in words, and `text: true` where prompts can be compared with it,
-            or `text:` and the name of the one variant in which they can.
-        poolings: Ways from the network's tokens to a vector (`cardiobench.models.pooling`); the first is the default.
-        variants: Named ways of preprocessing; the first is the default.
-        native: Targets of tasks that the model's own heads answer, such as `ef`.
-        public_weights: False where nobody can download them; the body says what would be needed.
-        aliases: Other ids on the Hub under which the authors keep or kept the same model.
-        seen_unknown: Datasets of this benchmark of which nobody outside knows whether they were in the pretraining data.
-        parameters: Number of trained parameters that encoding a recording uses, read by the defaults; None where it is not
+        published: Scores published by others, each a mapping with its source.
+        weights: File name -> SHA-256 in hexadecimal, at least its first 8 digits, or None if unknown; empty for a model
+            without weights.
+        embedding: Embedding facts: `dim`, `parts` in words, and `text: true` if prompts are supported, or `text:` with
+            the only variant that supports prompts.
+        poolings: Poolings of the network's tokens (`cardiobench.models.pooling`); the first is the default.
+        variants: Variants of the preprocessing; the first is the default.
+        native: Targets predicted by the model's own heads, such as `ef`.
+        public_weights: Whether the weights can be downloaded; if not, the body states what is needed.
+        aliases: Other current or former ids of the same model on the Hub.
+        seen_unknown: Datasets of this benchmark for which it is unknown whether they were in the pretraining data.
+        parameters: Number of trained parameters used for encoding a recording with default settings; None if not
             stated.
-        hub: False for an id that is no repository of the Hub: its files are given with `--weights`.
-        body: The card itself, Markdown.
+        hub: Whether the id is a repository on the Hub; if not, files are given with `--weights`.
+        body: Text of the card in Markdown.
     """
 
     id: str
@@ -95,12 +97,12 @@ class ModelCard:
 
     @property
     def seen_text(self) -> str:
-        """The datasets of this benchmark that were in the pretraining data, and those of which it is not known."""
+        """Datasets of this benchmark that were in the pretraining data, and those for which this is unknown."""
         return seen_text(self.seen, self.seen_unknown)
 
     @property
     def text(self) -> bool:
-        """Return whether the model has a text tower in the same space, be it in one variant only."""
+        """Return whether the model has a text tower in the same space, in at least one variant."""
         return bool(self.embedding.get("text"))
 
     def text_in(self, variant: str) -> str:
@@ -110,13 +112,13 @@ class ModelCard:
 
 
 def read_card(path: Path) -> ModelCard:
-    """Read the model card in a file.
+    """Read a model card from a file.
 
     Raises:
-        BadModel: No front matter, a required key that is missing, a key that no card has, or a value of another type.
+        BadModel: The front matter or a required key is missing, a key is unknown, or a value has the wrong type.
     """
     if not path.is_file():
-        raise BadModel(f"model card {path} is no file. Take it out of the folder.")
+        raise BadModel(f"model card {path} is not a file. Remove it from the folder.")
     try:
         start, _, rest = path.read_text(encoding="utf-8").partition("---\n")
         front, closed, body = rest.partition("\n---\n")
@@ -147,11 +149,11 @@ def read_card(path: Path) -> ModelCard:
         name: digest for name, digest in facts["weights"].items() if digest and not SHA256.fullmatch(str(digest))
     }
     if strange:
-        raise BadModel(f"model card {path}: no SHA-256 (8 to 64 hexadecimal digits in quotes): {strange}.")
+        raise BadModel(f"model card {path}: not a SHA-256 (8 to 64 hexadecimal digits in quotes): {strange}.")
     revision = facts["revision"]
     if revision is not None and not COMMIT.fullmatch(str(revision)):
         raise BadModel(
-            f"model card {path}: revision {revision} is no full commit hash. Give 40 hexadecimal digits, or null."
+            f"model card {path}: revision {revision} is not a full commit hash. Give 40 hexadecimal digits, or null."
         )
     return ModelCard(**facts, body=body.strip())
 
@@ -172,20 +174,20 @@ def _cards_in(folders: tuple[Path, ...]) -> Mapping[str, ModelCard]:
 
 
 def seen_text(seen: Sequence[str], unknown: Sequence[str]) -> str:
-    """Return names of datasets that a model has seen, and those of which nobody outside knows."""
-    texts = (", ".join(seen) or "none", f"not known: {', '.join(unknown)}" if unknown else "")
+    """Return the names of datasets that a model has seen, and of those for which this is unknown."""
+    texts = (", ".join(seen) or "none", f"unknown: {', '.join(unknown)}" if unknown else "")
     return "; ".join(filter(None, texts))
 
 
 def list_models(modality: str | None = None) -> list[str]:
-    """Return the names of the registered models, of all or of those that take echo or ECG recordings."""
+    """Return the names of the registered models, optionally only those that accept echo or ECG recordings."""
     return [name for name, card in _cards().items() if modality is None or modality in card.modalities]
 
 
 def find_card(name: str) -> ModelCard | None:
-    """Return the card of a registered model by its name or an alias, whatever the letter case; None when there is none.
+    """Return the card of a registered model by name or alias, ignoring case; None if there is none.
 
-    Under an alias the card is about the repository of that name: its commit and checksums are not known.
+    For an alias, the card describes the repository of that name, whose commit and checksums are unknown.
     """
     for known, card in _cards().items():
         if name.lower() == known.lower():
@@ -200,7 +202,7 @@ def card(name: str) -> ModelCard:
     """Return the card of a registered model.
 
     Raises:
-        UnknownName: No model of that name is registered; says which name is nearest.
+        UnknownName: No model with this name is registered; the message has the most similar name.
     """
     match = find_card(name)
     if match is None:

@@ -1,4 +1,4 @@
-"""Checks of the tensors that an encoder gives: parts of a recording, and one vector per part."""
+"""Checks of the output of encoders: parts of a recording, and one vector per part."""
 
 import inspect
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ def transform(encoder: Encoder, recording: Any) -> "torch.Tensor":
     """Return the parts of a recording, (P, ...), P >= 1.
 
     Raises:
-        BadModel: `transform` raised an error that is the user's own, or gave something else.
+        BadModel: `transform` raised an error in the user's code or returned an invalid value.
     """
     with user_code(f"{named(encoder)}: transform") if is_own(encoder) else nullcontext():
         parts = encoder.transform(recording)
@@ -28,16 +28,16 @@ def transform(encoder: Encoder, recording: Any) -> "torch.Tensor":
 
 
 def encode(encoder: Encoder, parts: "torch.Tensor", *, gradients: bool = False) -> "torch.Tensor":
-    """Return the vectors of parts, (N, dim), or (N, T, dim) of an encoder that keeps tokens.
+    """Return the vectors of parts, (N, dim), or (N, T, dim) for an encoder that keeps tokens.
 
     Args:
         encoder: Encoder.
-        parts: Parts (N, ...) on its device.
-        gradients: Whether to leave out the decorators of `encode` that switch gradients off.
+        parts: Parts (N, ...) on the device of the encoder.
+        gradients: Whether to bypass decorators of `encode` that disable gradients.
 
     Raises:
-        BadModel: `encode` raised an error that is the user's own, or gave something else.
-        torch.OutOfMemoryError: The device is too small for so many parts.
+        BadModel: `encode` raised an error in the user's code or returned an invalid value.
+        torch.OutOfMemoryError: The parts exceed the memory of the device.
     """
     import torch
 
@@ -58,7 +58,7 @@ def join_parts(parts: "Sequence[torch.Tensor]", encoder: Encoder) -> "torch.Tens
     """Return the parts of several recordings as one tensor.
 
     Raises:
-        BadModel: They have several shapes.
+        BadModel: The shapes of the parts differ between recordings.
     """
     import torch
 
@@ -75,7 +75,7 @@ def check_parts(parts: Any, recording: Any, encoder: Encoder) -> "torch.Tensor":
     """Return the parts of a recording, (P, ...), P >= 1.
 
     Raises:
-        BadModel: `transform` gave something else; says which shape came and which was expected.
+        BadModel: `transform` returned something else; the message has the actual and the expected shape.
     """
     import torch
 
@@ -92,10 +92,10 @@ def check_parts(parts: Any, recording: Any, encoder: Encoder) -> "torch.Tensor":
 
 
 def check_vectors(vectors: Any, parts: "torch.Tensor", encoder: Encoder) -> "torch.Tensor":
-    """Return the vectors of parts, (N, dim), or (N, T, dim) of an encoder that keeps tokens.
+    """Return the vectors of parts, (N, dim), or (N, T, dim) for an encoder that keeps tokens.
 
     Raises:
-        BadModel: `encode` gave something else; says which shape came and which was expected.
+        BadModel: `encode` returned something else; the message has the actual and the expected shape.
     """
     import torch
 
@@ -110,7 +110,7 @@ def check_vectors(vectors: Any, parts: "torch.Tensor", encoder: Encoder) -> "tor
 
 
 def named(encoder: Encoder) -> str:
-    """Return the name of an encoder, or of its class where it has none."""
+    """Return the name of an encoder, or of its class if it has none."""
     return str(getattr(encoder, "name", type(encoder).__name__))
 
 

@@ -1,4 +1,4 @@
-"""Models of one's own: a class in a file or a package, an installed plug-in, or an object; three members are enough."""
+"""User models: a class in a file or a package, an installed plug-in, or an object. Three members are sufficient."""
 
 import json
 import sys
@@ -27,21 +27,21 @@ COMPONENT = "encoder base"
 VERSION = 2
 POOLINGS = ("mean", "mean_l2")
 LONGEST_NAME = 200
-"""Characters of the name of a model."""
+"""Maximum length of a model name."""
 
 
 class BaseEncoder(ABC):
-    """Base class for a model of one's own: `name`, `transform` and `encode` are enough, the rest has defaults.
+    """Base class of user models, which must define `name`, `transform` and `encode`; everything else has defaults.
 
     Attributes:
-        name: Such as `lab/name`; results lie below it.
+        name: Name such as `lab/name`, also the folder of results.
         pooling: Pooling of the vectors of a recording's parts into one.
-        sampling: Frames of a clip that `transform` gets.
-        sampling_rate: Rate in Hz that an ECG is brought to before `transform`; None: as it was recorded, by which datasets
-            differ.
-        leads: Leads of an ECG that `transform` reads, where it does not need all twelve.
+        sampling: Frames of a clip passed to `transform`.
+        sampling_rate: Rate in Hz to which ECGs are resampled before `transform`; None keeps the original rate, which
+            differs between datasets.
+        leads: Leads of an ECG that `transform` uses, if not all twelve.
         preprocessing: Facts about `transform`, printed and stamped.
-        warnings: Sentences that every result carries.
+        warnings: Sentences added to every result.
     """
 
     name: ClassVar[str]
@@ -54,7 +54,10 @@ class BaseEncoder(ABC):
 
     @abstractmethod
     def transform(self, recording: Any) -> "torch.Tensor":
-        """Turn a recording into its parts, (P, ...), P >= 1; annotate it with `Clip` or `Ecg` where it takes only one."""
+        """Turn a recording into its parts, (P, ...), P >= 1.
+
+        Annotate it with `Clip` or `Ecg` if it accepts only one.
+        """
 
     @abstractmethod
     def encode(self, parts: "torch.Tensor") -> "torch.Tensor":
@@ -62,7 +65,7 @@ class BaseEncoder(ABC):
 
     @property
     def revision(self) -> str:
-        """Digest of the code, without comments and formatting, and of the parameters, buffers and arrays that it holds."""
+        """Digest of the code, without comments and formatting, and of all parameters, buffers and arrays."""
         return sha256_of_json(identity(self))[:12]
 
     @property
@@ -76,23 +79,23 @@ class BaseEncoder(ABC):
 
     @property
     def dim(self) -> int:
-        """Length of a vector; 0: as it comes."""
+        """Length of a vector; 0 means that it is determined by encoding."""
         return 0
 
     @property
     def loaded_by(self) -> str:
-        """The rule that found it."""
+        """Rule that found the model."""
         return f"{type(self).__module__}:{type(self).__name__}"
 
     def to(self, device: "torch.device") -> Self:
-        """Move the networks that its attributes hold to the device, in evaluation mode, and return itself."""
+        """Move the networks in the attributes to the device, in evaluation mode, and return the encoder."""
         for network in networks_of(self):
             network.to(device).eval()
         return self
 
 
 def networks_of(encoder: Any) -> "list[torch.nn.Module]":
-    """Return the torch networks of an encoder: itself, its attributes, and those in lists, tuples and mappings of attributes."""
+    """Return the torch networks of an encoder: itself, its attributes, and members of lists, tuples and mappings."""
     torch = sys.modules.get("torch")
     if torch is None:
         return []
@@ -107,9 +110,9 @@ def find_custom(name: str) -> Callable[[], Encoder] | None:
     """Return the factory for `package.module:Class`, `path/to/file.py:Class` or an installed plug-in; None for other names.
 
     Raises:
-        BadModel: There is no such file, module or class, it cannot be imported, or what is there is no class with the members
-            of an encoder and no function annotated to return one. Nothing of it was called then.
-        BadConfig: An installed package that brings the model cannot be imported, or takes the name of a registered one.
+        BadModel: The file, module or class does not exist or cannot be imported, or it is neither a class with the
+            members of an encoder nor a function annotated to return one. Nothing was called.
+        BadConfig: The installed package of the model cannot be imported, or it uses the name of a registered model.
     """
     points = plugins.entry_points("models")
     if name in points:
@@ -128,17 +131,17 @@ def find_custom(name: str) -> Callable[[], Encoder] | None:
 
 
 def identity(encoder: Any, make: Callable[..., Any] | None = None) -> tuple[str, ...]:
-    """Return the identity of a user's own model, independent of its name.
+    """Return the identity of a user model, independent of its name.
 
-    That is the version that its class states, or the code of its class, its base classes and everything that it is made of,
-    with the local modules that they import; and the values of the parameters, buffers and arrays that it holds.
+    The identity consists of the version stated by its class, or the code of its class, base classes and components with
+    the local modules that they import; and of the values of its parameters, buffers and arrays.
 
     Args:
-        encoder: Encoder as it was made, before anything is encoded.
-        make: Function that made it.
+        encoder: Newly created encoder, before anything is encoded.
+        make: Function that created the encoder.
     """
     if isinstance(make, partial) and make.func is make_encoder:
-        make = make.args[0]  # The user's own function or class, without what calls it.
+        make = make.args[0]  # The user's function or class, without wrappers.
     held, kind = held_by(encoder, make), type(encoder)
     by_version = states_version(kind) and not is_own(kind)
     unstated = [] if by_version else [one for one in held.parts if not states_version(one)]
@@ -154,7 +157,7 @@ def check_encoder(encoder: Any) -> None:
     """Check that an object is an encoder.
 
     Raises:
-        BadModel: It lacks members of `Encoder`; names them.
+        BadModel: Members of `Encoder` are missing; the message names them.
     """
     if isinstance(encoder, type):
         raise BadModel(f"{encoder.__name__} is a class. Give an object of it: {encoder.__name__}().")
@@ -162,7 +165,7 @@ def check_encoder(encoder: Any) -> None:
         members = (*Encoder.__annotations__, *MEMBERS, "to")
         absent = ", ".join(name for name in members if not hasattr(encoder, name))
         raise BadModel(
-            f"{type(encoder).__name__} is no encoder: it lacks {absent}. "
+            f"{type(encoder).__name__} is not an encoder: it lacks {absent}. "
             "Inherit from cardiobench.models.custom.BaseEncoder, which has defaults for all but name, transform and encode."
         )
 
@@ -170,24 +173,24 @@ def check_encoder(encoder: Any) -> None:
 def loaded(
     encoder: Any, rule: str, precision: str, device: "torch.device", make: Callable[..., Any] | None = None
 ) -> LoadedModel:
-    """Return an encoder of one's own as a loaded model, on the device.
+    """Return a user's encoder as a loaded model on a device.
 
     Args:
         encoder: Encoder as it was made.
-        rule: Rule that found it, in words.
+        rule: Rule that found the model, in words.
         precision: "fp32" or "bf16".
-        device: Device that it moves to.
-        make: Function that made it.
+        device: Target device.
+        make: Function that created the encoder.
 
     Raises:
-        BadModel: It lacks members of `Encoder`; names them.
+        BadModel: Members of `Encoder` are missing; the message names them.
     """
     with user_code(type(encoder).__name__):
         check_encoder(encoder)
         _check_facts(encoder)
     ours = is_own(type(encoder))
     lowered = {} if precision == "fp32" else {"precision": precision}
-    # Before the encoder is moved, which may change its type of number.
+    # Computed before moving the encoder, which may change its data type.
     custom = () if ours else identity(encoder, make)
     with user_code(encoder.name):
         moved, preprocessing, warnings = encoder.to(device), dict(encoder.preprocessing), tuple(encoder.warnings)
@@ -210,7 +213,7 @@ def _check_facts(encoder: Encoder) -> None:
     """Check name, modalities, pooling and preprocessing of an encoder.
 
     Raises:
-        BadModel: A name, a modality or a pooling that is none, or facts that are no JSON values.
+        BadModel: The name, a modality or the pooling is invalid, or facts are not JSON values.
     """
     name, kind = encoder.name, type(encoder).__name__
     good = isinstance(name, str) and name.strip() and name.isprintable() and len(name) <= LONGEST_NAME
@@ -227,6 +230,6 @@ def _check_facts(encoder: Encoder) -> None:
         json.dumps(dict(encoder.preprocessing), allow_nan=False)
     except (TypeError, ValueError) as error:
         raise BadModel(
-            f"{name}: preprocessing {encoder.preprocessing!r:.200} cannot be written down ({error}). Give a mapping of "
+            f"{name}: preprocessing {encoder.preprocessing!r:.200} cannot be stored as JSON ({error}). Give a mapping of "
             "texts to texts, numbers, lists and mappings."
         ) from error

@@ -22,7 +22,7 @@ RULES = (
     "config.json with 'model_type' hubert_ecg -> the adapter of HuBERT-ECG, without remote code",
     "config.json with 'auto_map' -> the model's own code, if it is trusted",
     "cardiobench.json with 'like', the id of a registered model -> its adapter",
-    "weights alone -> the adapter whose network has such keys",
+    "only weights -> the adapter whose network has these keys",
 )
 OWN = "cardiobench.json"
 FRAME_KEYS = ("colour", "zoom", "border", "frames", "stride", "start", "nifti")
@@ -30,7 +30,7 @@ OWN_KEYS = ("like", "pooling", "variant", *FRAME_KEYS, *SIGNAL_KEYS)
 HUBERT_ECG = "Edoardo-BS/hubert-ecg-base"
 WEIGHTS = (".safetensors", ".pt", ".pth", ".bin", ".ckpt")
 
-# Registered model -> beginnings of keys that all occur in its weights and together in no other's.
+# Registered model -> key prefixes that occur together only in its weights.
 KEYS: Mapping[str, tuple[str, ...]] = {
     "PKUDigitalHealth/ECGFounder": ("first_conv.conv.", "stage_list."),
     "facebookresearch/dinotxt-vitl16": ("visual_model.head.", "text_model.backbone."),
@@ -48,15 +48,15 @@ KEYS: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class LoaderMatch:
-    """A loader, and why it is the one.
+    """A loader with the rule that selected it.
 
     Attributes:
         rule: Rule in words; printed and stamped.
-        adapter: The function or class that makes the encoder.
-        load: Makes the encoder with a pooling and a variant; reads the weights.
-        poolings: Offered poolings, the default first; () where there is no choice.
-        variants: Named ways of preprocessing, likewise.
-        card: The registered model whose adapter it is; None for a loader that goes by the files alone.
+        adapter: Function or class that makes the encoder.
+        load: Function (pooling, variant) that reads the weights and makes the encoder.
+        poolings: Available poolings, the default first; () if there is no choice.
+        variants: Available variants of the preprocessing, the default first; () if there is no choice.
+        card: Registered model of the adapter; None for a loader selected only by the files.
     """
 
     rule: str
@@ -71,11 +71,12 @@ def detect(source: ModelFiles, facts: Mapping[str, Any] | None = None) -> Loader
     """Return the loader that fits a model's files.
 
     Args:
-        source: The files; `code` says whether the model's own code may run.
-        facts: Preprocessing facts of the model's card, which go before those of a `cardiobench.json` beside the weights.
+        source: Files of the model; `code` states whether the model's own code may run.
+        facts: Preprocessing facts of the model's card, which take precedence over a `cardiobench.json` beside the
+            weights.
 
     Raises:
-        BadModel: None fits; says which files were seen and which rules were tried.
+        BadModel: No loader fits; the message lists files and rules.
     """
     try:
         import torch  # noqa: F401
@@ -109,7 +110,7 @@ def detect(source: ModelFiles, facts: Mapping[str, Any] | None = None) -> Loader
     if "auto_map" in config:
         return _own_code(source, frames)
     if "like" in settings:
-        return _like(source, str(settings["like"]), f"{OWN} says like '{settings['like']}'")
+        return _like(source, str(settings["like"]), f"{OWN} states like '{settings['like']}'")
     return _by_keys(source)
 
 
@@ -157,7 +158,7 @@ def _own_facts(source: ModelFiles) -> dict[str, Any]:
     """Read the `cardiobench.json` beside the weights and override it with the user's settings; {} if there is neither.
 
     Raises:
-        BadModel: A key that it does not have.
+        BadModel: A key is unknown.
     """
     facts = {**source.json(OWN), **source.facts}
     unknown = sorted(set(facts) - set(OWN_KEYS))
@@ -194,11 +195,13 @@ def registered(model_card: ModelCard, source: ModelFiles, rule: str) -> LoaderMa
 
 
 def _first(names: tuple[str, ...], wanted: str | None, source: ModelFiles, what: str) -> tuple[str, ...]:
-    """Return the names with the wanted one first, which makes it the default."""
+    """Return the names with the requested one first, which makes it the default."""
     if wanted is None:
         return names
     if wanted not in names:
-        raise BadModel(f"{source.name}: {OWN} asks for {what} '{wanted}', there is only: {', '.join(names) or 'one'}.")
+        raise BadModel(
+            f"{source.name}: {OWN} requests {what} '{wanted}', but the available ones are: {', '.join(names) or 'one'}."
+        )
     return (wanted, *(name for name in names if name != wanted))
 
 
@@ -215,7 +218,7 @@ def _by_keys(source: ModelFiles) -> LoaderMatch:
         for name, beginnings in KEYS.items():
             registered_card = find_card(name)
             if registered_card and all(any(key.startswith(start) for key in keys) for start in beginnings):
-                # A file of another name than the card's is handed to the adapter as the one file there is.
+                # A file with a different name than in the card is passed to the adapter as its only file.
                 known = Path(file).name in registered_card.weights
                 files = source if known else replace(source, files=(file,), single=True)
                 return _like(files, name, f"{file} has keys {' and '.join(f'{start}*' for start in beginnings)}")
@@ -227,12 +230,12 @@ def _matching_name(file: str) -> bool:
 
 
 def _nothing_fits(source: ModelFiles, seen: Mapping[str, list[str]]) -> str:
-    keys = "".join(f" {file} begins with the keys {', '.join(names[:3])}." for file, names in list(seen.items())[:3])
+    keys = "".join(f" The first keys of {file} are {', '.join(names[:3])}." for file, names in list(seen.items())[:3])
     views = any("classifier.2.weight" in names and "features.0.0.weight" in names for names in seen.values())
     if views:
-        keys += " That is EchoPrime's view classifier: give the folder that holds echo_prime_encoder.pt too."
-    beside = " If its configuration lies beside the file, give the folder." if source.single else ""
+        keys += " This is EchoPrime's view classifier: give the folder that also contains echo_prime_encoder.pt."
+    beside = " If the configuration is beside the file, give the folder." if source.single else ""
     return (
-        f"nothing here knows how to load {source.name}. Files seen: {', '.join(source.files) or 'none'}.{keys}{beside} "
+        f"no loader fits {source.name}. Files seen: {', '.join(source.files) or 'none'}.{keys}{beside} "
         f"Rules tried, in order: {'; '.join(RULES)}. Registered models, each with its adapter: {', '.join(list_models())}."
     )

@@ -1,4 +1,4 @@
-"""A model without its network: its facts, and the vectors of the texts of a cell."""
+"""Models without their network: their facts, and the vectors of the texts of a cell."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ NO_TEXTS: TextVectors = MappingProxyType({})
 
 @dataclass(frozen=True)
 class EncoderFacts:
-    """The attributes of an encoder without its network: all that a cell needs once the embeddings are stored."""
+    """Attributes of an encoder without its network, sufficient for a cell with stored embeddings."""
 
     name: str
     revision: str
@@ -30,11 +30,11 @@ class EncoderFacts:
 
 @dataclass(frozen=True)
 class EncodedTexts(EncoderFacts):
-    """The facts of an encoder with a text tower, and vectors that the tower has made.
+    """Attributes of an encoder with a text tower, and vectors computed by the tower.
 
     Attributes:
-        logit_scale: Factor on cosines before the softmax.
-        vectors: Vectors of all texts that a protocol asks for.
+        logit_scale: Factor of cosines before the softmax.
+        vectors: Vectors of all texts that a protocol needs.
     """
 
     logit_scale: float
@@ -46,9 +46,9 @@ class EncodedTexts(EncoderFacts):
 
 
 def without_network(model: LoadedModel, texts: TextVectors = NO_TEXTS) -> LoadedModel:
-    """Return a model whose encoder is its facts and the vectors of some texts, to be sent to workers.
+    """Return a model for worker processes, whose encoder consists of its facts and the vectors of some texts.
 
-    The code that encodes recordings stays here: to receive it, a worker would import PyTorch.
+    The encoding code is left out, because a worker would import PyTorch to receive it.
     """
     encoder = model.encoder
     reason = getattr(encoder, "no_text_reason", "")

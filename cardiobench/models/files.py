@@ -1,4 +1,4 @@
-"""Files of a model: a local folder, or a snapshot of a Hub repository at one commit."""
+"""Files of a model: a local folder, or a snapshot of a Hub repository at a commit."""
 
 import hashlib
 import json
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 SMALL = ("*.json", "*.txt", "*.model", "*.jinja", "*.vocab", "*.bpe")
-# Files beside the weights that can change what a model computes. Results, cards and training logs are none of them.
+# Files beside the weights that affect the output of a model, unlike results, cards and training logs.
 CONFIGURATION = (
     "cardiobench.json",
     "config.json",
@@ -46,18 +46,18 @@ DEPTH = 3  # Depth of subfolders searched below a model's own folder.
 
 @dataclass(frozen=True)
 class ModelFiles:
-    """The files of one model.
+    """Files of a model.
 
     Attributes:
         name: Model name as given by the user.
         folder: Local folder of the files.
-        files: Paths of all files relative to the folder, or of the whole repository where the Hub told.
-        commit: Commit on the Hub; empty for files of the user's.
-        single: True when the user gave one weights file, whatever its name, and not a folder.
+        files: Paths of all files relative to the folder, or of the whole repository if listed by the Hub.
+        commit: Commit on the Hub; empty for local files.
+        single: Whether the user gave a single weights file of any name instead of a folder.
         facts: Preprocessing facts given by the user; they override those of a `cardiobench.json` beside the weights.
-        code: True when the model's own Python code may run.
-        checksums: File name -> SHA-256 (or its first digits) that it must have, None where that is not known.
-        used: Weights files handed out so far -> SHA-256 of their content.
+        code: Whether the model's own Python code may run.
+        checksums: File name -> required SHA-256 or its first digits; None if unknown.
+        used: Weights files used so far -> SHA-256 of their content.
     """
 
     name: str
@@ -86,13 +86,13 @@ class ModelFiles:
         except (ValueError, OSError) as error:  # Not JSON, not UTF-8, or a number with thousands of digits.
             raise BadModel(f"{path} is not readable JSON ({first_line(error)}). Copy the model again.") from error
         if not isinstance(content, dict):
-            raise BadModel(f"{path} holds a {type(content).__name__}, expected a JSON object. Copy the model again.")
+            raise BadModel(f"{path} contains a {type(content).__name__}, expected a JSON object. Copy the model again.")
         return content
 
     def find(self, accepted: Sequence[str]) -> str | None:
-        """Return the path of the first accepted name that exists, in the folder or below it, else None.
+        """Return the path of the first accepted name that exists in the folder or below, else None.
 
-        A single file of the user's is found under any name.
+        A single file given by the user is accepted under any name.
         """
         for name in accepted:
             matches = [file for file in self.files if file == name or file.endswith(f"/{name}")]
@@ -101,13 +101,12 @@ class ModelFiles:
         return self.files[0] if self.single else None
 
     def weights(self, accepted: Sequence[str]) -> list[Path]:
-        """Return the weights files: the first accepted name that exists, all shards of an index.
+        """Return the weights files: the first accepted name that exists, with all shards of an index.
 
-        A Hub repository's weights are downloaded here, and nothing else of its large files. What has a checksum is
-        compared with it.
+        Weights of a Hub repository are downloaded, without its other large files. Files with a checksum are verified.
 
         Raises:
-            BadModel: None of the names is there, a shard is missing, or a file has another SHA-256 than it must have.
+            BadModel: No accepted name exists, a shard is missing, or the SHA-256 of a file is wrong.
         """
         chosen = self.find(accepted)
         if chosen is None:
@@ -120,11 +119,11 @@ class ModelFiles:
         if chosen.endswith(".index.json"):
             shards = self.json(chosen).get("weight_map")
             if not isinstance(shards, dict) or not all(isinstance(name, str) for name in shards.values()):
-                raise BadModel(f"{self.folder / chosen}: weight_map is no mapping of texts. Copy the model again.")
+                raise BadModel(f"{self.folder / chosen}: weight_map is not a mapping of texts. Copy the model again.")
             escaping = [name for name in shards.values() if Path(name).name != name]
             if escaping or not shards:
                 raise BadModel(
-                    f"{self.folder / chosen} names no shards beside it: {escaping[:3]}. Copy the model again."
+                    f"{self.folder / chosen} names shards outside its folder: {escaping[:3]}. Copy the model again."
                 )
             names = sorted({Path(chosen).with_name(name).as_posix() for name in shards.values()})
             self.fetch(names)
@@ -139,40 +138,40 @@ class ModelFiles:
         """Return the SHA-256 of a file.
 
         Raises:
-            BadModel: It is not the one that the card states.
+            BadModel: It differs from the one in the card.
         """
         expected, got = self.checksum(file), sha256_of_file(self.folder / file)
         if expected is not None and not got.startswith(expected):
             raise BadModel(
-                f"{self.folder / file} is not the file that the card of {self.name} means: its SHA-256 is {got}, "
-                f"expected {expected}. Download it again; a model of your own is given as a folder: --model FOLDER."
+                f"{self.folder / file} differs from the file in the card of {self.name}: its SHA-256 is {got}, "
+                f"expected {expected}. Download it again; give your own model as a folder: --model FOLDER."
             )
         return got
 
     def configuration(self) -> dict[str, str]:
-        """Return the SHA-256 of every configuration and tokenizer file beside the weights, by name."""
+        """Return name -> SHA-256 of every configuration and tokenizer file beside the weights."""
         present = [file for file in CONFIGURATION if (self.folder / file).is_file() and not self.single]
         own_code = sorted(path.name for path in self.folder.glob("*.py")) if self.code else []
         return {file: sha256_of_file(self.folder / file) for file in (*present, *own_code)}
 
     def checksum(self, file: str) -> str | None:
-        """Return the SHA-256 that a file must have, or its first digits; None if it is not known."""
+        """Return the required SHA-256 of a file, or its first digits; None if unknown."""
         if self.single and len(self.checksums) == 1:
             return next(iter(self.checksums.values()))
         return next((self.checksums[name] for name in (file, Path(file).name) if name in self.checksums), None)
 
     def fetch(self, patterns: Sequence[str]) -> None:
-        """Download the files of those names; nothing to do for a folder of the user's."""
+        """Download files by name; do nothing for a local folder."""
         if self.commit:
             _snapshot(self.name, self.commit, patterns)
 
     def revision(self, weights: Sequence[Path]) -> str:
-        """Commit of a Hub repository, otherwise the first 12 hex digits of the SHA-256 over the weight files."""
+        """Commit of a Hub repository, else the first 12 hex digits of the SHA-256 over the weight files."""
         return self.commit or digest(weights)
 
 
 def digest(paths: Sequence[Path]) -> str:
-    """Return the first 12 digits of the SHA-256 over the contents of files, in the order of their names."""
+    """Return the first 12 hex digits of the SHA-256 over the contents of files in the order of their names."""
     total = hashlib.sha256()
     for path in sorted(paths, key=lambda path: path.name):
         with path.open("rb") as file:
@@ -182,7 +181,7 @@ def digest(paths: Sequence[Path]) -> str:
 
 
 def files_below(folder: Path) -> tuple[str, ...]:
-    """Return the relative paths of the files in a folder and a few levels below; hidden ones are left out."""
+    """Return the relative paths of the files in a folder and a few levels below, without hidden files."""
     files = []
     for top, inner, names in os.walk(folder, followlinks=True):
         here = Path(top).relative_to(folder)
@@ -192,10 +191,10 @@ def files_below(folder: Path) -> tuple[str, ...]:
 
 
 def given_files(name: str, path: Path) -> ModelFiles:
-    """Return the files of a model on this machine: a folder, or one weights file.
+    """Return the files of a local model: a folder, or a single weights file.
 
     Raises:
-        BadModel: There is nothing at that path.
+        BadModel: The path does not exist.
     """
     path = path.expanduser()
     if path.is_dir():
@@ -206,35 +205,35 @@ def given_files(name: str, path: Path) -> ModelFiles:
 
 
 def resolve_model_files(name_or_path: str, revision: str | None = None, *, code: bool = False) -> ModelFiles:
-    """Resolve a local folder, or a Hub repository at a revision; from the cache if the Hub is out of reach.
+    """Resolve a local folder, or a Hub repository at a revision, from the cache if the Hub cannot be reached.
 
     Args:
         name_or_path: Folder or weights file, or `org/name`.
-        revision: Branch, tag or commit on the Hub; the main branch when not given.
-        code: Fetch Python files too, for models that bring their own code.
+        revision: Branch, tag or commit on the Hub; the main branch by default.
+        code: Whether to also download Python files, for models with their own code.
 
     Raises:
-        UnknownName: Not a folder, and not a name that the Hub could know.
-        BadModel: A repository that cannot be had (with the reason).
+        UnknownName: The name is neither a folder nor a valid name on the Hub.
+        BadModel: The repository cannot be downloaded; the message has the reason.
     """
     path = Path(name_or_path).expanduser()
     if path.exists():
         if revision is not None:
             raise BadModel(
-                f"revision '{revision}' was asked of the folder {path}. Only Hub repositories have revisions."
+                f"revision '{revision}' was requested for the folder {path}, but only Hub repositories have revisions."
             )
         return given_files(str(name_or_path), path)
     if "/" not in name_or_path or name_or_path.lower().startswith("cardiobench/"):
         raise unknown_name("model", name_or_path, list_models())
     if not REPOSITORY.fullmatch(name_or_path):
-        raise BadModel(f"no folder {path}, and '{name_or_path}' is no Hub name (org/name). Check the path.")
+        raise BadModel(f"no folder {path}, and '{name_or_path}' is not a Hub name (org/name). Check the path.")
     return _open_repository(name_or_path, revision, [*SMALL, "*.py"] if code else SMALL)
 
 
 def _open_repository(name: str, revision: str | None, patterns: Sequence[str]) -> ModelFiles:
     from huggingface_hub import HfApi
 
-    # HTTPError is that of huggingface_hub's own HTTP client, which has had several names.
+    # HTTPError belongs to the HTTP client of huggingface_hub, which differs between versions.
     from huggingface_hub.errors import HTTPError, OfflineModeIsEnabled
 
     folder = _snapshot(name, revision, patterns)
@@ -252,7 +251,7 @@ def _open_repository(name: str, revision: str | None, patterns: Sequence[str]) -
 
 
 def _snapshot(name: str, revision: str | None, patterns: Sequence[str]) -> Path:
-    """Return the cache folder with a repository's files of those names; if the Hub is out of reach, with the cached ones."""
+    """Return the cache folder with some files of a repository, or the cached ones if the Hub cannot be reached."""
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import LocalEntryNotFoundError
 
@@ -268,7 +267,7 @@ def _snapshot(name: str, revision: str | None, patterns: Sequence[str]) -> Path:
 
 @contextmanager
 def _explained(name: str, revision: str | None) -> Iterator[None]:
-    """Turn refusals by the Hub into errors with the next action."""
+    """Convert errors of the Hub to errors with the next action."""
     from huggingface_hub.errors import (
         GatedRepoError,
         HFValidationError,
@@ -283,7 +282,7 @@ def _explained(name: str, revision: str | None) -> Iterator[None]:
     try:
         yield
     except HFValidationError as error:
-        raise BadModel(f"no folder {name}, and it is no Hub name either: {error}") from error
+        raise BadModel(f"no folder {name}, and it is not a Hub name: {error}") from error
     except GatedRepoError as error:
         raise BadModel(
             f"{name} is gated. Accept its terms at {page} and log in with `hf auth login` (or set HF_TOKEN)."
@@ -300,18 +299,18 @@ def _explained(name: str, revision: str | None) -> Iterator[None]:
     except (LocalEntryNotFoundError, OfflineModeIsEnabled, HTTPError) as error:
         at = f" at revision {revision}" if revision else ""
         raise BadModel(
-            f"{name}{at} is not in the Hugging Face cache of this machine, and the Hub did not give it "
+            f"{name}{at} is not in the Hugging Face cache of this machine, and could not be downloaded from the Hub "
             f"({first_line(error.__cause__ or error)}). Download it where there is a network (hf download {name}), or "
             f"give a local folder.{_meant(name)}"
         ) from error
 
 
 def _meant(name: str) -> str:
-    """Return a hint at the known model, registered or installed, that a name is a misspelling of; empty for any other name."""
+    """Return a hint with the registered or installed model that was probably meant; empty if there is none."""
     near = get_close_matches(name, {*list_models(), *plugins.entry_points("models")} - {name}, n=1, cutoff=0.8)
     return f" Did you mean '{near[0]}'?" if near else ""
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of an error's message; some libraries append pages to it."""
+    """Return the first line of an error's message, because some libraries append many lines."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0]

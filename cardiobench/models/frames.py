@@ -1,4 +1,4 @@
-"""Steps before a library's own transform: frame sampling, colour order, cropping."""
+"""Steps before the transform of a library: frame sampling, colour order, cropping."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -12,8 +12,8 @@ from cardiobench.data.media.types import FrameSampling
 if TYPE_CHECKING:
     from cardiobench.models.echo.crop import Border
 
-# What a frame-wise model looks at unless told otherwise: 16 consecutive frames from the key frame on
-# (arXiv 2510.00520, "at most 16 frames").
+# Default sampling of frame-wise models: 16 consecutive frames from the key frame on (arXiv 2510.00520, "at most 16
+# frames").
 KEY_FRAMES = FrameSampling(count=16, stride=1, start="key_frame")
 COLOURS = ("RGB", "BGR")
 BORDERS = ("truncate", "round")
@@ -21,13 +21,13 @@ BORDERS = ("truncate", "round")
 
 @dataclass(frozen=True)
 class FrameSettings:
-    """Steps in front of a library's own transform.
+    """Steps before the transform of a library.
 
     Attributes:
-        colour: Order of the channels that the network was trained with.
-        zoom: Share of the frame cut off on every side, after a centre crop to a square; 0 leaves the frame whole.
+        colour: Channel order with which the network was trained.
+        zoom: Fraction of the frame removed on every side after a centre crop to a square; 0 keeps the whole frame.
         border: Rounding of the crop to whole pixels, "truncate" (EchoCLIP's own code) or "round" (arXiv 2510.00520).
-        size: Side of the square that a zoomed frame is resized to (bicubic, without antialias).
+        size: Side of the square to which a zoomed frame is resized (bicubic, without antialias).
         sampling: Choice of frames.
     """
 
@@ -49,7 +49,7 @@ class FrameSettings:
         return frames
 
     def facts(self) -> dict[str, Any]:
-        """Return the settings for the embedding key: the sampling, and the other steps that have an effect."""
+        """Return the settings for the embedding key: the sampling, and other steps that have an effect."""
         crop = {"zoom": self.zoom, "border": self.border, "zoomed_to": self.size} if self.zoom else {}
         return {"sampling": asdict(self.sampling), "colour": self.colour, **crop}
 
@@ -61,7 +61,7 @@ def frame_settings(facts: Mapping[str, Any], name: str) -> FrameSettings:
     """Read settings from the facts of a card or a `cardiobench.json`; missing keys keep their defaults.
 
     Raises:
-        BadModel: A value that is none.
+        BadModel: A value is invalid.
     """
     chosen = {key: facts[key] for key in ("colour", "zoom", "border", "size") if key in facts}
     try:
@@ -70,7 +70,7 @@ def frame_settings(facts: Mapping[str, Any], name: str) -> FrameSettings:
         })  # fmt: skip
     except (TypeError, ValueError) as error:
         raise BadModel(
-            f"{name}: frames, stride, start or nifti is none: {error}. Correct the card or cardiobench.json."
+            f"{name}: frames, stride, start or nifti is invalid: {error}. Correct the card or cardiobench.json."
         ) from None
     settings = FrameSettings(**chosen, sampling=sampling)
     good = settings.colour in COLOURS and settings.border in BORDERS

@@ -1,4 +1,4 @@
-"""Models saved in open_clip's own layout: `open_clip_config.json` and the weights beside it."""
+"""Models in the layout of open_clip: `open_clip_config.json` and weights."""
 
 import json
 import logging
@@ -45,11 +45,11 @@ TOKENIZER_FILES = (
 )
 
 
-Network = Any  # An open_clip model, which is untyped.
+Network = Any  # A model of open_clip, which is untyped.
 
 
 class Tower(torch.nn.Module):
-    """A tower of a model whose other half is left alone."""
+    """Base class of the towers of a two-tower model."""
 
     def __init__(self, model: Network):
         super().__init__()
@@ -57,7 +57,7 @@ class Tower(torch.nn.Module):
 
 
 class ImageTower(Tower):
-    """Frames (N, 3, H, W) to image vectors (N, D)."""
+    """Image tower: frames (N, 3, H, W) to vectors (N, D)."""
 
     def forward(self, frames: torch.Tensor) -> torch.Tensor:
         """Return image vectors, not normalised."""
@@ -69,7 +69,7 @@ class ImageTower(Tower):
 
 
 class OpenClipTextTower(Tower):
-    """Token ids (N, L) to text vectors (N, D)."""
+    """Text tower: token ids (N, L) to vectors (N, D)."""
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
         """Return text vectors, not normalised."""
@@ -77,16 +77,16 @@ class OpenClipTextTower(Tower):
 
 
 def load(source: ModelFiles, *, pooling: str = "", frames: FrameSettings = WHOLE, no_text: str = "") -> ImageEncoder:
-    """Load the encoder of an open_clip model, with its text tower if its tokenizer is available.
+    """Load the encoder of an open_clip model, including its text tower if the tokenizer is available.
 
     Args:
         source: The files.
-        pooling: Pooling; the model's own is the only one.
-        frames: Steps in front of the model's own transform.
-        no_text: Reason why the text tower must not be used; "" when it may be.
+        pooling: Pooling; only the model's own is available.
+        frames: Steps before the model's own transform.
+        no_text: Reason why the text tower must not be used; "" if it may be used.
 
     Raises:
-        BadModel: A configuration open_clip cannot build, or weights that do not fit it to the last key.
+        BadModel: open_clip cannot build the configuration, or the weights do not match it exactly.
     """
     try:
         from open_clip.transform import PreprocessCfg, image_transform_v2
@@ -130,7 +130,7 @@ def load(source: ModelFiles, *, pooling: str = "", frames: FrameSettings = WHOLE
 
 
 def _network(source: ModelFiles, folder: Path, weights: Sequence[Path]) -> Network:
-    """Build the network of the checked configuration with random values, refusing one that is larger than its weights."""
+    """Build the network of the checked configuration with random values; refuse a network larger than its weights."""
     import open_clip
 
     root, hush = logging.getLogger(), _NotFromOpenClip()
@@ -151,7 +151,7 @@ def _network(source: ModelFiles, folder: Path, weights: Sequence[Path]) -> Netwo
 
 @contextmanager
 def _text_tower(source: ModelFiles, folder: Path) -> Iterator[None]:
-    """Let open_clip read the configuration of a text tower of transformers from a folder of its own, checked likewise."""
+    """Let open_clip read the checked configuration of a text tower of transformers from a separate folder."""
     path = folder / CONFIG
     settings = json.loads(path.read_text(encoding="utf-8"))
     text = settings["model_cfg"]["text_cfg"]
@@ -172,22 +172,22 @@ def _text_tower(source: ModelFiles, folder: Path) -> Iterator[None]:
 
 
 class _NotFromOpenClip(logging.Filter):
-    """Suppress open_clip's warnings about random weights while it builds a network: the weights are loaded afterwards."""
+    """Suppress open_clip's warnings about random weights, because weights are loaded later."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return whether a record was logged by anybody else."""
+        """Return whether a record was logged by another library."""
         return "open_clip" not in record.pathname
 
 
 def _in_todays_layout(state: dict[str, torch.Tensor], network: torch.nn.Module) -> dict[str, torch.Tensor]:
-    """Rename keys as open_clip itself does for weights saved by its older versions; no tensor changes its values."""
+    """Rename keys of weights saved by older versions of open_clip, as it does itself; no value changes."""
     from open_clip.convert import convert_state_dict
     from open_clip.model import convert_to_custom_text_state_dict
 
     state = dict(convert_state_dict(network, state))
     if "positional_embedding" in state and not hasattr(network, "positional_embedding"):
         state = convert_to_custom_text_state_dict(state)
-    # A constant 0, 1, 2, ... that transformers kept in the weights before version 4.31.
+    # Position numbers 0, 1, 2, ..., stored in the weights by transformers before version 4.31.
     state.pop("text.transformer.embeddings.position_ids", None)
     for scalar in ("logit_scale", "logit_bias"):
         wanted = getattr(network, scalar, None)
@@ -208,7 +208,7 @@ class Tokenize:
 
 
 def _tokenizer(source: ModelFiles, folder: Path) -> tuple[Tokenize | None, str]:
-    """Return the tokenizer and its description, or None and the reason why there is none."""
+    """Return the tokenizer and its description, or None and the reason for its absence."""
     import open_clip
     from open_clip.tokenizer import HFTokenizer
 
@@ -228,7 +228,7 @@ def _tokenizer(source: ModelFiles, folder: Path) -> tuple[Tokenize | None, str]:
             return tokenizer, f"{_class(tokenizer.tokenizer)}, from {named}"
     except (OSError, ValueError, TypeError, KeyError, AttributeError, ImportError, CardioBenchError) as error:
         reason = first_line(error)
-        return None, f"no tokenizer files in {source.folder} that can be read, and none of '{named}' ({reason})"
+        return None, f"no readable tokenizer files in {source.folder}, and none for '{named}' ({reason})"
 
 
 def _class(tokenizer: Any) -> str:

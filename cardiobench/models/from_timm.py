@@ -1,4 +1,4 @@
-"""Models saved in timm's own layout: `config.json` with `architecture`, and the weights beside it."""
+"""Models in the layout of timm: `config.json` with `architecture`, and weights."""
 
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ RULES = {CONFIG: timm_config}
 WEIGHTS = ("model.safetensors", "pytorch_model.bin", "pytorch_model.pth", "model.pth")
 
 
-# Mapping from timm's name of a pooling to ours.
+# Name of a pooling in timm -> our name.
 NAMES = {"token": "cls", "avg": "mean", "max": "max"}
 
 
@@ -30,7 +30,7 @@ Network = Any  # A timm model, whose attributes are untyped.
 
 
 class TimmTower(torch.nn.Module):
-    """A network of timm, read in front of its classifier, or by another pooling of its tokens than its own."""
+    """A network of timm without its classifier, optionally with another pooling of its tokens."""
 
     def __init__(self, network: Network, pooling: str):
         super().__init__()
@@ -51,9 +51,9 @@ class TimmTower(torch.nn.Module):
 
 
 def poolings(source: ModelFiles) -> tuple[str, ...]:
-    """Return the poolings of a model's tokens, its own first; () if it has only one.
+    """Return the poolings of a model's tokens, the model's own first; () if it has only one.
 
-    A DINOv3 is read at its class token by default, as its authors do; timm's own default is the mean.
+    The default of DINOv3 is the class token, as used by its authors; that of timm is the mean.
 
     Raises:
         BadModel: An architecture that this timm does not know.
@@ -69,15 +69,15 @@ def poolings(source: ModelFiles) -> tuple[str, ...]:
 
 
 def load(source: ModelFiles, *, pooling: str = "", frames: FrameSettings = WHOLE) -> ImageEncoder:
-    """Load the encoder of a timm model: the pooled features before its classifier.
+    """Load the encoder of a timm model, which returns the pooled features before its classifier.
 
     Args:
         source: The files.
         pooling: One of `poolings`; "" for the model's own.
-        frames: Steps in front of the model's own transform.
+        frames: Steps before the model's own transform.
 
     Raises:
-        BadModel: An architecture that this timm does not know, or weights that do not fit it to the last key.
+        BadModel: The installed timm does not know the architecture, or the weights do not match it exactly.
     """
     try:
         import timm
@@ -108,24 +108,24 @@ def load(source: ModelFiles, *, pooling: str = "", frames: FrameSettings = WHOLE
             "config": digest([source.folder / CONFIG]),
             **frames.facts(),
             "frames": {key: list(value) if isinstance(value, tuple) else value for key, value in data.items()},
-            "readout": f"features in front of the classifier, pooling '{pooling or getattr(network, 'global_pool', '')}'",
+            "readout": f"features before the classifier, pooling '{pooling or getattr(network, 'global_pool', '')}'",
         },
         no_text_reason="a timm model has no text tower",
     )
 
 
 def _loaded(source: ModelFiles, folder: Path, state: dict[str, torch.Tensor]) -> Network:
-    """Build the network with its classifier and load exactly these weights.
+    """Build the network with its classifier and load exactly the given weights.
 
-    timm loads them through the architecture's own filter, which renames the keys of older checkpoints. The filter may
-    also interpolate tensors of another shape: that would be another model, so shapes are compared first.
+    timm applies a filter of the architecture, which renames keys of older checkpoints. The filter may also interpolate
+    tensors of another shape, which would give a different model, so shapes are compared first.
     """
     import timm
 
     network = _network(source, folder)
     state = with_tied(network, state)
     names, background = difference(network, state), network.pretrained_cfg.get("label_offset")
-    if background:  # The classifier has one more class than the network; timm's own loader removes it.
+    if background:  # The classifier has one more class than the network, which timm's own loader removes.
         head = network.pretrained_cfg["classifier"]
         names["wrong shape"] = [name for name in names["wrong shape"] if not name.startswith(head)]
     refuse_difference({"wrong shape": names["wrong shape"]}, source.name)
@@ -141,7 +141,7 @@ def _loaded(source: ModelFiles, folder: Path, state: dict[str, torch.Tensor]) ->
 
 
 def _network(source: ModelFiles, folder: Path) -> Network:
-    """Build the architecture that the configuration names, without weights."""
+    """Build the architecture named in the configuration, without weights."""
     try:
         import timm
     except ImportError as error:

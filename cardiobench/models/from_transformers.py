@@ -1,4 +1,4 @@
-"""Models that transformers loads by itself: two towers, one image tower, or a video network."""
+"""Models supported by transformers: two towers, an image tower, or a video network."""
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
@@ -41,7 +41,7 @@ CONFIG = "config.json"
 WEIGHTS = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json")
 TWO_TOWERS = ("clip", "siglip", "siglip2")
 VIDEO = ("videomae", "vjepa2")
-# Family -> poolings of its tokens, its own first. "pooler": the pooler that was trained with it, or its class token.
+# Family -> poolings of its tokens, the default first. "pooler" is the trained pooler of the model, or its class token.
 POOLINGS = {
     "dinov2": ("cls", "mean", "max"),
     "dinov2_with_registers": ("cls", "mean", "max"),
@@ -74,7 +74,7 @@ class Readout(torch.nn.Module):
 
 
 def poolings(config: dict[str, Any]) -> tuple[str, ...]:
-    """Return the poolings of a model's tokens by its configuration, its own first; () if it has only one."""
+    """Return the poolings of a model's tokens given its configuration, the model's own first; () if it has only one."""
     return POOLINGS.get(config.get("model_type", ""), ())
 
 
@@ -91,12 +91,12 @@ def load(
     Args:
         source: The files.
         pooling: One of `poolings`; "" for the model's own.
-        frames: Steps in front of the model's own processor.
-        own_code: Run the Python code that comes with the model.
-        signal: The form in which a model of ECGs takes a record; None for a model of frames.
+        frames: Steps before the model's own processor.
+        own_code: Whether to run the Python code of the model.
+        signal: Input format of an ECG model; None for a model of frames.
 
     Raises:
-        BadModel: Weights that do not fit the configuration to the last key, or a network that takes no frames.
+        BadModel: The weights do not match the configuration exactly, or the network does not accept frames.
     """
     try:
         import transformers  # noqa: F401
@@ -166,8 +166,8 @@ def _encoder(
 def _loaded(source: ModelFiles, folder: Path, weights: Sequence[Path], own_code: bool) -> tuple[Network, bool]:
     """Load the complete network; also return whether its pooler was trained.
 
-    The checkpoint is loaded into the class it was saved from, head and all, so that every key has its place; the head
-    is left out afterwards. (AutoModel would drop the head's weights and make up those of a pooler.)
+    The checkpoint is loaded into the class from which it was saved, including the head, so that every key is used; the
+    head is removed afterwards. (AutoModel would drop the weights of the head and initialise a pooler randomly.)
     """
     import transformers
 
@@ -199,8 +199,8 @@ def _loaded(source: ModelFiles, folder: Path, weights: Sequence[Path], own_code:
     headless: Any = transformers.MODEL_MAPPING.get(type(config), ())
     base = model if remote or isinstance(model, headless) else model.base_model
     missing = set(report["missing_keys"])
-    # Some vision transformers were published without their pooler: they are read at the class token, and the pooler
-    # that transformers made up is taken out. Any other missing key is refused.
+    # Some vision transformers were published without their pooler. They use the class token, and the randomly
+    # initialised pooler is removed. Any other missing key is refused.
     made_up = {key for key in missing if ("." + key).rpartition(".pooler.")[1]} if _pooler_is_optional(base) else set()
     refuse_difference(
         {
@@ -218,7 +218,7 @@ def _loaded(source: ModelFiles, folder: Path, weights: Sequence[Path], own_code:
 
 
 def _class_of(name: str) -> Any:
-    """Return the transformers class that a checkpoint was saved from; AutoModel for any other name."""
+    """Return the transformers class from which a checkpoint was saved; AutoModel for unknown names."""
     import transformers
 
     image_processor = getattr(transformers, name, None)
@@ -230,12 +230,12 @@ def _pooler_is_optional(model: Network) -> bool:
     return model.config.model_type in ("vit", "deit", "beit") and getattr(model, "pooler", None) is not None
 
 
-# Preparation of frames, reading of the output, its name, and the frames that are wanted.
+# Preparation of frames, function that reads the output, its name, and the sampling of frames.
 Plan = tuple[Frames | NaFlexProcessor | WholeClip, Callable[[Network, torch.Tensor], torch.Tensor], str, FrameSampling]
 
 
 def _plan(model: Network, image_processor: Any, has_pooler: bool, sampling: FrameSampling) -> Plan:
-    """Return the preprocessing of the frames, the reading of the network's output, and the frames to sample."""
+    """Return the preparation of frames, the function that reads the output, and the sampling of frames."""
     kind = model.config.model_type
     if kind == "siglip2":
         return NaFlexProcessor(image_processor), _patch_features, "get_image_features", sampling
@@ -262,8 +262,8 @@ def _patch_features(model: Network, parts: torch.Tensor) -> torch.Tensor:
 
 
 def _text_features(model: Network, tokens: torch.Tensor) -> torch.Tensor:
-    # No attention mask: CLIP's text tower is causal and read at the end-of-text token, the SigLIP towers were trained
-    # with their padding visible.
+    # No attention mask is needed: the text tower of CLIP is causal and read at the end-of-text token, and the SigLIP
+    # towers were trained with visible padding.
     return _vector(model.get_text_features(input_ids=tokens))
 
 
@@ -299,7 +299,7 @@ def _text_facts(tokens: TextTokenizer, named: str) -> dict[str, Any]:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Silence the progress bar and warnings of transformers: the keys are checked, and errors are reported by us."""
+    """Silence the progress bar and warnings of transformers, because keys are checked and reported by this package."""
     from transformers.utils import logging as messages
 
     level, bars = messages.get_verbosity(), messages.is_progress_bar_enabled()

@@ -1,4 +1,4 @@
-"""Normalisation of frames by a table: 256 numbers a channel in place of arithmetic on every pixel, equal to the last bit."""
+"""Normalisation of frames by a table of 256 numbers per channel, bit-identical to arithmetic on every pixel."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -12,13 +12,13 @@ LEVELS = 256
 
 
 def torchvision_levels(mean: Sequence[float], std: Sequence[float]) -> torch.Tensor:
-    """Return each channel's grey levels as torchvision's `ToTensor` and `Normalize` give them, float32 (3, 256)."""
+    """Return the grey levels of each channel after torchvision's `ToTensor` and `Normalize`, float32 (3, 256)."""
     levels = torch.arange(LEVELS, dtype=torch.float32)
     return (levels / 255 - _column(mean)) / _column(std)
 
 
 def level_tables(mean: Sequence[float], std: Sequence[float]) -> Iterator[torch.Tensor]:
-    """Yield the table (3, 256) of each library: of torchvision, and of transformers' torch and NumPy processors."""
+    """Yield the table (3, 256) of torchvision, and those of the torch and NumPy processors of transformers."""
     levels = torch.arange(LEVELS, dtype=torch.float32)
     yield torchvision_levels(mean, std)
     yield (levels - _column(mean) * 255) / (_column(std) * 255)
@@ -30,8 +30,10 @@ def _column(values: Sequence[float]) -> torch.Tensor:
 
 
 def look_up(frames: torch.Tensor, levels: torch.Tensor) -> torch.Tensor:
-    """Return frames uint8 (..., 3, h, w) with every grey level replaced by its number in `levels`, float32 (3, 256)."""
-    if frames.device.type != "cpu":  # A channel at a time: an index takes eight times the memory of its frame.
+    """Return frames uint8 (..., 3, h, w) with grey levels mapped by `levels`, float32 (3, 256)."""
+    if (
+        frames.device.type != "cpu"
+    ):  # One channel at a time, because an index needs eight times the memory of its frame.
         chosen = [levels[channel][frames[..., channel, :, :].int()] for channel in range(3)]
         return torch.stack(chosen, dim=-3)
     planes = np.ascontiguousarray(frames.numpy()).reshape(-1, 3, *frames.shape[-2:])
@@ -44,9 +46,9 @@ def look_up(frames: torch.Tensor, levels: torch.Tensor) -> torch.Tensor:
 
 
 class Normalised(torch.nn.Module):
-    """A network behind the normalisation of its frames, done where the network is: only a quarter of the bytes travels.
+    """A network that normalises frames on its device, so that only a quarter of the bytes is transferred.
 
-    Frames uint8 (..., 3, h, w) become the numbers of a table; anything else is taken as it comes.
+    Frames uint8 (..., 3, h, w) are mapped by a table; other inputs are unchanged.
     """
 
     def __init__(self, network: torch.nn.Module, levels: torch.Tensor):
@@ -56,7 +58,7 @@ class Normalised(torch.nn.Module):
         self.register_buffer("levels", levels, persistent=False)
 
     def normalise(self, parts: torch.Tensor) -> torch.Tensor:
-        """Normalise frames to float32 as the library's own transform does."""
+        """Normalise frames to float32 as in the library's own transform."""
         return look_up(parts, self.levels) if parts.dtype == torch.uint8 else parts
 
     def forward(self, parts: torch.Tensor) -> torch.Tensor:
@@ -74,18 +76,18 @@ Prepare = Callable[[np.ndarray], torch.Tensor]
 def by_table(
     network: torch.nn.Module, full: Prepare, lean: Prepare, mean: Sequence[float], std: Sequence[float]
 ) -> tuple[torch.nn.Module, Prepare]:
-    """Replace the normalisation at the end of a preparation by a table in front of the network, where nothing changes.
+    """Replace the normalisation of a preparation by a table in front of the network if the result is identical.
 
     Args:
-        network: Network on normalised parts.
+        network: Network for normalised parts.
         full: The library's own preparation.
-        lean: The same without its last step, the normalisation.
-        mean: Mean of that step, three numbers.
-        std: Standard deviation of that step, three numbers.
+        lean: Preparation without its last step, the normalisation.
+        mean: Per-channel mean used by the normalisation, shape (3,).
+        std: Per-channel standard deviation used by the normalisation, shape (3,).
 
     Returns:
-        (network, preparation): the lean pair where made-up frames, in colour and grey, wide and tall, come out the same to the last
-        bit; otherwise the pair as given, as for a processor that scales before it resizes.
+        (network, preparation): the lean pair if it gives bit-identical results for random frames (colour and grey, wide
+        and tall), otherwise the given pair, as for a processor that scales before it resizes.
     """
     colour = np.random.default_rng(0).integers(0, LEVELS, (2, 61, 83, 3), dtype=np.uint8)
     grey = np.repeat(colour[..., :1], 3, axis=3).transpose(0, 2, 1, 3)

@@ -1,4 +1,4 @@
-"""Content of a user's object: the values of its parameters, buffers and arrays, and the code of its parts."""
+"""Content of a user's object: the values of parameters, buffers and arrays, and the code of its components."""
 
 import sys
 from collections import deque
@@ -17,10 +17,10 @@ from cardiobench.core.versions import is_own, states_version
 
 ATOMS = (str, bytes, int, float, complex, bool, type(None), Path, np.generic)
 OPAQUE = ("asyncio", "concurrent", "logging", "multiprocessing", "threading")
-"""Modules whose objects lead to the whole process and hold no values."""
+"""Modules whose objects reference the whole process and have no relevant values."""
 TABLES = ("pandas", "polars")
 REGISTERED = ("_parameters", "_buffers", "_modules")
-"""Attributes of a torch module whose content is listed by its methods."""
+"""Attributes of a torch module whose content its methods list."""
 
 Child = tuple[str, Any]
 Component = type | FunctionType | ModuleType
@@ -31,9 +31,9 @@ class Held:
     """Content of an object, reached through attributes, containers, closures and the globals that its methods name.
 
     Attributes:
-        values: Digest of all tensors and arrays with their places; "" where there are none. Numbers and texts do not
-            count: an encoder may keep a counter.
-        parts: Classes, functions and modules that the object is made of: the user's own, and components of this package.
+        values: Digest of all tensors and arrays with their paths; "" if there are none. Numbers and texts are ignored,
+            because an encoder may have a counter.
+        parts: Classes, functions and modules of the object: the user's own, and components of this package.
     """
 
     values: str
@@ -41,9 +41,9 @@ class Held:
 
 
 def held_by(encoder: Any, *others: Any) -> Held:
-    """Return the content of an encoder and of related objects, such as the function that made it.
+    """Return the content of an encoder and of related objects, such as the function that created it.
 
-    What a library keeps to itself, such as the session of an ONNX runtime, is not seen.
+    Internal state of libraries, such as the session of an ONNX runtime, is not included.
     """
     walk = _Walk(encoder, others)
     walk.run()
@@ -53,13 +53,13 @@ def held_by(encoder: Any, *others: Any) -> Held:
 
 
 class _Walk:
-    """A walk over everything that can be reached from an object without leaving the user's own code."""
+    """A traversal of everything reachable from an object within the user's own code."""
 
     def __init__(self, root: Any, others: Iterable[Any]):
         self.digests: list[tuple[str, str]] = []
         self.parts: dict[Component, None] = {}
         self.waiting: deque[Child] = deque([("", root), *((f"({number})", one) for number, one in enumerate(others))])
-        self.seen: dict[int, Any] = {}  # Keeps what was seen alive: a number is not given twice.
+        self.seen: dict[int, Any] = {}  # Visited objects are kept alive, so that ids are not reused.
         file = None if is_own(type(root)) else source_file(type(root))
         self.home = None if file is None else package_of(file)
         self.local: dict[Component, bool] = {}
@@ -91,7 +91,7 @@ class _Walk:
             self.parts[component] = None
 
     def _children(self, value: Any) -> Iterable[Child]:
-        """Return the parts of a value with their names below it."""
+        """Return the parts of a value with their relative names."""
         if isinstance(value, ModuleType):
             return _items(vars(value)) if self._is_local(value) else ()
         if isinstance(value, FunctionType):
@@ -115,7 +115,7 @@ class _Walk:
         for name, cell in zip(function.__code__.co_freevars, cells, strict=True):
             try:
                 yield f".{name}", cell.cell_contents
-            except ValueError:  # An empty cell.
+            except ValueError:  # The closure cell is empty.
                 continue
         yield from ((f".{number}", default) for number, default in enumerate(function.__defaults__ or ()))
         if self._is_local(function):
@@ -134,20 +134,20 @@ class _Walk:
         torch, top = sys.modules.get("torch"), type(value).__module__.partition(".")[0]
         attributes = [] if top in OPAQUE else _attributes(value)
         if torch is not None and isinstance(value, torch.nn.Module):
-            # By its methods: those of a scripted module hold what its attributes do not.
+            # Use methods, because a scripted module does not list everything in its attributes.
             yield from ((f".{name}", one) for name, one in value.named_parameters(recurse=False))
             yield from ((f".{name}", one) for name, one in value.named_buffers(recurse=False))
             yield from ((f".{name}", one) for name, one in value.named_children())
-            if type(value)._save_to_state_dict is not torch.nn.Module._save_to_state_dict:  # Of quantised layers.
+            if type(value)._save_to_state_dict is not torch.nn.Module._save_to_state_dict:  # State of quantised layers.
                 yield ".state_dict()", value.state_dict()
             attributes = [(name, one) for name, one in attributes if name not in REGISTERED]
-        elif top in TABLES and hasattr(value, "to_numpy"):  # A table keeps its blocks to itself.
+        elif top in TABLES and hasattr(value, "to_numpy"):  # The blocks of a data frame are internal.
             attributes = [(".to_numpy()", value.to_numpy())]
         yield from ((f".{name}", child) for name, child in attributes)
 
 
 def _was_typed_in(module: str) -> bool:
-    """Return whether the definitions of a module were typed into an interpreter or a notebook."""
+    """Return whether a module is an interactive interpreter or a notebook."""
     found = sys.modules.get(module)
     return found is not None and module not in sys.builtin_module_names and not hasattr(found, "__file__")
 
@@ -158,7 +158,7 @@ def _items(mapping: Mapping[Any, Any]) -> Iterator[Child]:
 
 
 def _attributes(value: Any) -> list[Child]:
-    """Return the attributes of an object, those in slots too."""
+    """Return the attributes of an object, including those in slots."""
     slots = (name for kind in type(value).__mro__ for name in _texts(vars(kind).get("__slots__", ())))
     found = {name: getattr(value, name, None) for name in slots if not name.startswith("__")}
     return list({**found, **getattr(value, "__dict__", {})}.items())
@@ -177,13 +177,13 @@ def _digest(value: Any) -> str | None:
         return None
     if torch.nn.parameter.is_lazy(value):
         return "not initialised"
-    if value.is_inference():  # An output that the encoder kept, such as an activation taken by a hook.
+    if value.is_inference():  # A stored output of the encoder, such as an activation from a hook.
         return ""
     return _tensor_digest(value.detach())
 
 
 def _tensor_digest(tensor: Any) -> str:
-    """Return the digest of a tensor of any layout; one without values counts by its shape."""
+    """Return the digest of a tensor of any layout; for a tensor without values that of its shape."""
     import torch
 
     if tensor.is_nested:

@@ -1,4 +1,4 @@
-"""Encoders around a network that looks at frames, one by one or as a whole clip."""
+"""Encoders of networks for single frames or whole clips."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,13 +20,14 @@ VERSION = 1
 
 @dataclass(eq=False, kw_only=True)
 class ImageEncoder(NetworkEncoder):
-    """A frozen network on frames; the attributes are those of `cardiobench.models.base.Encoder`.
+    """A frozen network for frames; see `cardiobench.models.base.Encoder` for common attributes.
 
     Attributes:
-        network: Prepared parts (N, ...) to vectors (N, dim).
-        frames: Steps in front of `prepare`: colour order, cropping.
-        prepare: Uint8 frames (T, H, W, 3) to parts (P, ...), on the CPU; uint8 where the network normalises by itself.
-        no_text_reason: Reason why the model cannot take part in zero-shot; empty when it can.
+        network: Function from prepared parts (N, ...) to vectors (N, dim).
+        frames: Steps before `prepare`: colour order, cropping.
+        prepare: Function on the CPU from uint8 frames (T, H, W, 3) to parts (P, ...), which are uint8 if the network
+            normalises them.
+        no_text_reason: Reason why the model does not support zero-shot; empty if it does.
     """
 
     name: str
@@ -49,7 +50,7 @@ class ImageEncoder(NetworkEncoder):
         self.frame_wise = getattr(self.prepare, "frame_wise", False)
 
     def transform(self, recording: Clip) -> torch.Tensor:
-        """Prepare a clip as parts: its frames for an image model, (T, 3, h, w); the whole clip for a video model, (1, F, 3, h, w)."""
+        """Prepare a clip as parts: (T, 3, h, w) for an image model, or (1, F, 3, h, w) for a video model."""
         return self.prepare(self.frames(recording.frames))
 
 
@@ -58,9 +59,9 @@ class ImageTextEncoder(ImageEncoder):
     """An image encoder with a text tower in the same space.
 
     Attributes:
-        text_network: Token ids (N, L) to vectors (N, dim).
-        tokenize: Texts to token ids (N, L).
-        logit_scale: Factor on cosines before the softmax.
+        text_network: Function from token ids (N, L) to vectors (N, dim).
+        tokenize: Function from texts to token ids (N, L).
+        logit_scale: Factor of cosines before the softmax.
     """
 
     text_network: torch.nn.Module
@@ -73,7 +74,7 @@ class ImageTextEncoder(ImageEncoder):
         width = self.encode_text(["left ventricle"]).shape[1]
         if width != self.dim:
             raise BadModel(
-                f"{self.name}: text vectors have {width} numbers, image vectors {self.dim}. They share no space."
+                f"{self.name}: text vectors have {width} numbers, but image vectors have {self.dim}, so they are not in the same space."
             )
 
     @torch.no_grad()
@@ -93,14 +94,14 @@ def probe(encoder: ImageEncoder) -> int:
     """Return the dimension of an encoder's vectors, from encoding two random frames of different shape.
 
     Raises:
-        BadModel: The network takes no frames, gives no plain vectors or values that are not finite, answers
-            differently the second time, or its input depends on the shape of the recording.
+        BadModel: The network does not accept frames, returns invalid or non-finite vectors, returns different vectors
+            on repetition, or its input depends on the shape of the recording.
     """
     ramp = np.linspace(0, 255, 60 * 80 * 3).reshape(60, 80, 3).astype(np.uint8)
     wide, tall = (encoder.prepare(encoder.frames(frame[None])) for frame in (ramp, ramp.transpose(1, 0, 2)))
     if wide.shape != tall.shape:
         raise BadModel(
-            f"{encoder.name}: the preprocessing gives {tuple(wide.shape[1:])} for a wide and {tuple(tall.shape[1:])} for "
+            f"{encoder.name}: the preprocessing returns {tuple(wide.shape[1:])} for a wide and {tuple(tall.shape[1:])} for "
             f"a tall frame, so recordings cannot be batched. Set a fixed size or a centre crop in its configuration."
         )
     try:
@@ -113,23 +114,23 @@ def probe(encoder: ImageEncoder) -> int:
         raise BadModel(f"{encoder.name}: expected one vector per part, got an array of shape {tuple(vectors.shape)}.")
     if not torch.isfinite(vectors).all():
         raise BadModel(
-            f"{encoder.name} gives values that are not finite. Its weights are damaged: copy the model again."
+            f"{encoder.name} returns values that are not finite. Its weights are damaged: copy the model again."
         )
     if not torch.allclose(vectors, again, atol=1e-5):
-        raise BadModel(f"{encoder.name} gives another vector each time it sees the same frame (random masking?).")
+        raise BadModel(f"{encoder.name} returns different vectors for the same frame (random masking?).")
     return vectors.shape[1]
 
 
 @dataclass(frozen=True)
 class FrameByFrame:
-    """A library's own transform of one PIL image, applied to every frame of a clip."""
+    """A library's transform of a PIL image, applied to every frame of a clip."""
 
     transform: Callable[[Any], Any]
 
     frame_wise = True
 
     def __call__(self, frames: np.ndarray) -> torch.Tensor:
-        """Prepare frames uint8 (T, H, W, 3) as (T, 3, h, w): uint8 if the transform ends with an image, else its tensors."""
+        """Prepare frames uint8 (T, H, W, 3) as (T, 3, h, w), uint8 if the transform returns images."""
         from PIL import Image
 
         prepared = [self.transform(Image.fromarray(frame)) for frame in np.ascontiguousarray(frames)]
@@ -140,10 +141,10 @@ class FrameByFrame:
 
 @dataclass(frozen=True)
 class ResizeAndCrop:
-    """A library's own resizing and cropping of PIL images, without the work that changes nothing.
+    """Resizing and cropping of PIL images by a library, without redundant work.
 
-    Frames whose size is final already pass as they are, and of grey frames one channel is resized: a filter works on each channel
-    by itself.
+    Frames that already have the final size are unchanged, and only one channel of grey frames is resized, because
+    filters treat channels independently.
     """
 
     transform: Callable[[Any], Any]
@@ -162,7 +163,7 @@ class ResizeAndCrop:
         return small.expand(-1, 3, -1, -1).contiguous()
 
     def _is_final(self, size: tuple[int, int]) -> bool:
-        """Return whether frames of a size come out as they went in, as noise of that size does."""
+        """Return whether the transform leaves frames of a size unchanged, tested with noise."""
         if size not in self._final:
             noise = np.random.default_rng(0).integers(0, 256, (1, *size, 3), dtype=np.uint8)
             self._final[size] = torch.equal(FrameByFrame(self.transform)(noise), _channels_first(noise))
@@ -170,22 +171,27 @@ class ResizeAndCrop:
 
 
 def _channels_first(frames: np.ndarray) -> torch.Tensor:
-    """Return frames (T, H, W, 3), or (T, H, W) of one channel, as a tensor (T, channels, H, W)."""
+    """Return frames (T, H, W, 3), or single-channel frames (T, H, W), as a tensor (T, channels, H, W)."""
     if frames.ndim == 3:
         return torch.from_numpy(frames[:, None])
     planes = np.empty((len(frames), 3, *frames.shape[1:3]), frames.dtype)
     for frame, channels in zip(frames, planes, strict=True):
-        opencv().split(frame, list(channels))  # Five times as fast as a transposed copy.
+        opencv().split(frame, list(channels))  # This is five times faster than a transposed copy.
     return torch.from_numpy(planes)
 
 
-RESIZE_AND_CROP = ("Resize", "CenterCrop", "MaybeConvertMode", "_convert_to_rgb")  # Of grey pictures, in open_clip.
+RESIZE_AND_CROP = (
+    "Resize",
+    "CenterCrop",
+    "MaybeConvertMode",
+    "_convert_to_rgb",
+)  # open_clip converts grey images to RGB.
 
 
 def without_normalisation(transform: Any) -> tuple[Prepare, Any, Any] | None:
-    """Return a torchvision transform without its last two steps (to tensor, normalise), the mean and the standard deviation.
+    """Return a torchvision transform without its final `ToTensor` and `Normalize`, with mean and standard deviation.
 
-    None when it does not end with them.
+    Return None if it does not end with these steps.
     """
     from torchvision.transforms import Compose, Normalize
 
@@ -199,7 +205,7 @@ def without_normalisation(transform: Any) -> tuple[Prepare, Any, Any] | None:
 
 
 def picture_by_picture(network: torch.nn.Module, transform: Any) -> tuple[torch.nn.Module, Prepare]:
-    """Pair a network with a per-image torchvision transform; a table in the network normalises if the result is equal."""
+    """Return a network and its torchvision transform, with the normalisation moved to the network if equal."""
     full, split = FrameByFrame(transform), without_normalisation(transform)
     if split is None:
         return network, full
@@ -208,14 +214,12 @@ def picture_by_picture(network: torch.nn.Module, transform: Any) -> tuple[torch.
 
 
 def preparation(encoder: Any) -> str:
-    """Say in words how an encoder prepares its frames; "" for an encoder of anything else."""
+    """Describe how an encoder prepares frames; "" for other encoders."""
     if not isinstance(encoder, ImageEncoder):
         return ""
     if isinstance(encoder.network, Normalised):
-        return (
-            "resized and cropped as by its library, then normalised by a table of grey levels (equal to the last bit)"
-        )
-    return "by its library's own processor: its steps are not resize, crop and normalise alone"
+        return "resized and cropped as by its library, then normalised by a bit-identical table of grey levels"
+    return "by its library's own processor, which has other steps than resize, crop and normalise"
 
 
 def stretch(frames: np.ndarray, count: int) -> np.ndarray:

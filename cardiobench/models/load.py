@@ -1,4 +1,4 @@
-"""Resolve a name or folder to an encoder: the loader and the rule that chose it, pooling and preprocessing."""
+"""Loading of encoders by name or folder: choice of loader, pooling and preprocessing."""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -29,22 +29,22 @@ PRECISIONS = ("auto", "fp32", "bf16")
 
 @dataclass(frozen=True)
 class ModelPlan:
-    """Everything that is decided before a weight is read.
+    """Decisions made before weights are read.
 
     Attributes:
         name: Model name.
         rule: Rule that chose the loader, in words.
-        card: The registered model, None for any other.
+        card: Card of a registered model; None for others.
         source: Model files; None for a model without weights.
-        pooling: Pooling of the network's tokens, one of `poolings`; "" where there is no choice.
+        pooling: Pooling of the network's tokens, one of `poolings`; "" if there is no choice.
         variant: Variant of the preprocessing; "" for the default.
-        poolings: Offered; the first is the default.
-        variants: Offered, likewise.
-        warnings: Sentences that every result carries.
-        make: Builds the encoder.
-        adapter: The function or class that does it.
-        unpinned: Whether the files are those of whatever commit is the newest on the Hub: nobody named one.
-        patches: Whether the encoder's patch tokens are to be kept, which no loader offers by itself.
+        poolings: Available poolings, the default first.
+        variants: Available variants, the default first.
+        warnings: Sentences added to every result.
+        make: Function that builds the encoder.
+        adapter: Function or class of the adapter.
+        unpinned: Whether the files belong to the latest commit on the Hub, because no revision was given.
+        patches: Whether to keep the encoder's patch tokens, which no loader does by itself.
     """
 
     name: str
@@ -74,26 +74,26 @@ def load_model(
     preprocessing: Mapping[str, Any] = NOTHING,
     device: "torch.device | str | Callable[[], torch.device] | None" = None,
 ) -> LoadedModel:
-    """Load the encoder of a registered name, of a Hub repository or of local files.
+    """Load an encoder from a registered name, a Hub repository or local files.
 
     Args:
         name_or_path: Registered name (any letter case), `org/name` on the Hub, a folder, or a weights file.
-        revision: Branch, tag or commit on the Hub; the card's when not given.
-        weights: Folder or file with the model's files, for those that are not on the Hub.
-        pooling: Pooling of the network's tokens, for models that offer a choice; `tokens` keeps them, for echo
+        revision: Branch, tag or commit on the Hub; by default that of the card.
+        weights: Folder or file of a model that is not on the Hub.
+        pooling: Pooling of the network's tokens, for models with a choice; `tokens` keeps them, for echo
             networks pooled to a bounded number of patches.
         variant: Variant of the preprocessing; "" for the default.
         precision: Precision of the network's arithmetic: fp32, bf16 (autocast), or auto: bf16 for echo networks on a
             GPU.
-        trust_remote_code: Run the Python code that comes with a model. Off unless the user asks for it.
-        preprocessing: Facts that stand in for those of a `cardiobench.json`, such as `fs` and `leads` of an ECG model.
-        device: Device of the network, or a function that returns it; the CPU by default. Not called while PyTorch is
-            not imported, since the model then has no network.
+        trust_remote_code: Whether to run the Python code of a model.
+        preprocessing: Facts that replace those of a `cardiobench.json`, such as `fs` and `leads` of an ECG model.
+        device: Device of the network, or a function that returns it; the CPU by default. It is not called if PyTorch is
+            not imported, because the model then has no network.
 
     Raises:
-        UnknownName: A name that is neither registered nor a folder nor a Hub name.
-        BadModel: No loader fits, or the weights are not whole.
-        NotApplicable: It has no such pooling or variant.
+        UnknownName: The name is neither registered, nor a folder, nor a Hub name.
+        BadModel: No loader fits, or the weights are incomplete.
+        NotApplicable: The model has no such pooling or variant.
         MissingExtra: The library that the model needs is not installed.
     """
     plan = plan_model(
@@ -109,7 +109,7 @@ def load_model(
         encoder = plan.make()
     if plan.card and revision not in (None, encoder.revision) and plan.source is None:
         raise BadModel(
-            f"{plan.name} has only revision '{encoder.revision}', asked for '{revision}'. Leave the revision out."
+            f"{plan.name} has only revision '{encoder.revision}', but '{revision}' was requested. Leave the revision out."
         )
     moved_to = "cpu"
     if device is not None and "torch" in sys.modules:
@@ -156,7 +156,7 @@ def plan_model(
         source = replace(_files_of(card, revision, weights, trust_remote_code), code=trust_remote_code)
         match = _of_card(card, source)
         if not weights and card.revision and revision not in (None, card.revision):
-            warnings = (f"revision {revision} was asked for; the card of {card.id} is about {card.revision}",)
+            warnings = (f"revision {revision} was requested, but the card of {card.id} describes {card.revision}",)
     patches = pooling == KEEP_TOKENS and pooling not in match.poolings
     return ModelPlan(
         name=card.id if card else name,
@@ -179,7 +179,7 @@ def _without_weights(card: ModelCard, weights: str | Path | None) -> LoaderMatch
     if card.adapter == NO_ADAPTER:
         raise BadModel(f"{card.id} cannot be loaded: {card.access}. Its card says what would be needed.")
     if weights is not None:
-        raise BadModel(f"{card.id} has no weights, and {weights} was given. Leave --weights out.")
+        raise BadModel(f"{card.id} has no weights, but {weights} was given. Leave --weights out.")
     make = adapter(card.adapter)
 
     def build(pooling: str, variant: str) -> Encoder:
@@ -189,10 +189,10 @@ def _without_weights(card: ModelCard, weights: str | Path | None) -> LoaderMatch
 
 
 def _files_of(card: ModelCard, revision: str | None, weights: str | Path | None, code: bool) -> ModelFiles:
-    """Return the files of a registered model: the given ones, or its repository's at the pinned revision.
+    """Return the files of a registered model: the given ones, or those of its repository at the pinned revision.
 
     Raises:
-        BadModel: It is no Hub repository, or it cannot be had; says where the files come from.
+        BadModel: The repository does not exist or cannot be downloaded; the message states the source of the files.
     """
     if weights is not None:
         return replace(given_files(card.id, Path(weights)), checksums=card.weights)
@@ -229,20 +229,20 @@ def _of_card(card: ModelCard, source: ModelFiles) -> LoaderMatch:
 
 
 def facts_of(card: ModelCard, variant: str) -> dict:
-    """Return a card's preprocessing facts, overridden by those under the variant's name."""
+    """Return the preprocessing facts of a card, overridden by those of the variant."""
     return {**card.preprocessing, **card.preprocessing.get(variant, {})}
 
 
 def _choice(name: str, what: str, wanted: str | None, offered: tuple[str, ...]) -> str:
-    """Return the wanted pooling or variant, or the default.
+    """Return the requested pooling or variant, or the default.
 
     Raises:
-        NotApplicable: The model does not offer it.
+        NotApplicable: The model does not have it.
     """
     if wanted is None:
         return offered[0] if offered else ""
     if wanted not in offered:
-        offer = f"It offers: {', '.join(offered)}." if offered else f"It has one only: leave --{what} out."
+        offer = f"It offers: {', '.join(offered)}." if offered else f"It has only one: leave --{what} out."
         raise NotApplicable(f"{name} has no {what} '{wanted}'. {offer}")
     return wanted
 
@@ -251,7 +251,7 @@ def resolve_precision(precision: str, encoder: Encoder, plan: ModelPlan, device:
     """Resolve the precision `auto` to fp32 or bf16; return any other one unchanged.
 
     Raises:
-        BadModel: No precision of that name.
+        BadModel: The precision is unknown.
     """
     if precision not in PRECISIONS:
         raise BadModel(f"no precision '{precision}'. There are: {', '.join(PRECISIONS)}.")
@@ -262,7 +262,7 @@ def resolve_precision(precision: str, encoder: Encoder, plan: ModelPlan, device:
 
 
 def finalize_encoder(encoder: Encoder, plan: ModelPlan, precision: str) -> LoadedModel:
-    """Return an encoder together with the decisions made for it."""
+    """Return an encoder with the decisions made for it."""
     chosen = {
         "pooling": plan.pooling,
         "variant": plan.variant,

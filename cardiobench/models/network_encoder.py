@@ -1,4 +1,4 @@
-"""Base of the encoders whose network maps prepared parts to vectors."""
+"""Base class of encoders whose network maps prepared parts to vectors."""
 
 from typing import Self
 
@@ -12,10 +12,10 @@ VERSION = 1
 
 
 class NetworkEncoder:
-    """A frozen network behind an encoder.
+    """An encoder with a frozen network.
 
     Attributes:
-        network: Parts (N, ...) to vectors (N, dim).
+        network: Function from parts (N, ...) to vectors (N, dim).
     """
 
     network: torch.nn.Module
@@ -27,7 +27,10 @@ class NetworkEncoder:
 
     @torch.no_grad()
     def encode_tokens(self, parts: torch.Tensor) -> torch.Tensor:
-        """Encode parts (N, ...) as tokens (N, times, rows, columns, width), float32; `NotApplicable` where there are none."""
+        """Encode parts (N, ...) as tokens (N, times, rows, columns, width), float32.
+
+        Raises `NotApplicable` if there are none.
+        """
         return spatial_tokens(self.network, parts)
 
     def to(self, device: torch.device) -> Self:

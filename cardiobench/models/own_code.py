@@ -1,4 +1,4 @@
-"""User code: import it, check its interface before calling it, and report its errors as messages."""
+"""User code: import, check of the interface before calling, and conversion of errors to messages."""
 
 import ast
 import importlib.util
@@ -20,19 +20,19 @@ MEMBERS = ("transform", "encode")
 
 
 def import_code(location: str, name: str) -> ModuleType:
-    """Import a module by its name or from its file; the folder of a file comes first on the import path, as for a script.
+    """Import a module by name or file; the folder of a file is first on the import path, as for a script.
 
     Args:
         location: `package.module` or a path that ends in `.py`.
         name: Name given by the user, for messages.
 
     Raises:
-        BadModel: There is no such module or file, or it raises an error.
+        BadModel: The module or file does not exist, or raises an error.
     """
     if not location.endswith(".py"):
         if not all(part.isidentifier() for part in location.split(".")):
             raise BadModel(
-                f"{name}: {location} is no name of a Python module. Give package.module:Class or FILE.py:Class."
+                f"{name}: {location} is not the name of a Python module. Give package.module:Class or FILE.py:Class."
             )
         with user_code(f"{name}: the import of {location}"):
             try:
@@ -55,7 +55,7 @@ def import_code(location: str, name: str) -> ModuleType:
         module_name += f"_{sha256_of_json(str(path))[:8]}"
     spec = importlib.util.spec_from_file_location(module_name, path)
     if spec is None or spec.loader is None:
-        raise BadModel(f"{name}: {path} is no Python file.")
+        raise BadModel(f"{name}: {path} is not a Python file.")
     module = importlib.util.module_from_spec(spec)
     with user_code(f"{name}: the import of {path.name}"):
         _check_neighbours(path, name)
@@ -69,7 +69,7 @@ def import_code(location: str, name: str) -> ModuleType:
 
 
 def _check_neighbours(path: Path, name: str) -> None:
-    """Refuse a file that imports a module beside it whose name is taken by a module that was imported from elsewhere."""
+    """Refuse a file that imports a module beside it if a different module of the same name is already imported."""
     for node in ast.walk(ast.parse(path.read_bytes(), str(path))):
         if isinstance(node, ast.Import):
             tops = [alias.name.partition(".")[0] for alias in node.names]
@@ -84,13 +84,13 @@ def _check_neighbours(path: Path, name: str) -> None:
             taken = getattr(sys.modules.get(top), "__file__", None)
             if beside and top in sys.modules and (taken is None or Path(taken).resolve() not in beside):
                 raise BadModel(
-                    f"{name}: {path.name} imports {top}, and the name of {beside[0]} is taken by {taken or 'a built-in module'}. "
+                    f"{name}: {path.name} imports {top}, but {taken or 'a built-in module'} already uses the name of {beside[0]}. "
                     "Rename your file, or evaluate the two models in two runs."
                 )
 
 
 def check_factory(factory: Any, name: str) -> Callable[..., Encoder]:
-    """Return a class with the members of an encoder, or a function annotated to return one, uncalled.
+    """Return a class with the members of an encoder, or a function annotated to return one, without calling it.
 
     Raises:
         BadModel: It is neither.
@@ -110,13 +110,13 @@ def check_factory(factory: Any, name: str) -> Callable[..., Encoder]:
         raise BadModel(f"{name} is a {type(factory).__name__}, not a class. Give a class with {' and '.join(MEMBERS)}.")
     if absent := [member for member in MEMBERS if not callable(getattr(made, member, None))]:
         raise BadModel(
-            f"{name} is no encoder: {made.__name__} lacks {', '.join(absent)}. Inherit from cardiobench.BaseEncoder."
+            f"{name} is not an encoder: {made.__name__} lacks {', '.join(absent)}. Inherit from cardiobench.BaseEncoder."
         )
     return factory
 
 
 def make_encoder(factory: Callable[..., Encoder], name: str) -> Encoder:
-    """Call a class or function of the user's own without arguments.
+    """Call a user's class or function without arguments.
 
     Raises:
         BadModel: It needs arguments, lacks members, or raises an error.
@@ -125,7 +125,7 @@ def make_encoder(factory: Callable[..., Encoder], name: str) -> Encoder:
         inspect.signature(factory).bind()
     except TypeError as error:
         raise BadModel(
-            f"{name} cannot be made without arguments ({error}). Give them defaults, or give a function without arguments "
+            f"{name} cannot be called without arguments ({error}). Give them defaults, or give a function without arguments "
             "that is annotated to return the encoder."
         ) from None
     except ValueError:
@@ -135,5 +135,5 @@ def make_encoder(factory: Callable[..., Encoder], name: str) -> Encoder:
 
 
 def is_own(encoder: Encoder) -> bool:
-    """Return whether an encoder's class is not one of this package."""
+    """Return whether the class of an encoder is not part of this package."""
     return type(encoder).__module__.partition(".")[0] != PACKAGE.name

@@ -1,4 +1,4 @@
-"""Patch tokens of a recording: an encoder that keeps the places of its network's last block, pooled to a bounded number."""
+"""Patch tokens of a recording: tokens of the last block of a network, pooled to a bounded number."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -19,14 +19,14 @@ COMPONENT = "patch tokens"
 VERSION = 1
 
 MAX_TIMES, MAX_SIDE = 16, 7
-LONG_CLIP = 64  # Frames of a recording long enough to be cut into the maximum number of clips that a model takes.
+LONG_CLIP = 64  # Number of frames of a recording long enough for the maximum number of clips of a model.
 
 
 class RecordingTokens:
-    """An encoder whose vectors are the patch tokens of another one, at most 16 times of 7 x 7 places per recording.
+    """An encoder whose vectors are the patch tokens of another encoder, at most 16 x 7 x 7 per recording.
 
-    A recording keeps the parts that the encoder makes of a long one, at most 16, evenly spread. The times of each part are
-    averaged to 16 divided by that number, rows and columns to 7, where there are more. Tokens have half precision.
+    A recording keeps at most 16 evenly spaced parts. The times of a part are averaged to at most 16 divided by the
+    number of parts, its rows and columns to at most 7. Tokens have half precision.
 
     Attributes:
         encoder: Encoder that returns the tokens.
@@ -37,14 +37,14 @@ class RecordingTokens:
 
     pooling: Literal["mean", "mean_l2"] = "mean"
     stored_as = "float16"
-    no_text_reason = "its patch tokens are kept, which share no space with text. Leave --pooling tokens out"
+    no_text_reason = "its patch tokens are kept, which are not in the text space. Leave --pooling tokens out"
     no_tokens_reason = "its patch tokens are kept already, and dense tasks store their own. Leave --pooling tokens out"
 
     def __init__(self, encoder: Encoder):
         """Measure parts and grid on a black clip.
 
         Raises:
-            NotApplicable: The encoder's tokens have no place in the frame.
+            NotApplicable: The tokens of the encoder have no position in the frame.
         """
         if not isinstance(encoder, SpatialEncoder):
             raise NotApplicable(NO_TOKENS)
@@ -62,7 +62,7 @@ class RecordingTokens:
         self.preprocessing: Mapping[str, Any] = {**encoder.preprocessing, KEEP_TOKENS: facts}
 
     def transform(self, recording: Clip | list[Clip]) -> torch.Tensor:
-        """Prepare a recording as the encoder does, and keep parts evenly spread over it, (P, ...)."""
+        """Prepare a recording by the encoder and keep evenly spaced parts, (P, ...)."""
         parts = transform(self.encoder, recording)
         return parts[FrameSampling(count=self.parts, start="uniform").indices(len(parts))]
 

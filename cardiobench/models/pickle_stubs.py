@@ -1,4 +1,4 @@
-"""Stand-ins for the settings that some checkpoints keep as objects beside their tensors: none of their code runs."""
+"""Stand-ins for settings objects that some checkpoints store beside their tensors, so that none of their code runs."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch.serialization import get_unsafe_globals_in_checkpoint
 
-# What fairseq and its relatives keep: an omegaconf or argparse configuration, and the types that it names.
+# Names in checkpoints of fairseq and its relatives: an omegaconf or argparse configuration and its types.
 NAMES = (
     "argparse.Namespace",
     "builtins.bool",
@@ -31,12 +31,12 @@ NAMES = (
     "omegaconf.nodes.StringNode",
     "typing.Any",
 )
-# Packages whose classes hold settings in the files of PyTorch Lightning: its own, omegaconf, that of ECG-CPC.
+# Packages with classes of settings in files of PyTorch Lightning: Lightning itself, omegaconf, and that of ECG-CPC.
 PACKAGES = ("clinical_ts.", "lightning.", "lightning_fabric.", "omegaconf.", "pytorch_lightning.")
 
 
 class Stub:
-    """A stand-in for any name: it accepts the state that the file holds and keeps none of it."""
+    """A stand-in for any class, which accepts and discards the state in the file."""
 
     def __new__(cls, *arguments: object) -> "Stub":
         """Make an empty object from any arguments."""
@@ -61,12 +61,12 @@ _STUBS = [_stub(name) for name in NAMES]
 
 @contextmanager
 def settings_as_stubs(path: Path, *, zipped: bool) -> Iterator[None]:
-    """Let `torch.load(weights_only=True)` pass over settings instead of refusing the whole file.
+    """Let `torch.load(weights_only=True)` skip settings instead of refusing the whole file.
 
     Args:
-        path: File that is to be loaded.
-        zipped: Whether it is a zip archive, whose names can be listed before anything is loaded; names of `PACKAGES` are then
-            passed over, too.
+        path: File to load.
+        zipped: Whether the file is a zip archive, whose names can be listed before loading; names of `PACKAGES` are
+            then also skipped.
     """
     listed = get_unsafe_globals_in_checkpoint(path) if zipped else []
     with torch.serialization.safe_globals([*_STUBS, *(_stub(name) for name in listed if name.startswith(PACKAGES))]):

@@ -6,13 +6,13 @@ if TYPE_CHECKING:
     import torch
 
 KEEP_TOKENS = "tokens"
-# Name -> what it takes of the tokens, in words.
+# Name -> description of the pooling.
 POOLINGS = {
     "mean": "mean of all tokens",
     "cls": "first token",
     "last": "last token",
     "max": "maximum of every component over the tokens",
-    KEEP_TOKENS: "every token, as a vector of its own",
+    KEEP_TOKENS: "every token, as a separate vector",
 }
 
 
@@ -20,14 +20,14 @@ def pool(tokens: "torch.Tensor", how: str) -> "torch.Tensor":
     """Pool each row of tokens to one vector, or keep them all.
 
     Args:
-        tokens: (N, T, D), T >= 1.
-        how: Mean | cls | last | max | tokens, see `POOLINGS`.
+        tokens: Tokens, (N, T, D), T >= 1.
+        how: Name in `POOLINGS`.
 
     Returns:
-        (N, D); (N, T, D) where tokens are kept.
+        Vectors, (N, D), or (N, T, D) if tokens are kept.
 
     Raises:
-        ValueError: Another name, or tokens of another shape.
+        ValueError: The name is unknown, or the tokens have another shape.
     """
     if tokens.ndim != 3 or not tokens.shape[1]:
         raise ValueError(f"tokens of shape {tuple(tokens.shape)}: expected (N, T, D) with T >= 1")

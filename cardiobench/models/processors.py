@@ -24,8 +24,8 @@ TOKENIZER_FILES = (
     "sentencepiece.bpe.model",
 )
 
-# The processor that each family's own documentation uses, for models saved without one; the second entry says
-# whether it resizes to a square ("square") or resizes the short side and crops the centre ("crop").
+# Processor in the documentation of each family, for models saved without one; the second entry states whether it
+# resizes to a square ("square") or resizes the short side and crops the centre ("crop").
 FAMILY_DEFAULTS = {
     "clip": ("CLIPImageProcessor", "crop"),
     "siglip": ("SiglipImageProcessor", "square"),
@@ -45,10 +45,10 @@ def processor(source: ModelFiles, folder: Path, config: Any, own_code: bool) -> 
     """Load the image or video processor saved with a model, or its family's default at the model's image size.
 
     Returns:
-        The processor, and warnings: empty when it came with the model.
+        The processor, and warnings, which are empty if it was saved with the model.
 
     Raises:
-        BadModel: None was saved and the family has no default here, or the saved one cannot be read.
+        BadModel: No processor was saved and the family has no default here, or the saved one cannot be read.
     """
     import transformers
 
@@ -77,7 +77,7 @@ def _family_default(source: ModelFiles, config: Any) -> tuple[Any, tuple[str, ..
     if config.model_type not in FAMILY_DEFAULTS:
         raise BadModel(
             f"{source.name} has no image processor, and there is no default for '{config.model_type}'. "
-            f"Save one beside the weights (preprocessor_config.json). A model of ECGs with code of its own needs the form of "
+            f"Save one beside the weights (preprocessor_config.json). An ECG model with its own code needs the format of "
             f"its signal instead: fs, seconds, leads, scale, layout in cardiobench.json or --preprocessing. Files seen: {seen}."
         )
     name, how = FAMILY_DEFAULTS[config.model_type]
@@ -107,7 +107,7 @@ def normalises(loaded: Any) -> bool:
 
 @dataclass(frozen=True)
 class Frames:
-    """An image processor on all frames of a clip at once.
+    """An image processor applied to all frames of a clip together.
 
     Attributes:
         options: Options of the processor for this call.
@@ -130,9 +130,9 @@ class Frames:
 
 @dataclass(frozen=True)
 class NaFlexProcessor:
-    """SigLIP 2's processor: patches of the frame at its own aspect ratio, with their number of rows and columns.
+    """Processor of SigLIP 2: patches of the frame at its own aspect ratio, with the number of rows and columns.
 
-    Three arrays make one: a first row (patch rows, patch columns, 0, ...) in front of the padded patches.
+    Its three arrays are combined: a first row (patch rows, patch columns, 0, ...) precedes the padded patches.
     """
 
     processor: Any
@@ -140,7 +140,7 @@ class NaFlexProcessor:
     frame_wise = True
 
     def without_normalisation(self) -> None:
-        """Return None: the padding among the patches is zero after normalisation."""
+        """Return None, because the padding among the patches is zero after normalisation."""
 
     def __call__(self, frames: np.ndarray) -> torch.Tensor:
         """Prepare frames uint8 (T, H, W, 3) as (T, 1 + patches, patch pixels)."""
@@ -153,10 +153,10 @@ class NaFlexProcessor:
 
 @dataclass(frozen=True)
 class WholeClip:
-    """An image or video processor on a fixed number of frames, as one part.
+    """An image or video processor for a fixed number of frames, which form a single part.
 
     Attributes:
-        count: Frames that the network takes.
+        count: Number of frames of the network.
         video: Whether the processor takes clips (`videos`) or frames (`images`).
         options: Options of the processor for this call.
     """
@@ -195,10 +195,11 @@ def settings(loaded: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class TextTokenizer:
-    """A tokenizer as a function of texts, padded and cut to the length that the text tower was trained with.
+    """A tokenizer as a function of texts, padded and truncated to the length used in training.
 
     Attributes:
-        lower: Lower-case first, as SigLIP and SigLIP 2 were trained; some of their saved tokenizers do not do it.
+        lower: Whether to convert texts to lower case first, as in the training of SigLIP and SigLIP 2; some of their
+            saved tokenizers do not.
     """
 
     tokenizer: Any

@@ -7,8 +7,8 @@ from cardiobench.core.errors import BadModel, MissingExtra
 from cardiobench.models.base import Encoder
 from cardiobench.models.own_code import check_factory, import_code
 
-# Adapter of a model card -> the function that makes its encoder: from the card for a model without weights, and the name of
-# a pooling where its card offers several; else from the card, the files, and the names of a pooling and a variant.
+# Adapter of a model card -> function that makes its encoder. Arguments are the card and, for a model without weights, a
+# pooling if the card has several; for other models the files, a pooling and a variant.
 ADAPTERS = {
     "constant": "cardiobench.models.baselines.constant:Constant",
     "random-vit": "cardiobench.models.baselines.random_vit:RandomVit",
@@ -18,16 +18,16 @@ ADAPTERS = {
     "ecg-morphology": "cardiobench.models.baselines.ecg_morphology:EcgMorphology",
     "minirocket": "cardiobench.models.baselines.minirocket:MiniRocket",
 }
-BY_FILES = "files"  # Adapter of a card whose files tell which library loads them.
-NO_ADAPTER = "none"  # Adapter of a card whose model cannot be loaded outside its authors' institution.
+BY_FILES = "files"  # Adapter of cards whose files determine the library that loads them.
+NO_ADAPTER = "none"  # Adapter of cards whose model cannot be loaded outside its authors' institution.
 
 
 def adapter(name: str) -> Callable[..., Encoder]:
     """Return the function that builds the encoder of a registered model.
 
     Raises:
-        BadModel: No adapter of that name.
-        MissingExtra: A package it needs is not installed.
+        BadModel: There is no adapter with this name.
+        MissingExtra: A required package is not installed.
     """
     location = ADAPTERS.get(name, name)
     module, _, attribute = location.partition(":")

@@ -1,8 +1,8 @@
-"""A folder with all that a library may read of a model: checked settings, tokenizer data and the digested weights.
+"""Folders with all files that a library may read of a model: checked settings, tokenizer data and digested weights.
 
-Libraries take settings from a folder and some of those settings name code, other files or other repositories. No library is
-given a model's own folder: it gets a temporary one, in which every JSON file holds only keys of a list and plain values, and
-which holds no other weights than those that were resolved. This is also the one place where a model's own code is let in.
+Libraries read settings from a folder, and some settings name code, other files or other repositories. Libraries
+therefore get a temporary folder instead of the model's own, in which JSON files have only listed keys with plain
+values, and which contains only the resolved weights. This is also the only place that admits a model's own code.
 """
 
 import json
@@ -21,7 +21,7 @@ from cardiobench.models.files import REPOSITORY, ModelFiles, first_line
 Settings = dict[str, Any]
 Rule = Callable[[Settings, str], Settings]
 
-# What libraries raise over settings or weights that they do not understand.
+# Errors that libraries raise for invalid settings or weights.
 LIBRARY_ERRORS = (
     ArithmeticError,
     AssertionError,
@@ -34,14 +34,16 @@ LIBRARY_ERRORS = (
     TypeError,
     ValueError,
 )
-DEEPEST = 12  # Levels of nesting.
+DEEPEST = 12  # Maximum number of nesting levels.
 MOST_LAYERS = 512
-LARGEST = 10**9  # Settings that may have any size or count.
-LONGEST = 4096  # Maximum characters of a string.
+LARGEST = 10**9  # Settings without a limit on size or count.
+LONGEST = 4096  # Maximum length of a string.
 COUNTS_OF_LAYERS = re.compile(r"layers|depths?$|num_blocks")
-NAME = re.compile(r"[A-Za-z][\w.]*")  # Name of an architecture or class, without scheme, path or repository.
+NAME = re.compile(
+    r"[A-Za-z][\w.]*"
+)  # Pattern of the name of an architecture or class, without scheme, path or repository.
 
-# Data of tokenizers that no library executes: they are linked as they are.
+# Data of tokenizers that no library executes; they are linked unchanged.
 TOKENIZER_DATA = (
     "merges.txt",
     "sentencepiece.bpe.model",
@@ -96,16 +98,17 @@ TOKENS = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HUGGINGFACE_HUB_TOKEN", "HF_API
 def safe_folder(
     source: ModelFiles, rules: Mapping[str, Rule], weights: Sequence[Path] = (), *, own_code: bool = False
 ) -> Iterator[Path]:
-    """Make the folder that a library reads a model from, and remove it afterwards.
+    """Create the folder from which a library reads a model, and remove it afterwards.
 
     Args:
-        source: The model's files.
-        rules: Name of a JSON file -> what of its content may be passed on; no other JSON file is.
-        weights: The weights files that were resolved, all shards of an index and the index itself.
-        own_code: The model's Python files may run, so its settings are passed on whole, if they are plain.
+        source: Files of the model.
+        rules: Name of a JSON file -> function that filters its content; other JSON files are left out.
+        weights: Resolved weights files, including all shards of an index and the index itself.
+        own_code: Whether the model's Python files may run; its settings are then passed on completely if they are
+            plain.
 
     Raises:
-        BadModel: A setting that is no plain value, too deep, too large, or asks for what is not passed on.
+        BadModel: A setting is not a plain value, too deep, too large, or not allowed.
     """
     with TemporaryDirectory(prefix="cardiobench-model-") as name:
         folder = Path(name)
@@ -123,7 +126,7 @@ def safe_folder(
 
 @contextmanager
 def library_errors(what: str) -> Iterator[None]:
-    """Turn a library's exceptions over a model's files into a `BadModel`, which costs this model and no other."""
+    """Convert exceptions of a library for a model's files to `BadModel`, which affects only this model."""
     from huggingface_hub.errors import StrictDataclassError
 
     try:
@@ -139,7 +142,7 @@ def library_errors(what: str) -> Iterator[None]:
 
 @contextmanager
 def errors_with_a_class() -> Iterator[None]:
-    """Raise `ValueError` where a library in Rust (tokenizers) raises a bare `Exception`, or panics, which is not even one."""
+    """Raise `ValueError` if a Rust library (tokenizers) raises a bare `Exception` or panics."""
     try:
         yield
     except BaseException as error:
@@ -150,7 +153,7 @@ def errors_with_a_class() -> Iterator[None]:
 
 @contextmanager
 def without_tokens() -> Iterator[None]:
-    """Hide the user's tokens from code that comes with a model: the environment holds none, nor the path to one."""
+    """Hide the user's tokens from a model's own code by removing them and their paths from the environment."""
     hidden = {name: os.environ.pop(name) for name in TOKENS if name in os.environ}
     path = os.environ.get("HF_TOKEN_PATH")
     os.environ["HF_TOKEN_PATH"] = os.devnull
@@ -167,7 +170,7 @@ def plain(value: Any, where: str, depth: int = 0) -> Any:
     """Return a JSON value unchanged.
 
     Raises:
-        BadModel: It is nested too deeply, or holds a text, number or count of layers beyond any model's.
+        BadModel: The value is nested too deeply, or contains a text, number or layer count beyond those of any model.
     """
     if depth > DEEPEST:
         raise BadModel(f"{where} is nested more than {DEEPEST} levels deep. Copy the model again.")
@@ -190,35 +193,35 @@ def plain(value: Any, where: str, depth: int = 0) -> Any:
 
 
 def refuse_many_layers(key: str, value: Any, where: str) -> None:
-    """Raise `BadModel` for a number of layers or blocks beyond any model's: building them would take all memory."""
+    """Raise `BadModel` for an excessive number of layers or blocks, which would exhaust the memory."""
     numbers = value if isinstance(value, list) else [value]
     if COUNTS_OF_LAYERS.search(key) and any(isinstance(n, int) and n > MOST_LAYERS for n in numbers):
         raise BadModel(f"{where}, {key} is {value}, expected at most {MOST_LAYERS}. Copy the model again.")
 
 
 def mapping(value: Any, where: str) -> Settings:
-    """Return a value that has to be a mapping; None is an empty one."""
+    """Return a value that must be a mapping; None is an empty mapping."""
     if value is not None and not isinstance(value, Mapping):
         raise BadModel(f"{where} is a {type(value).__name__}, expected a mapping. Copy the model again.")
     return dict(value or {})
 
 
 def only(keys: frozenset[str] | set[str], content: Settings) -> Settings:
-    """Return the entries whose keys are in a list."""
+    """Return the entries with keys in a list."""
     return {key: value for key, value in content.items() if key in keys}
 
 
 def refuse_unknown(unknown: set[str], known: frozenset[str] | set[str], where: str) -> None:
-    """Raise `BadModel` for keys that are not passed on to a library although they would change the model."""
+    """Raise `BadModel` for keys that would change the model but are not passed on to the library."""
     if unknown:
         raise BadModel(
-            f"{where} holds {', '.join(sorted(unknown))[:200]}, which is not passed on. "
-            f"It may hold: {', '.join(sorted(known))}."
+            f"{where} contains {', '.join(sorted(unknown))[:200]}, which is not passed on. "
+            f"It may contain: {', '.join(sorted(known))}."
         )
 
 
 def named(value: Any, where: str) -> str:
-    """Return a name of an architecture or a class, which is no path and no repository."""
+    """Return the name of an architecture or a class after checking that it is neither a path nor a repository."""
     if not isinstance(value, str) or not NAME.fullmatch(value):
         raise BadModel(f"{where} is {str(value)[:80]!r}, expected the name of an architecture of the library.")
     return value
@@ -230,7 +233,7 @@ def transformers_config(content: Settings, where: str) -> Settings:
 
     kind = content.get("model_type")
     if not isinstance(kind, str) or kind not in CONFIG_MAPPING:
-        raise BadModel(f"{where}: model_type is {str(kind)[:80]!r}, which transformers does not know.")
+        raise BadModel(f"{where}: model_type is {str(kind)[:80]!r}, which is unknown to transformers.")
     allowed = _of_class(CONFIG_MAPPING[kind], content, where)
     architectures = content.get("architectures")
     if architectures is not None:
@@ -245,7 +248,7 @@ def _of_class(kind: Any, content: Settings, where: str) -> Settings:
     keys = (set(kind().to_dict()) | set(getattr(kind, "attribute_map", {})) | {"num_labels"}) - REFUSED_KEYS
     allowed = only(keys, content)
     for name, inner in parts.items():
-        for key in (name, f"{name}_dict"):  # Older files hold the part a second time.
+        for key in (name, f"{name}_dict"):  # Older files contain the part twice.
             if content.get(key) is not None:
                 part = mapping(content[key], f"{where}, {key}")
                 allowed[key] = _of_class(inner, part, f"{where}, {key}") if hasattr(inner, "attribute_map") else {}
@@ -296,7 +299,7 @@ def timm_config(content: Settings, where: str) -> Settings:
     """Pass on the architecture, its sizes, and how its frames are prepared.
 
     Raises:
-        BadModel: An argument of the architecture that is not in `TIMM_ARGUMENTS`: without it the network is another.
+        BadModel: An argument of the architecture is not in `TIMM_ARGUMENTS`, and ignoring it would change the network.
     """
     named(content.get("architecture"), f"{where}, architecture")
     arguments = mapping(content.get("model_args"), f"{where}, model_args")
@@ -313,11 +316,11 @@ def timm_config(content: Settings, where: str) -> Settings:
 def open_clip_config(content: Settings, where: str) -> Settings:
     """Pass on the fields of open_clip's own configuration classes.
 
-    No tower fetches weights of its own, and a tokenizer gets no option but how texts are cleaned.
+    Towers do not download weights, and the only option of a tokenizer is the cleaning of texts.
 
     Raises:
-        BadModel: A key that is not passed on, without which the network or its texts would be others; or a tower that is
-            no name of its library.
+        BadModel: A key is not passed on and would change the network or its texts, or a tower is not a name in its
+            library.
     """
     from dataclasses import fields
 

@@ -1,4 +1,4 @@
-"""Steps between an ECG as recorded and the array that a model takes: rate, length, scale."""
+"""Steps from a recorded ECG to the input of a model: rate, length and scale."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -15,14 +15,14 @@ VERSION = 1
 
 
 def checked(ecg: Ecg) -> np.ndarray:
-    """Check an ECG's shape and values; return its signal as float32 (samples, leads).
+    """Check shape and values of an ECG; return its signal as float32 (samples, leads).
 
     Raises:
-        BadMedia: No sample, not 12 leads, or values that are not finite.
+        BadMedia: There are no samples, not 12 leads, or values that are not finite.
     """
     signal = np.asarray(ecg.signal, dtype=np.float32)
     if signal.ndim != 2 or signal.shape[1] != 12 or not len(signal):
-        raise BadMedia(f"an ECG is (samples, 12), got {signal.shape}. Leave the record out or repair it.")
+        raise BadMedia(f"an ECG has shape (samples, 12), got {signal.shape}. Leave the record out or repair it.")
     bad = np.count_nonzero(~np.isfinite(signal))
     if bad:
         raise BadMedia(
@@ -34,15 +34,15 @@ def checked(ecg: Ecg) -> np.ndarray:
 def resample(signal: np.ndarray, fs: float, target: float) -> np.ndarray:
     """Resample a signal (samples, leads) by polyphase filtering at the exact ratio of the rates.
 
-    Rates are taken to a hundredth of a hertz. The signal is extended by its end values, so a baseline that is not
-    zero does not ring at the borders.
+    Rates are rounded to 0.01 Hz. The signal is extended by its end values, so a nonzero baseline does not ring at the
+    borders.
 
     Args:
-        signal: (samples, leads).
+        signal: Signal, (samples, leads).
         fs: Rate of the signal in Hz.
-        target: Wanted rate in Hz.
+        target: Target rate in Hz.
     """
-    from scipy.signal import resample_poly  # Its import takes a second.
+    from scipy.signal import resample_poly  # Imported here, because the import takes a second.
 
     ratio = Fraction(round(target * 100), round(fs * 100))
     if ratio == 1:
@@ -52,9 +52,9 @@ def resample(signal: np.ndarray, fs: float, target: float) -> np.ndarray:
 
 
 def at_rate(ecg: Ecg, rate: float | None) -> Ecg:
-    """Return an ECG at a sampling rate in Hz, resampled where it was recorded at another; as it is with None.
+    """Return an ECG resampled to a rate in Hz if it differs; None leaves it unchanged.
 
-    Datasets differ in their rates: an encoder that sees them could tell where a patient comes from instead of what is wrong.
+    Rates differ between datasets, so an encoder that sees them could recognise the hospital instead of the disease.
     """
     if rate is None or ecg.fs == rate:
         return ecg
@@ -64,7 +64,7 @@ def at_rate(ecg: Ecg, rate: float | None) -> Ecg:
 def interpolate(signal: np.ndarray, samples: int) -> np.ndarray:
     """Resample a signal (n, leads) to `samples` points by linear interpolation; both ends are kept.
 
-    No low-pass filter: what several models were trained on, not the best way to a lower rate.
+    There is no low-pass filter, because several models were trained this way.
     """
     if samples == len(signal):
         return signal
@@ -75,7 +75,7 @@ def interpolate(signal: np.ndarray, samples: int) -> np.ndarray:
 def windows(signal: np.ndarray, samples: int) -> np.ndarray:
     """Cut a signal (n, leads) into consecutive windows of `samples`: (P, samples, leads), P >= 1.
 
-    What is left at the end is dropped; a signal shorter than one piece is followed by zeros.
+    The remainder is dropped; a signal shorter than a window is followed by zeros.
     """
     if len(signal) < samples:
         signal = np.pad(signal, ((0, samples - len(signal)), (0, 0)))
@@ -85,7 +85,7 @@ def windows(signal: np.ndarray, samples: int) -> np.ndarray:
 
 @cache
 def _low_pass(rate: int) -> np.ndarray:
-    """Design the filter that `resample_poly` would otherwise design on every call."""
+    """Design the filter of `resample_poly`, which would otherwise be designed in every call."""
     from scipy.signal import firwin
 
     return firwin(20 * rate + 1, 1 / rate, window=("kaiser", 5.0))
@@ -101,11 +101,11 @@ def fit_length(signal: np.ndarray, samples: int) -> np.ndarray:
 
 
 EVERY = slice(None)
-"""Columns of a signal all of whose leads are there."""
+"""Columns of a signal with all leads."""
 
 
 def zero_absent(signal: np.ndarray, present: Sequence[int] | slice) -> np.ndarray:
-    """Return a signal (..., n, leads) with zeros in all columns but those of leads that are there."""
+    """Return a signal (..., n, leads) with zeros in the columns of missing leads."""
     kept = np.zeros_like(signal)
     kept[..., present] = signal[..., present]
     return kept

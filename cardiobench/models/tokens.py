@@ -1,4 +1,4 @@
-"""Spatial tokens: the output of a network's last block at each place of its input."""
+"""Spatial tokens: output of a network's last block at each position of its input."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
@@ -7,12 +7,12 @@ import torch
 
 from cardiobench.core.errors import NotApplicable
 
-NO_TOKENS = "it has no tokens with a place in the frame"
+NO_TOKENS = "it has no tokens with a position in the frame"
 
 
 @runtime_checkable
 class SpatialNetwork(Protocol):
-    """A network that gives the tokens of its last block beside its vectors."""
+    """A network that also returns the tokens of its last block."""
 
     def tokens(self, parts: torch.Tensor) -> torch.Tensor:
         """Encode parts (N, ...) as tokens (N, times, rows, columns, width) after the final norm, without special tokens."""
@@ -36,7 +36,7 @@ def last_map(network: Any, frames: torch.Tensor, **options: Any) -> torch.Tensor
     Args:
         network: Network with the `forward_intermediates` that both libraries share.
         frames: (N, 3, H, W).
-        options: Options of that method, whose names differ between the libraries.
+        options: Options of this method, whose names differ between the libraries.
 
     Raises:
         NotApplicable: The network does not have that method.
@@ -49,12 +49,14 @@ def last_map(network: Any, frames: torch.Tensor, **options: Any) -> torch.Tensor
 
 
 def on_grid(tokens: torch.Tensor, grid: Sequence[int]) -> torch.Tensor:
-    """Lay tokens (N, L, width) out on a grid (times, rows, columns); special tokens in front of them are left out.
+    """Arrange tokens (N, L, width) in a grid (times, rows, columns), without the special tokens in front.
 
     Raises:
-        NotApplicable: There are fewer tokens than places.
+        NotApplicable: There are fewer tokens than positions.
     """
     count = torch.Size(grid).numel()
     if not 0 < count <= tokens.shape[1]:
-        raise NotApplicable(f"its {tokens.shape[1]} tokens do not fill a grid of {' x '.join(map(str, grid))} places")
+        raise NotApplicable(
+            f"its {tokens.shape[1]} tokens do not fill a grid of {' x '.join(map(str, grid))} positions"
+        )
     return tokens[:, tokens.shape[1] - count :].unflatten(1, tuple(grid))

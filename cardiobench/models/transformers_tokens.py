@@ -1,4 +1,4 @@
-"""Tokens of the networks of transformers, laid out on the frame."""
+"""Spatial tokens of networks of transformers."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ Network = Any  # A transformers model, whose attributes depend on its family.
 
 def last_hidden_state(model: Network, parts: torch.Tensor) -> torch.Tensor:
     """Return all tokens (N, L, width) of an image or video network, special tokens first."""
-    if hasattr(model, "get_vision_features"):  # V-JEPA 2: the encoder without its predictor
+    if hasattr(model, "get_vision_features"):  # For V-JEPA 2, use the encoder without its predictor.
         return model.get_vision_features(parts)
     return model(pixel_values=parts).last_hidden_state
 
@@ -31,12 +31,12 @@ def grid_tokens(model: Network, parts: torch.Tensor) -> torch.Tensor:
         return _patches(model, parts)
     if config.model_type in ("clip", "siglip"):
         tokens = model.vision_model(pixel_values=parts).last_hidden_state
-        # Only SigLIP's tower ends with its norm; CLIP's leaves it to the pooled class token.
+        # Only the tower of SigLIP ends with its norm; in CLIP, it is applied to the pooled class token.
         tokens = model.vision_model.post_layernorm(tokens) if config.model_type == "clip" else tokens
         config = config.vision_config
     else:
         tokens = last_hidden_state(model, parts)
-    if tokens.ndim == 4:  # A convolutional network: (N, width, rows, columns).
+    if tokens.ndim == 4:  # A convolutional network has shape (N, width, rows, columns).
         return tokens.movedim(1, -1)[:, None]
     patch = getattr(config, "patch_size", 0) or parts.shape[-1]
     times = parts.shape[1] // getattr(config, "tubelet_size", 1) if parts.ndim == 5 else 1

@@ -1,4 +1,4 @@
-"""Safe and strict reading of weights: no code from a pickle, no missing and no unexpected key."""
+"""Safe and strict loading of weights: no code from a pickle, and no missing or unexpected keys."""
 
 import hashlib
 import pickle
@@ -18,12 +18,12 @@ from cardiobench.core.errors import BadModel
 from cardiobench.models.files import first_line
 from cardiobench.models.pickle_stubs import settings_as_stubs
 
-# Keys under which checkpoints keep the table of tensors, beside optimiser and settings.
+# Keys of the table of tensors in checkpoints that also contain optimiser and settings.
 WRAPPERS = ("state_dict", "model", "weights", "encoder")
 POINTER = b"version https://git-lfs"
-# What training wrappers put in front of every name.
+# Prefixes that training wrappers add to every name.
 PREFIXES = ("module.", "_orig_mod.")
-# Whatever a damaged file makes the readers of PyTorch and of pickles raise, beside pickle.UnpicklingError.
+# Errors of PyTorch and pickle for damaged files, besides pickle.UnpicklingError.
 DAMAGED = (
     *(RuntimeError, EOFError, OSError, ValueError, zipfile.BadZipFile, struct.error),
     *(LookupError, TypeError, AttributeError, ArithmeticError, AssertionError, MemoryError),
@@ -31,34 +31,34 @@ DAMAGED = (
 
 
 def read_weights(paths: Sequence[Path]) -> dict[str, torch.Tensor]:
-    """Read tensors by name from one weights file, or from all shards together.
+    """Read tensors by name from a weights file or from all shards.
 
     A checkpoint that wraps them (`WRAPPERS`) or prefixes every name (`PREFIXES`) is unwrapped.
 
     Raises:
-        BadModel: A file that is truncated, is no weights file, or needs code to be run to be read.
+        BadModel: A file is truncated, not a weights file, or requires running code.
     """
     state: dict[str, torch.Tensor] = {}
     for path in paths:
         state.update(_read(path))
     if not state:
-        raise BadModel(f"{paths[0]} holds no tensor. Copy the model again.")
+        raise BadModel(f"{paths[0]} contains no tensors. Copy the model again.")
     refuse_not_finite(state.items(), str(paths[0]))
     return _unprefixed(state)
 
 
 def refuse_not_finite(tensors: Iterable[tuple[str, torch.Tensor]], what: str) -> None:
-    """Raise `BadModel` for weights that hold NaN or infinity, with the first of their names."""
+    """Raise `BadModel` with the first names for weights that contain NaN or infinity."""
     strange = [name for name, tensor in tensors if tensor.is_floating_point() and not _is_finite(tensor)]
     if strange:
         raise BadModel(
-            f"{what} holds NaN or infinite numbers in {len(strange)} tensors: {', '.join(strange[:3])}. "
+            f"{what} contains NaN or infinite numbers in {len(strange)} tensors: {', '.join(strange[:3])}. "
             f"The file is damaged: download it again."
         )
 
 
 def _is_finite(tensor: torch.Tensor) -> bool:
-    """Tell it by the extremes, which are NaN where any value is: a twentieth of the time of a comparison of each value."""
+    """Return whether all values are finite, using the extremes, which is twenty times faster."""
     if not tensor.numel():
         return True
     wide = tensor.float() if tensor.dtype.itemsize == 1 else tensor
@@ -66,7 +66,7 @@ def _is_finite(tensor: torch.Tensor) -> bool:
 
 
 def read_settings(path: Path, key: str) -> dict[str, Any] | None:
-    """Return the mapping that a checkpoint holds under a key beside its tensors; None where it holds none."""
+    """Return the mapping stored under a key of a checkpoint beside its tensors; None if there is none."""
     if path.suffix == ".safetensors":
         return None
     content = _unpickle(path, "meta")
@@ -75,10 +75,10 @@ def read_settings(path: Path, key: str) -> dict[str, Any] | None:
 
 
 def read_part(path: Path, part: str) -> dict[str, torch.Tensor]:
-    """Read the tensors of one of several networks in a file: the table under its name, or names that begin with `part.`.
+    """Read the tensors of one of several networks in a file: its table, or names with the prefix `part.`.
 
     Raises:
-        BadModel: The file cannot be read safely, or holds no tensors of that network: loading none would leave it random.
+        BadModel: The file cannot be read safely, or contains no tensors of the network, which would remain random.
     """
     if path.suffix == ".safetensors":
         with _safetensors(path):
@@ -89,7 +89,7 @@ def read_part(path: Path, part: str) -> dict[str, torch.Tensor]:
     if not isinstance(state, dict) or not state or not all(isinstance(one, torch.Tensor) for one in state.values()):
         found = ", ".join(list(map(str, tables))[:8]) if isinstance(tables, dict) else type(tables).__name__
         raise BadModel(
-            f"{path} has no table of tensors under '{part}' (it holds {found}), so nothing would be loaded and the network "
+            f"{path} has no table of tensors under '{part}' (it contains {found}), so nothing would be loaded and the network "
             f"would be random. Give the file as its authors published it."
         )
     refuse_not_finite(state.items(), str(path))
@@ -110,7 +110,7 @@ def below(state: Mapping[str, torch.Tensor], prefix: str) -> dict[str, torch.Ten
 
 
 def read_shapes(path: Path) -> dict[str, tuple[int, ...]]:
-    """Read tensor shapes by name from one weights file without the values; raise the errors of `read_weights`."""
+    """Read tensor shapes by name from a weights file without the values; raises the errors of `read_weights`."""
     if path.suffix == ".safetensors":
         with _safetensors(path), safe_open(path, framework="pt") as file:
             return {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}
@@ -122,7 +122,7 @@ def refuse_unreadable(paths: Sequence[Path]) -> None:
     for path in paths:
         if path.suffix == ".safetensors":
             with _safetensors(path), safe_open(path, framework="pt"):
-                pass  # Opening compares the file's length with its table of contents.
+                pass  # Opening the file compares its length with its table of contents.
         else:
             _read(path)
 
@@ -132,7 +132,7 @@ def _beginning(path: Path) -> bytes:
     with path.open("rb") as file:
         start = file.read(len(POINTER))
     if start == POINTER:
-        raise BadModel(f"{path} is a Git LFS pointer and not the weights. Fetch them: git lfs pull, or hf download.")
+        raise BadModel(f"{path} is a Git LFS pointer instead of the weights. Fetch them: git lfs pull, or hf download.")
     return start
 
 
@@ -155,16 +155,16 @@ def _unpickle(path: Path, device: str) -> Any:
         if start[:2] not in (
             b"PK",
             b"\x80\x02",
-        ):  # Neither a zip archive nor the older format: torch would take the text for a pickle.
-            raise BadModel(f"{path} is truncated or no PyTorch file. Copy or download it again.") from error
+        ):  # The file is neither a zip archive nor in the older format, and torch would interpret the text as a pickle.
+            raise BadModel(f"{path} is truncated or not a PyTorch file. Copy or download it again.") from error
         named = re.search(r"GLOBAL (\S+)", str(error))
         raise BadModel(
-            f"{path} holds more than tensors ({named[1] if named else first_line(error)}) and could run code when read. "
+            f"{path} contains more than tensors ({named[1] if named else first_line(error)}) and could run code when read. "
             f"Ask its author for safetensors."
         ) from error
     except DAMAGED as error:
         raise BadModel(
-            f"{path} is truncated or no PyTorch file ({first_line(error)}). Copy or download it again."
+            f"{path} is truncated or not a PyTorch file ({first_line(error)}). Copy or download it again."
         ) from error
 
 
@@ -177,7 +177,7 @@ def _read(path: Path, device: str = "cpu") -> Mapping[str, torch.Tensor]:
         if isinstance(content, dict) and isinstance(content.get(wrapper), dict):
             content = content[wrapper]
     if not isinstance(content, dict) or not all(isinstance(value, torch.Tensor) for value in content.values()):
-        raise BadModel(f"{path} is no table of tensors by name. Export the model's state_dict as safetensors.")
+        raise BadModel(f"{path} is not a table of tensors by name. Export the model's state_dict as safetensors.")
     return content
 
 
@@ -191,12 +191,12 @@ def weights_digest(network: torch.nn.Module) -> str:
 
 
 def load_exactly(network: torch.nn.Module, state: Mapping[str, torch.Tensor], what: str) -> None:
-    """Copy weights into a network whose tensors have exactly their names and shapes.
+    """Load weights into a network with exactly the same tensor names and shapes.
 
-    A network made under `torch.device("meta")` gets the tensors themselves: nothing is drawn and then thrown away.
+    A network created under `torch.device("meta")` gets the tensors themselves, without random initialisation.
 
     Raises:
-        BadModel: Names missing, names too many or other shapes, with the counts and the first of them.
+        BadModel: Parameters are missing or unexpected, or shapes differ; the message has counts and first names.
     """
     state = with_tied(network, state)
     refuse_difference(difference(network, state), what)
@@ -204,21 +204,21 @@ def load_exactly(network: torch.nn.Module, state: Mapping[str, torch.Tensor], wh
 
 
 def refuse_larger(network: torch.nn.Module, weights: Sequence[Path], what: str) -> None:
-    """Raise `BadModel` when a network, made without values, has more numbers than its weights files can hold.
+    """Raise `BadModel` if a network, created without values, has more parameters than its weights files can contain.
 
-    Settings that ask for a network of any size are told before it takes the memory.
+    This detects excessive sizes in the settings before memory is allocated.
     """
     wanted = sum(tensor.numel() for tensor in network.parameters())
-    held = sum(path.stat().st_size for path in weights)  # A number takes one byte or more.
+    held = sum(path.stat().st_size for path in weights)  # A number takes at least one byte.
     if wanted > max(held, 1):
         raise BadModel(
-            f"the configuration of {what} describes a network of {wanted:,} numbers, its weights have {held:,} bytes. "
+            f"the configuration of {what} describes a network of {wanted:,} numbers, but its weights have only {held:,} bytes. "
             f"Check that configuration and weights belong together."
         )
 
 
 def with_tied(network: torch.nn.Module, state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Return the weights with every name of a tensor that a network has under several: safetensors keep one of them."""
+    """Return the weights with all names of shared tensors, of which safetensors keep only one."""
     names: dict[int, list[str]] = {}
     for name, tensor in network.named_parameters(remove_duplicate=False):
         names.setdefault(id(tensor), []).append(name)
@@ -231,7 +231,7 @@ def with_tied(network: torch.nn.Module, state: Mapping[str, torch.Tensor]) -> di
 
 
 def difference(network: torch.nn.Module, state: Mapping[str, torch.Tensor]) -> dict[str, list[str]]:
-    """List where weights do not fit a network: names under `missing`, `unexpected` and `wrong shape`."""
+    """Return the differences between weights and a network: names under `missing`, `unexpected` and `wrong shape`."""
     expected = network.state_dict()
     return {
         "missing": [name for name in expected if name not in state],
@@ -245,7 +245,7 @@ def difference(network: torch.nn.Module, state: Mapping[str, torch.Tensor]) -> d
 
 
 def refuse_difference(names: Mapping[str, Sequence[str]], what: str) -> None:
-    """Raise `BadModel` when any list of names is not empty."""
+    """Raise `BadModel` if any list of names is not empty."""
     problems = [
         f"{len(keys)} {problem}: {', '.join(list(keys)[:3])}{', ...' if len(keys) > 3 else ''}"
         for problem, keys in names.items()
@@ -253,6 +253,6 @@ def refuse_difference(names: Mapping[str, Sequence[str]], what: str) -> None:
     ]
     if problems:
         raise BadModel(
-            f"the weights of {what} do not fit its configuration ({'; '.join(problems)}). Nothing was loaded: "
+            f"the weights of {what} do not match its configuration ({'; '.join(problems)}). Nothing was loaded: "
             f"the missing part would be random. Check that configuration and weights belong together."
         )

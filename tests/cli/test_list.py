@@ -32,7 +32,7 @@ def test_models_take_a_line_each_and_say_where_they_come_from(capsys):
         found = card(name)
         assert ("yes" if found.text else "no") in words and all(f"{target}" in first for target in found.native)
         assert name in second
-    assert "none; not known: echonet_lvh" in first, "what nobody knows of EchoPrime is no 'none'"
+    assert "none; unknown: echonet_lvh" in first, "what nobody knows of EchoPrime is no 'none'"
     said = " ".join(second.split())
     assert "gated, accept the terms" in said and "nobody outside its authors" in said
 

@@ -143,7 +143,7 @@ def test_encoder_of_a_card_without_weights(name):
 def test_a_revision_is_a_full_commit_hash_or_none(tmp_path, revision):
     text = (folder("model_cards") / "wanglab__ecg-fm.md").read_text(encoding="utf-8")
     (tmp_path / "a__b.md").write_text(text.replace("revision: null", f"revision: {revision}"), encoding="utf-8")
-    with pytest.raises(BadModel, match="is no full commit hash"):
+    with pytest.raises(BadModel, match="is not a full commit hash"):
         read_card(tmp_path / "a__b.md")
 
 

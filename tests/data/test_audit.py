@@ -104,9 +104,9 @@ def dynamic(folder, levels):
 def test_recordings_that_are_the_same(tmp_path):
     dynamic(tmp_path, (10, 20, 10, 30))
     findings = audit_folder("echonet_dynamic", tmp_path)
-    check = "recordings that are the same byte for byte"
+    check = "byte-identical recordings"
     assert names(findings, check) == ("Videos/0X0.avi = Videos/0X2.avi",)
-    assert next(f.note for f in findings if f.check == check) == "1 of them in two splits"
+    assert next(f.note for f in findings if f.check == check) == "1 of these groups in two splits"
     assert check not in counts(audit_folder("echonet_dynamic", tmp_path, media=False))
     dynamic(tmp_path, (10, 20, 40, 30))
     assert counts(audit_folder("echonet_dynamic", tmp_path))[check] == 0

@@ -224,7 +224,7 @@ def test_the_audit_names_leads_that_were_not_recorded_and_amplitudes_at_the_limi
     source, builder = opened(hospitals, "chapman_ningbo"), catalog.builder("chapman_ningbo")
     monkeypatch.setattr(builder, "recording", classmethod(recording))
     zeros, limit = builder.recording_findings(source.raw, source.frame)
-    assert (zeros.check, zeros.examples) == ("records with a lead of zeros", ("JS10646",))
+    assert (zeros.check, zeros.examples) == ("records with an all-zero lead", ("JS10646",))
     assert (limit.check, limit.examples) == ("records that reach 32.767 mV", ("JS00002",))
 
 
@@ -265,7 +265,7 @@ def test_records_that_cannot_be_used_are_named_when_they_are_read(georgia, chang
 def test_a_truncated_signal_is_named(georgia):
     victim = georgia / "training" / "georgia" / "g1" / "E00001.mat"
     victim.write_bytes(victim.read_bytes()[:-1])
-    with pytest.raises(BadMedia, match=r"E00001\.mat is cut short: its header declares 24024 bytes, it has 24023"):
+    with pytest.raises(BadMedia, match=r"E00001\.mat is cut short: the header declares 24024 bytes, but it has 24023"):
         opened(georgia).recording(0)
 
 

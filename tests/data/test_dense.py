@@ -81,13 +81,13 @@ def test_masks_of_camus_are_turned_for_display_and_know_their_pixels(camus):
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"shape": (11, 8)}, r"the mask has 8 x 11 pixels and its frame 8 x 12"),
-        ({"values": (0, 1, 2, 7)}, r"the mask holds the label 7, known are 0 to 3"),
+        ({"shape": (11, 8)}, r"the mask has 8 x 11 pixels, but its frame has 8 x 12"),
+        ({"values": (0, 1, 2, 7)}, r"the mask has the label 7, expected 0 to 3"),
         ({"values": (0, 0, 0, 0)}, r"the mask is empty"),
-        ({"spacing": (0.3, 0.0)}, r"a pixel measures 0 x 0\.3 mm"),
-        ({"spacing": (np.nan, 0.15)}, r"a pixel measures 0.15 x nan mm"),
-        ({"spacing": (-0.3, 0.15)}, r"a pixel measures 0.15 x -0.3 mm"),
-        ({"spacing": (0.0003, 0.15)}, r"a pixel measures 0.15 x 0.0003 mm, expected two lengths from 0.001 to 100"),
+        ({"spacing": (0.3, 0.0)}, r"the pixel size is 0 x 0\.3 mm"),
+        ({"spacing": (np.nan, 0.15)}, r"the pixel size is 0.15 x nan mm"),
+        ({"spacing": (-0.3, 0.15)}, r"the pixel size is 0.15 x -0.3 mm"),
+        ({"spacing": (0.0003, 0.15)}, r"the pixel size is 0.15 x 0.0003 mm, expected lengths from 0.001 to 100"),
     ],
 )
 def test_a_bad_mask_of_camus_is_named_and_the_others_are_read(camus, change, reason):
@@ -140,7 +140,7 @@ def test_a_prepared_folder_holds_the_same_masks_and_the_reasons_of_bad_ones(camu
     made, again = labels_of("camus/lv_seg", prepared)
     assert_same_labels(source, labels, made, again)
     (reason,) = (label.reason for label in again if label.reason)
-    assert reason.startswith("database_nifti/patient0001/patient0001_2CH_ES_gt.nii.gz: the mask holds the label 7")
+    assert reason.startswith("database_nifti/patient0001/patient0001_2CH_ES_gt.nii.gz: the mask has the label 7")
     label_path(prepared, catalog.task("camus/lv_seg")).unlink()
     with pytest.raises(BadData, match=r"labels/lv_seg\.parquet is missing .*cardiobench prepare camus"):
         labels_of("camus/lv_seg", prepared)
@@ -148,7 +148,7 @@ def test_a_prepared_folder_holds_the_same_masks_and_the_reasons_of_bad_ones(camu
     note["labels"] = {}
     earlier = {key: value for key, value in note.items() if key not in (CHECKSUM, "left_out")}
     (prepared / NOTE).write_text(json.dumps(earlier))
-    with pytest.raises(MissingData, match=r"holds no labels of camus/lv_seg .*Prepare the dataset again"):
+    with pytest.raises(MissingData, match=r"has no labels of camus/lv_seg .*Prepare the dataset again"):
         labels_of("camus/lv_seg", prepared)
 
 

@@ -102,5 +102,5 @@ def test_strange_tables_are_refused_by_name(raw, old, new, message):
 
 def test_one_view_alone_is_not_the_release(raw):
     (raw / "PSAX" / "FileList.csv").unlink()
-    with pytest.raises(MissingData, match=r"PSAX/FileList\.csv is not in"):
+    with pytest.raises(MissingData, match=r"PSAX/FileList\.csv is missing from"):
         open_dataset("echonet_pediatric", raw, allow_missing=True)

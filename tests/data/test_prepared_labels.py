@@ -38,5 +38,5 @@ def test_a_damaged_file_is_one_message(path, damage):
         rows = table.to_pylist()
         rows[0]["height"] = None if damage == "no height" else 3
         pq.write_table(type(table).from_pylist(rows, table.schema), path)
-    with pytest.raises(BadData, match=r"lv_seg.parquet holds no labels that can be read .* Prepare the dataset again"):
+    with pytest.raises(BadData, match=r"lv_seg.parquet has no readable labels .* Prepare the dataset again"):
         list(read_labels(path, TASK, {"r1"}))

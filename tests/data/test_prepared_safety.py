@@ -111,18 +111,18 @@ def test_a_changed_file_is_named_with_both_digests_and_what_to_do(tmp_path):
     open_dataset("georgia", tmp_path)
     shard.write_bytes(content[:-9])
     refused(
-        rf"data/{shard.name} has the SHA-256 {found}, and cardiobench.json says {known}\. Make it again: cardiobench prepare"
+        rf"data/{shard.name} has the SHA-256 {found}, but cardiobench.json states {known}\. Make it again: cardiobench prepare"
     )
     shard.write_bytes(second)
     other.write_bytes(content)
     refused(rf"data/{shard.name} has .*{known}\. Also changed: data/{other.name}\.")
     other.write_bytes(second)
     shard.unlink()
-    refused(rf"data/{shard.name} is missing or not a file, and cardiobench.json lists it with the SHA-256 {known}")
+    refused(rf"data/{shard.name} is missing or not a file, but cardiobench.json lists it with the SHA-256 {known}")
     shard.write_bytes(content)
     (data / "train-00001-of-00002.parquet").write_bytes(second)
     refused(
-        r"data/train-00001-of-00002.parquet has the SHA-256 \w{64}, and cardiobench.json does not list it; remove it"
+        r"data/train-00001-of-00002.parquet has the SHA-256 \w{64}, but cardiobench.json does not list it; remove it"
     )
     (data / "train-00001-of-00002.parquet").unlink()
     open_dataset("georgia", tmp_path)
@@ -152,7 +152,7 @@ def test_a_note_whose_digests_were_changed_too_is_refused(tmp_path):
             open_dataset("georgia", tmp_path)
     older = {key: value for key, value in note.items() if key not in ("seal", "left_out")}
     (folder / "cardiobench.json").write_text(json.dumps({**older, "shards": {"../../secret": "0" * 64}}))
-    with pytest.raises(BadData, match=r"\.\./\.\./secret is no file name"):
+    with pytest.raises(BadData, match=r"\.\./\.\./secret is not a file name"):
         open_dataset("georgia", tmp_path)
     (folder / "cardiobench.json").write_text(json.dumps(older))
     assert len(open_dataset("georgia", tmp_path).frame) == 8, "a note of an earlier version"
@@ -164,9 +164,7 @@ def test_a_note_of_another_name_is_refused_where_it_was_changed(tmp_path, damage
     note = prepare("ptb_xl_sample", None, tmp_path) / "cardiobench.json"
     assert open_dataset("ptb_xl_sample", tmp_path).raw == note.parent
     note.write_bytes(note.read_bytes().replace(*damage, 1))
-    with pytest.raises(
-        BadData, match=r"names the dataset .* where ptb_xl_sample was looked for, and was changed after"
-    ):
+    with pytest.raises(BadData, match=r"names the dataset .* instead of ptb_xl_sample, and was changed after"):
         open_dataset("ptb_xl_sample", tmp_path)
 
 

@@ -83,7 +83,7 @@ def test_measurements_that_no_heart_has_are_no_labels_and_named(twin, tmp_path):
 def test_a_folder_without_the_table_is_named(twin, tmp_path):
     raw = shutil.copytree(twin, tmp_path / "ptb_xl", dirs_exist_ok=True)
     (raw / "ptb_xl_plus" / "features" / "12sl_features.csv").unlink()
-    with pytest.raises(MissingData, match=r"12sl_features\.csv is not in .*features"):
+    with pytest.raises(MissingData, match=r"12sl_features\.csv is missing from .*features"):
         frame(raw)
 
 
@@ -93,7 +93,7 @@ def test_the_second_algorithm_is_a_finding(twin, tmp_path):
     features(raw / "ptb_xl_plus", [(1000, 160, 100, 1, 401, 400), (1000, 140, 90, 2, 400, 400)], "unig")
     source = open_dataset("ptb_xl", raw, allow_missing=True)
     found = {line.check: line for line in catalog.builder("ptb_xl").findings(source.raw, source.table.listed)}
-    qrs, pr = (found[f"ptb_xl/{name}: ECGs that Uni-G measured too"] for name in ("qrs", "pr"))
+    qrs, pr = (found[f"ptb_xl/{name}: ECGs also measured by Uni-G"] for name in ("qrs", "pr"))
     assert (qrs.count, qrs.note) == (2, "mean absolute difference 7.0 ms, median 7.0")
     assert (pr.count, pr.note) == (1, "mean absolute difference 10.0 ms, median 10.0")
 

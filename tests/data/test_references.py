@@ -53,7 +53,7 @@ def test_a_row_a_unit_without_other_views_and_without_null_labels():
 def test_a_unit_whose_rows_disagree_is_refused(column):
     table = rows()
     table.loc[1, column] = {"as": "no_AS", "patient_id": "9", "split": "train"}[column]
-    with pytest.raises(BadData, match="rows of one study_id disagree: a"):
+    with pytest.raises(BadData, match="rows of the same study_id disagree: a"):
         references_of(table, STUDY)
 
 
@@ -102,11 +102,14 @@ def changed_label(table):
     [
         (lambda t: t.drop(columns=["release_units", "digest"]), "written by hand or by an older version"),
         (lambda t: t[["id", "patient_id", "split", "y_true"]].dropna(), "written by hand or by an older version"),
-        (lambda t: t.iloc[:50], "not those that `cardiobench references` wrote"),
-        (lambda t: pd.concat([t, t.iloc[[0]].assign(id="new")]), "not those that `cardiobench references` wrote"),
-        (lambda t: t.assign(release_units=t["release_units"].astype(int) + 1), "not those that"),
-        (lambda t: t.assign(twin="1"), "not those that"),
-        (changed_label, "not those that"),
+        (lambda t: t.iloc[:50], "differ from those written by `cardiobench references`"),
+        (
+            lambda t: pd.concat([t, t.iloc[[0]].assign(id="new")]),
+            "differ from those written by `cardiobench references`",
+        ),
+        (lambda t: t.assign(release_units=t["release_units"].astype(int) + 1), "their rows differ"),
+        (lambda t: t.assign(twin="1"), "their rows differ"),
+        (changed_label, "their rows differ"),
         (lambda t: t.assign(dataset_version=["2.0.0", *t["dataset_version"][1:]]), "from several releases"),
     ],
 )
@@ -121,14 +124,14 @@ def test_a_release_of_another_size_than_is_known_is_not_believed(tmp_path):
     """Whoever computes the digest anew can claim a release of the units that are there."""
     task = dataclasses.replace(BINARY, expected={"rows": {"test": 2158}})
     few = read_references(made(task, test=64, train=40).write(tmp_path / "few.csv"), task)
-    assert few.release is None and "they claim 64 test units, and the release has 2158" in few.problem
+    assert few.release is None and "they state 64 test units, but the release has 2158" in few.problem
     assert read_references(made(task).write(tmp_path / "whole.csv"), task).expected("test") == 2158
     assert read_references(made(task, twin=True, test=64, train=40).write(tmp_path / "twin.csv"), task).release
 
 
 def test_references_of_another_task_are_refused(tmp_path):
     table = pd.read_csv(made(BINARY).write(tmp_path / "refs.csv"))
-    with pytest.raises(BadData, match="hold the references of toy/sick, not of toy/well"):
+    with pytest.raises(BadData, match="are references of toy/sick, not of toy/well"):
         read_references(table, dataclasses.replace(BINARY, name="toy/well"))
 
 
@@ -138,7 +141,7 @@ def test_more_units_than_the_release_are_noticed(count):
     table = pd.DataFrame({"id": rows, "patient_id": rows, "split": "test", "y_true": "NORM"})
     again = read_references(table, catalog.task("ptb_xl/super"))
     assert again.release is None
-    assert ("they have 2198 test units, and the release 2158" in again.problem) == (count > 2158)
+    assert ("they have 2198 test units, but the release has 2158" in again.problem) == (count > 2158)
 
 
 def test_units_without_a_label_keep_their_split():

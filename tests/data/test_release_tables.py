@@ -55,7 +55,7 @@ def test_the_same_table_in_other_forms(tmp_path, content):
         ("10.0", "0", "column 'fold' is '0'; expected a whole number from 1 to 10"),
         ("10.0", "11", "column 'fold' is '11'"),
         (",m", ",X", "column 'sex' is 'X'; expected one of F, M"),
-        ("b,60,10.0,m", "b,60", "line 3: 2 cells, and the header has 4 columns"),
+        ("b,60,10.0,m", "b,60", "line 3: 2 cells, but the header has 4 columns"),
         ("b,60,10.0,m", "b,60,10.0,m,7", "line 3: 5 cells"),
         ("name,ef", "name,EF,ef", r"has the column 'ef' more than once: name, EF, ef"),
         ("ef,", "efr,", "has no column 'ef'; it has name, efr, fold, sex. The nearest is 'efr'"),

@@ -71,17 +71,17 @@ def test_another_commit_than_the_pinned_one(repository, pin):
     pin(revision="f" * 40, weights={FILE: "0" * 64})
     encoder = load_model(NAME, revision=good)
     assert encoder.revision == good
-    assert encoder.warnings == (f"revision {good} was asked for; the card of {NAME} is about {'f' * 40}",)
+    assert encoder.warnings == (f"revision {good} was requested, but the card of {NAME} describes {'f' * 40}",)
     with pytest.raises(BadModel, match=f"{NAME} has no revision '{'f' * 40}'"):
         load_model(NAME)
 
 
 def test_another_file_than_the_card_means(repository, pin):
     pin(revision=repository[1], weights={FILE: "0" * 64})
-    with pytest.raises(BadModel, match=r"is not the file that the card of .* means"):
+    with pytest.raises(BadModel, match=r"differs from the file in the card of"):
         load_model(NAME)
     pin(revision=repository[0].branches["main"], weights={FILE: None})
-    with pytest.raises(BadModel, match="is truncated or no PyTorch file"):
+    with pytest.raises(BadModel, match="is truncated or not a PyTorch file"):
         load_model(NAME)
 
 

@@ -74,7 +74,7 @@ def test_keys_of_no_network_are_told(tmp_path):
     with pytest.raises(BadModel) as caught:
         load_model(str(tmp_path))
     message = str(caught.value)
-    assert "x.safetensors begins with the keys layer.weight" in message
+    assert "The first keys of x.safetensors are layer.weight" in message
     assert all(rule in message for rule in RULES)
 
 
@@ -189,7 +189,7 @@ def test_other_weights_of_a_registered_network(tmp_path):
     found = detect(given_files("mine", tmp_path))
     assert (
         found.rule
-        == "cardiobench.json says like 'PKUDigitalHealth/ECGFounder' -> the adapter of PKUDigitalHealth/ECGFounder"
+        == "cardiobench.json states like 'PKUDigitalHealth/ECGFounder' -> the adapter of PKUDigitalHealth/ECGFounder"
     )
     assert found.poolings[0] == "max"
 
@@ -228,7 +228,7 @@ def test_a_renamed_single_file_is_compared_too(tmp_path):
     path = tmp_path / "renamed.pt"
     path.write_bytes(b"weights")
     source = replace(given_files("x/y", path), checksums={"original.pt": "0" * 8})
-    with pytest.raises(BadModel, match=r"renamed\.pt is not the file that the card of x/y means"):
+    with pytest.raises(BadModel, match=r"renamed\.pt differs from the file in the card of x/y"):
         source.weights(("original.pt",))
 
 
@@ -254,7 +254,7 @@ def test_a_choice_that_is_not_offered(tmp_path):
         plan_model(ECHO_CLIP, weights=tiny_open_clip(tmp_path / "clip"), variant="raw")
     with pytest.raises(BadModel, match="no precision 'fp8'"):
         load_model(str(folder), precision="fp8")
-    with pytest.raises(BadModel, match="has no weights, and"):
+    with pytest.raises(BadModel, match="has no weights, but"):
         load_model("cardiobench/constant", weights=folder)
 
 

@@ -321,10 +321,10 @@ def test_unknown_name(name, hint):
 def test_paths(tmp_path, originals):
     assert f"no folder {tmp_path / 'nowhere'}" in refusal(tmp_path / "nowhere")
     file = originals["timm"] / "model.safetensors"
-    assert "If its configuration lies beside the file, give the folder" in refusal(file)
-    with pytest.raises(BadModel, match="Only Hub repositories have revisions"):
+    assert "If the configuration is beside the file, give the folder" in refusal(file)
+    with pytest.raises(BadModel, match="only Hub repositories have revisions"):
         load_model(str(originals["timm"]), revision="main")
-    with pytest.raises(BadModel, match="has only revision '1', asked for 'main'"):
+    with pytest.raises(BadModel, match="has only revision '1', but 'main' was requested"):
         load_model("cardiobench/constant", revision="main")
 
 

@@ -112,7 +112,7 @@ def test_an_option_of_the_tokenizer_is_no_way_around_the_flag(originals, tmp_pat
         return content
 
     edit(folder / "open_clip_config.json", trusting)
-    with pytest.raises(BadModel, match="tokenizer_kwargs holds trust_remote_code, which is not passed on"):
+    with pytest.raises(BadModel, match="tokenizer_kwargs contains trust_remote_code, which is not passed on"):
         load_model(str(folder))
     assert examine(str(folder)).problem is not None
     assert not mark.exists()

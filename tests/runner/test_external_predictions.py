@@ -71,7 +71,7 @@ def test_the_coverage_is_counted_against_the_release(partial, tmp_path, source):
 
 def test_a_copy_with_more_labels_than_the_release_is_noticed(tmp_path):
     references = References.of(copy_of_ptb_xl(2198, 0), SUPER)
-    assert references.expected("test") is None and "2198 test units, and the release 2158" in references.problem
+    assert references.expected("test") is None and "2198 test units, but the release has 2158" in references.problem
     with pytest.raises(BadData, match="are not those of the release: they have 2198 test units"):
         references.write(tmp_path / "refs.csv")
 

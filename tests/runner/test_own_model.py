@@ -70,7 +70,7 @@ def test_what_is_not_there_is_said(name, message):
 def test_a_class_that_is_not_in_the_file_and_one_that_is_no_encoder(file, tmp_path):
     with pytest.raises(BadModel, match=r"no class Median\. Its classes: .*Means"):
         find_custom(f"{file}:Median")
-    with pytest.raises(BadModel, match=r"dict is no encoder: it lacks revision, .*BaseEncoder"):
+    with pytest.raises(BadModel, match=r"dict is not an encoder: it lacks revision, .*BaseEncoder"):
         cardiobench.evaluate(type("dict", (), {"name": "x"})(), "ptb_xl_sample/cd", output_dir=tmp_path)
     for name in ("org/name", "C:/models", "cardiobench/constant"):
         assert find_custom(name) is None

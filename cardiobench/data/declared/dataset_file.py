@@ -27,9 +27,9 @@ class _Closed(BaseModel):
 class DeclaredRecordings(_Closed):
     """Folder and format of the recordings, and facts that their files do not state."""
 
-    folder: Text = Field(description="folder of the recordings; --data-dir takes its place")
+    folder: Text = Field(description="folder of the recordings; --data-dir overrides it")
     format: Name = Field(
-        description="of an ECG: wfdb, dicom, edf, csv, npy, hdf5, parquet, or the reader of an installed package; "
+        description="for an ECG wfdb, dicom, edf, csv, npy, hdf5, parquet, or the reader of an installed package; "
         "of an echo: clip or image"
     )
     leads: tuple[Text, ...] | None = Field(None, description="channel names in order; null: as in the file")
@@ -39,7 +39,7 @@ class DeclaredRecordings(_Closed):
     unit: Text | None = Field(
         None, description="unit of the amplitude: V, mV, uV or nV, with a factor as in '4.88 uV'; null: as in the file"
     )
-    array: Text | None = Field(None, description="dataset of an HDF5 file that holds the signal; null: its only one")
+    array: Text | None = Field(None, description="dataset of an HDF5 file with the signal; null: the only one")
     records: Text | None = Field(
         None, description="dataset of an HDF5 file with the ids of its records; null: their row numbers"
     )

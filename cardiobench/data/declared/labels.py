@@ -53,7 +53,7 @@ def target_cells(table: pd.DataFrame, task: DeclaredTask, ids: pd.Series, what: 
 
     Args:
         table: Table of `read_labels`.
-        task: Task that they are of.
+        task: Task of the labels.
         ids: Ids of the rows, for messages.
         what: Name of the table for messages.
 
@@ -74,7 +74,7 @@ def target_cells(table: pd.DataFrame, task: DeclaredTask, ids: pd.Series, what: 
 
 
 def flag_cells(column: pd.Series, ids: pd.Series, what: str) -> np.ndarray:
-    """Return 1 and 0 of a column, NaN for an empty cell, (n,) float64; raises `BadData` for anything else."""
+    """Return a column of 1, 0 and NaN for empty cells, (n,) float64; raises `BadData` for other cells."""
     values = column.map(lambda cell: np.nan if cell == "" else _FLAGS.get(cell.lower(), -1)).to_numpy(dtype=np.float64)
     if (odd := values < 0).any():
         shown = [f"{name} ({cell!r})" for name, cell in zip(ids[odd], column[odd], strict=True)]

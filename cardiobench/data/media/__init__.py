@@ -1,4 +1,4 @@
-"""Recordings, read into one canonical form: `Clip` (uint8 RGB frames) and `Ecg` (12 leads in mV)."""
+"""Recordings in canonical form: `Clip` (uint8 RGB frames) and `Ecg` (12 leads in mV)."""
 
 from cardiobench.data.media.clip import read_clip
 from cardiobench.data.media.ecg import read_ecg

@@ -1,4 +1,4 @@
-"""The channels of an ECG file as it states them, and their way to twelve leads in mV: by name, rate and unit, never by a guess."""
+"""Channels of an ECG file, and their conversion to twelve leads in mV by stated name, rate and unit."""
 
 import re
 from collections.abc import Sequence
@@ -18,13 +18,13 @@ _UNIT = re.compile(r"(?:(?P<factor>[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*)?(?P<unit>[^\
 
 @dataclass(frozen=True)
 class Channels:
-    """One recording as its file states it.
+    """A recording as stated in its file.
 
     Attributes:
         signal: Samples, (samples, channels).
-        leads: Name of each channel; None where the file does not say.
-        fs: Sampling rate in Hz; None likewise.
-        units: Unit of voltage of each channel, or one for all; None likewise.
+        leads: Name of each channel; None if not stated.
+        fs: Sampling rate in Hz; None if not stated.
+        units: Unit of voltage of each channel, or one for all; None if not stated.
     """
 
     signal: np.ndarray
@@ -34,10 +34,10 @@ class Channels:
 
 
 def parse_unit(text: str) -> tuple[float, str]:
-    """Return factor and unit of a text such as `uV` or `4.88 uV`, one stored step being 4.88 µV.
+    """Return factor and unit of a text such as `uV`, or `4.88 uV` if a stored step is 4.88 µV.
 
     Raises:
-        ValueError: It is no unit of voltage.
+        ValueError: The text is not a unit of voltage.
     """
     match = _UNIT.fullmatch(text.strip())
     if match is None or match["unit"].lower() not in MILLIVOLTS:
@@ -49,7 +49,7 @@ def parse_unit(text: str) -> tuple[float, str]:
 
 
 def same_unit(first: str, second: str) -> bool:
-    """Tell whether two units are one, whatever the sign of micro and the case."""
+    """Return whether two units are equal regardless of case and of the sign for micro."""
     return MILLIVOLTS.get(first.lower()) == MILLIVOLTS.get(second.lower())
 
 
@@ -61,17 +61,17 @@ def as_ecg(
     fs: float | None = None,
     unit: str | None = None,
 ) -> Ecg:
-    """Return the leads in mV; fewer than twelve where there are no more.
+    """Return the leads in mV, at most twelve.
 
     Args:
         channels: Recording.
         name: Name for messages.
-        leads: Names of the channels in their order, in place of those of the file.
-        fs: Sampling rate in Hz, where the file does not say.
-        unit: Unit of voltage, likewise.
+        leads: Names of the channels in order, replacing those of the file.
+        fs: Sampling rate in Hz if the file does not state it.
+        unit: Unit of voltage if the file does not state it.
 
     Raises:
-        BadMedia: Leads, rate or unit are stated by nobody, or differently by file and user; or the signal is no ECG.
+        BadMedia: Leads, rate or unit are unknown, or file and user contradict each other; or the signal is not an ECG.
     """
     width = channels.signal.shape[1]
     stated = channels.leads and tuple(" ".join(one.split()) for one in channels.leads)
@@ -79,7 +79,7 @@ def as_ecg(
     if names is None:
         raise BadMedia(f"{name} does not name the leads of its {width} channels. Name them in order (leads).")
     if len(names) != width:
-        raise BadMedia(f"{name} has {width} channels, and {len(names)} leads were named: {', '.join(names)}.")
+        raise BadMedia(f"{name} has {width} channels, but {len(names)} leads were named: {', '.join(names)}.")
     check_leads(stated or (), leads, name)
     there = leads_among(names, name)
     order = lead_order(names, name, there)
@@ -89,7 +89,7 @@ def as_ecg(
 
 
 def check_leads(stated: Sequence[str], given: Sequence[str] | None, name: str) -> None:
-    """Refuse a lead's name that contradicts the one which a file states; other names of channels may be replaced.
+    """Refuse a lead name that contradicts the lead stated in the file; other channel names may be replaced.
 
     Raises:
         BadMedia: They differ.
@@ -99,39 +99,39 @@ def check_leads(stated: Sequence[str], given: Sequence[str] | None, name: str) -
         lead = known.get(theirs.strip().lower())
         if lead and lead.lower() != ours.strip().lower():
             raise BadMedia(
-                f"{name} states lead {lead}, and {ours} was given (leads). Leave that out, or correct the file."
+                f"{name} states lead {lead}, but {ours} was given (leads). Omit the argument, or correct the file."
             )
 
 
 def check_rate(stated: float | None, given: float | None, name: str) -> float:
-    """Return the sampling rate of a file, or the given one of a file that states none.
+    """Return the sampling rate stated in a file, or the given one if none is stated.
 
     Raises:
-        BadMedia: There is none, or there are two.
+        BadMedia: No rate is known, or two rates differ.
     """
     if stated is None and given is None:
         raise BadMedia(f"{name} does not state its sampling rate. Give it in Hz (sampling_rate).")
     if stated is not None and given is not None and abs(stated - given) > 1e-6 * given:
         raise BadMedia(
-            f"{name} states {stated:g} Hz, and {given:g} Hz was given (sampling_rate). Leave that out, or correct the file."
+            f"{name} states {stated:g} Hz, but {given:g} Hz was given (sampling_rate). Omit the argument, or correct the file."
         )
     return float(stated if stated is not None else given)  # type: ignore[arg-type]  # one of them is there
 
 
 def check_unit(stated: str, given: str | None, name: str, lead: str) -> None:
-    """Refuse a unit that contradicts the one which a file states.
+    """Refuse a unit that contradicts the unit stated in the file.
 
     Raises:
         BadMedia: They differ.
     """
     if given is not None and not (parse_unit(given)[0] == 1 and same_unit(stated, parse_unit(given)[1])):
         raise BadMedia(
-            f"{name}: lead {lead} is in {stated!r:.40}, and {given} was given (unit). Leave that out, or correct the file."
+            f"{name}: lead {lead} is in {stated!r:.40}, but {given} was given (unit). Omit the argument, or correct the file."
         )
 
 
 def _factor(units: tuple[str, ...] | None, position: int, given: str | None, name: str, lead: str) -> float:
-    """Return mV for a stored step of a channel."""
+    """Return the size of a channel's stored step in mV."""
     if units is None:
         if given is None:
             raise BadMedia(f"{name} does not state the unit of its samples. Give V, mV, uV or nV (unit).")

@@ -1,4 +1,4 @@
-"""One function for every kind of picture recording."""
+"""Reading of clips and images in any supported format."""
 
 from pathlib import Path
 
@@ -19,19 +19,19 @@ def read_clip(
     key_frame: int = 0,
     name: str = "",
 ) -> Clip:
-    """Read the frames of an echo recording: AVI, MP4, GIF, DICOM, NIfTI (.nii, .nii.gz), PNG or JPEG, told apart by content.
+    """Read frames of an AVI, MP4, GIF, DICOM, NIfTI (.nii, .nii.gz), PNG or JPEG recording, detected by content.
 
-    Only the frames asked for are decoded where the format allows it, and they equal those of a full decode bit for bit.
+    If the format allows it, only the requested frames are decoded; they are bit-identical to those of a full decode.
 
     Args:
         source: Path, or the bytes of the file.
         sampling: Choice of frames and scaling of NIfTI volumes; all frames by default.
-        key_frame: 0-based frame where key-frame sampling starts; beyond the end means the last.
+        key_frame: 0-based frame at which key-frame sampling starts; a number beyond the end means the last frame.
         name: Name of the recording in messages; the path by default.
 
     Raises:
-        BadMedia: Missing, empty, cut short, damaged or of another format; names the file and says what to do.
-        MissingExtra: A package that reads this format is not installed.
+        BadMedia: The file is missing, empty, cut short, damaged or in another format.
+        MissingExtra: A package for this format is not installed.
     """
     file = MediaFile.of(source, name)
     match sniff(file):

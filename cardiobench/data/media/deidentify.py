@@ -1,4 +1,4 @@
-"""DICOM files without anything but their pictures, after the basic profile of DICOM PS3.15 annex E."""
+"""De-identification of DICOM files by the basic profile of DICOM PS3.15 annex E; only the images are kept."""
 
 import hashlib
 import io
@@ -13,7 +13,8 @@ from cardiobench.data.media.optional import require
 if TYPE_CHECKING:
     from pydicom import Dataset
 
-# What decoding and display need (PS3.3 C.7.6.3 pixels, C.7.6.5 cine, C.7.9 palettes, C.8.5.5 regions, C.11.1-2 lookup tables), and nothing else.
+# Elements needed for decoding and display (PS3.3 C.7.6.3 pixels, C.7.6.5 cine, C.7.9 palettes, C.8.5.5 regions,
+# C.11.1-2 lookup tables).
 KEPT = frozenset({
     "SOPClassUID", "Modality", "SamplesPerPixel", "PhotometricInterpretation", "PlanarConfiguration", "Rows", "Columns",
     "BitsAllocated", "BitsStored", "HighBit", "PixelRepresentation", "PixelAspectRatio", "NumberOfFrames",
@@ -27,11 +28,11 @@ KEPT = frozenset({
     "RegionLocationMinX0", "RegionLocationMinY0", "RegionLocationMaxX1", "RegionLocationMaxY1",
     "LossyImageCompression", "PixelData", "ExtendedOffsetTable", "ExtendedOffsetTableLengths",
 })  # fmt: skip
-METHOD = "DICOM PS3.15 basic profile, kept: pixels and what decodes them"  # At most 64 characters.
+METHOD = "DICOM PS3.15 basic profile, kept: pixels and their decoding"  # The standard allows at most 64 characters.
 
 
 def is_dicom(path: Path) -> bool:
-    """Return whether a file begins as DICOM files do."""
+    """Return whether a file starts like a DICOM file."""
     try:
         with path.open("rb") as stream:
             return stream.read(132)[128:] == b"DICM"
@@ -40,9 +41,9 @@ def is_dicom(path: Path) -> bool:
 
 
 def deidentified(path: Path) -> bytes:
-    """Return a DICOM file without names, dates, identifiers, private elements and comments; its pictures are untouched.
+    """Return a DICOM file without names, dates, identifiers, private elements and comments; the images are unchanged.
 
-    The instance gets a new identifier, made of the pixels. What is burned into the picture stays there.
+    The instance gets a new identifier derived from the pixels. Text burned into the image remains.
 
     Raises:
         BadMedia: The file cannot be read as DICOM.
@@ -77,7 +78,7 @@ def deidentified(path: Path) -> bytes:
 
 
 def _strip(dataset: "Dataset") -> None:
-    """Delete every element that is not in `KEPT`, in items of sequences too."""
+    """Delete every element that is not in `KEPT`, including in items of sequences."""
     for element in list(dataset):
         if element.keyword not in KEPT or element.tag.is_private:
             del dataset[element.tag]

@@ -1,4 +1,4 @@
-"""DICOM pictures and cines, in every colour space that ultrasound is stored in."""
+"""DICOM images and cines, in all colour spaces used for ultrasound."""
 
 import io
 import struct
@@ -20,27 +20,27 @@ VERSION = 1
 COLOUR = frozenset({"RGB", "YBR_FULL", "YBR_FULL_422", "YBR_ICT", "YBR_RCT"})
 GREY = frozenset({"MONOCHROME1", "MONOCHROME2"})
 
-LONGEST_ELEMENT = 1 << 20  # Bytes. Longer header values are skipped: nothing needed for decoding is that long.
+LONGEST_ELEMENT = 1 << 20  # Bytes. Longer header values are skipped, because none of them is needed for decoding.
 JPEG_BASELINE = "1.2.840.10008.1.2.4.50"
-_LIBJPEG = "pip install pylibjpeg pylibjpeg-libjpeg (GPL, so it does not come with cardiobench)"
+_LIBJPEG = "pip install pylibjpeg pylibjpeg-libjpeg (GPL, so it is not a dependency of cardiobench)"
 _LOSSLESS, _LS = (
     ("1.2.840.10008.1.2.4.57", "1.2.840.10008.1.2.4.70"),
     ("1.2.840.10008.1.2.4.80", "1.2.840.10008.1.2.4.81"),
 )
 JPEG_PACKAGES = {**dict.fromkeys(_LOSSLESS, _LIBJPEG), **dict.fromkeys(_LS, "pip install pyjpegls")}
-"""Transfer syntax, JPEG lossless and JPEG-LS, to how its decoder is installed."""
+"""Transfer syntax of JPEG lossless and JPEG-LS -> command that installs its decoder."""
 
 
 def read_dicom(file: MediaFile, sampling: FrameSampling, key_frame: int) -> Clip:
-    """Decode the wanted frames of a DICOM file to RGB.
+    """Decode the requested frames of a DICOM file to RGB.
 
-    Grey values become display levels by the file's own VOI table or window; without one, 8-bit values stay as they are
-    and deeper ones are scaled between the least and the greatest of the whole recording.
+    Grey values are mapped to display levels by the VOI table or window of the file. Without one, 8-bit values are
+    unchanged and deeper values are scaled by the minimum and maximum of the whole recording.
 
     Source: DICOM PS3.3 C.7.6.3 (pixels), C.11.1 and C.11.2 (modality and VOI transforms), C.7.6.5 (cine).
 
     Raises:
-        BadMedia: Damaged, without pixels, or in a colour space or compression that cannot be read.
+        BadMedia: The file is damaged, has no pixels, or uses an unsupported colour space or compression.
     """
     pydicom = require_pydicom()
     pixels = require("pydicom.pixels", "reading DICOM")
@@ -54,7 +54,7 @@ def read_dicom(file: MediaFile, sampling: FrameSampling, key_frame: int) -> Clip
             raise file.bad("is a DICOM file without an image", "Remove it from the dataset's table.")
         n_frames = int(header.get("NumberOfFrames") or 1)
         if not 1 <= n_frames <= file.size:
-            raise file.bad(f"declares {n_frames} frames and has {file.size} bytes")
+            raise file.bad(f"declares {n_frames} frames but has {file.size} bytes")
         wanted = sampling.indices(n_frames, key_frame)
         _check_size(file, header, n_frames, len(wanted))
         kind = header.PhotometricInterpretation
@@ -86,7 +86,7 @@ def read_dicom(file: MediaFile, sampling: FrameSampling, key_frame: int) -> Clip
 
 
 def _check_size(file: MediaFile, header: Any, n_frames: int, wanted: int) -> None:
-    """Refuse a recording whose decoded frames, as float64 where grey, exceed the limit."""
+    """Refuse a recording whose decoded frames, float64 if grey, exceed the size limit."""
     pixels = int(header.Rows) * int(header.Columns)
     grey = header.PhotometricInterpretation in GREY
     frames = n_frames if grey and int(header.get("BitsStored") or 8) > 8 else wanted
@@ -94,7 +94,7 @@ def _check_size(file: MediaFile, header: Any, n_frames: int, wanted: int) -> Non
 
 
 def _check_decoder(file: MediaFile, syntax: Any) -> None:
-    """Refuse a compression of which no decoder is installed, and say which package has one."""
+    """Refuse a compression without an installed decoder, naming the package that has one."""
     pixels = require("pydicom.pixels", "reading DICOM")
     if not syntax.is_encapsulated:
         return
@@ -107,13 +107,13 @@ def _check_decoder(file: MediaFile, syntax: Any) -> None:
     if not decoder.is_available:
         package = JPEG_PACKAGES.get(str(syntax), "; ".join(decoder.missing_dependencies))
         raise file.bad(
-            f"is compressed as {syntax.name}, and no decoder for it is installed",
+            f"is compressed as {syntax.name}, but no decoder is installed",
             f"Install one: {package}.",
         )
 
 
 def _lookup_table(file: MediaFile, header: Any, sequence: str) -> bool:
-    """Return whether a header has a lookup table in that sequence; refuse an item without its table."""
+    """Return whether a header has a lookup table in a sequence; refuse an item without a table."""
     items = header.get(sequence)
     if not items:
         return False
@@ -125,7 +125,7 @@ def _lookup_table(file: MediaFile, header: Any, sequence: str) -> bool:
 
 
 def _check_fragments(file: MediaFile, stream: BinaryIO) -> None:
-    """Refuse compressed pixels of which a part is missing: a cut picture decodes without a word, grey where it ends.
+    """Refuse incomplete compressed pixels, because a truncated image decodes without an error and is grey at the end.
 
     Args:
         file: File named in messages.
@@ -143,9 +143,9 @@ def _check_fragments(file: MediaFile, stream: BinaryIO) -> None:
 
 
 def _stored(file: MediaFile, header: Any, indices: Iterable[int]) -> np.ndarray:
-    """Return the decoded values of those frames, (T, H, W) or (T, H, W, 3); nothing else is decompressed.
+    """Return the decoded values of some frames, (T, H, W) or (T, H, W, 3), without decompressing others.
 
-    Decoders of lossy JPEG differ by a few levels, so one of them, always installed, is named.
+    A fixed decoder, which is always installed, is used, because decoders of lossy JPEG differ by a few levels.
     """
     pixels = require("pydicom.pixels", "reading DICOM")
     plugin = "pillow" if header.file_meta.TransferSyntaxUID == JPEG_BASELINE else ""
@@ -162,7 +162,7 @@ def _eight_bit(file: MediaFile, frames: np.ndarray) -> np.ndarray:
 
 
 def _grey(file: MediaFile, header: Any, wanted: np.ndarray, n_frames: int) -> np.ndarray:
-    """Return the display levels 0..255, uint8 (T, H, W), of a recording with one value per pixel."""
+    """Return the display levels 0 to 255, uint8 (T, H, W), of a grey-scale recording."""
     pixels = require("pydicom.pixels", "reading DICOM")
     bits, signed = int(header.BitsStored), bool(header.PixelRepresentation)
     modality, voi = (_lookup_table(file, header, f"{name}LUTSequence") for name in ("Modality", "VOI"))
@@ -192,12 +192,12 @@ def _grey(file: MediaFile, header: Any, wanted: np.ndarray, n_frames: int) -> np
 
 
 def window(values: np.ndarray, header: Any) -> np.ndarray:
-    """Return the brightness 0..1 of values under a header's first window: its centre, width and function.
+    """Return the brightness, 0 to 1, of values under the first window of a header (centre, width and function).
 
     Source: DICOM PS3.3 C.11.2.1.2 (LINEAR) and C.11.2.1.3 (LINEAR_EXACT, SIGMOID).
 
     Raises:
-        ValueError: A width that the function does not allow, or a function that the standard does not have.
+        ValueError: The width is invalid for the function, or the function is not in the standard.
     """
     center, width = (float(np.atleast_1d(header[tag].value)[0]) for tag in ("WindowCenter", "WindowWidth"))
     function = header.get("VOILUTFunction") or "LINEAR"
@@ -215,7 +215,7 @@ def window(values: np.ndarray, header: Any) -> np.ndarray:
 
 
 def _frame_rate(header: Any) -> float | None:
-    """Return the frames per second: from the time between frames, else from the rate that the device recommends."""
+    """Return the frames per second from the time between frames, else from the recommended display rate."""
     if header.get("FrameTime"):
         return 1000 / float(header.FrameTime)
     if header.get("FrameTimeVector"):

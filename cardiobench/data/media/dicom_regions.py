@@ -1,4 +1,4 @@
-"""The kind of an ultrasound recording, and the regions of its picture that hold ultrasound, from the DICOM header alone."""
+"""Kind of an ultrasound recording and the ultrasound regions of its image, from the DICOM header."""
 
 import struct
 from pathlib import Path
@@ -30,13 +30,13 @@ def recording_kind(path: Path) -> str:
         coloured = any(int(region.get("RegionDataType") or 0) == COLOUR_FLOW for region in regions)
         return COLOUR if coloured or int(header.get("UltrasoundColorDataPresent") or 0) else TWO_DIMENSIONAL
     except (BadMedia, OSError, pydicom.errors.InvalidDicomError, AttributeError, EOFError, TypeError, ValueError, struct.error):  # fmt: skip
-        return UNREAD  # read_dicom names what is wrong when the recording itself is read
+        return UNREAD  # `read_dicom` reports the problem when the recording itself is read.
 
 
 def ultrasound_boxes(header: Any) -> tuple[Box, ...]:
-    """Return the boxes of a header's ultrasound regions; empty where it declares none, and without those that lack a corner.
+    """Return the boxes of the ultrasound regions in a header, without regions that lack a corner.
 
-    Source: DICOM PS3.3 C.8.5.5: the last column and row belong to the region.
+    Source: DICOM PS3.3 C.8.5.5, where the last column and row belong to the region.
     """
     boxes = []
     for region in header.get("SequenceOfUltrasoundRegions") or ():

@@ -1,4 +1,4 @@
-"""One function for every kind of ECG file."""
+"""Reading of ECGs in WFDB and HDF5."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,18 +20,19 @@ def read_ecg(source: Path, record: int | str | None = None, *, leads: Sequence[s
         source: Path of the record: for WFDB the header (.hea), the signal file (.dat, .mat) or the path without
             suffix; for HDF5 the file.
         record: Record in an HDF5 file: a row number (int, 0-based) or an exam id (str).
-        leads: Names of the stored channels in their order, where the file gives none or unusual ones.
+        leads: Names of the stored channels in order, if the file has none or unusual ones.
 
     Raises:
-        BadMedia: Missing, cut short, not finite, all zero, without gain, in an unknown unit, or without a lead.
-        MissingExtra: HDF5 without h5py installed.
+        BadMedia: The file is missing or cut short, or the signal is not finite, all zero, without gain, in an unknown
+            unit, or without a lead.
+        MissingExtra: The file is HDF5 and h5py is not installed.
     """
     path = Path(source)
     header = header_path(path)
     if header.is_file():
         if record is not None:
             raise BadMedia(
-                f"{header} holds one record, but record {record!r} was requested. Leave `record` out for WFDB."
+                f"{header} contains a single record, but record {record!r} was requested. Leave `record` out for WFDB."
             )
         return read_wfdb(header, leads)
     try:

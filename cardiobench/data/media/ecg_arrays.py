@@ -1,4 +1,4 @@
-"""ECGs as arrays: NPY and HDF5, one recording in a file or many, (records, samples, leads)."""
+"""ECGs as NPY and HDF5 arrays, with one or several recordings per file, (records, samples, leads)."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,32 +27,32 @@ def read_npy_ecg(path: Path, record: int | None, leads: Sequence[str] | None) ->
 
     Args:
         path: The file.
-        record: Row number of an array of several; None for an array of one.
-        leads: Names of the channels, whose count tells their axis; twelve unless given.
+        record: Row number in an array of several recordings; None for a single recording.
+        leads: Names of the channels; their number determines the axis of leads. By default twelve leads.
 
     Raises:
-        BadMedia: No array of numbers, no such row, or no axis of that length.
+        BadMedia: The file is not an array of numbers, lacks the row, or has no axis of that length.
     """
     array = open_numbers(path)
     if array.ndim == 1 and leads is not None and len(leads) == 1:
-        array = array[:, None]  # One lead needs no axis of leads.
+        array = array[:, None]  # A single lead needs no axis of leads.
     return Channels(_two_axes(array, record, leads, str(path)))
 
 
 def read_hdf5_ecg(
     path: Path, record: int | str | None, leads: Sequence[str] | None, array: str | None = None, ids: str | None = None
 ) -> Channels:
-    """Read a recording of an HDF5 file; attributes of the file or of the dataset state rate, unit and leads, if any do.
+    """Read a recording of an HDF5 file, with rate, unit and leads from attributes of the file or dataset, if stated.
 
     Args:
         path: The file.
-        record: Row number, or an id of the dataset `ids`; None for an array of one recording.
+        record: Row number, or an id in the dataset `ids`; None for a single recording.
         leads: Names of the channels, as for `read_npy_ecg`.
-        array: Name of the dataset with the samples; None for the only one with two or three axes.
+        array: Name of the dataset with the samples; None means the only dataset with two or three axes.
         ids: Name of the dataset with ids.
 
     Raises:
-        BadMedia: Damaged, no or several such datasets, no such record.
+        BadMedia: The file is damaged, lacks the record, or has no or several such datasets.
     """
     h5py = require("h5py", "reading HDF5")
     try:
@@ -75,7 +75,7 @@ def read_hdf5_ecg(
 
 
 def hdf5_ids(path: Path, ids: str) -> list[str]:
-    """Return the ids of the records of an HDF5 file; raises `BadMedia` where it has no such dataset."""
+    """Return the ids of the records of an HDF5 file; raises `BadMedia` if it has no such dataset."""
     h5py = require("h5py", "reading HDF5")
     try:
         with h5py.File(path, "r") as file:
@@ -85,10 +85,10 @@ def hdf5_ids(path: Path, ids: str) -> list[str]:
 
 
 def records_in(path: Path, array: str | None = None) -> int | None:
-    """Return the number of recordings in an array of three axes; None for an array of one recording.
+    """Return the number of recordings in an array with three axes; None for a single recording.
 
     Raises:
-        BadMedia: Damaged, or no such array.
+        BadMedia: The file is damaged or has no such array.
     """
     if path.suffix.lower() == ".npy":
         shape = open_numbers(path).shape
@@ -105,7 +105,7 @@ def records_in(path: Path, array: str | None = None) -> int | None:
 
 
 def _own(file: Any, name: str, path: Path) -> Any:
-    """Return a dataset that lies in this file itself: a link could name another file of the machine."""
+    """Return a dataset stored in the file itself; links are refused, because they could name other files."""
     h5py = require("h5py", "reading HDF5")
     node = file
     for part in filter(None, name.split("/")):
@@ -155,15 +155,15 @@ def _row(file: Any, ids: str | None, record: str, path: Path) -> int:
 
 
 def _two_axes(array: Any, record: int | None, leads: Sequence[str] | None, name: str) -> np.ndarray:
-    """Return (samples, channels) of one recording, of any order of these two axes."""
+    """Return one recording as (samples, channels), given either order of the two axes."""
     if (array.ndim == 3) != (record is not None) or array.ndim not in (2, 3):
         raise BadMedia(
-            f"{name} has the shape {array.shape}, and {'no record' if record is None else f'record {record}'} was requested."
+            f"{name} has the shape {array.shape}, but {'no record' if record is None else f'record {record}'} was requested."
         )
     if record is not None:
         if not 0 <= record < len(array):
             raise BadMedia(
-                f"{name} has rows 0 to {len(array) - 1}, and {record} was requested. Correct the table that names it."
+                f"{name} has rows 0 to {len(array) - 1}, but {record} was requested. Correct the table that names it."
             )
     rows, columns = array.shape[-2:]
     check_size(name, 8 * rows * columns)

@@ -20,10 +20,10 @@ _NAMES = {lead.lower(): lead for lead in LEADS}
 
 
 def read_dicom_ecg(path: Path) -> Channels:
-    """Read the first group of waveforms that has twelve leads by the meanings of its channel sources.
+    """Read the first waveform group with twelve leads, identified by the code meanings of the channel sources.
 
     Raises:
-        BadMedia: Damaged, no waveform, or no group with twelve leads.
+        BadMedia: The file is damaged, has no waveform, or no group has twelve leads.
         MissingExtra: The package pydicom is not installed.
     """
     pydicom = require_pydicom()
@@ -58,19 +58,19 @@ def read_dicom_ecg(path: Path) -> Channels:
             f"{path} cannot be read as a DICOM waveform ({' '.join(str(error).split())[:200]}). {COPY_AGAIN}"
         ) from error
     raise BadMedia(
-        f"{path} has {len(groups)} groups of waveforms, none of them with the twelve leads. Remove it from the table."
+        f"{path} has {len(groups)} groups of waveforms, none of which has the twelve leads. Remove it from the table."
     )
 
 
 def _name(channel: Any) -> str:
-    """Return the lead of a channel, or the meaning of its source."""
+    """Return the lead of a channel, or the code meaning of its source."""
     meaning = str(channel.ChannelSourceSequence[0].CodeMeaning).strip()
     match = _LEAD.fullmatch(meaning)
     return _NAMES[match["lead"].lower()] if match else meaning
 
 
 def _unit(channel: Any) -> str:
-    """Return the unit of a channel in UCUM, as `waveform_array` scales it."""
+    """Return the UCUM unit of a channel as scaled by `waveform_array`."""
     units = channel.get("ChannelSensitivityUnitsSequence")
     if not units or channel.get("ChannelSensitivity") is None:
         raise ValueError("a channel has no sensitivity with a unit, so its amplitude is unknown")

@@ -1,4 +1,4 @@
-"""ECGs in EDF and BDF, read by edfio: leads, rates and units stand in the header."""
+"""ECGs in EDF and BDF, read by edfio; leads, rates and units come from the header."""
 
 import re
 from pathlib import Path
@@ -20,10 +20,10 @@ _KNOWN = {lead.lower() for lead in LEADS}
 
 
 def read_edf_ecg(path: Path) -> Channels:
-    """Read the channels of an EDF, EDF+ or BDF file whose labels name leads: `V1`, or `ECG V1` as EDF+ has it.
+    """Read the channels of an EDF, EDF+ or BDF file whose labels are leads, such as `V1`, or `ECG V1` in EDF+.
 
     Raises:
-        BadMedia: Damaged, cut short, no lead, or leads of several rates.
+        BadMedia: The file is damaged or cut short, has no lead, or has leads with different rates.
         MissingExtra: The package edfio is not installed.
     """
     edfio = require("edfio", "reading EDF")
@@ -41,7 +41,7 @@ def read_edf_ecg(path: Path) -> Channels:
         rates = {float(one.sampling_frequency) for _, one in chosen}
         if len(rates) > 1:
             raise BadMedia(
-                f"{path} samples its leads at {', '.join(f'{rate:g}' for rate in sorted(rates))} Hz. Export them at one rate."
+                f"{path} has leads at {', '.join(f'{rate:g}' for rate in sorted(rates))} Hz. Export all leads at the same rate."
             )
         signal = np.stack([one.data for _, one in chosen], axis=1)
         units = tuple(one.physical_dimension for _, one in chosen)

@@ -1,4 +1,4 @@
-"""ECGs in HDF5: many in one file in the layout of CODE-15% (Zenodo 4916206), or one in a file of its own (SPH)."""
+"""ECGs in HDF5: many per file in the layout of CODE-15% (Zenodo 4916206), or one per file (SPH)."""
 
 import math
 import os
@@ -23,23 +23,24 @@ VERSION = 1
 
 MAGIC = b"\x89HDF\r\n\x1a\n"
 
-# The file itself says neither. 400 Hz is the release's description; sources disagree about the unit, and real records
-# peak at 1-5 in lead II, which is plausible for mV and for nothing else.
+# The file states neither. 400 Hz comes from the description of the release. Sources disagree about the unit, but real
+# records peak at 1-5 in lead II, which is only plausible for mV.
 FS = 400.0
 
 
 def read_hdf5(path: Path, record: int | str | None, leads: Sequence[str] | None = None) -> Ecg:
-    """Read one exam of a CODE-15% file: 400 Hz, mV, the zeros that pad it to 4096 samples taken away.
+    """Read one exam of a CODE-15% file at 400 Hz in mV, without the zeros that pad it to 4096 samples.
 
-    A record is padded by the same number of zeros on both sides, so no more is cut than both sides have.
+    A record has the same number of padding zeros on both sides, so the same number is removed on both sides.
 
     Args:
         path: File with `tracings` (N, samples, 12) and `exam_id` (N,).
         record: Row number (int, 0-based) or exam id (str).
-        leads: Names of the 12 channels in their stored order; I II III aVR aVL aVF V1-V6 unless told otherwise.
+        leads: Names of the 12 channels in stored order; default I II III aVR aVL aVF V1-V6.
 
     Raises:
-        BadMedia: Another layout, no such record, or a signal that is not an ECG (the release ends in a row of zeros).
+        BadMedia: The layout differs, the record does not exist, or the signal is not an ECG (the release ends with a
+            row of zeros).
     """
     try:
         stored = open_tracings(path)
@@ -49,20 +50,20 @@ def read_hdf5(path: Path, record: int | str | None, leads: Sequence[str] | None 
     name = f"record {record} of {path}"
     names = LEADS if leads is None else leads
     if len(names) != signal.shape[1]:
-        raise BadMedia(f"{name}: {signal.shape[1]} channels, and {len(names)} leads were named: {', '.join(names)}.")
+        raise BadMedia(f"{name}: {signal.shape[1]} channels, but {len(names)} leads were named: {', '.join(names)}.")
     signal = _without_padding(signal)
     return twelve_leads(signal if names is LEADS else signal[:, lead_order(names, name)], FS, name)
 
 
 def read_single_hdf5(path: Path, fs: float) -> Ecg:
-    """Read a file that holds one record, as SPH (figshare 5779802) does: a dataset `ecg` of shape (12, samples) in mV.
+    """Read a file with a single record, as in SPH (figshare 5779802): a dataset `ecg` of shape (12, samples) in mV.
 
     Args:
         path: The file.
-        fs: Sampling rate in Hz, which it does not say.
+        fs: Sampling rate in Hz, which the file does not state.
 
     Raises:
-        BadMedia: Another layout, or a signal that is not an ECG.
+        BadMedia: The layout differs, or the signal is not an ECG.
     """
     try:
         refuse_special(path)
@@ -80,7 +81,7 @@ def read_single_hdf5(path: Path, fs: float) -> Ecg:
 
 
 def open_tracings(path: Path) -> "Tracings":
-    """Return the file, opened once a process for as long as it stays the same; raises `OSError` or `BadMedia`."""
+    """Return the open file, cached per process while it is unchanged; raises `OSError` or `BadMedia`."""
     name = str(path)
     stat = os.stat(name)  # noqa: PTH116 - half the time of Path.stat, once a record
     return _opened(name, (stat.st_size, stat.st_mtime_ns))
@@ -88,7 +89,7 @@ def open_tracings(path: Path) -> "Tracings":
 
 @lru_cache(maxsize=32)
 def _opened(path: str, version: tuple[int, int]) -> "Tracings":
-    """Return a file whose layout is checked: opening takes longer than reading a record. CODE-15% has 18.
+    """Return an open file with a checked layout. Files are cached, because opening takes longer than reading a record.
 
     Args:
         path: The file.
@@ -105,7 +106,8 @@ def _opened(path: str, version: tuple[int, int]) -> "Tracings":
     if ids is not None:
         _check_numbers(f"exam_id of {path}", ids, ids.size or 0)
     offset = tracings.id.get_offset()
-    # In one piece and not compressed, as the release is: a record is then a run of bytes, read in half the time of h5py.
+    # In a contiguous, uncompressed file, as in the release, a record is a range of bytes and is read twice as fast as
+    # by h5py.
     plain = offset is not None and not file.userblock_size and tracings.dtype.kind in "iuf"
     return Tracings(
         path,
@@ -117,10 +119,10 @@ def _opened(path: str, version: tuple[int, int]) -> "Tracings":
 
 
 def _own_dataset(path: str, file: Any, name: str) -> Any:
-    """Return a dataset of that name, None where there is none; refuse one whose content lies in another file.
+    """Return a dataset by name, None if it does not exist; refuse a dataset stored in another file.
 
     Raises:
-        BadMedia: The dataset is a link, or its values are stored outside of the file.
+        BadMedia: The dataset is a link, or its values are stored outside the file.
     """
     h5py = require("h5py", "reading HDF5")
     link = file.get(name, getlink=True)
@@ -136,29 +138,29 @@ def _own_dataset(path: str, file: Any, name: str) -> Any:
 
 
 def _check_numbers(name: str, dataset: Any, count: int) -> None:
-    """Refuse values whose size the header does not tell, and more numbers, or a larger chunk, than the limit allows.
+    """Refuse values of unknown size, and arrays or chunks above the size limit.
 
     Raises:
-        BadMedia: Either.
+        BadMedia: The values are not numbers or exceed the limit.
     """
     if dataset.dtype.kind not in "iuf":
         raise BadMedia(f"{name} is of type {dataset.dtype}, expected numbers. {COPY_AGAIN}")
     check_size(name, dataset.dtype.itemsize * max(count, math.prod(dataset.chunks or ())))
 
 
-os.register_at_fork(after_in_child=_opened.cache_clear)  # h5py's handles must not be shared with a worker
+os.register_at_fork(after_in_child=_opened.cache_clear)  # Handles of h5py must not be shared with worker processes.
 
 
 @dataclass(frozen=True, eq=False)
 class Tracings:
-    """The tracings of a file, not yet read.
+    """Tracings of an open file, read on demand.
 
     Attributes:
         path: The file.
-        tracings: (records, samples, 12), h5py's dataset.
-        exam_ids: (records,); None where the file does not give one for each record.
-        plain: The same file, to read bytes from; None where the tracings are not one uncompressed piece.
-        offset: Byte at which that piece begins.
+        tracings: Dataset of h5py, (records, samples, 12).
+        exam_ids: Exam ids, (records,); None unless the file has one per record.
+        plain: The same file for reading bytes; None unless the tracings are contiguous and uncompressed.
+        offset: Byte offset of the tracings.
     """
 
     path: str
@@ -169,16 +171,16 @@ class Tracings:
 
     @cached_property
     def shape(self) -> tuple[int, int, int]:
-        """Records, samples, leads."""
+        """Shape: (records, samples, leads)."""
         return self.tracings.shape
 
     @cached_property
     def dtype(self) -> np.dtype:
-        """The dtype of the stored numbers."""
+        """Data type of the stored numbers."""
         return self.tracings.dtype
 
     def signal(self, row: int) -> np.ndarray:
-        """Return (samples, 12) of one record, in an array of its own; raises `OSError` where the file ends before it does."""
+        """Return a copy of one record, (samples, 12); raises `OSError` if the file ends too early."""
         if self.plain is None or self.offset is None:
             return self.tracings[row]
         signal = np.empty(self.shape[1:], self.dtype)
@@ -193,29 +195,25 @@ class Tracings:
         return {exam: row for row, exam in enumerate(exam_ids)}
 
     def row(self, record: int | str | None) -> int:
-        """Return the row of a record, named by its row number (int) or exam id (str)."""
+        """Return the row of a record, given its row number (int) or exam id (str)."""
         count = self.shape[0]
         if isinstance(record, str):
             return self._row_of(record)
         if isinstance(record, int | np.integer) and not isinstance(record, bool):
             if not 0 <= record < count:
                 raise BadMedia(
-                    f"{self.path} has records 0 to {count - 1}, and {record} was requested. Check the dataset's table."
+                    f"{self.path} has records 0 to {count - 1}, but {record} was requested. Check the dataset's table."
                 )
             return int(record)
-        raise BadMedia(
-            f"{self.path} holds {count} records. Give the row number (int) or the exam id (str); got {record!r}."
-        )
+        raise BadMedia(f"{self.path} has {count} records. Give a row number (int) or an exam id (str), got {record!r}.")
 
     def _row_of(self, exam: str) -> int:
         if self.exam_ids is None:
             raise BadMedia(
-                f"{self.path} has no `exam_id` for each of its {self.shape[0]} records. Give a row number instead."
+                f"{self.path} does not have one `exam_id` for each of its {self.shape[0]} records. Give a row number instead."
             )
         row = self._rows.get(int(exam)) if exam.isdecimal() else None
-        if row is None or len(self._rows) < len(
-            self.exam_ids
-        ):  # Some id occurs more than once; check whether it is this one.
+        if row is None or len(self._rows) < len(self.exam_ids):  # Some ids are repeated; check whether this one is.
             count = 0 if row is None else int((self.exam_ids == int(exam)).sum())
             if row is None or count != 1:
                 raise BadMedia(
@@ -225,12 +223,14 @@ class Tracings:
 
 
 def _without_padding(signal: np.ndarray) -> np.ndarray:
-    """Return the rows between the zeros that both ends have in common."""
+    """Return the rows without the zeros that pad both ends equally."""
     padding = _first_filled(signal) if signal.size else 0
     if padding == 0:
         return signal
     end = len(signal) - padding
-    if padding <= end and signal[end:].tobytes() == bytes(signal[end:].nbytes):  # Symmetric, as in the release.
+    if padding <= end and signal[end:].tobytes() == bytes(
+        signal[end:].nbytes
+    ):  # The padding of the release is symmetric.
         return signal[padding:end]
     rows = np.flatnonzero((signal != 0).any(axis=1))
     padding = min(int(rows[0]), len(signal) - 1 - int(rows[-1])) if len(rows) else 0
@@ -238,7 +238,7 @@ def _without_padding(signal: np.ndarray) -> np.ndarray:
 
 
 def _first_filled(signal: np.ndarray) -> int:
-    """Return the row of the first byte that is not zero; the number of rows where there is none."""
+    """Return the row of the first non-zero byte; the number of rows if there is none."""
     data = np.ascontiguousarray(signal).view(np.bool_)
-    first = int(data.argmax())  # Stop at the first difference: comparing all numbers takes ten times as long.
+    first = int(data.argmax())  # Stopping at the first difference takes a tenth of the time of comparing all numbers.
     return first // data.shape[1] if data.item(first) else len(signal)

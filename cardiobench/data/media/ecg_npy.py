@@ -1,4 +1,4 @@
-"""Rows of one NumPy array (`.npy`), read by memory map: an array larger than the memory is never loaded."""
+"""Rows of a NumPy array (`.npy`), read through a memory map so that the array may exceed the memory."""
 
 from pathlib import Path
 from tokenize import TokenError
@@ -14,14 +14,14 @@ VERSION = 1
 
 
 def open_numbers(path: Path) -> np.ndarray:
-    """Return the array of a file as a memory map that is released with the array, so that read pages do not accumulate.
+    """Return the array of a file as a memory map, released with the array so that pages do not accumulate.
 
     Raises:
-        BadMedia: Missing, cut short, or no array of numbers.
+        BadMedia: The file is missing, cut short, or not an array of numbers.
     """
     try:
         refuse_special(path)
-        # Other than np.load, this takes neither an archive (.npz) nor a pickle for an array.
+        # Unlike np.load, this accepts neither archives (.npz) nor pickles.
         array = np.lib.format.open_memmap(path, mode="r")
     except (OSError, ValueError, EOFError, TypeError, OverflowError, TokenError) as error:
         raise BadMedia(
@@ -33,14 +33,14 @@ def open_numbers(path: Path) -> np.ndarray:
 
 
 def open_array(path: Path, shape: tuple[int | None, ...]) -> np.ndarray:
-    """Return the array of a file as `open_numbers` does, if it has a shape.
+    """Return the array of a file, as `open_numbers`, after checking its shape.
 
     Args:
         path: The file.
-        shape: Expected shape; None stands for any length.
+        shape: Expected shape; None means any length.
 
     Raises:
-        BadMedia: Missing, cut short, no array of numbers, or of another shape.
+        BadMedia: The file is missing, cut short, not an array of numbers, or of another shape.
     """
     array = open_numbers(path)
     matches = array.ndim == len(shape) and all(want in (None, n) for want, n in zip(shape, array.shape, strict=True))
@@ -53,7 +53,7 @@ def open_array(path: Path, shape: tuple[int | None, ...]) -> np.ndarray:
 
 
 def read_row(path: Path, row: int, shape: tuple[int | None, ...]) -> np.ndarray:
-    """Return one row of an array, in memory of its own.
+    """Return a copy of one row of an array.
 
     Args:
         path: The file.
@@ -61,10 +61,10 @@ def read_row(path: Path, row: int, shape: tuple[int | None, ...]) -> np.ndarray:
         shape: Shape of the whole array, as for `open_array`.
 
     Raises:
-        BadMedia: See `open_array`; or there is no such row.
+        BadMedia: The row does not exist, or `open_array` raised the error.
     """
     array = open_array(path, shape)
     if not 0 <= row < len(array):
-        raise BadMedia(f"{path} has rows 0 to {len(array) - 1}, and {row} was requested. Check the dataset's table.")
+        raise BadMedia(f"{path} has rows 0 to {len(array) - 1}, but {row} was requested. Check the dataset's table.")
     check_size(f"a row of {path}", array.nbytes // len(array))
     return np.array(array[row])

@@ -1,4 +1,4 @@
-"""ECGs as columns of a table: CSV and Parquet, one recording in a file, a channel in a column."""
+"""ECGs in CSV and Parquet tables, one recording per file and one channel per column."""
 
 import csv
 from pathlib import Path
@@ -19,10 +19,10 @@ VERSION = 1
 
 
 def read_csv_ecg(path: Path) -> Channels:
-    """Read a CSV with a channel in each column, named in its first line unless that has numbers alone.
+    """Read a CSV with one channel per column; the first line has their names unless it contains only numbers.
 
     Raises:
-        BadMedia: Missing, no text, no table, or a cell that is no number.
+        BadMedia: The file is missing, not a text table, or has a cell that is not a number.
     """
     try:
         refuse_special(path)
@@ -54,10 +54,10 @@ def read_csv_ecg(path: Path) -> Channels:
 
 
 def read_parquet_ecg(path: Path) -> Channels:
-    """Read a Parquet file with a channel in each column of numbers.
+    """Read a Parquet file with one channel per numeric column.
 
     Raises:
-        BadMedia: Missing, damaged, or without a column of numbers.
+        BadMedia: The file is missing, damaged, or has no numeric column.
     """
     try:
         refuse_special(path)

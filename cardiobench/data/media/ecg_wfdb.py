@@ -1,7 +1,8 @@
-"""ECGs in WFDB: a text header and the signal files that it names (.dat, or the .mat of the PhysioNet challenges).
+"""ECGs in WFDB: a text header and its signal files (.dat, or the .mat of the PhysioNet challenges).
 
-The header is read here, not by a library, because what it leaves out or sets to 0 decides about the numbers, and as a
-benchmark reads tens of thousands of them. Source: header(5) and signal(5), WFDB Applications Guide, physionet.org.
+The header is parsed here instead of by a library, because omitted fields and zeros must be interpreted carefully, and
+because a benchmark reads tens of thousands of headers. Source: header(5) and signal(5), WFDB Applications Guide,
+physionet.org.
 """
 
 import math
@@ -29,13 +30,13 @@ _GAIN = re.compile(r"(?P<gain>[-+.\deE]+)(\((?P<baseline>-?\d+)\))?(/(?P<unit>\S
 
 @dataclass(frozen=True)
 class Channel:
-    """Channel line of a WFDB header: position, format and meaning of the samples.
+    """A channel line of a WFDB header: location, format and meaning of the samples.
 
     Attributes:
         file: Signal file beside the header.
         format: Signal format, a key of `BITS`.
         offset: Bytes before the first sample.
-        gain: Stored steps a unit; 0 where the header gives none.
+        gain: Stored steps per unit; 0 if not stated.
         baseline: Stored value that means 0.
         unit: Unit of voltage.
         name: Lead name.
@@ -52,7 +53,7 @@ class Channel:
 
 @dataclass(frozen=True)
 class Header:
-    """The fields of a header: sampling rate in Hz, samples per channel (None if not given), channels in order."""
+    """Fields of a header: sampling rate in Hz, samples per channel (None if not stated), channels in order."""
 
     fs: float
     samples: int | None
@@ -60,17 +61,17 @@ class Header:
 
 
 def header_path(path: Path) -> Path:
-    """Return the header of a record that is named by its header, a signal file or its path without suffix."""
+    """Return the header path of a record, given its header, a signal file or the path without suffix."""
     known = path.suffix.lower() in (".hea", ".dat", ".mat")
     return either_case(path.with_suffix(".hea") if known else path.with_name(f"{path.name}.hea"))
 
 
 def read_wfdb(path: Path, leads: Sequence[str] | None = None, *, fewer: bool = False) -> Ecg:
-    """Read the twelve leads of a record in mV, by the names in its header.
+    """Read the twelve leads of a record in mV, identified by the names in its header.
 
     Args:
         path: The header.
-        leads: Names of the channels in their order, instead of the header's.
+        leads: Names of the channels in order, replacing those of the header.
         fewer: Whether a record may have fewer leads.
 
     Raises:
@@ -80,7 +81,7 @@ def read_wfdb(path: Path, leads: Sequence[str] | None = None, *, fewer: bool = F
     names = [channel.name for channel in header.channels] if leads is None else leads
     if len(names) != len(header.channels):
         raise BadMedia(
-            f"{path} has {len(header.channels)} channels, and {len(names)} leads were named: {', '.join(names)}."
+            f"{path} has {len(header.channels)} channels, but {len(names)} leads were named: {', '.join(names)}."
         )
     there = leads_among(names, str(path)) if fewer else LEADS
     order = lead_order(names, str(path), there)
@@ -100,7 +101,7 @@ def read_wfdb(path: Path, leads: Sequence[str] | None = None, *, fewer: bool = F
 
 
 def parse_header(path: Path) -> Header:
-    """Read the header of a record of one segment, whose channels are all sampled at the same rate."""
+    """Read the header of a single-segment record whose channels have the same sampling rate."""
     try:
         content = path.read_bytes()
     except OSError as error:
@@ -108,7 +109,7 @@ def parse_header(path: Path) -> Header:
     try:
         text = content.decode()
     except UnicodeDecodeError:
-        text = content.decode("latin-1")  # Older headers write the micro sign in one byte.
+        text = content.decode("latin-1")  # Older headers encode the micro sign as a single byte.
     lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
     if not lines:
         raise BadMedia(f"{path} is empty. {COPY_AGAIN}")
@@ -127,7 +128,7 @@ def parse_header(path: Path) -> Header:
     except (ValueError, IndexError) as error:
         raise BadMedia(f"{path}: the line '{line}' is not valid in a WFDB header. {COPY_AGAIN}") from error
     if len(channels) != int(count):
-        raise BadMedia(f"{path} declares {count} channels and describes {len(channels)}. {COPY_AGAIN}")
+        raise BadMedia(f"{path} declares {count} channels but describes {len(channels)}. {COPY_AGAIN}")
     return Header(fs, samples or None, tuple(channels))
 
 
@@ -156,9 +157,9 @@ def _channel(path: Path, line: str) -> Channel:
 
 
 def _samples(header: Path, channels: tuple[Channel, ...], samples: int | None) -> np.ndarray:
-    """Read the stored values of one signal file, float64 (samples, channels); NaN where the format marks a gap."""
+    """Read the stored values of a signal file, float64 (samples, channels); NaN for gaps marked by the format."""
     path = either_case(header.with_name(channels[0].file))
-    if not path.exists():  # JS23074 of CinC 2021: its header calls the record and its signal file S23074
+    if not path.exists():  # The header of JS23074 in CinC 2021 names the record and its signal file S23074.
         path = either_case(header.with_suffix(path.suffix))
     layout = {(channel.format, channel.offset) for channel in channels}
     if len(layout) > 1:
@@ -170,7 +171,7 @@ def _samples(header: Path, channels: tuple[Channel, ...], samples: int | None) -
         content = path.read_bytes()
     except FileNotFoundError as error:
         raise BadMedia(
-            f"{header} names {channels[0].file}, which is not beside it. Copy the signal file there."
+            f"{header} names {channels[0].file}, which is not in the same folder. Copy the signal file there."
         ) from error
     except OSError as error:
         raise BadMedia(f"{path} cannot be opened ({error.strerror}). {COPY_AGAIN}") from error
@@ -179,7 +180,9 @@ def _samples(header: Path, channels: tuple[Channel, ...], samples: int | None) -
     count = samples * len(channels)
     needed = offset + math.ceil(count * BITS[form] / 8)
     if len(content) < needed:
-        raise BadMedia(f"{path} is cut short: its header declares {needed} bytes, it has {len(content)}. {COPY_AGAIN}")
+        raise BadMedia(
+            f"{path} is cut short: the header declares {needed} bytes, but it has {len(content)}. {COPY_AGAIN}"
+        )
     stored = _unpack(content[offset:needed], form, count)
     gap = -(1 << (BITS[form] - 1))
     return np.where(stored == gap, np.nan, stored.astype(np.float64)).reshape(samples, len(channels))

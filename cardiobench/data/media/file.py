@@ -10,13 +10,13 @@ from cardiobench.core.errors import BadMedia
 
 Format = Literal["avi", "mp4", "gif", "dicom", "nifti", "png", "jpeg"]
 
-HEAD = 352  # Longest header that holds a magic number: that of NIfTI-1, at byte 344.
+HEAD = 352  # Enough bytes for all magic numbers; the last one, of NIfTI-1, is at byte 344.
 COPY_AGAIN = "Copy the file again from its source."
 
 
 @dataclass(frozen=True)
 class MediaFile:
-    """Content of one recording, by path or by value.
+    """Content of a recording, given as path or bytes.
 
     Attributes:
         content: Path of the file, or its bytes.
@@ -32,7 +32,7 @@ class MediaFile:
 
     @classmethod
     def of(cls, source: Path | str | bytes, name: str = "") -> Self:
-        """Look at a file, or at bytes; raises `BadMedia` when there is nothing to read."""
+        """Open a file or bytes; raises `BadMedia` if there is nothing to read."""
         if isinstance(source, bytes | bytearray | memoryview):
             data = bytes(source)
             content: Path | bytes = data
@@ -53,7 +53,7 @@ class MediaFile:
         return cls(content, name, size, head)
 
     def open(self) -> BinaryIO:
-        """Return the content as a stream that can seek."""
+        """Return the content as a seekable stream."""
         return io.BytesIO(self.content) if isinstance(self.content, bytes) else self.content.open("rb")
 
     def read(self) -> bytes:
@@ -61,7 +61,7 @@ class MediaFile:
         return self.content if isinstance(self.content, bytes) else self.content.read_bytes()
 
     def bad(self, why: str, action: str = COPY_AGAIN) -> BadMedia:
-        """Return the error for this file with its name, the problem and the next action."""
+        """Return an error for this file with its name, the problem and the next action."""
         return BadMedia(f"{self.name} {why}. {action}")
 
 
@@ -69,7 +69,7 @@ def refuse_special(path: Path) -> None:
     """Refuse a pipe, a socket or a device, whose content may never end.
 
     Raises:
-        BadMedia: It is one.
+        BadMedia: The path is such a file.
         OSError: There is no such file.
     """
     mode = path.stat().st_mode
@@ -78,16 +78,19 @@ def refuse_special(path: Path) -> None:
 
 
 def either_case(path: Path) -> Path:
-    """Return the file of that name, its suffix in capitals or not; the path itself where there is neither."""
+    """Return the existing file with this name, with the suffix in lower or upper case.
+
+    The path itself if neither exists.
+    """
     variants = (path, path.with_suffix(path.suffix.upper()), path.with_suffix(path.suffix.lower()))
     return next((variant for variant in variants if variant.is_file()), path)
 
 
 def sniff(file: MediaFile) -> Format:
-    """Tell a format by the magic number in the content; the name of a file proves nothing.
+    """Return the format of the content by its magic number, regardless of the file name.
 
     Raises:
-        BadMedia: None of the formats that are read here.
+        BadMedia: The format is not supported.
     """
     head = file.head
     if head[:4] == b"RIFF" and head[8:12] == b"AVI ":

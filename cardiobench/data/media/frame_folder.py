@@ -1,4 +1,4 @@
-"""Folders of frames: the PNG and JPEG files of a recording in the order of their names, with numbers as numbers."""
+"""Folders of frames: the PNG and JPEG files of a recording in natural order of their names."""
 
 import re
 from pathlib import Path
@@ -18,7 +18,7 @@ SUFFIXES = frozenset({".png", ".jpg", ".jpeg"})
 
 
 def frame_files(folder: Path) -> list[Path]:
-    """Return the pictures in a folder, `frame10` behind `frame9`."""
+    """Return the images in a folder in natural order, `frame9` before `frame10`."""
     files = (path for path in folder.iterdir() if path.suffix.lower() in SUFFIXES and not path.name.startswith("."))
     return sorted(
         files, key=lambda path: [int(part) if part.isdigit() else part for part in re.split(r"([0-9]+)", path.name)]
@@ -26,19 +26,19 @@ def frame_files(folder: Path) -> list[Path]:
 
 
 def read_frame_folder(folder: Path, sampling: FrameSampling, key_frame: int = 0) -> Clip:
-    """Read the frames asked for.
+    """Read the requested frames of a folder.
 
     Args:
-        folder: Folder of pictures of one size.
-        sampling: Frames asked for.
-        key_frame: Frame where key-frame sampling starts, 0-based.
+        folder: Folder of images of the same size.
+        sampling: Requested frames.
+        key_frame: 0-based frame at which key-frame sampling starts.
 
     Raises:
-        BadMedia: No picture, one that cannot be read, or pictures of several sizes.
+        BadMedia: There is no image, an image cannot be read, or images differ in size.
     """
     files = frame_files(folder)
     if not files:
-        raise BadMedia(f"{folder} holds no PNG or JPEG. Remove it from the dataset's table.")
+        raise BadMedia(f"{folder} contains no PNG or JPEG. Remove it from the dataset's table.")
     wanted = sampling.indices(len(files), key_frame)
     frames = []
     for index in wanted:
@@ -48,7 +48,7 @@ def read_frame_folder(folder: Path, sampling: FrameSampling, key_frame: int = 0)
         frames.append(read_still(file).frames[0])
         if frames[-1].shape != frames[0].shape:
             raise file.bad(
-                f"has the size {frames[-1].shape[:2]}, and {files[wanted[0]].name} {frames[0].shape[:2]}",
+                f"has the size {frames[-1].shape[:2]}, but {files[wanted[0]].name} has {frames[0].shape[:2]}",
                 "Convert them to the same size.",
             )
         check_size(str(folder), frames[0].nbytes * len(wanted))

@@ -1,4 +1,4 @@
-"""Fewer leads of an ECG: those that are kept, those that follow from I and II, and zeros in place of all others."""
+"""Reduced leads of an ECG: kept leads, leads computed from I and II, and zeros for all others."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,31 +12,31 @@ COMPONENT = "leads"
 VERSION = 1
 
 LIMB = {"III": (-1.0, 1.0), "aVR": (-0.5, -0.5), "aVL": (1.0, -0.5), "aVF": (-0.5, 1.0)}
-"""Limb lead -> factors of I and II that give it: III = II - I (Einthoven), and the augmented leads (Goldberger)."""
+"""Limb lead -> factors of I and II: III = II - I (Einthoven), and the augmented leads (Goldberger)."""
 
 
 def computed(leads: Sequence[str]) -> tuple[str, ...]:
-    """Return the limb leads that follow from these leads: four where I and II are among them, else none."""
+    """Return the limb leads that follow from these leads: four if they include I and II, else none."""
     return tuple(LIMB) if {"I", "II"} <= set(leads) else ()
 
 
 def with_computed(leads: Sequence[str]) -> tuple[str, ...]:
-    """Return these leads and those that follow from them, in the order of `LEADS`."""
+    """Return these leads and the leads that follow from them, in the order of `LEADS`."""
     there = {*leads, *computed(leads)}
     return tuple(lead for lead in LEADS if lead in there)
 
 
 def keep_leads(ecg: Ecg, leads: Sequence[str]) -> Ecg:
-    """Return an ECG of which only these leads are kept.
+    """Return an ECG reduced to some leads.
 
-    Limb leads that follow from I and II are computed from them, whether they were recorded or not; the others are zero.
+    Limb leads that follow from I and II are computed, whether they were recorded or not; all others are zero.
 
     Args:
         ecg: Recording.
-        leads: Names of `LEADS`.
+        leads: Names from `LEADS`.
 
     Raises:
-        BadMedia: The recording has no such lead.
+        BadMedia: The recording lacks one of the leads.
     """
     if absent := [lead for lead in leads if lead not in ecg.leads]:
         raise BadMedia(

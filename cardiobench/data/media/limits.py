@@ -1,4 +1,4 @@
-"""Limits on the decoded size of a recording, checked before allocation, so that a false header costs one recording only."""
+"""Limits on the decoded size of a recording, checked before allocation because headers may be wrong."""
 
 import math
 import os
@@ -7,16 +7,16 @@ from cardiobench.core.errors import BadData, BadMedia
 
 LIMIT_VARIABLE = "CARDIOBENCH_MAX_RECORDING_MB"
 DEFAULT_LIMIT_MB = 2048
-"""MB of decoded frames or samples; a colour cine of 1,000 frames of 600 x 800 pixels has 1,440."""
+"""Default limit in MB of decoded data; a colour cine of 1,000 frames of 600 x 800 pixels has 1,440."""
 RATES = (10.0, 100_000.0)
-"""Least and greatest sampling rate of an ECG, Hz."""
+"""Minimum and maximum sampling rate of an ECG, Hz."""
 
 
 def max_bytes() -> int:
-    """Return the limit: of the environment variable CARDIOBENCH_MAX_RECORDING_MB, else the default.
+    """Return the limit from the environment variable CARDIOBENCH_MAX_RECORDING_MB, else the default.
 
     Raises:
-        BadData: The variable is no positive number.
+        BadData: The variable is not a positive number.
     """
     text = os.environ.get(LIMIT_VARIABLE, "")
     try:
@@ -29,7 +29,7 @@ def max_bytes() -> int:
 
 
 def set_limit(megabytes: float) -> None:
-    """Set the limit for this process and those that it starts."""
+    """Set the limit for this process and its child processes."""
     os.environ[LIMIT_VARIABLE] = repr(megabytes)
 
 
@@ -38,14 +38,14 @@ def check_size(name: str, size: float) -> None:
 
     Args:
         name: Name of the recording in messages.
-        size: Bytes that decoding would allocate.
+        size: Bytes needed for decoding.
 
     Raises:
-        BadMedia: Above the limit.
+        BadMedia: The size exceeds the limit.
     """
     limit = max_bytes()
     if size > limit:
         raise BadMedia(
-            f"{name} would take {size / 1e6:,.0f} MB once decoded, and the limit is {limit / 1e6:,.0f} MB. "
-            f"Take it out of the dataset's table, or raise --max-recording-mb ({LIMIT_VARIABLE}) if it is really that large."
+            f"{name} would take {size / 1e6:,.0f} MB when decoded, but the limit is {limit / 1e6:,.0f} MB. "
+            f"Remove it from the dataset's table, or raise --max-recording-mb ({LIMIT_VARIABLE}) if it is really that large."
         )

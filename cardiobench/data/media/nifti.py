@@ -1,4 +1,4 @@
-"""NIfTI volumes whose third axis is time, as echo data sets are released."""
+"""NIfTI volumes with time as the third axis, as in echo releases."""
 
 import gzip
 import io
@@ -21,12 +21,12 @@ AXES = "Expected axes (x, y), (x, y, time) or (x, y, 1, time)."
 
 
 def read_nifti(file: MediaFile, sampling: FrameSampling, key_frame: int) -> Clip:
-    """Read the frames of a NIfTI recording, .nii or .nii.gz, rows running down the picture.
+    """Read the frames of a NIfTI recording, .nii or .nii.gz, with rows from top to bottom.
 
-    Values are scaled to 0..255 between the least and the greatest of the whole volume, so brightness does not flicker.
-    NIfTI stores x first, so a frame is the transpose of `volume[:, :, t]`. Its header has no dependable frame rate:
-    fps is None. With the sampling's `nifti="paper"` every frame is scaled by itself and x stays the rows, as in the first
-    CardioBench (arXiv 2510.00520).
+    Values are scaled to 0 to 255 by the minimum and maximum of the whole volume, so brightness does not flicker. NIfTI
+    stores x first, so a frame is the transpose of `volume[:, :, t]`. The header has no reliable frame rate, so fps is
+    None. With `nifti="paper"` in the sampling, each frame is scaled separately and x remains the rows, as in
+    arXiv:2510.00520.
 
     Args:
         file: The recording.
@@ -34,12 +34,12 @@ def read_nifti(file: MediaFile, sampling: FrameSampling, key_frame: int) -> Clip
         key_frame: Frame at which key-frame sampling starts.
 
     Raises:
-        BadMedia: Cut short, other axes, values that are not finite, or all the same.
+        BadMedia: The file is cut short, has other axes, or its values are not finite or all equal.
     """
     volume = _volume(file)
     if volume.dtype.kind == "f" and not np.isfinite(volume).all():
         count = int((~np.isfinite(volume)).sum())
-        raise file.bad(f"holds {count} values that are not finite", "Remove it from the dataset's table.")
+        raise file.bad(f"contains {count} values that are not finite", "Remove it from the dataset's table.")
     low, high = float(volume.min()), float(volume.max())
     if low == high:
         raise file.bad(f"is a blank image: every value is {low:g}", "Remove it from the dataset's table.")
@@ -54,13 +54,13 @@ def read_nifti(file: MediaFile, sampling: FrameSampling, key_frame: int) -> Clip
 
 
 def read_nifti_labels(file: MediaFile) -> tuple[np.ndarray, tuple[float, float]]:
-    """Read the labels of a segmentation, as they are stored, rows running down the picture.
+    """Read the stored labels of a segmentation, with rows from top to bottom.
 
     Returns:
-        uint8 (T, H, W), and the height and width of a pixel in mm as the header says; both may be anything there.
+        Labels, uint8 (T, H, W), and the height and width of a pixel in mm as stated in the header, unchecked.
 
     Raises:
-        BadMedia: Cut short, other axes, or values that are no whole numbers from 0 to 255.
+        BadMedia: The file is cut short, has other axes, or its values are not whole numbers from 0 to 255.
     """
     volume, sides = _volume_and_sides(file)
     labels = volume.astype(np.uint8) if volume.dtype.kind != "f" or np.isfinite(volume).all() else None
@@ -70,7 +70,7 @@ def read_nifti_labels(file: MediaFile) -> tuple[np.ndarray, tuple[float, float]]
 
 
 def nifti_picture_size(file: MediaFile) -> tuple[int, int]:
-    """Return height and width of a recording's frames, from its header alone."""
+    """Return height and width of a recording's frames from its header."""
     head = file.head
     if head[:2] == b"\x1f\x8b":
         with file.open() as source, gzip.GzipFile(fileobj=source) as stream:
@@ -92,11 +92,11 @@ def _volume(file: MediaFile) -> np.ndarray:
 
 
 def _volume_and_sides(file: MediaFile) -> tuple[np.ndarray, tuple[float, float]]:
-    """Return the scaled values (x, y, time), and the sides of a pixel along x and y, mm."""
+    """Return the scaled values (x, y, time), and the pixel size along x and y in mm."""
     nibabel = require("nibabel", "reading NIfTI")
     logging.getLogger("nibabel.global").setLevel(
         logging.CRITICAL
-    )  # The repairs that nibabel prints lack the file's name.
+    )  # Messages of nibabel about repairs lack the file name.
     errors = (
         nibabel.filebasedimages.ImageFileError,
         nibabel.spatialimages.HeaderDataError,
@@ -119,7 +119,7 @@ def _volume_and_sides(file: MediaFile) -> tuple[np.ndarray, tuple[float, float]]
         check_size(file.name, count * max(itemsize, 8 if scaled else 0))
         needed = count * itemsize + int(header["vox_offset"])
         if needed > len(content):
-            raise file.bad(f"is cut short: its header declares {needed} bytes, it has {len(content)}")
+            raise file.bad(f"is cut short: its header declares {needed} bytes, but it has {len(content)}")
         volume = np.asanyarray(image_class.from_bytes(content).dataobj)
         # Unchecked, because nibabel's check turns a length of 0 into 1 mm.
         sides = image_class.header_class.from_fileobj(io.BytesIO(content), check=False)["pixdim"][1:3]
@@ -129,7 +129,7 @@ def _volume_and_sides(file: MediaFile) -> tuple[np.ndarray, tuple[float, float]]
 
 
 def _decompressed(file: MediaFile, content: bytes) -> bytes:
-    """Return the content of a gzip file, provided it does not exceed the size limit of a recording."""
+    """Return the content of a gzip file; refuse content above the size limit of a recording."""
     limit = max_bytes()
     with gzip.GzipFile(fileobj=io.BytesIO(content)) as stream:
         data = stream.read(limit + 1)
@@ -139,7 +139,7 @@ def _decompressed(file: MediaFile, content: bytes) -> bytes:
 
 
 def _three_axes(file: MediaFile, volume: np.ndarray) -> np.ndarray:
-    """Return the volume as (x, y, time); axes that only pad the shape are dropped, anything else is refused."""
+    """Return the volume as (x, y, time), without axes of length 1; refuse other shapes."""
     shape = volume.shape
     if volume.dtype.kind not in "iuf":
         raise file.bad(f"stores values as {volume.dtype}, not as one number per pixel", "Convert it to grey values.")
@@ -155,7 +155,7 @@ def _three_axes(file: MediaFile, volume: np.ndarray) -> np.ndarray:
 
 
 def _own_range(frame: np.ndarray) -> np.ndarray:
-    """Return one frame between its own least and greatest value, in single precision, rounded down; black if constant."""
+    """Return a frame scaled by its own minimum and maximum, in single precision, rounded down; black if constant."""
     frame = frame.astype(np.float32)
     low, high = frame.min(), frame.max()
     return ((frame - low) / (high - low) * 255).astype(np.uint8) if high > low else np.zeros(frame.shape, np.uint8)

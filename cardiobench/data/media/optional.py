@@ -1,4 +1,4 @@
-"""Packages that only some recordings need: imported when the first such recording is read."""
+"""Packages needed by only some recordings, imported when the first such recording is read."""
 
 import logging
 import warnings
@@ -9,7 +9,7 @@ from cardiobench.core.errors import MissingExtra
 
 
 def require(module: str, feature: str) -> ModuleType:
-    """Import an optional module; raises `MissingExtra` saying which feature needs it and how to install it."""
+    """Import an optional module; raises `MissingExtra` with the feature and the install command."""
     try:
         return import_module(module)
     except ImportError as error:
@@ -17,9 +17,9 @@ def require(module: str, feature: str) -> ModuleType:
 
 
 def require_pydicom() -> ModuleType:
-    """Import pydicom, and let it print nothing.
+    """Import pydicom and silence its output.
 
-    It prints whatever it doubts with bytes of the file, which may be a patient's name, and without the name of the file.
+    Its warnings contain bytes of the file, possibly a patient's name, but not the file name.
     """
     pydicom = require("pydicom", "reading DICOM")
     logging.getLogger("pydicom").setLevel(logging.CRITICAL)

@@ -1,4 +1,4 @@
-"""Blacken text and graphics in the picture, such as measured values, so that only ultrasound remains."""
+"""Masking of text and graphics in images, such as measured values."""
 
 from dataclasses import replace
 
@@ -11,21 +11,21 @@ COMPONENT = "overlays"
 VERSION = 1
 
 STATIC = 8
-"""Levels by which a compressed picture flickers where nothing moves."""
+"""Grey levels by which static pixels of a compressed video may flicker."""
 
 
 def mask_overlays(clip: Clip, name: str) -> Clip:
-    """Return a clip of which everything is black that does not belong to the ultrasound.
+    """Return a clip with everything outside the ultrasound blackened.
 
-    That is what lies outside the regions that the file declares; of a file without any, every pixel that stays the same,
-    within `STATIC` levels, over the frames that are read.
+    Pixels outside the regions declared in the file are blackened. If no region is declared, pixels that are constant
+    within `STATIC` levels over the decoded frames are blackened.
 
     Args:
         clip: Decoded clip.
         name: Name of the recording in messages.
 
     Raises:
-        BadMedia: No region is declared, and one frame alone does not tell text from tissue.
+        BadMedia: No region is declared and there is a single frame, in which text cannot be told from tissue.
     """
     frames = clip.frames.copy()
     if clip.regions:

@@ -1,4 +1,4 @@
-"""The recording that a row of a dataset holds."""
+"""Decoding of the recording in a dataset row."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,12 +14,12 @@ def decode(row: Mapping[str, Any], sampling: FrameSampling | None = None) -> Cli
     """Decode the `video`, `image` or `ecg` of a dataset row.
 
     Args:
-        row: `video` or `image` as {"path", "bytes"}, of which the bytes count where there are any, with `key_frame`
-            where the dataset gives one; or `ecg`, (samples, 12) in mV, with `fs` in Hz.
-        sampling: Frames of a clip; every one unless told otherwise. An ECG is always given whole.
+        row: `video` or `image` as {"path", "bytes"}, where bytes take precedence, and optionally `key_frame`; or `ecg`,
+            (samples, 12) in mV, with `fs` in Hz.
+        sampling: Frames of a clip; by default all. ECGs are always complete.
 
     Raises:
-        BadMedia: A recording that cannot be read, or a row without one.
+        BadMedia: The recording cannot be read, or the row has none.
     """
     name = str(row.get("id") or "row without id")
     if row.get("ecg") is not None:
@@ -39,7 +39,7 @@ def decode(row: Mapping[str, Any], sampling: FrameSampling | None = None) -> Cli
 
 
 def _key_frame(row: Mapping[str, Any], name: str) -> int:
-    """Return the key frame of a row; 0 where it is null, which a table of numbers writes as NaN."""
+    """Return the key frame of a row; 0 if it is null, which is NaN in a numeric column."""
     value = row.get("key_frame")
     if value is None or value != value:
         return 0

@@ -1,4 +1,4 @@
-"""Checks that make an array a 12-lead ECG."""
+"""Validation of arrays as 12-lead ECGs."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -12,17 +12,17 @@ from cardiobench.data.media.limits import RATES
 from cardiobench.data.media.types import LEADS, Ecg
 
 MOST_MV = 1000.0
-"""Largest amplitude that is taken for an ECG, in millivolts: electrodes that come off reach hundreds, the heart a few."""
+"""Largest plausible amplitude in mV: the heart reaches a few mV, detached electrodes hundreds."""
 TAKE_OUT = "Remove the record from the dataset's table, or copy it again."
 
 RENAME = (
-    "If the channels have other names, give the leads in their order: `recordings.leads` in dataset.yaml, "
+    "If the channels have other names, give the leads in channel order: `recordings.leads` in dataset.yaml, "
     "or `leads` of `read_ecg` in Python."
 )
 
 
 class TooLarge(BadMedia):
-    """An amplitude that no ECG has.
+    """An amplitude above that of any ECG.
 
     Attributes:
         highest: Largest amplitude, mV.
@@ -38,7 +38,7 @@ MILLIVOLTS = {"v": 1e3, "mv": 1.0, **{f"{sign}v": 1e-3 for sign in _MICRO}, "nv"
 
 
 def millivolts(unit: str, name: str, lead: str) -> float:
-    """Return the factor from a unit of voltage to mV; case does not matter, since headers write mV, mv and uV as they like."""
+    """Return the factor from a unit of voltage to mV; case is ignored, because headers spell units inconsistently."""
     if unit.lower() not in MILLIVOLTS:
         raise BadMedia(
             f"{name}: lead {lead} is in {unit!r:.40}, which is not a unit of voltage (V, mV, uV, nV). Correct the header."
@@ -60,15 +60,15 @@ def leads_among(names: Sequence[str], name: str) -> tuple[str, ...]:
 
 
 def lead_order(names: Sequence[str], name: str, leads: Sequence[str] = LEADS) -> list[int]:
-    """Return the positions of leads among the channel names of a record; further channels are left out.
+    """Return the positions of leads among the channel names of a record; other channels are ignored.
 
     Args:
         names: Names of the channels.
         name: Name of the record for messages.
-        leads: Leads that are needed.
+        leads: Required leads.
 
     Raises:
-        BadMedia: A lead that is not there, or there twice.
+        BadMedia: A lead is missing or repeated.
     """
     plain = [channel.strip().lower() for channel in names]
     missing = [lead for lead in leads if lead.lower() not in plain]
@@ -84,7 +84,7 @@ def lead_order(names: Sequence[str], name: str, leads: Sequence[str] = LEADS) ->
 
 
 def some_leads(signal: np.ndarray, leads: Sequence[str], fs: float, name: str) -> Ecg:
-    """Make a signal (samples, leads) in mV an ECG; limb leads that follow from I and II are computed, the others are zero.
+    """Convert a signal (samples, leads) in mV to an ECG; limb leads are computed from I and II, missing leads are zero.
 
     Raises:
         BadMedia: See `twelve_leads`.
@@ -97,11 +97,11 @@ def some_leads(signal: np.ndarray, leads: Sequence[str], fs: float, name: str) -
 
 
 def twelve_leads(signal: ArrayLike, fs: float, name: str) -> Ecg:
-    """Check a signal (samples, 12) in mV, leads in the order of `LEADS`, and make it an ECG.
+    """Validate a signal (samples, 12) in mV, with leads in the order of `LEADS`, and return it as an ECG.
 
     Raises:
-        BadMedia: Another number of leads, no samples, values not finite, nothing but zeros, an amplitude above 1 V, or no
-            sampling rate.
+        BadMedia: The number of leads is not 12, there are no samples, values are not finite or all zero, an amplitude
+            exceeds the limit, or the sampling rate is invalid.
     """
     try:
         signal = np.asarray(signal)
@@ -117,13 +117,14 @@ def twelve_leads(signal: ArrayLike, fs: float, name: str) -> Ecg:
         raise BadMedia(f"{name} has no samples. {TAKE_OUT}")
     if not RATES[0] <= fs <= RATES[1]:
         raise BadMedia(
-            f"{name}: a sampling rate of {fs:g} Hz; expected {RATES[0]:g} to {RATES[1]:g}. Correct it in the header or the table."
+            f"{name}: the sampling rate is {fs:g} Hz; expected {RATES[0]:g} to {RATES[1]:g}. Correct it in the header or the table."
         )
     if signal.dtype != np.float32:
-        with np.errstate(over="ignore"):  # Values beyond single precision become infinite, which is refused next.
+        with np.errstate(over="ignore"):  # Values beyond single precision become infinite and are refused below.
             signal = signal.astype(np.float32)
     signal = np.ascontiguousarray(signal)
-    # One pass that settles nearly every record: a finite sum of squares has finite terms, a positive one is not all zero.
+    # A single pass clears nearly every record: if the sum of squares is finite and positive, all samples are finite and
+    # not all zero.
     energy = np.vdot(signal, signal)
     if 0 < energy < MOST_MV**2:
         return Ecg(signal, float(fs))
@@ -135,7 +136,7 @@ def twelve_leads(signal: ArrayLike, fs: float, name: str) -> Ecg:
         raise BadMedia(f"{name} is flat: every sample is 0. {TAKE_OUT}")
     if (highest := float(np.abs(signal).max())) > MOST_MV:
         raise TooLarge(
-            f"{name} reaches {highest:g} mV, and no ECG exceeds {MOST_MV:g} mV: the unit or the gain is wrong. Correct the header.",
+            f"{name} reaches {highest:g} mV, but no ECG exceeds {MOST_MV:g} mV: the unit or the gain is wrong. Correct the header.",
             highest,
         )
     return Ecg(signal, float(fs))

@@ -1,4 +1,4 @@
-"""PNG and JPEG pictures: clips of one frame."""
+"""PNG and JPEG images as clips of one frame."""
 
 import struct
 import warnings
@@ -20,13 +20,13 @@ VERSION = 1
 
 
 def read_still(file: MediaFile) -> Clip:
-    """Read a picture as a clip of one RGB frame, upright where its EXIF data says how it was held.
+    """Read an image as a clip of one RGB frame, rotated according to its EXIF data.
 
-    Grey is repeated over the three channels. 16-bit samples keep their high byte. What is transparent lies on black,
-    the ground of an ultrasound screen.
+    Grey values are repeated over the three channels, 16-bit samples keep their high byte, and transparent images get a
+    black background, as on an ultrasound screen.
 
     Raises:
-        BadMedia: Damaged, or of a pixel type that PNG and JPEG do not have.
+        BadMedia: The image is damaged, or has a pixel type that PNG and JPEG do not support.
     """
     image_module = require("PIL.Image", "reading pictures")
     turn_upright = require("PIL.ImageOps", "reading pictures").exif_transpose
@@ -40,7 +40,7 @@ def read_still(file: MediaFile) -> Clip:
         image_module.DecompressionBombError,
         image_module.DecompressionBombWarning,
         EOFError,
-        OSError,  # PIL.UnidentifiedImageError is one
+        OSError,  # This includes PIL.UnidentifiedImageError.
         SyntaxError,
         ValueError,
         struct.error,
@@ -52,7 +52,7 @@ def read_still(file: MediaFile) -> Clip:
 
 def _rgb(file: MediaFile, picture: "Image.Image") -> np.ndarray:
     """Return uint8 (H, W, 3) of a PIL image of any pixel type."""
-    if picture.mode.startswith("I"):  # 16-bit grey; PIL itself keeps the high byte of 16-bit colour
+    if picture.mode.startswith("I"):  # 16-bit grey; for 16-bit colour, PIL itself keeps the high byte.
         grey = (np.asarray(picture).astype(np.uint32) >> 8).astype(np.uint8)
         return np.repeat(grey[..., None], 3, axis=-1)
     if picture.mode == "F":

@@ -1,4 +1,4 @@
-"""The two kinds of recording, in the one canonical form that every model's preprocessing starts from."""
+"""The two kinds of recordings in canonical form, the input of every model's preprocessing."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,10 +8,10 @@ import numpy as np
 
 LEADS = ("I", "II", "III", "aVR", "aVL", "aVF", "V1", "V2", "V3", "V4", "V5", "V6")
 METADATA = ("age", "sex", "machine", "device", "hospital")
-"""Columns of the rows that say something of a patient or a machine, and nothing of the heart."""
+"""Columns with facts about the patient or the machine, not about the heart."""
 Facts = Mapping[str, str | float]
 Box = tuple[int, int, int, int]
-"""Left, top, right, bottom in pixels; right and bottom are outside."""
+"""Box (left, top, right, bottom) in pixels; right and bottom are exclusive."""
 
 
 @dataclass(frozen=True)
@@ -20,11 +20,11 @@ class Clip:
 
     Attributes:
         frames: Uint8 RGB, (T, H, W, 3), in display orientation.
-        indices: (T,) index of each frame in the recording.
-        n_frames: Frames of the whole recording, whatever was decoded.
-        fps: Frames per second, or None where the recording does not say.
-        facts: Age, sex and machine, where the rows have them (`METADATA`); no model but the metadata baseline reads them.
-        regions: Boxes that hold ultrasound, where the file declares any.
+        indices: Index of each frame in the recording, (T,).
+        n_frames: Number of frames of the whole recording, decoded or not.
+        fps: Frames per second; None if unknown.
+        facts: Age, sex and machine, if known (`METADATA`); only the metadata baseline reads them.
+        regions: Boxes of the ultrasound regions declared in the file.
     """
 
     frames: np.ndarray
@@ -40,10 +40,10 @@ class Ecg:
     """A 12-lead ECG.
 
     Attributes:
-        signal: Float32, (samples, 12), millivolts, leads in the order of `LEADS`; zero in leads that are not there.
+        signal: Signal in mV, float32 (samples, 12), leads in the order of `LEADS`; missing leads are zero.
         fs: Sampling rate in Hz.
         facts: Facts, as for a clip.
-        leads: Leads that are there, in the order of `LEADS`.
+        leads: Available leads, in the order of `LEADS`.
     """
 
     signal: np.ndarray
@@ -54,13 +54,12 @@ class Ecg:
 
 @dataclass(frozen=True)
 class FrameSampling:
-    """The sampling of a clip's frames for a model.
+    """Sampling of the frames of a clip for a model.
 
-    `start="key_frame"`: `count` frames from the key frame on, every `stride`-th, fewer near the end (never padded);
-    `start="first"`: the same from the beginning of the clip on, whatever the key frame; `start="uniform"`: `count`
-    frames spread evenly over the clip, first and last included; `count=None`: every frame. `nifti="paper"`: every frame of a
-    NIfTI volume scaled by itself with x as the rows, as arXiv:2510.00520 read them; "canonical": over the whole volume, in
-    display orientation.
+    `start="key_frame"`: `count` frames from the key frame on, every `stride`-th, fewer near the end (no padding);
+    `start="first"`: the same from the first frame; `start="uniform"`: `count` evenly spaced frames, including first and
+    last; `count=None`: all frames. `nifti="paper"`: each frame of a NIfTI volume is scaled separately, with x as the
+    rows, as in arXiv:2510.00520; "canonical": scaled over the whole volume, in display orientation.
     """
 
     count: int | None = 16

@@ -1,4 +1,4 @@
-"""Videos: AVI, MP4 and GIF, of which only the wanted frames are decoded (PyAV, one thread)."""
+"""AVI, MP4 and GIF videos; only the requested frames are decoded (PyAV, one thread)."""
 
 import struct
 from collections.abc import Iterator, Set
@@ -17,18 +17,18 @@ COMPONENT = "reader video"
 VERSION = 1
 
 MOST_FRAMES = 1_000_000  # Number of packets whose sizes are inspected.
-# Every packet of these is a picture of its own, so the packets in between need not be decoded.
+# Codecs whose packets are independent images, so the packets in between need not be decoded.
 INTRA_ONLY = frozenset({"mjpeg", "rawvideo"})
 
 
 def read_video(file: MediaFile, form: Format, sampling: FrameSampling, key_frame: int) -> Clip:
-    """Decode the wanted frames of a video, bit-equal to those of a full decode.
+    """Decode the requested frames of a video, bit-identical to those of a full decode.
 
-    Frames are numbered in the order of display. `n_frames` counts the pictures that are stored; where some of them turn
-    out to show nothing before the last wanted frame is found, it counts those that the decoder shows.
+    Frames are numbered in display order. `n_frames` is the number of stored images, or of displayed images if the
+    decoder skips some before the last requested frame.
 
     Raises:
-        BadMedia: Cut short, damaged, or without a frame.
+        BadMedia: The video is cut short, damaged, or has no frame.
     """
     av = require("av", "reading video")
     _check_end(file, form)
@@ -40,14 +40,14 @@ def read_video(file: MediaFile, form: Format, sampling: FrameSampling, key_frame
                     n_frames = _listed(file, stream)
                 if n_frames is None:
                     n_frames = sum(1 for packet in _packets(file, container, stream) if _holds_picture(packet))
-                    continue  # Counting has consumed the container.
+                    continue  # Counting consumed the container.
                 wanted = sampling.indices(n_frames, key_frame)
                 check_size(file.name, 3 * stream.width * stream.height * len(wanted))
                 frames, shown = _decode(file, container, stream, wanted, n_frames)
                 if len(frames) == len(wanted):
                     rate = stream.average_rate
                     return Clip(np.stack(frames), wanted, n_frames, float(rate) if rate else None)
-                # A packet that shows nothing (a not-coded MPEG-4 picture) is only known once decoding has passed it.
+                # A packet without an image (a not-coded MPEG-4 frame) is only recognised after decoding it.
                 n_frames = shown
     except av.error.FFmpegError as error:
         raise file.bad(f"cannot be decoded as {form.upper()} ({error.strerror})") from error
@@ -55,13 +55,13 @@ def read_video(file: MediaFile, form: Format, sampling: FrameSampling, key_frame
 
 
 def _check_end(file: MediaFile, form: Format) -> None:
-    """Refuse a file whose own structure says that its end or frames of it are missing: the sizes of AVI, the end mark of GIF."""
+    """Refuse a file whose structure shows that frames or its end are missing (AVI sizes, GIF end mark)."""
     if form == "avi":
         declared = struct.unpack("<I", file.head[4:8])[0] + 8
         # One byte of grace, for writers that count the padding of the last chunk without writing it.
         if declared > file.size + 1:
-            raise file.bad(f"is cut short: its header declares {declared} bytes, it has {file.size}")
-        # A full decode passes over such frames: the clip would be shorter, and its key frame another one.
+            raise file.bad(f"is cut short: its header declares {declared} bytes, but it has {file.size}")
+        # A full decode skips such frames, which would shorten the clip and shift its key frame.
         with file.open() as stream:
             sizes = list(islice(_chunk_sizes(stream), MOST_FRAMES))
         if empty := sizes.count(0):
@@ -74,12 +74,12 @@ def _check_end(file: MediaFile, form: Format) -> None:
 
 
 def _chunk_sizes(stream: BinaryIO) -> Iterator[int]:
-    """Yield the bytes of every frame of an AVI, from the headers of its chunks."""
+    """Yield the number of bytes of every frame of an AVI, from the headers of its chunks."""
     position = 0
     while len(head := _read_at(stream, position, 12)) >= 8 and head[:4].isascii() and head[:4].strip(b"\0"):
         tag, size = head[:4], struct.unpack("<I", head[4:8])[0]
         if tag == b"RIFF" or (tag == b"LIST" and head[8:12] in (b"movi", b"rec ")):
-            position += 12  # Offset of the first chunk in it.
+            position += 12  # Offset of the first chunk in the list.
             continue
         if tag[2:] in (b"dc", b"db"):
             yield size
@@ -93,28 +93,31 @@ def _read_at(stream: BinaryIO, position: int, count: int) -> bytes:
 
 @contextmanager
 def _opened(file: MediaFile, form: Format) -> Iterator[tuple[Any, Any]]:
-    """Yield the container and its first video stream; the format is given, so that no other demuxer is ever tried."""
+    """Yield the container and its first video stream; the format is given, so no other demuxer is tried."""
     av = require("av", "reading video")
     with file.open() as source, av.open(source, format=form, metadata_errors="replace") as container:
         if not container.streams.video:
             raise file.bad("has no video stream")
         stream = container.streams.video[0]
         if stream.codec_context is None:
-            raise file.bad("has a video stream that no codec here can decode", "Convert it to MJPG or H.264.")
+            raise file.bad("has a video stream that no installed codec can decode", "Convert it to MJPG or H.264.")
         stream.thread_type = "NONE"
-        # Pictures have headers of their own, which may be larger than the container's.
+        # Images have their own headers, which may state a larger size than the container.
         stream.codec_context.options = {"max_pixels": str(min(max_bytes() // 3, 2**31 - 1))}
         yield container, stream
 
 
 def _listed(file: MediaFile, stream: Any) -> int | None:
-    """Return the number of pictures in the container's index; None when the index lists fewer than the header counts, or none."""
+    """Return the number of images in the container's index.
+
+    None if the index is empty or shorter than stated in the header.
+    """
     index = stream.index_entries
     if not 0 < stream.frames <= len(index):
         return None
     end = max(entry.pos + entry.size for entry in index)
     if end > file.size:
-        raise file.bad(f"is cut short: its index points to byte {end}, it has {file.size}")
+        raise file.bad(f"is cut short: its index points to byte {end}, but it has {file.size} bytes")
     return sum(1 for entry in index if entry.size and not entry.is_discard)
 
 
@@ -133,7 +136,7 @@ def _holds_picture(packet: Any) -> bool:
 def _pictures(
     file: MediaFile, container: Any, stream: Any, wanted: Set[int], n_frames: int
 ) -> Iterator[tuple[int, Any]]:
-    """Yield the number and picture in the order of display: all from the first on, or only the wanted where each stands alone."""
+    """Yield number and image in display order: all images, or only the requested ones if images are independent."""
     alone = stream.codec_context.name in INTRA_ONLY
     read = shown = 0
     for packet in _packets(file, container, stream):
@@ -144,26 +147,26 @@ def _pictures(
         elif read in wanted and _holds_picture(packet):
             pictures = packet.decode()
             if len(pictures) != 1:
-                raise file.bad(f"is damaged: frame {read} gives {len(pictures)} pictures")
+                raise file.bad(f"is damaged: frame {read} contains {len(pictures)} images")
             yield read, pictures[0]
         read += _holds_picture(packet)
     if read < n_frames:
-        raise file.bad(f"is damaged: its index lists {n_frames} frames, {read} are there")
+        raise file.bad(f"is damaged: its index lists {n_frames} frames, but it has {read}")
 
 
 def _decode(
     file: MediaFile, container: Any, stream: Any, wanted: np.ndarray, n_frames: int
 ) -> tuple[list[np.ndarray], int]:
-    """Return the wanted frames, and how many frames were passed: all that the video shows where a wanted one is missing."""
+    """Return the requested frames and the number of decoded frames (all frames if a requested one is missing)."""
     convert = require("av.video.reformatter", "reading video").VideoReformatter()
     waiting = set(wanted.tolist())
     frames: list[np.ndarray] = []
     passed = 0
     for number, picture in _pictures(file, container, stream, frozenset(waiting), n_frames):
         passed = number + 1
-        # Later pictures build on earlier ones: one that the decoder patched up spoils those that follow.
+        # Later images depend on earlier ones, so an image repaired by the decoder corrupts those that follow.
         if picture.is_corrupt:
-            raise file.bad(f"is damaged: frame {number} cannot be decoded whole")
+            raise file.bad(f"is damaged: frame {number} cannot be decoded completely")
         if number in waiting:
             waiting.remove(number)
             frames.append(_rgb(convert, picture))
@@ -175,9 +178,9 @@ def _decode(
 
 
 def _rgb(convert: Any, picture: Any) -> np.ndarray:
-    """Return uint8 RGB (H, W, 3) of a decoded picture, a view of its memory, turned upright where the recording says so.
+    """Return a decoded image as uint8 RGB (H, W, 3), a view of its memory, rotated as stated in the recording.
 
-    Bicubic chroma is what OpenCV asks FFmpeg for too; one converter for all frames saves setting it up for each.
+    Chroma is interpolated bicubically, as in OpenCV. One converter is shared by all frames to save its setup.
     """
     plane = convert.reformat(picture, format="rgb24", interpolation="BICUBIC", threads=1).planes[0]
     height, width = picture.height, picture.width

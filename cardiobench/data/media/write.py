@@ -1,4 +1,4 @@
-"""Writing clips the way the releases do, for phantoms and twins."""
+"""Writing of clips in the format of the releases, for phantoms and twins."""
 
 import io
 from fractions import Fraction
@@ -9,7 +9,7 @@ from cardiobench.core.errors import MissingExtra
 
 
 def avi(frames: np.ndarray, fps: float, *, quality: int = 2, comment: str = "") -> bytes:
-    """Encode a clip as a motion-JPEG AVI, the same bytes for the same clip.
+    """Encode a clip as a motion-JPEG AVI; equal clips give equal bytes.
 
     Args:
         frames: Uint8 RGB, (T, H, W, 3).

@@ -1,5 +1,5 @@
-"""Generated recordings whose content is known exactly."""
+"""Generated recordings with exactly known content."""
 
 COMPONENT = "phantoms"
 VERSION = 1
-"""Covers all recordings that this folder draws; count it up when one of them changes."""
+"""Version of all recordings generated here; increase it when one of them changes."""

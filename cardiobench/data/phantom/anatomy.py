@@ -1,8 +1,8 @@
-"""Anatomy of each view: layers of tissue and blood, all of them ellipses, in painting order.
+"""Anatomy of each view: elliptical layers of tissue and blood in painting order.
 
-Lengths are in cm, x to the right and y downwards from the tip of the sector; levels are dB below the brightest echo.
-The display conventions are those of the American Society of Echocardiography: apical views have the apex on top and
-the patient's left on the right, the parasternal long axis has the aorta on the right.
+Lengths are in cm, with x to the right and y downwards from the tip of the sector; levels are in dB below the brightest
+echo. Display conventions follow the American Society of Echocardiography: apical views show the apex on top and the
+patient's left on the right; the parasternal long axis shows the aorta on the right.
 """
 
 from dataclasses import dataclass, replace
@@ -16,16 +16,16 @@ BLOOD, MUSCLE, SOFT, VALVE, FIBROUS = -52.0, -18.0, -29.0, -12.0, -9.0
 
 @dataclass(frozen=True)
 class EllipseLayer:
-    """An ellipse of one echogenicity, which may move and deform from frame to frame.
+    """An ellipse of uniform echogenicity, which may move and deform from frame to frame.
 
     Attributes:
-        level: DB.
-        centre: (T, 2) or (2,), cm.
-        axis: (T, 2) or (2,), unit vector of the first semi-axis.
-        along: (T,) or number, first semi-axis, cm.
-        across: (T,) or number, second semi-axis, cm.
-        cut: Nothing is painted where the projection on `axis` exceeds this, cm; None leaves the ellipse whole.
-        exact: Whether the outline is the ellipse itself and not a wavering one.
+        level: Echogenicity, dB.
+        centre: Centre, (T, 2) or (2,), cm.
+        axis: Unit vector of the first semi-axis, (T, 2) or (2,).
+        along: First semi-axis, (T,) or a number, cm.
+        across: Second semi-axis, (T,) or a number, cm.
+        cut: Largest painted projection on `axis`, cm; None paints the whole ellipse.
+        exact: Whether the outline is exactly the ellipse, without random deformation.
     """
 
     level: float
@@ -39,15 +39,15 @@ class EllipseLayer:
 
 @dataclass(frozen=True)
 class Scene:
-    """One view of one heart.
+    """A view of a heart.
 
     Attributes:
-        layers: Painted first to last.
-        cavity: The left ventricle's blood; its outline is the truth of the masks.
-        muscle: The same with its wall.
+        layers: Layers, painted first to last.
+        cavity: Blood of the left ventricle, whose outline defines the masks.
+        muscle: Left ventricle including its wall.
         across: Unit vector from the septum to the posterior wall, along which diameter and walls are measured.
-        size: Scale of all structures that have no size of their own in the truth; 1 for a ventricle of 8.5 cm.
-        atrium: The left atrium's blood, in apical views.
+        size: Scale of all structures without a size in the ground truth; 1 for a ventricle of 8.5 cm.
+        atrium: Blood of the left atrium, in apical views.
     """
 
     layers: tuple[EllipseLayer, ...]
@@ -59,14 +59,14 @@ class Scene:
 
 
 def scene(truth: EchoTruth, heart: Ventricle, rng: np.random.Generator) -> Scene:
-    """Return the layers of `truth.view`; `rng` varies position and proportions from recording to recording."""
+    """Return the layers of `truth.view`; `rng` varies position and proportions between recordings."""
     build = _aortic_level if truth.aortic_level else _BUILDERS[truth.view]
     view = build(truth, heart, rng)
     return _with_still_wall(view, truth) if truth.akinetic else view
 
 
 def _with_still_wall(view: Scene, truth: EchoTruth) -> Scene:
-    """Return the blood up to where the wall stood at end-diastole, on the side of the free wall and above the middle."""
+    """Return the blood inside the end-diastolic wall, on the side of the free wall and above the middle."""
     b = truth.lvidd / 2
     a = truth.length / (1 + MITRAL_PLANE)
     apex = view.cavity.centre - np.multiply.outer(view.cavity.along, view.cavity.axis)
@@ -87,7 +87,7 @@ def _size(truth: EchoTruth) -> float:
 
 
 def _turn(degrees: float) -> np.ndarray:
-    """Return the unit vector at that angle from "straight down" towards the right."""
+    """Return the unit vector at an angle from straight down towards the right."""
     angle = np.deg2rad(degrees)
     return np.array([np.sin(angle), np.cos(angle)])
 
@@ -101,14 +101,17 @@ def _normal(axis: np.ndarray) -> np.ndarray:
 
 
 def _at(origin: np.ndarray, *steps: tuple[np.ndarray | float, np.ndarray]) -> np.ndarray:
-    """Return the points reached from `origin` by going each distance in its direction: (T, 2) or (2,)."""
+    """Return the points at given distances and directions from `origin`, (T, 2) or (2,)."""
     return origin + sum(np.asarray(distance)[..., None] * direction for distance, direction in steps)
 
 
 def _ventricle(
     heart: Ventricle, apex: np.ndarray, axis: np.ndarray, across: np.ndarray, near: np.ndarray, far: np.ndarray
 ):
-    """Return the cavity, muscle and the middle of the mitral plane; `near` and `far` are the walls against and along `across`."""
+    """Return the cavity, the muscle and the middle of the mitral plane.
+
+    `near` and `far` are the walls against and along `across`.
+    """
     centre = _at(apex, (heart.a, axis))
     base = apex @ axis + heart.a * (1 + MITRAL_PLANE)
     cavity = EllipseLayer(BLOOD, centre, axis, heart.a, heart.b, cut=base, exact=True)
@@ -119,7 +122,7 @@ def _ventricle(
 
 
 def _atrium(hinge: np.ndarray, axis: np.ndarray, length: np.ndarray, across: np.ndarray) -> list[EllipseLayer]:
-    """Return an atrium that opens upwards at `hinge`, its widest part a third of its length below."""
+    """Return an atrium that opens upwards at `hinge` and is widest a third of its length below."""
     centre, back = _at(hinge, (0.36 * length, axis)), -axis
     cut = (np.asarray(hinge) * back).sum(-1)
     return _chamber(centre, back, 0.66 * length, across, cut=cut)
@@ -156,7 +159,7 @@ def _leaflets(
     thickness: float,
     level: float,
 ) -> list[EllipseLayer]:
-    """Return two leaflets from their hinges: at opening 0 they meet in the middle, at 1 they point `forward`."""
+    """Return two leaflets from their hinges; they meet in the middle at opening 0 and point `forward` at 1."""
     layers = []
     for hinge, towards in zip(hinges, (inward, -inward), strict=True):
         angle = np.deg2rad(14 + 62 * opening)[..., None]
@@ -173,14 +176,14 @@ def _inflow(
     half: np.ndarray | float,
     level: float = VALVE,
 ) -> list[EllipseLayer]:
-    """Return a mitral or tricuspid valve of the half width `half`; closed, its leaflets bulge a little towards the atrium."""
+    """Return a mitral or tricuspid valve of half width `half`; closed leaflets bulge slightly towards the atrium."""
     hinges = _at(middle, (-half, across)), _at(middle, (half, across))
     opening = np.where(heart.mitral > 0, heart.mitral, -0.3)
     return _leaflets(hinges, across, -axis, opening, 0.97 * half, 0.24, level)
 
 
 def _outflow(truth: EchoTruth, heart: Ventricle, ring: np.ndarray, axis: np.ndarray, half: float) -> list[EllipseLayer]:
-    """Return the aortic valve: with calcium its leaflets get thick and bright, and open less."""
+    """Return the aortic valve; calcium makes its leaflets thicker, brighter and less mobile."""
     across = _normal(axis)
     hinges = _at(ring, (-half, across)), _at(ring, (half, across))
     opening = heart.aortic * (1 - 0.75 * truth.valve_calcium)
@@ -314,7 +317,7 @@ def _psax(truth: EchoTruth, heart: Ventricle, rng: np.random.Generator) -> Scene
 
 
 def _aortic_level(truth: EchoTruth, heart: Ventricle, rng: np.random.Generator) -> Scene:
-    """Return the aorta with its three leaflets in the middle, the right ventricle's outflow in front, the atria behind."""
+    """Return the aorta with three leaflets, the outflow tract of the right ventricle in front and the atria behind."""
     ring = _psax(truth, heart, rng)  # The masks remain those of the ventricle.
     size = ring.size
     centre = np.array([rng.uniform(-0.3, 0.3), rng.uniform(5.0, 5.5)]) * size
@@ -325,7 +328,7 @@ def _aortic_level(truth: EchoTruth, heart: Ventricle, rng: np.random.Generator) 
     left_atrium = _chamber(_at(centre, (3.0 * size, _turn(6))), _turn(88), 2.7 * size, 1.6 * size)
     aorta = _chamber(centre, _turn(0), radius, radius, rim=0.28, level=VALVE)
     opening = heart.aortic * (1 - 0.75 * truth.valve_calcium)
-    # A leaflet's free edge lies on a spoke; as the valve opens, the spoke draws back to the wall.
+    # The free edge of a leaflet is a spoke, which retracts towards the wall as the valve opens.
     reach, thickness = (0.5 - 0.36 * opening) * radius, 0.12 + 0.3 * truth.valve_calcium
     leaflets = []
     for direction in (_turn(30.0), _turn(150.0), _turn(270.0)):

@@ -1,4 +1,4 @@
-"""Generated recordings, kept on disk between models: drawing a cine takes longer than reading it."""
+"""Disk cache of generated recordings, because generating a cine takes longer than reading it."""
 
 import contextlib
 import hashlib
@@ -10,16 +10,16 @@ from cardiobench.core.errors import UnwritableOutput
 from cardiobench.core.io import write_atomic
 
 DIGEST_BYTES = 32
-"""Length of the SHA-256 that stands before the bytes in a file of the cache."""
+"""Length of the SHA-256 at the start of each cache file."""
 
 
 def cached_bytes(name: str, generator: str, make: Callable[[], bytes]) -> bytes:
-    """Return the bytes of a generated file, drawn the first time only, and again where the kept ones are damaged.
+    """Return the bytes of a generated file; generate it if it is not cached or the cached file is damaged.
 
     Args:
         name: Name of the file.
-        generator: Version of the code that draws them (`CardioBuilder.generator`).
-        make: Draws them.
+        generator: Version of the generating code (`CardioBuilder.generator`).
+        make: Function that generates the bytes.
     """
     path: Path = default_cache() / "phantom" / generator / name
     if path.is_file():
@@ -27,7 +27,7 @@ def cached_bytes(name: str, generator: str, make: Callable[[], bytes]) -> bytes:
         if hashlib.sha256(content).digest() == digest:
             return content
     content = make()
-    # A cache that cannot be written to costs time and changes nothing.
+    # An unwritable cache only costs time.
     with contextlib.suppress(UnwritableOutput):
         write_atomic(path, lambda partial: partial.write_bytes(hashlib.sha256(content).digest() + content))
     return content

@@ -1,4 +1,4 @@
-"""ECG phantoms: 12-lead records in which rhythm, QRS width and PR interval are known exactly."""
+"""ECG phantoms: 12-lead records with exactly known rhythm, QRS width and PR interval."""
 
 from dataclasses import dataclass
 from typing import Literal, cast
@@ -11,21 +11,21 @@ __all__ = ["EcgRecord", "EcgTruth", "beat_times", "ecg_patients", "ecg_signal"]
 
 Kind = Literal["normal", "rbbb", "lbbb", "avb1"]
 
-# Streams of the record's seed: what one of them draws never shifts another.
+# Independent random streams derived from the seed of the record.
 _RHYTHM, _HEART, _ATRIA, _NOISE = range(4)
 
 
 @dataclass(frozen=True)
 class EcgTruth:
-    """The exact ground truth of an ECG phantom.
+    """Exact ground truth of an ECG phantom.
 
     Attributes:
         af: Atrial fibrillation: irregular RR intervals and fibrillatory waves instead of P waves.
-        cd: A conduction disturbance, that is, any kind but "normal".
+        cd: Conduction disturbance: any kind except "normal".
         kind: "normal", "rbbb" (right bundle branch block), "lbbb" (left) or "avb1" (first-degree AV block).
         heart_rate: Mean ventricular rate, beats per minute.
-        qrs_ms: Width of the QRS complex, ms; 120 and more in bundle branch block, less otherwise.
-        pr_ms: PR interval, ms, more than 200 in AV block; None in atrial fibrillation.
+        qrs_ms: Width of the QRS complex, ms; at least 120 in bundle branch block, less otherwise.
+        pr_ms: PR interval, ms; more than 200 in AV block, None in atrial fibrillation.
         sex: "F" or "M".
         age: Years, or None.
         seed: Seed for rhythm, heart position, wave sizes and noise.
@@ -44,24 +44,26 @@ class EcgTruth:
     def __post_init__(self):
         wide, long = self.kind in ("rbbb", "lbbb"), self.kind == "avb1"
         if self.cd != (self.kind != "normal"):
-            raise ValueError(f"cd is {self.cd} in the kind {self.kind!r}; it is false in the kind 'normal' alone")
+            raise ValueError(f"cd is {self.cd} for kind {self.kind!r}; it must be false only for kind 'normal'")
         if wide != (self.qrs_ms >= 120):
             raise ValueError(
-                f"qrs_ms is {self.qrs_ms} in the kind {self.kind!r}; 120 and more means bundle branch block"
+                f"qrs_ms is {self.qrs_ms} for kind {self.kind!r}; it must be at least 120 only for bundle branch block"
             )
         if self.af and (long or self.pr_ms is not None):
-            raise ValueError("atrial fibrillation has no P waves, hence no PR interval and no first-degree AV block")
+            raise ValueError(
+                "atrial fibrillation has no P waves, so pr_ms must be None and first-degree AV block is impossible"
+            )
         if not self.af and (self.pr_ms is None or long != (self.pr_ms > 200)):
             raise ValueError(
-                f"pr_ms is {self.pr_ms} in the kind {self.kind!r}; more than 200 means first-degree AV block"
+                f"pr_ms is {self.pr_ms} for kind {self.kind!r}; it must be above 200 only for first-degree AV block"
             )
 
 
 def beat_times(truth: EcgTruth, seconds: float = 10.0) -> np.ndarray:
-    """Return the moments at which the middle of a QRS complex falls, s, ascending, from before 0 to after `seconds`.
+    """Return the times of the QRS centres, s, ascending, from before 0 to after `seconds`.
 
-    In sinus rhythm the RR interval swings by 2-5 % with breathing; in atrial fibrillation the intervals are independent
-    with a coefficient of variation of 18-28 %, and none is below 0.3 s. `heart_rate` is the mean rate.
+    In sinus rhythm, the RR interval varies by 2-5 % with breathing. In atrial fibrillation, intervals are independent
+    with a coefficient of variation of 18-28 % and at least 0.3 s long. `heart_rate` is the mean rate.
     """
     rng = np.random.default_rng([truth.seed, _RHYTHM])
     mean = 60.0 / truth.heart_rate
@@ -77,16 +79,16 @@ def beat_times(truth: EcgTruth, seconds: float = 10.0) -> np.ndarray:
 
 
 def ecg_signal(truth: EcgTruth, fs: float = 500.0, seconds: float = 10.0, *, noise: bool = True) -> np.ndarray:
-    """Return a 12-lead ECG of the heart that `truth` describes, in mV, leads I II III aVR aVL aVF V1-V6.
+    """Return a 12-lead ECG of the heart described by `truth`, in mV, leads I II III aVR aVL aVF V1-V6.
 
-    Leads III, aVR, aVL and aVF are made from I and II by the laws of Einthoven and Goldberger. Noise (wandering
-    baseline, muscle, mains of 50 Hz where the rate can show it) is added before, so the laws hold with it, too.
+    Leads III, aVR, aVL and aVF are computed from I and II by the laws of Einthoven and Goldberger. Noise (baseline
+    wander, muscle, 50 Hz mains if the sampling rate allows it) is added before, so the laws also hold with noise.
 
     Returns:
         float32, (round(fs * seconds), 12).
     """
     if fs <= 0 or seconds <= 0:
-        raise ValueError(f"fs and seconds are positive, got {fs} Hz and {seconds} s")
+        raise ValueError(f"fs and seconds must be positive, got {fs} Hz and {seconds} s")
     time = np.arange(round(fs * seconds)) / fs
     leads = _dipole(truth, time, seconds) @ DOWER.T
     if noise:
@@ -103,8 +105,8 @@ def _dipole(truth: EcgTruth, time: np.ndarray, seconds: float) -> np.ndarray:
     beats = beat_times(truth, seconds)
     following = np.searchsorted(beats, time)
     since, until = time - beats[following - 1], time - beats[following]
-    # The P wave and the first half of a QRS complex belong to the coming beat, all the rest to the one before; when
-    # a beat comes very early, the T wave of the last beat but one has not ended yet.
+    # P wave and first half of the QRS complex belong to the next beat, everything else to the previous one. Before a
+    # very early beat, the T wave of the second last beat has not ended.
     dipole = ventricles.at(since) + ventricles.at(until) + recovery.at(since) + recovery.at(time - beats[following - 2])
     if truth.pr_ms is None:
         return dipole + _fibrillation(truth, time)
@@ -112,7 +114,7 @@ def _dipole(truth: EcgTruth, time: np.ndarray, seconds: float) -> np.ndarray:
 
 
 def _fibrillation(truth: EcgTruth, time: np.ndarray) -> np.ndarray:
-    """Return the fibrillatory waves: 5-8 per second, wandering in rate and size, largest in V1 and II."""
+    """Return the fibrillatory waves, 5-8 per second, varying in rate and size, largest in V1 and II."""
     rng = np.random.default_rng([truth.seed, _ATRIA])
     waves = np.zeros((len(time), 3))
 
@@ -132,11 +134,11 @@ def _fibrillation(truth: EcgTruth, time: np.ndarray) -> np.ndarray:
 def _noise(truth: EcgTruth, time: np.ndarray, fs: float) -> np.ndarray:
     """Return the disturbance of the leads I, II and V1-V6, mV: (N, 8)."""
     rng = np.random.default_rng([truth.seed, _NOISE])
-    rates = [*rng.uniform(0.1, 0.45, 2), 50.0]  # Breathing and electrode movement; mains.
+    rates = [*rng.uniform(0.1, 0.45, 2), 50.0]  # Breathing and electrode movement, and mains.
     angle = (2 * np.pi * time[:, None] * np.array(rates if fs > 100.0 else rates[:2])).astype(np.float32)
     sizes = np.array([0.04, 0.03, 0.005], np.float32)[:, None] * rng.standard_normal((2, 3, 8), dtype=np.float32)
     sines, cosines = sizes[:, : angle.shape[1]]
-    # Muscle: white up to the band of the recorder, so its power per sample grows with the rate.
+    # Muscle noise is white within the band of the recorder, so its power per sample grows with the rate.
     muscle = rng.uniform(0.006, 0.02) * np.sqrt(min(fs, 500.0) / 500.0)
     return (
         np.sin(angle) @ sines + np.cos(angle) @ cosines + muscle * rng.standard_normal((len(time), 8), dtype=np.float32)
@@ -145,7 +147,7 @@ def _noise(truth: EcgTruth, time: np.ndarray, fs: float) -> np.ndarray:
 
 @dataclass(frozen=True)
 class EcgRecord:
-    """One record: `id` is `<patient_id>_<number>`."""
+    """A record; `id` is `<patient_id>_<number>`."""
 
     id: str
     patient_id: str
@@ -153,10 +155,10 @@ class EcgRecord:
 
 
 def ecg_patients(patients: int, seed: int = 0) -> list[EcgRecord]:
-    """Return the records of `patients` patients, one to three each, in order of patient.
+    """Return the records of `patients` patients, one to three each, ordered by patient.
 
-    About 35 % have atrial fibrillation and about 35 % a conduction disturbance, both likelier with age; records of one
-    patient share both, and the widths. Patient i is the same in a cohort of any size.
+    About 35 % have atrial fibrillation and about 35 % a conduction disturbance, both more likely with age. Records of a
+    patient share both, and the intervals. Patient i does not depend on the size of the cohort.
     """
     return [record for index in range(patients) for record in _patient(index, np.random.default_rng([seed, index]))]
 

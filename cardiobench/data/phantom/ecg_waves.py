@@ -1,4 +1,4 @@
-"""The waves of one heart beat as a moving dipole, and the leads that see it.
+"""Waves of a heart beat as a moving dipole, and its projection onto the leads.
 
 Every wave is a sum of Gaussians in time, as in the dynamical model of McSharry et al., IEEE Trans Biomed Eng 2003, each
 with a direction in space, as in the three-dimensional form of Sameni et al., EURASIP J Adv Signal Process 2007. The
@@ -22,9 +22,9 @@ DOWER = np.array(
         [0.831, 0.076, 0.230],  # V6
     ]
 )
-"""Rows I, II, V1-V6; columns x, y, z. The other limb leads follow from I and II."""
+"""Lead matrix with rows I, II, V1-V6 and columns x, y, z; the other limb leads follow from I and II."""
 
-# Gaussians of the ventricles' activation: (time in units of the QRS width, width in the same units, x, y, z in mV).
+# Gaussians of ventricular activation: (time in units of the QRS width, width in the same units, x, y, z in mV).
 _NARROW = (
     (-0.27, 0.085, -0.16, -0.05, -0.22),  # Septum, to the right and front: r in V1, q in V6.
     (-0.02, 0.115, 1.00, 0.85, 0.20),  # Both free walls: R in I, II, V5.
@@ -46,23 +46,23 @@ _LEFT = (
 )
 _QRS = {"rbbb": _RIGHT, "lbbb": _LEFT}
 
-# The T wave points where the QRS area does, except in bundle branch block, where it points the other way.
+# The T wave has the direction of the QRS area, or the opposite direction in bundle branch block.
 _T = {"rbbb": (0.30, 0.18, 0.20), "lbbb": (-0.36, 0.08, -0.50)}
 _T_NORMAL = (0.30, 0.28, -0.16)
 
 _EDGE = 0.05
-"""Share of the greatest dipole at which the QRS complex begins and ends."""
+"""Fraction of the largest dipole at which the QRS complex begins and ends."""
 _P_WIDTH_MS = 100.0
 
 
 @dataclass(frozen=True)
 class Waves:
-    """Gaussians of a beat; time 0 is the middle of the QRS complex.
+    """Gaussians of a beat; time 0 is the centre of the QRS complex.
 
     Attributes:
-        centre: (G,) s.
-        width: (G,) s, standard deviation.
-        dipole: (G, 3) mV.
+        centre: Times of the centres, (G,), s.
+        width: Standard deviations, (G,), s.
+        dipole: Amplitudes, (G, 3), mV.
     """
 
     centre: np.ndarray
@@ -70,14 +70,14 @@ class Waves:
     dipole: np.ndarray
 
     def at(self, time: np.ndarray) -> np.ndarray:
-        """Return the dipole at these times from the middle of the QRS complex, s: (N,) to (N, 3)."""
+        """Return the dipole, (N, 3), at times relative to the centre of the QRS complex, (N,), s."""
         steps = ((time[:, None] - self.centre) * (np.sqrt(0.5) / self.width)).astype(np.float32)
-        # Far from a wave its value would be too small for fast arithmetic; e^-60 mV is nothing, too.
+        # Clip the exponent: denormal numbers are slow, and e^-60 mV is negligible.
         return np.exp(np.maximum(-np.square(steps), -60.0)) @ self.dipole.astype(np.float32)
 
 
 def qrs(kind: str, qrs_ms: float, rng: np.random.Generator) -> Waves:
-    """Return the ventricles' activation: exactly `qrs_ms` between the points where the dipole is 5 % of its greatest."""
+    """Return the ventricular activation, with exactly `qrs_ms` between the points at 5 % of the largest dipole."""
     table = np.array(_QRS.get(kind, _NARROW))
     dipole = (
         table[:, 2:] * rng.normal(1.0, 0.12, (len(table), 1)) @ _rotation(rng, 11.0).T * np.exp(rng.normal(0.0, 0.18))
@@ -92,7 +92,7 @@ def qrs(kind: str, qrs_ms: float, rng: np.random.Generator) -> Waves:
 
 
 def p_wave(pr_ms: float, qrs_ms: float, rng: np.random.Generator) -> Waves:
-    """Return the atria's activation: it begins `pr_ms` before the QRS complex does; first the right atrium, then the left."""
+    """Return the atrial activation, which starts `pr_ms` before the QRS complex; the right atrium precedes the left."""
     onset = -(pr_ms + qrs_ms / 2) / 1000.0
     width = _P_WIDTH_MS / 1000.0
     dipole = (
@@ -104,7 +104,7 @@ def p_wave(pr_ms: float, qrs_ms: float, rng: np.random.Generator) -> Waves:
 
 
 def t_wave(kind: str, qrs_ms: float, rate: float, rng: np.random.Generator) -> Waves:
-    """Return the recovery: slow rise, faster fall; the QT interval follows Fridericia's cube root of the RR interval."""
+    """Return the repolarisation with a slow rise and a faster fall; QT follows Fridericia's cube root of RR."""
     qt = (0.395 + 0.6 * (qrs_ms - 90.0) / 1000.0) * np.cbrt(60.0 / rate) * rng.normal(1.0, 0.02)
     peak = qt - qrs_ms / 2000.0 - 0.085
     dipole = np.array(_T.get(kind, _T_NORMAL)) @ _rotation(rng, 10.0).T * np.exp(rng.normal(0.0, 0.2))
@@ -112,7 +112,7 @@ def t_wave(kind: str, qrs_ms: float, rate: float, rng: np.random.Generator) -> W
 
 
 def _rotation(rng: np.random.Generator, degrees: float) -> np.ndarray:
-    """Return a small random rotation: no two hearts lie alike."""
+    """Return a small random rotation of the heart."""
     x, y, z = np.deg2rad(rng.normal(0.0, degrees, 3))
     about_x = np.array([[1, 0, 0], [0, np.cos(x), -np.sin(x)], [0, np.sin(x), np.cos(x)]])
     about_y = np.array([[np.cos(y), 0, np.sin(y)], [0, 1, 0], [-np.sin(y), 0, np.cos(y)]])

@@ -1,4 +1,4 @@
-"""Echo phantoms: a speckled, sector-shaped cine of a beating left ventricle whose size is known exactly."""
+"""Echo phantoms: speckled, sector-shaped cines of a beating left ventricle of exactly known size."""
 
 from dataclasses import dataclass
 
@@ -20,7 +20,7 @@ __all__ = [
     "end_systole",
 ]
 
-# Streams of the recording's seed: what one of them draws never shifts another.
+# Independent random streams derived from the seed of the recording.
 _MACHINE, _ANATOMY, _SURROUNDINGS, _SPECKLE = range(4)
 
 _EDGE_CM = 0.16
@@ -31,7 +31,7 @@ _SHADOWS = {"Good": (0, 1, 5.0), "Medium": (1, 3, 9.0), "Poor": (2, 4, 15.0)}
 
 @dataclass(frozen=True)
 class _Machine:
-    """The acquisition settings of a phantom recording."""
+    """Acquisition settings of a phantom recording."""
 
     depth: float
     cm_per_pixel: float
@@ -42,20 +42,20 @@ class _Machine:
 
 
 def cm_per_pixel(truth: EchoTruth, size: int = 112) -> float:
-    """Return the length of a pixel's side in a picture of `size` x `size`, cm."""
+    """Return the pixel size in cm of an image of `size` x `size` pixels."""
     return _machine(truth, size).cm_per_pixel
 
 
 def echo_clip(truth: EchoTruth, *, frames: int = 48, size: int = 112, fps: float = 30.0, first: int = 0) -> np.ndarray:
-    """Return a grey-scale cine of the heart that `truth` describes.
+    """Return a grey-scale cine of the heart described by `truth`.
 
-    Frame 0 is end-diastole, frame `end_systole(truth, fps)` end-systole.
+    Frame 0 is end-diastole, and frame `end_systole(truth, fps)` is end-systole.
 
     Returns:
-        uint8 RGB, (frames, size, size, 3); frames `first` to `first + frames` of the endless recording.
+        Frames `first` to `first + frames` of the endless recording, uint8 RGB (frames, size, size, 3).
     """
     if frames < 1 or size < 16:
-        raise ValueError(f"a clip has at least 1 frame of at least 16 x 16 pixels, got {frames} of {size} x {size}")
+        raise ValueError(f"a clip needs at least 1 frame of at least 16 x 16 pixels, got {frames} of {size} x {size}")
     machine = _machine(truth, size)
     x, y, inside = _grid(machine, size)
     view = scene(truth, beating(truth, frames, fps, first), _rng(truth, _ANATOMY))
@@ -64,7 +64,7 @@ def echo_clip(truth: EchoTruth, *, frames: int = 48, size: int = 112, fps: float
     np.maximum(echo, haze[:, None], out=echo)
     radius, angle = np.hypot(x, y), np.rad2deg(np.arctan2(x, y))
     echo += speckle_db(radius, angle, np.arange(first, first + frames), _rng(truth, _SPECKLE))
-    # Log compression: the decibels of the dynamic range become the grey levels.
+    # Log compression maps the dynamic range in dB to grey levels.
     echo += (shade + np.float32(machine.gain + machine.dynamic_range))[:, None]
     echo *= np.float32(255.0 / machine.dynamic_range)
     np.clip(echo, 0.0, 255.0, out=echo)
@@ -77,10 +77,10 @@ def echo_clip(truth: EchoTruth, *, frames: int = 48, size: int = 112, fps: float
 def echo_mask(
     truth: EchoTruth, *, frames: int = 48, size: int = 112, fps: float = 30.0, first: int = 0, part: str = "cavity"
 ) -> np.ndarray:
-    """Return the pixels of `part` in the frames that `echo_clip` draws: the left ventricle's "cavity" or "muscle", or the "atrium".
+    """Return the mask of a part in the frames of `echo_clip`: "cavity" or "muscle" of the left ventricle, or "atrium".
 
-    The cavity ends at the mitral plane and includes the papillary muscles, as cardiologists trace it; what lies outside
-    the sector is left out (in PLAX the apex usually does).
+    The cavity ends at the mitral plane and includes the papillary muscles, as in clinical tracings. Parts outside the
+    sector, usually including the apex in PLAX, are not in the mask.
 
     Returns:
         bool, (frames, size, size).
@@ -96,17 +96,20 @@ def echo_mask(
         ventricle = covered | _within(view.muscle, basis, frames)
         covered = _within(view.atrium, _wavering(x, y, _TREMOR_CM * view.size), frames) & ~ventricle
     elif part != "cavity":
-        raise ValueError(f"part is 'cavity' or 'muscle', or 'atrium' in an apical view; got {part!r} in {truth.view}")
+        raise ValueError(
+            f"part must be 'cavity' or 'muscle', or 'atrium' in an apical view; got {part!r} in {truth.view}"
+        )
     mask = np.zeros((frames, size * size), bool)
     mask[:, inside] = covered.T
     return mask.reshape(frames, size, size)
 
 
 def calipers(truth: EchoTruth, *, frame: int = 0, size: int = 112, fps: float = 30.0) -> dict[str, np.ndarray]:
-    """Return where septum, diameter and posterior wall are measured, as a sonographer sets the calipers.
+    """Return the caliper positions of septum, diameter and posterior wall.
 
     Returns:
-        "septum", "diameter" and "wall" to the two end points, float64 (2, 2), x and y in pixels (the first pixel's middle is 0).
+        "septum", "diameter" and "wall" -> both end points, float64 (2, 2), x and y in pixels (0 is the centre of the
+        first pixel).
     """
     machine, heart = _machine(truth, size), beating(truth, 1, fps, frame)
     view = scene(truth, heart, _rng(truth, _ANATOMY))
@@ -132,7 +135,7 @@ def _machine(truth: EchoTruth, size: int) -> _Machine:
 
 
 def _grid(machine: _Machine, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the position of the pixels inside the sector, cm, float32 (P,) each, and their indices in the flattened picture."""
+    """Return x and y of the pixels inside the sector, cm, float32 (P,), and their indices in the flattened image."""
     positions = np.arange(size) + 0.5
     across, down = ((positions - tip) * machine.cm_per_pixel for tip in machine.tip)
     x = np.tile(across.astype(np.float32), size)
@@ -148,12 +151,12 @@ def _basis(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 def _wavering(x: np.ndarray, y: np.ndarray, tremor: float) -> np.ndarray:
-    """Return the basis in which an ellipse has an outline that wavers by up to `tremor` cm."""
+    """Return the basis for ellipses whose outline is deformed by up to `tremor` cm."""
     return _basis(x + tremor * np.sin(1.3 * y + 0.5 * x), y + tremor * np.sin(1.6 * x - 0.4 * y))
 
 
 def _quadric(layer: EllipseLayer, frames: int) -> np.ndarray:
-    """Return the coefficients of `_basis` that make the ellipse's implicit function: 0 at the centre, 1 on the outline; (6, T)."""
+    """Return the coefficients of `_basis`, (6, T), for the implicit function of an ellipse (1 on the outline)."""
     each = np.ones(frames)
     cx, cy, ux, uy = (each * part for vector in (layer.centre, layer.axis) for part in np.asarray(vector).T)
     along, across = each / np.square(layer.along), each / np.square(layer.across)
@@ -164,7 +167,7 @@ def _quadric(layer: EllipseLayer, frames: int) -> np.ndarray:
 
 
 def _beyond(layer: EllipseLayer, cut: np.ndarray, frames: int) -> np.ndarray:
-    """Return the coefficients of `_basis` for the distance beyond the layer's cut, cm; (6, T)."""
+    """Return the coefficients of `_basis`, (6, T), for the distance beyond the cut of a layer in cm."""
     linear = np.zeros((6, frames), np.float32)
     linear[3:5] = layer.axis[:, None]
     linear[5] = -cut
@@ -177,10 +180,10 @@ def _within(layer: EllipseLayer, basis: np.ndarray, frames: int) -> np.ndarray:
 
 
 def _near(layer: EllipseLayer, x: np.ndarray, y: np.ndarray, margin: float) -> np.ndarray:
-    """Return the indices of the pixels that the layer, displaced by up to `margin` cm, can reach in any frame."""
+    """Return the indices of the pixels that a layer, displaced by up to `margin` cm, reaches in any frame."""
     centre, axis = np.atleast_2d(layer.centre), np.abs(np.atleast_2d(layer.axis))
     along, across = np.atleast_1d(layer.along)[:, None], np.atleast_1d(layer.across)[:, None]
-    # Half width and height of an ellipse's bounding box, as far as its soft edge goes.
+    # Half width and height of the bounding box of an ellipse, including its soft edge.
     half = np.hypot(along * axis, across * axis[:, ::-1]) * np.sqrt(1 + _EDGE_CM / across) + margin
     (left, top), (right, bottom) = (centre - half).min(0), (centre + half).max(0)
     return np.flatnonzero((x > left) & (x < right) & (y > top) & (y < bottom))
@@ -189,9 +192,10 @@ def _near(layer: EllipseLayer, x: np.ndarray, y: np.ndarray, margin: float) -> n
 def _paint(
     layers: tuple[EllipseLayer, ...], x: np.ndarray, y: np.ndarray, frames: int, background: np.ndarray, tremor: float
 ) -> np.ndarray:
-    """Return the echogenicity of each pixel in each frame, dB, (P, T): over the background the layers, with soft edges.
+    """Return the echogenicity of each pixel in each frame, dB, (P, T): layers with soft edges over the background.
 
-    What is not the left ventricle gets an outline that wavers by up to `tremor` cm, because no atrium is an ellipse.
+    All structures except the left ventricle get an outline deformed by up to `tremor` cm, because real atria are not
+    ellipses.
     """
     drawn = _basis(x, y)
     wavering = _wavering(x, y, tremor)
@@ -219,8 +223,8 @@ def _surroundings(truth: EchoTruth, machine: _Machine, x: np.ndarray, y: np.ndar
     """Return the surroundings of the heart: background, haze and shade, dB, (P,) each.
 
     Returns:
-        The soft tissue around the heart; the haze that nothing falls below; the shade that is taken from everything:
-        attenuation, streaks across the beam, and the shadows of ribs and lung.
+        Echogenicity of the soft tissue around the heart; haze, the minimum level of all pixels; and shade, which is
+        subtracted from all pixels: attenuation, streaks across the beam, and the shadows of ribs and lung.
     """
     rng = _rng(truth, _SURROUNDINGS)
     radius, angle = np.hypot(x, y), np.rad2deg(np.arctan2(x, y))

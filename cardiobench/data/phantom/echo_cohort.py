@@ -1,4 +1,4 @@
-"""A cohort of echo phantoms: patients with one to three recordings of different views, who share their heart."""
+"""Cohorts of echo phantoms: one to three recordings of different views of the same heart per patient."""
 
 import math
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class HeartSize(TypedDict):
 
 @dataclass(frozen=True)
 class EchoRecord:
-    """One recording: `id` is `<patient_id>_<view>`."""
+    """A recording; `id` is `<patient_id>_<view>`."""
 
     id: str
     patient_id: str
@@ -32,10 +32,11 @@ class EchoRecord:
 
 
 def echo_patients(patients: int, seed: int = 0) -> list[EchoRecord]:
-    """Return the records of `patients` patients, in order of patient.
+    """Return the records of `patients` patients, ordered by patient.
 
-    Ejection fractions 20-75 % (about one in three below 50 %), ages 18-95, half of them women, BMI null in one of ten;
-    low ejection fractions come with larger, rounder ventricles. Patient i is the same in a cohort of any size.
+    Ejection fractions are 20-75 % (about one in three below 50 %), ages 18-95, half of the patients are women, and one
+    in ten BMIs is null. Low ejection fractions come with larger, rounder ventricles. Patient i does not depend on the
+    size of the cohort.
     """
     return [record for index in range(patients) for record in _patient(index, np.random.default_rng([seed, index]))]
 
@@ -72,12 +73,12 @@ def draw_sex(rng: np.random.Generator) -> str:
 
 
 def draw_quality(rng: np.random.Generator, poor: float = 0.15) -> Quality:
-    """Return an image quality: half of all recordings are good, a share of `poor` is poor."""
+    """Return an image quality: half of the recordings are good, and a fraction of `poor` is poor."""
     return cast(Quality, str(rng.choice(("Good", "Medium", "Poor"), p=(0.5, 0.5 - poor, poor))))
 
 
 def draw_fraction(rng: np.random.Generator) -> float:
-    """Return an ejection fraction, 20-75 %; one in three hearts fails."""
+    """Return an ejection fraction, 20-75 %, which is reduced in one of three hearts."""
     failing = rng.random() < 0.35
     return float(np.clip(rng.normal(36.0, 8.0) if failing else rng.normal(61.0, 6.0), 20.0, 75.0))
 
@@ -88,14 +89,14 @@ def draw_heart(
     """Return the volumes (mL) and sizes (cm) of a left ventricle, as keyword arguments of `EchoTruth`.
 
     Args:
-        rng: Draws the patient.
-        ejection_fraction: %.
+        rng: Generator of the patient.
+        ejection_fraction: Ejection fraction, %.
         sex: "F" or "M".
         scale: Scale of all lengths relative to an adult; volumes scale with its cube.
-        thicker: Added to both walls, cm.
+        thicker: Additional thickness of both walls, cm.
     """
     weak = max(0.0, 55.0 - ejection_fraction) / 35.0
-    # The last bit of `np.exp` depends on the processor's instructions, and a dataset's digest covers these sizes.
+    # `math.exp` instead of `np.exp`, whose last bit depends on the processor: the dataset's digest covers these sizes.
     edv = (108.0 if sex == "M" else 92.0) * math.exp(rng.normal(0.0, 0.16)) * (1 + 0.9 * weak) * scale**3
     slenderness = float(np.clip(rng.normal(1.85 - 0.22 * weak, 0.07), 1.4, 2.1))
     # Formula: edv = SPHEROID a b^2 with a = slenderness 2b / (1 + k).

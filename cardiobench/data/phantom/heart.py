@@ -1,13 +1,13 @@
-"""The beating left ventricle behind every echo phantom: one body, cut by each view in its own way.
+"""Geometry of the beating left ventricle of echo phantoms; each view is a cut through the same body.
 
 The cavity is a prolate spheroid with semi-axes a (long) and b (short), cut by the mitral plane at z = k a beyond its
 centre (k = 1/2), so that its volume is exactly
 
     V = pi a b^2 (2/3 + k - k^3/3) = 1.125 pi a b^2,      length L = (1 + k) a.
 
-When the volume falls to V the ventricle shortens as a = a0 (V/EDV)^s with s = 0.22, about one sixth of its length at an
-ejection fraction of 60 %, and b follows from the volume. Hence, whatever is measured (area-length or discs in an apical
-view, the area of a short-axis ring, the diameter in a parasternal view), the ejection fraction comes out exactly:
+At volume V, the ventricle has the long semi-axis a = a0 (V/EDV)^s with s = 0.22, which shortens it by about one sixth
+at an ejection fraction of 60 %; b follows from the volume. Each measurement (area-length or discs in an apical view,
+the area of a short-axis ring, the diameter in a parasternal view) therefore gives the exact ejection fraction:
 
     V/EDV = (A^2/L) / (A0^2/L0) = (ring area / its first value)^(1/(1-s)) = (diameter / its first value)^(2/(1-s)).
 """
@@ -27,7 +27,7 @@ SPHEROID = np.pi * (2 / 3 + MITRAL_PLANE - MITRAL_PLANE**3 / 3)
 
 @dataclass(frozen=True)
 class EchoTruth:
-    """The exact ground truth of an echo phantom.
+    """Exact ground truth of an echo phantom.
 
     Attributes:
         ejection_fraction: Ejection fraction of the left ventricle, %; must equal 100 (edv - esv) / edv.
@@ -36,19 +36,21 @@ class EchoTruth:
         ivsd: End-diastolic thickness of the septum, cm.
         lvidd: End-diastolic inner diameter of the left ventricle, cm.
         lvpwd: End-diastolic thickness of the posterior (free) wall, cm.
-        view: The plane that is shown.
+        view: Name of the view.
         heart_rate: Beats per minute.
         sex: "F" or "M".
         age: Years, or None.
-        bmi: Kg/m2, or None.
+        bmi: Body mass index, kg/m2, or None.
         image_quality: "Good", "Medium" or "Poor": haze in the cavity and drop-out of walls.
-        seed: Seed for everything but anatomy (speckle, gain, depth, tilt); another seed gives another recording.
-        valve_calcium: 0 (thin leaflets that open fully) to 1 (thick bright aortic valve that hardly opens).
-        aortic_level: Whether a PSAX plane cuts the aortic valve instead of the ventricle.
-        akinetic: A part of the wall (the free wall near the apex) stays where it is at end-diastole. The numbers above and
-            the masks are then those of the ventricle as it would be without.
-        right_heart: Width of the right chambers in A4C against a healthy one's.
-        septal_defect: Whether an A4C plane has a hole in the wall between the atria.
+        seed: Seed of everything except anatomy (speckle, gain, depth, tilt); different seeds give different recordings
+            of the heart.
+        valve_calcium: Calcification of the aortic valve, from 0 (thin leaflets that open fully) to 1 (thick, bright
+            leaflets that hardly open).
+        aortic_level: Whether a PSAX view is at the level of the aortic valve instead of the ventricle.
+        akinetic: Whether the free wall near the apex does not move. Numbers and masks are then those of a ventricle
+            with normal motion.
+        right_heart: Width of the right chambers in A4C relative to a healthy heart.
+        septal_defect: Whether an A4C view shows a hole in the wall between the atria.
     """
 
     ejection_fraction: float
@@ -77,11 +79,11 @@ class EchoTruth:
             )
         if not 1.0 <= self.length / self.lvidd <= 3.0:
             raise ValueError(
-                f"edv {self.edv} mL and lvidd {self.lvidd} cm make a ventricle {self.length:.1f} cm long; "
-                "it has to be 1 to 3 times as long as wide"
+                f"edv {self.edv} mL and lvidd {self.lvidd} cm imply a ventricle {self.length:.1f} cm long; "
+                "it must be 1 to 3 times as long as wide"
             )
         if self.aortic_level and self.view != "PSAX":
-            raise ValueError(f"aortic_level is a cut of the view PSAX, not of {self.view}")
+            raise ValueError(f"aortic_level is only possible in view PSAX, not in {self.view}")
 
     @property
     def length(self) -> float:
@@ -91,17 +93,17 @@ class EchoTruth:
 
 @dataclass(frozen=True)
 class Ventricle:
-    """The left ventricle in each of T frames.
+    """Left ventricle in each of T frames.
 
     Attributes:
-        volume: (T,) mL.
-        a: (T,) long semi-axis, cm.
-        b: (T,) short semi-axis, cm.
-        septum: (T,) thickness, cm.
-        wall: (T,) thickness of the posterior (free) wall, cm.
-        filled: (T,) 1 at end-diastole, 0 at end-systole.
-        mitral: (T,) opening of the mitral valve, 0 to 1.
-        aortic: (T,) opening of the aortic valve, 0 to 1.
+        volume: Volume, (T,), mL.
+        a: Long semi-axis, (T,), cm.
+        b: Short semi-axis, (T,), cm.
+        septum: Thickness of the septum, (T,), cm.
+        wall: Thickness of the posterior (free) wall, (T,), cm.
+        filled: Filling, (T,), 1 at end-diastole and 0 at end-systole.
+        mitral: Opening of the mitral valve, (T,), 0 to 1.
+        aortic: Opening of the aortic valve, (T,), 0 to 1.
     """
 
     volume: np.ndarray
@@ -115,10 +117,10 @@ class Ventricle:
 
 
 def end_systole(truth: EchoTruth, fps: float = 30.0) -> int:
-    """Return the frame in which the first beat reaches exactly ESV; frame 0 is end-diastole.
+    """Return the frame in which the first beat reaches ESV exactly; frame 0 is end-diastole.
 
     Systole lasts 0.46 s - 1.7 ms per beat/min, after Weissler et al., Circulation 1968 (electromechanical systole),
-    rounded to a whole frame so that the smallest volume is one that is shown.
+    rounded to a whole frame so that a frame shows the smallest volume.
     """
     beat = 60.0 / truth.heart_rate
     systole = np.clip(0.46 - 0.0017 * truth.heart_rate, 0.3 * beat, 0.6 * beat)
@@ -126,7 +128,7 @@ def end_systole(truth: EchoTruth, fps: float = 30.0) -> int:
 
 
 def beating(truth: EchoTruth, frames: int, fps: float = 30.0, first: int = 0) -> Ventricle:
-    """Return the ventricle in `frames` frames from frame `first` on, at `fps` frames per second."""
+    """Return the ventricle in `frames` frames starting at frame `first`, at `fps` frames per second."""
     beat = 60.0 / truth.heart_rate * fps
     systole = end_systole(truth, fps)
     position = np.mod(np.arange(first, first + frames), beat)
@@ -141,7 +143,7 @@ def beating(truth: EchoTruth, frames: int, fps: float = 30.0, first: int = 0) ->
     a, b = a0 * relative**LONGITUDINAL, b0 * relative ** ((1 - LONGITUDINAL) / 2)
 
     def thickened(wall: float) -> np.ndarray:
-        # Muscle keeps its volume: the ring's area times the length stays what it was at end-diastole.
+        # The muscle volume is constant: ring area times length equals its end-diastolic value.
         return np.sqrt(b**2 + ((b0 + wall) ** 2 - b0**2) * a0 / a) - b
 
     diastole = position > systole

@@ -1,4 +1,4 @@
-"""Fully developed speckle: the magnitude of a complex Gaussian field, fine along the beam and coarser across it."""
+"""Fully developed speckle: magnitude of a complex Gaussian field, finer along the beam than across it."""
 
 from functools import cache
 
@@ -17,30 +17,30 @@ _ROWS, _COLUMNS = 1024, 512  # Powers of two, so that wrapping around is a bit m
 
 @cache
 def _field() -> np.ndarray:
-    # One large field, made once; every recording cuts its own windows out of it (it wraps around).
+    # A single large periodic field, from which every recording takes its own windows.
     rng = np.random.default_rng(20_231)
     parts = rng.standard_normal((2, _ROWS, _COLUMNS))
     smooth = np.stack([gaussian_filter(part, (1.1, 2.6), mode="wrap") for part in parts])
-    # Two looks add up to a mean power of 1.
+    # Two looks have a total mean power of 1.
     smooth /= np.sqrt(2 * (smooth**2).sum(0).mean())
     return (smooth[0] + 1j * smooth[1]).astype(np.complex64).ravel()
 
 
 def speckle_db(radius: np.ndarray, angle: np.ndarray, frames: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return the speckle of each pixel in each frame, in dB, of mean power 0 dB.
+    """Return the speckle of each pixel in each frame in dB, with mean power 0 dB.
 
-    A frame lies between two independent fields; their weights are a cosine and a sine, so that the sum is again
-    a complex Gaussian and its magnitude Rayleigh-distributed at every moment. The power of two such pictures is
-    averaged, as a scanner does that compounds two frequencies.
+    A frame interpolates between two independent fields with cosine and sine weights, so the sum is complex Gaussian and
+    its magnitude Rayleigh-distributed at all times. The power of two such images is averaged, as in frequency
+    compounding.
 
     Args:
-        radius: (P,) distance from the probe, cm.
-        angle: (P,) angle from the middle beam, degrees.
-        frames: (T,) frame numbers, ascending.
-        rng: Chooses the windows; the same generator state gives the same speckle whichever frames are asked for.
+        radius: Distance from the probe, (P,), cm.
+        angle: Angle from the central beam, (P,), degrees.
+        frames: Frame numbers, ascending, (T,).
+        rng: Generator that chooses the windows; the same state gives the same speckle for any frames.
 
     Returns:
-        float32, (P, T).
+        Speckle, float32 (P, T).
     """
     row, column = np.round(radius / CELL_CM).astype(int), np.round(angle * BEAMS).astype(int)
     position = frames / FRAMES_PER_FIELD

@@ -1,4 +1,4 @@
-"""The floor of floors: the same vector for every recording."""
+"""Constant baseline: the same vector for every recording."""
 
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ VERSION = 1
 
 
 class Constant:
-    """Gives 1.0 for every echo clip and every ECG, so that a probe on it can only learn the best constant."""
+    """Encoder that returns 1.0 for every recording, so that a probe can only learn the best constant."""
 
     revision = "1"
     modalities = ("echo", "ecg")
@@ -40,5 +40,5 @@ class Constant:
         return parts
 
     def to(self, device: "torch.device") -> "Constant":
-        """Return itself; there is nothing to move."""
+        """Return the encoder; there is nothing to move."""
         return self

@@ -1,4 +1,4 @@
-"""Detection of beats, the average beat and the limits of its QRS complex."""
+"""Detection of beats, average beat, and limits of its QRS complex."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -7,9 +7,9 @@ from itertools import pairwise
 import numpy as np
 from scipy import fft, ndimage, signal
 
-FS = 250  # Hz, at which everything here works
-QUIET = 5  # Samples: a stretch of 16 ms without activity.
-BEFORE, AFTER = 90, 135  # Samples of a beat before and after its R peak: 360 and 540 ms.
+FS = 250  # Sampling rate in Hz of all functions here.
+QUIET = 5  # Maximum gap in samples within a QRS complex, 16 ms.
+BEFORE, AFTER = 90, 135  # Samples before and after the R peak of a beat: 360 and 540 ms.
 
 
 def clean(ecg: np.ndarray) -> np.ndarray:
@@ -21,8 +21,8 @@ def clean(ecg: np.ndarray) -> np.ndarray:
 def zero_phase(ecg: np.ndarray, low: float, high: float) -> np.ndarray:
     """Filter a signal (n, leads) with a second-order Butterworth band-pass, forwards and backwards.
 
-    Done in the frequency domain, four times as fast as sample by sample; the ends are extended by up to two seconds of
-    the signal turned about its end point.
+    The filter is applied in the frequency domain, which is four times faster. The ends are extended by up to two
+    seconds of odd reflection.
     """
     edge = min(2 * FS, len(ecg) - 1)
     before, after = 2 * ecg[0] - ecg[edge:0:-1], 2 * ecg[-1] - ecg[-2 : -edge - 2 : -1]
@@ -39,7 +39,7 @@ def _gain(size: int, low: float, high: float) -> np.ndarray:
 
 
 def median(values: np.ndarray) -> np.ndarray:
-    """Compute the median over the first axis; `numpy.median` takes three times as long for a few beats."""
+    """Compute the median over the first axis, three times faster than `numpy.median` for a few beats."""
     ranked = np.sort(values, axis=0)
     return (ranked[(len(ranked) - 1) // 2] + ranked[len(ranked) // 2]) / 2
 
@@ -47,12 +47,12 @@ def median(values: np.ndarray) -> np.ndarray:
 def r_peaks(ecg: np.ndarray) -> np.ndarray:
     """Detect R peaks on the energy of all leads between 6 and 24 Hz; return their sample indices.
 
-    Each lead counts by its own typical amplitude, so that one noisy electrode does not decide. Peaks are at least
-    240 ms apart and above a share of the record's typical peak; a pause of more than 1.7 median intervals is searched
-    again with half that share.
+    Each lead is scaled by its typical amplitude, so that a noisy electrode does not dominate. Peaks are at least 240 ms
+    apart and above a fraction of the record's typical peak; pauses longer than 1.7 median intervals are searched again
+    with half that fraction.
 
     Args:
-        ecg: (n, leads) at 250 Hz.
+        ecg: Filtered signal, (n, leads), at 250 Hz.
     """
     if len(ecg) < FS:
         return np.zeros(0, dtype=int)
@@ -64,12 +64,12 @@ def r_peaks(ecg: np.ndarray) -> np.ndarray:
         return np.zeros(0, dtype=int)
     limited = np.clip(band[:, used] / scale[used], -2, 2)
     energy = ndimage.uniform_filter1d(np.mean(limited**2, axis=1), int(0.09 * FS))
-    envelope = np.sqrt(np.maximum(energy, 0))  # The running sum may round below zero.
+    envelope = np.sqrt(np.maximum(energy, 0))  # The running sum may become negative by rounding.
     candidates, _ = signal.find_peaks(envelope, distance=int(0.24 * FS))
     if not len(candidates):
         return candidates
     height = envelope[candidates]
-    # A record has at least one beat in two seconds: its typical peak is the median of as many of the highest.
+    # A record has at least one beat per two seconds, so the typical peak is the median of that many highest peaks.
     typical = np.median(np.sort(height)[-max(int(len(ecg) / FS / 2), 1) :])
     peaks = candidates[height > 0.5 * typical]
     if len(peaks) > 2:
@@ -83,14 +83,14 @@ def r_peaks(ecg: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Beats:
-    """The beats of one record.
+    """Beats of a record.
 
     Attributes:
-        peaks: All R peaks, samples.
-        each: (beats, BEFORE + AFTER, leads) those that lie whole inside the record, each on its own baseline, aligned.
-        average: Median beat, shape (BEFORE + AFTER, leads); zero without beats.
+        peaks: Sample indices of all R peaks.
+        each: Complete beats, baseline-corrected and aligned, (beats, BEFORE + AFTER, leads).
+        average: Median beat, (BEFORE + AFTER, leads); zero without beats.
         onset: First sample of the QRS complex in the average beat.
-        offset: Last one.
+        offset: Last sample of the QRS complex.
     """
 
     peaks: np.ndarray
@@ -139,14 +139,14 @@ def activity(average: np.ndarray) -> np.ndarray:
 def qrs_limits(speed: np.ndarray, share: float = 0.12) -> tuple[int, int]:
     """Return the first and last sample of the QRS complex, where the slope falls below a fraction of its maximum.
 
-    The share is raised to three times the speed at rest (in front of the P wave and behind the T wave) when noise is
-    above it, but not beyond 0.3. Quiet stretches of up to 16 ms inside the complex do not end it.
+    With noise, the fraction is raised to three times the slope at rest (before the P wave and after the T wave), but at
+    most to 0.3. Gaps of up to 16 ms inside the complex are ignored.
 
     Args:
-        speed: `activity` of the average beat, (samples,).
+        speed: Slope of the average beat from `activity`, (samples,).
         share: Fraction of the maximum.
     """
-    rest = np.partition(speed, len(speed) // 4)[len(speed) // 4]  # Lower quartile.
+    rest = np.partition(speed, len(speed) // 4)[len(speed) // 4]  # Lower quartile of the slope.
     active = np.flatnonzero(speed > min(max(3 * rest, share), max(share, 0.3)))
     middle = BEFORE - 15 + int(speed[BEFORE - 15 : BEFORE + 15].argmax())
     if not len(active):

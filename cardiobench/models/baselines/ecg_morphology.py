@@ -1,4 +1,4 @@
-"""Classical measurements of a 12-lead ECG: rhythm, intervals, axis, amplitudes, ST and T, P wave; no learning."""
+"""Classical measurements of a 12-lead ECG without learning: rhythm, intervals, axis, amplitudes, ST, T and P wave."""
 
 from typing import Any
 
@@ -16,16 +16,16 @@ VERSION = 1
 
 MS = FS / 1000  # Samples per millisecond.
 
-Features = dict[str, Any]  # A number or an array of fixed shape, by name.
+Features = dict[str, Any]  # Name -> number or array of fixed shape.
 
 
 def ecg_features(ecg: np.ndarray) -> Features:
-    """Measure a recording: values by name, each a number or an array of fixed shape, all finite.
+    """Measure a recording; returns name -> number or array of fixed shape, all finite.
 
-    A record in which no beat is found gets zeros and `has_beats` 0.
+    A record without detected beats gets zeros and `has_beats` 0.
 
     Args:
-        ecg: (samples, 12) at 250 Hz, millivolts, leads in the order of `LEADS`.
+        ecg: Signal in mV at 250 Hz, (samples, 12), leads in the order of `LEADS`.
     """
     cleaned = clean(ecg)
     beats = find_beats(cleaned)
@@ -41,7 +41,7 @@ def ecg_features(ecg: np.ndarray) -> Features:
 
 
 def criteria(features: Features) -> np.ndarray:
-    """Score textbook signs of disturbed conduction, each from 0 (absent) to about 2.
+    """Score textbook signs of conduction disturbances, each from 0 (absent) to about 2.
 
     In order: QRS over 100 ms, over 120 ms; PR over 180 ms, over 200 ms; left axis (beyond -30 degrees), right axis
     (beyond 100 degrees); positive end of QRS in V1 and negative in V6 and I (right bundle), alone and in a wide QRS;
@@ -119,7 +119,7 @@ def intervals(beats: Beats) -> Features:
     for share in (0.05, 0.08, 0.12, 0.2, 0.3):
         first, last = qrs_limits(speed, share)
         durations.append((last - first) / MS / 100)
-    # Time that the QRS spends in fast movement: less sensitive to a single noisy border than its limits.
+    # Time with a steep slope, which is less sensitive to noise than the limits of the QRS complex.
     around = speed[BEFORE - 30 : BEFORE + 45]
     fast = np.array([(around > share).sum() for share in (0.05, 0.1, 0.15, 0.25, 0.4)]) / MS / 100
     area = average[onset : offset + 1].sum(axis=0) / FS * 1000 / 100
@@ -155,7 +155,7 @@ def per_lead(beats: Beats) -> Features:
 
 
 def _second_r(wave: np.ndarray) -> float:
-    """Measure how far (mV) a wave rises again after the trough behind its first peak: the R' of a bundle branch block."""
+    """Measure the second rise (mV) of a wave after its first peak and trough: the R' of a bundle branch block."""
     if len(wave) < 3:
         return 0.0
     peaks, _ = signal.find_peaks(wave, prominence=0.03)
@@ -190,7 +190,7 @@ def atrial(cleaned: np.ndarray, beats: Beats) -> Features:
 
 
 def wavelets(lead: np.ndarray) -> float:
-    """Share of a lead's power between 1 and 30 Hz that lies between 4 and 9 Hz."""
+    """Compute the share of a lead's power at 1-30 Hz that is at 4-9 Hz."""
     frequency = np.fft.rfftfreq(2048, 1 / FS)
     pieces = np.stack([lead[start : start + 1024] for start in range(0, max(len(lead) - 1023, 1), 512)])
     power = np.mean(np.abs(np.fft.rfft(pieces * np.hanning(pieces.shape[1]), 2048)) ** 2, axis=0)
@@ -199,13 +199,13 @@ def wavelets(lead: np.ndarray) -> float:
 
 
 def variability(beats: Beats) -> Features:
-    """Measure how similar the beats are to their average: low with extrasystoles, varying conduction or noise."""
+    """Measure the similarity of the beats to their average, low for extrasystoles, varying conduction or noise."""
     likeness = _likeness(beats.each, beats.average) if len(beats.each) else np.zeros(1)
     return {"likeness": np.percentile(likeness, (0, 20, 50))}
 
 
 def _likeness(each: np.ndarray, average: np.ndarray) -> np.ndarray:
-    """Correlate each beat (beats, samples, leads) with the average one over all leads: (beats,)."""
+    """Correlate each beat, (beats, samples, leads), with the average beat over all leads, (beats,)."""
     each = (each - each.mean(axis=1, keepdims=True)).reshape(len(each), -1)
     wanted = (average - average.mean(axis=0)).ravel()
     size = np.linalg.norm(each, axis=1) * np.linalg.norm(wanted)
@@ -219,7 +219,7 @@ def feature_vector(ecg: Ecg) -> np.ndarray:
 
 
 class EcgMorphology:
-    """Training-free measurements of an ECG: the floor that a model of the 12-lead ECG has to beat."""
+    """Training-free ECG measurements, a baseline for models of the 12-lead ECG."""
 
     revision = str(VERSION)
     modalities = ("ecg",)

@@ -1,4 +1,4 @@
-"""Metadata baseline: age, sex, length, rates, image size, machine; the signal or image is not looked at."""
+"""Metadata baseline: age, sex, length, rates, image size and machine, without the signal or image."""
 
 import zlib
 from typing import TYPE_CHECKING
@@ -16,17 +16,17 @@ VERSION = 1
 
 SEXES = {"f": 0, "female": 0, "m": 1, "male": 1}
 MACHINES = 16
-"""Buckets that the names of machines are dealt to."""
+"""Number of hash buckets for machine names."""
 TYPICAL_AGE = 60.0
-"""In place of an age that is not known, beside a flag that says so."""
+"""Value of an unknown age, which also has a flag."""
 DIM = 2 + 3 + 5 + MACHINES
 
 
 def metadata_features(recording: "Clip | Ecg") -> list[float]:
-    """Return the facts of a recording as numbers, (DIM,); its signal or frames are not read, only their shape.
+    """Return the facts of a recording as numbers, (DIM,); only the shape of its signal or frames is used.
 
-    Age and whether it is known; female, male, unknown; seconds, samples or frames a second, picture height and width, whether
-    the length is known; the machine's bucket, all zero where it is not known.
+    The numbers are age and whether it is known; female, male, unknown; seconds, samples or frames per second, image
+    height and width, whether the length is known; and the machine's bucket, all zero if unknown.
     """
     facts = recording.facts
     age = float(facts.get("age", TYPICAL_AGE))
@@ -46,10 +46,10 @@ def metadata_features(recording: "Clip | Ecg") -> list[float]:
 
 
 class Metadata:
-    """Predicts from the metadata of a recording alone.
+    """Encoder of the metadata of a recording.
 
     Attributes:
-        given: Facts of a recording that it is told; a task that asks for one of them is none for it.
+        given: Facts in the input; tasks that predict one of them do not apply.
     """
 
     given = METADATA
@@ -63,20 +63,20 @@ class Metadata:
     warnings = ()
 
     def __init__(self, card: ModelCard):
-        """Take name and preprocessing from the card."""
+        """Set name and preprocessing from the card."""
         self.name = card.id
         self.preprocessing = card.preprocessing
 
     def transform(self, recording: "Clip | Ecg") -> "torch.Tensor":
-        """Return the facts of one recording as one part, (1, DIM)."""
+        """Return the facts of a recording as a single part, (1, DIM)."""
         import torch
 
         return torch.tensor([metadata_features(recording)], dtype=torch.float32)
 
     def encode(self, parts: "torch.Tensor") -> "torch.Tensor":
-        """Return the parts (N, DIM) as they are."""
+        """Return the parts (N, DIM) unchanged."""
         return parts
 
     def to(self, device: "torch.device") -> "Metadata":
-        """Return itself: there is nothing to move."""
+        """Return the encoder; there is nothing to move."""
         return self

@@ -1,10 +1,9 @@
-"""MiniRocket on 12 leads: fixed convolutions, counted, nothing trained.
+"""MiniRocket on 12 leads: fixed convolutions without training.
 
 A. Dempster, D. F. Schmidt, G. I. Webb: MiniRocket: A Very Fast (Almost) Deterministic Transform for Time Series
-Classification, KDD 2021. Its 84 kernels of length 9, its dilations, its padding and its pooling (the proportion of
-positive values, PPV) are those of the paper; the random sets of leads follow its multivariate form. One thing differs:
-the paper takes the biases from the training data, and a frozen encoder must not see any. They are taken once from
-generated ECG-like signals of a fixed seed.
+Classification, KDD 2021. The 84 kernels of length 9, dilations, padding and pooling (the proportion of positive values,
+PPV) follow the paper; the random sets of leads follow its multivariate form. Unlike in the paper, biases do not come
+from training data, which a frozen encoder must not see, but from generated ECG-like signals with a fixed seed.
 """
 
 import hashlib
@@ -27,14 +26,14 @@ LENGTH = 9
 KERNELS = np.array(list(combinations(range(LENGTH), 3)))  # Positions of the weight 2; all others are -1.
 FEATURES = 9996  # 84 x 119
 SEED = 0
-CALIBRATION = 8  # Generated signals behind the biases.
+CALIBRATION = 8  # Number of generated signals for the biases.
 
 
 def dilations(samples: int, features: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the dilations of the kernels and the number of features of each dilation.
 
-    At most 32 dilations, evenly on a logarithmic scale up to the one whose kernel spans the whole signal; those that
-    are equal after rounding down share their features.
+    At most 32 dilations, evenly spaced on a logarithmic scale up to the dilation whose kernel spans the whole signal;
+    the features of dilations that are equal after rounding down are merged.
 
     Args:
         samples: Length of the signals.
@@ -44,14 +43,14 @@ def dilations(samples: int, features: int) -> tuple[np.ndarray, np.ndarray]:
     largest = np.log2((samples - 1) / (LENGTH - 1))
     values, shares = np.unique(np.logspace(0, largest, count, base=2).astype(int), return_counts=True)
     numbers = (shares * features / count).astype(int)
-    # What rounding left over goes to the smallest dilations, one each.
+    # Features left over by rounding go to the smallest dilations, one each.
     for index in range(features - numbers.sum()):
         numbers[index % len(numbers)] += 1
     return values, numbers
 
 
 def lead_sets(rng: np.random.Generator, count: int, leads: int) -> np.ndarray:
-    """Draw random sets of 1 to 9 leads, their sizes uniform on a logarithmic scale: bool (count, leads)."""
+    """Draw random sets of 1 to 9 leads, bool (count, leads), with sizes uniform on a logarithmic scale."""
     sizes = (2 ** rng.uniform(0, np.log2(min(leads, LENGTH) + 1), count)).astype(int)
     order = rng.permuted(np.tile(np.arange(leads), (count, 1)), axis=1)
     return order < sizes[:, None]
@@ -65,13 +64,13 @@ def quantiles(count: int, first: int = 0) -> np.ndarray:
 
 @dataclass(frozen=True)
 class KernelBank:
-    """All kernels of one dilation; the first `padded` of them also count the positions where they hang over the ends.
+    """All kernels of a dilation; the first `padded` also use positions that extend beyond the ends.
 
     Attributes:
-        dilation: Distance of a kernel's points in samples.
-        weights: (84, leads x 9): a kernel's -1 and 2 in the leads of its set, 0 in the others.
-        padded: Number of kernels that count every position.
-        biases: (84, k) thresholds.
+        dilation: Distance between the points of a kernel in samples.
+        weights: Weights, (84, leads x 9): -1 and 2 in the leads of the kernel's set, 0 in others.
+        padded: Number of kernels that use every position.
+        biases: Thresholds, (84, k).
     """
 
     dilation: int
@@ -81,14 +80,14 @@ class KernelBank:
 
     @property
     def margin(self) -> int:
-        """Samples on either side where kernels hang over the ends."""
+        """Number of samples by which kernels may extend beyond each end."""
         return self.dilation * (LENGTH - 1) // 2
 
     def convolve(self, signal: torch.Tensor) -> torch.Tensor:
         """Convolve a zero-padded signal (leads, samples) with every kernel: (84, samples)."""
         leads, samples = signal.shape
         around = torch.nn.functional.pad(signal, (self.margin, self.margin))
-        shifted = around.unfold(1, samples, self.dilation)  # (leads, 9, samples), a view
+        shifted = around.unfold(1, samples, self.dilation)  # View of shape (leads, 9, samples).
         return self.weights @ shifted.reshape(leads * LENGTH, samples)
 
     def ppv(self, signal: torch.Tensor) -> torch.Tensor:
@@ -104,8 +103,8 @@ class KernelBank:
 
 
 def share_above(rows: torch.Tensor, thresholds: torch.Tensor) -> torch.Tensor:
-    """Share of the values of each row (n, m) that exceed each of the row's own thresholds (n, k): (n, k)."""
-    # Comparing into floats is vectorised, comparing into booleans is not: 2.6 times as fast.
+    """Compute the share of the values of each row, (n, m), above each threshold of the row, (n, k): (n, k)."""
+    # Comparing into floats is vectorised and 2.6 times faster than into booleans.
     above = torch.empty(*thresholds.shape, rows.shape[1], dtype=rows.dtype, device=rows.device)
     return torch.gt(rows[:, None], thresholds[:, :, None], out=above).sum(dim=2) / rows.shape[1]
 
@@ -113,11 +112,10 @@ def share_above(rows: torch.Tensor, thresholds: torch.Tensor) -> torch.Tensor:
 def banks(signals: np.ndarray, seed: int = SEED) -> list[KernelBank]:
     """Build the kernels of all dilations, with thresholds fitted to the given signals.
 
-    Thresholds are quantiles of a kernel's output over those signals, rounded to 4 decimals so that every machine has
-    the same ones.
+    Thresholds are quantiles of a kernel's output over the signals, rounded to 4 decimals so that all machines agree.
 
     Args:
-        signals: (M, leads, samples), standardised.
+        signals: Standardised signals, (M, leads, samples).
         seed: Seed for the sets of leads.
     """
     rng = np.random.default_rng(seed)
@@ -126,7 +124,7 @@ def banks(signals: np.ndarray, seed: int = SEED) -> list[KernelBank]:
     values, numbers = dilations(samples, FEATURES // len(KERNELS))
     kernel_banks, first = [], 0
     for position, (dilation, number) in enumerate(zip(values, numbers, strict=True)):
-        # Kernels take turns at being padded, from dilation to dilation; the padded ones stand first.
+        # The padded kernels alternate between dilations and are listed first.
         order = np.argsort(np.arange(len(KERNELS)) % 2 != position % 2, kind="stable")
         chosen = lead_sets(rng, len(KERNELS), leads)
         points = np.full((len(KERNELS), LENGTH), -1.0)
@@ -134,7 +132,7 @@ def banks(signals: np.ndarray, seed: int = SEED) -> list[KernelBank]:
         weights = torch.from_numpy((chosen[:, :, None] * points[:, None, :]).reshape(len(KERNELS), -1))
         bank = KernelBank(int(dilation), weights, len(KERNELS) // 2, torch.zeros(0))
         output = np.sort(torch.cat([bank.convolve(signal) for signal in data], dim=1).numpy(), axis=1)
-        # Every kernel gets the next numbers of the sequence, so that together they fill (0, 1).
+        # Each kernel gets the next quantiles of the sequence, so that together they cover (0, 1).
         wanted = quantiles(len(KERNELS) * int(number), first).reshape(len(KERNELS), -1)
         first += wanted.size
         biases = np.take_along_axis(output, (wanted * output.shape[1]).astype(int), axis=1).round(4)
@@ -143,7 +141,7 @@ def banks(signals: np.ndarray, seed: int = SEED) -> list[KernelBank]:
 
 
 class MiniRocket:
-    """9,996 counted convolutions of a 12-lead ECG."""
+    """Encoder with the 9,996 MiniRocket features of a 12-lead ECG."""
 
     modalities = ("ecg",)
     dim = FEATURES
@@ -173,7 +171,7 @@ class MiniRocket:
         """Encode recordings (N, 12, 1000) as features (N, 9996) in [0, 1]."""
         if parts.shape[1:] != (len(LEADS), SAMPLES):
             raise ValueError(f"MiniRocket takes (N, {len(LEADS)}, {SAMPLES}), got {tuple(parts.shape)}")
-        # One record after the other: the outputs of a bank then stay in the processor's cache.
+        # Records are processed one by one, so that the outputs of a bank stay in the processor's cache.
         return torch.stack([torch.cat([bank.ppv(part) for bank in self.banks]) for part in parts])
 
     def to(self, device: torch.device) -> "MiniRocket":
@@ -183,15 +181,15 @@ class MiniRocket:
 
 
 def synthetic_ecgs(count: int, fs: float, samples: int, seed: int) -> list[np.ndarray]:
-    """Generate `count` 12-channel signals (samples, 12) without a unit, with the statistics of an ECG; no model of the heart.
+    """Generate `count` unitless 12-channel signals (samples, 12) with the statistics of an ECG.
 
-    Beats of three bumps (like P, QRS, T) at irregular times, seen from twelve random directions, on a wandering
-    baseline with coloured noise. The same seed gives the same signals.
+    Signals have beats of three waves (like P, QRS and T) at irregular times, projected in twelve random directions,
+    with baseline wander and coloured noise. Equal seeds give equal signals.
 
     Args:
-        count: Signals.
+        count: Number of signals.
         fs: Sampling rate in Hz.
-        samples: Length of each.
+        samples: Length of each signal.
         seed: Seed for all random choices.
     """
     rng = np.random.default_rng(seed)
@@ -202,7 +200,7 @@ def _signal(rng: np.random.Generator, time: np.ndarray) -> np.ndarray:
     interval = rng.uniform(0.55, 1.1)
     beats = np.cumsum(np.append(rng.uniform(0, interval), interval * (1 + rng.uniform(0, 0.2) * rng.normal(size=40))))
     dipole = np.zeros((len(time), 3))
-    # (delay and width in seconds, size) of P, Q, R, S and T.
+    # Delay and width in seconds, and size, of P, Q, R, S and T.
     for delay, width, size in (
         (-0.16, 0.025, 0.12),
         (-0.03, 0.01, -0.15),

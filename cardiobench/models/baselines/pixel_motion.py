@@ -1,4 +1,4 @@
-"""Hand-made numbers of an echo clip, without any learning: how dark the chambers are, how much they move, and when."""
+"""Hand-crafted features of an echo clip without learning: darkness, motion and timing of the chambers."""
 
 from typing import Any
 
@@ -12,11 +12,11 @@ from cardiobench.models.cards import ModelCard
 COMPONENT = "adapter pixel-motion"
 VERSION = 1
 
-SIZE = 64  # Frames are resized to SIZE x SIZE before anything is measured.
-GRID = 8  # Measurements are averaged over GRID x GRID equal blocks.
+SIZE = 64  # Frames are resized to SIZE x SIZE before measuring.
+GRID = 8  # Measurements are averaged over GRID x GRID blocks of equal size.
 SMOOTH = 1.0  # Standard deviation of the speckle filter, in pixels.
 
-# Parts of the frame, as slices of rows and columns of blocks.
+# Regions of the frame as slices of rows and columns of blocks.
 REGIONS = {
     "all": (slice(0, 8), slice(0, 8)),
     "centre": (slice(2, 6), slice(2, 6)),
@@ -26,16 +26,16 @@ REGIONS = {
     "right": (slice(2, 6), slice(4, 8)),
 }
 THRESHOLDS = {"low": 0.6, "otsu": 1.0}  # Pixels below this fraction of Otsu's threshold are dark.
-RHYTHM = 8  # Fourier coefficients kept of a curve over time
+RHYTHM = 8  # Number of Fourier coefficients of a curve over time.
 
 Features = dict[str, Any]  # A number or an array of fixed shape, by name.
 
 
 def clip_features(frames: np.ndarray) -> Features:
-    """Measure a clip: values by name, each a number or an array of fixed shape.
+    """Measure a clip; returns name -> number or array of fixed shape.
 
     Args:
-        frames: Uint8 RGB, (T, H, W, 3), T >= 1. A still has no motion: its motion features are zero.
+        frames: Uint8 RGB, (T, H, W, 3), T >= 1. Motion features of a still are zero.
     """
     colour = small(frames)
     grey = (colour[:, 0] + colour[:, 1] + colour[:, 2]) / 3
@@ -86,8 +86,8 @@ def brightness(grey: np.ndarray, spread: np.ndarray) -> Features:
     """Measure brightness, texture and their change over time in each block of the frame.
 
     Args:
-        grey: (T, SIZE, SIZE).
-        spread: (SIZE, SIZE) standard deviation over time.
+        grey: Grey levels, (T, SIZE, SIZE).
+        spread: Standard deviation over time, (SIZE, SIZE).
     """
     level, square, change = blocks(grey), blocks(grey**2), blocks(spread)
     step = blocks(np.abs(np.diff(grey, axis=0))) if len(grey) > 1 else np.zeros((1, GRID, GRID))
@@ -123,26 +123,26 @@ def otsu_threshold(values: np.ndarray) -> float:
     above = total - below
     apart = first_moment[-1] * below - first_moment[:-1] * total
     between = np.divide(apart**2, below * above, out=np.zeros(len(below)), where=(below > 0) & (above > 0))
-    # Empty bins between the classes give the same value: the middle of them is the cut.
+    # Empty bins between the classes have equal values; the threshold is their middle.
     best = np.flatnonzero(between >= between.max() * (1 - 1e-9))
     return float((best + 1).mean() / bins)
 
 
 def counts(values: np.ndarray, bins: int) -> np.ndarray:
-    """Count the values in [0, 1] that fall into each of equal bins; 1 belongs to the last."""
+    """Count the values in [0, 1] in bins of equal width; 1 belongs to the last bin."""
     return np.bincount(np.minimum((values * bins).astype(np.intp), bins - 1).ravel(), minlength=bins)
 
 
 def cavity_area(dark: np.ndarray, sector: np.ndarray, mean: np.ndarray) -> np.ndarray:
-    """Measure the area of the dark chamber around the image centre in every frame, as a share of the sector: (T,).
+    """Measure the area of the dark chamber near the image centre in every frame as a share of the sector, (T,).
 
-    The chamber is the connected dark region that holds the seed, the darkest pixel of the mean image near the centre
-    of the sector; where it does not hold it in one frame, the dark region there is empty and the area 0.
+    The chamber is the connected dark region that contains the seed, the darkest pixel of the mean image near the centre
+    of the sector. The area is 0 in frames in which the seed is not dark.
 
     Args:
-        dark: (T, SIZE, SIZE) boolean.
-        sector: (SIZE, SIZE) boolean.
-        mean: (SIZE, SIZE) mean image.
+        dark: Dark pixels, bool (T, SIZE, SIZE).
+        sector: Pixels of the sector, bool (SIZE, SIZE).
+        mean: Mean image, (SIZE, SIZE).
     """
     rows, columns = np.mgrid[:SIZE, :SIZE]
     near = (np.hypot(rows - SIZE / 2, columns - SIZE / 2) < 0.22 * SIZE) & sector
@@ -160,8 +160,8 @@ def cavity_area(dark: np.ndarray, sector: np.ndarray, mean: np.ndarray) -> np.nd
 def curve(area: np.ndarray) -> Features:
     """Describe the contraction of a chamber from its area over time (T,): extremes, fractional change, volume change, rhythm.
 
-    The change of volume takes the chamber for a body of revolution, volume ~ area^1.5; extremes are the 5th and 95th
-    percentiles, so that one bad frame does not make them.
+    The change of volume assumes volume ~ area^1.5. Extremes are the 5th and 95th percentiles, which are robust to
+    single bad frames.
     """
     low, middle, high = np.percentile(area, (5, 50, 95))
     change = 1 - low / high if high > 0 else 0.0
@@ -180,7 +180,7 @@ def curve(area: np.ndarray) -> Features:
 
 
 def rhythm(values: np.ndarray) -> np.ndarray:
-    """Share of a curve's variance at 1, 2, ... cycles a clip, and the number of cycles that holds most of it."""
+    """Compute the shares of a curve's variance at 1, 2, ... cycles per clip, and the dominant number of cycles."""
     power = np.abs(np.fft.rfft(values - values.mean())[1:]) ** 2
     total = power.sum()
     if total < 1e-18:
@@ -200,7 +200,7 @@ def feature_vector(frames: np.ndarray) -> np.ndarray:
 
 
 class PixelMotion:
-    """Training-free features of an echo clip: the floor that a model of motion and shape has to beat."""
+    """Training-free features of an echo clip, a baseline for models of motion and shape."""
 
     revision = str(VERSION)
     modalities = ("echo",)
@@ -214,7 +214,7 @@ class PixelMotion:
         self.preprocessing = card.preprocessing
 
     def transform(self, recording: Clip) -> torch.Tensor:
-        """Measure one clip: features (1, dim)."""
+        """Measure a clip, (1, dim)."""
         return torch.from_numpy(feature_vector(recording.frames))[None]
 
     def encode(self, parts: torch.Tensor) -> torch.Tensor:
@@ -222,5 +222,5 @@ class PixelMotion:
         return parts
 
     def to(self, device: torch.device) -> "PixelMotion":
-        """Return itself; there is nothing to move."""
+        """Return the encoder; there is nothing to move."""
         return self

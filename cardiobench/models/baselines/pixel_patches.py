@@ -1,4 +1,4 @@
-"""Raw pixels as tokens: the baseline for patch read-outs without any network."""
+"""Raw pixels as tokens: a baseline for patch read-outs without a network."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -17,7 +17,7 @@ SIZE, PATCH = 224, 16
 
 
 class PixelPatches(BaseEncoder):
-    """Raw pixels as tokens: the 16 x 16 grey levels of each patch of a frame of 224 x 224."""
+    """Encoder whose tokens are the 16 x 16 grey levels of each patch of a 224 x 224 frame."""
 
     name = "cardiobench/pixel-patches"
     revision = str(VERSION)

@@ -19,7 +19,7 @@ SIZE = 112
 def random_vit(seed: int = SEED) -> torch.nn.Module:
     """Build a ViT-Ti/16 for frames of 112 x 112 with seeded random weights and mean-pooled patch tokens (N, 192).
 
-    The process's own random state is the same before and after.
+    The global random state is not changed.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

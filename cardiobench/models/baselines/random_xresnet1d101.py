@@ -18,11 +18,10 @@ SEED = 0
 
 
 def random_xresnet1d101(seed: int = SEED) -> XResNet1d101:
-    """Build an xresnet1d101 with the seeded random weights that its published code gives a new network.
+    """Build an xresnet1d101 with seeded random weights, initialised as in its published code.
 
-    Convolutions are drawn from the normal distribution of He et al. (arXiv:1502.01852); the last batch norm of every
-    bottleneck has gain 0, so that each begins as its identity path. The process's own random state is the same before and
-    after.
+    Convolutions use the normal initialisation of He et al. (arXiv:1502.01852). The last batch norm of every bottleneck
+    has gain 0, so each bottleneck starts as its identity path. The global random state is not changed.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -36,7 +35,7 @@ def random_xresnet1d101(seed: int = SEED) -> XResNet1d101:
 
 
 def load(card: ModelCard, *, pooling: str = "mean") -> SignalEncoder:
-    """Build the encoder; `tokens` pooling keeps its 32 tokens."""
+    """Build the encoder; pooling `tokens` keeps its 32 tokens."""
     network = random_xresnet1d101()
     return SignalEncoder(
         name=card.id,

@@ -1,1 +1,1 @@
-"""ECG foundation models: their preprocessing and the loading of their weights."""
+"""Preprocessing and weight loading of ECG foundation models."""

@@ -1,4 +1,4 @@
-"""ECG-CPC: 12 leads in millivolts at 240 Hz in windows of 10 s, clipped and otherwise as they are.
+"""ECG-CPC: 12 leads in mV at 240 Hz in windows of 10 s, clipped but otherwise unchanged.
 
 Preprocessing: `prepare_heedb` and `Resample` of AI4HealthUOL/ecg-fm-benchmarking (commit 6367295).
 """
@@ -26,11 +26,11 @@ def prepare(signal: np.ndarray, fs: float) -> np.ndarray:
     """Prepare a recording as input of the network.
 
     Args:
-        signal: (n, 12), millivolts; what is beyond 3 mV is clipped, nothing is filtered or scaled.
+        signal: Signal in mV, (n, 12); it is clipped at 3 mV, but neither filtered nor scaled.
         fs: Sampling rate in Hz.
 
     Returns:
-        (P, 12, 2400); zeros follow a record that is shorter than 10 s.
+        Parts, (P, 12, 2400); records shorter than 10 s are followed by zeros.
 
     Raises:
         MissingExtra: The package resampy is not installed.
@@ -39,10 +39,10 @@ def prepare(signal: np.ndarray, fs: float) -> np.ndarray:
 
 
 def load(card: ModelCard, source: ModelFiles, *, pooling: str, variant: str) -> SignalEncoder:
-    """Load ECG-CPC from its Lightning file, of which only the tensors are read.
+    """Load ECG-CPC from its Lightning file, reading only the tensors.
 
     Raises:
-        BadModel: No weights, weights that cannot be read safely, or that do not fit to the last key.
+        BadModel: Weights are missing, cannot be read safely, or do not match the network exactly.
         MissingExtra: The package resampy is not installed.
     """
     weights = source.weights(WEIGHTS)

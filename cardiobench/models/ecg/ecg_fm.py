@@ -1,6 +1,6 @@
 """ECG-FM: records in windows of 5 s, each lead standardised over the whole record.
 
-Preprocessing: `preprocess.py` of fairseq-signals (commit 6b9e137), which the authors of ECG-FM point to.
+Preprocessing: `preprocess.py` of fairseq-signals (commit 6b9e137), as recommended by the authors of ECG-FM.
 """
 
 from functools import partial
@@ -39,12 +39,12 @@ def prepare(signal: np.ndarray, fs: float, variant: str = "mean") -> np.ndarray:
     """Prepare a recording as input of the network.
 
     Args:
-        signal: (n, 12), millivolts.
+        signal: Signal in mV, (n, 12).
         fs: Sampling rate in Hz.
-        variant: "mean": all windows of 5 s, whose vectors are averaged later; "first": only the first of them.
+        variant: "mean": all windows of 5 s, whose vectors are averaged later; "first": only the first window.
 
     Returns:
-        (P, 12, 2500).
+        Parts, (P, 12, 2500).
     """
     pieces = windows(standardised(resampled(signal, fs)), WINDOW).transpose(0, 2, 1)
     return pieces[:1] if variant == "first" else pieces
@@ -54,12 +54,12 @@ def load(card: ModelCard, source: ModelFiles, *, pooling: str, variant: str) -> 
     """Load ECG-FM from the pretrained checkpoint, or from the fine-tuned one if only that is given.
 
     Raises:
-        BadModel: No weights, weights that cannot be read safely, or that do not fit to the last key.
+        BadModel: Weights are missing, cannot be read safely, or do not match the network exactly.
     """
     weights = source.weights((PRETRAINED, FINETUNED))
     state = read_weights(weights)
     tuned = "encoder.post_extract_proj.weight" in state
-    # The fine-tuned checkpoint has a mask embedding only where masking was left on while it was tuned.
+    # The fine-tuned checkpoint has a mask embedding only if masking was enabled during fine-tuning.
     state = {key: tensor for key, tensor in published_keys(state).items() if not tuned or key != "mask_emb"}
     network = loaded(partial(Wav2Vec2Cmsc, pretraining=not tuned), state, card.id)
     note = "the weights are those fine-tuned on labels of MIMIC-IV-ECG, not the pretrained ones"

@@ -1,4 +1,4 @@
-"""ECG_JEPA of Kim: 8 leads at 250 Hz in windows of 10 s, in millivolts as they are.
+"""ECG_JEPA of Kim: 8 leads in mV at 250 Hz in windows of 10 s, not scaled.
 
 Preprocessing: `ecg_data.py` of the repository (commit 91902d5).
 """
@@ -29,21 +29,21 @@ def prepare(signal: np.ndarray, fs: float) -> np.ndarray:
     """Prepare a recording as input of the network: Fourier-resampled to 500 Hz, then each window to 250 Hz.
 
     Args:
-        signal: (n, 12), millivolts; neither filtered nor scaled.
+        signal: Signal in mV, (n, 12), neither filtered nor scaled.
         fs: Sampling rate in Hz.
 
     Returns:
-        (P, 8, 2500); zeros follow a record that is shorter than 10 s.
+        Parts, (P, 8, 2500); records shorter than 10 s are followed by zeros.
     """
     at_500 = signal if fs == FS else resample(signal, int(FS / fs * len(signal)), axis=0)
     return resample(windows(at_500[:, CHOSEN], WINDOW), SAMPLES, axis=1).transpose(0, 2, 1)
 
 
 def load(card: ModelCard, source: ModelFiles, *, pooling: str, variant: str) -> SignalEncoder:
-    """Load the encoder from a checkpoint of the authors' drive; its tokens are ordered by lead.
+    """Load the encoder from a checkpoint of the authors; its tokens are ordered by lead.
 
     Raises:
-        BadModel: No weights, weights that cannot be read safely, or that do not fit to the last key.
+        BadModel: Weights are missing, cannot be read safely, or do not match the network exactly.
     """
     weights = source.weights(WEIGHTS)
     network = loaded(EcgJepaKim, read_weights(weights), card.id)

@@ -1,4 +1,4 @@
-"""ECG-JEPA of Weimann and Conrad: 12 leads at 500 Hz in windows of 10 s, scaled and clipped at five deviations.
+"""ECG-JEPA of Weimann and Conrad: 12 leads at 500 Hz in windows of 10 s, clipped at five standard deviations.
 
 Preprocessing: `pretrain.py` and `data/transforms.py` of the repository (commit ce8d436).
 """
@@ -23,9 +23,9 @@ VERSION = 1
 
 FS = 500
 LIMIT = 5.0  # Standard deviations.
-WANDER = 0.5  # Hz; what is slower was taken out of CODE-15 % and St Petersburg before pretraining
+WANDER = 0.5  # Cut-off in Hz of the high-pass filter applied to CODE-15 % and St Petersburg before pretraining.
 WEIGHTS = ("ecg_jepa_weimann.pt", "chkpt_100000.pt", "chkpt_100000.min.pt")
-# Mean and standard deviation of the leads over folds 1 to 8 of PTB-XL in mV: constants of the authors' `pretrain.py`.
+# Mean and standard deviation of the leads in mV over folds 1 to 8 of PTB-XL, from `pretrain.py` of the authors.
 PTB_XL_MEAN = np.array([-2, -2, 0, 2, -1, -1, 0, -1, -2, -1, -1, -1]) / 1000
 PTB_XL_STD = np.array([191, 166, 173, 142, 149, 147, 235, 338, 335, 299, 294, 242]) / 1000
 
@@ -34,10 +34,10 @@ def scaled(signal: np.ndarray, variant: str = "per_record", present: Sequence[in
     """Standardise every lead of a signal (n, 12) and clip it at 5 standard deviations.
 
     Args:
-        signal: Millivolts.
-        variant: "ptb_xl": the fixed mean and deviation of PTB-XL, which keep what the height of the waves says; any
-            other: those of the record itself, a flat lead becomes zero.
-        present: Columns of the leads that are there; the others become zero.
+        signal: Signal in mV, (n, 12).
+        variant: "ptb_xl": fixed mean and standard deviation of PTB-XL, which preserves amplitudes; any other: those of
+            the record, where a flat lead becomes zero.
+        present: Columns of the available leads; others become zero.
     """
     fixed = (signal - PTB_XL_MEAN) / PTB_XL_STD
     ready = fixed if variant == "ptb_xl" else standardise(signal)
@@ -47,17 +47,18 @@ def scaled(signal: np.ndarray, variant: str = "per_record", present: Sequence[in
 def prepare(
     signal: np.ndarray, fs: float, variant: str = "per_record", present: Sequence[int] | slice = EVERY
 ) -> np.ndarray:
-    """Prepare a record as the network takes it.
+    """Prepare a record as input of the network.
 
     Args:
         signal: (n, 12), millivolts.
         fs: Sampling rate in Hz.
-        variant: "per_record" or "ptb_xl", see `scaled`; "high_pass" takes out what is slower than 0.5 Hz at the record's
-            own rate (Butterworth of order 4, both ways), as was done with CODE-15 % and St Petersburg, then `per_record`.
+        variant: "per_record" or "ptb_xl", see `scaled`; "high_pass" applies a 0.5 Hz high-pass filter at the record's
+            own rate (Butterworth of order 4, forwards and backwards), as for CODE-15 % and St Petersburg, then
+            `per_record`.
         present: Columns of the leads that are there.
 
     Returns:
-        (P, 12, 5000); zeros follow a record that is shorter than 10 s.
+        Parts, (P, 12, 5000); records shorter than 10 s are followed by zeros.
     """
     if variant == "high_pass":
         signal = filtfilt(*butter(4, WANDER, "highpass", fs=fs), signal, axis=0)
@@ -66,10 +67,10 @@ def prepare(
 
 
 def size_of(state: dict[str, torch.Tensor], what: str) -> str:
-    """Return the published size that the weights have, by the width of their tokens.
+    """Return the published size of the network, given the width of the tokens in the weights.
 
     Raises:
-        BadModel: None of them.
+        BadModel: No published size has this width.
     """
     dim = state["norm.weight"].numel() if "norm.weight" in state else 0
     matching = [size for size, numbers in SIZES.items() if numbers.dim == dim]
@@ -85,7 +86,7 @@ def load(card: ModelCard, source: ModelFiles, *, pooling: str, variant: str) -> 
     """Load the target encoder from a checkpoint that the user supplies; `cls` pooling reads the register token.
 
     Raises:
-        BadModel: No weights, weights that cannot be read safely, or that do not fit to the last key.
+        BadModel: Weights are missing, cannot be read safely, or do not match the network exactly.
     """
     weights = source.weights(WEIGHTS)
     state = below(read_weights(weights), "target_encoder.")

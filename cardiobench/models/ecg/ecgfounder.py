@@ -1,9 +1,9 @@
-"""ECGFounder: 12 leads at 500 Hz in windows of 10 s, prepared in one of the three ways that its authors published.
+"""ECGFounder: 12 leads at 500 Hz in windows of 10 s, with one of three published preprocessing variants.
 
 * `filtered`: `dataset.py` of the repository (commit 04edac7).
-* `zscore`: `ptbxl_eval.py` of the same.
-* `paper`: the text of arXiv 2410.04133. It gives cut-offs but neither the order of the high-pass filter nor whether
-  filters run both ways; second order and both ways are taken here.
+* `zscore`: `ptbxl_eval.py` of the same repository.
+* `paper`: the text of arXiv 2410.04133. It states neither the order of the high-pass filter nor the direction of the
+filters; second order, forwards and backwards, is used here.
 """
 
 from collections.abc import Sequence
@@ -30,11 +30,11 @@ WINDOW = 10 * FS
 MAINS = 50.0  # Hz
 WEIGHTS = ("12_lead_ECGFounder.pth", "1_lead_ECGFounder.pth")
 FIRST = "first_conv.conv.weight"
-ONE_LEAD = "the weights are those for lead I alone, not those for 12 leads"
+ONE_LEAD = "the weights are those for lead I only, not those for 12 leads"
 
 
 def resampled(signal: np.ndarray, samples: int) -> np.ndarray:
-    """Resample a signal (n, leads): every second sample for half as many, else linear interpolation."""
+    """Resample a signal (n, leads), by decimation for half the rate, else by linear interpolation."""
     return signal[::2] if len(signal) == 2 * samples else interpolate(signal, samples)
 
 
@@ -48,14 +48,14 @@ def filtered(signal: np.ndarray, fs: float = FS) -> np.ndarray:
 
 
 def paper_filtered(signal: np.ndarray, fs: float = FS) -> np.ndarray:
-    """Filter a signal (n, leads) as the paper's text says: 0.5 Hz high-pass, 50 Hz low-pass, notch."""
+    """Filter a signal (n, leads) as described in the paper: 0.5 Hz high-pass, 50 Hz low-pass, notch."""
     out = filtfilt(*butter(2, 0.5, "highpass", fs=fs), signal, axis=0)
     out = filtfilt(*butter(2, 50, "lowpass", fs=fs), out, axis=0)
     return filtfilt(*iirnotch(MAINS, 30, fs), out, axis=0)
 
 
 def standardised(signal: np.ndarray, present: Sequence[int] | slice = EVERY) -> np.ndarray:
-    """Standardise a signal (..., n, leads) with one mean and standard deviation over all values of the leads that are there."""
+    """Standardise a signal (..., n, leads) by the mean and standard deviation over all values of available leads."""
     over, there = (-2, -1), signal[..., present]
     centred = signal - there.mean(axis=over, keepdims=True)
     return zero_absent(centred / (there.std(axis=over, keepdims=True) + 1e-8), present)
@@ -70,13 +70,13 @@ def prepare(
     """Prepare a recording as input of the network.
 
     Args:
-        signal: (n, 12), millivolts.
+        signal: Signal in mV, (n, 12).
         fs: Sampling rate in Hz.
         variant: One of `FILTERS`.
-        present: Columns of the leads that are there.
+        present: Columns of the available leads.
 
     Returns:
-        (P, 12, 5000): windows of 10 s, each standardised; zeros follow a shorter record.
+        Parts, (P, 12, 5000): standardised windows of 10 s; shorter records are followed by zeros.
     """
     clean = FILTERS[variant](resampled(signal, round(len(signal) * FS / fs)))
     if len(clean) < WINDOW:
@@ -85,15 +85,15 @@ def prepare(
 
 
 def prepare_one(signal: np.ndarray, fs: float, variant: str = "filtered") -> np.ndarray:
-    """Prepare lead I of a recording as input of the network for one lead, as `prepare` does: (P, 1, 5000)."""
+    """Prepare lead I of a recording like `prepare` for the single-lead network, (P, 1, 5000)."""
     return prepare(signal[:, :1], fs, variant)
 
 
 def load(card: ModelCard, source: ModelFiles, *, pooling: str, variant: str) -> SignalEncoder:
-    """Load ECGFounder for 12 leads, or for lead I if only those weights are given; with mean pooling it has its own labels.
+    """Load ECGFounder for 12 leads, or for lead I if only those weights are given; mean pooling includes its labels.
 
     Raises:
-        BadModel: No weights, weights that cannot be read safely, or that do not fit to the last key.
+        BadModel: Weights are missing, cannot be read safely, or do not match the network exactly.
     """
     weights = source.weights(WEIGHTS)
     state = read_weights(weights)

@@ -14,9 +14,9 @@ from cardiobench.models.ecg.encoder import SignalEncoder
 COMPONENT = "heads ecgfounder"
 VERSION = 1
 
-# Target -> labels any of which makes it. CD follows the superclass CD of PTB-XL (Wagner et al. 2020): blocks of the AV
-# node, of the bundles and of the fascicles, intraventricular conduction disturbance, pre-excitation. Left out is what
-# only suggests one of them (RSR' patterns) or is a rhythm (AV dissociation, sinoatrial block).
+# Target -> labels, any of which implies the target. CD follows the superclass CD of PTB-XL (Wagner et al. 2020): blocks
+# of the AV node, bundles and fascicles, intraventricular conduction disturbance, pre-excitation. Labels that only
+# suggest a block (RSR' patterns) and rhythms (AV dissociation, sinoatrial block) are excluded.
 TARGETS: Mapping[str, tuple[str, ...]] = {
     "af": ("ATRIAL FIBRILLATION",),
     "cd": (
@@ -41,7 +41,7 @@ TARGETS: Mapping[str, tuple[str, ...]] = {
     ),
 }
 
-# A right bundle branch block is one with a fascicular block too.
+# A right bundle branch block may come with a fascicular block.
 FIRST_DEGREE = ("WITH 1ST DEGREE AV BLOCK", "WITH PROLONGED AV CONDUCTION")
 RIGHT_BUNDLE = (
     "RIGHT BUNDLE BRANCH BLOCK",
@@ -49,14 +49,14 @@ RIGHT_BUNDLE = (
     "RBBB AND LEFT POSTERIOR FASCICULAR BLOCK",
 )
 LEFT_BUNDLE = ("LEFT BUNDLE BRANCH BLOCK",)
-# A change since the last ECG says what there is now, unless it is gone.
+# Labels of a change since the last ECG count if the finding is present now.
 ST_DEPRESSED = ("ST NOW DEPRESSED IN", "ST MORE DEPRESSED IN", "ST LESS DEPRESSED IN")
 ACUTE_INFARCT = (
     "ACUTE MI / STEMI",
     "ACUTE MI",
     *(f"{wall} INJURY PATTERN" for wall in ("ANTERIOR", "ANTEROLATERAL", "LATERAL", "INFEROLATERAL", "INFERIOR")),
 )
-# The six diagnoses of CODE-15 %, in its order.
+# The six diagnoses of CODE-15 % in the order of the release.
 SIX: Mapping[str, tuple[str, ...]] = {
     "1dAVb": FIRST_DEGREE,
     "RBBB": RIGHT_BUNDLE,
@@ -65,7 +65,7 @@ SIX: Mapping[str, tuple[str, ...]] = {
     "ST": ("SINUS TACHYCARDIA",),
     "AF": TARGETS["af"],
 }
-# The nine classes of CPSC2018, in its order; its first was called "normal" there, whatever the name of its code.
+# The nine classes of CPSC2018 in the order of the release, where the first class is called "normal".
 NINE: Mapping[str, tuple[str, ...]] = {
     "NSR": ("NORMAL ECG",),
     "AF": TARGETS["af"],
@@ -87,7 +87,7 @@ NINE: Mapping[str, tuple[str, ...]] = {
         *ACUTE_INFARCT,
     ),
 }
-# The superclasses of PTB-XL by their subclasses. A normal ECG may have another rhythm there, which is no diagnosis.
+# The superclasses of PTB-XL by subclasses. A normal ECG may have any rhythm there, because rhythms are not diagnoses.
 SUPER: Mapping[str, tuple[str, ...]] = {
     "CD": TARGETS["cd"],
     "HYP": (
@@ -121,12 +121,13 @@ SUPER: Mapping[str, tuple[str, ...]] = {
     ),
 }
 SEVERAL: Mapping[str, Mapping[str, tuple[str, ...]]] = {"six": SIX, "six_clean": SIX, "nine": NINE, "super": SUPER}
-"""Target of a multilabel task -> class -> labels any of which makes it; tasks all of whose classes have labels."""
+"""Target of a multilabel task -> class -> labels, any of which implies the class; only tasks with labels for all
+classes."""
 
 
 @cache
 def labels() -> tuple[str, ...]:
-    """Return the names of the 150 outputs in their order."""
+    """Return the names of the 150 outputs in order."""
     return tuple(Path(__file__).with_name("ecgfounder_labels.txt").read_text(encoding="utf-8").splitlines())
 
 
@@ -135,7 +136,7 @@ def probability(target: str, outputs: np.ndarray) -> np.ndarray:
 
     Args:
         target: One of `TARGETS` or `SEVERAL`.
-        outputs: (n, 150) probabilities of the labels, each by itself.
+        outputs: Independent probabilities of the labels, (n, 150).
 
     Returns:
         (n,), or (n, K) of a multilabel task.
@@ -151,11 +152,11 @@ def _largest(names: Sequence[str], outputs: np.ndarray) -> np.ndarray:
 
 @dataclass(eq=False, kw_only=True)
 class EcgFounder(SignalEncoder):
-    """The encoder with its linear head, which works on the mean of the tokens: the very vectors that are stored.
+    """The encoder with its linear head, which uses the mean of the tokens, that is, the stored vectors.
 
     Attributes:
-        head: Linear head from a vector to the logits of the 150 labels.
-        native: Targets it answers.
+        head: Linear layer from vectors to the logits of the 150 labels.
+        native: Targets that the head predicts.
     """
 
     head: torch.nn.Linear

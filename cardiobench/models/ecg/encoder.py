@@ -1,4 +1,4 @@
-"""The encoder around every ECG network that turns pieces of a record into tokens."""
+"""Common encoder of ECG networks that turn pieces of a record into tokens."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ from cardiobench.models.weights import load_exactly
 COMPONENT = "encoder ecg"
 VERSION = 1
 
-SHORTEST = 1.0  # Seconds; filters need some length to settle.
+SHORTEST = 1.0  # Minimum length in seconds, because filters need some time to settle.
 
 Network = TypeVar("Network", bound=torch.nn.Module)
 Prepare = Callable[[np.ndarray, float], np.ndarray]
@@ -27,19 +27,19 @@ Prepare = Callable[[np.ndarray, float], np.ndarray]
 
 @dataclass(eq=False, kw_only=True)
 class SignalEncoder:
-    """A frozen network on ECG records; the attributes are those of `cardiobench.models.base.Encoder`.
+    """A frozen network for ECG records; see `cardiobench.models.base.Encoder` for common attributes.
 
     Attributes:
-        network: Parts (N, ...) to tokens (N, T, dim).
-        prepare: Signal (samples, 12) in millivolts and its rate in Hz to parts (P, ...), P >= 1.
-        prepare_few: The same of a signal without some of the network's leads, which are zero in it and `present` leaves out:
-            function of signal, rate and `present`, the columns of the leads that are there. It keeps absent leads from the scale
-            of the others, and leaves them zero. None where `prepare` does so.
+        network: Function from parts (N, ...) to tokens (N, T, dim).
+        prepare: Function from a signal (samples, 12) in mV and its rate in Hz to parts (P, ...), P >= 1.
+        prepare_few: The same for a signal with missing leads, which are zero: function of signal, rate and `present`,
+            the columns of the available leads. Missing leads do not affect the scale of the others and stay zero. None
+            if `prepare` already does this.
         token_pooling: Pooling of a part's tokens into its vector, or `tokens` to keep them; see
             `cardiobench.models.pooling`.
         pooling: Pooling of the vectors of a record's parts into one.
-        leads: Names of the leads that `prepare` takes from a record.
-        raw_crops: Preparation of a record in the way of arXiv:2509.25095, where it feeds the network raw crops.
+        leads: Names of the leads that `prepare` uses.
+        raw_crops: Preparation of a record as raw crops, as in arXiv:2509.25095, if used there.
     """
 
     name: str
@@ -66,13 +66,13 @@ class SignalEncoder:
         """Prepare a recording as parts (P, ...), float32.
 
         Raises:
-            BadMedia: The record is shorter than a second, or is no ECG of 12 leads with finite values.
+            BadMedia: The record is shorter than a second, or is not an ECG of 12 leads with finite values.
         """
         signal = checked(recording)
         if len(signal) < SHORTEST * recording.fs:
             raise BadMedia(
                 f"an ECG of {len(signal)} samples at {recording.fs:g} Hz lasts {len(signal) / recording.fs:.2f} s; "
-                f"{self.name} needs {SHORTEST:g} s or more. Leave the record out."
+                f"{self.name} needs at least {SHORTEST:g} s. Leave the record out."
             )
         if self.prepare_few is None or set(self.leads) <= set(recording.leads):
             parts = self.prepare(signal.astype(np.float64), recording.fs)
@@ -93,7 +93,7 @@ class SignalEncoder:
 
 
 class TokenExtractor(torch.nn.Module):
-    """A network seen through one of its methods, the one that gives tokens."""
+    """A network called through its method that returns tokens."""
 
     def __init__(self, network: torch.nn.Module, read: Callable[..., torch.Tensor]):
         super().__init__()
@@ -105,10 +105,10 @@ class TokenExtractor(torch.nn.Module):
 
 
 def loaded(build: Callable[[], Network], state: Mapping[str, torch.Tensor], what: str) -> Network:
-    """Build a network with exactly the given weights; on the meta device first, so that no value can stay random.
+    """Build a network with exactly the given weights, on the meta device first so that no value can remain random.
 
     Raises:
-        BadModel: Names missing, names too many or other shapes.
+        BadModel: Parameters are missing or unexpected, or shapes differ.
     """
     with torch.device("meta"):
         network = build()
@@ -117,7 +117,7 @@ def loaded(build: Callable[[], Network], state: Mapping[str, torch.Tensor], what
 
 
 def described(card: ModelCard, source: ModelFiles, weights: list, pooling: str, variant: str) -> dict[str, Any]:
-    """Return the fields that every encoder takes from its card; `preprocessing` includes the pooling and the variant."""
+    """Return the fields that encoders take from their card; `preprocessing` includes the pooling and the variant."""
     chosen = {"pooling": pooling, "variant": variant} if variant else {"pooling": pooling}
     return {
         "name": card.id,
@@ -131,7 +131,7 @@ def probe(encoder: SignalEncoder) -> int:
     """Return the dimension of an encoder's vectors, from encoding ten seconds of random signal.
 
     Raises:
-        BadModel: The network gives values that are not finite, or another vector the second time.
+        BadModel: The network returns values that are not finite, or different vectors on repetition.
     """
     time = np.arange(5000)[:, None] / 500
     signal = np.sin(2 * np.pi * 1.2 * time + np.arange(len(LEADS))) * np.sin(2 * np.pi * 7 * time)
@@ -139,8 +139,8 @@ def probe(encoder: SignalEncoder) -> int:
     vector, again = encoder.encode(part), encoder.encode(part)
     if not torch.isfinite(vector).all():
         raise BadModel(
-            f"{encoder.name} gives values that are not finite. Its weights are damaged: copy the model again."
+            f"{encoder.name} returns values that are not finite. Its weights are damaged: copy the model again."
         )
     if not torch.equal(vector, again):
-        raise BadModel(f"{encoder.name} gives another vector each time it sees the same record (dropout left on?).")
+        raise BadModel(f"{encoder.name} returns different vectors for the same record (is dropout enabled?).")
     return vector.shape[-1]

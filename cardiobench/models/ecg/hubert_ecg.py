@@ -1,4 +1,4 @@
-"""HuBERT-ECG: the first 5 s of 12 leads, one after the other, as a single signal of 6000 samples at 100 Hz.
+"""HuBERT-ECG: the first 5 s of 12 leads, concatenated to a single signal of 6000 samples at 100 Hz.
 
 Preprocessing: `utils.py` and `dataset.py` of the repository (commit affe1f9).
 """
@@ -38,7 +38,7 @@ def filtered(signal: np.ndarray, fs: float) -> np.ndarray:
     """
     if fs <= 2 * BAND[1]:
         raise BadMedia(
-            f"an ECG at {fs:g} Hz has nothing up to {BAND[1]:g} Hz. HuBERT-ECG needs more than {2 * BAND[1]:g} Hz."
+            f"an ECG at {fs:g} Hz does not cover frequencies up to {BAND[1]:g} Hz. HuBERT-ECG needs more than {2 * BAND[1]:g} Hz."
         )
     taps = int(0.3 * fs)
     taps += 1 - taps % 2
@@ -46,7 +46,7 @@ def filtered(signal: np.ndarray, fs: float) -> np.ndarray:
 
 
 def scaled(signal: np.ndarray, present: Sequence[int] | slice = EVERY) -> np.ndarray:
-    """Scale every lead of a signal (n, leads) to [-1, 1]; a flat lead becomes -1, one that is not there 0."""
+    """Scale every lead of a signal (n, leads) to [-1, 1]; a flat lead becomes -1, a missing lead 0."""
     low, high = signal.min(axis=0), signal.max(axis=0)
     return zero_absent(2 * (signal - low) / (high - low + 1e-8) - 1, present)
 
@@ -59,7 +59,7 @@ def preprocessed(signal: np.ndarray, fs: float, present: Sequence[int] | slice =
 def flattened(window: np.ndarray) -> np.ndarray:
     """Flatten a window (2500, leads) at 500 Hz to one signal at 100 Hz, lead after lead: (500 x leads,).
 
-    The low-pass filter of the decimation runs over the places where the leads were joined, as in the original.
+    The low-pass filter of the decimation runs across the boundaries of leads, as in the original code.
     """
     return decimate(window.T.ravel(), 5)
 
@@ -70,23 +70,23 @@ def prepare(
     """Prepare a recording as input of the network.
 
     Args:
-        signal: (n, 12), millivolts.
+        signal: Signal in mV, (n, 12).
         fs: Sampling rate in Hz.
         variant: "first": the first 5 s, as published; "mean": all windows of 5 s, whose vectors are averaged later.
-        present: Columns of the leads that are there.
+        present: Columns of the available leads.
 
     Returns:
-        (P, 6000).
+        Parts, (P, 6000).
     """
     pieces = windows(preprocessed(signal, fs, present), WINDOW)
     return np.stack([flattened(piece) for piece in (pieces[:1] if variant == "first" else pieces)])
 
 
 def config(settings: Mapping[str, Any], state: Mapping[str, torch.Tensor], what: str) -> Mapping[str, Any]:
-    """Return the network's settings: config.json, or else those of the published size with the weights' width.
+    """Return the settings of the network from config.json, else of the published size with the same width.
 
     Raises:
-        BadModel: No config.json beside weights of another width.
+        BadModel: There is no config.json, and no published size has this width.
     """
     if settings:
         return plain(settings, f"{what}: config.json")
@@ -104,7 +104,7 @@ def load(card: ModelCard, source: ModelFiles, *, pooling: str, variant: str) -> 
     """Load HuBERT-ECG of any size from safetensors.
 
     Raises:
-        BadModel: No safetensors, or weights that do not fit to the last key.
+        BadModel: There are no safetensors, or weights do not match the network exactly.
     """
     refuse_pickled_settings(source)
     weights = source.weights(WEIGHTS)
@@ -113,7 +113,7 @@ def load(card: ModelCard, source: ModelFiles, *, pooling: str, variant: str) -> 
     try:
         network = loaded(partial(build, settings), state, card.id)
     except (TypeError, ValueError, StrictDataclassError) as error:
-        raise BadModel(f"{card.id}: config.json describes no network: {error}. Copy it again.") from error
+        raise BadModel(f"{card.id}: config.json does not describe a network: {error}. Copy it again.") from error
     return SignalEncoder(
         **described(card, source, weights, pooling, variant),
         network=TokenExtractor(network, tokens),
@@ -123,7 +123,7 @@ def load(card: ModelCard, source: ModelFiles, *, pooling: str, variant: str) -> 
 
 
 def refuse_pickled_settings(source: ModelFiles) -> None:
-    """Raise `BadModel` where the only weights are a `.pt`: it holds the settings as objects of the model's own code."""
+    """Raise `BadModel` if the only weights are a `.pt`, which stores settings as objects of the model's own code."""
     pickled = [file for file in source.files if file.endswith((".pt", ".pth"))]
     if pickled and source.find(WEIGHTS) in (None, *pickled):
         raise BadModel(

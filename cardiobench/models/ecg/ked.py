@@ -1,4 +1,4 @@
-"""ECGFM-KED: 12 leads at 100 Hz, the first 10 s in millivolts as they are.
+"""ECGFM-KED: the first 10 s of 12 leads in mV at 100 Hz, not scaled.
 
 Preprocessing: `dataset/ecgDataset.py` and `dataset/shaoxing/data_preprocess.py` of the repository (commit e42f1de).
 """
@@ -29,16 +29,16 @@ MIMIC_ORDER = [*range(4), LEADS.index("aVF"), LEADS.index("aVL"), *range(6, 12)]
 
 
 def prepare(signal: np.ndarray, fs: float, variant: str = "mimic_order") -> np.ndarray:
-    """Prepare a recording as input of the network: Fourier-resampled as a whole, then its first 10 s.
+    """Prepare a recording as input of the network: Fourier-resample the record and take its first 10 s.
 
     Args:
-        signal: (n, 12), millivolts; neither filtered nor scaled.
+        signal: Signal in mV, (n, 12), neither filtered nor scaled.
         fs: Sampling rate in Hz.
         variant: "standard_order": aVL before aVF, as in the authors' test sets; any other: aVF before aVL, as in the
             pretraining data.
 
     Returns:
-        (1, 12, 1000); a record shorter than 10 s stands between zeros.
+        Part, (1, 12, 1000); records shorter than 10 s are centred between zeros.
     """
     at_100 = signal if fs == FS else resample(signal, int(FS / fs * len(signal)), axis=0)
     ready = fit_length(at_100[:SAMPLES], SAMPLES)
@@ -49,8 +49,8 @@ def load(card: ModelCard, source: ModelFiles, *, pooling: str, variant: str) -> 
     """Load the ECG encoder from the published file; the variant `queries` adds its decoder and text encoder.
 
     Raises:
-        BadModel: No weights, weights that cannot be read safely, or that do not fit to the last key.
-        NotApplicable: `queries` without the tokens that it asks.
+        BadModel: Weights are missing, cannot be read safely, or do not match the network exactly.
+        NotApplicable: The variant `queries` needs tokens, which are not kept.
     """
     weights = source.weights(WEIGHTS)
     network = loaded(XResNet1d101, published_keys(read_part(weights[0], ENCODER), card.id), card.id)

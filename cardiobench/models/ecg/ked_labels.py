@@ -1,13 +1,13 @@
-"""Labels that ECGFM-KED is asked for, in our words; the answer to one depends on the others that are asked with it.
+"""Labels queried from ECGFM-KED, in our wording; the answer for a label depends on all labels of the same query.
 
-Another list or another word counts up the version in `ked_queries.py`.
+Increase the version in `ked_queries.py` when a list or a word changes.
 """
 
 import hashlib
 import json
 from collections.abc import Mapping
 
-# The 71 statements of PTB-XL, all asked at once as the authors do.
+# The 71 statements of PTB-XL in a single query, as by the authors.
 PTB_XL = {
     "1AVB": "first degree AV block",
     "2AVB": "second degree AV block",
@@ -112,7 +112,7 @@ NINE = {
     "STE": "ST elevation",
 }
 ASKED: Mapping[str, Mapping[str, str]] = {"ptb_xl": PTB_XL, "super": SUPER, "six": SIX, "nine": NINE}
-"""List -> its labels, which are asked together -> the words of each."""
+"""List -> labels of a query -> wording."""
 ANSWERS: Mapping[str, tuple[str, tuple[str, ...] | str]] = {
     "all": ("ptb_xl", tuple(PTB_XL)),
     "diag": ("ptb_xl", DIAGNOSES),
@@ -124,9 +124,9 @@ ANSWERS: Mapping[str, tuple[str, tuple[str, ...] | str]] = {
     "nine": ("nine", tuple(NINE)),
     "af": ("six", "AF"),
 }
-"""Target of a task -> list that is asked for it, and its classes of that list, or the one label of a task with two classes."""
+"""Target of a task -> queried list, and its classes in that list, or the only label of a task with two classes."""
 
 
 def digest() -> str:
-    """Return the first 16 hex digits of the SHA-256 of all lists, in the order in which they are asked."""
+    """Return the first 16 hex digits of the SHA-256 of all lists in query order."""
     return hashlib.sha256(json.dumps(ASKED).encode()).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""ECGFM-KED with its text encoder and decoder, which ask the tokens of a record for lists of labels."""
+"""ECGFM-KED with its text encoder and decoder, which query the tokens of a record for lists of labels."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,18 +25,18 @@ VERSION = 1
 QUERIES = "queries"
 TOKENIZER = "emilyalsentzer/Bio_ClinicalBERT"
 LENGTH = 256
-TOKENS = 32  # Tokens of a record of 10 s.
+TOKENS = 32  # Number of tokens of a record of 10 s.
 AT_ONCE = 64  # Records.
 
 
 @dataclass(eq=False, kw_only=True)
 class KedQueries(SignalEncoder):
-    """The encoder, whose kept tokens answer lists of labels.
+    """The encoder with a decoder that predicts lists of labels from stored tokens.
 
     Attributes:
-        decoder: Tokens (N, 32, 768) and queries (C, 768) to logits (N, C, 2).
-        queries: List of labels -> the vectors of its words (C, 768).
-        native: Targets it answers.
+        decoder: Function from tokens (N, 32, 768) and queries (C, 768) to logits (N, C, 2).
+        queries: List of labels -> vectors of its labels, (C, 768).
+        native: Targets that the decoder predicts.
     """
 
     decoder: torch.nn.Module
@@ -49,14 +49,14 @@ class KedQueries(SignalEncoder):
 
     @torch.inference_mode()
     def probabilities(self, asked: str, vectors: np.ndarray) -> np.ndarray:
-        """Compute the probability of each label of a list for records given by their tokens.
+        """Compute the probability of each label of a list for records, given their tokens.
 
         Args:
-            asked: Name of the list, all of which is asked at once.
-            vectors: Stored tokens (R * 32, 768) of R records.
+            asked: Name of the list, whose labels are queried together.
+            vectors: Stored tokens of R records, (R * 32, 768).
 
         Returns:
-            (R, C), float64.
+            Probabilities, float64 (R, C).
         """
         queries = self.queries[asked]
         records = torch.from_numpy(np.asarray(vectors, dtype=np.float32)).reshape(-1, TOKENS, WIDTH)
@@ -71,7 +71,7 @@ class KedQueries(SignalEncoder):
             units: Stored tokens (R * 32, 768) of all recordings, one array per unit.
 
         Returns:
-            (n,), or (n, K) of a multilabel task, float64.
+            Probabilities, float64 (n,), or (n, K) for a multilabel task.
         """
         asked, labels = ANSWERS[target]
         names = list(ASKED[asked])
@@ -88,21 +88,21 @@ class KedQueries(SignalEncoder):
 
 
 def load_queries(card: ModelCard, source: ModelFiles, path: Path, fields: Mapping[str, Any]) -> KedQueries:
-    """Load the decoder and the text encoder beside an encoder; the text encoder is used once, for the lists of labels.
+    """Load decoder and text encoder; the text encoder is used once to encode the lists of labels.
 
     Args:
         card: Model card.
         source: Files of the model.
-        path: Published file, which holds all networks.
+        path: Published file with all networks.
         fields: Fields of the encoder.
 
     Raises:
-        BadModel: Weights that cannot be read safely or do not fit to the last key, or no tokenizer.
-        NotApplicable: Tokens are not kept.
+        BadModel: Weights cannot be read safely or do not match the network exactly, or there is no tokenizer.
+        NotApplicable: The pooling does not keep tokens.
     """
     if fields["token_pooling"] != KEEP_TOKENS:
         raise NotApplicable(
-            f"the decoder of {card.id} asks the tokens of a record. Add --pooling {KEEP_TOKENS}, or leave "
+            f"the decoder of {card.id} needs the tokens of a record. Add --pooling {KEEP_TOKENS}, or leave "
             f"--variant {QUERIES} out."
         )
     decoder = loaded(KedDecoder, read_part(path, "model"), f"the decoder of {card.id}")

@@ -1,4 +1,4 @@
-"""MERL: 12 leads at 500 Hz, the first 10 s scaled to [0, 1] as a whole, aVF before aVL.
+"""MERL: the first 10 s of 12 leads at 500 Hz, scaled to [0, 1] as a whole, with aVF before aVL.
 
 Preprocessing: `finetune/finetune_dataset.py` of cheliu-computation/MERL-ICML2024 (commit 38799b7).
 """
@@ -32,11 +32,11 @@ PROMPTS = "prompts"
 TOKENIZER = "ncbi/MedCPT-Query-Encoder"
 LENGTH = 256
 SCALE = 1 / 0.07
-"""Inverted temperature of the contrastive loss; the authors' own zero-shot scores are bare cosines."""
+"""Inverse temperature of the contrastive loss; the zero-shot scores of the authors are plain cosines."""
 
 
 def scaled(signal: np.ndarray, present: Sequence[int] | slice = EVERY) -> np.ndarray:
-    """Scale a signal (n, leads) to [0, 1] by the smallest and largest value of the leads that are there; a constant becomes 0."""
+    """Scale a signal (n, leads) to [0, 1] by the minimum and maximum of the available leads; a constant becomes 0."""
     there = signal[:, present]
     low, high = there.min(), there.max()
     return zero_absent((signal - low) / (high - low + 1e-8), present)
@@ -46,13 +46,13 @@ def prepare(signal: np.ndarray, fs: float, seconds: float = 10.0, present: Seque
     """Prepare a recording as input of the network.
 
     Args:
-        signal: (n, 12), in any unit.
-        fs: Sampling rate in Hz; the authors know 500 Hz alone, others are resampled by polyphase filtering.
-        seconds: Length that is kept; the authors keep 5 of CPSC2018.
-        present: Columns of the leads that are there.
+        signal: Signal in any unit, (n, 12).
+        fs: Sampling rate in Hz; rates other than the 500 Hz of the authors are resampled by polyphase filtering.
+        seconds: Length that is used, in seconds; the authors use 5 s of CPSC2018.
+        present: Columns of the available leads.
 
     Returns:
-        (1, 12, 5000); zeros follow a record that is shorter, before it is scaled.
+        Part, (1, 12, 5000); shorter records are followed by zeros before scaling.
     """
     kept = resample(signal, fs, FS)[: round(seconds * FS)]
     whole = np.pad(kept[:SAMPLES], ((0, max(0, SAMPLES - len(kept))), (0, 0)))
@@ -69,11 +69,11 @@ class MerlSize:
     """One of the two published encoders.
 
     Attributes:
-        file: Beginning of the names of its files.
-        encoder: The network by itself.
-        tokens: Tokens of the network.
-        authors: The authors' vector as one token, where it is not the mean of the tokens.
-        shared: The network with its way to the space of texts.
+        file: Prefix of its file names.
+        encoder: Network without the head.
+        tokens: Function that returns the tokens of the network.
+        authors: Function that returns the authors' vector as a single token, if it is not the mean of the tokens.
+        shared: Network with the projection to the text space.
     """
 
     file: str
@@ -84,7 +84,7 @@ class MerlSize:
 
     @property
     def whole(self) -> tuple[str, ...]:
-        """Names of the file of the whole model."""
+        """Accepted names of the file with the whole model."""
         return (f"{self.file}_best_ckpt.pth",)
 
 
@@ -94,12 +94,12 @@ VIT_TINY = MerlSize("vit_tiny", merl.MerlVitTiny, merl.MerlVitTiny.tokens, one_t
 
 @dataclass(eq=False, kw_only=True)
 class MerlPrompts(SignalEncoder):
-    """The encoder in the space of the texts, with its text tower.
+    """The encoder in the text space, with its text tower.
 
     Attributes:
-        text_network: Token ids and attention mask (N, L) to vectors (N, 256).
-        tokenize: Texts to both.
-        logit_scale: Factor on cosines before the softmax.
+        text_network: Function from token ids and attention mask (N, L) to vectors (N, 256).
+        tokenize: Function from texts to token ids and attention mask.
+        logit_scale: Factor of cosines before the softmax.
     """
 
     text_network: torch.nn.Module
@@ -125,11 +125,12 @@ class MerlPrompts(SignalEncoder):
 
 
 def load(size: MerlSize, card: ModelCard, source: ModelFiles, pooling: str, variant: str) -> SignalEncoder:
-    """Load an encoder; the variant `prompts` is the vector in the space of the texts, with the text tower.
+    """Load an encoder; the variant `prompts` gives vectors in the text space and includes the text tower.
 
     Raises:
-        BadModel: No weights, weights that cannot be read safely or do not fit to the last key, or no tokenizer.
-        NotApplicable: Another pooling for `prompts`, which has one vector.
+        BadModel: Weights are missing, cannot be read safely or do not match the network exactly, or there is no
+            tokenizer.
+        NotApplicable: A pooling was given for `prompts`, which has a single vector.
     """
     if variant == PROMPTS:
         return load_prompts(size, card, source, pooling, variant)
@@ -147,10 +148,10 @@ def load(size: MerlSize, card: ModelCard, source: ModelFiles, pooling: str, vari
 
 
 def load_prompts(size: MerlSize, card: ModelCard, source: ModelFiles, pooling: str, variant: str) -> MerlPrompts:
-    """Load the encoder in the space of the texts, and the text tower, from the file of the whole model."""
+    """Load the encoder in the text space and the text tower from the file of the whole model."""
     if pooling != card.poolings[0]:
         raise NotApplicable(
-            f"{card.id} has one vector of a record in the space of its texts. Leave --pooling {pooling} or "
+            f"{card.id} has a single vector per record in the text space. Leave --pooling {pooling} or "
             f"--variant {PROMPTS} out."
         )
     weights = source.weights(size.whole)
@@ -172,10 +173,10 @@ def load_prompts(size: MerlSize, card: ModelCard, source: ModelFiles, pooling: s
 
 
 def load_resnet18(card: ModelCard, source: ModelFiles, *, pooling: str, variant: str) -> SignalEncoder:
-    """Load MERL with its ResNet-18, as `load`."""
+    """Load MERL with its ResNet-18; see `load`."""
     return load(RESNET18, card, source, pooling, variant)
 
 
 def load_vit_tiny(card: ModelCard, source: ModelFiles, *, pooling: str, variant: str) -> SignalEncoder:
-    """Load MERL with its small vision transformer, as `load`."""
+    """Load MERL with its small vision transformer; see `load`."""
     return load(VIT_TINY, card, source, pooling, variant)

@@ -1,4 +1,4 @@
-"""ECG models of the Hub that bring their own code, as encoders."""
+"""Encoders for ECG models on the Hub with their own code."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -16,7 +16,7 @@ from cardiobench.models.files import ModelFiles
 def signal_encoder(
     model: torch.nn.Module, source: ModelFiles, weights: Sequence[Path], signal: SignalSettings, pooling: str
 ) -> SignalEncoder:
-    """Return the encoder of a loaded network with a code of its own."""
+    """Return the encoder of a loaded network with its own code."""
     return SignalEncoder(
         name=source.name,
         revision=source.revision(weights),
@@ -41,7 +41,7 @@ def read_tokens(model: Any, parts: torch.Tensor) -> torch.Tensor:
             break
     if not isinstance(output, torch.Tensor) or output.ndim not in (2, 3):
         raise BadModel(
-            f"{type(model).__name__} gives {type(output).__name__}, expected vectors (N, dim), tokens (N, T, dim), or an "
+            f"{type(model).__name__} returns {type(output).__name__}, expected vectors (N, dim), tokens (N, T, dim), or an "
             "output with pooler_output or last_hidden_state."
         )
     return output[:, None] if output.ndim == 2 else output

@@ -1,4 +1,4 @@
-"""Raw crops of a record: cut at its own rate, resampled one by one, neither filtered nor scaled."""
+"""Raw crops of a record: cut at the original rate and resampled separately, neither filtered nor scaled."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from cardiobench.models.signal import windows
 
 @dataclass(frozen=True)
 class RawCrops:
-    """Preparation of a record as crops that follow each other, as arXiv:2509.25095 feeds its models.
+    """Preparation of a record as consecutive crops, as in arXiv:2509.25095.
 
     Attributes:
         seconds: Length of a crop.
@@ -25,7 +25,9 @@ class RawCrops:
     leads: Sequence[str] = LEADS
 
     def __call__(self, signal: np.ndarray, fs: float) -> np.ndarray:
-        """Return the crops (P, leads, seconds * rate) of a signal (n, 12); zeros follow a record shorter than one.
+        """Return the crops (P, leads, seconds * rate) of a signal (n, 12).
+
+        A record shorter than a crop is followed by zeros.
 
         Raises:
             MissingExtra: The package resampy is not installed.

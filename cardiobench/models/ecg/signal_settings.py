@@ -1,4 +1,4 @@
-"""The form in which an ECG model that brings its own code takes a record: rate, length, leads, scale, layout."""
+"""Input format of ECG models with their own code: rate, length, leads, scale and layout."""
 
 from collections.abc import Mapping
 from dataclasses import fields
@@ -12,11 +12,11 @@ from cardiobench.core.errors import BadModel
 from cardiobench.data.media.types import LEADS
 
 POOLINGS = ("mean", "max", "last", "tokens")
-"""Poolings of the network's tokens; a network that gives one vector has one."""
+"""Poolings of the network's tokens; for a network with a single vector they are equal."""
 
 
 def known_lead(name: str) -> str:
-    """Return the name of a lead; `ValueError` if there is none of that name."""
+    """Return the canonical name of a lead; raises `ValueError` for an unknown name."""
     if name not in LEADS:
         raise ValueError(f"no lead '{name}', expected one of {' '.join(LEADS)}")
     return name
@@ -24,16 +24,16 @@ def known_lead(name: str) -> str:
 
 @dataclass(frozen=True, kw_only=True, config=ConfigDict(extra="forbid"))
 class SignalSettings:
-    """The form in which a network takes an ECG.
+    """Input format of a network for ECGs.
 
     Attributes:
         fs: Sampling rate in Hz; records are resampled.
-        seconds: Length of one part, in seconds.
-        leads: Names in the network's order, of `cardiobench.data.media.types.LEADS`.
+        seconds: Length of a part in seconds.
+        leads: Names from `cardiobench.data.media.types.LEADS` in the order of the network.
         scale: Units per millivolt (1: mV, 1000: microvolt), or "standardise": each lead to mean 0 and deviation 1.
         layout: "leads_first" (leads, samples) or "time_first" (samples, leads).
-        length: "crop": the middle of a longer record; "windows": consecutive parts, whose vectors are averaged. Shorter
-            records are followed or surrounded by zeros.
+        length: "crop" for the middle of a longer record; "windows" for consecutive parts, whose vectors are averaged.
+            Shorter records are surrounded or followed by zeros, respectively.
     """
 
     fs: Annotated[float, Field(gt=0, le=2000)]
@@ -61,7 +61,7 @@ def signal_settings(facts: Mapping[str, Any], name: str) -> SignalSettings | Non
     """Read the settings from the facts of a `cardiobench.json` or of `--preprocessing`; None for a model of frames.
 
     Raises:
-        BadModel: A value that is none, or a signal without its rate.
+        BadModel: A value is invalid, or the rate of the signal is missing.
     """
     chosen = {key: facts[key] for key in SIGNAL_KEYS if key in facts}
     if not chosen:

@@ -1,4 +1,4 @@
-"""ST-MEM: crops of 9 s at 250 Hz, filtered and standardised one by one; any leads, known by their names.
+"""ST-MEM: crops of 9 s at 250 Hz, filtered and standardised separately, with any leads identified by name.
 
 Preprocessing: `util/transforms.py` and `configs/downstream/st_mem.yaml` of vuno/ST-MEM (commit 311c644).
 """
@@ -34,20 +34,20 @@ def resampled(signal: np.ndarray, fs: float) -> np.ndarray:
 
 
 def filtered(signal: np.ndarray) -> np.ndarray:
-    """Filter a signal (n, leads) at 250 Hz by Butterworth filters of order 5, 0.67 Hz high-pass then 40 Hz low-pass, both ways."""
+    """Filter a signal (n, leads) at 250 Hz forwards and backwards by Butterworth filters of order 5, 0.67 to 40 Hz."""
     for edge, kind in zip(BAND, ("highpass", "lowpass"), strict=True):
         signal = sosfiltfilt(butter(5, edge, kind, fs=FS, output="sos"), signal, axis=0)
     return signal
 
 
 def standardised(signal: np.ndarray) -> np.ndarray:
-    """Standardise a signal (n, leads) with one mean and standard deviation over all of its values; a constant becomes 0."""
+    """Standardise a signal (n, leads) by the mean and standard deviation over all values; a constant becomes 0."""
     scale = signal.std()
     return (signal - signal.mean()) / scale if scale else np.zeros_like(signal)
 
 
 def starts(samples: int, variant: str) -> Sequence[int]:
-    """Return the first samples of the crops of a record: three or four over all of it, or the one in the middle."""
+    """Return the start samples of the crops of a record: three or four over the record, or only the middle one."""
     surplus = max(samples - SAMPLES, 0)
     if variant == "center":
         return [surplus // 2]
@@ -58,13 +58,13 @@ def prepare(signal: np.ndarray, fs: float, variant: str = "crops", leads: Sequen
     """Prepare a recording as input of the network.
 
     Args:
-        signal: (n, 12), millivolts.
+        signal: Signal in mV, (n, 12).
         fs: Sampling rate in Hz.
         variant: "crops": crops from the first to the last 9 s, whose vectors are averaged later; "center": the middle 9 s.
-        leads: Names of the leads to take; no other counts for the scale.
+        leads: Names of the leads to use; other leads do not affect the scale.
 
     Returns:
-        (P, len(leads), 2250); zeros follow a record that is shorter than 9 s.
+        Parts, (P, len(leads), 2250); records shorter than 9 s are followed by zeros.
     """
     at_250 = resampled(signal[:, [LEADS.index(lead) for lead in leads]], fs)
     crops = [standardised(filtered(at_250[start : start + SAMPLES])) for start in starts(len(at_250), variant)]
@@ -74,7 +74,7 @@ def prepare(signal: np.ndarray, fs: float, variant: str = "crops", leads: Sequen
 def prepare_few(
     signal: np.ndarray, fs: float, variant: str = "crops", *, present: Sequence[int] = range(len(LEADS))
 ) -> np.ndarray:
-    """Prepare a recording with zeros in place of leads that are not there, whose columns `present` leaves out: (P, 12, 2250)."""
+    """Prepare a recording, (P, 12, 2250), with zeros for leads whose columns are not in `present`."""
     some = prepare(signal, fs, variant, [LEADS[column] for column in present])
     parts = np.zeros((len(some), len(LEADS), SAMPLES))
     parts[:, present] = some
@@ -83,14 +83,14 @@ def prepare_few(
 
 @dataclass(eq=False, kw_only=True)
 class StMemEncoder(SignalEncoder):
-    """The encoder, which can be made to take fewer leads."""
+    """The encoder, which also works with fewer leads."""
 
     network: TokenExtractor
     prepare: partial[np.ndarray]
     raw_crops: RawCrops
 
     def with_leads(self, leads: Sequence[str]) -> Self:
-        """Return the encoder for these leads alone, each with the embedding of its name."""
+        """Return the encoder for the given leads, each with the embedding of its name."""
         fewer, places = copy(self), [LEADS.index(lead) for lead in leads]
         fewer.leads = tuple(leads)
         fewer.network = TokenExtractor(self.network.network, partial(self.network.read, leads=places))
@@ -101,10 +101,10 @@ class StMemEncoder(SignalEncoder):
 
 
 def load(card: ModelCard, source: ModelFiles, *, pooling: str, variant: str) -> StMemEncoder:
-    """Load the encoder from a checkpoint of the authors' drive; `mean` pooling ends with the last norm, as theirs does.
+    """Load the encoder from a checkpoint of the authors; `mean` pooling ends with the last norm, as in their code.
 
     Raises:
-        BadModel: No weights, weights that cannot be read safely, or that do not fit to the last key.
+        BadModel: Weights are missing, cannot be read safely, or do not match the network exactly.
     """
     weights = source.weights(WEIGHTS)
     network = loaded(StMem, published_keys(read_weights(weights)), card.id)

@@ -1,4 +1,4 @@
-"""Resampling by the windowed sinc of resampy, as the code of arXiv:2509.25095 resamples."""
+"""Resampling by the windowed sinc of resampy, as in the code of arXiv:2509.25095."""
 
 import numpy as np
 
@@ -9,8 +9,8 @@ def windowed_sinc(signal: np.ndarray, fs: float, target: float) -> np.ndarray:
     """Resample a signal (n, leads) by resampy's filter `kaiser_best`, to n * target / fs samples, rounded down.
 
     Raises:
-        MissingExtra: The package resampy is not installed. No other resampler stands in for it: at the flanks of a QRS complex they differ
-            by more than a hundredth of a millivolt.
+        MissingExtra: The package resampy is not installed. Other resamplers are no substitute, because they differ by
+            more than 0.01 mV at the flanks of a QRS complex.
     """
     try:
         import resampy

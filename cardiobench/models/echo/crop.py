@@ -1,4 +1,4 @@
-"""Frames cropped and resized exactly as OpenCV does it, because networks were trained on its rounding and its rules."""
+"""Cropping and resizing of frames exactly as in OpenCV, because networks were trained with its rounding."""
 
 from collections.abc import Callable
 from functools import cache
@@ -13,7 +13,7 @@ Border = Literal["truncate", "round"]
 BORDERS: dict[str, Callable[[float], int]] = {
     "truncate": int,
     "round": round,
-}  # Rounding of a border's width to whole pixels.
+}  # Rounding of the border width to whole pixels.
 FILTERS = {"cubic": "INTER_CUBIC", "area": "INTER_AREA"}
 
 
@@ -23,20 +23,20 @@ def crop_and_scale(
     zoom: float = 0.1,
     border: Border = "truncate",
 ) -> np.ndarray:
-    """Cut a frame to the target's aspect ratio around its middle, cut off a border, resize with a bicubic filter.
+    """Crop the centre of a frame to the target's aspect ratio, remove a border, and resize with a bicubic filter.
 
-    EchoCLIP and EchoPrime cut the border off at the next lower whole pixel, arXiv 2510.00520 rounds it; on frames of odd
-    size that is another picture. The code of the former fails on frames that are almost square (100 x 101) or tiny: here
-    a surplus or border of less than half a pixel is left in, and one pixel always stays.
+    EchoCLIP and EchoPrime truncate the border to whole pixels; arXiv 2510.00520 rounds it, which differs for frames of
+    odd size. The code of EchoCLIP and EchoPrime fails on frames that are almost square (100 x 101) or tiny. Here, a
+    surplus or border of less than half a pixel is not removed, and at least one pixel remains.
 
     Args:
         frame: Uint8, (H, W, 3).
-        size: (width, height) of what comes out.
-        zoom: Border on every side as a share of the side; 0 for none.
+        size: Width and height of the output.
+        zoom: Border on every side as a fraction of the side; 0 for none.
         border: "truncate" or "round".
 
     Returns:
-        uint8, (height, width, 3).
+        Frame, uint8 (height, width, 3).
     """
     ratio = size[0] / size[1]
     height, width = frame.shape[:2]
@@ -47,7 +47,7 @@ def crop_and_scale(
 
 
 def centre(frame: np.ndarray, size: int) -> np.ndarray:
-    """Crop the central size x size pixels of a frame (H, W, 3); of an odd margin the larger half is at the bottom and right."""
+    """Crop the central size x size pixels of a frame (H, W, 3); odd margins are larger at the bottom and right."""
     top, left = (frame.shape[0] - size) // 2, (frame.shape[1] - size) // 2
     return frame[top : top + size, left : left + size]
 
@@ -55,15 +55,16 @@ def centre(frame: np.ndarray, size: int) -> np.ndarray:
 def resized(frame: np.ndarray, size: tuple[int, int], how: Literal["cubic", "area"]) -> np.ndarray:
     """Resize a frame uint8 (H, W, 3) to (width, height) without keeping its aspect ratio.
 
-    "cubic" is a cubic convolution (a = -0.75) without antialias. "area" averages boxes where both sides shrink; where one
-    grows it is a two-tap blend with places of its own, which is not bilinear (up to 110 grey levels apart on noise).
+    "cubic" is a cubic convolution (a = -0.75) without antialias. "area" averages boxes if both sides shrink; if one
+    grows, it interpolates between two pixels at positions that differ from bilinear interpolation (by up to 110 grey
+    levels on noise).
     """
     cv2 = opencv()
     return cv2.resize(frame, size, interpolation=getattr(cv2, FILTERS[how]))
 
 
 def _without(frame: np.ndarray, rows: int, columns: int) -> np.ndarray:
-    """Cut the given number of rows off top and bottom and of columns off left and right."""
+    """Remove the given number of rows at top and bottom and of columns at left and right."""
     height, width = frame.shape[:2]
     rows, columns = min(rows, (height - 1) // 2), min(columns, (width - 1) // 2)
     return frame[rows : height - rows, columns : width - columns]
@@ -71,11 +72,11 @@ def _without(frame: np.ndarray, rows: int, columns: int) -> np.ndarray:
 
 @cache
 def opencv() -> ModuleType:
-    """Import OpenCV and keep it to one thread."""
+    """Import OpenCV and limit it to one thread."""
     try:
         import cv2
     except ImportError as error:
-        feature = "cropping and resizing frames as EchoCLIP, EchoPrime and PanEcho do"
+        feature = "cropping and resizing frames as in EchoCLIP, EchoPrime and PanEcho"
         raise MissingExtra(feature, "models", "opencv-python-headless") from error
-    cv2.setNumThreads(1)  # Frames are prepared in forked loader workers, in which the thread pool does not survive.
+    cv2.setNumThreads(1)  # The thread pool does not survive in forked worker processes.
     return cv2

@@ -1,4 +1,4 @@
-"""dino.txt: frames and sentences in one space, from the two files that its authors send."""
+"""dino.txt: frames and sentences in a common space, loaded from the two files of its authors."""
 
 import math
 from collections.abc import Sequence
@@ -28,13 +28,13 @@ SCALE = "logit_scale"
 
 
 def prepared(frames: np.ndarray) -> torch.Tensor:
-    """Prepare frames as the authors do: short side to 256, bicubic with antialias, central 224 x 224.
+    """Prepare frames as in the authors' code: short side to 256, bicubic with antialias, central 224 x 224.
 
     Args:
         frames: Uint8 RGB, (T, H, W, 3).
 
     Returns:
-        uint8, (T, 3, 224, 224).
+        Frames, uint8 (T, 3, 224, 224).
     """
     from torchvision.transforms.v2 import InterpolationMode, functional
 
@@ -44,7 +44,7 @@ def prepared(frames: np.ndarray) -> torch.Tensor:
 
 
 class PreparedFrames:
-    """`prepared` as the step in front of a network that encodes every frame by itself."""
+    """Preparation by `prepared` for a network that encodes every frame separately."""
 
     frame_wise = True
 
@@ -61,17 +61,17 @@ def tokens(texts: Sequence[str]) -> torch.Tensor:
 
 
 def load(card: ModelCard, source: ModelFiles, *, pooling: str = "", variant: str = "") -> ImageTextEncoder:
-    """Load dino.txt from the folder with DINOv3's ViT-L and the file of the vision head and the text encoder.
+    """Load dino.txt from the folder with the ViT-L of DINOv3 and the file of the vision head and text encoder.
 
     Args:
         card: Model card.
         source: The folder.
-        pooling: It has one only, the class token beside the mean of the patches.
-        variant: It has one only.
+        pooling: Only one is available: the class token and the mean of the patches, concatenated.
+        variant: Only one is available.
 
     Raises:
-        BadModel: A file is missing, is another one than its name says, or does not fit to the last key.
-        MissingExtra: open_clip, whose copy of CLIP's vocabulary is used, is not installed.
+        BadModel: A file is missing, its content contradicts its name, or it does not match the network exactly.
+        MissingExtra: open_clip, which provides the vocabulary of CLIP, is not installed.
     """
     try:
         import open_clip  # noqa: F401
@@ -79,13 +79,13 @@ def load(card: ModelCard, source: ModelFiles, *, pooling: str = "", variant: str
         raise MissingExtra("dino.txt", "models", "open_clip_torch") from error
     if source.single:
         raise BadModel(
-            f"{card.id} is two files, {BACKBONE[0]} and {HEADS[0]}, got {source.files[0]} alone. "
-            f"Give the folder that holds both."
+            f"{card.id} needs two files, {BACKBONE[0]} and {HEADS[0]}, but only {source.files[0]} was given. "
+            f"Give the folder that contains both."
         )
     paths = [*source.weights(BACKBONE), *source.weights(HEADS)]
     state = {f"visual_model.backbone.{name}": tensor for name, tensor in read_weights(paths[:1]).items()}
     state |= read_weights(paths[1:])
-    scale_is_there = SCALE in state  # The version for DINOv2 does not have it.
+    scale_is_there = SCALE in state  # The version for DINOv2 lacks this parameter.
     state.setdefault(SCALE, torch.tensor([math.log(CLIP_SCALE)]))
     with torch.device("meta"):
         network = DinoTxt()

@@ -1,4 +1,4 @@
-"""EchoFM: 32 frames of a clip to the tokens of its encoder."""
+"""EchoFM: tokens of 32 frames of a clip."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -21,21 +21,21 @@ VERSION = 1
 
 WEIGHTS = ("echofm_vitl.pth", "model.safetensors")
 POOLINGS = ("mean", "cls", "max")
-# What `model_args` of the published checkpoint says about the encoder; its other entries are about pretraining.
+# Settings of the encoder in `model_args` of the published checkpoint; other entries concern pretraining.
 SETTINGS = {"num_frames": FRAMES, "t_patch_size": TUBE, "sep_pos_embed": True, "cls_embed": True}
 
 
 def prepared(frames: np.ndarray) -> torch.Tensor:
     """Prepare the frames of a clip: repeated from the start if there are too few, resized to 224 x 224.
 
-    The cardiac cycle is what the network was trained on, so a short clip is played again and not padded. Resizing is
-    bilinear with antialias (Pillow), the aspect ratio is not kept.
+    A short clip is repeated instead of padded, because the network was trained on cardiac cycles. Resizing is bilinear
+    with antialias (Pillow) and does not keep the aspect ratio.
 
     Args:
-        frames: Uint8 RGB, (T, H, W, 3), T >= 1; frames after the 32nd are left out.
+        frames: Uint8 RGB, (T, H, W, 3), T >= 1; frames after the 32nd are ignored.
 
     Returns:
-        uint8, (32, 224, 224, 3).
+        Clip, uint8 (32, 224, 224, 3).
     """
     from PIL import Image
 
@@ -53,7 +53,7 @@ def normalised(clips: torch.Tensor) -> torch.Tensor:
 
 
 def refuse_other_settings(settings: Mapping[str, Any], what: str) -> None:
-    """Raise `BadModel` where the settings beside the weights are not those of the published encoder."""
+    """Raise `BadModel` if the settings beside the weights differ from those of the published encoder."""
     other = {key: settings[key] for key, value in SETTINGS.items() if key in settings and settings[key] != value}
     if other:
         expected = {key: SETTINGS[key] for key in other}
@@ -64,7 +64,7 @@ def refuse_other_settings(settings: Mapping[str, Any], what: str) -> None:
 
 
 class EchoFmVectors(torch.nn.Module):
-    """The network with one of the poolings of its tokens."""
+    """The network with a pooling of its tokens."""
 
     def __init__(self, network: EchoFM, pooling: str):
         super().__init__()
@@ -76,7 +76,7 @@ class EchoFmVectors(torch.nn.Module):
         return pool(tokens if self.pooling == "cls" else tokens[:, 1:], self.pooling)
 
     def tokens(self, clips: torch.Tensor) -> torch.Tensor:
-        """Encode prepared clips as tokens (N, 8, 14, 14, 1024): each time stands for four frames."""
+        """Encode prepared clips as tokens (N, 8, 14, 14, 1024): each time covers four frames."""
         side = SIZE // PATCH
         return on_grid(self.network.encoded(normalised(clips)), (TIMES, side, side))
 
@@ -95,11 +95,11 @@ def load(card: ModelCard, source: ModelFiles, *, pooling: str = "mean", variant:
     Args:
         card: Model card.
         source: Location of the model files.
-        pooling: `mean` of the tokens, as published; `cls`, the class token, which the authors throw away; `max`.
-        variant: It has one only.
+        pooling: `mean` of the tokens, as published; `cls`, the class token, which the authors discard; or `max`.
+        variant: Only one is available.
 
     Raises:
-        BadModel: Weights that do not fit to the last key: those from before August 2026 lack `prj_norm.*`.
+        BadModel: Weights do not match the network exactly; those from before August 2026 lack `prj_norm.*`.
     """
     refuse_unknown(card, "pooling", pooling, POOLINGS)
     paths = source.weights(WEIGHTS)

@@ -1,4 +1,4 @@
-"""EchoPrime: video encoder and view classifier in one vector per recording, and its native outputs by retrieval."""
+"""EchoPrime: video embedding and view in one vector per recording, and native predictions by retrieval."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -49,14 +49,14 @@ ASKED = {
     "effusion_modlarge": "pericardial_effusion",
 }
 SAMPLING = FrameSampling(count=FRAMES, stride=STRIDE, start="first")
-STENOSIS_CUT = 0.78  # Fraction of candidates from which EchoPrime reports aortic stenosis (its roc_thresholds.csv).
+STENOSIS_CUT = 0.78  # Fraction of candidates above which EchoPrime reports aortic stenosis (roc_thresholds.csv).
 
-# View of EchoPrime -> view of the benchmark; the others are "Other".
+# View of EchoPrime -> view of the benchmark; all others are "Other".
 SAME_VIEW = {"A2C": "A2C", "A3C": "A3C", "A4C": "A4C", "Parasternal_Long": "PLAX", "Parasternal_Short": "PSAX"}
 
 
 class EchoPrimeVectors(torch.nn.Module):
-    """Both networks on prepared clips."""
+    """Both networks for prepared clips."""
 
     def __init__(self):
         super().__init__()
@@ -70,7 +70,7 @@ class EchoPrimeVectors(torch.nn.Module):
         return torch.cat([self.video(clips).float(), torch.nn.functional.one_hot(views, len(VIEWS))], dim=1)
 
     def tokens(self, blocks: torch.Tensor) -> torch.Tensor:
-        """Encode prepared clips as the video network's tokens, (N, 8, 7, 7, 768): each time stands for two frames."""
+        """Encode prepared clips as the video network's tokens, (N, 8, 7, 7, 768): each time covers two frames."""
         return video_tokens(self.video, normalised(blocks))
 
 
@@ -79,10 +79,10 @@ class EchoPrimeEncoder(ClipEncoder):
     """EchoPrime on the first 32 frames of a clip.
 
     Attributes:
-        native: `view`, and where the candidate bank is there the targets of `ASKED`.
+        native: `view`, and the targets of `ASKED` if the candidate bank is available.
         retrieval: Section weights and bank; None without them.
-        upstream_compat: Answer as the released code does, misaligned sections included.
-        native_details: Target -> facts about its last answers, for the stamp.
+        upstream_compat: Whether to predict as the released code does, including its misaligned sections.
+        native_details: Target -> facts about its last predictions, for the stamp.
     """
 
     native: tuple[str, ...]
@@ -95,20 +95,20 @@ class EchoPrimeEncoder(ClipEncoder):
         return prepared(recording.frames)[None]
 
     def predict_native(self, target: str, units: Sequence[np.ndarray]) -> np.ndarray:
-        """Predict with EchoPrime's own outputs from stored vectors.
+        """Predict a native target of EchoPrime from stored vectors.
 
         Args:
             target: One of `native`.
-            units: Stored vectors (R, 523) of each unit; one recording is enough.
+            units: Stored vectors (R, 523) of each unit, with at least one recording.
 
         Returns:
-            `ef` in % (n,); aortic stenosis as `stenosis` of the share of candidates, other findings as that share, (n,);
-            `view` (n, 6) as `view_probabilities`.
+            `ef` in %, (n,); aortic stenosis as `stenosis` of the share of candidates, other findings as this share,
+            (n,); `view` as `view_probabilities`, (n, 6).
         """
         if target == "view":
             return np.stack([view_probabilities(unit) for unit in units])
         if self.retrieval is None:
-            raise ValueError(f"{self.name} answers '{target}' by retrieval, and its candidate bank was not loaded")
+            raise ValueError(f"{self.name} predicts '{target}' by retrieval, but its candidate bank was not loaded")
         weights, bank = self.retrieval
         values, blind = answers(ASKED[target], units, weights, bank, upstream_compat=self.upstream_compat)
         facts = {
@@ -119,25 +119,25 @@ class EchoPrimeEncoder(ClipEncoder):
         self.native_details[target] = facts
         if blind.any():
             used = "no weights (arbitrary candidates, as released)" if self.upstream_compat else "uniform weights"
-            log.warning("%s %s: %d of %d units have only views without weight: %s.", self.name, target, blind.sum(), len(blind), used)  # fmt: skip
+            log.warning("%s %s: %d of %d units have only views with zero weight: %s.", self.name, target, blind.sum(), len(blind), used)  # fmt: skip
         return stenosis(values) if ASKED[target] == "aortic_stenosis" else values
 
     def study_vectors(self, target: str, units: Sequence[np.ndarray]) -> np.ndarray:
-        """Average the recordings of each unit by the learned weights of their views for the section of the report that answers a target.
+        """Average the recordings of each unit, weighted by their views for the report section of a target.
 
         Args:
             target: One of `ASKED`.
             units: Stored vectors (R, 523) of each unit.
 
         Returns:
-            Vectors of length one, (n, 512).
+            Unit vectors, (n, 512).
 
         Raises:
-            NotApplicable: No section of the report is known for the target, or the weights were not loaded.
+            NotApplicable: The target has no report section, or the weights were not loaded.
         """
         if self.retrieval is None or target not in ASKED:
             known = ", ".join(ASKED) if self.retrieval else "nothing without its section weights and candidate bank"
-            raise NotApplicable(f"{self.name} knows no section of the report for '{target}' (it knows {known})")
+            raise NotApplicable(f"{self.name} has no report section for '{target}' (available: {known})")
         weights, _ = self.retrieval
         one = section_of(ASKED[target], weights, upstream_compat=self.upstream_compat)
         vectors = [section_vectors(unit, one, uniform=not self.upstream_compat)[0][0] for unit in units]
@@ -147,7 +147,7 @@ class EchoPrimeEncoder(ClipEncoder):
 def view_probabilities(unit: np.ndarray) -> np.ndarray:
     """Average stored vectors (R, 523) to view probabilities (6,), in the order of `data.spec.VIEWS`.
 
-    A2C, A3C, A4C as they are, Parasternal_Long is PLAX, Parasternal_Short PSAX, the six others are Other.
+    A2C, A3C and A4C are unchanged, Parasternal_Long is PLAX, Parasternal_Short is PSAX, and the six others are Other.
     """
     shares = np.asarray(unit, dtype=np.float64)[:, WIDTH:].mean(axis=0)
     probabilities = np.zeros(len(BENCHMARK_VIEWS))
@@ -157,7 +157,7 @@ def view_probabilities(unit: np.ndarray) -> np.ndarray:
 
 
 def stenosis(shares: np.ndarray) -> np.ndarray:
-    """Share of candidates with at least moderate stenosis to a probability: straight lines through 0, the published cut at 0.5, and 1."""
+    """Map the share of candidates with at least moderate stenosis to a probability, 0.5 at the published threshold."""
     return np.interp(shares, (0.0, STENOSIS_CUT, 1.0), (0.0, 0.5, 1.0))
 
 
@@ -168,13 +168,13 @@ def load(
 
     Args:
         card: Model card.
-        source: The folder of the clone with `model_data/` and `assets/`, or any folder that holds their files.
-        pooling: `cls`, the class token, is what its projection was trained on; there is no other.
-        variant: `by_name`; `upstream_compat` for the released code's answers with its misaligned sections; or `prompts`
-            for the video's 512 numbers alone, beside the report encoder.
+        source: Folder of the clone with `model_data/` and `assets/`, or any folder with their files.
+        pooling: Only `cls`, the class token, on which the projection was trained.
+        variant: `by_name`; `upstream_compat` for the predictions of the released code with its misaligned sections; or
+            `prompts` for only the 512 numbers of the video, with the report encoder.
 
     Raises:
-        BadModel: A network is missing or does not fit to the last key, or a file of the bank is damaged.
+        BadModel: A network is missing or does not match its weights exactly, or a file of the bank is damaged.
     """
     refuse_unknown(card, "pooling", pooling, ("cls",))
     refuse_unknown(card, "variant", variant, (BY_NAME, UPSTREAM, PROMPTS))
@@ -192,7 +192,7 @@ def load(
     load_exactly(network.view, read_weights(paths[1:]), f"{card.id} ({paths[1].name})")
     absent = [name for name in RETRIEVAL if source.find((name,)) is None]
     retrieval = None if absent else read_retrieval(source)
-    lacking = f"without {', '.join(absent)} it answers only the view, none of {', '.join(ASKED)}"
+    lacking = f"without {', '.join(absent)} it predicts only the view, none of {', '.join(ASKED)}"
     return EchoPrimeEncoder(
         name=card.id,
         revision=source.revision(paths),
@@ -201,7 +201,7 @@ def load(
         sampling=SAMPLING,
         preprocessing={**card.preprocessing},
         warnings=(lacking,) if absent else (),
-        no_text_reason=f"its vectors hold the view too; prompts are compared with the video alone: --variant {PROMPTS}",
+        no_text_reason=f"its vectors include the view, but prompts are compared with the video only: use --variant {PROMPTS}",
         native=("view",) if absent else ("view", *ASKED),
         retrieval=retrieval,
         upstream_compat=variant == UPSTREAM,

@@ -1,4 +1,4 @@
-"""EchoPrime's input: every second of the first 32 frames, cropped; missing frames are zero after normalisation."""
+"""Input of EchoPrime: every second of the first 32 frames, cropped; missing frames are zero after normalisation."""
 
 import numpy as np
 import torch
@@ -7,20 +7,20 @@ from cardiobench.models.echo.crop import crop_and_scale
 from cardiobench.models.nets.echoprime import FRAMES, SIZE
 
 STRIDE = 2
-# Of the grey levels 0 to 255, for red, green and blue.
+# Mean and standard deviation of grey levels 0 to 255 for red, green and blue.
 MEAN = (29.110628, 28.076836, 29.096405)
 STD = (47.989223, 46.456997, 47.20083)
 
 
 def prepared(frames: np.ndarray) -> torch.Tensor:
-    """Crop and resize frames into a block of fixed size that also holds their number.
+    """Crop and resize frames into a block of fixed size that also stores their number.
 
     Args:
-        frames: Uint8 RGB, (T, H, W, 3), 1 <= T <= 16, already every second one.
+        frames: Uint8 RGB, (T, H, W, 3), 1 <= T <= 16, already sampled.
 
     Returns:
-        uint8, (17, 224, 224, 3): a head whose first number is T, then the frames, then zeros. Zeros are also what a
-        black frame looks like before it is normalised, hence the number.
+        Block, uint8 (17, 224, 224, 3): a header with T as its first number, the frames, and zeros. The number is needed
+            because black frames are also zero before normalisation.
     """
     block = np.zeros((1 + FRAMES, SIZE, SIZE, 3), dtype=np.uint8)
     block[0, 0, 0, 0] = len(frames)

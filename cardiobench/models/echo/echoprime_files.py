@@ -1,4 +1,4 @@
-"""Section weights and candidate bank of EchoPrime, read from the user's own download."""
+"""Section weights and candidate bank of EchoPrime, read from the user's download."""
 
 import pickle
 import zipfile
@@ -21,7 +21,7 @@ EMBEDDINGS = ("candidate_embeddings_p1.pt", "candidate_embeddings_p2.pt")
 LABELS = "candidate_labels.pkl"
 RETRIEVAL = (SECTIONS, STUDIES, *EMBEDDINGS, LABELS)
 
-# Builders of numbers and arrays of numpy; nothing else of a pickle's names is ever imported.
+# NumPy constructors of numbers and arrays, the only names that may be imported from a pickle.
 SAFE = {(f"numpy.{core}.multiarray", name) for core in ("core", "_core") for name in ("_reconstruct", "scalar")} | {
     ("numpy", "ndarray"),
     ("numpy", "dtype"),
@@ -32,24 +32,24 @@ def read_retrieval(source: ModelFiles) -> tuple[SectionWeights, CandidateBank]:
     """Read the section weights and the candidate bank of an EchoPrime download.
 
     Raises:
-        BadModel: A file that is missing, damaged or does not fit the others.
+        BadModel: A file is missing, damaged, or does not match the others.
     """
     paths = {name: source.weights((name,))[0] for name in RETRIEVAL}
     studies = _studies(paths[STUDIES])
     embeddings = torch.cat([_embeddings(paths[name]) for name in EMBEDDINGS])
     if len(studies) != len(embeddings):
         raise BadModel(
-            f"{paths[STUDIES]} names {len(studies)} studies, {' and '.join(EMBEDDINGS)} hold {len(embeddings)} together. "
-            f"They are not of one release: download them again."
+            f"{paths[STUDIES]} lists {len(studies)} studies, but {' and '.join(EMBEDDINGS)} contain {len(embeddings)}. "
+            f"They belong to different releases: download them again."
         )
     return read_section_weights(paths[SECTIONS]), CandidateBank(embeddings, read_labels(paths[LABELS], studies))
 
 
 def read_section_weights(path: Path) -> SectionWeights:
-    """Read `MIL_weights.csv`: a column Section, and one column for each view, by name.
+    """Read `MIL_weights.csv` with a column Section and one column per view.
 
     Raises:
-        BadModel: A section or view that EchoPrime has is missing, or a weight is no number.
+        BadModel: A section or view of EchoPrime is missing, or a weight is not a number.
     """
     table = _table(path)
     missing = [name for name in ("Section", *VIEWS) if name not in table.columns]
@@ -60,9 +60,9 @@ def read_section_weights(path: Path) -> SectionWeights:
     try:
         values = table[list(VIEWS)].to_numpy(dtype=np.float64)
     except ValueError as error:
-        raise BadModel(f"{path} holds a weight that is no number ({error}). Download it again.") from error
+        raise BadModel(f"{path} contains a weight that is not a number ({error}). Download it again.") from error
     if not np.isfinite(values).all():
-        raise BadModel(f"{path} holds weights that are empty or not finite. Download it again.")
+        raise BadModel(f"{path} contains weights that are empty or not finite. Download it again.")
     return SectionWeights(tuple(table["Section"]), values)
 
 
@@ -70,16 +70,16 @@ def read_labels(path: Path, studies: list[str]) -> dict[str, np.ndarray]:
     """Read `candidate_labels.pkl` (phenotype -> study -> number) as arrays (studies,); NaN for a missing study.
 
     Raises:
-        BadModel: A pickle of anything but dictionaries, texts and numbers, or one that lacks a phenotype.
+        BadModel: The pickle contains other values than dictionaries, texts and numbers, or lacks a phenotype.
     """
     content = _plain_pickle(path)
     missing = [name for name in SECTION_OF if not isinstance(content.get(name), Mapping)]
     if missing:
-        raise BadModel(f"{path} has no labels of {', '.join(missing)}. Download it again.")
+        raise BadModel(f"{path} lacks labels of {', '.join(missing)}. Download it again.")
     try:
         known = {name: {str(study): float(value) for study, value in content[name].items()} for name in SECTION_OF}
     except (TypeError, ValueError, OverflowError) as error:
-        raise BadModel(f"{path} holds a label that is no number ({error}). Download it again.") from error
+        raise BadModel(f"{path} contains a label that is not a number ({error}). Download it again.") from error
     return {
         name: np.array([labels.get(study, np.nan) for study in studies], dtype=np.float32)
         for name, labels in known.items()
@@ -90,7 +90,7 @@ def _table(path: Path) -> pd.DataFrame:
     try:
         return pd.read_csv(path)
     except (pd.errors.ParserError, pd.errors.EmptyDataError, UnicodeDecodeError) as error:
-        raise BadModel(f"{path} is no CSV table ({first_line(error)}). Download it again.") from error
+        raise BadModel(f"{path} is not a CSV table ({first_line(error)}). Download it again.") from error
 
 
 def _studies(path: Path) -> list[str]:
@@ -107,14 +107,18 @@ def _embeddings(path: Path) -> torch.Tensor:
     try:
         content = torch.load(path, map_location="cpu", weights_only=True, mmap=zipfile.is_zipfile(path))
     except pickle.UnpicklingError as error:
-        raise BadModel(f"{path} holds more than a tensor and could run code when read: {first_line(error)}") from error
+        raise BadModel(
+            f"{path} contains more than a tensor and could run code when read: {first_line(error)}"
+        ) from error
     except DAMAGED as error:
-        raise BadModel(f"{path} is truncated or no PyTorch file ({first_line(error)}). Download it again.") from error
+        raise BadModel(
+            f"{path} is truncated or not a PyTorch file ({first_line(error)}). Download it again."
+        ) from error
     if not isinstance(content, torch.Tensor) or content.ndim != 2 or content.shape[1] != WIDTH:
         shape = tuple(getattr(content, "shape", ()))
-        raise BadModel(f"{path} holds a {type(content).__name__} {shape}, expected a tensor (candidates, {WIDTH}).")
+        raise BadModel(f"{path} contains a {type(content).__name__} {shape}, expected a tensor (candidates, {WIDTH}).")
     if not torch.isfinite(content).all():
-        raise BadModel(f"{path} holds numbers that are not finite. Download it again.")
+        raise BadModel(f"{path} contains numbers that are not finite. Download it again.")
     return content.float()
 
 
@@ -128,18 +132,18 @@ def _plain_pickle(path: Path) -> dict:
             f"phenotype -> study -> number."
         ) from error
     except (pickle.UnpicklingError, *DAMAGED) as error:
-        raise BadModel(f"{path} is truncated or no pickle ({first_line(error)}). Download it again.") from error
+        raise BadModel(f"{path} is truncated or not a pickle ({first_line(error)}). Download it again.") from error
     if not isinstance(content, dict):
-        raise BadModel(f"{path} holds a {type(content).__name__}, expected a dictionary. Download it again.")
+        raise BadModel(f"{path} contains a {type(content).__name__}, expected a dictionary. Download it again.")
     return content
 
 
 class _Unsafe(pickle.UnpicklingError):
-    """A pickle that asks for something to be imported."""
+    """Error for a pickle that imports a name."""
 
 
 class _Plain(pickle.Unpickler):
-    """Reads dictionaries, lists, texts and numbers; a name that could run code is refused and not imported."""
+    """Unpickler of dictionaries, lists, texts and numbers; names that could run code are refused, not imported."""
 
     def find_class(self, module: str, name: str):
         if (module, name) not in SAFE:

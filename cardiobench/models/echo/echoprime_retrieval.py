@@ -1,4 +1,4 @@
-"""EchoPrime's answers: the studies of its candidate bank that lie nearest to a study, section by section of the report."""
+"""Predictions of EchoPrime from the nearest studies in its candidate bank, separately for each report section."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ VIEWS = (
     "SSN",
     "Subcostal",
 )
-# Section of the report -> what is read from it, in the order of EchoPrime's own table of both.
+# Report section -> phenotypes read from it, in the order of EchoPrime's own table.
 PHENOTYPES = {
     "Left Ventricle": ("impella", "ejection_fraction"),
     "Right Ventricle": ("pacemaker", "rv_systolic_function_depressed", "right_ventricle_dilation"),
@@ -41,11 +41,11 @@ SECTION_OF = {phenotype: section for section, names in PHENOTYPES.items() for ph
 
 @dataclass(frozen=True)
 class SectionWeights:
-    """The weight of each view for each section of the report.
+    """Weights of the views for each report section.
 
     Attributes:
         sections: Names of the rows.
-        table: (sections, 11), columns in the order of `VIEWS`.
+        table: Weights, (sections, 11), columns in the order of `VIEWS`.
     """
 
     sections: tuple[str, ...]
@@ -54,11 +54,11 @@ class SectionWeights:
 
 @dataclass(frozen=True)
 class CandidateBank:
-    """Candidate studies whose reports are known.
+    """Candidate studies with known reports.
 
     Attributes:
         embeddings: Float32 (candidates, 512), unit length.
-        labels: Phenotype -> (candidates,), NaN where the report of a candidate does not say.
+        labels: Phenotype -> labels, (candidates,), NaN if the report of a candidate does not state it.
     """
 
     embeddings: torch.Tensor
@@ -68,16 +68,17 @@ class CandidateBank:
 def section_vectors(
     study: np.ndarray, weights: SectionWeights, *, uniform: bool = True
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Average a study's recordings into one vector per report section, weighted by the section's weight for each view.
+    """Average the recordings of a study into one vector per report section, using the section's weights of the views.
 
     Args:
-        study: (recordings, 523): 512 numbers of the video, 11 of the view (one-hot); one recording is enough.
+        study: Vectors, (recordings, 523): 512 numbers of the video and 11 of the view (one-hot); at least one
+            recording.
         weights: Weights of sections and views.
-        uniform: Weight all recordings alike where every one of them has weight zero for a section. Otherwise the vector
-            is zero there, all candidates are equally near, and which ones are taken has nothing to do with the study.
+        uniform: Whether to weight all recordings equally if all have weight zero for a section. Otherwise the vector is
+            zero, all candidates are equally near, and the chosen ones are arbitrary.
 
     Returns:
-        Vectors (sections, 512) of length one, and for each section whether its weights were all zero.
+        Unit vectors (sections, 512), and for each section whether its weights were all zero.
     """
     study = np.asarray(study, dtype=np.float32)
     shares = weights.table[:, study[:, WIDTH:].argmax(axis=1)].astype(np.float32)
@@ -89,7 +90,7 @@ def section_vectors(
 
 
 def nearest(vectors: np.ndarray, bank: CandidateBank, k: int = NEAREST, chunk: int = 64) -> np.ndarray:
-    """Return indices (n, k) of the k candidates nearest to each vector (n, 512) by cosine, nearest first."""
+    """Return the indices (n, k) of the k nearest candidates of each vector (n, 512) by cosine, nearest first."""
     k = min(k, len(bank.embeddings))
     rows = torch.from_numpy(np.ascontiguousarray(vectors, dtype=np.float32)).split(chunk)
     return torch.cat([(some @ bank.embeddings.T).topk(k, dim=1).indices for some in rows]).numpy()
@@ -98,15 +99,15 @@ def nearest(vectors: np.ndarray, bank: CandidateBank, k: int = NEAREST, chunk: i
 def row_of(section: str, weights: SectionWeights, *, upstream_compat: bool = False) -> int:
     """Return the row of a section in the table of weights, by its name.
 
-    EchoPrime's released code (45609cd) counts through the 11 sections that have phenotypes and takes the count for a
-    row of all 15 sections, so that all but the left ventricle are answered from another section's vector;
-    `upstream_compat` does the same.
+    The released code of EchoPrime (45609cd) uses the index among the 11 sections with phenotypes as the row among all
+    15 sections, so all sections except the left ventricle use the vector of another section; `upstream_compat` does the
+    same.
     """
     return list(PHENOTYPES).index(section) if upstream_compat else weights.sections.index(section)
 
 
 def section_of(phenotype: str, weights: SectionWeights, *, upstream_compat: bool = False) -> SectionWeights:
-    """Return the one section of the report that a phenotype is read from, with its weights."""
+    """Return the report section of a phenotype with its weights."""
     row = row_of(SECTION_OF[phenotype], weights, upstream_compat=upstream_compat)
     return SectionWeights((weights.sections[row],), weights.table[row : row + 1])
 
@@ -120,19 +121,19 @@ def answers(
     k: int = NEAREST,
     upstream_compat: bool = False,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Predict a phenotype of each study from its nearest candidate reports.
+    """Predict a phenotype of each study from the nearest candidate reports.
 
     Args:
-        phenotype: One of those of `PHENOTYPES`.
-        studies: Each (recordings, 523).
+        phenotype: A phenotype in `PHENOTYPES`.
+        studies: Vectors of each study, (recordings, 523).
         weights: Weights of sections and views.
         bank: The candidates.
         k: Number of neighbours.
-        upstream_compat: Rows and zero weights as in the released code.
+        upstream_compat: Whether rows and zero weights follow the released code.
 
     Returns:
-        Mean label of the candidates that have one, float64 (n,): a number or the share of candidates with the finding;
-        and whether a study's recordings had only views without weight for the section, bool (n,).
+        Mean label of the candidates with a label, float64 (n,): a number or the share of candidates with the finding;
+            and whether all recordings of a study have views with zero weight for the section, bool (n,).
     """
     one = section_of(phenotype, weights, upstream_compat=upstream_compat)
     vectors, blind = zip(*(section_vectors(study, one, uniform=not upstream_compat) for study in studies), strict=True)
@@ -145,7 +146,7 @@ def answers(
 def report(
     study: np.ndarray, weights: SectionWeights, bank: CandidateBank, *, k: int = NEAREST, upstream_compat: bool = False
 ) -> dict[str, float]:
-    """Predict all phenotypes of one study (recordings, 523), by name."""
+    """Predict all phenotypes of a study (recordings, 523); returns name -> value."""
     return {
         phenotype: float(answers(phenotype, [study], weights, bank, k=k, upstream_compat=upstream_compat)[0][0])
         for phenotype in SECTION_OF

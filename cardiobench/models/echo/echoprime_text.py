@@ -25,7 +25,7 @@ LENGTH = 512
 
 
 class Videos(torch.nn.Module):
-    """The video encoder on prepared clips."""
+    """The video encoder for prepared clips."""
 
     def __init__(self, video: MViT):
         super().__init__()
@@ -36,18 +36,18 @@ class Videos(torch.nn.Module):
         return self.video(normalised(blocks))
 
     def tokens(self, blocks: torch.Tensor) -> torch.Tensor:
-        """Encode prepared clips as tokens (N, 8, 7, 7, 768): each time stands for two frames."""
+        """Encode prepared clips as tokens (N, 8, 7, 7, 768): each time covers two frames."""
         return video_tokens(self.video, normalised(blocks))
 
 
 @dataclass(eq=False, kw_only=True)
 class EchoPrimePrompts(ClipEncoder):
-    """EchoPrime's video encoder and its report encoder, without views: 512 numbers per recording.
+    """EchoPrime's video encoder with its report encoder, without views: 512 numbers per recording.
 
     Attributes:
-        text_network: Token ids and attention mask (N, L) to vectors (N, 512).
-        tokenize: Texts to both.
-        logit_scale: Factor on cosines before the softmax.
+        text_network: Function from token ids and attention mask (N, L) to vectors (N, 512).
+        tokenize: Function from texts to token ids and attention mask.
+        logit_scale: Factor of cosines before the softmax.
     """
 
     text_network: torch.nn.Module
@@ -80,10 +80,10 @@ class EchoPrimePrompts(ClipEncoder):
 def read_text_encoder(source: ModelFiles, what: str) -> tuple[EchoPrimeText, TextTokens, Mapping[str, str]]:
     """Load the report encoder and its tokenizer, with facts about both for the embedding key.
 
-    The tokenizer is not in the release: its `vocab.txt` lies in the folder, or in the Hub's cache under `TOKENIZER`.
+    The tokenizer is not part of the release; its `vocab.txt` is in the folder, or cached from the Hub as `TOKENIZER`.
 
     Raises:
-        BadModel: The file is not there or does not fit to the last key, or there is no tokenizer.
+        BadModel: The file is missing or does not match the network exactly, or there is no tokenizer.
     """
     [path] = source.weights(TEXT)
     network = loaded_text(EchoPrimeText, read_weights([path]), f"{what} ({path.name})")

@@ -17,11 +17,12 @@ VERSION = 1
 
 @dataclass(eq=False, kw_only=True)
 class ClipEncoder(NetworkEncoder):
-    """A frozen network on whole clips; the attributes are those of `cardiobench.models.base.Encoder`.
+    """A frozen network for whole clips; see `cardiobench.models.base.Encoder` for common attributes.
 
     Attributes:
-        network: Prepared clips, uint8 (N, ...), to vectors (N, dim); it normalises them itself, on the device.
-        no_text_reason: Reason why the model cannot be asked with prompts.
+        network: Function from prepared clips, uint8 (N, ...), to vectors (N, dim), which also normalises them on the
+            device.
+        no_text_reason: Reason why the model cannot be used with prompts.
     """
 
     name: str
@@ -39,12 +40,12 @@ class ClipEncoder(NetworkEncoder):
         self.network.float().eval().requires_grad_(False)
 
 
-# Factor on cosines where a release does not hold the learned one: the value that CLIP's training starts from.
+# Factor of cosines if a release lacks the learned one: the initial value in the training of CLIP.
 CLIP_SCALE = 1 / 0.07
 
 
 def no_scale(what: str) -> str:
-    """Return the warning for a model that is released without its learned temperature."""
+    """Return the warning for a model released without its learned temperature."""
     return (
         f"{what} holds no learned temperature: zero-shot probabilities use CLIP's first value, 1/0.07; it changes how sure "
         f"they are and not which class is the likeliest"
@@ -52,6 +53,6 @@ def no_scale(what: str) -> str:
 
 
 def refuse_unknown(card: ModelCard, what: str, name: str, known: tuple[str, ...]) -> None:
-    """Raise `BadModel` when a pooling or variant is not one of those that an adapter has."""
+    """Raise `BadModel` if an adapter does not have a pooling or variant."""
     if name not in known:
         raise BadModel(f"{card.id} has no {what} '{name}'. It has: {', '.join(known)}.")

@@ -1,4 +1,4 @@
-"""PanEcho: clips of 16 consecutive frames to embeddings, and from embeddings to the answers of its 40 heads."""
+"""PanEcho: embeddings of clips of 16 consecutive frames, and predictions of its 40 heads."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -19,20 +19,21 @@ COMPONENT = "adapter panecho"
 VERSION = 1
 
 WEIGHTS = ("panecho.pt", "model.safetensors")
-TIME_TABLE = "encoder.time_encoder.pe"  # Fixed by a formula; the authors drop it when they load.
+TIME_TABLE = "encoder.time_encoder.pe"  # Given by a formula; the authors also drop it when loading.
 RESIZED, SIZE = 256, 224
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
-VARIANTS = {"four_clips": 4, "one_clip": 1}  # Clips of a recording.
+VARIANTS = {"four_clips": 4, "one_clip": 1}  # Number of clips per recording for each variant.
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The part of a head's output that answers a task.
+    """The part of a head's output that predicts a target.
 
     Attributes:
         head: Name of the head.
-        of_class: The class whose probability answers; empty for a number, or for the one output of two classes.
-        complement: One minus that probability.
+        of_class: Class whose probability is the prediction; empty for a number, or for a head with a single output for
+            two classes.
+        complement: Whether the prediction is 1 minus that probability.
     """
 
     head: str
@@ -40,13 +41,13 @@ class Answer:
     complement: bool = False
 
     def values(self, outputs: dict[str, np.ndarray]) -> np.ndarray:
-        """Return a number or a probability per clip, (n,), of the outputs of all heads."""
+        """Return a number or a probability per clip, (n,), given the outputs of all heads."""
         values = outputs[self.head]
         column = values[:, head(self.head).classes.index(self.of_class) if self.of_class else 0]
         return 1 - column if self.complement else column
 
 
-# Target of a task -> what answers it. Wall motion is one question about all segments, whatever the view of a task.
+# Target of a task -> prediction. Wall motion is a single output for all segments, regardless of the view.
 ANSWERS = {
     "ef": Answer("EF"),
     "lvidd": Answer("LVIDd"),
@@ -82,13 +83,13 @@ def starts(n_frames: int, clips: int) -> np.ndarray:
 
 
 def prepared(frames: np.ndarray) -> torch.Tensor:
-    """Prepare consecutive frames: the last one repeated up to 16, resized to 256 x 256, central 224 x 224.
+    """Prepare consecutive frames: repeat the last one up to 16, resize to 256 x 256, crop the central 224 x 224.
 
     Args:
-        frames: Uint8 **BGR**, (T, H, W, 3), 1 <= T; frames after the 16th are left out.
+        frames: Uint8 **BGR**, (T, H, W, 3), T >= 1; frames after the 16th are ignored.
 
     Returns:
-        uint8 BGR, (16, 224, 224, 3).
+        Clip, uint8 BGR (16, 224, 224, 3).
     """
     small = [centre(resized(frame, (RESIZED, RESIZED), "area"), SIZE) for frame in frames[:FRAMES]]
     return torch.from_numpy(np.stack(small + small[-1:] * (FRAMES - len(small))))
@@ -97,15 +98,15 @@ def prepared(frames: np.ndarray) -> torch.Tensor:
 def normalised(clips: torch.Tensor) -> torch.Tensor:
     """Normalise prepared clips uint8 (N, 16, 224, 224, 3) to the network's input, float (N, 3, 16, 224, 224).
 
-    Mean and standard deviation are ImageNet's in the order red, green, blue, although the channels are blue, green, red:
-    so it was trained.
+    Mean and standard deviation of ImageNet are in the order red, green, blue, although the channels are blue, green,
+    red, because the network was trained this way.
     """
     mean, std = (torch.tensor(values, device=clips.device) for values in (MEAN, STD))
     return ((clips.float() / 255 - mean) / std).movedim(-1, 1)
 
 
 class PanEchoVectors(torch.nn.Module):
-    """The network from prepared clips on."""
+    """The network for prepared clips."""
 
     def __init__(self, network: PanEcho):
         super().__init__()
@@ -125,18 +126,18 @@ class PanEchoEncoder(ClipEncoder):
     """PanEcho with its heads.
 
     Attributes:
-        network: Network from prepared clips to embeddings.
-        clips: Clips that are taken of a recording at most.
-        no_times_reason: Reason why the tokens of a moving clip belong to no single frame.
+        network: Function from prepared clips to embeddings.
+        clips: Maximum number of clips per recording.
+        no_times_reason: Reason why tokens of a moving clip do not correspond to single frames.
     """
 
     network: PanEchoVectors
     clips: int
     native: tuple[str, ...] = tuple(ANSWERS)
-    no_times_reason: str = "each of its images mixes three frames of a clip, so that no token is that of one frame"
+    no_times_reason: str = "each of its images mixes three frames of a clip, so no token corresponds to a single frame"
 
     def cut(self, recording: Clip) -> list[Clip]:
-        """Cut a recording into its clips of at most 16 frames."""
+        """Split a recording into clips of at most 16 frames."""
         frames, indices = recording.frames, recording.indices
         return [
             replace(recording, frames=frames[first : first + FRAMES], indices=indices[first : first + FRAMES])
@@ -144,7 +145,7 @@ class PanEchoEncoder(ClipEncoder):
         ]
 
     def transform(self, recording: Clip | list[Clip]) -> torch.Tensor:
-        """Prepare the clips of a recording, or clips as `cut` gives them: uint8 (clips, 16, 224, 224, 3)."""
+        """Prepare the clips of a recording, or clips from `cut`, uint8 (clips, 16, 224, 224, 3)."""
         clips = recording if isinstance(recording, list) else self.cut(recording)
         return torch.stack([prepared(np.ascontiguousarray(clip.frames[..., ::-1])) for clip in clips])
 
@@ -157,16 +158,17 @@ class PanEchoEncoder(ClipEncoder):
         return {name: part.numpy() for name, part in by_head(values).items()}
 
     def predict_native(self, target: str, units: Sequence[np.ndarray]) -> np.ndarray:
-        """Average a head's output over all clips of each unit's recordings, as the authors do for a study.
+        """Average the output of a head over all clips of each unit's recordings, as in the authors' code.
 
-        Aortic stenosis is 1 minus the probability of the class `None`; wall motion the probability of an abnormality.
+        Aortic stenosis is 1 minus the probability of the class `None`; wall motion is the probability of an
+        abnormality.
 
         Args:
             target: A key of `ANSWERS`.
             units: Stored embeddings (R, 768) of each unit.
 
         Returns:
-            float64 (n,), in the unit of the task, or a probability.
+            Predictions, float64 (n,), in the unit of the task, or probabilities.
         """
         column = ANSWERS[target].values(self.answers(np.concatenate(units)))
         first = np.cumsum([0, *(len(unit) for unit in units[:-1])])
@@ -179,12 +181,12 @@ def load(card: ModelCard, source: ModelFiles, *, pooling: str = "mean", variant:
     Args:
         card: Model card.
         source: Location of the model files.
-        pooling: `mean` over the frames is what its heads were trained on; there is no other.
-        variant: `four_clips` evenly over the recording, which the authors do at random places, or `one_clip` from its
-            first frame on.
+        pooling: Only `mean` over the frames, on which the heads were trained.
+        variant: `four_clips`, evenly spaced over the recording (random in the authors' code), or `one_clip`, starting
+            at the first frame.
 
     Raises:
-        BadModel: Weights that do not fit to the last key.
+        BadModel: The weights do not match the network exactly.
     """
     refuse_unknown(card, "pooling", pooling, ("mean",))
     refuse_unknown(card, "variant", variant, tuple(VARIANTS))

@@ -1,4 +1,4 @@
-"""dino.txt: two blocks on top of a frozen DINOv3, and a text transformer, in one space of 2048 numbers."""
+"""dino.txt: two blocks on top of a frozen DINOv3, and a text transformer, in a common space of 2048 dimensions."""
 
 import torch
 from torch import nn
@@ -14,7 +14,9 @@ CONTEXT, VOCABULARY = 77, 49408  # Number of CLIP's byte pairs.
 
 
 class DinoTxt(nn.Module):
-    """Both towers. The tensors under `visual_model.backbone.` are those of DINOv3's own file, all others of dino.txt's.
+    """Both towers.
+
+    Tensors under `visual_model.backbone.` come from the file of DINOv3, all others from that of dino.txt.
 
     Source: Jose et al., DINOv2 meets text, arXiv 2412.16334; github.com/facebookresearch/dinov3.
 
@@ -43,7 +45,7 @@ class DinoTxt(nn.Module):
 
 
 class VisionTower(nn.Module):
-    """Frames to vectors: the class token beside the mean of the patches, after the head."""
+    """Vision tower: class token and mean of the patches after the head, concatenated."""
 
     def __init__(self, dim: int, depth: int, heads: int):
         super().__init__()
@@ -51,7 +53,7 @@ class VisionTower(nn.Module):
         self.head = VisionHead(dim, heads)
 
     def forward(self, frames: torch.Tensor) -> torch.Tensor:
-        """Map frames (N, 3, H, W) to vectors (N, 2 * dim), not of unit length."""
+        """Map frames (N, 3, H, W) to vectors (N, 2 * dim), not normalised."""
         tokens = self.head(self.backbone(frames))
         return torch.cat([tokens[:, 0], tokens[:, 1 + REGISTERS :].mean(dim=1)], dim=1)
 
@@ -61,7 +63,7 @@ class VisionTower(nn.Module):
 
 
 class VisionHead(nn.Module):
-    """Two blocks on the normalised tokens of the backbone, registers included, and a norm."""
+    """Two blocks on the normalised tokens of the backbone, including registers, and a norm."""
 
     def __init__(self, dim: int, heads: int):
         super().__init__()
@@ -76,7 +78,7 @@ class VisionHead(nn.Module):
 
 
 class HeadBlock(nn.Module):
-    """Attention without positions and a gated MLP, each behind a norm, scaled and added to its input."""
+    """Block of attention without positions and a gated MLP, each with pre-norm, scaling and a residual connection."""
 
     def __init__(self, dim: int, heads: int):
         super().__init__()
@@ -94,7 +96,7 @@ class HeadBlock(nn.Module):
 
 
 class GatedMlp(nn.Module):
-    """SwiGLU: one layer opens the other; two thirds of four times as wide inside, rounded up to a multiple of 64."""
+    """SwiGLU with an inner width of 8/3 of the input, rounded up to a multiple of 64."""
 
     def __init__(self, dim: int):
         super().__init__()
@@ -107,7 +109,7 @@ class GatedMlp(nn.Module):
 
 
 class TextTower(nn.Module):
-    """Token ids to vectors: the transformer read at the end of the text, and a projection."""
+    """Text tower: output of the transformer at the end of the text, and a projection."""
 
     def __init__(self, dim: int, depth: int, heads: int, width: int):
         super().__init__()
@@ -115,13 +117,13 @@ class TextTower(nn.Module):
         self.head = TextHead(dim, width)
 
     def forward(self, ids: torch.Tensor) -> torch.Tensor:
-        """Map token ids (N, L), L <= 77, to vectors (N, width), not of unit length; the end of a text has the highest id."""
+        """Map token ids (N, L), L <= 77, to vectors (N, width), not normalised; the end token has the highest id."""
         tokens = self.backbone(ids)
         return self.head(tokens[torch.arange(len(ids), device=ids.device), ids.argmax(dim=1)])
 
 
 class TextHead(nn.Module):
-    """The projection into the space of the frames."""
+    """Projection to the space of the frames."""
 
     def __init__(self, dim: int, width: int):
         super().__init__()
@@ -133,7 +135,7 @@ class TextHead(nn.Module):
 
 
 class TextTransformer(nn.Module):
-    """A transformer in which a token looks at those before it."""
+    """A causal transformer."""
 
     def __init__(self, dim: int, depth: int, heads: int):
         super().__init__()
@@ -153,7 +155,7 @@ class TextTransformer(nn.Module):
 
 
 class TextBlock(nn.Module):
-    """Attention and MLP, each behind a norm and added to its input."""
+    """Block of attention and MLP, each with pre-norm and a residual connection."""
 
     def __init__(self, dim: int, heads: int):
         super().__init__()
@@ -163,6 +165,9 @@ class TextBlock(nn.Module):
         self.feed_forward = Mlp(dim, bias=True)
 
     def forward(self, tokens: torch.Tensor, earlier: torch.Tensor) -> torch.Tensor:
-        """Transform tokens (N, L, dim); the shape stays the same; `earlier` (L, L) is true where a row's token may look at a column's."""
+        """Transform tokens (N, L, dim).
+
+        The shape stays the same; `earlier` (L, L) states whether a token (row) may attend to another (column).
+        """
         tokens = tokens + self.attention(self.attention_norm(tokens), earlier)
         return tokens + self.feed_forward(self.ffn_norm(tokens))

@@ -1,4 +1,4 @@
-"""DINOv3's vision transformer under its authors' own key names: rotary positions, registers, scaled residuals."""
+"""Vision transformer of DINOv3 with the authors' key names: rotary positions, registers, scaled residuals."""
 
 import math
 
@@ -11,14 +11,14 @@ from cardiobench.models.nets.vit_block import Mlp
 PATCH = 16
 REGISTERS = 4
 EPS = 1e-5
-BASE = 100.0  # The periods of the rotary positions run from 1 to just below it.
+BASE = 100.0  # Base of the rotary periods, which range from 1 to just below it.
 DIM, DEPTH, HEADS = 1024, 24, 16
 
 Rotation = tuple[torch.Tensor, torch.Tensor]
 
 
 class DINOv3(nn.Module):
-    """The ViT-L/16, or a smaller one of the same kind; it takes frames whose sides are multiples of 16.
+    """The ViT-L/16, or a smaller version, for frames with sides that are multiples of 16.
 
     Source: Simeoni et al., DINOv3, arXiv 2508.10104; github.com/facebookresearch/dinov3.
 
@@ -63,10 +63,10 @@ class PatchTokens(nn.Module):
 
 
 class Places(nn.Module):
-    """Rotary positions: the angles by which each patch's queries and keys are turned.
+    """Rotary positions: rotation angles of the queries and keys of each patch.
 
-    The centres of the patches run from -1 to 1 along either side. A quarter of a head's numbers turns with the row and a
-    quarter with the column, at the periods of the buffer, and the second half repeats the first.
+    Centres of the patches range from -1 to 1 along each side. A quarter of the dimensions of a head rotates with the
+    row and a quarter with the column, at the periods in the buffer; the second half repeats the first.
     """
 
     periods: torch.Tensor
@@ -77,7 +77,7 @@ class Places(nn.Module):
         self.register_buffer("periods", BASE ** (torch.arange(count) / count))
 
     def forward(self, rows: int, columns: int) -> Rotation:
-        """Return sine and cosine, each (rows * columns, head_dim), row by row."""
+        """Return sine and cosine, (rows * columns, head_dim) each, row by row."""
         centres = [2 * (torch.arange(n, device=self.periods.device) + 0.5) / n - 1 for n in (rows, columns)]
         grid = torch.stack(torch.meshgrid(*centres, indexing="ij"), dim=-1).reshape(-1, 2, 1)
         angles = (2 * math.pi * grid / self.periods).flatten(1).tile(2)
@@ -85,7 +85,7 @@ class Places(nn.Module):
 
 
 def turned(parts: torch.Tensor, rotation: Rotation) -> torch.Tensor:
-    """Rotate queries or keys (N, heads, T, head_dim) of the patches, which come last, by their position."""
+    """Rotate the queries or keys of the patches, the last of (N, heads, T, head_dim), by their positions."""
     sine, cosine = rotation
     rest, patches = parts.split([parts.shape[2] - len(sine), len(sine)], dim=2)
     low, high = patches.chunk(2, dim=-1)
@@ -94,7 +94,7 @@ def turned(parts: torch.Tensor, rotation: Rotation) -> torch.Tensor:
 
 
 class MaskedBias(nn.Linear):
-    """A linear layer whose bias is multiplied by a stored mask: that of the keys is masked out.
+    """A linear layer with a stored mask of its bias, which removes the bias of the keys.
 
     In the published weights the whole mask is zero, and so is the bias.
     """
@@ -111,7 +111,7 @@ class MaskedBias(nn.Linear):
 
 
 class RotaryAttention(nn.Module):
-    """Attention of all tokens to all tokens that knows where the patches are."""
+    """Attention of all tokens to all tokens with rotary positions of the patches."""
 
     def __init__(self, dim: int, heads: int):
         super().__init__()
@@ -127,7 +127,7 @@ class RotaryAttention(nn.Module):
 
 
 class Scale(nn.Module):
-    """A learned factor for each number of a token."""
+    """A learned factor for each dimension of a token."""
 
     def __init__(self, dim: int):
         super().__init__()
@@ -139,7 +139,7 @@ class Scale(nn.Module):
 
 
 class DinoBlock(nn.Module):
-    """Attention and MLP, each behind a norm, scaled and added to its input."""
+    """Block of attention and MLP, each with pre-norm, scaling and a residual connection."""
 
     def __init__(self, dim: int, heads: int):
         super().__init__()

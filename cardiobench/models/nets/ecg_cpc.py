@@ -1,4 +1,4 @@
-"""ECG-CPC (arXiv:2509.25095): four convolutions to 120 tokens a second, four causal S4 layers, trained to predict the tokens that follow."""
+"""ECG-CPC (arXiv:2509.25095): convolutions to 120 tokens per second and causal S4 layers that predict later tokens."""
 
 from collections.abc import Mapping
 
@@ -10,14 +10,15 @@ from cardiobench.models.nets.s4 import DROPOUT, LAYERS, STATES, WIDTH, S4Layer, 
 LEADS = 12
 SAMPLES = 2400
 TOKENS = 1200
-"""Tokens of the recordings of pretraining, of which the stored kernels are; shorter signals use their beginning."""
-# Where the published code keeps the two halves of the network, and the head of its pretraining.
+"""Number of tokens of a pretraining recording, the length of the stored kernels; shorter signals use their
+beginning."""
+# Names of the two halves of the network and of the pretraining head in the published code.
 PLACES = ("ts_encoder.encoder.", "ts_encoder.predictor.predictor.")
 HEAD = "ts_encoder.head_ssl."
 
 
 class EcgCpc(nn.Module):
-    """The network without the head of its pretraining."""
+    """The network without its pretraining head."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -38,7 +39,7 @@ class EcgCpc(nn.Module):
 
 
 def convolution(inputs: int, first: bool) -> nn.Sequential:
-    """Return a convolution with its batch norm; the first one halves the rate, the others see one sample."""
+    """Return a convolution with its batch norm; the first halves the rate, the others have a kernel of one sample."""
     kernel, stride, padding = (3, 2, 1) if first else (1, 1, 0)
     return nn.Sequential(
         nn.Conv1d(inputs, WIDTH, kernel, stride, padding, bias=False), nn.BatchNorm1d(WIDTH), nn.ReLU()
@@ -46,7 +47,7 @@ def convolution(inputs: int, first: bool) -> nn.Sequential:
 
 
 def published_keys(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Rename a checkpoint's weights to the names of `EcgCpc`, without the head of pretraining."""
+    """Rename the weights of a checkpoint to the names of `EcgCpc`, without the pretraining head."""
     return {_own(key): tensor for key, tensor in state.items() if not key.startswith(HEAD)}
 
 

@@ -28,14 +28,14 @@ def positions() -> torch.Tensor:
 
 
 def cross_pattern() -> torch.Tensor:
-    """Return the attention mask, bool (400, 400): a token attends to those of its own lead and of its own time."""
+    """Return the attention mask, bool (400, 400): tokens attend to tokens of the same lead and of the same time."""
     index = torch.arange(LEADS * PATCHES, device="cpu")
     lead, time = index // PATCHES, index % PATCHES
     return (lead[:, None] == lead) | (time[:, None] == time)
 
 
 class Blocks(nn.Module):
-    """The transformer blocks; places are added in front of every one of them, not once."""
+    """Transformer blocks; positions are added before every block."""
 
     def __init__(self):
         super().__init__()

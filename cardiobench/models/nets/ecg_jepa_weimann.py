@@ -13,7 +13,7 @@ SAMPLES = 5000
 
 
 class Size(NamedTuple):
-    """Length of a token, number of blocks, heads of each."""
+    """Length of a token, number of blocks, and number of heads."""
 
     dim: int
     depth: int

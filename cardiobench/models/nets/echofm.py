@@ -1,4 +1,4 @@
-"""EchoFM: a masked autoencoder of echo clips (ViT-L, tubelets of four frames), with the part that reads the cardiac phase."""
+"""EchoFM: a masked autoencoder of echo clips (ViT-L, tubelets of four frames), with tokens of the cardiac phase."""
 
 import torch
 from torch import nn
@@ -13,7 +13,7 @@ DECODER_DIM, DECODER_DEPTH, DECODER_HEADS = 512, 8, 16
 
 
 class EchoFM(nn.Module):
-    """The encoder, the phase tokens and, because the checkpoint holds it too, the decoder of the pretraining.
+    """Encoder, phase tokens and the pretraining decoder, which is also in the checkpoint.
 
     Source: Kim et al., EchoFM, IEEE TMI 2025, doi 10.1109/TMI.2025.3580713; code of August 2026 (f5b6821).
 
@@ -21,7 +21,7 @@ class EchoFM(nn.Module):
         dim: Width of the encoder.
         depth: Number of blocks.
         heads: Number of attention heads.
-        decoder_depth: Blocks of the decoder, which encoding does not use.
+        decoder_depth: Number of blocks of the decoder, which is not used for encoding.
     """
 
     def __init__(self, dim: int = DIM, depth: int = DEPTH, heads: int = HEADS, decoder_depth: int = DECODER_DEPTH):
@@ -60,7 +60,7 @@ class EchoFM(nn.Module):
         return self.encoded(clips)[:, 1:]
 
     def phases(self, tokens: torch.Tensor) -> torch.Tensor:
-        """Pool tokens (N, 8*196, dim) to one per eighth of the clip, which tells the cardiac phase, (N, 8, dim)."""
+        """Pool tokens (N, 8*196, dim) to one token of the cardiac phase per eighth of the clip, (N, 8, dim)."""
         times = tokens.unflatten(1, (TIMES, PLACES)).flatten(0, 1)
         asked = torch.cat([self.decoder_prj_cls_token.expand(len(times), -1, -1), times], dim=1)
         return self.prj_norm(self.decoder_block(asked))[:, 0].unflatten(0, (len(tokens), TIMES))
@@ -104,7 +104,7 @@ class EchoFmBlock(nn.Module):
 
 
 class EchoFmAttention(nn.Module):
-    """Attention of all tokens to all tokens, with a matrix each for queries, keys and values."""
+    """Attention of all tokens to all tokens, with separate matrices for queries, keys and values."""
 
     def __init__(self, dim: int, heads: int):
         super().__init__()
@@ -119,7 +119,7 @@ class EchoFmAttention(nn.Module):
 
 
 class Perceptron(nn.Module):
-    """Two layers, four times as wide between."""
+    """MLP of two layers with four times the width inside."""
 
     def __init__(self, dim: int):
         super().__init__()

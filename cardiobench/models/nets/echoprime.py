@@ -1,4 +1,4 @@
-"""EchoPrime's networks for pictures: torchvision's MViTv2-S for clips and its ConvNeXt-B for the view."""
+"""Vision networks of EchoPrime: MViTv2-S of torchvision for clips and ConvNeXt-B for the view."""
 
 import torch
 from torch import nn
@@ -12,7 +12,7 @@ WIDTH = 512  # Numbers per clip.
 
 
 def video_encoder() -> MViT:
-    """Build the network of clips (N, 3, 16, 224, 224) to vectors (N, 512).
+    """Build the network from clips (N, 3, 16, 224, 224) to vectors (N, 512).
 
     Source: Li et al., MViTv2, CVPR 2022.
     """
@@ -29,7 +29,7 @@ def video_tokens(network: MViT, clips: torch.Tensor) -> torch.Tensor:
 
 
 def view_classifier(views: int) -> nn.Module:
-    """Build the network of frames (N, 3, 224, 224) to logits (N, views).
+    """Build the network from frames (N, 3, 224, 224) to logits (N, views).
 
     Source: Liu et al., A ConvNet for the 2020s, CVPR 2022.
     """

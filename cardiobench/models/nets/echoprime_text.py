@@ -1,4 +1,4 @@
-"""EchoPrime's report encoder: BERT with a projection of its first token into the space of the videos."""
+"""Report encoder of EchoPrime: BERT with a projection of its first token to the video space."""
 
 from typing import TYPE_CHECKING
 
@@ -21,9 +21,8 @@ def bert_config() -> "BertConfig":
 class EchoPrimeText(nn.Module):
     """BERT for masked words and a linear projection; tensors `backbone.*` and `text_projection.*`.
 
-    Checkpoints written by older versions of transformers also hold `backbone.bert.embeddings.position_ids`, a range of
-    numbers without information: take it out before loading.
-    Source: Vukadinovic et al., EchoPrime, arXiv 2410.09704.
+    Checkpoints of older versions of transformers also contain `backbone.bert.embeddings.position_ids`, a range of
+    numbers that must be removed before loading. Source: Vukadinovic et al., EchoPrime, arXiv 2410.09704.
     """
 
     def __init__(self):

@@ -7,7 +7,7 @@ import torch
 
 from cardiobench.models.nets.wav2vec2_cmsc import current_weight_norm
 
-# What all sizes share.
+# Settings common to all sizes.
 COMMON: Mapping[str, Any] = {
     "conv_dim": (512,) * 5,
     "conv_kernel": (10, 3, 3, 2, 2),
@@ -27,7 +27,7 @@ SIZES: Mapping[str, Mapping[str, int]] = {
     "base": {"hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12, "intermediate_size": 3072},
     "large": {"hidden_size": 960, "num_hidden_layers": 16, "num_attention_heads": 12, "intermediate_size": 3840},
 }
-# Heads of pretraining and of fine-tuning: they do not touch the hidden states.
+# Heads of pretraining and fine-tuning, which do not affect the hidden states.
 HEADS = ("final_proj.", "label_embedding.", "classifier.")
 
 
@@ -35,7 +35,7 @@ def build(config: Mapping[str, Any]) -> torch.nn.Module:
     """Build a transformers HubertModel without weights.
 
     Args:
-        config: The settings named in `COMMON` and `SIZES`; others are left out, as they say nothing about inference.
+        config: Settings in `COMMON` and `SIZES`; others are ignored because they do not affect inference.
     """
     from transformers import HubertConfig, HubertModel
 
@@ -46,8 +46,8 @@ def build(config: Mapping[str, Any]) -> torch.nn.Module:
 def published_keys(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     """Rename a checkpoint's weights to the names of HubertModel.
 
-    Left out are the heads (`HEADS`). Checkpoints of an older PyTorch name the weight norm `weight_g` and `weight_v`;
-    fine-tuned ones have `hubert_ecg.` in front of the encoder's names.
+    The heads (`HEADS`) are left out. Checkpoints of older PyTorch versions name the weight norm `weight_g` and
+    `weight_v`; fine-tuned ones prefix the names of the encoder with `hubert_ecg.`.
     """
     encoder = {key.removeprefix("hubert_ecg."): tensor for key, tensor in state.items() if not key.startswith(HEADS)}
     return current_weight_norm(encoder)

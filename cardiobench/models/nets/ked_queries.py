@@ -1,4 +1,4 @@
-"""ECGFM-KED's text encoder, and the decoder that asks the tokens of an ECG for labels."""
+"""Text encoder of ECGFM-KED, and the decoder that predicts labels from the tokens of an ECG."""
 
 from typing import TYPE_CHECKING
 
@@ -15,14 +15,14 @@ HIDDEN, ANSWERS = 2048, 2
 
 
 def bert_config() -> "BertConfig":
-    """Return the configuration of `emilyalsentzer/Bio_ClinicalBERT`: BERT base with the words of the cased BERT."""
+    """Return the configuration of `emilyalsentzer/Bio_ClinicalBERT`: BERT base with a cased vocabulary."""
     from transformers import BertConfig
 
     return BertConfig(vocab_size=28996, layer_norm_eps=1e-12)
 
 
 class KedText(nn.Module):
-    """BERT and three layers; tensors `bert_model.*`, `mlp_embed.*` and a `logit_scale` that nothing uses."""
+    """BERT and three layers; tensors `bert_model.*`, `mlp_embed.*` and an unused `logit_scale`."""
 
     def __init__(self) -> None:
         from transformers import BertModel
@@ -40,14 +40,14 @@ class KedText(nn.Module):
         return self.bert_model(input_ids=ids, attention_mask=mask).pooler_output
 
     def forward(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """Map token ids and attention mask (N, L) to queries (N, 768), not of unit length."""
+        """Map token ids and attention mask (N, L) to queries (N, 768), not normalised."""
         return self.mlp_embed(self.pooled(ids, mask))
 
 
 class KedDecoder(nn.Module):
-    """Queries attend to each other and to the tokens of an ECG; one norm is shared by queries, tokens and the end.
+    """Decoder in which queries attend to each other and to the tokens of an ECG, with a single shared norm.
 
-    Queries are not independent: the answer to one depends on the others that are asked with it.
+    Queries are not independent: the output for a query depends on all queries of the call.
     """
 
     def __init__(self) -> None:
@@ -59,6 +59,6 @@ class KedDecoder(nn.Module):
         self.mlp_head = nn.Sequential(nn.Linear(WIDTH, HIDDEN), nn.GELU(), nn.Linear(HIDDEN, ANSWERS))
 
     def forward(self, tokens: torch.Tensor, queries: torch.Tensor) -> torch.Tensor:
-        """Answer queries (C, 768) from the tokens of ECGs (B, T, 768) by the logits of no and yes (B, C, 2)."""
+        """Return the logits of no and yes, (B, C, 2), for queries (C, 768) and tokens of ECGs (B, T, 768)."""
         asked = self.decoder_norm(queries).expand(len(tokens), -1, -1)
         return self.mlp_head(self.decoder(asked, self.decoder_norm(tokens)))

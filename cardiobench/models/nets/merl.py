@@ -1,4 +1,4 @@
-"""MERL (Liu et al., ICML 2024, arXiv:2403.06659): two ECG encoders, and the heads that bring them to the space of its texts."""
+"""MERL (Liu et al., ICML 2024, arXiv:2403.06659): two ECG encoders, and their heads to the text space."""
 
 from collections.abc import Mapping
 
@@ -10,18 +10,18 @@ from cardiobench.models.nets.vit_block import Block, block_name
 from cardiobench.models.weights import below
 
 LEADS = 12
-SHARED = 256  # Width of the space of ECGs and texts.
+SHARED = 256  # Width of the common space of ECGs and texts.
 WIDTHS = (64, 128, 256, 512)
 STEPS = 313  # Positions of the last map for 5000 samples.
 POOL_HEADS = 4
 VIT_WIDTH, VIT_DEPTH, VIT_HEADS = 192, 12, 3
 PATCH, PATCHES = 50, 100
-# In the files, and of no use here: a head that was never trained, and projections of the uni-modal loss.
+# Unused parts of the files: an untrained head, and projections of the uni-modal loss.
 UNUSED = ("linear.", "linear1.", "linear2.")
 
 
 class MerlBlock(nn.Module):
-    """Two convolutions of 3 taps beside the input, which passes one of 1 tap where the shape changes."""
+    """Residual block of two convolutions with 3 taps; the shortcut has a 1-tap convolution if the shape changes."""
 
     def __init__(self, inputs: int, outputs: int, stride: int):
         super().__init__()
@@ -75,19 +75,19 @@ class MerlVitTiny(nn.Module):
         self.norm = nn.LayerNorm(VIT_WIDTH, eps=1e-5)
 
     def tokens(self, signal: torch.Tensor) -> torch.Tensor:
-        """Encode a signal (B, 12, 5000) as tokens (B, 100, 192), without a norm."""
+        """Encode a signal (B, 12, 5000) as tokens (B, 100, 192), without the final norm."""
         tokens = self.to_patch_embedding(signal).transpose(1, 2) + self.pos_embedding
         for block in self.blocks:
             tokens = block(tokens)
         return tokens
 
     def forward(self, signal: torch.Tensor) -> torch.Tensor:
-        """Encode a signal (B, 12, 5000) as the authors do, the norm of the mean token: (B, 192)."""
+        """Encode a signal (B, 12, 5000) as the normalised mean token, as in the authors' code, (B, 192)."""
         return self.norm(self.tokens(signal).mean(1))
 
 
 class MerlPool(nn.Module):
-    """Attention of one learned token on the steps of a map."""
+    """Attention pooling of the steps of a map with a learned token."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -106,7 +106,7 @@ class MerlPool(nn.Module):
 
 
 class MerlResNet18Shared(nn.Module):
-    """The encoder `resnet18` with its way to the space of texts."""
+    """The encoder `resnet18` with its projection to the text space."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -124,7 +124,7 @@ class MerlResNet18Shared(nn.Module):
 
 
 class MerlVitTinyShared(nn.Module):
-    """The encoder `vit_tiny` with its way to the space of texts."""
+    """The encoder `vit_tiny` with its projection to the text space."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -143,13 +143,13 @@ class MerlVitTinyShared(nn.Module):
 
 
 def encoder_keys(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Return the encoder's tensors of either published file: `*_encoder.pth`, or `*_ckpt.pth` of the whole model."""
+    """Return the tensors of the encoder from a published file: `*_encoder.pth`, or `*_ckpt.pth` of the whole model."""
     encoder = below(state, "ecg_encoder.") or dict(state)
     return {block_name(name): tensor for name, tensor in encoder.items() if not name.startswith(UNUSED)}
 
 
 def shared_keys(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Return the tensors of encoder and head of `*_ckpt.pth`, without the unused ones and those of the text tower."""
+    """Return the tensors of encoder and head from `*_ckpt.pth`, without unused ones and the text tower."""
     heads = {
         name: tensor
         for name, tensor in state.items()

@@ -1,4 +1,4 @@
-"""MERL's text tower: MedCPT's query encoder and a projection to the space of the ECGs."""
+"""Text tower of MERL: the query encoder of MedCPT and a projection to the ECG space."""
 
 from typing import TYPE_CHECKING
 
@@ -31,9 +31,9 @@ class MerlText(nn.Module):
         )
 
     def pooled(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """Encode token ids and attention mask (N, L) as BERT's pooler output (N, 768), of which MERL was trained."""
+        """Encode token ids and attention mask (N, L) as BERT's pooler output (N, 768), on which MERL was trained."""
         return self.lm_model(input_ids=ids, attention_mask=mask).pooler_output
 
     def forward(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """Map token ids and attention mask (N, L) to vectors (N, 256), not of unit length."""
+        """Map token ids and attention mask (N, L) to vectors (N, 256), not normalised."""
         return self.proj_t(self.pooled(ids, mask))

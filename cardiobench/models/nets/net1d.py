@@ -4,7 +4,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-# Of each of the seven stages: channels and residual blocks.
+# Channels and residual blocks of each of the seven stages.
 STAGES = ((64, 2), (160, 2), (160, 2), (400, 3), (400, 3), (1024, 4), (1024, 4))
 KERNEL = 16
 GROUP = 16  # Channels per group of the grouped convolutions.
@@ -31,7 +31,7 @@ class SameConv1d(nn.Module):
 class Bottleneck(nn.Module):
     """Bottleneck with a grouped convolution and squeeze-and-excitation.
 
-    The batch norms are in the published weights but were never part of the computation.
+    The published weights contain batch norms that are not used in the computation.
     """
 
     def __init__(self, inputs: int, outputs: int, stride: int, first: bool):
@@ -55,7 +55,7 @@ class Bottleneck(nn.Module):
         return out + self.shortcut(signal)
 
     def shortcut(self, signal: torch.Tensor) -> torch.Tensor:
-        """Match the input to the output's length, by max pooling, and to its width, by zero channels."""
+        """Match the input to the output: the length by max pooling, the width by zero channels."""
         if self.stride > 1:
             signal = functional.max_pool1d(functional.pad(signal, (0, 1)), self.stride)
         if self.grown:
@@ -65,7 +65,7 @@ class Bottleneck(nn.Module):
 
 
 class Stage(nn.Module):
-    """Blocks of one width; the first of them halves the length."""
+    """Stage of blocks with the same width; the first block halves the length."""
 
     def __init__(self, inputs: int, outputs: int, blocks: int, first: bool):
         super().__init__()
@@ -111,5 +111,5 @@ class Net1D(nn.Module):
         return self.feature_map(signal).transpose(1, 2)
 
     def forward(self, signal: torch.Tensor) -> torch.Tensor:
-        """Map a signal (B, leads, L) to logits (B, classes): the head on the mean token."""
+        """Map a signal (B, leads, L) to logits (B, classes), the output of the head for the mean token."""
         return self.dense(self.feature_map(signal).mean(-1))

@@ -11,7 +11,7 @@ DIM = 768
 
 
 class PanEcho(nn.Module):
-    """Clips to embeddings, and embeddings to the raw outputs of all heads.
+    """Network from clips to embeddings, and from embeddings to the raw outputs of all heads.
 
     Source: Holste et al., PanEcho, medRxiv 2024.11.16.24317431.
     """
@@ -37,7 +37,7 @@ class PanEcho(nn.Module):
 
 
 class FrameTransformer(nn.Module):
-    """Features of each frame, the code of its time, four layers of attention over time, mean over time."""
+    """Clip encoder: frame features with time encoding, four layers of attention over time, and mean over time."""
 
     def __init__(self):
         super().__init__()
@@ -53,11 +53,11 @@ class FrameTransformer(nn.Module):
 
 
 def as_images(clips: torch.Tensor) -> torch.Tensor:
-    """Return the images (N * 16, 3, H, W) that the frame encoder sees of clips (N, 3, 16, H, W).
+    """Return the images (N * 16, 3, H, W) that the frame encoder receives for clips (N, 3, 16, H, W).
 
-    The network was trained on planes in the order in which they lie in memory, channel by channel: image i holds
-    the planes 3i, 3i + 1 and 3i + 2 of a clip, which are three times of one channel and not three channels of one
-    time. The axes are therefore left where they are.
+    The network was trained on planes in memory order, channel by channel. Image i contains the planes 3i, 3i + 1 and 3i
+    + 2 of a clip, that is, three times of one channel instead of three channels of one time. The axes are therefore not
+    permuted.
     """
     return clips.reshape(-1, 3, *clips.shape[3:])
 
@@ -76,7 +76,7 @@ class FrameEncoder(nn.Module):
 
 
 class TimeCode(nn.Module):
-    """Sine and cosine of the frame number at falling frequencies, added to the features; a fixed table."""
+    """Fixed time encoding: sine and cosine of the frame number at decreasing frequencies, added to the features."""
 
     pe: torch.Tensor
 

@@ -1,4 +1,4 @@
-"""The 40 outputs of PanEcho in order: meaning, and unit or classes."""
+"""The 40 heads of PanEcho in order: meaning, and unit or classes."""
 
 from dataclasses import dataclass
 
@@ -7,14 +7,15 @@ import torch
 
 @dataclass(frozen=True)
 class Head:
-    """One question.
+    """A head.
 
     Attributes:
         name: Name used in the published tensors, `<name>_head`.
-        unit: Unit of a number; empty for a ratio, `None` for classes.
-        classes: Class names in the order of the outputs. Two classes share one output, and `positive` is the class it
-            means after `activated`.
-        inverted: The published head says the probability of the *normal* class, so that `activated` takes 1 minus it.
+        unit: Unit of a number; empty for a ratio, None for classes.
+        classes: Class names in the order of the outputs. Two classes share one output; after `activated`, it is the
+            probability of `positive`.
+        inverted: Whether the published head predicts the *normal* class, so that `activated` returns 1 minus its
+            output.
     """
 
     name: str
@@ -29,7 +30,7 @@ class Head:
 
     @property
     def positive(self) -> str:
-        """The one of two classes whose probability `activated` gives; empty for other heads."""
+        """Class of two whose probability `activated` returns; empty for other heads."""
         return (self.classes[0] if self.inverted else self.classes[1]) if len(self.classes) == 2 else ""
 
 
@@ -41,7 +42,7 @@ ABSENT_PRESENT = ("0.0", "1.0")
 HEADS = (
     Head("pericardial-effusion", classes=("mild_mod_severe", "none_trace"), inverted=True),
     Head("EF", "%"),
-    Head("GLS", "%"),  # Strain without its minus sign: the true value is the negative of the output.
+    Head("GLS", "%"),  # Strain without sign: the true value is the negative of the output.
     Head("LVEDV", "cm3"),
     Head("LVESV", "cm3"),
     Head("LVSV", "cm3"),
@@ -88,7 +89,7 @@ WIDTHS = tuple(head.width for head in HEADS)
 
 
 def head(name: str) -> Head:
-    """Return the head of that name; raise `KeyError` if there is none."""
+    """Return a head by name; raises `KeyError` if there is none."""
     return {known.name: known for known in HEADS}[name]
 
 
@@ -98,10 +99,10 @@ def by_head(outputs: torch.Tensor) -> dict[str, torch.Tensor]:
 
 
 def activated(outputs: torch.Tensor) -> torch.Tensor:
-    """Activate raw outputs (N, 58): numbers unchanged, the positive class's probability of two, or that of each class.
+    """Activate raw outputs (N, 58): numbers are unchanged, classes become probabilities.
 
-    The heads of seven findings were trained to say the probability of the normal class; they are inverted here, so that
-    a high value always means disease.
+    The heads of seven findings were trained to predict the normal class. They are inverted here, so that a high value
+    always means disease.
     """
     answers = []
     for known, part in zip(HEADS, outputs.split(WIDTHS, dim=1), strict=True):

@@ -1,8 +1,8 @@
-"""Structured state-space layers (S4) as in arXiv:2509.25095, and its supervised reference network, which is bidirectional.
+"""Structured state-space layers (S4) and the bidirectional supervised reference network of arXiv:2509.25095.
 
-Gu, Goel, Re: Efficiently Modeling Long Sequences with Structured State Spaces (arXiv:2111.00396). The state matrix A, the input
-matrix B and the steps are fixed here, as in that reference, so that a layer's kernel is linear in the trained C: the real basis
-of the kernel is computed once, and a forward pass only mixes it.
+Gu, Goel, Re: Efficiently Modeling Long Sequences with Structured State Spaces (arXiv:2111.00396). As in the reference,
+the state matrix A, the input matrix B and the steps are fixed, so the kernel of a layer is linear in the trained C. The
+real basis of the kernel is computed once and combined in each forward pass.
 """
 
 import math
@@ -17,13 +17,13 @@ WIDTH = 512
 LAYERS = 4
 DROPOUT = 0.2
 STEPS = (0.001, 0.1)
-"""Smallest and largest step of the initialisation, in samples of a unit interval."""
+"""Smallest and largest step of the initialisation, as fractions of a unit interval."""
 
 
 def hippo_legs(states: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return eigenvalues w, rank-one correction P and input B of the HiPPO-LegS matrix, each (states / 2,), complex.
 
-    The matrix is normal after adding P P*; of its conjugate pairs the one with the positive imaginary part is kept.
+    The matrix is normal after adding P P*; only the member with positive imaginary part of each conjugate pair is kept.
     """
     number = np.arange(states)
     root = np.sqrt(2 * number + 1.0)
@@ -38,13 +38,13 @@ def hippo_legs(states: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 class S4Kernel(nn.Module):
-    """Convolution kernels of a layer, (directions, width, length): one for the past, a second one for the future.
+    """Convolution kernels of a layer, (directions, width, length), for the past and, optionally, the future.
 
     Args:
         width: Features.
-        states: States of each feature, in conjugate pairs.
-        length: Samples of a kernel.
-        directions: 2, or 1 for the past alone.
+        states: Number of states per feature, in conjugate pairs.
+        length: Length of a kernel in samples.
+        directions: 2 for past and future, or 1 for only the past.
     """
 
     omega: torch.Tensor
@@ -62,7 +62,7 @@ class S4Kernel(nn.Module):
         low, high = map(math.log, STEPS)
         self.C = nn.Parameter(torch.zeros(directions, width, pairs, 2))
         omega = torch.exp(-2j * math.pi / length * torch.arange(length // 2 + 1)).to(torch.complex64)
-        # At -1, the last of an even length, z has no limit that matters: what multiplies it is finite.
+        # For an even length, the last frequency is -1, where z has no limit; what multiplies it is finite.
         self.register_buffer("omega", torch.view_as_real(omega))
         self.register_buffer("z", torch.view_as_real(2 * (1 - omega) / (1 + omega)))
         self.register_buffer("log_dt", low + torch.rand(width) * (high - low))
@@ -79,7 +79,7 @@ class S4Kernel(nn.Module):
             self.C.copy_(torch.view_as_real(self._length_corrected(drawn, length)))
 
     def _length_corrected(self, values: torch.Tensor, length: int) -> torch.Tensor:
-        """Multiply C (directions, width, pairs) by 1 - dA^length, by which a kernel cut to its length is exact."""
+        """Multiply C (directions, width, pairs) by 1 - dA^length, which makes the truncated kernel exact."""
         discrete = torch.linalg.matrix_power(self._transition(), length)  # (width, states, states)
         both = torch.cat([values, values.conj()], dim=-1)
         corrected = both - torch.einsum("chm,hmn->chn", both, discrete.to(both.dtype))
@@ -108,7 +108,7 @@ class S4Kernel(nn.Module):
             second = step / (z - w.conj()[:, :, None] * step)
 
             def each(values: torch.Tensor) -> torch.Tensor:
-                """Return the resolvent of each real component of C, times these values: (width, pairs, 2, frequencies)."""
+                """Return the resolvent of each real component of C times values, (width, pairs, 2, frequencies)."""
                 up, down = values[:, :, None] * first, values.conj()[:, :, None] * second
                 return torch.stack([up + down, 1j * (up - down)], dim=2)
 
@@ -125,7 +125,7 @@ class S4Kernel(nn.Module):
         """Return the real matrices (width, 2 pairs, 2 pairs, count) that shift the basis by 0 to count - 1 samples, computed once."""
         if self._shifts is None or self._shifts.device != self.C.device or self._shifts.shape[-1] != count:
             step, pairs = self._transition().conj(), self.C.shape[2]
-            own, other = step[:, :pairs, :pairs], step[:, :pairs, pairs:]  # Of a value and of its conjugate.
+            own, other = step[:, :pairs, :pairs], step[:, :pairs, pairs:]  # Contributions of a value and its conjugate.
             rows = [
                 torch.stack([(own + other).real, (other - own).imag], -1),
                 torch.stack([(own + other).imag, (own - other).real], -1),
@@ -142,11 +142,11 @@ class S4Kernel(nn.Module):
         return torch.einsum("chm,hml->chl", self.C.flatten(2), self.basis())
 
     def across(self, half: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return the part of the convolution between two halves of a signal as matrices (width, half, rank) and (width, rank, half).
+        """Return the convolution between two halves as matrices (width, half, rank) and (width, rank, half).
 
-        A kernel is its basis at a smaller lag, times a shift, so that the second half depends on the first through as many numbers
-        as there are states, and the first on the second likewise. The first matrix is fixed and makes these numbers: those of the
-        past, then those of the future.
+        A kernel equals its basis at a smaller lag times a shift, so each half depends on the other only through as many
+        numbers as there are states. The first matrix is fixed and computes these numbers, first for the past, then for
+        the future.
         """
         basis, (past, future) = self.basis(), self.C.flatten(2)
         made = torch.cat([basis[..., 1 : half + 1].flip(-1), basis[..., :half]], dim=1).mT
@@ -159,7 +159,7 @@ class S4Kernel(nn.Module):
 
 
 class S4Layer(nn.Module):
-    """Convolution with the past, and the future unless it is causal, GELU, dropout of whole channels, linear layer with a gate."""
+    """S4 layer: convolution over the past (and the future unless causal), GELU, channel dropout, gated linear layer."""
 
     def __init__(self, width: int, states: int, length: int, dropout: float, causal: bool = False):
         super().__init__()
@@ -182,16 +182,16 @@ class S4Layer(nn.Module):
 
 
 def many_short(signal: torch.Tensor) -> bool:
-    """Return whether products are faster than transforms for signals (C, B, L)."""
+    """Return whether matrix products are faster than Fourier transforms for signals (C, B, L)."""
     return signal.shape[-1] <= 8 * signal.shape[1]
 
 
 def convolve(signal: torch.Tensor, kernel: torch.Tensor) -> torch.Tensor:
-    """Convolve signals (C, B, L) with kernels (C, 2L - 1) whose middle value is that of lag 0."""
+    """Convolve signals (C, B, L) with kernels (C, 2L - 1), whose middle value has lag 0."""
     length = signal.shape[-1]
     if many_short(signal):
         return torch.bmm(signal, kernel.unfold(-1, length, 1).flip(1))  # All shifts of a kernel, L x L.
-    # There is no transform of bfloat16, in which autocast gives the kernel.
+    # Fourier transforms do not support bfloat16, the type of the kernel under autocast.
     spectrum = torch.fft.rfft(signal.float(), n=2 * length) * torch.fft.rfft(kernel.float(), n=2 * length)[:, None]
     return torch.fft.irfft(spectrum, n=2 * length)[..., length - 1 : 2 * length - 1]
 
@@ -199,18 +199,18 @@ def convolve(signal: torch.Tensor, kernel: torch.Tensor) -> torch.Tensor:
 def convolve_halves(
     signal: torch.Tensor, kernel: torch.Tensor, made: torch.Tensor, carried: torch.Tensor
 ) -> torch.Tensor:
-    """Convolve as `convolve` does by half of the operations: each half by itself, and both through their states (`S4Kernel.across`)."""
+    """Convolve like `convolve` with half of the operations: each half separately, and across by `S4Kernel.across`."""
     half, rank = made.shape[1:]
     parts = signal.reshape(len(signal), -1, half)
     near = torch.bmm(parts, kernel[:, half:-half].unfold(-1, half, 1).flip(1))
     states = torch.bmm(parts, made).view(*signal.shape[:2], 2, 2, rank // 2).flip(2)
-    # The first half takes the states of the future, the second those of the past.
+    # The first half uses the states of the future, the second those of the past.
     taken = states * torch.eye(2, dtype=states.dtype, device=states.device).flip(1)[:, :, None]
     return torch.baddbmm(near, taken.view(*parts.shape[:2], rank), carried).view_as(signal)
 
 
 def dropped(signal: torch.Tensor, dropout: nn.Dropout) -> torch.Tensor:
-    """Leave out whole channels of single recordings of (C, B, L) in training."""
+    """Drop whole channels of single recordings of (C, B, L) in training."""
     return signal * kept(signal, dropout) if dropout.training else signal
 
 
@@ -220,13 +220,13 @@ def kept(signal: torch.Tensor, dropout: nn.Dropout) -> torch.Tensor:
 
 
 def normed(signal: torch.Tensor, norm: nn.LayerNorm) -> torch.Tensor:
-    """Apply a layer norm over the channels of (C, B, L) without transposing it: a batch norm over the first axis is the same."""
+    """Apply a layer norm over the channels of (C, B, L) without transposing, as a batch norm over the first axis."""
     normal = functional.batch_norm(signal.flatten(1).float(), None, None, training=True, eps=norm.eps)
     return torch.addcmul(norm.bias[:, None, None], normal.view_as(signal), norm.weight[:, None, None])
 
 
 def s4_stack(signal: torch.Tensor, layers: nn.ModuleList, norms: nn.ModuleList, dropout: nn.Dropout) -> torch.Tensor:
-    """Pass a signal (width, B, L) through S4 layers, each added to its input and followed by a layer norm over the width."""
+    """Pass a signal (width, B, L) through S4 layers with residual connections and layer norms over the width."""
     for layer, norm in zip(layers, norms, strict=True):
         assert isinstance(norm, nn.LayerNorm)
         out = layer(signal)
@@ -252,13 +252,13 @@ class S4Classifier(nn.Module):
     """Linear map to the width, S4 layers with a layer norm after each sum, mean over time, linear head.
 
     Args:
-        outputs: Numbers per signal.
-        leads: Channels of the signal.
-        length: Samples of the longest signal.
+        outputs: Number of outputs per signal.
+        leads: Number of channels of the signal.
+        length: Maximum length of a signal in samples.
         width: Features.
-        layers: S4 layers.
-        states: States of each feature.
-        dropout: Share of channels that training leaves out.
+        layers: Number of S4 layers.
+        states: Number of states per feature.
+        dropout: Fraction of channels dropped in training.
     """
 
     def __init__(
@@ -286,7 +286,7 @@ class S4Classifier(nn.Module):
 
     def forward(self, signal: torch.Tensor) -> torch.Tensor:
         """Map signals (B, leads, L) in millivolts to outputs (B, outputs)."""
-        # Channels first: the linear layers, most of the work, are then one product each, and no copy is made for them.
+        # With channels first, the linear layers, which are most of the work, need one product each and no copy.
         first = signal.transpose(0, 1)
         features = torch.addmm(self.encoder_bias, self.encoder.weight[:, :, 0], first.flatten(1))
         features = s4_stack(features.view(-1, *first.shape[1:]), self.s4_layers, self.norms, self.dropout)

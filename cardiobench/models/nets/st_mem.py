@@ -16,7 +16,7 @@ HEADS = 12
 
 
 class StMem(nn.Module):
-    """The encoder; leads are known by a learned embedding each, so that any of them can be given, in any order."""
+    """The encoder; each lead has a learned embedding, so that any leads can be given in any order."""
 
     def __init__(self):
         super().__init__()
@@ -30,18 +30,18 @@ class StMem(nn.Module):
         self.norm = nn.LayerNorm(WIDTH, eps=1e-5)
 
     def with_separators(self, signal: torch.Tensor, leads: Sequence[int]) -> torch.Tensor:
-        """Encode each lead as its patches with a separator before and behind them.
+        """Encode each lead as its patches with a separator before and after.
 
         Args:
             signal: (B, len(leads), n) at 250 Hz, n a multiple of 75 up to 2250.
-            leads: Index of each lead given, whose embedding it gets.
+            leads: Index of each given lead, which selects its embedding.
 
         Returns:
             (B, len(leads), n / 75 + 2, 768).
         """
         patches = self.to_patch_embedding(signal)
         count, places = patches.shape[2], self.pos_embedding[0]
-        # The separator behind the patches has the last position, however few they are.
+        # The separator after the patches always has the last position.
         ends = (self.sep_embedding + places[[0, -1]]).expand(*patches.shape[:2], 2, -1)
         tokens = torch.cat([ends[:, :, :1], patches + places[1 : count + 1], ends[:, :, 1:]], dim=2)
         tokens = (tokens + torch.stack([self.lead_embeddings[lead] for lead in leads])[:, None]).flatten(1, 2)
@@ -50,17 +50,17 @@ class StMem(nn.Module):
         return tokens.unflatten(1, (len(leads), count + 2))
 
     def tokens(self, signal: torch.Tensor, leads: Sequence[int] = range(LEADS)) -> torch.Tensor:
-        """Encode a signal as its patches, lead after lead and without a norm: (B, len(leads) * n / 75, 768)."""
+        """Encode a signal as its patches, lead after lead and without the final norm, (B, len(leads) * n / 75, 768)."""
         return self.with_separators(signal, leads)[:, :, 1:-1].flatten(1, 2)
 
     def representation(self, signal: torch.Tensor, leads: Sequence[int] = range(LEADS)) -> torch.Tensor:
-        """Encode a signal as the authors do, the norm of the mean of all patches, as the only token: (B, 1, 768)."""
+        """Encode a signal as a single token, the normalised mean of all patches as published, (B, 1, 768)."""
         return self.norm(self.tokens(signal, leads).mean(1, keepdim=True))
 
     forward = tokens
 
 
 def published_keys(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Rename a checkpoint's weights to the names of `StMem`; of one with the decoder of pretraining, keep the encoder."""
+    """Rename the weights of a checkpoint to the names of `StMem`, without the pretraining decoder."""
     encoder = {key.removeprefix("encoder."): tensor for key, tensor in state.items() if key.startswith("encoder.")}
     return {block_name(key): tensor for key, tensor in (encoder or state).items()}

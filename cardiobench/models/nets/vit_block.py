@@ -1,4 +1,4 @@
-"""The pre-norm transformer block of vision transformers, as both ECG-JEPAs and ST-MEM have it."""
+"""Pre-norm transformer block of vision transformers, used by both ECG-JEPAs, ST-MEM and MERL."""
 
 import re
 
@@ -18,7 +18,7 @@ RENAMED = {
 
 
 class Attention(nn.Module):
-    """Multi-head attention; one projection makes query, key and value, in this order."""
+    """Multi-head attention with a single projection for query, key and value, in this order."""
 
     def __init__(self, dim: int, heads: int, bias: bool, qkv_bias: bool = False):
         super().__init__()
@@ -27,14 +27,17 @@ class Attention(nn.Module):
         self.proj = nn.Linear(dim, dim, bias=bias)
 
     def forward(self, tokens: torch.Tensor, allowed: torch.Tensor | None = None) -> torch.Tensor:
-        """Map tokens (B, T, dim) to (B, T, dim); `allowed` (T, T) is true where a row's token may look at a column's."""
+        """Map tokens (B, T, dim) to (B, T, dim).
+
+        `allowed` (T, T) states whether a token (row) may attend to another (column).
+        """
         query, key, value = self.qkv(tokens).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
         out = functional.scaled_dot_product_attention(query, key, value, attn_mask=allowed)
         return self.proj(out.transpose(1, 2).flatten(2))
 
 
 class Mlp(nn.Module):
-    """Two layers with an exact GELU between them, four times as wide inside."""
+    """MLP of two layers with an exact GELU and four times the width inside."""
 
     def __init__(self, dim: int, bias: bool):
         super().__init__()
@@ -47,14 +50,14 @@ class Mlp(nn.Module):
 
 
 class Block(nn.Module):
-    """Attention and MLP, each behind a norm and added to its input.
+    """Block of attention and MLP, each with pre-norm and a residual connection.
 
     Args:
         dim: Length of a token.
         heads: Number of attention heads.
         eps: Epsilon of the norms.
         bias: Whether layers have a bias, except the projection to query, key and value.
-        qkv_bias: Whether that projection has one.
+        qkv_bias: Whether the projection to query, key and value has a bias.
     """
 
     def __init__(self, dim: int, heads: int, eps: float, bias: bool, qkv_bias: bool = False):
@@ -71,6 +74,6 @@ class Block(nn.Module):
 
 
 def block_name(published: str) -> str:
-    """Return the name, in a list `blocks` of `Block`, of a weight that ST-MEM and MERL name `block3.attn.fn.to_qkv.bias`."""
+    """Return the name in `blocks` for a weight of ST-MEM or MERL such as `block3.attn.fn.to_qkv.bias`."""
     parts = re.fullmatch(r"block(\d+)\.(.+)\.(weight|bias)", published)
     return f"blocks.{parts[1]}.{RENAMED.get(parts[2], parts[2])}.{parts[3]}" if parts else published

@@ -1,6 +1,6 @@
 """ECG-FM: a wav2vec 2.0 encoder on 12 leads, pretrained with CMSC and random lead masking (McKeen et al., arXiv 2408.05178).
 
-fairseq-signals builds it from `w2v_cmsc_rlm.yaml`; the names of the parameters are those of its checkpoints.
+fairseq-signals builds the network from `w2v_cmsc_rlm.yaml`; parameters have the names of its checkpoints.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ CODES = (2, 320, 128)  # Groups, entries per group and length of an entry of the
 def convolutions(leads: int) -> nn.ModuleList:
     """Build four convolutions that halve the length, with GELU; the first has a norm of every channel over time.
 
-    The identities stand where fairseq-signals has dropouts of rate 0: they keep the numbers in the keys.
+    Identities replace the dropouts of rate 0 in fairseq-signals, which keeps the numbers in the keys.
     """
     layers = nn.ModuleList()
     for index in range(CONVOLUTIONS):
@@ -35,7 +35,7 @@ def convolutions(leads: int) -> nn.ModuleList:
 
 
 class FeatureExtractor(nn.Module):
-    """Signal (B, leads, L) to (B, 256, L / 16)."""
+    """Convolutions from signals (B, leads, L) to (B, 256, L / 16)."""
 
     def __init__(self, leads: int):
         super().__init__()
@@ -49,7 +49,7 @@ class FeatureExtractor(nn.Module):
 
 
 class PositionConv(nn.Module):
-    """Relative positions by a wide grouped convolution; its weight norm is taken for each position of the kernel."""
+    """Relative positions by a wide grouped convolution with weight norm per kernel position."""
 
     def __init__(self):
         super().__init__()
@@ -63,7 +63,7 @@ class PositionConv(nn.Module):
 
 
 class SelfAttention(nn.Module):
-    """Multi-head attention with a projection each for query, key, value and output."""
+    """Multi-head attention with separate projections for query, key, value and output."""
 
     def __init__(self):
         super().__init__()
@@ -83,7 +83,7 @@ class SelfAttention(nn.Module):
 
 
 class TransformerLayer(nn.Module):
-    """A transformer layer with its norms behind the sums."""
+    """A post-norm transformer layer."""
 
     def __init__(self):
         super().__init__()
@@ -100,7 +100,7 @@ class TransformerLayer(nn.Module):
 
 
 class TransformerEncoder(nn.Module):
-    """A norm, then twelve layers: with norms behind the sums, the encoder's own stands in front of them."""
+    """A norm followed by twelve post-norm layers."""
 
     def __init__(self):
         super().__init__()
@@ -116,7 +116,7 @@ class TransformerEncoder(nn.Module):
 
 
 class Quantizer(nn.Module):
-    """Codebook of the pretraining task; no part of an embedding."""
+    """Codebook of the pretraining task, not used for embeddings."""
 
     def __init__(self):
         super().__init__()
@@ -130,8 +130,8 @@ class Wav2Vec2Cmsc(nn.Module):
 
     Args:
         leads: Number of leads in the signal.
-        pretraining: Hold the parts of the pretraining task too. They are in the pretrained checkpoint, not in the
-            fine-tuned one, and do nothing to an embedding.
+        pretraining: Whether to include the parts of the pretraining task. They are in the pretrained checkpoint, not in
+            the fine-tuned one, and do not affect embeddings.
     """
 
     def __init__(self, leads: int = 12, pretraining: bool = True):
@@ -148,7 +148,7 @@ class Wav2Vec2Cmsc(nn.Module):
             self.final_proj = nn.Linear(DIM, CHANNELS)
 
     def features(self, signal: torch.Tensor) -> torch.Tensor:
-        """Encode a signal (B, 12, L) as normalised outputs of the convolutions (B, L / 16, 256): not the embedding."""
+        """Encode a signal (B, 12, L) as normalised outputs of the convolutions, (B, L / 16, 256)."""
         return self.layer_norm(self.feature_extractor(signal).transpose(1, 2))
 
     def tokens(self, signal: torch.Tensor) -> torch.Tensor:
@@ -162,8 +162,8 @@ class Wav2Vec2Cmsc(nn.Module):
 def published_keys(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
     """Rename a checkpoint's weights to the names of `Wav2Vec2Cmsc`.
 
-    Checkpoints of an older PyTorch name the weight norm `weight_g` and `weight_v`. A fine-tuned checkpoint has the
-    encoder under `encoder.` and a linear head `proj.`, which is left out.
+    Checkpoints of older PyTorch versions name the weight norm `weight_g` and `weight_v`. A fine-tuned checkpoint has
+    the encoder under `encoder.` and a linear head `proj.`, which is left out.
     """
     if "encoder.post_extract_proj.weight" in state:
         state = {
@@ -175,7 +175,7 @@ def published_keys(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]
 
 
 def current_weight_norm(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Rename weights to the names of `torch.nn.utils.parametrizations.weight_norm`, from either generation of names."""
+    """Rename weights to the names of `torch.nn.utils.parametrizations.weight_norm`, given old or new names."""
     inside = ".parametrizations.weight.original"
     return {
         key.replace(".weight_g", f"{inside}0").replace(".weight_v", f"{inside}1"): tensor

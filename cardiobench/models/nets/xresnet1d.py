@@ -8,7 +8,7 @@ from torch.nn import functional
 
 from cardiobench.core.errors import BadModel
 
-# Of each of the four stages: inner channels and bottlenecks.
+# Inner channels and bottlenecks of each of the four stages.
 STAGES = ((64, 3), (128, 4), (128, 23), (192, 3))
 EXPANSION = 4
 STEM = (32, 32, 64)
@@ -19,13 +19,16 @@ SECOND_NAME, FIRST_NAME = ".convpath.0.", ".convs."
 
 
 def convolution(inputs: int, outputs: int, kernel: int, stride: int = 1, *, activation: bool = True) -> nn.Sequential:
-    """Build a convolution without bias, its batch norm and, unless left out, a ReLU."""
+    """Build a convolution without bias, its batch norm and an optional ReLU."""
     layers = [nn.Conv1d(inputs, outputs, kernel, stride, kernel // 2, bias=False), nn.BatchNorm1d(outputs)]
     return nn.Sequential(*layers, *([nn.ReLU()] if activation else []))
 
 
 class XResBlock(nn.Module):
-    """Convolutions of 1, 5 and 1 taps beside an identity path of average pooling and a 1-tap convolution where needed."""
+    """Bottleneck of convolutions with 1, 5 and 1 taps.
+
+    The shortcut has average pooling and a 1-tap convolution if needed.
+    """
 
     def __init__(self, inputs: int, inner: int, stride: int):
         super().__init__()
@@ -64,10 +67,10 @@ class XResNet1d101(nn.Sequential):
 
 
 def published_keys(state: Mapping[str, torch.Tensor], what: str) -> dict[str, torch.Tensor]:
-    """Return the tensors under one name each: the published code registers every bottleneck's convolutions twice.
+    """Return each tensor under a single name; the published code registers the convolutions of bottlenecks twice.
 
     Raises:
-        BadModel: The two names of a tensor hold different values, so that nobody knows which was trained.
+        BadModel: The two names of a tensor have different values, so it is unclear which was trained.
     """
     own = {name: tensor for name, tensor in state.items() if SECOND_NAME not in name}
     for name, tensor in state.items():

@@ -47,7 +47,7 @@ def test_columns_in_another_order(exams):
     path, tracings = exams
     ecg = read_ecg(path, 0, leads=LEADS[::-1])
     np.testing.assert_array_equal(ecg.signal, tracings[0, :, ::-1])
-    with pytest.raises(BadMedia, match="12 channels, and 1 leads were named"):
+    with pytest.raises(BadMedia, match="12 channels, but 1 leads were named"):
         read_ecg(path, 0, leads=["I"])
 
 
@@ -72,10 +72,10 @@ def test_real_exams(samples):
 def test_refused_with_the_reason(exams):
     path, _ = exams
     for record, message in (
-        (None, r"holds 3 records\. Give the row number"),
+        (None, r"has 3 records\. Give a row number"),
         (1.0, "got 1.0"),
         (True, "got True"),
-        (3, "has records 0 to 2, and 3 was requested"),
+        (3, "has records 0 to 2, but 3 was requested"),
         (-1, "and -1 was requested"),
         ("77", "has 0 records with exam id 77, expected 1"),
         ("ES01", "has 0 records with exam id ES01"),
@@ -110,9 +110,9 @@ def test_another_layout(tmp_path, exams):
         read_ecg(path, 0)
     with h5py.File(path, "w") as file:
         file["tracings"] = np.ones((2, 30, 8), np.float32)
-    with pytest.raises(BadMedia, match="8 channels, and 12 leads were named"):
+    with pytest.raises(BadMedia, match="8 channels, but 12 leads were named"):
         read_ecg(path, 0)
-    with pytest.raises(BadMedia, match="has no `exam_id` for each of its 2 records"):
+    with pytest.raises(BadMedia, match="does not have one `exam_id` for each of its 2 records"):
         read_ecg(path, "0")
 
 

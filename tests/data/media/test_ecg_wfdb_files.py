@@ -133,7 +133,7 @@ def test_names_can_be_given(tmp_path, digital):
         read_ecg(record)
     ecg = read_ecg(record, leads=LEADS[::-1])
     np.testing.assert_array_equal(ecg.signal, (digital[:, ::-1] / 1000).astype(np.float32))
-    with pytest.raises(BadMedia, match="has 12 channels, and 2 leads were named"):
+    with pytest.raises(BadMedia, match="has 12 channels, but 2 leads were named"):
         read_ecg(record, leads=("I", "II"))
 
 
@@ -149,7 +149,7 @@ def test_units(tmp_path, digital, units, factor):
 @pytest.mark.parametrize(("units", "gain"), [("V", "1"), ("mV", "0.001"), ("V", "0.5(7)")])
 def test_an_amplitude_above_a_volt_is_no_ecg(tmp_path, digital, units, gain):
     record = write_record(tmp_path, digital, units=units, gain=gain)
-    with pytest.raises(BadMedia, match=r"reaches .* mV, and no ECG exceeds 1000 mV"):
+    with pytest.raises(BadMedia, match=r"reaches .* mV, but no ECG exceeds 1000 mV"):
         read_ecg(record)
 
 
@@ -198,11 +198,11 @@ def test_a_name_with_dots(tmp_path, digital):
 
 def test_cut_short_names_both_sizes(tmp_path, digital):
     record = write_record(tmp_path, digital, data=digital.astype("<i2").tobytes()[:-10])
-    with pytest.raises(BadMedia, match=r"rec\.dat is cut short: its header declares 1200 bytes, it has 1190"):
+    with pytest.raises(BadMedia, match=r"rec\.dat is cut short: the header declares 1200 bytes, but it has 1190"):
         read_ecg(record)
     for form, needed in (("16x1+24", 1224), ("80", 600), ("212", 900)):
         record = write_record(tmp_path, digital, form=form, data=b"\1" * (needed - 1))
-        with pytest.raises(BadMedia, match=f"declares {needed} bytes, it has {needed - 1}"):
+        with pytest.raises(BadMedia, match=f"declares {needed} bytes, but it has {needed - 1}"):
             read_ecg(record)
 
 
@@ -245,7 +245,7 @@ def test_flat(tmp_path):
 def test_without_its_signal_file(tmp_path, digital):
     record = write_record(tmp_path, digital)
     record.with_suffix(".dat").unlink()
-    with pytest.raises(BadMedia, match=r"rec\.hea names rec\.dat, which is not beside it"):
+    with pytest.raises(BadMedia, match=r"rec\.hea names rec\.dat, which is not in the same folder"):
         read_ecg(record)
 
 
@@ -271,8 +271,8 @@ def test_a_header_that_leads_elsewhere(tmp_path, digital, file):
         (("rec 12 100 50", "rec/3 12 100 50"), "multi-segment"),
         (("rec 12 100 50", "rec 12"), "the line 'rec 12' is not valid in a WFDB header"),
         (("rec 12 100 50", "rec twelve 100 50"), "is not valid in a WFDB header"),
-        (("rec 12 100 50", "rec 12 0 50"), "a sampling rate of 0 Hz"),
-        (("rec 12 100 50", "rec 13 100 50"), "declares 13 channels and describes 12"),
+        (("rec 12 100 50", "rec 12 0 50"), "the sampling rate is 0 Hz"),
+        (("rec 12 100 50", "rec 13 100 50"), "declares 13 channels but describes 12"),
         (("rec.dat 16 ", "rec.dat 311 "), "format 311; formats 16, 80 and 212 are read"),
         (("rec.dat 16 ", "rec.dat 16x2 "), "format 16x2"),
         (("rec.dat 16 ", "rec.dat abc "), "is not valid in a WFDB header"),
@@ -290,7 +290,7 @@ def test_headers_that_cannot_be_right(tmp_path, digital, change, message):
 
 def test_empty_files(tmp_path, digital):
     record = write_record(tmp_path, digital, data=b"")
-    with pytest.raises(BadMedia, match=r"rec\.dat is cut short: its header declares 1200 bytes, it has 0"):
+    with pytest.raises(BadMedia, match=r"rec\.dat is cut short: the header declares 1200 bytes, but it has 0"):
         read_ecg(record)
     record.with_suffix(".hea").write_text("# nothing\n")
     with pytest.raises(BadMedia, match=r"rec\.hea is empty"):
@@ -298,5 +298,5 @@ def test_empty_files(tmp_path, digital):
 
 
 def test_one_record_a_header(tmp_path, digital):
-    with pytest.raises(BadMedia, match="holds one record, but record 3 was requested"):
+    with pytest.raises(BadMedia, match="contains a single record, but record 3 was requested"):
         read_ecg(write_record(tmp_path, digital), 3)

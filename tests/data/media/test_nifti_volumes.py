@@ -129,7 +129,7 @@ def test_refused_with_the_reason(volume, message):
 def test_values_that_are_not_finite():
     volume = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
     volume[0, 0, 0], volume[1, 1, 1] = np.nan, np.inf
-    with pytest.raises(BadMedia, match="holds 2 values that are not finite"):
+    with pytest.raises(BadMedia, match="contains 2 values that are not finite"):
         read_clip(nifti_bytes(volume))
 
 
@@ -137,7 +137,9 @@ def test_cut_short(heart, tmp_path):
     content = nifti_bytes(heart)
     path = tmp_path / "cut.nii"
     path.write_bytes(content[:-100])
-    with pytest.raises(BadMedia, match=rf"cut\.nii is cut short: its header declares {352 + 2400} bytes, it has 2652"):
+    with pytest.raises(
+        BadMedia, match=rf"cut\.nii is cut short: its header declares {352 + 2400} bytes, but it has 2652"
+    ):
         read_clip(path)
     for kept in (5, 40, 100):
         packed = gzip.compress(content)

@@ -72,7 +72,7 @@ def test_an_ecg_as_array_or_as_lists():
         ({"ecg": np.full((30, 12), np.nan)}, r"lead I \(30\), II \(30\)"),
         ({"ecg": np.full((30, 12), 1e300)}, r"not finite in lead I \(30\)"),
         ({"fs": None}, "without its sampling rate"),
-        ({"fs": 0}, "a sampling rate of 0 Hz"),
+        ({"fs": 0}, "the sampling rate is 0 Hz"),
         ({"fs": float("nan")}, "a sampling rate of nan Hz"),
     ],
 )

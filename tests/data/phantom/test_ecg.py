@@ -221,10 +221,10 @@ def test_a_patient_is_the_same_in_a_cohort_of_any_size():
     ("changes", "message"),
     [
         (dict(cd=True), "cd is True"),
-        (dict(cd=True, kind="lbbb"), "120 and more means bundle branch block"),
+        (dict(cd=True, kind="lbbb"), "at least 120 only for bundle branch block"),
         (dict(af=True), "no P waves"),
-        (dict(cd=True, kind="avb1"), "more than 200 means first-degree AV block"),
-        (dict(pr_ms=None), "more than 200"),
+        (dict(cd=True, kind="avb1"), "above 200 only for first-degree AV block"),
+        (dict(pr_ms=None), "above 200"),
     ],
 )
 def test_a_truth_that_contradicts_itself_is_refused(changes, message):

@@ -270,7 +270,7 @@ def test_a_patient_is_the_same_in_a_cohort_of_any_size():
     [
         (dict(ejection_fraction=55.0), "is not 100"),
         (dict(lvidd=9.0), "1 to 3 times as long as wide"),
-        (dict(view="A4C", aortic_level=True), "aortic_level is a cut of the view PSAX"),
+        (dict(view="A4C", aortic_level=True), "aortic_level is only possible in view PSAX"),
     ],
 )
 def test_a_truth_that_contradicts_itself_is_refused(changes, message):

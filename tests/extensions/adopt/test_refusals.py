@@ -270,4 +270,4 @@ def test_a_lead_that_contradicts_the_file_is_refused(named, given, accepted, hos
     labels = write_labels(hospital[0], tmp_path / "labels.csv", file=list(hospital[0]["id"]))
     assert adopt(folder, labels, tmp_path / "own", *LABEL, "--leads", given) == (0 if accepted else 2)
     said = " ".join("".join(capsys.readouterr()).split())
-    assert (f"have only {given}:" if accepted else "states lead I, and II was given (leads)") in said
+    assert (f"have only {given}:" if accepted else "states lead I, but II was given (leads)") in said

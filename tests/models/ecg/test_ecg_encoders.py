@@ -286,7 +286,7 @@ def test_hubert_ecg_without_settings_goes_by_its_width(tmp_path):
 def test_hubert_ecg_with_settings_that_contradict_each_other(tmp_path):
     folder = fake.hubert(tmp_path)
     (folder / "config.json").write_text(json.dumps({**fake.TINY_HUBERT, "conv_kernel": [10, 3]}))
-    with pytest.raises(BadModel, match=r"config\.json describes no network"):
+    with pytest.raises(BadModel, match=r"config\.json does not describe a network"):
         load("Edoardo-BS/hubert-ecg-small", folder)
 
 

@@ -214,7 +214,7 @@ def test_scale_of_hubert_ecg_comes_before_the_cut():
 
 
 def test_hubert_ecg_needs_a_rate_above_its_band():
-    with pytest.raises(BadMedia, match="at 90 Hz has nothing up to 47 Hz"):
+    with pytest.raises(BadMedia, match="at 90 Hz does not cover frequencies up to 47 Hz"):
         hubert_ecg.prepare(sine(3, fs=90), 90)
 
 

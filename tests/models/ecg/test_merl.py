@@ -140,7 +140,7 @@ def test_records_and_prompts_share_a_space(given):
     single = load_model(name, weights=folder / f"{name_of(name)}_best_ckpt.pth", variant="prompts")
     assert torch.equal(single.encoder.encode_text(texts), vectors)
     assert torch.equal(single.encoder.encode(single.encoder.transform(ecg())), encoder.encode(encoder.transform(ecg())))
-    with pytest.raises(NotApplicable, match="one vector of a record"):
+    with pytest.raises(NotApplicable, match="a single vector per record"):
         load_model(name, weights=folder, variant="prompts", pooling="max")
 
 
@@ -168,7 +168,7 @@ def test_files_of_the_other_size_and_without_what_prompts_need_are_refused(given
     with pytest.raises(BadModel, match="missing"):
         load_model(name, weights=folder / f"{name_of(name)}_best_encoder.pth", variant="prompts")
     (folder / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nheart\n")
-    with pytest.raises(BadModel, match="has 6 words, the text encoder 200"):
+    with pytest.raises(BadModel, match="has 6 words, but the text encoder has 200"):
         load_model(name, weights=folder, variant="prompts")
     (folder / "vocab.txt").unlink()
     with pytest.raises(BadModel, match=r"prompts need the tokenizer of ncbi/MedCPT-Query-Encoder.*vocab\.txt beside"):

@@ -130,7 +130,7 @@ def test_answers_of_echoprime(prime, echoprime, caplog):
     np.testing.assert_allclose(views, [[1 / 3, 0, 1 / 3, 0, 1 / 3, 0], [0, 0, 0, 0, 0, 1]])
     assert prime.encoder.native_details["ef"]["units_without_weighted_view"] == 1
     assert prime.encoder.native_details["as"]["units_without_weighted_view"] == 0
-    assert "1 of 2 units have only views without weight" in caplog.text
+    assert "1 of 2 units have only views with zero weight" in caplog.text
 
     released = load_model("echonet/EchoPrime", weights=echoprime, variant="upstream_compat")
     assert released.encoder.predict_native("ef", studies())[0] == fractions[0]

@@ -131,7 +131,7 @@ def test_weights_that_do_not_fit_are_refused(tmp_path, change, message):
 
 
 def test_files_that_are_missing_alone_or_others(folder, tmp_path, monkeypatch):
-    with pytest.raises(BadModel, match="Give the folder that holds both"):
+    with pytest.raises(BadModel, match="Give the folder that contains both"):
         load_model(NAME, weights=folder / dinotxt.HEADS[0])
     fake.dinotxt_folder(tmp_path)
     change_card(monkeypatch, NAME, weights={dinotxt.BACKBONE[0]: None, dinotxt.HEADS[0]: "a442d8f5"})

@@ -79,7 +79,7 @@ def test_what_is_missing_is_named(download):
     vocabulary = weights_of(download) / "vocab.txt"
     words = vocabulary.read_text()
     vocabulary.write_text(words + "onemore\n")
-    with pytest.raises(BadModel, match="has 201 words, the text encoder 200"):
+    with pytest.raises(BadModel, match="has 201 words, but the text encoder has 200"):
         load_model(NAME, weights=download, variant="prompts")
     vocabulary.unlink()
     with pytest.raises(BadModel, match=r"prompts need the tokenizer of microsoft/.* Put its vocab\.txt beside"):

@@ -75,7 +75,7 @@ def test_a_study_of_a_task_is_put_together_by_the_section_that_answers_it(weight
         found = EchoPrimeEncoder.study_vectors(encoder, target, units)
         np.testing.assert_allclose(found[0, :2], np.array([one, two]) / np.hypot(one, two), atol=1e-6)
         assert found.shape == (2, 512) and found[1, 2] == 1
-    with pytest.raises(NotApplicable, match=r"no section of the report for 'lvh' \(it knows ef, as"):
+    with pytest.raises(NotApplicable, match=r"no report section for 'lvh' \(available: ef, as"):
         EchoPrimeEncoder.study_vectors(encoder, "lvh", units)
     with pytest.raises(NotApplicable, match="nothing without its section weights"):
         EchoPrimeEncoder.study_vectors(SimpleNamespace(name="a/b", retrieval=None), "ef", units)
@@ -195,15 +195,15 @@ class Harmful:
     ("file", "content", "message"),
     [
         ("candidate_labels.pkl", pickle.dumps({"ejection_fraction": Harmful()}), "could run code when read.*system"),
-        ("candidate_labels.pkl", pickle.dumps([1, 2]), "holds a list, expected a dictionary"),
-        ("candidate_labels.pkl", pickle.dumps({"tavr": {"a": 1.0}}), "has no labels of impella"),
-        ("candidate_labels.pkl", pickle.dumps({n: {"a": "x"} for n in SECTION_OF}), "a label that is no number"),
+        ("candidate_labels.pkl", pickle.dumps([1, 2]), "contains a list, expected a dictionary"),
+        ("candidate_labels.pkl", pickle.dumps({"tavr": {"a": 1.0}}), "lacks labels of impella"),
+        ("candidate_labels.pkl", pickle.dumps({n: {"a": "x"} for n in SECTION_OF}), "a label that is not a number"),
         ("candidate_labels.pkl", b"\x80\x04\x95", "truncated or no pickle"),
         ("candidate_labels.pkl", b"", "truncated or no pickle"),
         ("candidate_embeddings_p1.pt", b"PK\x03\x04 cut short", "truncated or no PyTorch file|could run code"),
-        ("candidate_studies.csv", b"Study\na\nb\n", "names 2 studies.*hold 80 together"),
+        ("candidate_studies.csv", b"Study\na\nb\n", "lists 2 studies.*contain 80"),
         ("candidate_studies.csv", b"Id\na\n", "has the columns Id, expected Study"),
-        ("candidate_studies.csv", b"", "is no CSV table"),
+        ("candidate_studies.csv", b"", "is not a CSV table"),
         ("MIL_weights.csv", b"Section,A2C\nLeft Ventricle,1\n", "lacks A3C, A4C"),
     ],
 )
@@ -219,8 +219,8 @@ def test_damaged_file_is_refused(download, file, content, message, monkeypatch):
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (torch.zeros(50, 12), r"holds a Tensor \(50, 12\)"),
-        ({"a": torch.zeros(50, 512)}, "holds a dict"),
+        (torch.zeros(50, 12), r"contains a Tensor \(50, 12\)"),
+        ({"a": torch.zeros(50, 512)}, "contains a dict"),
         (torch.full((50, 512), float("nan")), "not finite"),
         (Harmful(), "could run code"),
     ],

@@ -1,4 +1,4 @@
-"""Synthetic twins: raw folders in the exact layout and naming of a release, with phantoms and known labels in them."""
+"""Synthetic twins: raw folders in the exact layout and naming of a release, with phantoms and known labels."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -36,9 +36,9 @@ TWINS: dict[str, Callable[[Path, int, int], None]] = {
     "hmc_qu": hmc_qu.write,
     "mimic_iv_echo": mimic_iv_echo.write,
     "ptb_xl": ptb_xl.write,
-    "ptb_xl_500": ptb_xl.write,  # One download holds both rates.
+    "ptb_xl_500": ptb_xl.write,  # One download contains both rates.
     "segrwma": segrwma.write,
     "sph": sph.write,
     "tmed2": tmed2.write,
 }
-"""Dataset name to `write(out, patients, seed)`, which fills the folder `out` with the twin's raw files."""
+"""Dataset name -> `write(out, patients, seed)`, which writes the raw files of the twin to the folder `out`."""

@@ -1,4 +1,4 @@
-"""The synthetic twin of CAMUS: half sequences of two apical views as NIfTI, with masks and the small text files."""
+"""Synthetic twin of CAMUS: half sequences of two apical views as NIfTI, with masks and text files."""
 
 from pathlib import Path
 
@@ -15,17 +15,18 @@ from cardiobench.data.twin_manifest import GENERATED
 _SIZE, _HEIGHT, _WIDTH = 144, 144, 176
 _VIEWS: dict[str, View] = {"2CH": "A2C", "4CH": "A4C"}
 _ANISOTROPIC, _CUT = 1, 3
-"""Patients, from 0, whose pixels are half as high as wide, and whose apex lies above the picture."""
-_ABOVE = 24  # Rows that are cut off.
+"""Indices of the patients with pixels half as high as wide, and with the apex above the image."""
+_ABOVE = 24  # Number of rows that are cut off.
 _ORDER = ("testing", "training", "validation", "training", "training", "training", "training", "training")
 
 
 def write(out: Path, patients: int, seed: int = 0) -> None:
-    """Write a twin of `patients` patients, two views each, into `CAMUS_public/`.
+    """Write a twin of `patients` patients, two views each, to `CAMUS_public/`.
 
-    Arrays are stored as (x, y, time), sequences run from end-diastole (frame 1) to end-systole; masks hold 1 for the
-    cavity, 2 for the muscle and 3 for the left atrium. The ejection fraction has one decimal and is the same in both views.
-    The second patient's pixels are half as high as wide; the fourth one's pictures are poor and lack the apex.
+    Arrays are stored as (x, y, time), and sequences run from end-diastole (frame 1) to end-systole. Mask values are 1
+    for the cavity, 2 for the muscle and 3 for the left atrium. The ejection fraction has one decimal and is the same in
+    both views. Pixels of the second patient are half as high as wide; images of the fourth patient are poor and lack
+    the apex.
     """
     fractions = []
     for number in range(patients):

@@ -1,4 +1,4 @@
-"""The synthetic twin of CardiacNet: A4C sequences with an atrial septal defect, pulmonary hypertension, or neither."""
+"""Synthetic twin of CardiacNet: A4C sequences with an atrial septal defect, pulmonary hypertension, or neither."""
 
 from pathlib import Path
 
@@ -13,10 +13,10 @@ _SIZE, _HEIGHT, _WIDTH, _FRAMES = 112, 112, 144, 40
 
 
 def write(out: Path, patients: int, seed: int = 0) -> None:
-    """Write a twin of `patients` patients of the published split, half of each set, into `CardiacNet/`.
+    """Write a twin of `patients` patients of the published split, half of each set, to `CardiacNet/`.
 
-    As downloaded, `NNN_image.nii` is a folder that holds the sequence, or in a few cases the sequence itself, and
-    `NNN_label.nii` is a file beside it. A defect shows as a hole between the atria and wider right chambers,
+    As in the download, `NNN_image.nii` is a folder that contains the sequence, or in a few cases the sequence itself,
+    and `NNN_label.nii` is a file beside it. A defect appears as a hole between the atria and wider right chambers,
     hypertension as a right ventricle about as wide as the left.
     """
     for disease, share in (("ASD", patients - patients // 2), ("PAH", patients // 2)):
@@ -26,7 +26,7 @@ def write(out: Path, patients: int, seed: int = 0) -> None:
 
 
 def _path(root: Path, name: str, disease: str, diseased: bool) -> Path:
-    """Return where the sequence of an id lies: `NNN_image.nii/<name>_image.nii`, or `NNN_image.nii` itself."""
+    """Return the path of the sequence of an id: `NNN_image.nii/<name>_image.nii`, or `NNN_image.nii` itself."""
     _, number, _, *inner = name.split("_", 3)
     outer = root / (disease if diseased else f"Non-{disease}") / f"{number}_image.nii"
     if not inner:
@@ -36,7 +36,7 @@ def _path(root: Path, name: str, disease: str, diseased: bool) -> Path:
 
 def _sequence(root: Path, name: str, disease: str, diseased: bool, rng: np.random.Generator) -> None:
     path = _path(root, name, disease, diseased)
-    if path.is_dir() or path.parent.is_file():  # The number is taken by a sequence of the other form.
+    if path.is_dir() or path.parent.is_file():  # Another sequence already uses this number in the other form.
         diseased = not diseased
         path = _path(root, name, disease, diseased)
     widths = {"ASD": (1.15, 1.45), "PAH": (1.45, 1.8)}

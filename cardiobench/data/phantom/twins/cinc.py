@@ -1,4 +1,4 @@
-"""The synthetic twins of the CinC 2021 sets: Georgia, Chapman-Shaoxing with Ningbo, and CPSC2018."""
+"""Synthetic twins of the CinC 2021 sets: Georgia, Chapman-Shaoxing with Ningbo, and CPSC2018."""
 
 from dataclasses import replace
 from io import BytesIO
@@ -13,24 +13,24 @@ LEADS = ("I", "II", "III", "aVR", "aVL", "aVF", "V1", "V2", "V3", "V4", "V5", "V
 _FS = 500
 _AF, _SINUS, _SLOW, _FAST, _AVB = "164889003", "426783006", "426177001", "427084000", "270492004"
 
-# The hospitals' own codes of a bundle branch block: Ningbo says "complete" where the others leave it open.
+# Codes of a bundle branch block differ between hospitals: only Ningbo uses "complete".
 _PLAIN = {"rbbb": "59118001", "lbbb": "164909002", "avb1": _AVB}
 _COMPLETE = {"rbbb": "713427006", "lbbb": "733534002", "avb1": _AVB}
 
 _SECONDS = (10, 8, 15, 10, 6, 30)
-"""Lengths of the records of CPSC2018, in turn."""
+"""Lengths of the records of CPSC2018, used in turn."""
 
 
 def write_georgia(out: Path, patients: int, seed: int = 0) -> None:
-    """Write a twin of `patients` records of Georgia, E00001 and up."""
+    """Write a twin of `patients` records of Georgia, starting at E00001."""
     truths = [record.truth for record in _one_each(patients, seed)]
     _write(out / "training" / "georgia", "E{:05d}", 1, truths, _PLAIN)
 
 
 def write_chapman_ningbo(out: Path, patients: int, seed: int = 0) -> None:
-    """Write a twin of `patients` records, a third of them from Chapman-Shaoxing (JS00001 and up), the rest from Ningbo.
+    """Write a twin of `patients` records, a third of Chapman-Shaoxing (from JS00001 on), the rest of Ningbo.
 
-    As in the release, Ningbo (JS10646 and up) has no record of atrial fibrillation.
+    As in the release, Ningbo (from JS10646 on) has no record with atrial fibrillation.
     """
     truths = [record.truth for record in _one_each(patients, seed)]
     chapman = [truth for index, truth in enumerate(truths) if index % 3 == 0]
@@ -40,7 +40,7 @@ def write_chapman_ningbo(out: Path, patients: int, seed: int = 0) -> None:
 
 
 def write_cpsc2018(out: Path, patients: int, seed: int = 0) -> None:
-    """Write a twin of `patients` records of CPSC2018, A0001 and up, of 6 to 30 s; a record has its diseases, or is normal."""
+    """Write a twin of `patients` records of CPSC2018, starting at A0001, 6 to 30 s long, with diseases or normal."""
     truths = [record.truth for record in _one_each(patients, seed)]
     _write(out / "training" / "cpsc_2018", "A{:04d}", 1, truths, _PLAIN, seconds=_SECONDS, rhythms=False)
 
@@ -86,7 +86,7 @@ def _write(
 
 
 def _comments(truth: EcgTruth, codes: dict[str, str], *, rhythms: bool) -> str:
-    """Return the comments of a header; `rhythms` are named beside a block, or stand for the absence of any disease."""
+    """Return the comments of a header; rhythm codes are added to a block, or used if there is no disease."""
     dx = [codes[truth.kind]] if truth.cd else []
     if rhythms:
         dx.append(_AF if truth.af else _SLOW if truth.heart_rate < 60 else _FAST if truth.heart_rate > 100 else _SINUS)

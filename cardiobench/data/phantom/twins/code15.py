@@ -1,4 +1,4 @@
-"""The synthetic twin of CODE-15 %: the table of exams and the tracings in HDF5 parts."""
+"""Synthetic twin of CODE-15 %: the table of exams and the tracings in HDF5 parts."""
 
 from pathlib import Path
 
@@ -17,8 +17,8 @@ _FIRST_EXAM, _FIRST_PATIENT = 5_000_001, 5_000_001
 def write(out: Path, patients: int, seed: int = 0) -> None:
     """Write a twin of `patients` patients with one to three exams each: `exams.csv` and two parts.
 
-    Tracings are float32 mV at 400 Hz, zero-padded on both sides to 4096 samples: 7.3 s (2934) in two exams of three, 10.24 s
-    in the others. Each part ends with a row of zeros whose exam id is 0, as in the release.
+    Tracings are float32 in mV at 400 Hz, zero-padded on both sides to 4096 samples; two of three exams are 7.3 s long
+    (2934 samples), the others 10.24 s. Each part ends with a row of zeros whose exam id is 0, as in the release.
     """
     try:
         import h5py

@@ -1,4 +1,4 @@
-"""The synthetic twin of CODE-test: tracings in one file of HDF5, and tables that go with them by their order."""
+"""Synthetic twin of CODE-test: tracings in one HDF5 file, and tables in the same order."""
 
 from pathlib import Path
 
@@ -13,11 +13,11 @@ READERS = ("gold_standard", "cardiologist1", "cardiologist2", "cardiology_reside
 _FS, _SAMPLES = 400, 4096
 _LENGTHS = (4000, 2800)
 _ORDER = (0, 1, 2, 4, 5, 3, 6, 7, 8, 9, 10, 11)
-"""I II III aVL aVF aVR V1-V6: the order of the leads in this release, not that of CODE-15%."""
+"""Lead order of this release, which differs from CODE-15%: I II III aVL aVF aVR V1-V6."""
 
 
 def write(out: Path, patients: int, seed: int = 0) -> None:
-    """Write a twin of `patients` exams, one a patient: `ecg_tracings.hdf5`, `attributes.csv` and the readings in `annotations`.
+    """Write a twin of `patients` exams: `ecg_tracings.hdf5`, `attributes.csv` and the readings in `annotations`.
 
     Readers other than the gold standard miss or invent some findings.
     """

@@ -1,4 +1,4 @@
-"""The synthetic twin of EchoNet-Dynamic: one A4C video per person, the list of files and the tracings."""
+"""Synthetic twin of EchoNet-Dynamic: one A4C video per person, the list of files and the tracings."""
 
 from pathlib import Path
 
@@ -13,16 +13,16 @@ from cardiobench.data.phantom.twins.splits import round_robin
 from cardiobench.data.twin_manifest import GENERATED
 
 _ONE_FRAME, _SHUFFLED = 5, 8
-"""Videos, from 0, of which one frame only is traced, and of whose chords every second one runs the other way."""
+"""Indices of the video with a single traced frame, and of the video with every second chord reversed."""
 _ORDER = ("TEST", "TRAIN", "VAL", "TRAIN", "TRAIN", "TRAIN", "TRAIN", "TEST", "TRAIN", "TRAIN")
 
 
 def write(out: Path, patients: int, seed: int = 0) -> None:
-    """Write a twin of `patients` people into `EchoNet-Dynamic/`.
+    """Write a twin of `patients` people to `EchoNet-Dynamic/`.
 
-    The list names files without extension, the tracings with it; of a video's two traced frames end-systole comes
-    first, as in the release. Of one video one frame only is traced, and of another the ends of chords are swapped, both as
-    the release has some.
+    As in the release, the list names files without extension and the tracings with it, and end-systole is the first of
+    the two traced frames. One video has a single traced frame and another has chords with swapped ends, which also
+    occur in the release.
     """
     root = out / "EchoNet-Dynamic"
     (root / "Videos").mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""The synthetic twin of EchoNet-LVH: PLAX videos in four batches and the list of measurements."""
+"""Synthetic twin of EchoNet-LVH: PLAX videos in four batches and the list of measurements."""
 
 from pathlib import Path
 
@@ -15,16 +15,16 @@ from cardiobench.data.twin_manifest import GENERATED
 
 _SIZE, _HEIGHT, _WIDTH = 160, 160, 208
 _CONTRADICTING = 5
-"""Video, from 0, of which one caliper is drawn far longer than it says."""
+"""Index of the video with a caliper drawn far longer than its stated length."""
 _ORDER = ("test", "train", "val", "train", "train", "train", "train", "train", "train", "train")
 
 
 def write(out: Path, patients: int, seed: int = 0) -> None:
-    """Write a twin of `patients` videos into `Batch1/` to `Batch4/`.
+    """Write a twin of `patients` videos to `Batch1/` to `Batch4/`.
 
-    Every video is measured in diastole (IVSd, LVIDd, LVPWd), at the beginning of its second beat; every third one in
-    systole, too. Values are in cm, rounded to the millimetre's tenth, points in pixels of the whole picture.
-    One posterior wall is drawn twice as long as it says.
+    Every video is measured in diastole (IVSd, LVIDd, LVPWd) at the start of its second beat, and every third one also
+    in systole. Values are in cm, rounded to a tenth of a millimetre; points are in pixels of the whole image. One
+    posterior wall is drawn twice as long as stated.
     """
     rows = []
     splits = round_robin([0] * patients, _ORDER)

@@ -1,4 +1,4 @@
-"""The synthetic twin of EchoNet-Pediatric: A4C and PSAX videos of children, several of a visit."""
+"""Synthetic twin of EchoNet-Pediatric: A4C and PSAX videos of children, several per visit."""
 
 from pathlib import Path
 
@@ -17,11 +17,11 @@ _VIEWS: tuple[View, ...] = ("A4C", "PSAX")
 
 
 def write(out: Path, patients: int, seed: int = 0) -> None:
-    """Write a twin of `patients` children into `A4C/` and `PSAX/`.
+    """Write a twin of `patients` children to `A4C/` and `PSAX/`.
 
-    A child has one or two visits and one or two videos of each view and visit, all of one visit with the same ejection
-    fraction; the first part of a file name is the child. Some weights and heights are missing, and some tracings say
-    `No Systolic`, as in the release. The ten folds go round the children.
+    A child has one or two visits, with one or two videos per view and the same ejection fraction per visit. The first
+    part of a file name identifies the child. As in the release, some weights and heights are missing and some tracings
+    are `No Systolic`. Children are assigned to the ten folds in turn.
     """
     listed: dict[str, list[tuple]] = {"A4C": [], "PSAX": []}
     traced: dict[str, list[tuple]] = {"A4C": [], "PSAX": []}
@@ -64,7 +64,10 @@ def _videos(index: int, rng: np.random.Generator) -> list[tuple[View, str, EchoT
 
 
 def _tracing(name: str, truth: EchoTruth, *, systole: bool) -> list[tuple]:
-    """Return the outline of the cavity in both phases, point by point; a phase that was not traced has one row without a point."""
+    """Return the outline of the cavity in both phases, one point per row.
+
+    An untraced phase has one row without a point.
+    """
     rows: list[tuple] = []
     for frame, known in ((0, True), (end_systole(truth, _FPS), systole)):
         if not known:

@@ -1,4 +1,4 @@
-"""The synthetic twin of EchoNext 1.1.0: the table of ECGs with their echo findings, and one array of z-scores a split."""
+"""Synthetic twin of EchoNext 1.1.0: the table of ECGs with echo findings, and one array of z-scores per split."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from cardiobench.data.phantom.twins.splits import round_robin
 from cardiobench.data.twin_manifest import GENERATED
 
 SPLITS = ("test", "train", "val", "train", "train")
-"""Splits in the order in which patients are dealt."""
+"""Splits in the order in which patients are assigned."""
 SETTINGS = ("inpatient", "emergency", "outpatient", "procedural")
 ETHNICITIES = ("Black", "Hispanic", "Other", "White")
 _VALVES = ("aortic_stenosis", "aortic_regurgitation", "mitral_regurgitation", "tricuspid_regurgitation", "pulmonary_regurgitation")  # fmt: skip
@@ -23,9 +23,9 @@ _EFFUSION = ("none", "small", "moderate", "large")
 def write(out: Path, patients: int, seed: int = 0) -> None:
     """Write a twin of `patients` patients with one to three ECGs each.
 
-    As in the release, validation and test have the last ECG of a patient alone, earlier ones are `no_split`; a finding
-    without a measurement is 0; and the signals are clipped and normalised (`cardiobench.data.echonext`). The ejection
-    fraction is low in left bundle branch block and in fibrillation, so that a model can learn it.
+    As in the release, validation and test contain only the last ECG of a patient, earlier ones are `no_split`; a
+    finding without a measurement is 0; and signals are clipped and normalised (`cardiobench.data.echonext`). The
+    ejection fraction is low in left bundle branch block and fibrillation, so that a model can learn it.
     """
     records = ecg_patients(patients, seed)
     out.mkdir(parents=True, exist_ok=True)
@@ -45,7 +45,7 @@ def write(out: Path, patients: int, seed: int = 0) -> None:
             waveforms[place, 0] = to_z_scores(ecg_signal(records[member].truth, fs=FS, seconds=SAMPLES / FS))
         with (out / f"EchoNext_{split}_waveforms.npy").open("wb") as file:
             np.save(file, waveforms)
-            file.write(GENERATED.encode())  # Placed after the last sample, because the header takes no text.
+            file.write(GENERATED.encode())  # Placed after the last sample, because the header has no room for text.
         np.save(out / f"EchoNext_{split}_tabular_features.npy", _tabular(table.iloc[members]))
 
 
@@ -108,7 +108,7 @@ def _row(number: int, record: EcgRecord, split: str, *, newest: bool) -> dict:
 
 
 def _tabular(table: pd.DataFrame) -> np.ndarray:
-    """Return the seven features as the release stores them: sex, then age, standardised; absent rates and PR intervals 0."""
+    """Return sex and six standardised features as stored in the release; missing values are 0 before standardisation."""
     columns = ["age_at_ecg", "ventricular_rate", "atrial_rate", "pr_interval", "qrs_duration", "qt_corrected"]
     values = table[columns].fillna(0.0).to_numpy(np.float64)
     values = (values - np.array([65, 80, 80, 160, 100, 440])) / np.array([16, 20, 20, 40, 25, 40])

@@ -1,4 +1,4 @@
-"""The synthetic twin of HMC-QU: two apical views of each patient, infarcted segments listed in one sheet a view."""
+"""Synthetic twin of HMC-QU: two apical views of each patient, with infarcted segments in one sheet per view."""
 
 from pathlib import Path
 from typing import cast
@@ -19,10 +19,10 @@ _SEGMENTS = tuple(f"SEG{number}" for number in range(1, 8))
 
 
 def write(out: Path, patients: int, seed: int = 0) -> None:
-    """Write a twin of `patients` patients of the published split into `HMC-QU/`.
+    """Write a twin of `patients` patients of the published split to `HMC-QU/`.
 
-    File names begin with the patient, as in the release. A view is infarcted when any of its segments is marked
-    `MI`; then a part of its wall does not move. The masks of the release are left out.
+    File names start with the patient, as in the release. A view is infarcted if any of its segments is marked `MI`; a
+    part of its wall then does not move. The masks of the release are omitted.
     """
     rng = np.random.default_rng([seed, 0])
     table = choose(published_split("hmc_qu", "recordings"), patients, rng)

@@ -1,4 +1,4 @@
-"""The synthetic twin of MIMIC-IV-ECHO: whole studies as DICOM files, the lists of records and studies, the measurements."""
+"""Synthetic twin of MIMIC-IV-ECHO: whole studies as DICOM files, lists of records and studies, and measurements."""
 
 import io
 from collections.abc import Iterator, Sequence
@@ -22,7 +22,7 @@ _VIEWS: tuple[View, ...] = ("A4C", "A2C", "PLAX", "PSAX", "A3C")
 _START = datetime(2180, 1, 1, 8)
 _REGION_TAGS = ("RegionLocationMinX0", "RegionLocationMinY0", "RegionLocationMaxX1", "RegionLocationMaxY1")
 THICKER = (0.0, 0.45, 0.75, 0.0)
-"""Added to the walls of every study in turn, cm."""
+"""Additional wall thickness of the studies in turn, cm."""
 UNITS = {
     **dict.fromkeys(("lvef", "lvef_upper", "biplane_lvef", "lvef_3d"), "%"),
     "la_vol": "mL",
@@ -30,7 +30,7 @@ UNITS = {
 }
 DECIMALS = {**dict.fromkeys(("lvef", "lvef_upper", "biplane_lvef", "lvef_3d", "la_vol"), 0), "sept_e_prime": 2}
 DESCRIPTIONS = {"lvef": "Left ventricular ejection fraction, lower end", "lvedd": "LV end-diastolic diameter"}
-# As laboratories write them: what is normal, then what the other studies take in turn.
+# Wording of laboratories: normal first, then the findings that the other studies use in turn.
 WORDS = {
     "aortic_stenosis": ("None", "Severe", "None, incr vel high output", "Moderate", "Mild"),
     "aortic_regurg": ("None", "Moderate", "Trace", "Mild", "Moderate-severe"),
@@ -48,12 +48,12 @@ WORDS = {
 
 
 def write(out: Path, patients: int, seed: int = 0) -> None:
-    """Write a twin of `patients` patients, one in five of them with two studies, three or four cines and one still a study.
+    """Write a twin of `patients` patients, one in five with two studies of three or four cines and a still each.
 
-    Cines are colour DICOM files (baseline JPEG, YBR_FULL_422) with the trace of the ECG drawn into the picture, one of them
-    with colour flow; the still is a Doppler spectrum with its velocities written above. Their headers declare the regions of
-    ultrasound. Of eight studies one is linked to no measurement; there are measurements of stress and transoesophageal
-    studies and of people who have no recording, too.
+    Cines are colour DICOM files (baseline JPEG, YBR_FULL_422) with an ECG trace drawn into the image, one of them with
+    colour flow. The still is a Doppler spectrum with its velocities as text. Headers declare the ultrasound regions.
+    One of eight studies has no linked measurement. There are also measurements of stress and transoesophageal studies,
+    and of people without recordings.
     """
     records: list[tuple] = []
     studies: list[tuple] = []
@@ -88,10 +88,10 @@ def write(out: Path, patients: int, seed: int = 0) -> None:
 
 @dataclass(frozen=True)
 class _Recording:
-    """The picture of a DICOM file.
+    """Image of a DICOM file.
 
     Attributes:
-        frames: (T, H, W, 3).
+        frames: Frames, (T, H, W, 3).
         fps: Frame rate of a cine; None for a still.
         region: Left, top, right, bottom (the last column and row) of the ultrasound.
         format: `RegionSpatialFormat`: 1 two-dimensional, 3 spectral.
@@ -106,7 +106,7 @@ class _Recording:
 
 
 def _recordings(heart: HeartSize, report: Sequence[tuple], rng: np.random.Generator) -> Iterator[_Recording]:
-    """Yield the recordings of a study; the last cine has colour flow, the still its velocities as text."""
+    """Yield the recordings of a study; the last cine has colour flow, and the still has velocities as text."""
     rate = float(rng.uniform(58, 95))
     count = int(rng.integers(3, 5))
     left, top = (_WIDTH - _SIZE) // 2, (_HEIGHT - _SIZE) // 2
@@ -123,7 +123,7 @@ def _recordings(heart: HeartSize, report: Sequence[tuple], rng: np.random.Genera
 
 
 def _draw_ecg(clip: np.ndarray, rate: float) -> None:
-    """Draw a green trace along the lower edge, written column by column as the cine goes on."""
+    """Draw a green trace along the lower edge, which advances column by column with the cine."""
     beat = 60.0 / rate * _FPS
     for frame in range(len(clip)):
         columns = np.arange(round((frame + 1) / len(clip) * _WIDTH))
@@ -133,7 +133,7 @@ def _draw_ecg(clip: np.ndarray, rate: float) -> None:
 
 
 def _spectrum(rate: float, written: Sequence[str], rng: np.random.Generator) -> np.ndarray:
-    """Return one colour picture: lines of text, below them velocities over two seconds, bright up to an envelope that rises with every beat."""
+    """Return a colour image with lines of text above a two-second velocity spectrum, bright up to its envelope."""
     from PIL import Image, ImageDraw
 
     height = _HEIGHT - _HEADING
@@ -149,15 +149,15 @@ def _spectrum(rate: float, written: Sequence[str], rng: np.random.Generator) -> 
 
 
 def healthy(number: int) -> bool:
-    """Return whether a study finds nothing: one in four."""
+    """Return whether a study is normal, which is one in four."""
     return number % 4 == 3
 
 
 def report_of(number: int, sex: str, heart: HeartSize, rng: np.random.Generator) -> list[tuple[str, str, str, str]]:
-    """Return the measurements of a study: name, description, result and unit; sizes are those of the heart.
+    """Return the measurements of a study: name, description, result and unit, with the sizes of the heart.
 
-    Grades take turns from study to study, so that a few patients show every class of every label. Two laboratories take
-    turns as well: one writes `height_cm`, the other `gender`.
+    Grades alternate between studies, so that a few patients cover every class of every label. Two laboratories also
+    alternate: one writes `height_cm`, the other `gender`.
     """
     step = 0 if healthy(number) else 3 * number + 1
     turn = {name: words[(step + bool(step) * i) % len(words)] for i, (name, words) in enumerate(WORDS.items())}
@@ -175,7 +175,7 @@ def report_of(number: int, sex: str, heart: HeartSize, rng: np.random.Generator)
         "sept_e_prime": float(rng.uniform(0.04, 0.12)),
     }
     rows = [(name, f"{value:.{DECIMALS.get(name, 1)}f}", UNITS.get(name, "cm")) for name, value in numbers.items()]
-    if number % 5 in (3, 4):  # Millimetres, stated or not.
+    if number % 5 in (3, 4):  # Millimetres, with or without a stated unit.
         millimetres = ("tapse", f"{numbers['tapse'] * 10:.0f}", "mm" if number % 5 == 3 else "cm")
         rows = [millimetres if one[0] == "tapse" else one for one in rows]
     rows += [(name, words, "") for name, words in turn.items() if number % 11 != 10]
@@ -185,7 +185,7 @@ def report_of(number: int, sex: str, heart: HeartSize, rng: np.random.Generator)
 
 
 def _fractions(number: int, fraction: float) -> dict[str, float]:
-    """Return the rows that tell of an ejection fraction, as laboratories write them."""
+    """Return the rows with an ejection fraction in the wording of laboratories."""
     lower = float(5 * (fraction // 5))
     return {
         0: {"lvef": lower, "lvef_upper": lower + 5},
@@ -206,14 +206,14 @@ def _save(out: Path, records: list[tuple], studies: list[tuple], measured: list[
     table.to_csv(out / "echo-study-list.csv", index=False)
     columns = ["subject_id", "measurement_id", "measurement_datetime", "test_type", "measurement"]
     columns += ["measurement_description", "result", "unit"]
-    packed = {"method": "gzip", "mtime": 0}  # The same table gives the same bytes.
+    packed = {"method": "gzip", "mtime": 0}  # Equal tables give equal bytes.
     pd.DataFrame(measured, columns=columns).to_csv(
         out / "structured-measurement.csv.gz", index=False, compression=packed
     )
 
 
 def _dicom(recording: _Recording, name: str) -> bytes:
-    """Return a DICOM file of colour frames: a cine where there is a rate, else a picture."""
+    """Return a DICOM file of colour frames: a cine if there is a frame rate, else a still."""
     try:
         from PIL import Image
         from pydicom import dcmwrite

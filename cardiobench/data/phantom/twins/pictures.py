@@ -1,4 +1,4 @@
-"""Phantom clips as the releases store them: other shapes, and tracings of the ventricle."""
+"""Phantom clips in the shapes of the releases, and tracings of the ventricle."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from cardiobench.data.phantom.echo import EchoTruth, echo_mask
 
 
 def letterbox(frames: np.ndarray, height: int, width: int) -> np.ndarray:
-    """Return the clip or masks (T, H, W, ...) in the middle of black pictures of `height` x `width`."""
+    """Return a clip or masks (T, H, W, ...), centred in black images of `height` x `width`."""
     tall, wide = frames.shape[1:3]
     framed = np.zeros((len(frames), height, width, *frames.shape[3:]), frames.dtype)
     top, left = (height - tall) // 2, (width - wide) // 2
@@ -15,16 +15,16 @@ def letterbox(frames: np.ndarray, height: int, width: int) -> np.ndarray:
 
 
 def fps_of_whole_beats(heart_rate: float, near: float) -> float:
-    """Return the frame rate nearest to `near` at which a beat lasts a whole number of frames, so that every beat shows ED exactly."""
+    """Return the frame rate nearest to `near` with a whole number of frames per beat, so every beat shows ED."""
     beat = 60.0 / heart_rate
     return round(beat * near) / beat
 
 
 def chords(truth: EchoTruth, frame: int, fps: float, count: int = 20) -> np.ndarray:
-    """Return the tracing of the cavity in one frame: its long axis, then `count` chords across it from apex to base.
+    """Return the tracing of the cavity in a frame: its long axis, then `count` chords across it from apex to base.
 
     Returns:
-        float64, (1 + count, 4): X1, Y1, X2, Y2 in pixels of a 112 x 112 picture.
+        X1, Y1, X2, Y2 in pixels of a 112 x 112 image, float64 (1 + count, 4).
     """
     points = np.argwhere(echo_mask(truth, frames=1, first=frame, fps=fps)[0])[:, ::-1].astype(float)
     middle = points.mean(0)

@@ -1,4 +1,4 @@
-"""The synthetic twin of PTB-XL 1.0.3: WFDB records at 100 and 500 Hz, and the two tables."""
+"""Synthetic twin of PTB-XL 1.0.3: WFDB records at 100 and 500 Hz, and the two tables."""
 
 import shutil
 from itertools import count
@@ -15,9 +15,9 @@ from cardiobench.data.ptb_xl_labels import REMOVED, statements_file
 
 LEADS = ("I", "II", "III", "AVR", "AVL", "AVF", "V1", "V2", "V3", "V4", "V5", "V6")
 FIRST_PATIENT = 90_001
-"""Patient numbers of the release end below 22,000."""
+"""First patient number; those of the release are below 22,000."""
 
-# Folds in the order in which patients are dealt: few patients fill test (10) and validation (9) first.
+# Folds in the order in which patients are assigned: test (10) and validation (9) first.
 _FOLDS = (10, 9, 1, 2, 3, 4, 5, 6, 7, 8)
 
 _CONDUCTION = {"rbbb": "CRBBB", "lbbb": "CLBBB", "avb1": "1AVB"}
@@ -32,8 +32,8 @@ _REPORT = {
 def write(out: Path, patients: int, seed: int = 0) -> None:
     """Write a twin of `patients` patients with one to three records each.
 
-    Record numbers begin at 1, patient numbers at `FIRST_PATIENT`; the folds keep patients together. As in the release,
-    an age of 90 and more is stored as 300, and some ages are missing.
+    Record numbers start at 1, patient numbers at `FIRST_PATIENT`; folds keep patients together. As in the release, ages
+    of 90 and more are stored as 300, and some ages are missing.
     """
     from scipy.signal import resample_poly
 
@@ -111,7 +111,7 @@ def _age(truth: EcgTruth, patient: int) -> float | None:
 
 
 def _statements(truth: EcgTruth) -> dict[str, float]:
-    """Return the statements and their likelihoods; those of form and rhythm are not given, which the release writes as 0."""
+    """Return the statements and their likelihoods; statements of form and rhythm have none, which is written as 0."""
     statements = {} if truth.af else {"NORM": 100.0}
     if truth.cd:
         statements = {_CONDUCTION[truth.kind]: 100.0}

@@ -1,4 +1,4 @@
-"""The synthetic twin of PTB-XL+ 1.0.1: the tables of two algorithms' measurements, for the records of PTB-XL's twin."""
+"""Synthetic twin of PTB-XL+ 1.0.1: measurements of two algorithms for the records of PTB-XL's twin."""
 
 from pathlib import Path
 
@@ -8,13 +8,13 @@ import pandas as pd
 from cardiobench.data.phantom.ecg import EcgRecord
 
 FOLDER = "ptb_xl_plus"
-_QT = 395.0  # Milliseconds at 60 beats per minute with a QRS complex of 90 ms, as in the phantoms.
+_QT = 395.0  # QT in ms at 60 beats per minute with a QRS complex of 90 ms, as in the phantoms.
 
 
 def write(out: Path, records: list[EcgRecord]) -> None:
-    """Write the tables of features of 12SL and Uni-G, of records 1 and up.
+    """Write the feature tables of 12SL and Uni-G for records 1 and up.
 
-    As in the release, `ecg_id` is not the first column, the rows are in no order, the PR interval is empty in atrial
+    As in the release, `ecg_id` is not the first column, rows are unordered, the PR interval is empty in atrial
     fibrillation, and Uni-G lacks a record.
     """
     (out / "features").mkdir(parents=True, exist_ok=True)

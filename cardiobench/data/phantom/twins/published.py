@@ -1,4 +1,4 @@
-"""Twins of the datasets whose split is published by file: they take their names from there."""
+"""Shared functions for twins of datasets with a published split by file, from which they take their names."""
 
 from pathlib import Path
 
@@ -10,14 +10,14 @@ from cardiobench.data.twin_manifest import GENERATED
 
 
 def published_split(dataset: str, name: str) -> pd.DataFrame:
-    """Read the table `hf_datasets/<dataset>/splits/<name>.csv`, all columns as text: ids, patients and splits."""
+    """Read `hf_datasets/<dataset>/splits/<name>.csv`, with ids, patients and splits as text."""
     return pd.read_csv(resources.folder("hf_datasets") / dataset / "splits" / f"{name}.csv", dtype=str)
 
 
 def choose(table: pd.DataFrame, patients: int, rng: np.random.Generator) -> pd.DataFrame:
-    """Return the rows of `patients` patients (all, if there are fewer), drawn in turn from each split.
+    """Return the rows of `patients` patients (or all, if there are fewer), drawn in turn from each split.
 
-    Every second patient of a split is `diseased`; who has a disease in the release is not known here.
+    Every second patient of a split is `diseased`, because the diseases of the release are unknown here.
     """
     groups = table.groupby("patient_id")["split"].first()
     piles = [list(rng.permutation(names.index.to_numpy())) for _, names in groups.groupby(groups)]
@@ -32,7 +32,7 @@ def choose(table: pd.DataFrame, patients: int, rng: np.random.Generator) -> pd.D
 
 
 def save_nifti(path: Path, frames: np.ndarray, spacing: float) -> None:
-    """Save grey frames (T, H, W) as a NIfTI volume (x, y, time), as the releases store them; `spacing` in mm."""
+    """Save grey frames (T, H, W) as a NIfTI volume (x, y, time), as in the releases; `spacing` is in mm."""
     from cardiobench.core.errors import MissingExtra
 
     try:

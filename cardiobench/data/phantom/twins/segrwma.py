@@ -1,4 +1,4 @@
-"""The synthetic twin of SegRWMA: three apical views, some of them with a part of the wall that does not move."""
+"""Synthetic twin of SegRWMA: three apical views, some with a part of the wall that does not move."""
 
 from pathlib import Path
 from typing import cast
@@ -16,11 +16,11 @@ _SIZE, _HEIGHT, _WIDTH = 80, 80, 104
 
 
 def write(out: Path, patients: int, seed: int = 0) -> None:
-    """Write a twin of `patients` patients of the published split into `Regional_wall_motion_abnormality/wallMotion/`.
+    """Write a twin of `patients` patients of the published split to `Regional_wall_motion_abnormality/wallMotion/`.
 
-    Each has its 2D sequences, every eighth one those with contrast (LVO, MCE), too. A sequence shows one beat over and
-    over and is at end-diastole in its key frame. Labels and key frames are written as `segrwma_split.csv`, in the form of
-    the published evaluator's file, for the release itself has none that is known.
+    All patients have 2D sequences, and every eighth patient also has contrast sequences (LVO, MCE). A sequence repeats
+    one beat, with end-diastole in its key frame. Labels and key frames are written to `segrwma_split.csv` in the format
+    of the published evaluator, because the release itself has no known file of labels.
     """
     rng = np.random.default_rng([seed, 0])
     table = choose(published_split("segrwma", "recordings"), patients, rng)

@@ -1,4 +1,4 @@
-"""The synthetic twin of SPH: two tables, and a file of HDF5 for each record."""
+"""Synthetic twin of SPH: two tables, and an HDF5 file for each record."""
 
 import csv
 from pathlib import Path
@@ -13,12 +13,12 @@ from cardiobench.data.twin_manifest import GENERATED
 
 _FS = 500
 _SECONDS = (10, 10, 10, 14, 22)
-"""Lengths of the records, in turn."""
+"""Lengths of the records, used in turn."""
 _CONDUCTION = {"rbbb": "106", "lbbb": "104", "avb1": "82"}
 
 
 def write(out: Path, patients: int, seed: int = 0) -> None:
-    """Write a twin of `patients` patients with one to three records each: `metadata.csv`, `code.csv` and `records/A00001.h5` up."""
+    """Write a twin of `patients` patients with one to three records each: `metadata.csv`, `code.csv` and `records/`."""
     try:
         import h5py
     except ImportError as error:
@@ -50,7 +50,7 @@ def write(out: Path, patients: int, seed: int = 0) -> None:
 
 
 def _statements(truth: EcgTruth) -> str:
-    """Return the statements of a record as the release writes them, a modifier behind the plus."""
+    """Return the statements of a record as in the release, with modifiers after a plus."""
     statements = [_CONDUCTION[truth.kind]] if truth.cd else []
     if truth.af:
         statements.append("50+346" if truth.heart_rate > 100 else "50")

@@ -8,7 +8,7 @@ Split = TypeVar("Split")
 
 
 def round_robin(groups: Sequence[Hashable], order: Sequence[Split]) -> list[Split]:
-    """Deal the splits of `order` in turn to the members of each group, so that every split gets some of every group.
+    """Assign the splits of `order` in turn to the members of each group, so that every split has all groups.
 
     >>> deal(["sick", "well", "sick", "well"], ["test", "train"])
     ['test', 'test', 'train', 'train']

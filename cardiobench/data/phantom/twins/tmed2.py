@@ -1,4 +1,4 @@
-"""The synthetic twin of TMED-2: pictures of several views, labelled by view and by severity of aortic stenosis."""
+"""Synthetic twin of TMED-2: images of several views, labelled by view and severity of aortic stenosis."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,9 +15,9 @@ from cardiobench.data.phantom.twins.splits import round_robin
 from cardiobench.data.twin_manifest import GENERATED
 
 FIRST_PATIENT = 7_001
-"""Patient numbers of the release end at 6184."""
+"""First patient number; those of the release end at 6184."""
 
-# Severity: calcium of the aortic valve (0 to 1) and what the walls gain by working against it, cm.
+# Severity -> calcium of the aortic valve (0 to 1), and additional wall thickness, cm.
 _SEVERITY = {
     "no_AS": (0.0, 0.0),
     "mild_AS": (0.35, 0.05),
@@ -40,12 +40,12 @@ class _Study:
 
 
 def write(out: Path, patients: int, seed: int = 0) -> None:
-    """Write a twin of `patients` patients, one in ten of them with two studies, six to nine pictures a study.
+    """Write a twin of `patients` patients, one in ten with two studies, with six to nine images per study.
 
-    Stenosis shows as thick, bright leaflets of the aortic valve that hardly open (PLAX, PSAX) and as thicker walls
-    (every view). Patients are numbered from `FIRST_PATIENT`. One patient in six more has view labels only
-    (`Not_Provided`). The three folds of each development set deal the patients differently; the smaller sets
-    (DEV165, DEV56) leave the rest of their training patients `Not_Used`.
+    Stenosis appears as thick, bright leaflets of the aortic valve that hardly open (PLAX, PSAX) and as thicker walls
+    (all views). Patients are numbered from `FIRST_PATIENT`. One additional patient in six has only view labels
+    (`Not_Provided`). The three folds of each development set assign patients differently; the smaller sets (DEV165,
+    DEV56) mark other training patients as `Not_Used`.
     """
     try:
         from PIL import Image
@@ -89,7 +89,7 @@ def _studies(patients: int, seed: int) -> list[_Study]:
 
 
 def _pictures(study: _Study, seed: int) -> list[np.ndarray]:
-    """Return the grey pictures of 112 x 112 pixels, one for each of the study's views."""
+    """Return one grey image of 112 x 112 pixels for each view of the study."""
     rng = np.random.default_rng([seed, *map(int, study.name.split("s"))])
     calcium, thicker = _SEVERITY.get(study.diagnosis, (0.0, 0.0))
     heart = draw_heart(rng, float(np.clip(rng.normal(60, 8), 25, 75)), "F", thicker=thicker)
@@ -107,7 +107,7 @@ def _pictures(study: _Study, seed: int) -> list[np.ndarray]:
 
 
 def _fold(table: pd.DataFrame, fold: int, share: int) -> pd.DataFrame:
-    """Return one fold's table; of `share` training patients one is used."""
+    """Return the table of a fold, in which one of `share` training patients is used."""
     used = np.array(_ORDER)[(table["split"] + fold) % len(_ORDER)]
     used[(used == "train") & (table["split"] // len(_ORDER) % share > 0)] = "Not_Used"
     part = table.drop(columns="split")

@@ -1,4 +1,4 @@
-"""Text of WFDB headers, and samples as they are stored."""
+"""Text of WFDB headers, and samples in storage format."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ GAIN = 1000.0
 
 
 def to_int16(signal: np.ndarray) -> np.ndarray:
-    """Convert millivolts (N, 12) to the int16 values that are stored."""
+    """Convert millivolts (N, 12) to stored int16 values."""
     return np.clip(np.round(signal * GAIN), -32767, 32767).astype(np.int16)
 
 
@@ -26,7 +26,7 @@ def header(
         file: Name of the signal file.
         form: WFDB storage format, such as `16` or `16x1+24`.
         fs: Sampling rate, Hz.
-        samples: Int16, (N, leads).
+        samples: Stored samples, int16 (N, leads).
         leads: Lead names.
         signed: Whether the 16-bit checksum is written as a signed number.
     """

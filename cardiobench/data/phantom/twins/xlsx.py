@@ -1,4 +1,4 @@
-"""A spreadsheet of plain text, the same bytes for the same cells."""
+"""Spreadsheets of plain text; equal cells give equal bytes."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +13,7 @@ _TYPE = "application/vnd.openxmlformats-officedocument.spreadsheetml"
 
 
 def write_xlsx(path: Path, rows: Sequence[Sequence[str]]) -> None:
-    """Write one sheet of text cells in the format of ECMA-376 (Office Open XML), each text in its own cell."""
+    """Write a sheet of text cells in the format ECMA-376 (Office Open XML)."""
     cells = "".join(
         "<row>" + "".join(f'<c t="inlineStr"><is><t>{escape(cell)}</t></is></c>' for cell in row) + "</row>"
         for row in rows
@@ -33,5 +33,5 @@ def write_xlsx(path: Path, rows: Sequence[Sequence[str]]) -> None:
     }
     with ZipFile(path, "w") as archive:
         for name, text in parts.items():
-            # A fixed date: the file depends on its cells alone.
+            # The date is fixed, so that the file depends only on its cells.
             archive.writestr(ZipInfo(name, (1980, 1, 1, 0, 0, 0)), _HEAD + text, ZIP_DEFLATED)
