@@ -66,8 +66,8 @@ def load(card: ModelCard, source: ModelFiles, *, pooling: str = "", variant: str
     Args:
         card: Model card.
         source: The folder.
-        pooling: Only one is available: the class token and the mean of the patches, concatenated.
-        variant: Only one is available.
+        pooling: Single option: the class token and the mean of the patches, concatenated.
+        variant: Single option.
 
     Raises:
         BadModel: A file is missing, its content contradicts its name, or it does not match the network exactly.

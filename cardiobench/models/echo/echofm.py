@@ -96,7 +96,7 @@ def load(card: ModelCard, source: ModelFiles, *, pooling: str = "mean", variant:
         card: Model card.
         source: Location of the model files.
         pooling: `mean` of the tokens, as published; `cls`, the class token, which the authors discard; or `max`.
-        variant: Only one is available.
+        variant: Single option.
 
     Raises:
         BadModel: Weights do not match the network exactly; those from before August 2026 lack `prj_norm.*`.

@@ -169,7 +169,7 @@ def load(
     Args:
         card: Model card.
         source: Folder of the clone with `model_data/` and `assets/`, or any folder with their files.
-        pooling: Only `cls`, the class token, on which the projection was trained.
+        pooling: Single option `cls`, the class token, on which the projection was trained.
         variant: `by_name`; `upstream_compat` for the predictions of the released code with its misaligned sections; or
             `prompts` for only the 512 numbers of the video, with the report encoder.
 

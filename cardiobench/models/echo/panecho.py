@@ -181,7 +181,7 @@ def load(card: ModelCard, source: ModelFiles, *, pooling: str = "mean", variant:
     Args:
         card: Model card.
         source: Location of the model files.
-        pooling: Only `mean` over the frames, on which the heads were trained.
+        pooling: Single option `mean` over the frames, on which the heads were trained.
         variant: `four_clips`, evenly spaced over the recording (random in the authors' code), or `one_clip`, starting
             at the first frame.
 
