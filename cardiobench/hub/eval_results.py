@@ -119,7 +119,7 @@ def merge(content: bytes | None, new: Sequence[dict[str, Any]], source: str) -> 
     return changed.encode()
 
 
-def _key(entry: Any) -> tuple | None:
+def _key(entry: Any) -> tuple[Any, ...] | None:
     """Return the identity of a measurement: dataset, task, and the user who ran the benchmark."""
     if not isinstance(entry, dict) or not isinstance(entry.get("dataset"), dict):
         return None

@@ -109,7 +109,8 @@ def public_settings(config: Settings) -> dict[str, Any]:
     if backend := values.get("backend"):
         values["backend"] = backend.partition("=")[0]
     values |= {name: _without_places(values[name]) for name in ("options", "preprocessing") if name in values}
-    return to_plain(_clean(values, frozenset()))
+    plain: dict[str, Any] = to_plain(_clean(values, frozenset()))
+    return plain
 
 
 def _without_places(value: Any) -> Any:

@@ -15,11 +15,11 @@ from cardiobench.data.prepared_labels import LABELS
 from cardiobench.data.prepared_note import NOTE, Preparation, changed_files, read_note
 from cardiobench.data.spec import DatasetSpec
 from cardiobench.hub.cards import front_matter_block, insert, text_of
-from cardiobench.hub.commit import Content, PlanChanges, RepoOptions, Snapshot, Target
+from cardiobench.hub.commit import PlanChanges, RepoOptions, Snapshot, Target
 from cardiobench.hub.dataset_card import keep_file_facts, with_file_facts, with_gate
 from cardiobench.hub.dataset_index import FOLDER as INDEX
 from cardiobench.hub.dataset_index import index_files
-from cardiobench.hub.outgoing import public_note
+from cardiobench.hub.outgoing import Content, public_note
 from cardiobench.hub.publish import Publication
 
 SCRIPT = "script"

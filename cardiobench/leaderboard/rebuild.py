@@ -26,12 +26,12 @@ from cardiobench.protocols.base import BaseProtocol, PredictionProtocol
 from cardiobench.protocols.profile import DEFAULT, RunProfile, find_profile
 from cardiobench.results.context import ResultContext
 from cardiobench.results.score_result import Judgement, ScoreResult
-from cardiobench.scoring.metrics import metrics_of
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.score import score
 from cardiobench.scoring.suites import load_suite
 from cardiobench.scoring.verdict import refits_of
 from cardiobench.stats.variability import BOTH, SEEDS
+from cardiobench.tasks.task import metrics_of
 
 EXTERNAL = "predictions"
 """Protocol of externally scored predictions: it has no options and covers the test units."""
@@ -105,7 +105,7 @@ class Rules:
     def refitted(self) -> bool:
         """Return whether the interval includes refits or seeds, which predictions do not show."""
         seeds = getattr(self.protocol, "seeds_in_interval", False) and self.options.get("seeds", 0) > 1
-        return seeds or self.options.get("refits", 0) > 1
+        return bool(seeds or self.options.get("refits", 0) > 1)
 
     @cached_property
     def card(self) -> ModelCard | None:

@@ -3,6 +3,7 @@
 import io
 from collections import Counter
 from collections.abc import Iterator
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -51,7 +52,9 @@ def differing_rows(content: bytes, user: str) -> Iterator[str]:
         yield f"its columns are {', '.join(written.names)}, not {', '.join(COLUMNS)} with their types"
 
 
-def _differing_columns(rows: list[dict], made: dict[str, dict], skipped: tuple[str, ...]) -> Iterator[str]:
+def _differing_columns(
+    rows: list[dict[str, Any]], made: dict[str, dict[str, Any]], skipped: tuple[str, ...]
+) -> Iterator[str]:
     for row in rows:
         wanted = made[row["metric"]]
         for name in COLUMNS:

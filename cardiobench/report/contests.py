@@ -225,11 +225,10 @@ def model_names(entries: Sequence[ResultEntry]) -> list[str]:
     If a model was run in several ways, the name includes the revision folder and setting, or the file.
     """
     names = [str(entry.result.model["name"]) for entry in entries]
-    for detail in (lambda entry: entry.path.parents[0 if entry.result.external else 1].name, lambda entry: entry.path):
+    folders = [entry.path.parents[0 if entry.result.external else 1].name for entry in entries]
+    for details in (folders, [str(entry.path) for entry in entries]):
         count = Counter(names)
-        names = [
-            f"{name} ({detail(entry)})" if count[name] > 1 else name for name, entry in zip(names, entries, strict=True)
-        ]
+        names = [f"{name} ({detail})" if count[name] > 1 else name for name, detail in zip(names, details, strict=True)]
     return names
 
 
@@ -243,7 +242,8 @@ def predictions_of(entry: ResultEntry) -> TableAnswers:
         raise BadPredictions(f"there are no predictions beside {entry.path}. Repeat the run that created it.")
     result, frame = entry.result, load_predictions(entry.result, entry.predictions)
     task, expected, source = catalog.task(result.task), result.expected, result.model["name"]
-    return task.rules.stored_answers(frame, task, expected, source)
+    answers: TableAnswers = task.rules.stored_answers(frame, task, expected, source)
+    return answers
 
 
 def result_file(source: object) -> Path | None:

@@ -115,7 +115,7 @@ def _dask_backend(client: Any) -> Any:
     """Return joblib's backend of a Dask client; a task whose workers were killed fails there, where joblib 1.5 waits for it forever."""
     from joblib._dask import DaskDistributedBackend
 
-    class Backend(DaskDistributedBackend):
+    class Backend(DaskDistributedBackend):  # type: ignore[misc]  # joblib ships no types
         def submit(self, func: Any, callback: Any = None) -> Any:
             future = super().submit(func, callback)
             future.add_done_callback(lambda done: done.exception() and callback(done.exception()))

@@ -36,7 +36,8 @@ from cardiobench.runner import references
 from cardiobench.runner.condition import Condition, conditions
 from cardiobench.runner.encode import FrameTaskPlan
 from cardiobench.runner.plan import DatasetPlan, TaskPlan
-from cardiobench.scoring.metrics import metrics_of, narrow_metrics
+from cardiobench.scoring.metrics import narrow_metrics
+from cardiobench.tasks.task import metrics_of
 
 KEY_DIGITS = 16
 NOT_TRAINED_BY = ("code", "prompts", "resamples", "metrics")

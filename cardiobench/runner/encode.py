@@ -310,4 +310,5 @@ def reorder(
         device=", ".join(embeddings.devices),
         libraries=as_text(embeddings.libraries),
     )
-    return indices[absent]
+    left: np.ndarray = indices[absent]
+    return left

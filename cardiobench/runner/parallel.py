@@ -272,11 +272,12 @@ def settle(
         return load_or_compute(cell, here, context)
     if outcome.error:
         raise outcome.error
-    if outcome.result is None:
+    result: Result | None = outcome.result
+    if result is None:
         not_applicable(cell, outcome.reason, context)
     else:
-        context.summary.add(outcome.result, outcome.files)
-    return outcome.result
+        context.summary.add(result, outcome.files)
+    return result
 
 
 def stored_bytes(cell: BaseCell[Any]) -> int:

@@ -348,7 +348,8 @@ def _weighted_differences(
     """Compute differences in resamples of the patients, (B,), and the factor by which they are widened for unequal patients."""
 
     def differences(weights: np.ndarray) -> np.ndarray:
-        return metric.resamples(first, weights)[key] - metric.resamples(second, weights)[key]
+        gap: np.ndarray = metric.resamples(first, weights)[key] - metric.resamples(second, weights)[key]
+        return gap
 
     drawn = np.concatenate([differences(chunk) for chunk in patient_weights(clusters.of_row, resamples, seed)])
     observed = metric.value(first)[key] - metric.value(second)[key]

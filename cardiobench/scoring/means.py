@@ -10,10 +10,10 @@ import numpy as np
 from cardiobench.core.config import RESAMPLES
 from cardiobench.metrics.load import load_metric
 from cardiobench.results.score_result import Estimate
-from cardiobench.scoring.metrics import metrics_of
 from cardiobench.scoring.suites import suite_files
 from cardiobench.stats.bootstrap import estimate, resample
 from cardiobench.tasks.answers import TableAnswers
+from cardiobench.tasks.task import metrics_of
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """The rule that gives a score its verdict, and the sentence that gives the reason."""
 
 import math
+from collections.abc import Callable
 
 from cardiobench.metrics.number import Number
 from cardiobench.results.score_result import Estimate, Judgement
@@ -101,7 +102,7 @@ class Reason:
 
     def sentence(self, word: Verdict) -> str:
         """Return the sentence of a verdict, or its general meaning if it has none."""
-        sentences = {
+        sentences: dict[Verdict, Callable[[], str]] = {
             Verdict.ABOVE: self._above,
             Verdict.INFORMED: self._informed,
             Verdict.NOTHING: self._nothing,
@@ -109,7 +110,7 @@ class Reason:
             Verdict.FEW: self._few,
             Verdict.INCOMPARABLE: lambda: self.evidence.floor.reason or "there is no floor for this metric",
         }
-        return sentences.get(word, lambda: word.meaning)()
+        return sentences[word]() if word in sentences else word.meaning
 
     def _above(self) -> str:
         refitted = self.evidence.information.refitted

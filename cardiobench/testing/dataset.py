@@ -26,7 +26,7 @@ MEDIA = ("video", "image", "ecg")
 
 
 def check_dataset(
-    name: str, data_dir: str | os.PathLike | None = None, *, datasets_dir: str | os.PathLike | None = None
+    name: str, data_dir: str | os.PathLike[str] | None = None, *, datasets_dir: str | os.PathLike[str] | None = None
 ) -> None:
     """Check a dataset that is installed or in a folder.
 
@@ -147,7 +147,7 @@ def check_shipped(name: str) -> None:
 CHECKS: tuple[Callable[[str], None], ...] = (check_spec, check_card, check_prompts, check_shipped)
 
 
-def check_rows(name: str, data_dir: str | os.PathLike | None = None) -> None:
+def check_rows(name: str, data_dir: str | os.PathLike[str] | None = None) -> None:
     """Check the rows and the first recording of each split."""
     spec, dataset = catalog.spec(name), open_dataset(name, data_dir)
     again = open_dataset(name, data_dir)
@@ -174,7 +174,7 @@ def check_recording(spec: DatasetSpec, recording: Clip | Ecg) -> None:
     """Check the canonical form: clips are uint8 (T, H, W, 3), ECGs finite float32 (samples, 12) with a rate in Hz."""
     if isinstance(recording, Ecg):
         form = recording.signal.dtype, recording.signal.shape[1:]
-        require(spec.modality == "ecg" and form == (np.float32, (12,)), f"{spec.name}: an ECG of {form}")
+        require(spec.modality == "ecg" and form == (np.dtype(np.float32), (12,)), f"{spec.name}: an ECG of {form}")
         require(np.isfinite(recording.signal).all() and recording.fs > 0, f"{spec.name}: an ECG at {recording.fs} Hz")
     else:
         frames = recording.frames
@@ -215,7 +215,7 @@ def _class_sets(frame: pd.DataFrame, name: str, classes: Sequence[str]) -> list[
     ]
 
 
-def check_loaded(name: str, loaded: Any, data_dir: str | os.PathLike | None = None) -> pd.DataFrame:
+def check_loaded(name: str, loaded: Any, data_dir: str | os.PathLike[str] | None = None) -> pd.DataFrame:
     """Check that a `datasets.DatasetDict` agrees with the raw folder; return its rows without recordings."""
     spec, rows = catalog.spec(name), rows_of(loaded)
     expected = catalog.builder(name).table(data_dir).frame

@@ -94,7 +94,7 @@ def check_numbers(metric: Metric, inputs: Mapping[str, Any]) -> None:
             require(same, f"{metric.name}: {key} is {result[key]}, the mean of its per_row {np.mean(rows)}")
 
 
-def spoiled(values: Any, value: Any) -> list:
+def spoiled(values: Any, value: Any) -> list[Any]:
     """Return the same (nested) list with its first entry replaced."""
     rows = np.asarray(values).tolist()
     if isinstance(rows[0], list):

@@ -24,7 +24,8 @@ def analysis_figures(records: Sequence[AnalysisResult]) -> "dict[str, Figure]":
     module = _module(records[0].protocol)
     if module is None:
         return {}
-    return module.draw(records[0]) if len(records) == 1 else module.draw_side_by_side(records)
+    drawn: dict[str, Figure] = module.draw(records[0]) if len(records) == 1 else module.draw_side_by_side(records)
+    return drawn
 
 
 def is_side_by_side(protocol: str) -> bool:

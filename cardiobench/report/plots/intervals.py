@@ -66,8 +66,8 @@ def place(figure: Figure, rows: pd.DataFrame) -> None:
     figure.set_figheight(ROW * len(rows) + BELOW + top)
     right, between = (numbers, 0.0) if len(panels) == 1 else (0.12, numbers + 0.1)
     grid = fixed_grid(figure, 1, len(panels), left=left, right=right, bottom=BELOW, top=top, between=between)
-    for axes, cell in zip(panels, grid, strict=True):
-        axes.set_subplotspec(cell)
+    for column, axes in enumerate(panels):
+        axes.set_subplotspec(grid[0, column])
     if names:
         panels[0].legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, borderaxespad=0)
 

@@ -72,8 +72,8 @@ def agreement_figure(result: ScoreResult, frame: pd.DataFrame) -> ReportFigure:
         top=0.3,
         between=0.45 + tick_width(right),
     )
-    for axes, cell in zip((left, right), grid, strict=True):
-        axes.set_subplotspec(cell)
+    left.set_subplotspec(grid[0, 0])
+    right.set_subplotspec(grid[0, 1])
     caption = (
         f"{result.model['name']}, {result.label}: predicted against measured, and the difference against the mean "
         f"(Bland-Altman; bias {bias:.2f}, 95 % limits of agreement {bias - spread:.2f} to {bias + spread:.2f} {result.unit}), "

@@ -24,12 +24,12 @@ DASHES = ("-", "--", "-.", ":")
 FLOOR_LINE: dict[str, Any] = {"color": FLOOR, "linestyle": "--", "linewidth": 1.3}
 DPI = 120
 LONGEST_LABEL = 32  # Maximum number of characters of a heatmap label.
-TEXT, TITLE = 8, 9  # Font sizes in points.
+FONT, TEXT, TITLE = "DejaVu Sans", 8, 9  # Sizes in points.
 RASTERIZE_ABOVE = 150  # Number of points above which they are rasterised inside the SVG.
 STYLE = {
     "text.parse_math": False,  # Dollar signs in model names are literal.
     "svg.fonttype": "none",
-    "font.sans-serif": ["DejaVu Sans"],
+    "font.sans-serif": [FONT],
     "font.size": TEXT,
     "figure.facecolor": PAPER,
     "savefig.facecolor": PAPER,
@@ -98,13 +98,13 @@ def _text_width(text: str) -> float:
     from matplotlib.font_manager import FontProperties
     from matplotlib.textpath import text_to_path
 
-    font = FontProperties(family=STYLE["font.sans-serif"], size=TEXT)
+    font = FontProperties(family=[FONT], size=TEXT)
     return max(text_to_path.get_text_width_height_descent(line, font, False)[0] for line in text.split("\n")) / 72
 
 
 def tick_width(*axes: "Axes") -> float:
     """Return the width in inches of the widest tick label on the left of the axes."""
-    return max(text_width(one.yaxis.get_major_formatter().format_ticks(one.get_yticks())) for one in axes)
+    return max(text_width(one.yaxis.get_major_formatter().format_ticks(one.get_yticks().tolist())) for one in axes)
 
 
 def fixed_grid(figure: "Figure", rows: int, columns: int, **inches: float) -> "GridSpec":
