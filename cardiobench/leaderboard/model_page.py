@@ -12,22 +12,22 @@ from cardiobench.results.cost import short
 from cardiobench.results.formatting import floor, markdown_text, verdict
 
 TASKS = (
-    BoardColumn("task", 190),
+    BoardColumn("place", 62, "number"),
+    BoardColumn("task", 125),
+    BoardColumn("score", 132, "number"),
     BoardColumn("board", 130),
     BoardColumn("protocol", 120),
-    BoardColumn("place", 76, "number"),
-    BoardColumn("score", 165, "number"),
     BoardColumn("floor to perfect", 100, "number"),
     BoardColumn("floor", 80),
     BoardColumn("verdict", 190),
     BoardColumn("FLOPs", 90, "number"),
 )
 VERSIONS = (
-    BoardColumn("revision", 330),
+    BoardColumn("revision", 130),
+    BoardColumn("results", 80, "number"),
+    BoardColumn("last result", 105),
+    BoardColumn("first result", 105),
     BoardColumn("owner", 130),
-    BoardColumn("first result", 120),
-    BoardColumn("last result", 120),
-    BoardColumn("results", 90, "number"),
     BoardColumn("cardiobench", 120),
 )
 OWNERS = (
@@ -76,12 +76,13 @@ def model_tasks(collection: Collection, name: str) -> BoardTable:
         if str(result.model["name"]) != name:
             continue
         cell = ScoreCell(one.entry, skill(result), marks(result))
-        texts = [result.task, one.condition, result.label]
         flops = None if result.cost is None or result.cost.flops != result.cost.flops else result.cost.flops
         rows.append((
-            *(BoardCell(text, text) for text in texts),
             BoardCell(one.place.first if one.place else None, one.text),
+            BoardCell(result.task, result.task),
             table.score_cell(result),
+            BoardCell(one.condition, one.condition),
+            BoardCell(result.label, result.label),
             BoardCell(None if cell.skill != cell.skill else cell.skill, skill_text(cell.skill), cell.shade),
             BoardCell(floor(result), floor(result)),
             BoardCell(verdict(result), f"{result.verdict.word.sign} {verdict(result)}"),
@@ -100,8 +101,8 @@ def versions(collection: Collection, name: str) -> BoardTable:
     for (revision, owner), entries in groups.items():
         dates = sorted(_date(entry) for entry in entries)
         releases = sorted({str(entry.result.stamp.get("cardiobench") or "–") for entry in entries})
-        rows.append((revision, owner, dates[0], dates[-1], len(entries), ", ".join(releases)))
-    return plain(VERSIONS, sorted(rows, key=lambda row: row[3], reverse=True))
+        rows.append((revision, len(entries), dates[-1], dates[0], owner, ", ".join(releases)))
+    return plain(VERSIONS, sorted(rows, key=lambda row: row[2], reverse=True))
 
 
 def owners(collection: Collection) -> BoardTable:

@@ -120,3 +120,59 @@ def test_a_link_opens_a_task_with_its_charts(browser, tmp_path, width, theme):
     assert score["x"] + score["width"] <= width, "place, model and score are in view"
     assert violations(page) == []
     finish(page, seen, app)
+
+
+def test_every_filter_and_download_does_what_it_says(browser, tmp_path):
+    import pandas as pd
+
+    write = example_results.write_result
+    write(tmp_path, "org/ecg", "phantom_ecg/cd", 0.9)
+    write(tmp_path, "org/echo", "phantom_echo/ef", 0.9)
+    write(tmp_path, "org/seen", "phantom_echo/ef", 0.8, seen=True)
+    write(tmp_path, "org/flat", "phantom_echo/ef", None, protocol="knn")
+    write(tmp_path, "cardiobench/constant", "phantom_echo/ef", 0.7)
+    page, seen, app = opened(browser, [str(tmp_path)])
+
+    def choose(label, option):
+        page.get_by_role("combobox", name=label, exact=True).click()
+        page.get_by_role("option", name=option, exact=True).click()
+
+    choose("Table", "Generated recordings, Echo: measurements")
+    everybody = ("org/echo", "org/seen", "org/flat", "cardiobench/constant")
+    shown(page, "overview", *everybody)
+    page.get_by_role("button", name="More filters").click()
+    filters = (
+        ("Protocol", "knn", {"org/flat"}),
+        ("Modality", "ecg", set()),
+        ("Licence of the weights", "Apache-2.0", {"cardiobench/constant"}),
+        ("Parameters", "above 100 M", set()),
+    )
+    for label, option, left in filters:
+        choose(label, option)
+        shown(page, "overview", *left, absent=set(everybody) - left)
+        choose(label, "all")
+        shown(page, "overview", *everybody)
+    for label, absent in (("without data seen in pretraining", "org/seen"), ("only above the floor", "org/flat")):
+        page.get_by_label(label).click()
+        shown(page, "overview", *(set(everybody) - {absent}), absent=[absent])
+        page.get_by_label(label).click()
+        shown(page, "overview", *everybody)
+    for kind, read in (("CSV", pd.read_csv), ("Parquet", pd.read_parquet)):
+        with page.expect_download() as download:
+            page.get_by_text(f"Download {kind}").click()
+        assert set(read(download.value.path())["model"]) == {*everybody, "org/ecg"}
+    finish(page, seen, app)
+
+
+def test_the_page_of_a_model_fits_a_telephone(browser, tmp_path):
+    from cardiobench.leaderboard.app import launch
+
+    example_results.folder_of_results(tmp_path)
+    app = launch([str(tmp_path)], block=False)
+    address = f"{app.local_url}?tab=models&model=org/one"
+    page, seen = watched(browser, address, viewport={"width": 390, "height": 900})
+    shown(page, "model-tasks", "phantom_echo/ef")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    score = page.locator("#model-tasks td").nth(2).bounding_box()
+    assert score["x"] + score["width"] <= 390, "place, task and score are in view"
+    finish(page, seen, app)
