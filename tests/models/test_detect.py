@@ -173,7 +173,7 @@ def test_settings_beside_the_weights(tmp_path, clip):
         ({"zoom": 0.6}, "zoom 0.6 (0 to 0.5)"),
         ({"frames": 0}, "expected 1 or more"),
         ({"start": "middle"}, "start='middle'"),
-        ({"pooling": "median"}, "asks for pooling 'median'"),
+        ({"pooling": "median"}, "requests pooling 'median'"),
     ],
 )
 def test_settings_that_are_none(tmp_path, facts, message):
@@ -242,13 +242,13 @@ def test_checksums_in_a_card(tmp_path, value, good):
     if good:
         assert cards.read_card(path).weights
     else:
-        with pytest.raises(BadModel, match="no SHA-256"):
+        with pytest.raises(BadModel, match="not a SHA-256"):
             cards.read_card(path)
 
 
 def test_a_choice_that_is_not_offered(tmp_path):
     folder = tiny_siglip(tmp_path / "siglip")
-    with pytest.raises(NotApplicable, match=r"has no pooling 'cls'\. It has one only"):
+    with pytest.raises(NotApplicable, match=r"has no pooling 'cls'\. It has only one"):
         load_model(str(folder), pooling="cls")
     with pytest.raises(NotApplicable, match=r"has no variant 'raw'\. It offers: echo_clip, paper"):
         plan_model(ECHO_CLIP, weights=tiny_open_clip(tmp_path / "clip"), variant="raw")

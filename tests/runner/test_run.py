@@ -261,7 +261,7 @@ def test_a_pooling_that_a_model_lacks_is_not_applicable_and_its_others_go_on(con
         (models[0], "every task", "--pooling tokens"),
         (models[1], "every task", "--pooling mean"),
     ]
-    assert summary.exit_code == 0 and "It has one only" in summary.not_applicable[0][3]
+    assert summary.exit_code == 0 and "It has only one" in summary.not_applicable[0][3]
     for several in (models, models[:1]):  # No cell is left to run.
         with pytest.raises(NotApplicable, match="pixel-motion has no pooling 'max'"):
             settings(dataclasses.replace(asked, models=several, poolings=("max",)))

@@ -76,7 +76,7 @@ def test_refused_with_the_reason(exams):
         (1.0, "got 1.0"),
         (True, "got True"),
         (3, "has records 0 to 2, but 3 was requested"),
-        (-1, "and -1 was requested"),
+        (-1, "but -1 was requested"),
         ("77", "has 0 records with exam id 77, expected 1"),
         ("ES01", "has 0 records with exam id ES01"),
         (2, "record 2 of .* is flat: every sample is 0"),

@@ -73,7 +73,7 @@ def test_an_ecg_as_array_or_as_lists():
         ({"ecg": np.full((30, 12), 1e300)}, r"not finite in lead I \(30\)"),
         ({"fs": None}, "without its sampling rate"),
         ({"fs": 0}, "the sampling rate is 0 Hz"),
-        ({"fs": float("nan")}, "a sampling rate of nan Hz"),
+        ({"fs": float("nan")}, "the sampling rate is nan Hz"),
     ],
 )
 def test_bad_ecgs(change, message):
