@@ -1,4 +1,4 @@
-"""The peak memory of a stage of a run, and the growth of its time, on stored embeddings at a size where copies show."""
+"""Measure peak memory and scaling of a stage on stored embeddings of realistic size."""
 
 import gc
 import time

@@ -1,4 +1,4 @@
-"""A port for a process that is told its number."""
+"""Choose a port for a server process."""
 
 import secrets
 import socket

@@ -1,4 +1,4 @@
-"""Two encoders with text, heads and tokens, made of integer sums and rounded numbers: the same vectors on every machine."""
+"""Two encoders with text, heads and tokens that give the same vectors on every machine."""
 
 import hashlib
 from collections.abc import Sequence

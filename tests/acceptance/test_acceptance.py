@@ -1,4 +1,4 @@
-"""Every kind of task and every protocol writes the results that it wrote before scoring was rewritten, field by field."""
+"""Results of every kind of task and every protocol match the stored records field by field."""
 
 import copy
 import json

@@ -1,4 +1,4 @@
-"""The command line: what it prints, what it refuses, its exit codes."""
+"""Test output, error messages and exit codes of the command line."""
 
 import contextlib
 import csv

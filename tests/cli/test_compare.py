@@ -1,4 +1,4 @@
-"""`cardiobench compare` on files of predictions, alone and mixed with stored results; names that a user gives."""
+"""Test `cardiobench compare` on prediction files, stored results and both together."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""The demo's screen: a line per model, a short table, and the rest in a log."""
+"""Test the screen output of the demo: one line per model, a short table and a log."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""`cardiobench doctor`: what it says, and that it fails where a run would."""
+"""Test the output of `cardiobench doctor`, and that it fails if a run would fail."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""`cardiobench doctor` on data: each line beside what is expected, and every kind of fault marked on the line that it is of."""
+"""Test `cardiobench doctor` on data, with every kind of fault marked on its line."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Nothing that a shell can do to a command ends in a traceback: encodings, closed streams, endless names, tokens."""
+"""No shell environment causes a traceback: encodings, closed streams, very long names, tokens."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""A settings file may be a stranger's: it runs no code, reaches no network, writes nowhere else and publishes nothing."""
+"""Untrusted settings files cannot run code, use the network, write elsewhere or publish."""
 
 from dataclasses import fields
 from pathlib import Path

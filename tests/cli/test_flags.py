@@ -1,4 +1,4 @@
-"""Flags: one per field of the settings, no abbreviations, the nearest flag named."""
+"""Test flags: one per settings field, no abbreviations, and suggestions for unknown flags."""
 
 from dataclasses import fields
 

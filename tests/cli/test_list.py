@@ -1,4 +1,4 @@
-"""What `cardiobench list` says of every dataset."""
+"""Test the output of `cardiobench list` for every dataset."""
 
 import re
 

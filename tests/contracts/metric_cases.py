@@ -1,4 +1,4 @@
-"""An ordinary input of every metric, and changes of it that have to be refused."""
+"""A typical input of every metric, and invalid variants of it."""
 
 import numpy as np
 

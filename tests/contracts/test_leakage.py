@@ -1,4 +1,4 @@
-"""Nothing learns from the test split: every prediction protocol, with every choice among its options, on every kind of task."""
+"""No prediction protocol learns from the test split, for all options and kinds of task."""
 
 import hashlib
 import inspect

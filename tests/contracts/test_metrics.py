@@ -1,4 +1,4 @@
-"""What every folder of hf_metrics/ keeps to; a new metric is tested here by being there."""
+"""Contract of all folders in hf_metrics/; new metrics are included automatically."""
 
 import ast
 import doctest

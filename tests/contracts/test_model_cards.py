@@ -1,4 +1,4 @@
-"""What every model card has to say, and what its encoder has to keep."""
+"""Contract of all model cards and their encoders."""
 
 import inspect
 import json

@@ -1,4 +1,4 @@
-"""Every registered protocol, on real ECGs through the real runner: it gives a result, a record, or says why not."""
+"""Every registered protocol gives a result, a record or a reason on real ECGs."""
 
 from dataclasses import dataclass
 

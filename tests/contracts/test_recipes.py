@@ -1,4 +1,4 @@
-"""The recipes of CONTRIBUTING.md: a package of one's own, installed outside the checkout, as they stand there."""
+"""Install the package described in CONTRIBUTING.md outside the checkout and run it."""
 
 import csv
 import json

@@ -1,4 +1,4 @@
-"""References of every dataset: the tables of a release suffice, and a file of references keeps all that it says."""
+"""References of every dataset only need tables, and survive saving and loading."""
 
 import shutil
 

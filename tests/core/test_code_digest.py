@@ -1,4 +1,4 @@
-"""A user's own code counts by what it does, with the local modules that it imports."""
+"""The digest of user code depends on behaviour and imported local modules, not on formatting."""
 
 import importlib
 import subprocess

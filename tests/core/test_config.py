@@ -1,4 +1,4 @@
-"""Settings: one class for flags, YAML and Python; what is wrong is named with the value and the field."""
+"""Test settings from flags, YAML and Python, and errors that name field and value."""
 
 from collections.abc import Sequence
 from functools import reduce

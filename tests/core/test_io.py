@@ -1,4 +1,4 @@
-"""Files appear whole or not at all, and what a killed process leaves behind is removed by the next."""
+"""Files are written atomically, and leftovers of killed processes are removed."""
 
 import errno
 import os

@@ -1,4 +1,4 @@
-"""How much memory a process may hold, as Linux tells it on a machine, in a container and in a job of a cluster."""
+"""Test the memory limit of a process on a Linux machine, in a container and in a cluster job."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""Parts from elsewhere: names that clash, packages that are broken, folders that are not there."""
+"""Test plug-ins: name conflicts, broken packages and missing folders."""
 
 from importlib.metadata import EntryPoint
 

@@ -1,4 +1,4 @@
-"""Components state a version and a stable id; a user's own is known by its code."""
+"""Components have a version and a stable id; user components are identified by code."""
 
 from functools import partial
 from types import ModuleType

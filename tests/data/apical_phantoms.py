@@ -1,4 +1,4 @@
-"""Apical four-chamber phantoms with exact masks, on which read-outs of dense tasks are compared."""
+"""Apical four-chamber phantoms with exact masks for comparing dense read-outs."""
 
 from collections.abc import Iterator
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Read the dense labels of a raw folder that a test has written."""
+"""Read dense labels from a raw folder written by a test."""
 
 from cardiobench.data import catalog, open_dataset
 

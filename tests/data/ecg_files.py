@@ -1,4 +1,4 @@
-"""Writers of small ECG files in every format that a declared dataset reads: leads in the usual order, mV, 100 Hz."""
+"""Write small ECG files in every supported format: usual lead order, mV, 100 Hz."""
 
 from pathlib import Path
 

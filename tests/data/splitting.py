@@ -1,4 +1,4 @@
-"""The rule that made the splits of HMC-QU and CardiacNet, as their cards state it."""
+"""Rule behind the splits of HMC-QU and CardiacNet, as described in their cards."""
 
 import pandas as pd
 from sklearn.model_selection import train_test_split

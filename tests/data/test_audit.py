@@ -1,4 +1,4 @@
-"""The audit: published counts of crossings, doubles and gaps, on releases written by hand and the shipped splits."""
+"""Test the audit on hand-written releases and shipped splits: leakage, duplicates and missing files."""
 
 import shutil
 

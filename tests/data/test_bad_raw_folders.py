@@ -1,4 +1,4 @@
-"""What every release is refused for, whatever its layout; a new dataset is tested here by having a twin."""
+"""Every release rejects damaged raw folders; new datasets with twins are included automatically."""
 
 import re
 import shutil

@@ -1,4 +1,4 @@
-"""Landmarks of EchoNet-LVH from its calipers, written by hand: points, the size of a pixel, and what is wrong with bad ones."""
+"""Test landmarks from EchoNet-LVH calipers: points, pixel size and invalid calipers."""
 
 import numpy as np
 import pytest

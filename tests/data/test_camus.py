@@ -1,4 +1,4 @@
-"""CAMUS: facts of the cfg files, the release's own lists, patients as units, on a release written by hand."""
+"""Test CAMUS on a hand-written release: cfg files, split lists and patients as units."""
 
 import pandas as pd
 import pytest

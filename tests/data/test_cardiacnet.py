@@ -1,4 +1,4 @@
-"""CardiacNet: directories named like files, the published split and its rule, what crosses it, on a release written by hand."""
+"""Test CardiacNet on a hand-written release: directories, published split and leakage."""
 
 import pandas as pd
 import pytest

@@ -1,4 +1,4 @@
-"""What the cards say under Use: recordings of prepared rows, decoded by the features of `datasets` itself."""
+"""Decode recordings of prepared rows with features of `datasets`, as described in the cards."""
 
 import importlib.util
 

@@ -1,4 +1,4 @@
-"""Georgia, and Chapman-Shaoxing with Ningbo: headers, labels and signals against the release's files and the wfdb package."""
+"""Compare Georgia and Chapman-Shaoxing with Ningbo with release files and the wfdb package."""
 
 import re
 import shutil

@@ -1,4 +1,4 @@
-"""CODE-15%: exams, labels, parts and padding against the release's own files and h5py."""
+"""Compare CODE-15% exams, labels, parts and padding with release files and h5py."""
 
 import shutil
 

@@ -1,4 +1,4 @@
-"""CODE-test: tables and tracings that go together by their rows, leads in another order, a test split alone."""
+"""Test CODE-test: matching by row, lead order, and a single test split."""
 
 import h5py
 import numpy as np

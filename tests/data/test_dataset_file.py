@@ -1,4 +1,4 @@
-"""A declared dataset that states the least: what is taken for granted of it."""
+"""Test the defaults of a minimal declared dataset."""
 
 import pytest
 from pydantic import ValidationError

@@ -1,4 +1,4 @@
-"""Dense labels of each release, written by hand: what is read, and that bad ones carry their reason and nothing else stops."""
+"""Test dense labels of each release: valid labels are read, and invalid ones carry a reason."""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""The code sets: what each definition calls a conduction disturbance and atrial fibrillation, by hand, and the hashed split."""
+"""Compare code sets for conduction disturbance and atrial fibrillation, and hashed splits, with hand-worked values."""
 
 import hashlib
 

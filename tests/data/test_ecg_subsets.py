@@ -1,4 +1,4 @@
-"""Balanced subsets: sizes, nesting, patients, and what is said when there are too few."""
+"""Test balanced subsets: sizes, nesting, patients, and too few records."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""EchoNet-Dynamic: the release's own split and labels, on a release written by hand."""
+"""Test the split and labels of EchoNet-Dynamic on a hand-written release."""
 
 import pytest
 

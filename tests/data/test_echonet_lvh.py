@@ -1,4 +1,4 @@
-"""EchoNet-LVH: a long table of measurements, four batches of videos, on a release written by hand."""
+"""Test EchoNet-LVH on a hand-written release: long measurement table and four batches of videos."""
 
 import pytest
 

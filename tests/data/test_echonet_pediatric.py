@@ -1,4 +1,4 @@
-"""EchoNet-Pediatric: folds, patients, children's groups, on a release written by hand."""
+"""Test EchoNet-Pediatric on a hand-written release: folds, patients and subgroups of children."""
 
 import pandas as pd
 import pytest

@@ -1,4 +1,4 @@
-"""EchoNext: rows of arrays by the order of the metadata, the inverse of the normalisation, what was never measured, `no_split`."""
+"""Test EchoNext: row order, inverse normalisation, unmeasured labels and `no_split`."""
 
 import numpy as np
 import pandas as pd

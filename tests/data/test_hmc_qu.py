@@ -1,4 +1,4 @@
-"""HMC-QU: sheets read tolerantly, labels by view, the published split and the rule that made it, on a release written by hand."""
+"""Test HMC-QU on a hand-written release: tolerant sheets, labels by view, and the published split."""
 
 import importlib
 

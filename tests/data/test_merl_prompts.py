@@ -1,4 +1,4 @@
-"""Prompts of a clone of MERL's repository: a file of its form, with other words."""
+"""Test prompts in the format of MERL's repository."""
 
 import json
 

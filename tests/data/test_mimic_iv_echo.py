@@ -1,4 +1,4 @@
-"""MIMIC-IV-ECHO: record list, measurements linked to studies, DICOM files, on a release written by hand."""
+"""Test MIMIC-IV-ECHO on a hand-written release: record list, linked measurements and DICOM files."""
 
 import gzip
 import hashlib

@@ -1,4 +1,4 @@
-"""Generated datasets: their splits, and masks that follow the heart."""
+"""Test splits and masks of generated datasets."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Prepared folders: what the unmodified `datasets` library reads, and the same scores from them as from the raw folder."""
+"""Prepared folders load with `datasets` and give the same scores as raw folders."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Prepared folders of copies that lack something: recordings that cannot be read, files, whole splits; and one hospital alone."""
+"""Test prepared folders of incomplete copies: unreadable recordings, missing files and splits."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Label files of prepared folders: read as they were written, refused when they are damaged."""
+"""Test label files of prepared folders, including damaged ones."""
 
 import numpy as np
 import pyarrow.parquet as pq

@@ -1,4 +1,4 @@
-"""What a prepared folder holds and what is known of it: no identity, no stale fingerprint, no real data as a twin."""
+"""Prepared folders contain no identities, no stale fingerprints and no real data declared as a twin."""
 
 import datetime
 import hashlib

@@ -1,4 +1,4 @@
-"""PTB-XL and its bundled sample: labels, folds, ages and signals against the release's own tables."""
+"""Compare labels, folds, ages and signals of PTB-XL and its sample with the release tables."""
 
 import ast
 import importlib.util

@@ -1,4 +1,4 @@
-"""PTB-XL+: measurements joined by the number of the ECG, missing where the algorithm found none, and the second algorithm."""
+"""Test PTB-XL+ measurements: join by ECG id, missing values, and the second algorithm."""
 
 import shutil
 

@@ -1,4 +1,4 @@
-"""Prompts of a clone of the echo benchmark's repository: files of its form, with other words."""
+"""Test prompts in the format of the echo benchmark's repository."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Tables as people have them: encodings, separators, typed cells, and what is said of the rest."""
+"""Test tables with different encodings, separators and cell types."""
 
 import gzip
 

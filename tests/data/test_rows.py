@@ -1,4 +1,4 @@
-"""What a dataset's rows are refused for, what is counted, and what their digests depend on."""
+"""Test rejected rows, counts and digests of datasets."""
 
 import dataclasses
 

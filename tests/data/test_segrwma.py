@@ -1,4 +1,4 @@
-"""SegRWMA: the published split, 2D tasks by view, what the split lacks, on a release written by hand."""
+"""Test SegRWMA on a hand-written release: published split and tasks by view."""
 
 import shutil
 

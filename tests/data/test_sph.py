@@ -1,4 +1,4 @@
-"""SPH: statements with modifiers, files of float16, patients together."""
+"""Test SPH: statements with modifiers, float16 files and patient splits."""
 
 import h5py
 import numpy as np

@@ -1,4 +1,4 @@
-"""TMED-2: labels, splits and the study that the published benchmark lacks, on a release written by hand."""
+"""Test TMED-2 on a hand-written release: labels, splits and the study missing from the published benchmark."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Outlines to masks: shapes filled by hand, and the corners that cannot be filled."""
+"""Test outlines to masks on hand-filled shapes and degenerate cases."""
 
 import numpy as np
 import pytest

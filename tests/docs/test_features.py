@@ -1,4 +1,4 @@
-"""Every feature has its page in its folder, and what the page tells a reader to type is a line that the command line takes."""
+"""Every feature has a page, and the commands on it are valid."""
 
 import re
 import shlex

@@ -1,4 +1,4 @@
-"""The page of licences is of the packages that are pinned, and the audit tells a finding from an index that is not there."""
+"""The licence page lists the pinned packages, and the audit distinguishes findings from a missing index."""
 
 import re
 

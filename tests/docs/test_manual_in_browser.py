@@ -1,4 +1,4 @@
-"""The manual, as `make docs` builds it, in a real browser: on a screen and on a telephone, without an error or a request."""
+"""Open the built manual in a browser at desktop and phone width, without errors or requests."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The notebooks of the manual run offline on bundled data, and give the outputs that are stored in them."""
+"""The notebooks run offline on bundled data and reproduce their stored outputs."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The manual: what its pages tell a reader to type works as it stands."""
+"""The commands on the pages of the manual work."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""The table of the page of results, against a run."""
+"""Compare the table on the results page with a run."""
 
 import re
 

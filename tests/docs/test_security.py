@@ -1,4 +1,4 @@
-"""SECURITY.md promises what tests hold: each that it names is there, and each promise names one."""
+"""Every promise in SECURITY.md names an existing test."""
 
 import ast
 import re

@@ -1,4 +1,4 @@
-"""Stores of a cache: counted, verified, deleted without touching anything else, and exported."""
+"""Count, verify, delete and export stored embeddings."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The cost of encoding: parameters and operations of networks that are counted by hand, of every loader; times with their device."""
+"""Compare parameters and operations with hand-counted networks for every loader."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""The encoding loop: out of memory halves the batch, a bad recording or vector is named and the others are kept."""
+"""Test the encoding loop: smaller batches when out of memory, and named failures."""
 
 import multiprocessing
 import os

@@ -1,4 +1,4 @@
-"""Tokens of a moving clip: the time that holds the labelled frame, and who has no such time."""
+"""Test tokens of moving clips at the time of the labelled frame."""
 
 import numpy as np
 import pytest

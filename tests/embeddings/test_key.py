@@ -1,4 +1,4 @@
-"""The embedding key: versions of components, settings and contents; a library or a file of the package alone does not count."""
+"""Embedding keys depend on component versions, settings and contents, but not on libraries."""
 
 import json
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Signs that test rows were scaled apart: every way of doing it is found, and honest vectors are not accused."""
+"""Detect test rows that were scaled separately, without false alarms."""
 
 import numpy as np
 import pandas as pd

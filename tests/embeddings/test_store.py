@@ -1,4 +1,4 @@
-"""Embeddings on disk: found by id, never taken from a replaced file, whole or not there."""
+"""Embeddings are found by id, are complete or absent, and never come from a replaced file."""
 
 import errno
 import os

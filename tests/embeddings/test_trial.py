@@ -1,4 +1,4 @@
-"""Doctor of models of one's own: every usual mistake is a line that is marked, and a sound model has none."""
+"""Doctor marks every usual mistake in user models and no sound model."""
 
 import json
 

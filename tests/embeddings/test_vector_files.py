@@ -1,4 +1,4 @@
-"""Vectors from files of others: what is read, and that one message says with counts what is wrong."""
+"""Read vectors from external files, with one error message that has counts."""
 
 import json
 

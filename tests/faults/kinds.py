@@ -1,4 +1,4 @@
-"""Kinds of damage to a file: each gives the contents that stand in for the original one."""
+"""Kinds of damage, each of which returns replacement contents for a file."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Files that a model is loaded from."""
+"""Files from which models are loaded."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""A file that is damaged, and how it is read."""
+"""A damaged file and its reader."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Recordings in each form that is decoded."""
+"""Recordings in every supported format."""
 
 import gzip
 import io

@@ -1,4 +1,4 @@
-"""Releases as their twins, prepared copies of them, and subsets."""
+"""Twins of releases, prepared copies and subsets."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Files that a run reads and writes beside recordings and models."""
+"""Files read and written by a run, other than recordings and models."""
 
 import json
 from dataclasses import replace

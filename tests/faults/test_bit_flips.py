@@ -1,4 +1,4 @@
-"""Random bit flips in files whose content a digest covers: none passes for a good file."""
+"""Digests detect random bit flips."""
 
 import shutil
 

@@ -1,4 +1,4 @@
-"""Every path, number and name of every command, replaced by what a clumsy or hostile user gives: one message, no traceback."""
+"""Invalid or hostile paths, numbers and names give one message without a traceback in every command."""
 
 import argparse
 import errno

@@ -1,4 +1,4 @@
-"""A Hub on loopback, and this process as a client of it."""
+"""Fixtures for a loopback Hub and its clients."""
 
 import pytest
 

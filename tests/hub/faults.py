@@ -1,4 +1,4 @@
-"""What can go wrong on the way to a Hub, to order."""
+"""Injectable faults of Hub connections."""
 
 import re
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""Answer requests about the files of a repository: lists, uploads, commits, downloads."""
+"""Serve file lists, uploads, commits and downloads of a repository."""
 
 import base64
 import hashlib

@@ -1,4 +1,4 @@
-"""A request to the loopback Hub, and the table of what answers it."""
+"""Requests to the loopback Hub and their routing table."""
 
 import json
 from collections.abc import Mapping

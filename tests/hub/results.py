@@ -1,4 +1,4 @@
-"""Results by hand, of tasks that there are."""
+"""Hand-written results of existing tasks."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What the Hub answers about accounts, repositories and discussions; paths and fields as the clients send and read them."""
+"""Serve accounts, repositories and discussions in the format of the Hub."""
 
 import re
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""A Hub on loopback for the unmodified clients: HTTP in front of a `Store`, with faults to order."""
+"""Loopback Hub for unmodified clients: HTTP in front of a `Store`, with injectable faults."""
 
 import json
 import re

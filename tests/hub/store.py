@@ -1,4 +1,4 @@
-"""What a Hub holds: repositories as commits in memory, users, pull requests."""
+"""In-memory contents of a Hub: repositories, users and pull requests."""
 
 import hashlib
 import re

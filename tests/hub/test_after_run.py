@@ -1,4 +1,4 @@
-"""The end of a run with `--push-to-hub`: whatever goes wrong, the results stay, and the line that pushes them later works."""
+"""Results survive failures of `--push-to-hub`, and the suggested command pushes them later."""
 
 import shlex
 from dataclasses import replace

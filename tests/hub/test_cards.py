@@ -1,4 +1,4 @@
-"""Cards as people write them: what is not ours stays byte for byte, and the Hub's own parser reads what we wrote."""
+"""Other content of cards stays byte for byte, and the Hub's parser reads our entries."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""The unmodified clients, each in a process of its own with nothing but HF_ENDPOINT set: the three lines that are the product."""
+"""Unmodified clients in separate processes only need HF_ENDPOINT."""
 
 import json
 import os

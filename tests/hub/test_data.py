@@ -1,4 +1,4 @@
-"""Data from the Hub where none is on this machine: at its version, cached, offline afterwards; a folder that is given wins."""
+"""Load missing data from the Hub: pinned version, cache, offline use, and precedence of local folders."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""Cards of dataset repositories: what their files hold, in the words of the Hub, and pages whose files are asked for."""
+"""Test dataset cards: file facts in the Hub's format, and access forms."""
 
 import io
 

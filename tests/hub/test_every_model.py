@@ -1,4 +1,4 @@
-"""Every registered model that lives on the Hub, from its repository at a pinned commit; then again without any network."""
+"""Load every registered Hub model at its pinned commit, then again offline."""
 
 from pathlib import Path
 

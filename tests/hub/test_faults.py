@@ -1,4 +1,4 @@
-"""What goes wrong on the way to the Hub: said in one line, nothing half done, nothing twice."""
+"""Hub failures give one-line messages, and never partial or duplicate writes."""
 
 import logging
 import os

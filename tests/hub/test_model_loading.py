@@ -1,4 +1,4 @@
-"""A registered model from a Hub: at the pinned commit, compared with its checksum, and without a network afterwards."""
+"""Load a registered model from a Hub: pinned commit, checksum and offline use."""
 
 from dataclasses import replace
 from hashlib import sha256

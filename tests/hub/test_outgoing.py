@@ -1,4 +1,4 @@
-"""Nothing leaves this machine but what may: every byte that a client sends is searched for marked ids, paths and tokens."""
+"""No marked ids, paths or tokens are in any byte sent by a client."""
 
 import io
 import json

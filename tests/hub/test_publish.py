@@ -1,4 +1,4 @@
-"""The project's own repositories: what goes there, what must not, one commit each, none when nothing changed."""
+"""Test the project's own repositories: allowed content, one commit each, and none without changes."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""Results to a model's repository and back, by the unmodified client against the loopback Hub."""
+"""Push results to a model repository and pull them with the unmodified client."""
 
 import json
 

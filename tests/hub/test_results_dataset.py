@@ -1,4 +1,4 @@
-"""The dataset behind a leaderboard: files are only added, and `datasets` reads them."""
+"""A dataset of results only grows, and `datasets` reads it."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""A board of many models and tasks, made by hand: no recording and no scoring."""
+"""Synthetic board with many models and tasks."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Honest submissions of every kind of result, on a dataset of 240 made-up patients whose ids may be published."""
+"""Valid submissions of every kind of result on a synthetic dataset of 240 patients."""
 
 import json
 from collections.abc import Iterator, Mapping

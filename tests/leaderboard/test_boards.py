@@ -1,4 +1,4 @@
-"""Boards: one per condition, best first, with places by what can be told apart."""
+"""Test boards: one per condition, best first, with places as intervals."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Charts of a task: positions worked out by hand, the front of scores and costs, and names that are text."""
+"""Test chart positions against hand-worked values, the Pareto front and escaping of names."""
 
 import math
 import re

@@ -1,4 +1,4 @@
-"""The cost that a submission states: width and parameters are those of the model's card, times are taken on trust."""
+"""Submitted width and parameters must match the model card; times are taken on trust."""
 
 from dataclasses import replace
 

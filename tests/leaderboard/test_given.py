@@ -1,4 +1,4 @@
-"""Results of embeddings from elsewhere on the Hub: a group of their own, checked like others, and never on a model's card."""
+"""Results of external embeddings form a separate group and never reach a model card."""
 
 import io
 

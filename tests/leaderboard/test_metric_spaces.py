@@ -1,4 +1,4 @@
-"""The pages of metric Spaces, as published, with the packages that their requirements.txt pins."""
+"""Run the pages of metric Spaces with the packages in their requirements.txt."""
 
 import os
 import runpy

@@ -1,4 +1,4 @@
-"""Page of a model, submissions of owners, downloads, and what the board says of a submission."""
+"""Test model pages, submissions by owner, downloads and remarks on submissions."""
 
 from dataclasses import replace
 from pathlib import Path

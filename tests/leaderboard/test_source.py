@@ -1,4 +1,4 @@
-"""What a leaderboard reads: folders, and a dataset on the Hub that strangers add to."""
+"""Load leaderboard results from folders and from untrusted datasets."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""Submissions to a dataset of results: the honest one passes, each manipulated one fails and says by which number."""
+"""The valid submission passes, and each manipulated one fails with the affected field."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""What `check_metric` says of a table of numbers that its formula does not keep to."""
+"""Test messages of `check_metric` for formulas that contradict their number table."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What a result shows, what stands in its file alone, and what it leaves out."""
+"""Test which numbers a result shows, only stores, or omits."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Tables of numbers: what is read, what is refused, and how a value is shown."""
+"""Test number tables: valid and invalid entries, and formatting."""
 
 from types import SimpleNamespace
 

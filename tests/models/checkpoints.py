@@ -1,4 +1,4 @@
-"""A made-up checkpoint in its published container for every registered model with weights."""
+"""Synthetic checkpoints in the published format for every registered model with weights."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""Choice of a device, and moving a network: convolutions over pictures get their channels last, those over time can stay, numbers do not change."""
+"""Test device selection and memory layout: results do not change."""
 
 import pytest
 import torch

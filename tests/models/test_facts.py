@@ -1,4 +1,4 @@
-"""A model without its network keeps what a cell asks for."""
+"""A model without its network keeps the facts that a cell needs."""
 
 from dataclasses import fields
 

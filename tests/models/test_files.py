@@ -1,4 +1,4 @@
-"""Hub repositories: from the cache without a network, and what a user is told when one cannot be had."""
+"""Test Hub repositories: offline cache and error messages."""
 
 import hashlib
 import json

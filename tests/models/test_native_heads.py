@@ -1,4 +1,4 @@
-"""Every `native:` entry of every card is a target of a task, and its head answers that task through the protocol."""
+"""Every `native:` entry of a card is a task target that its head predicts."""
 
 from dataclasses import replace
 from types import SimpleNamespace

@@ -1,4 +1,4 @@
-"""A model that is not whole, not safe or not known is refused, and the message says what to do."""
+"""Incomplete, unsafe and unknown models are rejected with a suggested action."""
 
 import json
 import os

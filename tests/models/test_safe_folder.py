@@ -1,4 +1,4 @@
-"""Nothing that lies in a model's folder is run, fetched or believed beyond its weights and plain settings."""
+"""Only weights and plain settings in a model folder are used; no code runs."""
 
 import json
 import os

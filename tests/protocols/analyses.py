@@ -1,4 +1,4 @@
-"""A study of a task whose embeddings a test has made, and what it learns."""
+"""Analysis of a task with synthetic embeddings."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Embeddings of several datasets with planted dimensions, and a study of them."""
+"""Embeddings of several datasets with planted dimensions."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""From recordings to units of scoring."""
+"""Aggregate recordings to units of scoring."""
 
 import dataclasses
 

@@ -1,4 +1,4 @@
-"""What holds for every format: told apart by content, and no failure but `BadMedia`."""
+"""All formats are detected by content and only raise `BadMedia`."""
 
 import gzip
 import io

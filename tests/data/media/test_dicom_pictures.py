@@ -1,4 +1,4 @@
-"""DICOM pictures in every colour space: real files, and made ones whose levels follow from the standard by hand."""
+"""Test DICOM images in every colour space on real files and on files worked out by hand."""
 
 import contextlib
 import io

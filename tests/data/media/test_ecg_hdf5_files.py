@@ -1,4 +1,4 @@
-"""CODE-15% files: real exams, padding, and what is refused."""
+"""Test CODE-15% files: real exams, padding and invalid files."""
 
 import h5py
 import numpy as np

@@ -1,4 +1,4 @@
-"""WFDB records: real ones worked by hand and against the wfdb package, made ones in every signal format, and bad ones."""
+"""Test WFDB records against the wfdb package, in every signal format, and with invalid files."""
 
 import struct
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Headers that lie about sizes cost one recording and no memory; HDF5 that leads into other files is refused."""
+"""Headers with wrong sizes use no memory, and HDF5 links to other files are rejected."""
 
 import gzip
 import io

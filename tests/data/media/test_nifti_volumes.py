@@ -1,4 +1,4 @@
-"""NIfTI volumes: axes, brightness, and what is refused."""
+"""Test NIfTI volumes: axes, brightness and invalid files."""
 
 import gzip
 

@@ -1,4 +1,4 @@
-"""Text in the picture is gone when it is masked, ultrasound stays, and what cannot be told apart is refused."""
+"""Masking removes text from images but keeps ultrasound."""
 
 import dataclasses
 

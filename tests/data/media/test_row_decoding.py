@@ -1,4 +1,4 @@
-"""Recordings out of dataset rows."""
+"""Decode recordings from dataset rows."""
 
 import io
 

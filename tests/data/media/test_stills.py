@@ -1,4 +1,4 @@
-"""PNG and JPEG pictures of every pixel type, against OpenCV and by hand."""
+"""Compare PNG and JPEG images of every pixel type with OpenCV and hand-worked values."""
 
 import io
 import struct

@@ -1,4 +1,4 @@
-"""Videos that cannot be read whole: one clear error each, naming the file."""
+"""Damaged videos raise one clear error that names the file."""
 
 import av
 import numpy as np

@@ -1,4 +1,4 @@
-"""Frames of AVI, MP4 and GIF against OpenCV's, PyAV's and Pillow's full decode."""
+"""Compare frames of AVI, MP4 and GIF files with OpenCV, PyAV and Pillow."""
 
 import av
 import numpy as np

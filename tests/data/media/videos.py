@@ -1,4 +1,4 @@
-"""Recordings made for the tests, and decoders that are not ours to compare with."""
+"""Generated recordings and third-party decoders for comparison."""
 
 import struct
 from pathlib import Path

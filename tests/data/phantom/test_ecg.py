@@ -1,4 +1,4 @@
-"""The truth of an ECG phantom, measured again in the signal, by other people's detectors where there are any."""
+"""Measure the known truth of ECG phantoms again in the signal, with third-party detectors if available."""
 
 import warnings
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""The truth of an echo phantom, measured again in what was drawn."""
+"""Measure the known truth of echo phantoms again in the images."""
 
 from dataclasses import replace
 

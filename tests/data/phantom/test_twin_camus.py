@@ -1,4 +1,4 @@
-"""The twin of CAMUS, read by nibabel."""
+"""Read the twin of CAMUS with nibabel."""
 
 import nibabel
 import numpy as np

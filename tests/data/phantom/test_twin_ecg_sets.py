@@ -1,4 +1,4 @@
-"""The twins of Georgia, Chapman-Shaoxing with Ningbo, and CODE-15, read by wfdb, SciPy and h5py."""
+"""Read the twins of Georgia, Chapman-Shaoxing with Ningbo, and CODE-15 with wfdb, SciPy and h5py."""
 
 import h5py
 import numpy as np

@@ -1,4 +1,4 @@
-"""The twins of the three EchoNet releases, read by pandas and OpenCV."""
+"""Read the twins of the three EchoNet releases with pandas and OpenCV."""
 
 import cv2
 import numpy as np

@@ -1,4 +1,4 @@
-"""The twin of MIMIC-IV-ECHO, read by pydicom and pandas alone."""
+"""Read the twin of MIMIC-IV-ECHO with pydicom and pandas."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Parts of twins that whole recordings would show slowly: each against what its documentation says, worked out by hand."""
+"""Compare details of twins with hand-worked values from the release documentation."""
 
 import numpy as np
 import pandas as pd

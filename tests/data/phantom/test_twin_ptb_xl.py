@@ -1,4 +1,4 @@
-"""The twin of PTB-XL, read by pandas and by the WFDB package."""
+"""Read the twin of PTB-XL with pandas and the WFDB package."""
 
 import ast
 

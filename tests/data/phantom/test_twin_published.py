@@ -1,4 +1,4 @@
-"""The twins whose names and labels come from a published split: HMC-QU, CardiacNet, SegRWMA."""
+"""Test twins with names and labels from a published split: HMC-QU, CardiacNet and SegRWMA."""
 
 import cv2
 import nibabel

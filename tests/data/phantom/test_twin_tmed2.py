@@ -1,4 +1,4 @@
-"""The twin of TMED-2, read by pandas and Pillow."""
+"""Read the twin of TMED-2 with pandas and Pillow."""
 
 import numpy as np
 import pandas as pd

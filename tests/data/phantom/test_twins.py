@@ -1,4 +1,4 @@
-"""What every twin promises, whatever the dataset."""
+"""Contract of the twins of all datasets."""
 
 import hashlib
 

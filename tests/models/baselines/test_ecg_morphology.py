@@ -1,4 +1,4 @@
-"""ECG measurements against records whose beats and intervals are known, against another detector, and on real records."""
+"""Compare ECG measurements with known beats and intervals, another detector and real records."""
 
 import ast
 

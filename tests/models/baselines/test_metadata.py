@@ -1,4 +1,4 @@
-"""The metadata baseline: facts of a recording as numbers, and never its signal."""
+"""The metadata baseline encodes facts of a recording and never its signal."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Pixel and motion features against drawings whose areas are known, and against somebody else's Otsu."""
+"""Compare pixel and motion features with drawings of known area and another implementation of Otsu's method."""
 
 import cv2
 import numpy as np

@@ -1,4 +1,4 @@
-"""Every ECG model from a checkpoint in its own container to vectors, and every damaged checkpoint to its message."""
+"""Load every ECG model from a synthetic checkpoint, and reject every damaged one."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Each model's way from a record to its network's input: against the published code's outputs, and by hand."""
+"""Compare the preprocessing of each model with the published code and hand-worked values."""
 
 import re
 
