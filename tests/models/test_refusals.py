@@ -372,5 +372,5 @@ def test_what_is_no_weights_file_at_all(originals, tmp_path):
         assert "Git LFS pointer" in refusal(folder)
     (tmp_path / "timm" / "model.safetensors").unlink()
     (tmp_path / "timm" / "pytorch_model.bin").write_bytes(b"<html>not found</html>")
-    assert "no PyTorch file" in refusal(tmp_path / "timm")
+    assert "not a PyTorch file" in refusal(tmp_path / "timm")
     assert "could run code" not in refusal(tmp_path / "timm")

@@ -176,7 +176,7 @@ def test_echoprime_is_refused_when_it_is_not_whole(echoprime, tmp_path):
             load_model("echonet/EchoPrime", weights=folder)
         assert "view_classifier.pt" in str(caught.value)
     classifier.write_bytes(original[: len(original) // 2])
-    with pytest.raises(BadModel, match="truncated or no PyTorch file"):
+    with pytest.raises(BadModel, match="truncated or not a PyTorch file"):
         load_model("echonet/EchoPrime", weights=folder)
     classifier.unlink()
     with pytest.raises(BadModel, match=r"no weights.*view_classifier\.pt"):

@@ -198,9 +198,9 @@ class Harmful:
         ("candidate_labels.pkl", pickle.dumps([1, 2]), "contains a list, expected a dictionary"),
         ("candidate_labels.pkl", pickle.dumps({"tavr": {"a": 1.0}}), "lacks labels of impella"),
         ("candidate_labels.pkl", pickle.dumps({n: {"a": "x"} for n in SECTION_OF}), "a label that is not a number"),
-        ("candidate_labels.pkl", b"\x80\x04\x95", "truncated or no pickle"),
-        ("candidate_labels.pkl", b"", "truncated or no pickle"),
-        ("candidate_embeddings_p1.pt", b"PK\x03\x04 cut short", "truncated or no PyTorch file|could run code"),
+        ("candidate_labels.pkl", b"\x80\x04\x95", "truncated or not a pickle"),
+        ("candidate_labels.pkl", b"", "truncated or not a pickle"),
+        ("candidate_embeddings_p1.pt", b"PK\x03\x04 cut short", "truncated or not a PyTorch file|could run code"),
         ("candidate_studies.csv", b"Study\na\nb\n", "lists 2 studies.*contain 80"),
         ("candidate_studies.csv", b"Id\na\n", "has the columns Id, expected Study"),
         ("candidate_studies.csv", b"", "is not a CSV table"),
@@ -232,7 +232,7 @@ def test_half_of_the_bank_that_is_none(download, value, message):
 
 
 @pytest.mark.parametrize(
-    ("weight", "message"), [("x", "no number"), ("", "empty or not finite"), ("inf", "not finite")]
+    ("weight", "message"), [("x", "not a number"), ("", "empty or not finite"), ("inf", "not finite")]
 )
 def test_section_weight_that_is_none(tmp_path, weight, message):
     path = tmp_path / "MIL_weights.csv"
