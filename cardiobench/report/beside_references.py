@@ -120,13 +120,12 @@ def _beside(entry: ResultEntry, other: ResultEntry, tail: str) -> Beside:
         found = with_spread(found, _seed_spread(result, other.result))
     except CardioBenchError as error:
         return Beside(result.model["name"], f"{head}not compared with {tail}: {error}")
-    numbers = (
-        ""
-        if found.outcome == "too few to say"
-        else f"; difference in {found.metric_name}: {found.text(found.difference)}"
-    )
-    ends = f" [{found.text(found.low)}, {found.text(found.high)}]" if numbers else ""
-    return Beside(result.model["name"], f"{head}{WORDS[found.outcome]} {tail}{numbers}{ends}")
+    text = f"{head}{WORDS[found.outcome]} {tail}"
+    if found.outcome != "too few to say":
+        metric = f"{found.metric_name} {found.labels}".rstrip()
+        ends = f"[{found.text(found.low)}, {found.text(found.high)}]"
+        text += f"; difference in {metric}: {found.text(found.difference)} {ends}"
+    return Beside(result.model["name"], text)
 
 
 def markdown(entries: Sequence[ResultEntry]) -> str:

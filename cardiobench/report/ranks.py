@@ -12,13 +12,16 @@ from cardiobench.results.collect import ResultEntry
 from cardiobench.scoring.families import Family, family_of
 from cardiobench.scoring.ranking import Ranking, rank_models
 from cardiobench.scoring.ranks import Contest, Pair, compare_all
+from cardiobench.stats.paired import MIN_PER_LABEL
 
 RANK_COLUMNS = ("tasks", "protocol", "place", "model", "metric", "mean score", "group")
 PAIR_COLUMNS = ("task", "protocol", "model", "other", "difference", "95 % CI", "p", "outcome")
 PLACES = (
     "Models are ranked by the mean of a metric over their common tasks, with one ranking per protocol and metric. "
     "All pairs are corrected together (Holm). The place of a model ranges from 1 plus the number of better models to the number of models "
-    "minus the number of worse models. Models of one group cannot be distinguished and are in alphabetical order."
+    "minus the number of worse models. Models of one group cannot be distinguished and are in alphabetical order. "
+    f"Multilabel tasks are compared over the labels that at least {MIN_PER_LABEL} patients have and {MIN_PER_LABEL} lack, "
+    "so a score can differ from that of the result."
 )
 REFERENCE = "reference"
 """Text in place of the rank of external predictions."""
@@ -126,6 +129,7 @@ def pair_table(pairs: Sequence[Pair]) -> pd.DataFrame:
                 "better": pair.better,
                 "n": pair.comparison.n,
                 "n_patients": pair.comparison.n_patients,
+                "labels": pair.comparison.labels,
             }
             for pair in pairs
         ]

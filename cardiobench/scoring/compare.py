@@ -216,11 +216,9 @@ def compare(
     key = loaded.primary_key
     if first.multilabel and (chosen := comparable_labels(first.y_true, clusters)).any():
         first, second = first.take_classes(chosen), second.take_classes(chosen)
-        labels = (
-            f"over {chosen.sum()} of {len(chosen)} labels, which {MIN_PER_LABEL} patients have and {MIN_PER_LABEL} lack"
-        )
+        labels = f"over {chosen.sum()} of {len(chosen)} labels, those that at least {MIN_PER_LABEL} patients have and {MIN_PER_LABEL} lack"
     elif first.multilabel:
-        labels = f"no label that {MIN_PER_LABEL} patients have and {MIN_PER_LABEL} lack"
+        labels = f"no label that at least {MIN_PER_LABEL} patients have and {MIN_PER_LABEL} lack"
     scores = float(loaded.value(first)[key]), float(loaded.value(second)[key])
     difference, found = scores[0] - scores[1], UNKNOWN
     enough = clusters.count >= MIN_PATIENTS and not labels.startswith("no ")
