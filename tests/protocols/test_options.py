@@ -87,7 +87,7 @@ def test_every_whole_number_has_two_limits_and_every_seed_those_of_numpy():
 
 @pytest.mark.parametrize(
     "value",
-    [-1, 1.5, 10**30, math.inf, "\ud800", [1], {"a": 1}, True, object()],
+    [-1, 1.5, 10**30, math.inf, "\ud800", [1], {"a": 1}, True, pytest.param(object(), id="object")],
     ids=repr,
 )
 def test_every_option_that_is_a_number_refuses_other_values_with_the_accepted_range(value):
