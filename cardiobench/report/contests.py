@@ -225,11 +225,21 @@ def model_names(entries: Sequence[ResultEntry]) -> list[str]:
     If a model was run in several ways, the name includes the revision folder and setting, or the file.
     """
     names = [str(entry.result.model["name"]) for entry in entries]
-    folders = [entry.path.parents[0 if entry.result.external else 1].name for entry in entries]
-    for details in (folders, [str(entry.path) for entry in entries]):
+    for detail in (_folder, _path):
         count = Counter(names)
-        names = [f"{name} ({detail})" if count[name] > 1 else name for name, detail in zip(names, details, strict=True)]
+        names = [
+            f"{name} ({detail(entry)})" if count[name] > 1 else name for name, entry in zip(names, entries, strict=True)
+        ]
     return names
+
+
+def _folder(entry: ResultEntry) -> str:
+    """Return the folder of the revision and setting, or that of an external result."""
+    return entry.path.parents[0 if entry.result.external else 1].name
+
+
+def _path(entry: ResultEntry) -> str:
+    return str(entry.path)
 
 
 def predictions_of(entry: ResultEntry) -> TableAnswers:

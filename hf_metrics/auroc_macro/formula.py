@@ -143,7 +143,7 @@ def compute(references, predictions, average="macro", probabilities=None):
         {'auroc_macro': 0.75, 'auprc_macro': 0.9166666666666666}
     """
     if average not in ("macro", None):
-        raise ValueError(f"unknown average {average!r}: give 'macro' or None.")
+        raise ValueError(f"average is {average!r}, but must be 1 of 2 values: 'macro' or None.")
     truth, scores = per_class(references, predictions, probabilities)
     areas = _per_class(truth, scores, np.ones((1, len(truth))))
     if average is None:

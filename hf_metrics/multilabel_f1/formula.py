@@ -141,7 +141,7 @@ def compute(references, predictions, average="macro"):
         0.9
     """
     if average not in ("macro", None):
-        raise ValueError(f"unknown average {average!r}: give 'macro' or None.")
+        raise ValueError(f"average is {average!r}, but must be 1 of 2 values: 'macro' or None.")
     truth, answer = _tables(references, predictions)
     values = _per_class(truth, answer, np.ones((1, len(truth))))
     if average is None:

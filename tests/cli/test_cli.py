@@ -82,7 +82,7 @@ def test_help_teaches():
         (["--model", "cardiobench/constant", "--push"], "Did you mean '--push-to-hub'?"),
         (["--model", "cardiobench/constant", "--output", "json"], "Did you mean '--output-dir'?"),
         (["--models", "cardiobench/constant"], "Did you mean '--model'?"),
-        (["--model", "cardiobench/constant", "--task", "tmed2/as"], "A run takes --tasks tmed2/as."),
+        (["--model", "cardiobench/constant", "--task", "tmed2/as"], "For a run, use --tasks tmed2/as."),
         (
             ["--model", "cardiobench/constant", "--tasks", "ptb_xl_sample/cd", "--data-dir", "nowhere"],
             "nowhere does not exist",

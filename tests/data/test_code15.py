@@ -140,14 +140,14 @@ def test_exams_without_a_tracing_and_the_reverse_are_named(raw):
     write(raw, [*EXAMS, exam(15, 4)], {0: (13, 11, 77)})
     source = opened(raw)
     assert source.table.missing == ("exams_part0.hdf5/15",) and "15" not in set(source.frame["id"])
-    assert source.table.excluded == {"tracings that exams.csv does not list": ("exams_part0.hdf5/77",)}
+    assert source.table.excluded == {"tracings missing from exams.csv": ("exams_part0.hdf5/77",)}
 
 
 def test_a_tracing_in_another_part_than_its_exam_says_is_not_taken(raw):
     write(raw, EXAMS, {0: (13,), 1: (12, 14, 11)})
     source = opened(raw)
     assert source.table.missing == ("exams_part0.hdf5/11",)
-    assert source.table.excluded == {"tracings that exams.csv does not list": ("exams_part1.hdf5/11",)}
+    assert source.table.excluded == {"tracings missing from exams.csv": ("exams_part1.hdf5/11",)}
 
 
 def test_repeated_exam_ids_are_refused(raw):

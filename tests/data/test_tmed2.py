@@ -94,7 +94,7 @@ def test_the_fixed_split_is_the_releases_but_for_one_study(tmp_path):
 
 
 def test_a_release_that_contradicts_the_fixed_split_is_refused(tmp_path):
-    with pytest.raises(BadData, match=r"study 1009s2 is 'test' there and 'train'"):
+    with pytest.raises(BadData, match=r"study 1009s2 is in 'test' there and in 'train'"):
         open_dataset("tmed2", release(tmp_path, [("1009s2_0.png", "PLAX", "no_AS", "test")]), allow_missing=True)
 
 

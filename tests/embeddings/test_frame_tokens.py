@@ -43,7 +43,7 @@ def test_the_time_that_holds_the_middle_frame():
 
 
 def test_models_without_a_time_of_a_frame_say_so():
-    with pytest.raises(NotApplicable, match="looks at single frames"):
+    with pytest.raises(NotApplicable, match="encodes single frames"):
         FrameTokens(pixel_patches().encoder, moving=True)
     mixing = Times()
     mixing.no_times_reason = PanEchoEncoder.no_times_reason

@@ -314,8 +314,8 @@ def test_a_device_that_is_not_here_is_one_line(line, tmp_path, monkeypatch, caps
     [
         ("eval --models x --tasks camus/ef", "Did you mean '--model'?"),
         ("eval --protocol knn --model x", "Did you mean '--protocols'?"),
-        ("eval --model x --task camus/ef", "A run takes --tasks camus/ef."),
-        ("eval --task camus/ef", "A run takes --tasks camus/ef."),
+        ("eval --model x --task camus/ef", "For a run, use --tasks camus/ef."),
+        ("eval --task camus/ef", "For a run, use --tasks camus/ef."),
         ("eval --model x --devise cpu", "Did you mean '--device'?"),
         ("eval --model x --device cud", "Did you mean 'cuda'?"),
         ("push r --too a/b", "no flag '--too'. Did you mean '--to'?"),

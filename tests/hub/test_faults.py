@@ -58,7 +58,7 @@ def test_the_hub_that_is_really_asked_refuses_in_the_same_words(model, client, m
     client(ALICE)
     with pytest.raises(HubError, match=r"model org/nothing: there is no such repository"):
         push([result()], "org/nothing", dry_run=False, on_diff=lambda text: None)
-    with pytest.raises(HubError, match="no Hub name"):
+    with pytest.raises(HubError, match="not a valid Hub name"):
         push([result()], "org/no/name", dry_run=False, on_diff=lambda text: None)
     client(BOB)
     with pytest.raises(HubError, match="dataset org/new: there is no such repository"):

@@ -157,7 +157,9 @@ def test_the_score_of_each_label_is_its_mean_cosine_by_zero_shot(tmp_path):
 def test_nothing_to_learn_from_is_said():
     data, _ = labelled(n=60)
     rows = data.rows.assign(findings="A")
-    with pytest.raises(NotApplicable, match="no class that some of its 30 training rows here have"):
+    with pytest.raises(
+        NotApplicable, match="no class that is present in some of its 30 training rows here and absent in others"
+    ):
         LinearProbe().predict(replace(data, rows=rows), None, "")
 
 

@@ -85,7 +85,7 @@ def test_they_lie_in_a_file_of_their_own(tmp_path):
         assert not validation_path(path).name.endswith(".predictions.parquet"), "what is pushed is found by this name"
     first, second = paths
     validation_path(second).write_bytes(validation_path(first).read_bytes())
-    with pytest.raises(BadPredictions, match="belongs to another result"):
+    with pytest.raises(BadPredictions, match="does not belong to"):
         load_validation(ScoreResult.load(second), second)
     own = validation_path(first)
     table = ParquetFile(own).read()

@@ -97,7 +97,7 @@ def test_closed_forms_of_two_classes(key, value):
 
 
 def test_one_of_a_pair_has_no_floor_and_one_class_neither():
-    assert "partner" in best_uninformed("sensitivity", np.array([0, 1, 1]), 2).reason
+    assert "read sensitivity and specificity together" in best_uninformed("sensitivity", np.array([0, 1, 1]), 2).reason
     assert "one class" in best_uninformed("f1_macro", np.array([1, 1, 1]), 2).reason
 
 

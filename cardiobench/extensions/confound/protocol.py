@@ -68,9 +68,9 @@ class Confound(AnalysisProtocol):
 
     * Identity: balanced accuracy of a logistic probe that predicts the site; chance is 1 / number of sites.
     * Own, carried and mixed: AUROC of a label probe on held-out patients of the training site, on another site, and on
-    all sites mixed. The mixed AUROC is also computed within each site.
+      all sites mixed. The mixed AUROC is also computed within each site.
     * Place alone: AUROC of a prediction from the site only. If it is high, the site gives the label away in a mixed
-    dataset, and the mixed score is higher than the score within sites.
+      dataset, and the mixed score is higher than the score within sites.
 
     From each dataset, equally many records of both classes are drawn, so that the dataset alone carries no information.
     Hospitals of one dataset keep their proportions, with half of all records positive.

@@ -102,7 +102,7 @@ def test_a_board_gets_scores_alone_and_says_so(hub, client, hospital, monkeypatc
     monkeypatch.delenv(OWN)
     (elsewhere,) = verify_submission(BOARD, "main")
     assert (here.outcome, elsewhere.outcome) == ("not verifiable", "not verifiable")
-    assert "data of the submitter's own" in elsewhere.not_verifiable
+    assert "private data of the submitter" in elsewhere.not_verifiable
     (view,) = source.load([BOARD]).values()
     assert "own data" in table.scores(view, "mine/cd").texts("marks")[0]
 

@@ -152,5 +152,5 @@ def test_the_first_difference_is_named():
 
 def test_taking_and_computing_again_contradict_each_other():
     check_reuse(RunConfig())
-    with pytest.raises(BadConfig, match="Leave one of them out"):
+    with pytest.raises(BadConfig, match="Remove one of these flags"):
         check_reuse(replace(RunConfig(), reuse=REPOSITORY, overwrite=True))

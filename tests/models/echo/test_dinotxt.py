@@ -135,7 +135,7 @@ def test_files_that_are_missing_alone_or_others(folder, tmp_path, monkeypatch):
         load_model(NAME, weights=folder / dinotxt.HEADS[0])
     fake.dinotxt_folder(tmp_path)
     change_card(monkeypatch, NAME, weights={dinotxt.BACKBONE[0]: None, dinotxt.HEADS[0]: "a442d8f5"})
-    with pytest.raises(BadModel, match=rf"{dinotxt.HEADS[0]} is not the file .* expected a442d8f5"):
+    with pytest.raises(BadModel, match=rf"{dinotxt.HEADS[0]} differs from the file .* expected a442d8f5"):
         load_model(NAME, weights=tmp_path)
     (tmp_path / dinotxt.HEADS[0]).unlink()
     with pytest.raises(BadModel, match=f"has no weights in .* Accepted file names: {dinotxt.HEADS[0]}"):
