@@ -15,6 +15,7 @@ def knn(store, rows):
     return NearestNeighbours(max_queries=2000).predict(load(store, rows)[0], None, "")
 
 
+@pytest.mark.slow
 @linux
 def test_probing_holds_no_copies_of_the_embeddings(tmp_path):
     store, rows = stored(tmp_path, 8000, 512)

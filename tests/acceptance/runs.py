@@ -140,7 +140,7 @@ RUNS: dict[str, Run | Scoring] = {
     "regression": Run(ECHO, {"tasks": ("phantom_echo/ef",), "protocols": ANSWERS, "limit": 12}, rtol=PIXELS),
     "multiclass": Run(ECHO, {"tasks": ("phantom_echo/view",), "protocols": ANSWERS, "limit": 12}, slow=True, rtol=PIXELS),
     "binary": Run(ECG, {"tasks": ("ptb_xl_sample/cd",), "protocols": ("native", "probe", "knn")}),
-    "multilabel": Run(ECG, {"tasks": ("phantom_ecg/findings",), "protocols": ("native", "probe", "knn")}),
+    "multilabel": Run(ECG, {"tasks": ("phantom_ecg/findings",), "protocols": ("native", "probe", "knn")}, slow=True),
     "segmentation": Run(ECHO, {**DENSE, "tasks": ("phantom_echo/lv_seg",), "limit": 5}, slow=True, rtol=PIXELS),
     "landmarks": Run(ECHO, {**DENSE, "tasks": ("phantom_echo/landmarks",), "limit": 5}, slow=True, rtol=PIXELS),
     "more_masks": Run(ECHO, {**DENSE, "tasks": ("phantom_echo/lv_seg",)}, slow=True, rtol=PIXELS),

@@ -131,6 +131,7 @@ def test_every_dataset_can_be_rehearsed():
         assert (name in TWINS) + catalog.spec(name).generated + bundled == 1, f"{name} needs a twin in phantom/twins"
 
 
+@pytest.mark.slow
 def test_one_call_does_the_same(tmp_path, monkeypatch):
     write_twin("georgia", tmp_path / "raw", patients=PATIENTS["ecg"])
     monkeypatch.chdir(tmp_path)

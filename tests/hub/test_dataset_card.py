@@ -69,6 +69,7 @@ def test_every_card_is_what_the_libraries_and_the_hub_take(hub, client, name):
 DENSE = {"segmentation": "image-segmentation", "landmarks": "keypoint-detection"}
 
 
+@pytest.mark.slow
 def test_a_gate_is_there_before_the_recordings_and_asks_for_the_agreement(hub, client, prepared):
     rights = {"prepared": prepared, "i_have_the_right": True}
     with pytest.raises(LicenceError, match="--gated"):

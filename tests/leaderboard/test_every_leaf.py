@@ -38,8 +38,8 @@ KINDS = {
 KINDS = {
     name: kind for name, kind in KINDS.items() if kind.get("protocol", "probe") in (*list_protocols(), "predictions")
 }
-QUICK, WHOLE = ("out of fold",), ("multilabel", "refitted")
-"""Kinds of which every 25th change is tried, and those of which every one is; of the others it is every fifth."""
+STEPS = {"multilabel": 1, "refitted": 1, "regression": 25, "out of fold": 25}
+"""Kinds of which every change or every 25th is tried; of the others it is every fifth."""
 
 
 @pytest.fixture
@@ -70,7 +70,8 @@ def remembered(monkeypatch):
         monkeypatch.setattr(module, name, cache(getattr(module, name)))
 
 
-@pytest.mark.parametrize("kind", [k if k in QUICK else pytest.param(k, marks=pytest.mark.slow) for k in KINDS])
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_changed_leaf_is_refused_or_taken_on_trust(toy, remembered, kind):
     submission = submit(toy, **KINDS[kind])
     honest = verify.check(submission.entry(), submission.files(submission.entry()), submission.data_dir)
@@ -79,7 +80,7 @@ def test_a_changed_leaf_is_refused_or_taken_on_trust(toy, remembered, kind):
     assert bool(honest.not_verifiable) == (kind == "refitted")
     on_trust = cache(lambda path: _on_trust(Rules(submission.result), path))
     record = submission.result.to_json()
-    tried = list(islice(changes(record), 0, None, 25 if kind in QUICK else 1 if kind in WHOLE else 5))
+    tried = list(islice(changes(record), 0, None, STEPS.get(kind, 5)))
     passed = [
         f"{path}: {_at(record, path)!r} -> {_at(changed, path)!r}"
         for path, changed in tried

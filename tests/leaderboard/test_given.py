@@ -43,6 +43,7 @@ def pushed(hub, client, given):  # noqa: F811
     return hub.store.repository("dataset", REPOSITORY)
 
 
+@pytest.mark.slow
 def test_they_are_checked_as_others_and_verify_says_what_nobody_saw(pushed, capsys):
     checks = verify_submission(REPOSITORY, "main")
     assert [check.outcome for check in checks] == ["ok", "ok"]

@@ -154,6 +154,7 @@ def test_a_task_without_any_label_here_has_no_references(tmp_path):
         task_references("ptb_xl/pr", tmp_path)
 
 
+@pytest.mark.slow
 def test_references_of_a_twin_make_a_result_of_a_twin(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     write_twin("echonet_dynamic", tmp_path / "twin", patients=20)

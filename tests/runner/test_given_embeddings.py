@@ -82,6 +82,7 @@ def test_parts_and_their_pooling_survive_the_round_trip(tmp_path):
     assert scores(other[0])["overall"] != scores(own[0])["overall"]
 
 
+@pytest.mark.slow
 def test_a_result_says_where_it_comes_from(made, frame, tmp_path):
     (result,) = evaluate(tmp_path, embeddings=frame, model_name="lab/net")
     assert result.given_embeddings and result.model["loaded_by"] == EMBEDDINGS and NOT_SEEN in result.warnings

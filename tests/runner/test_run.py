@@ -65,6 +65,7 @@ def result_of(config, task="ptb_xl_sample__cd", protocol="probe"):
     return path, ScoreResult.load(path)
 
 
+@pytest.mark.slow
 def test_protocols_of_one_task_share_what_was_read(config, monkeypatch):
     loaded, load = [], EmbeddingStore.load
 
@@ -151,6 +152,7 @@ def test_the_same_line_again_does_nothing_twice(config, monkeypatch):
     assert path.stat().st_mtime_ns > before, "another seed is another result, from the same embeddings"
 
 
+@pytest.mark.slow
 def test_encoding_happens_once_whatever_protocols_and_tasks(config, tmp_path, monkeypatch):
     from cardiobench.models.baselines.ecg_morphology import EcgMorphology
 

@@ -50,7 +50,7 @@ SMALL = {
 }
 UNITS = {"study": "study_id"}
 """Units of scoring of protocols that refuse single recordings."""
-SLOW = ("cross_validation", "representation", "confound", "stress", "few_shot")
+SLOW = ("cross_validation", "representation", "confound", "stress", "few_shot", "learning_curve", "study")
 ELSEWHERE = ("dense",)
 """Tried by whole runs, in `scoring`."""
 

@@ -93,6 +93,7 @@ def test_pediatric_lists_its_videos(pediatric):
     assert both[0] == both[1]  # Every visit has both views
 
 
+@pytest.mark.slow
 def test_pediatric_tracings_are_points_of_polygons_or_say_that_a_phase_is_missing(pediatric):
     for view in ("A4C", "PSAX"):
         tracings = pd.read_csv(pediatric / view / "VolumeTracings.csv")

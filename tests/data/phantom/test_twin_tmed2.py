@@ -39,6 +39,7 @@ def test_the_tables_have_the_columns_of_the_release(raw, fold0):
             assert list(pd.read_csv(raw / name / f"TMED2_fold{fold}_labeledpart.csv").columns) == COLUMNS
 
 
+@pytest.mark.slow
 def test_every_picture_is_where_the_table_says(raw, fold0):
     paths = {raw / row.SourceFolder / row.query_key for row in fold0.itertuples()}
     assert len(paths) == len(fold0)

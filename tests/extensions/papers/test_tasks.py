@@ -35,6 +35,7 @@ def test_the_published_codes_make_fewer_positives_of_the_same_records(twins):
     assert set(labels("georgia/af", twins).index) <= set(labels("georgia/af_paper", twins).index)
 
 
+@pytest.mark.slow
 def test_the_papers_chapman_is_the_first_hospital(twins):
     rows = open_dataset("chapman_ningbo", twins, need_media=False).frame
     expected = set(rows.loc[rows["hospital"] == "chapman_shaoxing", "id"])

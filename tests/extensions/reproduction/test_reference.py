@@ -38,6 +38,7 @@ def test_files_equal_the_published_ones_to_the_byte(golden, reproduced):
         assert (reproduced / file).read_bytes() == (golden / "output" / file).read_bytes(), file
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("profile", ["", "default"])
 def test_all_eight_datasets_have_their_files_and_columns(golden, reproduced, profile):
     described = json.loads((golden / "output_columns.json").read_text())

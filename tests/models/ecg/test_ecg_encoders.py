@@ -163,6 +163,7 @@ def test_first_window_of_ecg_fm():
     np.testing.assert_array_equal(first[0], every[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_records_that_cannot_be_encoded(encoders, name):
     encoder = encoders(name)
