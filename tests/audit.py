@@ -1,6 +1,6 @@
-"""Look up every pinned package of every environment in the index of known vulnerabilities: `make audit`.
+"""Check all pinned packages for known vulnerabilities: `make audit`.
 
-Exit code 0: none is known, or the index cannot be reached, which is said; 1: the packages that are named have one.
+Exit code 0: no known vulnerability, or the index is unreachable (a message says so). Exit code 1: the listed packages have one.
 """
 
 import json
@@ -21,7 +21,7 @@ UNREACHABLE = (
 
 
 def verdict(report: dict) -> tuple[int, str]:
-    """Return the exit code and the last line for what pip-audit wrote as JSON."""
+    """Return the exit code and the last line of output for the JSON output of pip-audit."""
     packages = report["dependencies"]
     audited = [package for package in packages if "skip_reason" not in package]
     if not audited:
@@ -36,7 +36,7 @@ def verdict(report: dict) -> tuple[int, str]:
 
 
 def audit(pins: Path) -> tuple[int, str]:
-    """Return the exit code and the last lines for one file of pinned packages."""
+    """Return the exit code and the last lines of output for one file of pinned packages."""
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "audit.json"
         options = [

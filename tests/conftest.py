@@ -9,14 +9,14 @@ import pytest
 
 from tests.skips import unlisted_skips
 
-# Read by the Hugging Face libraries when they are imported: no test reads or leaves anything in the user's caches.
+# # The Hugging Face libraries read these variables at import. They keep tests away from the user's caches.
 _HOME = tempfile.TemporaryDirectory(prefix="cardiobench-tests-")
 os.environ["HF_HOME"] = _HOME.name
 os.environ["CARDIOBENCH_CACHE"] = str(Path(_HOME.name) / "cardiobench")
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.pop("CARDIOBENCH_DATA", None)
 
-# Imports make millions of objects that live to the end: the collector would walk over them again and again.
+# # Imported objects live until the end; without this, the garbage collector would traverse millions of them repeatedly.
 gc.disable()
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -24,19 +24,19 @@ ROOT = Path(__file__).resolve().parent.parent
 
 @pytest.fixture(scope="session")
 def root() -> Path:
-    """The checkout."""
+    """Return the root of the repository."""
     return ROOT
 
 
 @pytest.fixture(scope="session")
 def samples() -> Path:
-    """Real recordings that travel with the tests; see the README there for their licences."""
+    """Return the folder of real recordings in the repository; its README lists their licences."""
     return ROOT / "tests" / "samples"
 
 
 @pytest.fixture(scope="session")
 def shared() -> Path:
-    """A folder of real samples and reference outputs beside the checkout; tests that need it skip without it."""
+    """Return a folder of real samples and reference outputs next to the checkout; skip the test if it is missing."""
     folder = ROOT.parent / "shared"
     if not folder.is_dir():
         pytest.skip("no folder of real samples beside this checkout")
@@ -45,7 +45,7 @@ def shared() -> Path:
 
 @pytest.fixture(scope="session", autouse=True)
 def _undrawn():
-    """Runs save no figures, which take as long as all else in a small run; tests that look at them ask for `figures`."""
+    """Disable figures, which take as long as the rest of a small run; tests of figures request `figures`."""
     from cardiobench.report.plots.draw import ReportFigures
 
     with pytest.MonkeyPatch.context() as patch:
@@ -64,13 +64,13 @@ def figures(monkeypatch):
 
 
 def pytest_collection_finish():
-    """Leave all that was imported to the end of the process, and collect what the tests make."""
+    """Exclude imported objects from garbage collection, so that only objects of the tests are collected."""
     gc.freeze()
     gc.enable()
 
 
 def pytest_sessionfinish(session, exitstatus):
-    """Fail a run with a skip that `skips.txt` does not allow; let the process take down what was imported, in its own order."""
+    """Fail the test session if a skip is missing in `skips.txt`, then release imported objects in the usual order."""
     gc.unfreeze()
     terminal = session.config.pluginmanager.getplugin("terminalreporter")
     if terminal and unlisted_skips(terminal.stats.get("skipped", ())) and not exitstatus:
@@ -78,7 +78,7 @@ def pytest_sessionfinish(session, exitstatus):
 
 
 def pytest_terminal_summary(terminalreporter):
-    """Name skips that are not allowed, and the number of faults tried and survived (tests/faults and the marker `fault`)."""
+    """Report skips that are not allowed, and the number of injected faults that were survived (tests/faults and the marker `fault`)."""
     for skip in unlisted_skips(terminalreporter.stats.get("skipped", ())):
         terminalreporter.write_line(f"not on the list of skips, tests/skips.txt: {skip}", red=True)
     reports = [report for name in ("passed", "failed") for report in terminalreporter.stats.get(name, ())]

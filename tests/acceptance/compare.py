@@ -15,7 +15,7 @@ FURTHER = (
     *("accuracy", "balanced_accuracy", "ppv", "npv", "auprc", "brier", "calibration_slope", "calibration_intercept"),
     *("rmse", "r2", "pearson", "spearman", "concordance"),
 )
-"""Numbers that moved from `overall` to `further`; their values stay."""
+"""Numbers that moved from `overall` to `further` with unchanged values."""
 
 CHANGING = {
     "schema": "new fields get a new number",
@@ -77,7 +77,7 @@ CHANGING = {
         "what is installed",
     ),
 }
-"""Pattern of a field that may differ -> why."""
+"""Fields that may always differ, with the reason."""
 
 OF_FILES = {
     "predictions_sha256": "bytes of a Parquet file, which its library's version changes",
@@ -101,12 +101,12 @@ OF_FOLDS = {
 
 
 def machine() -> dict[str, str]:
-    """Describe what decides the last bits of a number."""
+    """Describe the hardware and libraries that affect the last bits of a result."""
     kernels = {pool["architecture"] for pool in threadpool_info() if "architecture" in pool}
     instructions = ", ".join(sorted({*kernels, torch.backends.cpu.get_cpu_capability()}))
     return {
         "processor": _processor(),
-        "instructions": instructions,  # Processors of one name have different ones.
+        "instructions": instructions,  # # Processors with the same name can support different instructions.
         "python": platform.python_version(),
         **_libraries(),
     }
@@ -133,13 +133,13 @@ def differences(old: Any, new: Any, *, exact: bool, rtol: float) -> list[str]:
     """List the fields in which two records differ.
 
     Args:
-        old: Record that is right.
+        old: Reference record.
         new: Record to check.
-        exact: Whether both come from one machine: numbers must then be equal to the last bit.
-        rtol: Relative tolerance of numbers otherwise.
+        exact: Whether both records come from the same machine, so that numbers must be bitwise equal.
+        rtol: Relative tolerance for numbers if `exact` is False.
 
     Returns:
-        One line per field, with both values.
+        One line per differing field, with both values.
     """
     dense = isinstance(old, dict) and old.get("metric") in ("dice", "landmark_error")
     skipped = {**CHANGING, **({} if exact else OF_FILES), **(OF_FRAMES if dense else {})}
@@ -153,15 +153,15 @@ def differences(old: Any, new: Any, *, exact: bool, rtol: float) -> list[str]:
 
 
 OLDER_WORDS = ("below the floor", "too few to say")
-"""Verdicts that rules 3 say less often: noise is no longer below the floor, and many rare classes are no longer too few."""
+"""Verdicts that are rarer under version 3 of the rules: noise is no longer "below the floor", nor many rare classes "too few"."""
 
 
 NARROWER = ("above the floor", "carries information, not above the floor")
-"""Verdict on a mean of errors whose interval holds the floor since its pessimistic end counts one made-up failure."""
+"""Old and new verdict of a mean error whose interval now includes the floor, because its upper end counts one extra failure."""
 
 
 def _without_reason(record: Any) -> Any:
-    """Return a record with all its numbers together, without the warning that repeats the verdict or reads an overlap."""
+    """Return a record with all numbers in one mapping, without warnings that repeat the verdict or describe an overlap."""
     if isinstance(record, dict) and record.get("protocol") == "representation":
         return {**record, "warnings": [one for one in record["warnings"] if not one.startswith("overlap of the ")]}
     if not isinstance(record, dict) or "verdict" not in record:
@@ -176,11 +176,11 @@ def _without_reason(record: Any) -> Any:
 
 ABSENT = "(absent)"
 UNORDERED = ("", "stamp")
-"""Mappings whose order is shown nowhere."""
+"""Mappings whose order does not matter."""
 
 
 def _pairs(old: Any, new: Any, field: str = "") -> Iterator[tuple[str, Any, Any]]:
-    """Yield each leaf of either record with both values."""
+    """Yield (field, old value, new value) for each leaf of the two records."""
     if isinstance(old, dict) and isinstance(new, dict):
         if field not in UNORDERED and old.keys() == new.keys() and list(old) != list(new):
             yield f"{field}, order", list(old), list(new)

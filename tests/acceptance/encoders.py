@@ -1,4 +1,4 @@
-"""Two encoders with text, heads and tokens that give the same vectors on every machine."""
+"""Two encoders with text, heads and tokens whose vectors are identical on every machine."""
 
 import hashlib
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ PATCH = SIDE // GRID
 
 
 class _Texts:
-    """A text tower and heads that know nothing, but answer differently each time."""
+    """Text tower and heads without knowledge, whose outputs differ between inputs."""
 
     revision = "1"
     loaded_by = "acceptance"
@@ -22,7 +22,7 @@ class _Texts:
     native = ("ef", "view", "cd", "findings")
 
     def encode_text(self, texts: Sequence[str]) -> torch.Tensor:
-        """A direction by the words of each text, moved along one axis by the number in it."""
+        """Return one pseudo-random direction per text, shifted along the first axis by the number in the text."""
         found = []
         for text in texts:
             seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
@@ -32,7 +32,7 @@ class _Texts:
         return torch.from_numpy(np.array(found, dtype=np.float32))
 
     def predict_native(self, target: str, units: Sequence[np.ndarray]) -> np.ndarray:
-        """Numbers by the first dimensions of a unit's mean vector."""
+        """Derive predictions from the first dimensions of each unit's mean vector."""
         means = np.round([np.sort(unit, axis=0).mean(axis=0, dtype=np.float64) for unit in units], 4)
         if target == "ef":
             return 40 + 40 * (means[:, 0] % 1)
@@ -45,7 +45,7 @@ class _Texts:
 
 
 class Thumbnails(_Texts, BaseEncoder):
-    """Mean grey values of 32 x 32 fields of each frame; its patches are tokens."""
+    """Mean grey values of each frame on a 32 x 32 grid, with patches as tokens."""
 
     name = "acceptance/thumbnails"
     sampling = FrameSampling(count=4, start="uniform")
@@ -54,7 +54,7 @@ class Thumbnails(_Texts, BaseEncoder):
     dim = GRID**2
 
     def transform(self, recording: Clip) -> torch.Tensor:
-        """Sums of whole numbers, (T, 32, 32), in [0, 1]."""
+        """Return area averages of the frames, shape (T, 32, 32), in [0, 1], computed from integer sums."""
         frames = recording.frames.sum(axis=3, dtype=np.int64)
         for axis in (1, 2):
             edges = np.arange(SIDE + 1) * frames.shape[axis] // SIDE
@@ -64,26 +64,26 @@ class Thumbnails(_Texts, BaseEncoder):
         return torch.from_numpy(np.round(frames / 765, 5).astype(np.float32))
 
     def encode(self, parts: torch.Tensor) -> torch.Tensor:
-        """Means of the patches, (N, 64)."""
+        """Return patch means, shape (N, 64)."""
         return self.encode_tokens(parts).mean(dim=4, dtype=torch.float64).flatten(1).round(decimals=4).float()
 
     def encode_tokens(self, parts: torch.Tensor) -> torch.Tensor:
-        """Patches of 4 x 4, (N, 1, 8, 8, 16)."""
+        """Return 4 x 4 patches, shape (N, 1, 8, 8, 16)."""
         patches = parts.reshape(-1, 1, GRID, PATCH, GRID, PATCH)
         return patches.permute(0, 1, 2, 4, 3, 5).flatten(4)
 
 
 class Leads(_Texts, BaseEncoder):
-    """Mean and spread of the leads in each quarter of a record."""
+    """Mean and spread of each lead in each quarter of a record."""
 
     name = "acceptance/leads"
     sampling_rate = None
     preprocessing = {"windows": 4}
     dim = 48
-    findings = 0  # Classes of phantom_ecg/findings, set by the runs
+    findings = 0  # # The runs set this to the classes of phantom_ecg/findings.
 
     def transform(self, recording: Ecg) -> torch.Tensor:
-        """Steps and sizes of each lead in four windows, (4, 48)."""
+        """Return steps and sizes of each lead in four windows, shape (4, 48)."""
         signal = np.round(recording.signal.astype(np.float64), 3)
         parts = []
         for window in np.array_split(signal, 4):
@@ -92,5 +92,5 @@ class Leads(_Texts, BaseEncoder):
         return torch.from_numpy(np.round(parts, 4).reshape(4, -1).astype(np.float32))
 
     def encode(self, parts: torch.Tensor) -> torch.Tensor:
-        """The parts as they are, (N, 48)."""
+        """Return the parts unchanged, shape (N, 48)."""
         return parts

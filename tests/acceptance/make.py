@@ -1,8 +1,8 @@
-"""Write the committed records: `python -m tests.acceptance.make [RUN ...]`, all runs without a name.
+"""Write the committed records: `python -m tests.acceptance.make [RUN ...]`, by default all of them.
 
-They are what the product wrote before scoring was rewritten. Make one again only for a change of numbers that is meant,
-and say so in the changelog. Edited by hand since then: the digests of the two phantoms, which are known by a version now, and
-`stamp.resamples` of masks and landmarks, which says what was requested.
+The records contain the results before scoring was rewritten. Write a record again only after an intended change of numbers,
+and mention the change in the changelog. Two kinds of fields were edited by hand: the digests of the two phantoms, which are now
+identified by a version, and `stamp.resamples` of masks and landmarks, which now contains the requested number.
 """
 
 import json
@@ -15,7 +15,7 @@ RECORDS = Path(__file__).parent / "records"
 
 
 def main(names: list[str]) -> None:
-    """Do the runs and write their records."""
+    """Execute the runs and write their records."""
     import tests.conftest  # noqa: F401 - caches of its own
     from tests.acceptance.runs import RUNS, records
 
@@ -28,7 +28,7 @@ def main(names: list[str]) -> None:
 
 
 def _kept(record: dict) -> dict:
-    """Return a record without what is never compared."""
+    """Return a record without the fields that are never compared."""
     top = {name: value for name, value in record.items() if name not in CHANGING}
     return top | {"stamp": {name: value for name, value in record["stamp"].items() if f"stamp.{name}" not in CHANGING}}
 

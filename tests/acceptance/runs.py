@@ -1,4 +1,4 @@
-"""Runs of every kind of task and every protocol on the bundled ECGs, the generated hearts and small twins."""
+"""Runs of every kind of task and every protocol on bundled ECGs, generated echo clips and small twins."""
 
 import json
 import tempfile
@@ -29,16 +29,16 @@ ENCODERS = {ECG: Leads, ECHO: Thumbnails}
 
 @dataclass(frozen=True)
 class Run:
-    """One run of the product.
+    """One run of the benchmark.
 
     Attributes:
-        model: A name of `ENCODERS`, or of a registered model.
+        model: Key of `ENCODERS`, or name of a registered model.
         settings: Fields of `RunConfig`.
-        twins: Dataset -> patients of its twin.
-        damage: Takes something away from the folder of twins.
-        slow: Whether the quick tests leave it out.
+        twins: Mapping from dataset to the number of patients in its twin.
+        damage: Function that removes files from the folder of twins.
+        slow: Whether the quick tests skip the run.
         rtol: Relative tolerance on another machine.
-        extension: Name of the extension that the run needs beside its protocols.
+        extension: Name of an extension that the run needs in addition to its protocols.
     """
 
     model: str
@@ -50,7 +50,7 @@ class Run:
     extension: str = ""
 
     def __call__(self, folder: Path) -> list[Path]:
-        """Run it; returns the files of results."""
+        """Execute the run and return the result files."""
         for name, patients in self.twins.items():
             write_twin(name, folder / "data" / name, patients=patients)
         self.damage(folder / "data")
@@ -69,7 +69,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Scoring:
-    """The scoring of a file of answers, made from the references by a rule.
+    """Scoring of a prediction file that is generated from the references.
 
     Attributes:
         task: Task to answer.
@@ -83,7 +83,7 @@ class Scoring:
     extension: str = ""
 
     def __call__(self, folder: Path) -> list[Path]:
-        """Score it; returns the files of results."""
+        """Score the file and return the result files."""
         task, frame = catalog.task(self.task), task_references(self.task, None)[0].table
         test = frame[frame["split"] == "test"].reset_index(drop=True)
         wrong = test.index % 3 == 0
@@ -105,7 +105,7 @@ class Scoring:
 
 
 def _lose(dataset: str, count: int) -> Callable[[Path], None]:
-    """Take the files of the first test recordings of a twin away."""
+    """Remove the files of the first test recordings of a twin."""
 
     def lose(folder: Path) -> None:
         table = catalog.builder(dataset).table(folder / dataset).frame
@@ -118,7 +118,7 @@ def _lose(dataset: str, count: int) -> Callable[[Path], None]:
     return lose
 
 
-PIXELS = 1e-3  # Between processors, a few pixels of generated clips round differently.
+PIXELS = 1e-3  # # A few pixels of generated clips are rounded differently on different processors.
 ANSWERS = ("zero_shot", "native", "probe", "knn")
 TEXT = ("few_shot", "alignment", "prompt_sensitivity", "frame_similarity", "retrieval")
 ACROSS = ("transfer", "confound", "representation")
@@ -174,7 +174,7 @@ RUNS: dict[str, Run | Scoring] = {
 
 @contextmanager
 def _without_figures() -> Iterator[None]:
-    """Save no pixels; figures are tested elsewhere."""
+    """Skip figures, which other tests cover."""
     with patch(
         "matplotlib.figure.Figure.savefig",
         lambda figure, path, **_: Path(path).write_bytes(b"") if isinstance(path, str | Path) else None,
@@ -184,7 +184,7 @@ def _without_figures() -> Iterator[None]:
 
 @contextmanager
 def _without_cut() -> Iterator[None]:
-    """Answer the most probable class, as before the rate cut: whatever no cut touches must not move by a bit."""
+    """Predict the most probable class, without the rate cut; all other numbers must stay bitwise equal."""
     name = "cardiobench.runner.evaluate.cut_by_validation"
     with patch(name, lambda data, output: replace(output, cut=None)):
         yield
@@ -192,7 +192,7 @@ def _without_cut() -> Iterator[None]:
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """Add in one order, however many cores there are."""
+    """Use one thread, so that the order of additions does not depend on the number of cores."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     with threadpool_limits(1):
@@ -201,14 +201,14 @@ def _one_thread() -> Iterator[None]:
 
 
 def absent(name: str) -> list[str]:
-    """Return the protocols and the extension that a run needs and that are not installed."""
+    """Return the protocols and the extension that a run needs but that are not installed."""
     one = RUNS[name]
     needed = {*one.settings.get("protocols", ()), *filter(None, [one.extension])}
     return sorted(needed - {*list_protocols(), *extensions()})
 
 
 def records(name: str) -> dict[str, Any]:
-    """Do a run in a folder of its own; returns path below the model's folder -> content of the JSON file."""
+    """Execute a run in a temporary folder and return a mapping from relative path to JSON content."""
     with tempfile.TemporaryDirectory() as folder, _without_figures(), _one_thread(), _without_cut():
         files = RUNS[name](Path(folder))
         return {

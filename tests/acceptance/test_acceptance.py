@@ -1,4 +1,4 @@
-"""Results of every kind of task and every protocol match the stored records field by field."""
+"""Check that results of every kind of task and every protocol match the stored records field by field."""
 
 import copy
 import json
@@ -18,7 +18,7 @@ SLOW = [pytest.param(name, marks=pytest.mark.slow) for name, one in RUNS.items()
 
 
 def committed(name):
-    """What lies beside this file."""
+    """Read the committed record of a run."""
     return json.loads((RECORDS / f"{name}.json").read_text("utf-8"))
 
 

@@ -32,7 +32,7 @@ HEAVY = {
 
 
 def call(module, *line, cwd=None):
-    """Run a command in this process; what it printed, and its exit code."""
+    """Run a command in this process; return its output and exit code."""
     main = {"cardiobench.eval": evaluation.main, "cardiobench.cli": everything.main}[module]
     out, err = io.StringIO(), io.StringIO()
     with contextlib.chdir(cwd or "."), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
@@ -128,7 +128,7 @@ def test_references_and_a_file_of_predictions(tmp_path):
 
 @pytest.fixture
 def perfect(tmp_path):
-    """References of the bundled ECGs as `refs.csv`, and the perfect predictions of its test split."""
+    """Write the references of the bundled ECGs to `refs.csv`; return perfect predictions for its test split."""
     call("cardiobench.cli", "references", "ptb_xl_sample/cd", "--out", "refs.csv", cwd=tmp_path)
     references = pd.read_csv(tmp_path / "refs.csv", dtype=str)
     test = references[references["split"] == "test"]
@@ -151,7 +151,7 @@ def test_files_of_one_name_from_two_folders_and_files_of_odd_names_keep_their_re
 
 @pytest.fixture(scope="module")
 def tmed2(shared, tmp_path_factory):
-    """TMED-2 in its raw layout with the published ids and labels; one picture of each study's kind, the rest are missing."""
+    """Create TMED-2 in its raw layout with the published ids and labels, and one image per kind of study; all other images are missing."""
     raw = tmp_path_factory.mktemp("tmed2")
     base = raw / "approved_users_only"
     (base / "DEV479").mkdir(parents=True)
@@ -236,7 +236,7 @@ def test_a_run_writes_what_repeats_it(tmp_path, cli_cache):
 
 @pytest.fixture(scope="session")
 def cli_cache(tmp_path_factory):
-    """One store of embeddings for all runs of these tests."""
+    """Share one embedding store among all runs of these tests."""
     return tmp_path_factory.mktemp("cache")
 
 
@@ -255,7 +255,7 @@ def test_a_dry_run_says_what_it_would_take_and_writes_nothing(tmp_path):
 
 @pytest.fixture
 def to_encode(tmp_path):
-    """Three records of Georgia, two of them known to be the same; returns what asks how many of them would be encoded."""
+    """Create three Georgia records, two of them known duplicates; return a function that asks how many would be encoded."""
     for name in ("E00001", "E07509", "E07510"):
         cinc.write(tmp_path / "training" / "georgia" / "g1", name, cinc.comments("426783006"))
 

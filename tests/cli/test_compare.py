@@ -20,7 +20,7 @@ TASK = "ptb_xl_sample/cd"
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """References, two files of predictions, and the results of a baseline under two protocols."""
+    """Return references, two prediction files, and results of a baseline under two protocols."""
     folder = tmp_path_factory.mktemp("made")
     table = cardiobench.load_references(TASK)
     table.to_csv(folder / "refs.csv", index=False)
@@ -38,7 +38,7 @@ def made(tmp_path_factory):
 
 @pytest.fixture
 def folder(made, tmp_path, monkeypatch):
-    """A copy of it, as the working folder."""
+    """Change to a copy of the prepared folder."""
     copy = shutil.copytree(made, tmp_path / "copy")
     monkeypatch.chdir(copy)
     return copy
@@ -64,7 +64,7 @@ def test_two_files_are_compared_as_the_api_compares_them(folder, capsys):
         assert found[name] == getattr(expected, name), name
     compare("good.csv", "poor.parquet", "--task", TASK)
     shown = " ".join(capsys.readouterr().out.split())
-    assert "good.csv is better, exploratory" in shown and "wrote" not in shown, "references of the data that is here"
+    assert "good.csv is better, exploratory" in shown and "wrote" not in shown, "references of the local data"
 
 
 def test_a_file_is_compared_with_stored_results_whatever_their_protocol(folder, capsys):

@@ -20,7 +20,7 @@ def test_the_screen_has_a_line_per_model_and_the_log_everything(tmp_path, capsys
     shown, log = capsys.readouterr().out, (tmp_path / "out" / demo.LOG).read_text()
     assert log.splitlines() == ["model org/a @ 1", "a plan", "model org/b @ 2"]
     assert "1 of 6: org/a" in shown and "2 of 6: org/b" in shown
-    assert ("a plan" in shown) == bool(code), "what led to a failure is shown"
+    assert ("a plan" in shown) == bool(code), "the cause of a failure is shown"
 
 
 def test_what_extensions_show_is_printed_before_the_run(tmp_path, monkeypatch, capsys):

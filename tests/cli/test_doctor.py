@@ -85,7 +85,7 @@ def test_a_missing_key_is_found_without_running(tmp_path, capsys):
 
 @pytest.mark.parametrize("name", list_models())
 def test_every_card_is_told_whole_with_or_without_its_files(name):
-    """Here are no files: what would be used stands in the card, and the reason why it does not load comes with it."""
+    """Check the output for a model without local files: the card names the source, and the message gives the reason."""
     found, diagnosis = card(name), examine(name)
     said = "\n".join(" ".join(fact) for fact in diagnosis.facts)
     assert (diagnosis.problem is None) == (not found.weights and found.adapter != NO_ADAPTER)

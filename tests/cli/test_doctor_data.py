@@ -1,4 +1,4 @@
-"""Test `cardiobench doctor` on data, with every kind of fault marked on its line."""
+"""Test `cardiobench doctor` on data: each kind of fault is reported on its own line."""
 
 import json
 from dataclasses import replace
@@ -19,7 +19,7 @@ DATASET, TASK = "ptb_xl_sample", "ptb_xl_sample/cd"
 
 @pytest.fixture
 def doctor(capsys):
-    """Run it; return the exit code and subject -> line."""
+    """Run the command; return the exit code and a mapping from subject to line."""
 
     def run(*line):
         code = main(["doctor", *map(str, line), "--json"])

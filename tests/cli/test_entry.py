@@ -1,4 +1,4 @@
-"""No shell environment causes a traceback: encodings, closed streams, very long names, tokens."""
+"""Check that no environment causes a traceback: encodings, closed streams, very long names, tokens."""
 
 import os
 import re
@@ -65,7 +65,7 @@ def test_an_endless_name_is_one_message(line, tmp_path, monkeypatch, capsys):
 
 
 def test_a_worker_that_is_killed_is_one_message(capsys):
-    """As by a system that is out of memory."""
+    """Simulate a system that kills workers when it runs out of memory."""
     import joblib
 
     def lose_a_worker(arguments):

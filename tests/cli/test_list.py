@@ -27,12 +27,12 @@ def test_models_take_a_line_each_and_say_where_they_come_from(capsys):
     print_list(Console(), models_only=True)
     first, second = capsys.readouterr().out.split("models: licence")
     lines = {line.split()[0]: line.split() for line in first.splitlines() if "/" in line}
-    assert set(lines) == set(list_models()), "no name is broken over two lines"
+    assert set(lines) == set(list_models()), "no name is split across two lines"
     for name, words in lines.items():
         found = card(name)
         assert ("yes" if found.text else "no") in words and all(f"{target}" in first for target in found.native)
         assert name in second
-    assert "none; unknown: echonet_lvh" in first, "what nobody knows of EchoPrime is no 'none'"
+    assert "none; unknown: echonet_lvh" in first, "unknown facts of EchoPrime are not shown as 'none'"
     said = " ".join(second.split())
     assert "gated, accept the terms" in said and "nobody outside its authors" in said
 

@@ -71,7 +71,7 @@ def test_text_of_the_card(name):
         assert {"Tasks", "Labels"} & set(headed)
         assert "--data-dir" in body
     for count in spec.expected.values():
-        assert f"{count:,}" in body, "the counts that are checked stand in the card"
+        assert f"{count:,}" in body, "the card states the checked counts"
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -139,11 +139,11 @@ GRIDS = {
     "mimic_iv_echo/tr_velocity_2d": SPEED_GRID,
     "phantom_echo/ef": EF_GRID,
 }
-"""First, second and last number of the prompts of each measurement, as they are written, and how many there are."""
+"""First, second, last and number of prompts of each measurement, as written."""
 
 
 def test_the_numbers_of_numeric_prompts():
-    """Another end or step asks other questions and gives other zero-shot answers."""
+    """Check the range and step of prompts, because other prompts give other zero-shot predictions."""
     texts = {name: grid.texts() for name in TASKS if (grid := catalog.task(name).prompt_grid)}
     assert {name: (*found[:2], found[-1], len(found)) for name, found in texts.items()} == GRIDS
     for name, found in texts.items():

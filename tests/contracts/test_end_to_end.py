@@ -1,7 +1,7 @@
-"""Every dataset from its raw folder to a score; a new dataset is tested here by being there.
+"""Test every dataset from its raw folder to a score; new datasets are included automatically.
 
-Twin (or what comes with the package) -> `cardiobench prepare` -> `load_dataset("cardiobench/<name>")` with the unmodified
-library -> the runner, with a baseline that needs no weights.
+Twin (or bundled data) -> `cardiobench prepare` -> `load_dataset("cardiobench/<name>")` with the unmodified
+library -> a run with a baseline that needs no weights.
 """
 
 import gc
@@ -29,28 +29,28 @@ BASELINE = {"echo": "cardiobench/pixel-motion", "ecg": "cardiobench/ecg-morpholo
 PATIENTS = {
     "echo": 14,
     "ecg": 40,
-}  # Rows of a twin, enough for every task to have training and test rows of both classes.
-FIRST = 8  # Patients a split that the baseline is run on, where a dataset is not as small as a twin
+}  # # Number of rows of a twin; every task then has training and test rows of both classes.
+FIRST = 8  # # Patients per split for the run, for datasets that are larger than a twin.
 RANKING = {
-    "accuracy": accuracy_score,  # Predictions for a test set of one class.
+    "accuracy": accuracy_score,  # # Predictions for a test set with a single class.
     "mae": mean_absolute_error,
     "f1_macro": lambda truth, said: f1_score(truth, said, labels=sorted(set(truth)), average="macro"),
 }
 
 
 def mean_auroc(truth, said, classes) -> float:
-    """The mean of scikit-learn's AUROC over the classes with measured rows of both kinds."""
+    """Return the mean of scikit-learn's AUROC over the classes that have positive and negative rows."""
     scores = []
     for name in classes:
         known = [f"?{name}" not in cell.split(";") for cell in truth]
         has = np.array([name in cell.split(";") for cell in truth])[known]
         if 0 < has.sum() < len(has):
             scores.append(roc_auc_score(has, said[f"p_{name}"][known]))
-    return float(np.mean(scores)) if scores else np.nan  # A twin may lack every class in its test split
+    return float(np.mean(scores)) if scores else np.nan  # # The test split of a twin may lack a class.
 
 
 def check_card(name):
-    """What the card says under Use runs as it stands, line by line."""
+    """Run the lines below "Use" on the card unchanged."""
     _, _, use = (catalog.dataset_folder(name) / "README.md").read_text(encoding="utf-8").partition("**Use.**")
     lines = use.split("```python\n")[1].split("```")[0].splitlines()
     names = {"datasets": datasets, "cardiobench": cardiobench}
@@ -64,7 +64,7 @@ def check_card(name):
 
 
 def check_scored(result, rows, folder):
-    """The score is what scikit-learn says of the predictions file and of the labels that the client read."""
+    """Check the score against scikit-learn, with predictions from the file and labels from the client."""
     task = catalog.task(result.task)
     (path,) = folder.rglob(f"{task.name.replace('/', '__')}.json")
     said = pd.read_parquet(predictions_path(path)).set_index("id")
@@ -92,10 +92,10 @@ def test_from_the_raw_folder_to_a_score(name, tmp_path, monkeypatch):
     loaded = datasets.load_dataset(f"cardiobench/{name}")
     rows = check_loaded(name, loaded, raw)
     check_rows(name, raw)
-    assert spec.media == "ecg" or loaded[spec.splits[0]][0][spec.media]["bytes"], "the recording travels with the row"
+    assert spec.media == "ecg" or loaded[spec.splits[0]][0][spec.media]["bytes"], "the row contains the recording"
     check_card(name)
     streamed = datasets.load_dataset(f"cardiobench/{name}", split="test", streaming=True)
-    # To the end: a process that ends on a half-read Parquet stream aborts now and then (huggingface/datasets#7566).
+    # # Read to the end: a process that exits during a Parquet stream sometimes aborts (huggingface/datasets#7566).
     assert [row["id"] for row in streamed] == list(loaded["test"]["id"])
     del streamed
     gc.collect()
@@ -113,9 +113,9 @@ def test_from_the_raw_folder_to_a_score(name, tmp_path, monkeypatch):
     )
     outcome = run(config)
     assert not outcome.failures
-    # A task whose answer is the same for every recording of the release (the view, where it has one only) has no probe.
+    # # A task whose label is constant in the release has no probe, such as the view of a single-view dataset.
     alike = {task.name for task in spec.tasks if rows[task.target].nunique() == 1}
-    if "train" not in spec.splits:  # A test set alone is for probes of other datasets
+    if "train" not in spec.splits:  # # A dataset with only a test split serves probes trained on other datasets.
         alike = {task.name for task in spec.tasks}
     reasons = ("a probe needs two classes", "has no training rows here")
     assert {task for _, task, _, reason in outcome.not_applicable if any(words in reason for words in reasons)} == alike

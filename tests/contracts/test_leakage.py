@@ -1,4 +1,4 @@
-"""No prediction protocol learns from the test split, for all options and kinds of task."""
+"""Check that no prediction protocol learns from the test split, for all options and kinds of task."""
 
 import hashlib
 import inspect
@@ -31,14 +31,14 @@ OF_ITS_OWN = {
     "stress": "stress/test_stress.py::test_the_probe_learns_nothing_from_test_rows",
     "transfer": "transfer/test_transfer.py::test_no_probe_learns_from_test_rows_of_any_dataset",
 }
-"""Protocol -> test of what it learns, below `tests/extensions`, where its inputs are more than toy vectors."""
+"""Mapping from protocol to its own leakage test below `tests/extensions`, for inputs other than toy vectors."""
 LEARNS_NOTHING = {"alignment", "frame_similarity", "prompt_sensitivity", "retrieval"}
 OF_ALL_SPLITS = {"confound", "representation"}
-"""They describe all records; what predicts in them is `nested_search`, whose folds are tested beside it."""
+"""Protocols that describe all records; the folds of `nested_search`, which predicts in them, have their own test."""
 
 
 class Talking:
-    """A model with a text tower, and with heads for all toy tasks."""
+    """Model with a text tower and heads for all toy tasks."""
 
     name, revision, modalities, dim, pooling = "toy/talking", "1", ("echo", "ecg"), DIM, "mean"
     sampling, preprocessing, warnings, logit_scale = None, {}, (), 10.0
@@ -66,17 +66,17 @@ def prompt_file(tmp_path_factory):
 
 
 def choices():
-    """Every protocol with its defaults, and with each other value of an option that is one of a few words, or a profile."""
+    """Yield every protocol with default options, then with each other literal value and profile of one option."""
     for name in list_protocols():
         if not issubclass(protocol_class(name), PredictionProtocol):
-            continue  # What an analysis learns is tested beside its other tests.
+            continue  # # Analyses have their own tests.
         if name in OF_ITS_OWN:
-            continue  # So is what a protocol learns that takes more than toy vectors: networks, or units of several recordings.
+            continue  # # Protocols with networks or several recordings per unit have their own tests.
         small = quick_options(name)
         yield name, small
         for option, kind in option_types(name).items():
             if option == "device":
-                continue  # Where an operation is computed decides nothing of what it reads.
+                continue  # # The device does not affect which data is read.
             words = get_args(kind) if get_origin(kind) is Literal else ()
             words += tuple(contributions("profiles")) if option == "profile" else ()
             yield from (
@@ -96,13 +96,13 @@ def test_no_answer_and_no_choice_depends_on_other_test_recordings(name, options,
         for task in TASKS
         for variant in check_predictions(made, replace(task_data(task), prompts=prompt_file), Talking())
     }
-    assert checked, "a protocol that answers no kind of task"
+    assert checked, "a protocol that predicts no kind of task"
 
 
 def test_every_other_protocol_has_a_test_of_its_own_or_learns_nothing():
     others = set(list_protocols()) - {name for name, _ in choices()}
     assert others <= {*OF_ITS_OWN, *LEARNS_NOTHING, *OF_ALL_SPLITS}, (
-        "a new protocol: test that it learns from no test row"
+        "add a test that the new protocol learns from no test row"
     )
     for name in others & {*OF_ITS_OWN}:
         file, _, test = OF_ITS_OWN[name].partition("::")
@@ -118,7 +118,7 @@ def test_every_other_protocol_has_a_test_of_its_own_or_learns_nothing():
 @pytest.mark.parametrize("task", TASKS[:3], ids=lambda one: one.kind)
 @pytest.mark.parametrize("made", [ZeroShot(), NativePrediction()], ids=lambda one: one.name)
 def test_what_learns_nothing_reads_no_other_split(made, task, prompt_file):
-    """Other labels and embeddings of train and validation: the same answers, but where a threshold is chosen on them."""
+    """Check that labels and embeddings of train and validation do not change the predictions, except through a chosen threshold."""
     data = replace(task_data(task), prompts=prompt_file)
     other = replace(task_data(task, seed=1), prompts=prompt_file)
     learned = (data.rows["split"] != "test").to_numpy()
@@ -132,7 +132,7 @@ def test_what_learns_nothing_reads_no_other_split(made, task, prompt_file):
 
 
 def test_a_protocol_that_learns_from_embeddings_of_the_test_split_is_refused():
-    """Standardised over all recordings: no label is read, and the answers follow from those of other test recordings."""
+    """Check that standardising over all recordings is detected: it reads no label, but uses other test recordings."""
 
     class Peeking(NativePrediction):
         def predict(self, data, encoder, variant):

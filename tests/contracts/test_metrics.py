@@ -22,12 +22,12 @@ from .metric_cases import BAD, CASES
 
 NAMES = list_metrics()
 FRAME_WISE = ("dice", "hausdorff95", "landmark_error")
-"""Metrics whose scoring averages frames, and makes their intervals of the means of units."""
+"""Metrics that average frames within units and bootstrap the unit means."""
 
 
 @pytest.fixture
 def at_root(root, tmp_path, monkeypatch):
-    """The working directory from which `evaluate.load("cardiobench/<name>")` finds the folder, as it finds the Space."""
+    """Change to the directory where `evaluate.load("cardiobench/<name>")` finds the metric, as in its Space."""
     (tmp_path / "cardiobench").symlink_to(root / "hf_metrics")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
@@ -59,7 +59,7 @@ SHAPE_FIRST = {
     "shap_overlap",
     "text_axis_pearson",
 }
-"""Metrics of tables, which refuse the shape of an empty one."""
+"""Metrics of tables, which reject the shape of an empty table."""
 
 
 @pytest.mark.parametrize("name", sorted({*NAMES} - SHAPE_FIRST))
@@ -80,7 +80,7 @@ def test_a_space_installs_what_its_page_is_tested_with():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_files_need_nothing_but_their_requirements(name):
-    """One module an import line (the loader of evaluate reads lines), and nothing that the requirements of the Space lack."""
+    """Check for one import per line, as the loader of `evaluate` needs, and only packages in the requirements of the Space."""
     needed = {line.partition("==")[0] for line in REQUIREMENTS}
     packages = {"sklearn": "scikit-learn"}
     for file, wraps in ((source(name), True), (source(name).with_name("formula.py"), False)):
@@ -97,12 +97,12 @@ def test_files_need_nothing_but_their_requirements(name):
                 continue
             for module in modules:
                 top = module.partition(".")[0]
-                assert wraps or top not in ("evaluate", "datasets"), "a formula needs no wrapper"
+                assert wraps or top not in ("evaluate", "datasets"), "a formula has no wrapper"
                 assert top in sys.stdlib_module_names or packages.get(top, top) in needed, top
 
 
 def test_copied_checks_are_equal():
-    """A Space has no files but its own, so checks that several formulas share are copies; they never drift apart."""
+    """Check that checks shared by several formulas are identical copies, because a Space contains only its own files."""
     copies: dict[str, dict[str, str]] = {}
     for name in NAMES:
         text = source(name).with_name("formula.py").read_text(encoding="utf-8")
@@ -183,7 +183,7 @@ def test_unknown_metric():
 
 @pytest.mark.slow
 def test_two_processes_score_as_one(at_root, tmp_path, root):
-    """Each process adds its half; rank 0 gets the metric of all rows, the other nothing."""
+    """Check that with two processes, rank 0 returns the metric of all rows and the other process returns None."""
     script = tmp_path / "half.py"
     script.write_text(
         "import sys, evaluate\n"

@@ -28,7 +28,7 @@ WITH_WEIGHTS = [name for name in list_models() if card(name).weights]
 
 @pytest.mark.parametrize("name", [name for name in WITH_WEIGHTS if "echo" in card(name).modalities])
 def test_a_card_without_a_published_setting_says_so(name):
-    """`--profile paper` of an echo model is its variant `paper`; where there is none, nothing else goes by that name."""
+    """Check that `--profile paper` selects the variant `paper` of an echo model, and that no other variant has a similar name."""
     text = (folder("model_cards") / f"{name.replace('/', '__')}.md").read_text(encoding="utf-8")
     assert ("paper" in card(name).variants) != ("**Published setting.** Not defined" in text)
 
@@ -37,7 +37,7 @@ def test_a_card_without_a_published_setting_says_so(name):
     "front", ["id: " + "[" * 100_000, "seen: 7", "id: [a]", "weights: text", "? {a: 1}\n: 2", "a: \ud800"]
 )
 def test_a_card_of_a_stranger_is_refused_and_ends_nothing(front, tmp_path):
-    """A hundred thousand levels end the interpreter where libyaml reads them; strange types were tracebacks."""
+    """Check deeply nested YAML, on which libyaml aborts the interpreter, and unusual types."""
     facts = yaml.safe_load(PATHS[0].read_text(encoding="utf-8").split("---\n")[1])
     name = front.partition(":")[0]
     own = yaml.safe_dump({key: value for key, value in facts.items() if key != name})
@@ -76,7 +76,7 @@ def test_card(path):
         assert "no pretraining" in model.body.lower()
     unknown = {*model.seen, *model.seen_unknown} - set(list_datasets())
     assert not set(model.seen) & set(model.seen_unknown)
-    assert not unknown, f"datasets of the benchmark only: {unknown}"
+    assert not unknown, f"only datasets of the benchmark: {unknown}"
     assert set(model.native) <= {task(name).target for name in list_tasks()}
     assert set(model.poolings) <= {*POOLINGS, "pooler"}
     assert model.public_weights or "weights" in model.body.lower()
@@ -148,7 +148,7 @@ def test_a_revision_is_a_full_commit_hash_or_none(tmp_path, revision):
 
 
 def test_a_model_under_another_id_of_its_authors():
-    """It saw what the model saw, and nothing is known of that repository's commits."""
+    """Check that the alias has the same training data, but no list of commits."""
     for alias, name in (
         ("wanglab/ecg-fm-preprint", "wanglab/ecg-fm"),
         ("Edoardo-Coppola/hubert-ecg-large", "Edoardo-BS/hubert-ecg-large"),
@@ -200,7 +200,7 @@ def test_misspelt_key(tmp_path):
 
 
 class TenSeconds(BaseEncoder):
-    """The first ten seconds of twelve leads, at the rate that a run brings every ECG to."""
+    """Return ten seconds of twelve leads, at the sampling rate that a run uses for every ECG."""
 
     name = "lab/ten-seconds"
 

@@ -1,4 +1,4 @@
-"""Every registered protocol gives a result, a record or a reason on real ECGs."""
+"""Check that every registered protocol gives a result, a record or a reason on real ECGs."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner.run import run
 from cardiobench.testing import check_protocol
 
-# What a model of ECGs without text and without heads of its own cannot do, and the word that says so.
+# # Part of the reason that each protocol gives for an ECG model without text tower and heads.
 CANNOT = {
     "zero_shot": "text",
     "alignment": "",
@@ -31,9 +31,9 @@ CANNOT = {
 }
 
 
-# What makes a prediction quick where its protocol has an option of that name: all that it can do is tried in the tests of its own.
+# # Options for a quick prediction, if the protocol has them. Other values have their own tests.
 QUICK = {"sizes": ("XS",), "classifiers": ("logistic",), "search": "flat", "folds": 3, "epochs": 3, "heads": 2}
-# The cheapest training through the whole runner, where a protocol trains networks.
+# # Options of the cheapest training in a complete run, for protocols that train networks.
 TRAINING = {"network": "small", "epochs": 2, "seeds": 1}
 
 
@@ -43,12 +43,12 @@ def quick_options(name):
 
 
 def takes(name, option):
-    """Return whether a protocol has the option with values of the same type: sizes may be names or numbers."""
+    """Return whether a protocol has the option with values of the same type, because sizes may be names or numbers."""
     return option in option_types(name) and type(getattr(protocol(name), option)[0]) is type(QUICK[option][0])
 
 
 def cheap_options(name):
-    """Return the options of a run whose numbers nobody reads."""
+    """Return options for a run whose numbers are not checked."""
     chosen = {option: QUICK[option] for option in ("sizes", "classifiers") if takes(name, option)}
     return chosen | {option: value for option, value in TRAINING.items() if option in option_types(name)}
 
@@ -62,7 +62,7 @@ def test_contract(name):
 
 @dataclass(frozen=True)
 class Centroid(PredictionProtocol):
-    """Predict as somebody does who thinks of classes only."""
+    """Example of a user protocol that only supports classes."""
 
     name = "centroid"
 

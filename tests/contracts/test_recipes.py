@@ -23,7 +23,7 @@ def blocks(root):
 
 @pytest.fixture(scope="module")
 def sources(blocks, tmp_path_factory):
-    """The package's files, and a raw folder of twelve clips whose brightness is their label."""
+    """Return the package's files and a raw folder of twelve clips whose label is their brightness."""
     folder = tmp_path_factory.mktemp("package")
     for block in blocks:
         if block["path"]:
@@ -44,7 +44,7 @@ def sources(blocks, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def installed(sources, tmp_path_factory):
-    """The folder that pip installed the package into: all that is left of it."""
+    """Install the package with pip; return the installation folder, the only remaining copy."""
     target = tmp_path_factory.mktemp("installed")
     flags = ["--quiet", "--no-build-isolation", "--no-deps", "--no-index", "--disable-pip-version-check"]
     subprocess.run([sys.executable, "-m", "pip", "install", *flags, "--target", str(target), str(sources)], check=True)
@@ -53,13 +53,13 @@ def installed(sources, tmp_path_factory):
 
 @pytest.fixture
 def raw(sources, tmp_path):
-    """A folder with the raw recordings and no source of the package, which would be imported before what is installed."""
+    """Return a folder with the raw recordings but without the package source, which Python would import first."""
     shutil.copytree(sources / "toy", tmp_path / "raw" / "toy")
     return tmp_path / "raw"
 
 
 def call(root, installed, where, *line):
-    """Run Python outside the checkout, with the installed package on its path."""
+    """Run Python outside the checkout with the installed package on its path."""
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(installed), str(root)])}
     return subprocess.run(
         [sys.executable, *line], cwd=where, env=environment, capture_output=True, text=True, check=False
@@ -84,7 +84,7 @@ def test_the_installed_package_runs_by_name(blocks, sources, installed, root, tm
     assert done.returncode == 0, done.stderr
     (path,) = (tmp_path / "results" / "toy__mean-picture").glob("*/nearest_one/toy_echo__ef.json")
     result = json.loads(path.read_text())
-    # Brightness is linear in the label: the nearest training clip to each of the four test clips is number 7, of 51 %
+    # # Brightness is linear in the label: training clip 7, with 51 %, is the nearest neighbour of all four test clips.
     assert result["overall"]["mae"]["value"] == np.mean([54 - 51, 57 - 51, 60 - 51, 63 - 51])
     assert result["overall"]["within_five"]["value"] == 0.25
     assert result["numbers"]["within_five"] == {"better": "higher", "range": [0, 1], "unit": "fraction"}
@@ -100,9 +100,9 @@ def test_the_installed_package_runs_by_name(blocks, sources, installed, root, tm
     assert done.returncode == 0, done.stderr
     (rounded,) = (tmp_path / "results" / "toy__mean-picture").glob("*/*.rounded=20/toy_echo__ef.json")
     assert json.loads(rounded.read_text())["overall"]["mae"]["value"] == np.mean([60 - 54, 60 - 57, 60 - 60, 63 - 60])
-    assert json.loads(record.read_text())["options"]["most"] == 5, "an option of the suite"
+    assert json.loads(record.read_text())["options"]["most"] == 5, "an option in the suite"
     printed = call(root, installed, tmp_path, "-m", "cardiobench.cli", "spread", record)
-    # The four test clips are uniform: 140 to 170 of 255 grey levels, up to the compression of the files.
+    # # The four test clips are uniform, 140 to 170 of 255 grey levels, up to compression.
     assert float(printed.stdout) == pytest.approx(np.std([140, 150, 160, 170]) / 255, rel=0.05), printed.stderr
 
 
@@ -110,7 +110,7 @@ def test_the_installed_package_runs_by_name(blocks, sources, installed, root, tm
 def test_parts_run_from_folders_without_a_package(sources, root, tmp_path):
     parts = shutil.copytree(sources / "cardiobench_toy", tmp_path / "parts")
     builder = parts / "toy_echo" / "builder.py"
-    builder.write_text(builder.read_text().replace(', "within_five"', ","))  # A metric comes with a package only
+    builder.write_text(builder.read_text().replace(', "within_five"', ","))  # # Metrics can only be added by a package.
     given = ["--datasets-dir", "parts", "--model", "parts/mean_picture.py:MeanPicture", "--data-dir", sources / "toy"]
     done = call(
         root, tmp_path, tmp_path, "-m", "cardiobench.eval", *given, "--tasks", "toy_echo/ef", "--protocols", "knn"

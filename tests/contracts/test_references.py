@@ -1,4 +1,4 @@
-"""References of every dataset only need tables, and survive saving and loading."""
+"""Check that references of every dataset only need tables, and survive saving and loading."""
 
 import shutil
 
@@ -16,7 +16,7 @@ GENERATED = [name for name in catalog.list_datasets() if name not in TWINS]
 
 
 def contents(name, raw, folder):
-    """Return task -> references as they are written, of the first task and the last."""
+    """Return references in saved form for the first and last task."""
     tasks = catalog.spec(name).all_tasks
     found = {task.name: task_references(task.name, raw)[0] for task in (tasks[0], *tasks[1:][-1:])}
     return {task: one.write(folder / "references.csv").read_bytes() for task, one in found.items()}
@@ -34,7 +34,7 @@ def delete_recordings(name, raw):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(TWINS))
 def test_no_recording_is_needed(name, tmp_path):
-    """Headers of WFDB stay: they hold the labels of the Challenge's datasets."""
+    """Remove recordings but keep WFDB headers, which contain the labels of the Challenge datasets."""
     raw = tmp_path / name
     write_twin(name, raw, patients=4)
     before = contents(name, raw, tmp_path)
@@ -57,7 +57,7 @@ def test_a_file_of_references_is_read_as_it_was_written(name, tmp_path):
 
 @pytest.mark.parametrize("task", ["cardiacnet/asd", "cardiacnet/pah", "segrwma/rwma_a2c"])
 def test_the_files_of_the_published_evaluator_suffice(shared, tmp_path, task):
-    """These releases have no table of labels: the evaluator's files have them."""
+    """Check releases without a label table, whose labels come from the evaluator's files."""
     folder, target = shared / "data" / "splits", catalog.task(task)
     dataset, classes = target.dataset, dict(zip("01", target.classes, strict=True))
     for path in [*(folder / "cardiacnet").iterdir()] if dataset == "cardiacnet" else [folder / "segrwma_split.csv"]:

@@ -1,4 +1,4 @@
-"""The digest of user code depends on behaviour and imported local modules, not on formatting."""
+"""Check that the digest of user code depends on behaviour and imported local modules, but not on formatting."""
 
 import importlib
 import subprocess
@@ -99,7 +99,7 @@ FILES = {
     "lab/real.py": "",
     "lab/typed.py": "",
     "lab/alone.py": "",
-    "plain/inner/unit.py": "",  # A package without __init__.py
+    "plain/inner/unit.py": "",  # # A package without __init__.py.
     "neighbour.py": "this is no python\n",
 }
 
@@ -131,7 +131,7 @@ def test_an_edit_counts_where_the_module_is_imported(package, edited):
 
 
 def test_an_installed_package_counts_by_its_own_modules_and_others_do_not(package, monkeypatch):
-    """A plug-in lies among the installed packages; those that it uses are libraries."""
+    """Check that packages used by an installed plug-in count as libraries."""
     installed = package / "site-packages"
     for name in ("plug_in/__init__.py", "plug_in/net.py", "library/__init__.py"):
         (installed / name).parent.mkdir(parents=True, exist_ok=True)
@@ -178,7 +178,7 @@ print(code_digest(Mine))
     ],
 )
 def test_what_was_typed_in_counts_by_its_bytecode(old, new, same):
-    """A class of a notebook has no file."""
+    """Check a class defined in a notebook, which has no file."""
 
     def digest(text: str) -> str:
         return subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True).stdout

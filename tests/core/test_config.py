@@ -114,7 +114,7 @@ def test_a_file_that_is_no_yaml_is_one_line_with_the_file_to_give(tmp_path, text
 
 
 def accepted(hint):
-    """Return the type that a caller may give for the type of a field."""
+    """Return the accepted Python type for the type of a field."""
     if hint is Path:
         return str | Path
     if hint == tuple[str, ...]:

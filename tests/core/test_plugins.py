@@ -24,7 +24,7 @@ class Toy(CardioBuilder):
 
 @pytest.fixture
 def install(monkeypatch):
-    """Let an entry point stand in for an installed package."""
+    """Simulate an installed package with a patched entry point."""
 
     def installed(group, name, value):
         point = EntryPoint(name, value, f"cardiobench.{group}")
@@ -38,7 +38,7 @@ def install(monkeypatch):
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A folder of the user, forgotten after the test."""
+    """Return a user folder that is unregistered after the test."""
     for variable in plugins.VARIABLES.values():
         monkeypatch.setenv(variable, "")
     return tmp_path

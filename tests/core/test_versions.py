@@ -1,4 +1,4 @@
-"""Components have a version and a stable id; user components are identified by code."""
+"""Check that components have a version and a stable id, and that user components are identified by code."""
 
 from functools import partial
 from types import ModuleType
@@ -34,7 +34,7 @@ def test_a_component_of_ours_without_a_version_is_refused(component):
 
 
 def test_ids_are_text_that_no_move_changes():
-    """An id that repeats a module's path or a class's name would be renamed with it."""
+    """Check that no id repeats a module path or class name, because renaming those must not change the id."""
     stated = stated_versions()
     assert {"reader video", "adapter panecho", "protocol probe", "scoring", "phantoms"} <= stated.keys()
     assert all(isinstance(version, int) and version >= 1 for version in stated.values())
@@ -81,7 +81,7 @@ def test_a_module_of_the_users_needs_an_id_beside_its_version(tmp_path):
     path = tmp_path / "somebody.py"
     path.write_text("VERSION = 1\n")
     module.__file__, module.VERSION = str(path), 1
-    assert component_version(module) != "None 1"  # Many modules have such a constant that means something else.
+    assert component_version(module) != "None 1"  # # Many modules use this constant name with another meaning.
     module.COMPONENT = "reader x"
     assert component_version(module) == "reader x 1"
     assert not is_own(module) and is_own(video) and is_own(panecho.load)

@@ -10,11 +10,11 @@ from cardiobench.data.phantom.echo_cohort import echo_patients
 
 SIZE = 224
 TEST, TRAIN, VALIDATION = range(40), range(40, 140), range(140, 160)
-"""Patients of the cohort."""
+"""Number of patients in the cohort."""
 
 
 def apical_truths(patients: range) -> list[EchoTruth]:
-    """Return the first recording of each patient, shown as A4C."""
+    """Return the first A4C recording of each patient."""
     first: dict[str, EchoTruth] = {}
     for record in echo_patients(patients.stop):
         first.setdefault(record.patient_id, record.truth)
@@ -22,7 +22,7 @@ def apical_truths(patients: range) -> list[EchoTruth]:
 
 
 def apical_masks(truths: list[EchoTruth]) -> Iterator[np.ndarray]:
-    """Yield the masks of end-diastole and end-systole, uint8 (224, 224): 1 cavity, 2 muscle."""
+    """Yield the masks of end-diastole and end-systole, uint8 (224, 224): 1 is cavity, 2 is muscle."""
     for truth in truths:
         for frame in (0, end_systole(truth)):
             cavity, muscle = (

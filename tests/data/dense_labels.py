@@ -9,6 +9,6 @@ def labels_of(name, raw):
 
 
 def expected_of(source, name):
-    """Return the test units that the coverage is counted against."""
+    """Return the test units that are the denominator of coverage."""
     references = source.references(catalog.task(name))
     return set(references.loc[references["split"] == "test", "id"])

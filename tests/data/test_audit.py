@@ -17,7 +17,7 @@ DYNAMIC = "FileName,EF,ESV,EDV,FrameHeight,FrameWidth,FPS,NumberOfFrames,Split\n
 
 def counts(findings):
     found = {finding.check: finding.count for finding in findings}
-    assert len(found) == len(findings), "no check stands twice"
+    assert len(found) == len(findings), "no check is listed twice"
     return found
 
 

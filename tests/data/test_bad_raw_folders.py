@@ -1,4 +1,4 @@
-"""Every release rejects damaged raw folders; new datasets with twins are included automatically."""
+"""Check that every release rejects damaged raw folders; new datasets with twins are included automatically."""
 
 import re
 import shutil
@@ -20,7 +20,7 @@ SPLIT_SHIPPED = ("cardiacnet", "segrwma")
 
 @pytest.fixture(scope="module", params=NAMES)
 def release(request, tmp_path_factory):
-    """Name and raw folder of a twin; not to be changed."""
+    """Return name and raw folder of a twin, which tests must not change."""
     raw = tmp_path_factory.mktemp("twins") / request.param
     write_twin(request.param, raw, patients=4)
     return request.param, raw
@@ -28,7 +28,7 @@ def release(request, tmp_path_factory):
 
 @pytest.fixture
 def spoilt(release, tmp_path):
-    """Builder, a copy to spoil, and the first of its recordings."""
+    """Return the builder, a copy of its folder to damage, and the first recording."""
     name, raw = release
     copy = shutil.copytree(raw, tmp_path / "copy", symlinks=True)
     builder = catalog.builder(name)
@@ -114,7 +114,7 @@ def test_layouts_of_other_downloads(name, old, new, tmp_path):
     after = builder.table(raw).frame.set_index("id").drop(columns=["media", "fingerprint"]).sort_index()
     pd.testing.assert_frame_equal(before, after)
     if name == "chapman_ningbo":
-        assert (after["hospital"] == "ningbo").sum() == 4, "the number says it, not the folder"
+        assert (after["hospital"] == "ningbo").sum() == 4, "the number is in the file name, not the folder"
 
 
 @pytest.mark.parametrize("name", ["georgia", "echonet_dynamic", "ptb_xl", "echonet_lvh"])

@@ -27,12 +27,12 @@ SEPTUM, DIAMETER, WALL = (
 
 def test_calipers_become_four_points_and_the_size_of_a_pixel(tmp_path):
     (label,) = lvh(tmp_path, [DIAMETER, WALL, SEPTUM])
-    assert label.points.tolist() == [[8, 10], [8, 20.5], [8, 61], [8, 63]], "ends that are shared are the mean of both"
+    assert label.points.tolist() == [[8, 10], [8, 20.5], [8, 61], [8, 63]], "shared ends are the mean of both"
     assert label.spacing == (1.0, 1.0) and (label.frame, label.phase, label.unit) == (1, "ED", "0XA")
 
 
 def test_a_point_outside_the_decoded_frame_is_refused_where_the_table_has_no_size(tmp_path):
-    """The video has 16 x 16 pixels; the table says 64 x 64, and nothing."""
+    """Check a video of 16 x 16 pixels for which the table states 64 x 64 or no size."""
     (label,) = lvh(tmp_path, [SEPTUM])
     source = open_dataset("echonet_lvh", tmp_path, allow_missing=True)
     with pytest.raises(BadMedia, match=r"0XA\.avi, frame 1: the point \(8, 20\) lies outside the image of 16 x 16"):

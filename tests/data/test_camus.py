@@ -62,9 +62,7 @@ def test_two_rows_a_patient(raw):
 def test_axes_are_turned_for_display(raw):
     frames = opened(raw).recording(0).frames
     assert frames.shape == (3, 8, 12, 3)
-    assert frames[0, 0, 11, 0] == 255 and frames[0, 7, 0, 0] == 0, (
-        "x runs along the rows, the marked corner is top right"
-    )
+    assert frames[0, 0, 11, 0] == 255 and frames[0, 7, 0, 0] == 0, "x is along the rows, the marked corner is top right"
 
 
 def test_a_patient_is_the_unit_of_the_ejection_fraction(raw):

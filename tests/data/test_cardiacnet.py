@@ -24,7 +24,7 @@ PATHS = {
 
 @pytest.fixture
 def raw(tmp_path):
-    """Five videos as Kaggle lays them out, masks beside them."""
+    """Write five videos in the layout of Kaggle, with masks."""
     for path in PATHS:
         write_nifti(tmp_path / "CardiacNet" / path)
         mask = tmp_path / "CardiacNet" / path.partition("_image")[0]
@@ -33,7 +33,7 @@ def raw(tmp_path):
 
 
 def published(shared, cohort):
-    """The published evaluator's file."""
+    """Return the published evaluator's file."""
     table = pd.read_csv(shared / "data" / "splits" / "cardiacnet" / f"cardiacnet_{cohort}_split.csv", dtype=str)
     table["split"] = table["split"].replace("val", "validation")
     return table.assign(below=table["path"].str.partition("CardiacNet/")[2], id=f"{cohort}_" + table["unique_id"])
@@ -41,7 +41,7 @@ def published(shared, cohort):
 
 @pytest.fixture
 def whole(shared, tmp_path):
-    """Every video of the published split, with nothing in it."""
+    """Write an empty file for every video of the published split."""
     for cohort in ("asd", "pah"):
         for path in published(shared, cohort)["below"]:
             (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
@@ -88,7 +88,7 @@ def test_what_is_not_here_is_counted(raw):
 
 
 def test_the_layout_of_the_authors_page(tmp_path):
-    """Only the evaluator's file knows which video `001_image.nii.gz` is."""
+    """Check that the source of `001_image.nii.gz` comes from the evaluator's file, the only place that states it."""
     for cohort in ("asd", "pah"):
         lines = [
             f"data/raw/CardiacNet/{path},{name.partition('_')[2]}" for path, name in PATHS.items() if name[:3] == cohort

@@ -22,7 +22,7 @@ LEADS = ("I", "II", "III", "aVR", "aVL", "aVF", "V1", "V2", "V3", "V4", "V5", "V
 
 
 def write(folder, name, comments, *, gain="1000.0(0)/mV", leads=LEADS, scale=1):
-    """A record of 1,000 samples whose lead number k (1-12) reads k, 2k, 3k, ... stored units."""
+    """Write a record of 1,000 samples in which lead k (1-12) has the stored values k, 2k, 3k, ..."""
     folder.mkdir(parents=True, exist_ok=True)
     samples = (np.outer(np.arange(1, len(leads) + 1), np.arange(1, 1001)) * scale).astype(np.int16)
     buffer = BytesIO()
@@ -58,7 +58,7 @@ def found(source):
 
 
 def test_the_real_georgia_records(shared):
-    """Ages, sexes, codes and first stored samples of three headers, read by hand."""
+    """Check ages, sexes, codes and first stored samples of three headers, read by hand."""
     raw = shared / "data" / "samples" / "cinc2021"
     with pytest.raises(MissingData, match="train 9 of 7251, validation 1 of 1039, test 1 of 2054"):
         open_dataset("georgia", raw)
@@ -83,7 +83,7 @@ def test_the_real_georgia_records(shared):
 
 
 def test_the_real_ptb_xl_copies(shared):
-    """Records of another source of the Challenge, with the unit `mv` in lower case; values of HR06002's header by hand."""
+    """Check records of another source of the Challenge with the unit `mv` in lower case, against the header of HR06002."""
     folder = shared / "data" / "samples" / "cinc2021" / "training" / "ptb-xl"
     rows = {row["id"]: row for row in cinc.analysis_rows(folder, folder, re.compile(r"HR\d+"))}
     assert len(rows) == 5
@@ -96,7 +96,7 @@ def test_the_real_ptb_xl_copies(shared):
 
 
 def test_the_cards_count_as_the_challenge_does(shared):
-    """Sums of statements over the codes of a set, in the official table, are those in the cards."""
+    """Check that the statement counts in the official table, summed over the codes of a set, match the cards."""
     import pandas as pd
 
     from cardiobench.data.ecg_labels import CODE_SETS, snomed_names

@@ -1,4 +1,4 @@
-"""All formats are detected by content and only raise `BadMedia`."""
+"""Check that all formats are detected by content and only raise `BadMedia`."""
 
 import gzip
 import io
@@ -58,7 +58,7 @@ def test_the_name_of_a_file_proves_nothing(one_of_each, kind, tmp_path):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("kind", KINDS)
 def test_damage_gives_frames_or_bad_media_and_nothing_else(one_of_each, kind):
-    """60 seeded kinds of damage: cut, bytes changed at the front, bytes changed anywhere, a hole of zeros."""
+    """Yield 60 seeded kinds of damage: truncation, changed bytes at the start or anywhere, and a block of zeros."""
     rng = np.random.default_rng(7)
     refused = 0
     for number in range(60):
@@ -79,7 +79,7 @@ def test_damage_gives_frames_or_bad_media_and_nothing_else(one_of_each, kind):
         except BadMedia as error:
             refused += 1
             assert str(error).startswith("damaged ")
-    assert refused >= 15  # Every cut at the least
+    assert refused >= 15  # # At least all truncations raise.
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Test DICOM images in every colour space on real files and on files worked out by hand."""
+"""Test DICOM images in every colour space on real files and hand-worked examples."""
 
 import contextlib
 import io
@@ -32,7 +32,7 @@ def real(samples) -> Path:
 
 
 def dicom_bytes(pixels: np.ndarray, photometric: str = "MONOCHROME2", **tags) -> bytes:
-    """A DICOM file of uncompressed frames (T, H, W) or (T, H, W, 3); `tags` add to its header or replace what is there."""
+    """Return a DICOM file of uncompressed frames (T, H, W) or (T, H, W, 3); `tags` add or replace header elements."""
     made = Dataset()
     made.file_meta = FileMetaDataset()
     made.file_meta.MediaStorageSOPClassUID = made.SOPClassUID = UltrasoundMultiFrameImageStorage
@@ -57,17 +57,17 @@ def dicom_bytes(pixels: np.ndarray, photometric: str = "MONOCHROME2", **tags) ->
 
 
 def levels(content: bytes, **options) -> np.ndarray:
-    """Grey levels of a clip whose three channels must agree."""
+    """Return the grey levels of a clip, after checking that its three channels are equal."""
     frames = read_clip(content, **options).frames
     assert (frames == frames[..., :1]).all()
     return frames[..., 0]
 
 
-# ---- real files ---------------------------------------------------------------------------------------------------------
+# # ---- real files ---------------------------------------------------------------------------------------------------------
 
 
 def test_the_real_cine(real):
-    """30 frames of 240 x 320 in YBR_FULL_422, JPEG: OpenCV decodes the same JPEG streams."""
+    """Compare 30 frames of 240 x 320 in YBR_FULL_422 JPEG with OpenCV on the same JPEG streams."""
     path = real / "examples_ybr_color.dcm"
     streams = generate_frames(pydicom.dcmread(path).PixelData, number_of_frames=30)
     expected = np.stack([cv2.imdecode(np.frombuffer(data, np.uint8), 1)[..., ::-1] for data in streams])
@@ -81,13 +81,13 @@ def test_the_real_cine(real):
     np.testing.assert_array_equal(some.frames, expected[[0, 10, 19, 29]])
     late = read_clip(path.read_bytes(), FrameSampling(16), key_frame=25)
     np.testing.assert_array_equal(late.frames, expected[25:])
-    # What it shows: an apical view, nearly grey, on black.
+    # # The frames show a nearly grey apical view on black.
     assert np.ptp(clip.frames.astype(int), axis=-1)[:, 40:200].mean() < 3
     assert clip.frames[:, 100:140, :40].max() < 30
 
 
 def test_the_same_picture_in_two_syntaxes_and_as_rgb(real):
-    """US1_J2KR and examples_jpeg2k are one picture, losslessly compressed; examples_rgb_color shows it smaller."""
+    """Check that US1_J2KR and examples_jpeg2k contain the same lossless image, and examples_rgb_color a smaller copy."""
     first, second = (read_clip(real / name).frames[0] for name in ("US1_J2KR.dcm", "examples_jpeg2k.dcm"))
     assert first.shape == (480, 640, 3)
     np.testing.assert_array_equal(first, second)
@@ -95,7 +95,7 @@ def test_the_same_picture_in_two_syntaxes_and_as_rgb(real):
     assert smaller.shape == (240, 320, 3)
     shrunk = cv2.resize(first, (320, 240), interpolation=cv2.INTER_AREA)
     assert np.abs(shrunk.astype(int) - smaller).mean() < 8
-    # Power Doppler: strongly red, little blue. Swapped channels would turn it round.
+    # # Power Doppler has much red and little blue. Swapped channels would reverse this.
     doppler = (np.ptp(first.astype(int), axis=-1) > 100) & (first.sum(-1) > 200)
     assert doppler.sum() > 5000
     red, _, blue = first[doppler].mean(axis=0)
@@ -103,7 +103,7 @@ def test_the_same_picture_in_two_syntaxes_and_as_rgb(real):
 
 
 def test_the_real_palette(real):
-    """Each level looked up by hand in the three tables of 16-bit entries."""
+    """Check each level against the three tables of 16-bit entries, looked up by hand."""
     path = real / "examples_palette.dcm"
     header = pydicom.dcmread(path)
     stored = np.frombuffer(header.PixelData, np.uint8, 350 * 800).reshape(350, 800)
@@ -112,7 +112,7 @@ def test_the_real_palette(real):
     expected = np.stack([(table >> 8)[stored] for table in tables], axis=-1)
     clip = read_clip(path)
     np.testing.assert_array_equal(clip.frames[0], expected)
-    assert clip.frames[0, 5, 5, 2] > clip.frames[0, 5, 5, 0] + 30  # The title bar is blue
+    assert clip.frames[0, 5, 5, 2] > clip.frames[0, 5, 5, 0] + 30  # # The title bar is blue.
 
 
 def test_the_real_big_endian_picture_by_planes(real):
@@ -134,7 +134,7 @@ def test_rgb_comes_out_as_it_went_in():
 
 
 def test_ybr_full_by_the_standards_equations():
-    """PS3.3 C.7.6.3.1.2: Y = .299 R + .587 G + .114 B, Cb and Cr around 128."""
+    """Check PS3.3 C.7.6.3.1.2: Y = .299 R + .587 G + .114 B, with Cb and Cr around 128."""
     rgb = moving_frames(2, 20, 24).astype(float)
     red, green, blue = np.moveaxis(rgb, -1, 0)
     ybr = np.stack(
@@ -162,7 +162,7 @@ RAMP = np.arange(256, dtype=np.uint8).reshape(1, 16, 16)
 
 
 def test_eight_bits_stay_as_they_are_and_monochrome1_is_turned_round():
-    dim = RAMP // 2  # A dim picture stays dim
+    dim = RAMP // 2  # # A dim image stays dim.
     np.testing.assert_array_equal(levels(dicom_bytes(dim)), dim)
     np.testing.assert_array_equal(levels(dicom_bytes(dim, "MONOCHROME1")), 255 - dim)
     np.testing.assert_array_equal(levels(dicom_bytes(dim, RescaleSlope=1, RescaleIntercept=0)), dim)
@@ -178,7 +178,7 @@ def test_sixteen_bits_are_scaled_over_the_whole_recording():
 
 
 def test_window_linear():
-    """PS3.3 C.11.2.1.2.1 for centre 40, width 5: 0 up to 37.5, 255 from 41.5 on, a quarter a step in between."""
+    """Check PS3.3 C.11.2.1.2.1 for centre 40 and width 5: 0 up to 37.5, 255 from 41.5, with steps of one quarter in between."""
     values = np.array([[[0, 37, 38, 39], [40, 41, 42, 99]]], np.uint16)
     expected = [[[0, 0, 32, 96], [159, 223, 255, 255]]]
     np.testing.assert_array_equal(levels(dicom_bytes(values, WindowCenter=40, WindowWidth=5)), expected)
@@ -191,7 +191,7 @@ def test_window_after_rescale():
     content = dicom_bytes(
         values, RescaleSlope=10, RescaleIntercept=-5, WindowCenter=10, WindowWidth=30, VOILUTFunction="LINEAR_EXACT"
     )
-    # -5, 5, 15, 25 in a window from -5 to 25
+    # # Values -5, 5, 15 and 25 in a window from -5 to 25.
     np.testing.assert_array_equal(levels(content), [[[0, 85], [170, 255]]])
 
 
@@ -204,7 +204,7 @@ def test_window_sigmoid():
 
 def test_voi_table():
     table = Dataset()
-    table.LUTDescriptor = [4, 10, 8]  # 4 entries, from the value 10 on, 8 bits
+    table.LUTDescriptor = [4, 10, 8]  # # Table of 4 entries for values from 10, with 8 bits.
     table.LUTData = np.array([0, 50, 100, 200], "<u2").tobytes()
     values = np.array([[[0, 10, 11], [12, 13, 99]]], np.uint16)
     content = dicom_bytes(values, VOILUTSequence=[table])
@@ -219,7 +219,7 @@ def test_frame_rates():
     assert read_clip(dicom_bytes(frames)).fps is None
 
 
-# ---- what cannot be read ------------------------------------------------------------------------------------------------
+# # ---- unreadable files ------------------------------------------------------------------------------------------------
 
 
 def test_cut_short_at_any_place(real, tmp_path):
@@ -233,7 +233,7 @@ def test_cut_short_at_any_place(real, tmp_path):
 
 
 def test_a_cut_last_picture_is_seen_by_its_length_not_by_its_decoder():
-    """Some JPEG decoders fill what is missing with grey and say nothing."""
+    """Check truncated JPEG streams, which some decoders silently fill with grey."""
     jpeg = cv2.imencode(".jpg", moving_frames(1, 64, 64)[0], [cv2.IMWRITE_JPEG_QUALITY, 100])[1].tobytes()
     grey = np.zeros((1, 64, 64), np.uint8)
     tags = {"PhotometricInterpretation": "YBR_FULL_422", "SamplesPerPixel": 3, "PlanarConfiguration": 0}
@@ -282,7 +282,7 @@ def test_refused_with_the_reason(content, message):
 
 
 def test_a_recording_with_a_picture_and_a_spectrum_is_a_spectrum(tmp_path):
-    """Duplex: one region shows the picture, the other Doppler (PS3.3 C.8.5.5.1.1: 1 is 2D, 3 is spectral; 2 is colour flow)."""
+    """Check a duplex image: one region is 2D and the other Doppler (PS3.3 C.8.5.5.1.1: 1 is 2D, 2 is colour flow, 3 is spectral)."""
 
     def kind(*regions, colour=0):
         items = []

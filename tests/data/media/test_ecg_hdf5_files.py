@@ -11,7 +11,7 @@ from cardiobench.data.media.ecg_hdf5 import open_tracings
 
 @pytest.fixture
 def exams(tmp_path):
-    """Three records of 40 samples: full, padded to 28 by 6 zeros a side, and the empty last row of the release."""
+    """Write three records of 40 samples: one full, one padded from 28 by 6 zeros per side, and the empty last row of the release."""
     rng = np.random.default_rng(1)
     tracings = rng.normal(size=(3, 40, 12)).astype(np.float32)
     tracings[1, :6] = tracings[1, -6:] = 0
@@ -33,7 +33,7 @@ def test_by_row_and_by_exam_id(exams):
 
 
 def test_no_more_is_cut_than_both_sides_have(exams):
-    """A recording may begin with true zeros: padding is symmetric, so the side with fewer zeros says how much it is."""
+    """Check a recording that begins with true zeros: padding is symmetric, so the side with fewer zeros determines it."""
     path, tracings = exams
     with h5py.File(path, "r+") as file:
         file["tracings"][1, 6:9] = 0
@@ -52,7 +52,7 @@ def test_columns_in_another_order(exams):
 
 
 def test_real_exams(samples):
-    """7.3 s (2934 samples) or 10.24 s (4096 samples) at 400 Hz, and the QRS of a plausible size in mV."""
+    """Check lengths of 7.3 s (2934 samples) or 10.24 s (4096 samples) at 400 Hz, and a plausible QRS amplitude in mV."""
     path = samples / "code15" / "exams_part0_DERIVED.hdf5"
     with h5py.File(path) as file:
         ids, tracings = file["exam_id"][:], file["tracings"][:]
@@ -138,7 +138,7 @@ def test_neither_hdf5_nor_wfdb(tmp_path):
 
 
 def test_names_that_are_no_text(tmp_path):
-    """A damaged file has names that h5py gives as bytes."""
+    """Check a damaged file for which h5py returns names as bytes."""
     path = tmp_path / "other.hdf5"
     with h5py.File(path, "w") as file:
         file.create_group(b"tracin\xe7s")

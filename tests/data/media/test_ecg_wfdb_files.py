@@ -20,14 +20,14 @@ def ptb_xl(samples) -> Path:
 
 @pytest.fixture
 def digital() -> np.ndarray:
-    """Stored values (samples, 12) that fit into 8 bits, the least of which (the mark of a gap) is left out."""
+    """Return stored values (samples, 12) that fit into 8 bits, without the smallest one, which marks a gap."""
     return np.random.default_rng(3).integers(-127, 128, (SAMPLES, 12)).astype(np.int16)
 
 
 def write_record(
     folder: Path, digital, *, names=LEADS, units="mV", form="16", gain="1000(0)", name="rec", data=None, header=None
 ) -> Path:
-    """A record written line by line; returns its path without suffix."""
+    """Write a record line by line; return its path without suffix."""
     digital = np.asarray(digital, "<i2")
     lines = header or [
         f"{name} {digital.shape[1]} 100 {len(digital)}",
@@ -42,7 +42,7 @@ def write_record(
 
 
 def test_ptb_xl_record_1_by_hand(ptb_xl):
-    """Its header: 1000 steps a mV, baseline 0, first stored values -119 -55 64 86 -91 4 -69 -31 0 -26 -39 -79."""
+    """Check the header: 1000 steps per mV, baseline 0, first stored values -119 -55 64 86 -91 4 -69 -31 0 -26 -39 -79."""
     ecg = read_ecg(ptb_xl / "00001_lr")
     assert ecg.fs == 100.0
     assert ecg.signal.dtype == np.float32
@@ -72,7 +72,7 @@ def test_real_records_equal_the_wfdb_package(samples):
 
 
 def test_challenge_record_from_its_mat(samples):
-    """MATLAB v4: 24 bytes of header, then int16 column by column, which is sample by sample."""
+    """Check MATLAB v4: a header of 24 bytes, then int16 values column by column, so one sample of all leads after the other."""
     path = samples / "georgia" / "E07500.mat"
     ecg = read_ecg(path)
     assert ecg.fs == 500.0
@@ -82,7 +82,7 @@ def test_challenge_record_from_its_mat(samples):
     np.testing.assert_array_equal(ecg.signal, (stored / 1000).astype(np.float32))
 
 
-# ---- made records -------------------------------------------------------------------------------------------------------
+# # ---- generated records --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("form", ["16", "80", "212"])
@@ -106,7 +106,7 @@ def test_signal_formats_as_the_wfdb_package_writes_them(tmp_path, digital, form,
 
 
 def test_format_212_by_hand(tmp_path):
-    """signal(5): 12-bit pairs, the low bytes first and last, their high nibbles in between. 0xABC is -1348, 0x123 is 291."""
+    """Check signal(5): in 12-bit pairs, the middle byte has the high nibbles. 0xABC is -1348, 0x123 is 291."""
     pairs = bytes([0xBC, 0x1A, 0x23]) * 6
     record = write_record(tmp_path, np.ones((1, 12)), form="212", data=pairs)
     np.testing.assert_allclose(read_ecg(record).signal[0], [-1.348, 0.291] * 6, rtol=1e-6)
@@ -141,7 +141,7 @@ def test_names_can_be_given(tmp_path, digital):
     ("units", "factor"), [("mV", 1), ("mv", 1), ("uV", 1e-3), ("uv", 1e-3), ("\N{MICRO SIGN}V", 1e-3), ("V", 1e3)]
 )
 def test_units(tmp_path, digital, units, factor):
-    """The micro sign is one byte in old headers; taking it for nothing would make microvolts volts."""
+    """Check old headers with a one-byte micro sign; ignoring it would read microvolts as volts."""
     record = write_record(tmp_path, digital, units=units, gain="400(-3)")
     np.testing.assert_allclose(read_ecg(record).signal, (digital + 3) / 400 * factor, rtol=1e-6)
 
@@ -161,7 +161,7 @@ def test_the_micro_sign_in_utf8(tmp_path, digital):
 
 
 def test_what_a_header_may_leave_out(tmp_path, digital):
-    """header(5): without units mV, without baseline the ADC zero, without a count of samples all that are there."""
+    """Check header(5): the default unit is mV, the default baseline is the ADC zero, and the default count is all samples."""
     lines = ["rec 12 500/500(0)", *(f"rec.dat 16 200 12 7 0 0 0 {lead}" for lead in LEADS)]
     record = write_record(tmp_path, digital, header=["# a comment first", "", *lines])
     ecg = read_ecg(record)
@@ -170,7 +170,7 @@ def test_what_a_header_may_leave_out(tmp_path, digital):
 
 
 def test_a_line_without_the_name_of_its_lead(tmp_path, digital):
-    """header(5): the description comes last and may be absent; then the leads have to be named by hand."""
+    """Check header(5): the description is last and optional; without it, lead names have to be given."""
     lines = ["rec 12 500", *(f"rec.dat 16 1000(0)/mV 16 0 {digital[0, lead]} 0 0" for lead in range(12))]
     record = write_record(tmp_path, digital, header=lines)
     with pytest.raises(BadMedia, match=r"rec\.hea has no lead I, II, III.* channels are , , "):
@@ -193,7 +193,7 @@ def test_a_name_with_dots(tmp_path, digital):
     assert read_ecg(record).signal.shape == (SAMPLES, 12)
 
 
-# ---- bad records --------------------------------------------------------------------------------------------------------
+# # ---- invalid records ----------------------------------------------------------------------------------------------------
 
 
 def test_cut_short_names_both_sizes(tmp_path, digital):
@@ -208,7 +208,7 @@ def test_cut_short_names_both_sizes(tmp_path, digital):
 
 @pytest.mark.parametrize(("form", "mark"), [("16", -32768), ("80", -128), ("212", -2048)])
 def test_gaps_are_counted_by_lead(tmp_path, digital, form, mark):
-    """Each format's least value means that nothing was recorded."""
+    """Check that the smallest value of each format marks missing samples."""
     stored = digital.astype(np.int64)
     stored[3, 1] = stored[4, 1] = stored[9, 11] = mark
     data = {

@@ -19,7 +19,7 @@ def nifti_bytes(volume: np.ndarray, slope: float | None = None, inter: float = 0
 
 @pytest.fixture
 def heart() -> np.ndarray:
-    """(x, y, time) = (30, 20, 4): a bright spot at the right, low down; every frame brighter than the one before."""
+    """Return a volume (x, y, time) of (30, 20, 4): a bright spot at the lower right, and frames of increasing brightness."""
     volume = np.zeros((30, 20, 4), np.uint8)
     for time in range(4):
         volume[25:28, 15:17, time] = 60 * (time + 1)
@@ -36,11 +36,11 @@ def test_rows_run_down_the_picture(heart):
     for time in range(4):
         for channel in range(3):
             np.testing.assert_array_equal(clip.frames[time, :, :, channel], heart[:, :, time].T)
-    assert clip.frames[0, 15, 26, 0] == 60  # Row 15, column 26
+    assert clip.frames[0, 15, 26, 0] == 60  # # Row 15, column 26.
 
 
 def test_brightness_is_that_of_the_whole_volume_whichever_frames_are_read(heart):
-    volume = heart.astype(np.int16) * 10 - 500  # -500 .. 2050 becomes 0 .. 255
+    volume = heart.astype(np.int16) * 10 - 500  # # Values -500 to 2050 become 0 to 255.
     clip = read_clip(nifti_bytes(volume), FrameSampling(2), key_frame=1)
     np.testing.assert_array_equal(clip.indices, [1, 2])
     np.testing.assert_array_equal(clip.frames[..., 0], heart[:, :, 1:3].transpose(2, 1, 0))
@@ -48,12 +48,12 @@ def test_brightness_is_that_of_the_whole_volume_whichever_frames_are_read(heart)
 
 def test_levels_are_rounded():
     volume = np.array([[0, 1], [2, 4]], np.float32)[..., None]
-    # 1/4 of 255 is 63.75, 2/4 is 127.5 (to the even 128)
+    # # 1/4 of 255 is 63.75; 2/4 is 127.5, rounded to the even 128.
     np.testing.assert_array_equal(read_clip(nifti_bytes(volume)).frames[0, :, :, 0], [[0, 128], [64, 255]])
 
 
 def test_the_headers_scaling_counts():
-    """A negative slope turns dark into bright."""
+    """Check that a negative slope inverts the brightness."""
     stored = np.array([[0, 10], [20, 40]], np.int16)[..., None]
     clip = read_clip(nifti_bytes(stored, slope=-2.0, inter=7.0))
     np.testing.assert_array_equal(clip.frames[0, :, :, 0], [[255, 128], [191, 0]])
@@ -93,7 +93,7 @@ PUBLISHED = FrameSampling(None, nifti="paper")
 
 
 def test_the_reading_of_the_first_cardiobench(heart):
-    """Every frame by itself, truncated, x as the rows."""
+    """Compare each frame separately: truncated to integers, with x along the rows."""
     clip = read_clip(nifti_bytes(heart), PUBLISHED)
     assert clip.frames.shape == (4, 30, 20, 3)
     first = heart[:, :, 0].astype(np.float32)
@@ -105,7 +105,7 @@ def test_the_reading_of_the_first_cardiobench(heart):
     assert dark.frames[0].max() == 0
 
 
-# ---- what cannot be read ------------------------------------------------------------------------------------------------
+# # ---- unreadable files ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Masking removes text from images but keeps ultrasound."""
+"""Check that masking removes text from images but keeps ultrasound."""
 
 import dataclasses
 
@@ -11,11 +11,11 @@ from cardiobench.data.media.types import Clip
 
 
 def cine(frames=4, size=24):
-    """Moving tissue in the middle, static white text in the corner, black around."""
+    """Return moving tissue in the middle, static white text in the corner, and a black background."""
     rng = np.random.default_rng(0)
     pixels = np.zeros((frames, size, size, 3), np.uint8)
     pixels[:, 8:20, 8:20] = rng.integers(30, 200, (frames, 12, 12, 1))
-    pixels[:, 1:4, 1:9] = 255 - rng.integers(0, 6, (frames, 3, 8, 1))  # Includes the flicker of a compressed picture.
+    pixels[:, 1:4, 1:9] = 255 - rng.integers(0, 6, (frames, 3, 8, 1))  # # Includes compression noise.
     return Clip(pixels, np.arange(frames), frames)
 
 
@@ -25,7 +25,7 @@ def test_outside_the_declared_regions_everything_is_black():
     np.testing.assert_array_equal(masked[:, 8:20, 8:20], clip.frames[:, 8:20, 8:20])
     outside = np.ones((24, 24), bool)
     outside[8:, 8:20] = False
-    assert not masked[:, outside].any() and clip.frames[:, 1:4, 1:9].all(), "the recording itself is left as it is"
+    assert not masked[:, outside].any() and clip.frames[:, 1:4, 1:9].all(), "the recording itself is unchanged"
 
 
 def test_without_regions_what_never_changes_is_black():

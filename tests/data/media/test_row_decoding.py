@@ -1,4 +1,4 @@
-"""Decode recordings from dataset rows."""
+"""Test decoding of recordings from dataset rows."""
 
 import io
 

@@ -89,7 +89,7 @@ def test_bytes_read_as_the_path_does_whatever_it_is_called(videos, kind, tmp_pat
 
 
 def test_the_real_colours_come_out():
-    """Red, green and blue halves, so that swapped channels or a flipped picture cannot pass."""
+    """Check halves in red, green and blue, which detect swapped channels and flipped images."""
     frame = np.zeros((64, 64, 3), np.uint8)
     frame[:32, :32, 0] = frame[:32, 32:, 1] = frame[32:, :32, 2] = 255
     clip = read_clip(avi_of(mjpg_packets(frame[None]), (64, 64)))
@@ -127,7 +127,7 @@ def test_frames_are_counted_by_what_is_there_not_by_the_header(header_count, ind
 @pytest.mark.parametrize("index", [True, False])
 @pytest.mark.parametrize("lost", [{3}, {0, 1}, {7}, set(range(1, 8))])
 def test_frames_without_bytes_are_counted(index, lost):
-    """A full decode passes over them, so that the clip would be shorter and its key frame another one."""
+    """Check a file in which a full decode skips frames, which would shorten the clip and change its key frame."""
     packets = mjpg_packets(moving_frames(8, 48, 64))
     content = avi_of(
         [b"" if number in lost else packet for number, packet in enumerate(packets)], (48, 64), index=index
@@ -137,11 +137,11 @@ def test_frames_without_bytes_are_counted(index, lost):
 
 
 def test_a_not_coded_mpeg4_picture_is_no_frame(tmp_path):
-    """13 packets, one of them an N-VOP (ISO 14496-2, 6.2.5: vop_coded = 0), which the decoder does not show."""
+    """Return 13 packets, one of them a not-coded N-VOP (ISO 14496-2, 6.2.5: vop_coded = 0), which the decoder does not show."""
     plain = write_video(tmp_path / "plain.avi", moving_frames(12, 64, 80), "mpeg4")
     with av.open(str(plain)) as container:
         packets = [bytes(packet) for packet in container.demux(video=0) if packet.size]
-    bits = "01" + "0" + "1" + f"{4:05b}" + "1" + "0"  # P picture, marker, time 4/25, marker, not coded
+    bits = "01" + "0" + "1" + f"{4:05b}" + "1" + "0"  # # P-frame, marker, time 4/25, marker, not coded.
     bits += "0" + "1" * (-(len(bits) + 1) % 8)
     not_coded = b"\0\0\1\xb6" + int(bits, 2).to_bytes(len(bits) // 8, "big")
     path = tmp_path / "not_coded.avi"
@@ -199,7 +199,7 @@ def test_sound_beside_the_picture_is_passed_over(tmp_path):
 
 @pytest.mark.parametrize(("codec", "pixels", "name"), [("libx264", "yuv420p", "a.mp4"), ("mjpeg", "yuvj420p", "a.mov")])
 def test_frames_before_a_trimmed_start_are_not_counted(tmp_path, codec, pixels, name):
-    """An edit list that hides the first 5 of 20 pictures, as trimming without encoding again leaves it."""
+    """Return an edit list that hides the first 5 of 20 frames, as trimming without re-encoding does."""
     whole = write_video(tmp_path / f"whole_{name}", moving_frames(20, 64, 80), codec, pixels)
     path = tmp_path / name
     with (

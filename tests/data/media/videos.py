@@ -1,4 +1,4 @@
-"""Generated recordings and third-party decoders for comparison."""
+"""Generate recordings, and decode them with third-party libraries for comparison."""
 
 import struct
 from pathlib import Path
@@ -9,7 +9,7 @@ import numpy as np
 
 
 def moving_frames(count: int, height: int, width: int, seed: int = 0) -> np.ndarray:
-    """Smooth coloured noise that changes from frame to frame, uint8 RGB (count, height, width, 3)."""
+    """Return smooth coloured noise that changes between frames, uint8 RGB (count, height, width, 3)."""
     rng = np.random.default_rng(seed)
     coarse = rng.integers(0, 256, (count, -(-height // 8), -(-width // 8), 3), dtype=np.uint8)
     return np.stack([cv2.resize(frame, (width, height), interpolation=cv2.INTER_CUBIC) for frame in coarse])
@@ -39,14 +39,14 @@ def write_video(
 
 
 def mjpg_packets(frames: np.ndarray) -> list[bytes]:
-    """One JPEG a frame, by OpenCV."""
+    """Encode each frame as JPEG with OpenCV."""
     return [cv2.imencode(".jpg", frame[..., ::-1], [cv2.IMWRITE_JPEG_QUALITY, 90])[1].tobytes() for frame in frames]
 
 
 def avi_of(
     packets: list[bytes], size: tuple[int, int], *, codec: bytes = b"MJPG", header_count=None, index=True
 ) -> bytes:
-    """An AVI written chunk by chunk, so that a test can make its header lie or leave its index out."""
+    """Return an AVI written chunk by chunk, so that a test can set a wrong header or omit the index."""
     height, width = size
     count = len(packets) if header_count is None else header_count
 
@@ -67,7 +67,7 @@ def avi_of(
 
 
 def opencv_frames(path: Path) -> np.ndarray:
-    """Every frame as OpenCV decodes it, in the order RGB."""
+    """Decode all frames with OpenCV, in RGB order."""
     capture = cv2.VideoCapture(str(path))
     frames = []
     while True:

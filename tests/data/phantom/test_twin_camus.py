@@ -1,4 +1,4 @@
-"""Read the twin of CAMUS with nibabel."""
+"""Test the twin of CAMUS with nibabel."""
 
 import nibabel
 import numpy as np
@@ -44,15 +44,13 @@ def test_sequences_run_from_diastole_to_systole_and_masks_give_the_ejection_frac
             fractions.add(info["EF"])
             stem = f"{folder.name}_{view}"
             sequence, masks = (nibabel.load(folder / f"{stem}_half_sequence{suffix}.nii.gz") for suffix in ("", "_gt"))
-            rows = 288 if folder.name == "patient0002" else 144  # Frames whose pixels are half as high.
-            assert sequence.shape == masks.shape == (176, rows, int(info["NbFrame"]))  # X, y, time
+            rows = 288 if folder.name == "patient0002" else 144  # # Frames with pixels of half the height.
+            assert sequence.shape == masks.shape == (176, rows, int(info["NbFrame"]))  # # Axes x, y and time.
             width, height = masks.header.get_zooms()[:2]
             assert width / height == pytest.approx(rows / 144)
             pictures, labels = np.asarray(sequence.dataobj), np.asarray(masks.dataobj)
             assert set(np.unique(labels)) == {0, 1, 2, 3}
-            assert np.argwhere(labels == 3)[:, 1].mean() > np.argwhere(labels == 1)[:, 1].mean(), (
-                "the atrium lies below"
-            )
+            assert np.argwhere(labels == 3)[:, 1].mean() > np.argwhere(labels == 1)[:, 1].mean(), "the atrium is below"
             for part, frame in (("ED", int(info["ED"]) - 1), ("ES", int(info["ES"]) - 1)):
                 np.testing.assert_array_equal(
                     nibabel.load(folder / f"{stem}_{part}.nii.gz").dataobj, pictures[..., frame]
@@ -61,7 +59,7 @@ def test_sequences_run_from_diastole_to_systole_and_masks_give_the_ejection_frac
                     nibabel.load(folder / f"{stem}_{part}_gt.nii.gz").dataobj, labels[..., frame]
                 )
             if folder.name == "patient0004":
-                assert (labels[:, 0] > 0).any() and info["ImageQuality"] == "Poor", "the apex lies above the picture"
+                assert (labels[:, 0] > 0).any() and info["ImageQuality"] == "Poor", "the apex is above the image"
                 continue
             volumes = []
             for frame in (0, -1):
@@ -69,7 +67,7 @@ def test_sequences_run_from_diastole_to_systole_and_masks_give_the_ejection_frac
                 _, _, axes = np.linalg.svd(points - points.mean(0), full_matrices=False)
                 volumes.append(len(points) ** 2 / np.ptp(points @ axes[0]))
             assert 100 * (1 - volumes[1] / volumes[0]) == pytest.approx(float(info["EF"]), abs=2)
-            # The apex is on top: the cavity is narrower in its upper fifth (small y) than below its middle.
+            # # The apex is at the top: the cavity is narrower in its upper fifth (small y) than below the middle.
             widths = (labels[..., 0] == 1).any(0)
             rows = np.flatnonzero(widths)
             thickness = (labels[:, rows, 0] == 1).sum(0)

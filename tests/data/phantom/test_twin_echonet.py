@@ -1,4 +1,4 @@
-"""Read the twins of the three EchoNet releases with pandas and OpenCV."""
+"""Test the twins of the three EchoNet releases with pandas and OpenCV."""
 
 import cv2
 import numpy as np
@@ -58,7 +58,7 @@ def test_dynamic_tracings_give_the_ejection_fraction_by_discs(dynamic):
     tracings = pd.read_csv(dynamic / "VolumeTracings.csv")
     assert list(tracings.columns) == ["FileName", "X1", "Y1", "X2", "Y2", "Frame"]
     once = tracings.groupby("FileName")["Frame"].nunique() == 1
-    assert once.sum() == 1, "one video has one traced frame, as some of the release"
+    assert once.sum() == 1, "one video has only one traced frame, as in the release"
     for name, rows in tracings.groupby("FileName"):
         if once[name]:
             continue
@@ -68,7 +68,7 @@ def test_dynamic_tracings_give_the_ejection_fraction_by_discs(dynamic):
             lengths = np.hypot(lines[:, 0] - lines[:, 2], lines[:, 1] - lines[:, 3])
             volumes.append((lengths[1:] ** 2).sum() * lengths[0])
             assert len(lines) == 21
-        smallest, largest = volumes  # End-systole is listed first
+        smallest, largest = volumes  # # End-systole is listed first.
         assert rows["Frame"].iloc[-1] == 0
         assert 100 * (1 - smallest / largest) == pytest.approx(table.loc[name.removesuffix(".avi"), "EF"], abs=6)
 
@@ -90,7 +90,7 @@ def test_pediatric_lists_its_videos(pediatric):
         assert bmi.dropna().between(10, 35).all()
         assert frames_of(pediatric / view / "Videos" / table["FileName"][0]).shape[1:] == (112, 112)
     both = [set(pd.read_csv(pediatric / view / "FileList.csv")["FileName"].str[:21]) for view in ("A4C", "PSAX")]
-    assert both[0] == both[1]  # Every visit has both views
+    assert both[0] == both[1]  # # Every visit has both views.
 
 
 @pytest.mark.slow
@@ -120,12 +120,12 @@ def test_lvh_measures_what_the_list_says(lvh):
         video = frames_of(next(lvh.glob(f"Batch*/{name}.avi")))
         assert (video.shape == rows[["Frames", "Height", "Width"]].to_numpy()).all()
         assert (rows["Frame"] < len(video)).all()
-        # Every length in pixels stands for the same scale, up to the rounding of its end points.
+        # # All lengths in pixels have the same scale, up to the rounding of end points.
         pixels = np.hypot(rows["X1"] - rows["X2"], rows["Y1"] - rows["Y2"])
         scale = rows["CalcValue"].sum() / pixels.sum()
         contradicting = not (np.abs(pixels * scale - rows["CalcValue"]) < 1.8 * scale).all()
         assert contradicting == (name == table["HashedFileName"].unique()[5]), (
-            "of one video a caliper is twice too long"
+            "one caliper of a video is twice too long"
         )
         values = rows.set_index("Calc")["CalcValue"]
         assert 0.5 < values["IVSd"] < 2.5

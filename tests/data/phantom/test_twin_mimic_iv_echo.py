@@ -1,4 +1,4 @@
-"""Read the twin of MIMIC-IV-ECHO with pydicom and pandas."""
+"""Test the twin of MIMIC-IV-ECHO with pydicom and pandas."""
 
 import numpy as np
 import pandas as pd
@@ -46,9 +46,9 @@ def test_a_study_is_cines_in_colour_and_one_still(twin, records):
     frames = pixel_array(cines[0])
     assert frames.shape == (32, 128, 160, 3) and not (frames[0] == frames[-1]).all()
     green = frames[-1, -20:].astype(int)
-    assert (green[..., 1] - green[..., 0] > 60).any(), "the trace of the ECG stands in the picture"
+    assert (green[..., 1] - green[..., 0] > 60).any(), "the ECG trace is in the image"
     assert "NumberOfFrames" not in still and pixel_array(still).shape == (128, 160, 3)
-    assert pixel_array(still)[:24].max() > 200, "velocities stand above the spectrum"
+    assert pixel_array(still)[:24].max() > 200, "velocities are above the spectrum"
     kinds = [(file.SequenceOfUltrasoundRegions[0].RegionDataType, file.UltrasoundColorDataPresent) for file in (*cines, still)]  # fmt: skip
     assert kinds == [(1, 0)] * (len(cines) - 1) + [(2, 1), (4, 0)]
 
@@ -63,7 +63,7 @@ def test_measurements_are_linked_to_studies(twin, records):
     table = measured.pivot(index="measurement_id", columns="measurement", values="result")
     linked = studies["measurement_id"].dropna()
     assert 0 < len(linked) < len(studies), "some studies have no measurement"
-    assert set(linked) < set(table.index), "some measurements belong to no study here"
+    assert set(linked) < set(table.index), "some measurements belong to no study of this release"
     assert {"lvedd", "inf_lat_thickness", "gender", "height_cm", "avr_structure1", "phtn_severity"} <= set(table)
     fractions = table.loc[linked, ["lvef", "lvef_upper", "biplane_lvef", "lvef_3d"]].astype(float)
     assert fractions.notna().any().all() and (fractions["lvef_upper"] == 100).any()
@@ -78,10 +78,10 @@ def test_the_text_above_a_spectrum_is_masked_and_the_result_stands_apart(twin, m
     masked = plain.with_masked_overlays()
     still = int(plain.frame.index[plain.frame["recording"] == "still"][0])
     before, after = plain.recording(still).frames[0], masked.recording(still).frames[0]
-    assert before[:24].max() > 200 and not after[:26].any(), "no value is left to be read"
+    assert before[:24].max() > 200 and not after[:26].any(), "no value is readable"
     np.testing.assert_array_equal(before[26:], after[26:])
     cine = masked.recording(0).frames
-    assert not cine[:, 122:].any() and cine[:, 30:90, 60:100].any(), "neither is the trace of the ECG below the sector"
+    assert not cine[:, 122:].any() and cine[:, 30:90, 60:100].any(), "the ECG trace below the sector is removed too"
     assert masked.table.digest != plain.table.digest
     model = load_model("cardiobench/random-vit")
     keys = [embedding_key(model, one) for one in (plain, masked)]

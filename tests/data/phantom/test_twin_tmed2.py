@@ -1,4 +1,4 @@
-"""Read the twin of TMED-2 with pandas and Pillow."""
+"""Test the twin of TMED-2 with pandas and Pillow."""
 
 import numpy as np
 import pandas as pd
@@ -58,7 +58,7 @@ def test_studies_have_one_diagnosis_and_patients_one_split(fold0):
     patients = fold0.groupby(fold0["query_key"].str.partition("s")[0])
     assert (patients["diagnosis_classifier_split"].nunique() == 1).all()
     assert (patients["view_classifier_split"].nunique() == 1).all()
-    assert studies.ngroups > patients.ngroups  # Some patients came twice
+    assert studies.ngroups > patients.ngroups  # # Some patients came twice.
 
 
 @pytest.mark.parametrize("fold", range(3))
@@ -86,7 +86,7 @@ def test_smaller_development_sets_use_fewer_training_studies_and_the_same_test(r
 
 @pytest.mark.parametrize("view", ["PLAX", "PSAX"])
 def test_stenosis_can_be_seen_in_parasternal_pictures(raw, fold0, view):
-    """The brightest spots of a picture (the calcified valve) tell severe stenosis from none, though not every time."""
+    """Check that the brightest spots (the calcified valve) indicate severe stenosis, though not in every image."""
     rows = fold0[(fold0["view_label"] == view) & fold0["diagnosis_label"].isin(("no_AS", "severe_AS"))]
     pictures = [np.asarray(Image.open(raw / row.SourceFolder / row.query_key)) for row in rows.itertuples()]
     brightest = [np.sort(picture.ravel())[-20] for picture in pictures]
