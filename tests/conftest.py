@@ -9,14 +9,14 @@ import pytest
 
 from tests.skips import unlisted_skips
 
-# # The Hugging Face libraries read these variables at import. They keep tests away from the user's caches.
+# The Hugging Face libraries read these variables at import. They keep tests away from the user's caches.
 _HOME = tempfile.TemporaryDirectory(prefix="cardiobench-tests-")
 os.environ["HF_HOME"] = _HOME.name
 os.environ["CARDIOBENCH_CACHE"] = str(Path(_HOME.name) / "cardiobench")
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ.pop("CARDIOBENCH_DATA", None)
 
-# # Imported objects live until the end; without this, the garbage collector would traverse millions of them repeatedly.
+# Imported objects live until the end; without this, the garbage collector would traverse millions of them repeatedly.
 gc.disable()
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -106,7 +106,7 @@ def machine() -> dict[str, str]:
     instructions = ", ".join(sorted({*kernels, torch.backends.cpu.get_cpu_capability()}))
     return {
         "processor": _processor(),
-        "instructions": instructions,  # # Processors with the same name can support different instructions.
+        "instructions": instructions,  # Processors with the same name can support different instructions.
         "python": platform.python_version(),
         **_libraries(),
     }

@@ -80,7 +80,7 @@ class Leads(_Texts, BaseEncoder):
     sampling_rate = None
     preprocessing = {"windows": 4}
     dim = 48
-    findings = 0  # # The runs set this to the classes of phantom_ecg/findings.
+    findings = 0  # The runs set this to the classes of phantom_ecg/findings.
 
     def transform(self, recording: Ecg) -> torch.Tensor:
         """Return steps and sizes of each lead in four windows, shape (4, 48)."""

@@ -118,7 +118,7 @@ def _lose(dataset: str, count: int) -> Callable[[Path], None]:
     return lose
 
 
-PIXELS = 1e-3  # # A few pixels of generated clips are rounded differently on different processors.
+PIXELS = 1e-3  # A few pixels of generated clips are rounded differently on different processors.
 ANSWERS = ("zero_shot", "native", "probe", "knn")
 TEXT = ("few_shot", "alignment", "prompt_sensitivity", "frame_similarity", "retrieval")
 ACROSS = ("transfer", "confound", "representation")

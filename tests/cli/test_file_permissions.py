@@ -18,7 +18,7 @@ from cardiobench.protocols.options import InFile, in_file
 
 pytestmark = pytest.mark.fault
 
-# # Settings that an attacker might use, in every equivalent spelling. The list is independent of the package.
+# Settings that an attacker might use, in every equivalent spelling. The list is independent of the package.
 REFUSED = {
     "models": ["evil.py:Model", ["os:system"], ["a/b", "/tmp/evil.py:Model"], ["package.module:make"]],
     "datasets_dir": ["datasets", "/"],
@@ -65,7 +65,7 @@ def test_every_field_says_whether_a_file_may_set_it():
     assert refused == set(REFUSED)
     with pytest.raises(TypeError, match="in_file"):
         Setting("a new one", HOW)
-    # # Fields of these types are paths or free text. They were reviewed by hand: the run only reads them.
+    # Fields of these types are paths or free text. They were reviewed by hand: the run only reads them.
     text = {field.name for kind in (RunConfig, ScoreConfig) for field in fields(kind) if "Path" in str(field.type)}
     assert text - refused == {"data_dir", "prompts", "predictions", "references", "embeddings"}
 

@@ -5,7 +5,7 @@ import numpy as np
 from cardiobench.testing.metric import bad_inputs, spoiled
 
 _rng = np.random.default_rng(0)
-_n = 240  # # The number of values is large enough that some are near each threshold of a formula.
+_n = 240  # The number of values is large enough that some are near each threshold of a formula.
 _values = np.round(_rng.normal(55, 10, _n), 1)
 _answers = np.round(_values + _rng.normal(0, 5, _n), 1)
 _labels = _rng.integers(0, 3, _n)

@@ -29,10 +29,10 @@ BASELINE = {"echo": "cardiobench/pixel-motion", "ecg": "cardiobench/ecg-morpholo
 PATIENTS = {
     "echo": 14,
     "ecg": 40,
-}  # # Number of rows of a twin; every task then has training and test rows of both classes.
-FIRST = 8  # # Patients per split for the run, for datasets that are larger than a twin.
+}  # Number of rows of a twin; every task then has training and test rows of both classes.
+FIRST = 8  # Patients per split for the run, for datasets that are larger than a twin.
 RANKING = {
-    "accuracy": accuracy_score,  # # Predictions for a test set with a single class.
+    "accuracy": accuracy_score,  # Predictions for a test set with a single class.
     "mae": mean_absolute_error,
     "f1_macro": lambda truth, said: f1_score(truth, said, labels=sorted(set(truth)), average="macro"),
 }
@@ -46,7 +46,7 @@ def mean_auroc(truth, said, classes) -> float:
         has = np.array([name in cell.split(";") for cell in truth])[known]
         if 0 < has.sum() < len(has):
             scores.append(roc_auc_score(has, said[f"p_{name}"][known]))
-    return float(np.mean(scores)) if scores else np.nan  # # The test split of a twin may lack a class.
+    return float(np.mean(scores)) if scores else np.nan  # The test split of a twin may lack a class.
 
 
 def check_card(name):
@@ -95,7 +95,7 @@ def test_from_the_raw_folder_to_a_score(name, tmp_path, monkeypatch):
     assert spec.media == "ecg" or loaded[spec.splits[0]][0][spec.media]["bytes"], "the row contains the recording"
     check_card(name)
     streamed = datasets.load_dataset(f"cardiobench/{name}", split="test", streaming=True)
-    # # Read to the end: a process that exits during a Parquet stream sometimes aborts (huggingface/datasets#7566).
+    # Read to the end: a process that exits during a Parquet stream sometimes aborts (huggingface/datasets#7566).
     assert [row["id"] for row in streamed] == list(loaded["test"]["id"])
     del streamed
     gc.collect()
@@ -113,9 +113,9 @@ def test_from_the_raw_folder_to_a_score(name, tmp_path, monkeypatch):
     )
     outcome = run(config)
     assert not outcome.failures
-    # # A task whose label is constant in the release has no probe, such as the view of a single-view dataset.
+    # A task whose label is constant in the release has no probe, such as the view of a single-view dataset.
     alike = {task.name for task in spec.tasks if rows[task.target].nunique() == 1}
-    if "train" not in spec.splits:  # # A dataset with only a test split serves probes trained on other datasets.
+    if "train" not in spec.splits:  # A dataset with only a test split serves probes trained on other datasets.
         alike = {task.name for task in spec.tasks}
     reasons = ("a probe needs two classes", "has no training rows here")
     assert {task for _, task, _, reason in outcome.not_applicable if any(words in reason for words in reasons)} == alike

@@ -69,14 +69,14 @@ def choices():
     """Yield every protocol with default options, then with each other literal value and profile of one option."""
     for name in list_protocols():
         if not issubclass(protocol_class(name), PredictionProtocol):
-            continue  # # Analyses have their own tests.
+            continue  # Analyses have their own tests.
         if name in OF_ITS_OWN:
-            continue  # # Protocols with networks or several recordings per unit have their own tests.
+            continue  # Protocols with networks or several recordings per unit have their own tests.
         small = quick_options(name)
         yield name, small
         for option, kind in option_types(name).items():
             if option == "device":
-                continue  # # The device does not affect which data is read.
+                continue  # The device does not affect which data is read.
             words = get_args(kind) if get_origin(kind) is Literal else ()
             words += tuple(contributions("profiles")) if option == "profile" else ()
             yield from (

@@ -14,7 +14,7 @@ from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner.run import run
 from cardiobench.testing import check_protocol
 
-# # Part of the reason that each protocol gives for an ECG model without text tower and heads.
+# Part of the reason that each protocol gives for an ECG model without text tower and heads.
 CANNOT = {
     "zero_shot": "text",
     "alignment": "",
@@ -31,9 +31,9 @@ CANNOT = {
 }
 
 
-# # Options for a quick prediction, if the protocol has them. Other values have their own tests.
+# Options for a quick prediction, if the protocol has them. Other values have their own tests.
 QUICK = {"sizes": ("XS",), "classifiers": ("logistic",), "search": "flat", "folds": 3, "epochs": 3, "heads": 2}
-# # Options of the cheapest training in a complete run, for protocols that train networks.
+# Options of the cheapest training in a complete run, for protocols that train networks.
 TRAINING = {"network": "small", "epochs": 2, "seeds": 1}
 
 

@@ -84,7 +84,7 @@ def test_the_installed_package_runs_by_name(blocks, sources, installed, root, tm
     assert done.returncode == 0, done.stderr
     (path,) = (tmp_path / "results" / "toy__mean-picture").glob("*/nearest_one/toy_echo__ef.json")
     result = json.loads(path.read_text())
-    # # Brightness is linear in the label: training clip 7, with 51 %, is the nearest neighbour of all four test clips.
+    # Brightness is linear in the label: training clip 7, with 51 %, is the nearest neighbour of all four test clips.
     assert result["overall"]["mae"]["value"] == np.mean([54 - 51, 57 - 51, 60 - 51, 63 - 51])
     assert result["overall"]["within_five"]["value"] == 0.25
     assert result["numbers"]["within_five"] == {"better": "higher", "range": [0, 1], "unit": "fraction"}
@@ -102,7 +102,7 @@ def test_the_installed_package_runs_by_name(blocks, sources, installed, root, tm
     assert json.loads(rounded.read_text())["overall"]["mae"]["value"] == np.mean([60 - 54, 60 - 57, 60 - 60, 63 - 60])
     assert json.loads(record.read_text())["options"]["most"] == 5, "an option in the suite"
     printed = call(root, installed, tmp_path, "-m", "cardiobench.cli", "spread", record)
-    # # The four test clips are uniform, 140 to 170 of 255 grey levels, up to compression.
+    # The four test clips are uniform, 140 to 170 of 255 grey levels, up to compression.
     assert float(printed.stdout) == pytest.approx(np.std([140, 150, 160, 170]) / 255, rel=0.05), printed.stderr
 
 
@@ -110,7 +110,7 @@ def test_the_installed_package_runs_by_name(blocks, sources, installed, root, tm
 def test_parts_run_from_folders_without_a_package(sources, root, tmp_path):
     parts = shutil.copytree(sources / "cardiobench_toy", tmp_path / "parts")
     builder = parts / "toy_echo" / "builder.py"
-    builder.write_text(builder.read_text().replace(', "within_five"', ","))  # # Metrics can only be added by a package.
+    builder.write_text(builder.read_text().replace(', "within_five"', ","))  # Metrics can only be added by a package.
     given = ["--datasets-dir", "parts", "--model", "parts/mean_picture.py:MeanPicture", "--data-dir", sources / "toy"]
     done = call(
         root, tmp_path, tmp_path, "-m", "cardiobench.eval", *given, "--tasks", "toy_echo/ef", "--protocols", "knn"

@@ -99,7 +99,7 @@ FILES = {
     "lab/real.py": "",
     "lab/typed.py": "",
     "lab/alone.py": "",
-    "plain/inner/unit.py": "",  # # A package without __init__.py.
+    "plain/inner/unit.py": "",  # A package without __init__.py.
     "neighbour.py": "this is no python\n",
 }
 

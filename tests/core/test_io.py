@@ -45,7 +45,7 @@ def test_a_number_that_is_not_finite_never_becomes_json(tmp_path):
 
 
 def test_temporary_names_differ_and_fit_where_the_file_itself_fits(tmp_path):
-    path = tmp_path / ("ä" * 120 + ".json")  # # 245 of the 255 bytes that file systems allow.
+    path = tmp_path / ("ä" * 120 + ".json")  # 245 of the 255 bytes that file systems allow.
     assert temporary_path(path) != temporary_path(path)
     assert write_json(1, path).is_file()
 
@@ -93,7 +93,7 @@ def test_an_orphan_that_cannot_be_removed_or_is_gone_stops_no_run(tmp_path, monk
 
 
 def test_digests_are_sha256(tmp_path):
-    (tmp_path / "abc").write_bytes(b"abc")  # # FIPS 180-2, appendix B.1.
+    (tmp_path / "abc").write_bytes(b"abc")  # FIPS 180-2, appendix B.1.
     assert sha256_of_file(tmp_path / "abc") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
 
 

@@ -15,9 +15,9 @@ MB = 2**20
     [
         ("", {}, MACHINE),
         ("0::/\n", {"memory.max": "max"}, MACHINE),
-        ("0::/\n", {"memory.max": f"{64 * MB}\n"}, 64 * MB),  # # Memory limit of a container.
+        ("0::/\n", {"memory.max": f"{64 * MB}\n"}, 64 * MB),  # Memory limit of a container.
         ("0::/slurm/job_7/step_0\n", {"slurm/job_7/memory.max": f"{64 * MB}", "slurm/job_7/step_0/memory.max": "max"}, 64 * MB),
-        ("0::/kubepods/pod\n", {"memory.max": f"{32 * MB}"}, 32 * MB),  # # Path on the host, which is not visible in the container.
+        ("0::/kubepods/pod\n", {"memory.max": f"{32 * MB}"}, 32 * MB),  # Path on the host, which is not visible in the container.
         ("4:cpu,memory:/docker/a:b\n0::/\n", {"memory/docker/a:b/memory.limit_in_bytes": f"{16 * MB}"}, 16 * MB),
         ("4:memory:/\n", {"memory/memory.limit_in_bytes": "9223372036854771712"}, MACHINE),
         ("4:memoryless:/\n", {"memory/memory.limit_in_bytes": "1"}, MACHINE),

@@ -81,7 +81,7 @@ def test_a_module_of_the_users_needs_an_id_beside_its_version(tmp_path):
     path = tmp_path / "somebody.py"
     path.write_text("VERSION = 1\n")
     module.__file__, module.VERSION = str(path), 1
-    assert component_version(module) != "None 1"  # # Many modules use this constant name with another meaning.
+    assert component_version(module) != "None 1"  # Many modules use this constant name with another meaning.
     module.COMPONENT = "reader x"
     assert component_version(module) == "reader x 1"
     assert not is_own(module) and is_own(video) and is_own(panecho.load)

@@ -31,7 +31,7 @@ def test_a_video_by_torchcodec(tmp_path, monkeypatch):
     data = loaded("echonet_dynamic", 3, tmp_path, monkeypatch)
     frames = decode(data[0]).frames
     cast = data.cast_column("video", datasets.Video(decode=True))
-    if importlib.util.find_spec("torchcodec") is None:  # # The decoder of `datasets` has no codec of its own.
+    if importlib.util.find_spec("torchcodec") is None:  # The decoder of `datasets` has no codec of its own.
         with pytest.raises(ImportError, match="install 'torchcodec'"):
             cast[0]
         return

@@ -63,7 +63,7 @@ def levels(content: bytes, **options) -> np.ndarray:
     return frames[..., 0]
 
 
-# # ---- real files ---------------------------------------------------------------------------------------------------------
+# ---- real files ---------------------------------------------------------------------------------------------------------
 
 
 def test_the_real_cine(real):
@@ -81,7 +81,7 @@ def test_the_real_cine(real):
     np.testing.assert_array_equal(some.frames, expected[[0, 10, 19, 29]])
     late = read_clip(path.read_bytes(), FrameSampling(16), key_frame=25)
     np.testing.assert_array_equal(late.frames, expected[25:])
-    # # The frames show a nearly grey apical view on black.
+    # The frames show a nearly grey apical view on black.
     assert np.ptp(clip.frames.astype(int), axis=-1)[:, 40:200].mean() < 3
     assert clip.frames[:, 100:140, :40].max() < 30
 
@@ -95,7 +95,7 @@ def test_the_same_picture_in_two_syntaxes_and_as_rgb(real):
     assert smaller.shape == (240, 320, 3)
     shrunk = cv2.resize(first, (320, 240), interpolation=cv2.INTER_AREA)
     assert np.abs(shrunk.astype(int) - smaller).mean() < 8
-    # # Power Doppler has much red and little blue. Swapped channels would reverse this.
+    # Power Doppler has much red and little blue. Swapped channels would reverse this.
     doppler = (np.ptp(first.astype(int), axis=-1) > 100) & (first.sum(-1) > 200)
     assert doppler.sum() > 5000
     red, _, blue = first[doppler].mean(axis=0)
@@ -112,7 +112,7 @@ def test_the_real_palette(real):
     expected = np.stack([(table >> 8)[stored] for table in tables], axis=-1)
     clip = read_clip(path)
     np.testing.assert_array_equal(clip.frames[0], expected)
-    assert clip.frames[0, 5, 5, 2] > clip.frames[0, 5, 5, 0] + 30  # # The title bar is blue.
+    assert clip.frames[0, 5, 5, 2] > clip.frames[0, 5, 5, 0] + 30  # The title bar is blue.
 
 
 def test_the_real_big_endian_picture_by_planes(real):
@@ -162,7 +162,7 @@ RAMP = np.arange(256, dtype=np.uint8).reshape(1, 16, 16)
 
 
 def test_eight_bits_stay_as_they_are_and_monochrome1_is_turned_round():
-    dim = RAMP // 2  # # A dim image stays dim.
+    dim = RAMP // 2  # A dim image stays dim.
     np.testing.assert_array_equal(levels(dicom_bytes(dim)), dim)
     np.testing.assert_array_equal(levels(dicom_bytes(dim, "MONOCHROME1")), 255 - dim)
     np.testing.assert_array_equal(levels(dicom_bytes(dim, RescaleSlope=1, RescaleIntercept=0)), dim)
@@ -191,7 +191,7 @@ def test_window_after_rescale():
     content = dicom_bytes(
         values, RescaleSlope=10, RescaleIntercept=-5, WindowCenter=10, WindowWidth=30, VOILUTFunction="LINEAR_EXACT"
     )
-    # # Values -5, 5, 15 and 25 in a window from -5 to 25.
+    # Values -5, 5, 15 and 25 in a window from -5 to 25.
     np.testing.assert_array_equal(levels(content), [[[0, 85], [170, 255]]])
 
 
@@ -204,7 +204,7 @@ def test_window_sigmoid():
 
 def test_voi_table():
     table = Dataset()
-    table.LUTDescriptor = [4, 10, 8]  # # Table of 4 entries for values from 10, with 8 bits.
+    table.LUTDescriptor = [4, 10, 8]  # Table of 4 entries for values from 10, with 8 bits.
     table.LUTData = np.array([0, 50, 100, 200], "<u2").tobytes()
     values = np.array([[[0, 10, 11], [12, 13, 99]]], np.uint16)
     content = dicom_bytes(values, VOILUTSequence=[table])
@@ -219,7 +219,7 @@ def test_frame_rates():
     assert read_clip(dicom_bytes(frames)).fps is None
 
 
-# # ---- unreadable files ------------------------------------------------------------------------------------------------
+# ---- unreadable files ------------------------------------------------------------------------------------------------
 
 
 def test_cut_short_at_any_place(real, tmp_path):

@@ -78,7 +78,7 @@ def test_a_long_element_of_a_dicom_header_is_not_read(tmp_path):
     np.testing.assert_array_equal(read_clip(tmp_path / "a.dcm").frames, expected)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 450e6  # # Seen once when pydicom looks for the pixels, and not stored.
+    assert peak < 450e6  # Seen once when pydicom looks for the pixels, and not stored.
 
 
 LEADS = ("I", "II", "III", "aVR", "aVL", "aVF", "V1", "V2", "V3", "V4", "V5", "V6")

@@ -36,11 +36,11 @@ def test_rows_run_down_the_picture(heart):
     for time in range(4):
         for channel in range(3):
             np.testing.assert_array_equal(clip.frames[time, :, :, channel], heart[:, :, time].T)
-    assert clip.frames[0, 15, 26, 0] == 60  # # Row 15, column 26.
+    assert clip.frames[0, 15, 26, 0] == 60  # Row 15, column 26.
 
 
 def test_brightness_is_that_of_the_whole_volume_whichever_frames_are_read(heart):
-    volume = heart.astype(np.int16) * 10 - 500  # # Values -500 to 2050 become 0 to 255.
+    volume = heart.astype(np.int16) * 10 - 500  # Values -500 to 2050 become 0 to 255.
     clip = read_clip(nifti_bytes(volume), FrameSampling(2), key_frame=1)
     np.testing.assert_array_equal(clip.indices, [1, 2])
     np.testing.assert_array_equal(clip.frames[..., 0], heart[:, :, 1:3].transpose(2, 1, 0))
@@ -48,7 +48,7 @@ def test_brightness_is_that_of_the_whole_volume_whichever_frames_are_read(heart)
 
 def test_levels_are_rounded():
     volume = np.array([[0, 1], [2, 4]], np.float32)[..., None]
-    # # 1/4 of 255 is 63.75; 2/4 is 127.5, rounded to the even 128.
+    # 1/4 of 255 is 63.75; 2/4 is 127.5, rounded to the even 128.
     np.testing.assert_array_equal(read_clip(nifti_bytes(volume)).frames[0, :, :, 0], [[0, 128], [64, 255]])
 
 
@@ -105,7 +105,7 @@ def test_the_reading_of_the_first_cardiobench(heart):
     assert dark.frames[0].max() == 0
 
 
-# # ---- unreadable files ------------------------------------------------------------------------------------------------
+# ---- unreadable files ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

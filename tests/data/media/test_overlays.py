@@ -15,7 +15,7 @@ def cine(frames=4, size=24):
     rng = np.random.default_rng(0)
     pixels = np.zeros((frames, size, size, 3), np.uint8)
     pixels[:, 8:20, 8:20] = rng.integers(30, 200, (frames, 12, 12, 1))
-    pixels[:, 1:4, 1:9] = 255 - rng.integers(0, 6, (frames, 3, 8, 1))  # # Includes compression noise.
+    pixels[:, 1:4, 1:9] = 255 - rng.integers(0, 6, (frames, 3, 8, 1))  # Includes compression noise.
     return Clip(pixels, np.arange(frames), frames)
 
 

@@ -69,7 +69,7 @@ def test_what_is_transparent_lies_on_black(frame):
     alpha = np.full((30, 40), 255, np.uint8)
     opaque = np.dstack([frame, alpha])
     np.testing.assert_array_equal(read_clip(encoded(Image.fromarray(opaque))).frames[0], frame)
-    alpha[:10], alpha[10:20] = 0, 51  # # 51/255 is 1/5.
+    alpha[:10], alpha[10:20] = 0, 51  # 51/255 is 1/5.
     pixels = read_clip(encoded(Image.fromarray(np.dstack([frame, alpha])))).frames[0]
     assert (pixels[:10] == 0).all()
     np.testing.assert_array_equal(pixels[10:20], np.floor(frame[10:20] / 5 + 0.5))
@@ -80,14 +80,14 @@ def test_what_is_transparent_lies_on_black(frame):
 
 def test_a_photo_stands_upright(frame):
     exif = Image.Exif()
-    exif[0x0112] = 6  # # Frames that need a rotation of 90 degrees clockwise.
+    exif[0x0112] = 6  # Frames that need a rotation of 90 degrees clockwise.
     content = encoded(Image.fromarray(frame), "JPEG", exif=exif)
     expected = cv2.imdecode(np.frombuffer(content, np.uint8), cv2.IMREAD_COLOR)[..., ::-1]
     assert expected.shape == (40, 30, 3)
     np.testing.assert_array_equal(read_clip(content).frames[0], expected)
 
 
-# # ---- unreadable files ------------------------------------------------------------------------------------------------
+# ---- unreadable files ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("form", ["PNG", "JPEG"])

@@ -141,7 +141,7 @@ def test_a_not_coded_mpeg4_picture_is_no_frame(tmp_path):
     plain = write_video(tmp_path / "plain.avi", moving_frames(12, 64, 80), "mpeg4")
     with av.open(str(plain)) as container:
         packets = [bytes(packet) for packet in container.demux(video=0) if packet.size]
-    bits = "01" + "0" + "1" + f"{4:05b}" + "1" + "0"  # # P-frame, marker, time 4/25, marker, not coded.
+    bits = "01" + "0" + "1" + f"{4:05b}" + "1" + "0"  # P-frame, marker, time 4/25, marker, not coded.
     bits += "0" + "1" * (-(len(bits) + 1) % 8)
     not_coded = b"\0\0\1\xb6" + int(bits, 2).to_bytes(len(bits) // 8, "big")
     path = tmp_path / "not_coded.avi"

@@ -23,7 +23,7 @@ SEEDS = range(8)
 def detected(truth: EcgTruth) -> np.ndarray:
     """Return R peaks in seconds that neurokit2 finds in the root sum of squares of all leads."""
     signal = ecg_signal(truth)
-    # # The norm of the vector of all leads has a peak at every QRS complex, whatever its axis.
+    # The norm of the vector of all leads has a peak at every QRS complex, whatever its axis.
     length = np.sqrt((signal - np.median(signal, 0)) ** 2 @ np.ones(12))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -45,7 +45,7 @@ def test_a_detector_finds_the_beats_where_they_are(kind):
         truth = replace(KINDS[kind], seed=seed)
         inside = [beat for beat in beat_times(truth) if 0.3 < beat < 9.7]
         peaks = detected(truth)
-        # # The highest point can be anywhere within the QRS complex.
+        # The highest point can be anywhere within the QRS complex.
         near = [np.abs(peaks - beat).min() < truth.qrs_ms / 2000 + 0.01 for beat in inside]
         assert np.mean(near) > 0.9
         assert abs(len(peaks) - len(inside)) <= 3
@@ -79,7 +79,7 @@ def test_the_heart_rate_is_the_mean_rate(rate):
 
 def test_p_waves_stand_before_the_complex_unless_the_atria_fibrillate():
     for seed in SEEDS:
-        sinus = averaged(replace(NORMAL, seed=seed), "II", -0.225, -0.075)  # # Onset at -205 ms: PR 160, QRS 90.
+        sinus = averaged(replace(NORMAL, seed=seed), "II", -0.225, -0.075)  # Onset at -205 ms: PR 160, QRS 90.
         assert np.ptp(sinus) > 0.06
         assert 0.03 < np.argmax(sinus) / 500 < 0.11
         wandering = averaged(replace(AF, seed=seed), "II", -0.225, -0.075)
@@ -91,7 +91,7 @@ def test_fibrillatory_waves_have_their_rate_in_v1():
     beats = beat_times(truth)
     signal = ecg_signal(truth, noise=False)[:, LEADS.index("V1")]
     time = np.arange(5000) / 500
-    # # The signal is flat between the end of a T wave and the next complex.
+    # The signal is flat between the end of a T wave and the next complex.
     quiet = np.min(np.where(beats[None] > time[:, None], beats[None] - time[:, None], 9), 1) > 0.07
     quiet &= np.min(np.where(beats[None] <= time[:, None], time[:, None] - beats[None], 9), 1) > 0.5
     parts = [part for part in np.split(signal, np.flatnonzero(np.diff(quiet.astype(int))) + 1) if len(part) > 150]
@@ -107,7 +107,7 @@ def test_the_complex_is_as_wide_as_stated(kind):
         leads = [averaged(truth, lead, -0.13, 0.13, noise=False) for lead in LEADS]
         size = np.linalg.norm(leads, axis=0)
         active = np.flatnonzero(size > 0.05 * size.max())
-        # # Pauses of 10 ms separate P wave, complex and T wave; use the highest of them.
+        # Pauses of 10 ms separate P wave, complex and T wave; use the highest of them.
         stretches = np.split(active, np.flatnonzero(np.diff(active) > 5) + 1)
         complex_ = next(stretch for stretch in stretches if size.argmax() in stretch)
         assert 1000 * (complex_[-1] - complex_[0]) / 500 == pytest.approx(truth.qrs_ms, abs=8)
@@ -186,7 +186,7 @@ def test_the_signal_has_no_jumps():
     for truth in KINDS.values():
         for seed in SEEDS:
             steps = np.abs(np.diff(ecg_signal(replace(truth, seed=seed, heart_rate=100), fs=2000, noise=False), axis=0))
-            assert steps.max() < 0.12  # # Difference in mV within 0.5 ms.
+            assert steps.max() < 0.12  # Difference in mV within 0.5 ms.
 
 
 def test_the_same_truth_gives_the_same_signal_and_another_seed_another_one():

@@ -56,7 +56,7 @@ def test_end_systole_is_a_frame_at_every_frame_rate(fps):
 
 
 def test_the_volume_curve_is_smooth_and_periodic():
-    truth = EchoTruth(**HEART, view="A4C", heart_rate=60.0)  # # A beat has 30 frames.
+    truth = EchoTruth(**HEART, view="A4C", heart_rate=60.0)  # A beat has 30 frames.
     volume = beating(truth, 90).volume
     np.testing.assert_allclose(volume[:30], volume[30:60], rtol=1e-12)
     assert np.abs(np.diff(volume)).max() < 0.25 * (truth.edv - truth.esv)
@@ -78,7 +78,7 @@ def test_discs_give_the_volumes_in_apical_views():
             _, _, axes = np.linalg.svd(points - points.mean(0), full_matrices=False)
             along = (points - points.mean(0)) @ axes[0]
             slices = np.bincount(np.floor((along - along.min()) / (2 * pixel)).astype(int))
-            diameters = slices * pixel / 2  # # Each slice has a thickness of two pixels.
+            diameters = slices * pixel / 2  # Each slice has a thickness of two pixels.
             assert (np.pi / 4 * diameters**2 * 2 * pixel).sum() == pytest.approx(volume, rel=0.05)
 
 
@@ -103,7 +103,7 @@ def test_diameter_and_walls_are_as_thick_as_stated(view):
             septum, posterior = (distance[part][muscle[part]].max() * pixel for part in (near, far))
             assert abs(septum - truth.ivsd) < pixel
             assert abs(posterior - truth.lvpwd) < pixel
-        else:  # # The ring between two shifted circles has its thickest and thinnest wall on opposite sides.
+        else:  # The ring between two shifted circles has its thickest and thinnest wall on opposite sides.
             both = truth.ivsd + truth.lvpwd
             outer = np.sqrt((cavity | muscle).sum() * 4 / np.pi) * pixel
             assert abs(outer - truth.lvidd - both) < pixel
@@ -190,7 +190,7 @@ def test_speckle_follows_the_exponential_law_of_two_looks_and_decorrelates():
     speckle = speckle_db(radius, angle, np.arange(40), np.random.default_rng(5))
     power = 10 ** (speckle / 10)
     assert power.mean() == pytest.approx(1.0, abs=0.1)
-    assert power.std() / power.mean() == pytest.approx(1 / np.sqrt(2), abs=0.1)  # # Two averaged exponentials.
+    assert power.std() / power.mean() == pytest.approx(1 / np.sqrt(2), abs=0.1)  # Two averaged exponentials.
 
     def correlation(lag: int) -> float:
         return float(np.corrcoef(power[:, 0], power[:, lag])[0, 1])

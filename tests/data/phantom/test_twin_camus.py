@@ -44,8 +44,8 @@ def test_sequences_run_from_diastole_to_systole_and_masks_give_the_ejection_frac
             fractions.add(info["EF"])
             stem = f"{folder.name}_{view}"
             sequence, masks = (nibabel.load(folder / f"{stem}_half_sequence{suffix}.nii.gz") for suffix in ("", "_gt"))
-            rows = 288 if folder.name == "patient0002" else 144  # # Frames with pixels of half the height.
-            assert sequence.shape == masks.shape == (176, rows, int(info["NbFrame"]))  # # Axes x, y and time.
+            rows = 288 if folder.name == "patient0002" else 144  # Frames with pixels of half the height.
+            assert sequence.shape == masks.shape == (176, rows, int(info["NbFrame"]))  # Axes x, y and time.
             width, height = masks.header.get_zooms()[:2]
             assert width / height == pytest.approx(rows / 144)
             pictures, labels = np.asarray(sequence.dataobj), np.asarray(masks.dataobj)
@@ -67,7 +67,7 @@ def test_sequences_run_from_diastole_to_systole_and_masks_give_the_ejection_frac
                 _, _, axes = np.linalg.svd(points - points.mean(0), full_matrices=False)
                 volumes.append(len(points) ** 2 / np.ptp(points @ axes[0]))
             assert 100 * (1 - volumes[1] / volumes[0]) == pytest.approx(float(info["EF"]), abs=2)
-            # # The apex is at the top: the cavity is narrower in its upper fifth (small y) than below the middle.
+            # The apex is at the top: the cavity is narrower in its upper fifth (small y) than below the middle.
             widths = (labels[..., 0] == 1).any(0)
             rows = np.flatnonzero(widths)
             thickness = (labels[:, rows, 0] == 1).sum(0)

@@ -69,7 +69,7 @@ def test_headers_look_like_those_of_the_release(georgia, shared):
     ours, theirs = (georgia / "g1" / "E00001.hea").read_text().splitlines(), path.read_text().splitlines()
     assert ours[0].split()[1:] == theirs[0].split()[1:]
     for our, their in zip(ours[1:13], theirs[1:13], strict=True):
-        # # Compare all fields except file name, first sample and checksum, which differ between records.
+        # Compare all fields except file name, first sample and checksum, which differ between records.
         assert np.delete(our.split(), [0, 5, 6]).tolist() == np.delete(their.split(), [0, 5, 6]).tolist()
     assert [line.split(":")[0] for line in theirs[13:]] == [line.split(":")[0] for line in ours[13 : len(theirs)]]
 
@@ -106,7 +106,7 @@ def test_code15_parts_hold_the_exams_of_the_table(exams, shared):
         for exam, tracing in zip(ids, tracings[:-1], strict=False):
             used = np.flatnonzero(tracing.any(axis=1))
             seen.append(len(used))
-            assert used[0] == 4095 - used[-1]  # # The padding is the same on both sides.
+            assert used[0] == 4095 - used[-1]  # The padding is the same on both sides.
             expected = ecg_signal(truths[exam], fs=400, seconds=len(used) / 400)
             np.testing.assert_array_equal(tracing[used[0] : used[-1] + 1], expected)
     assert set(seen) == {2934, 4096}
@@ -119,4 +119,4 @@ def test_code15_labels_tell_the_truth(exams):
     assert table[["1dAVb", "RBBB", "LBBB"]].any(axis=1).tolist() == [truth.cd for truth in truths]
     assert table["is_male"].tolist() == [truth.sex == "M" for truth in truths]
     assert not (table["normal_ecg"] & table[["AF", "1dAVb", "RBBB", "LBBB"]].any(axis=1)).any()
-    assert table.groupby("patient_id")["death"].count().eq(1).all()  # # Known only at the first exam.
+    assert table.groupby("patient_id")["death"].count().eq(1).all()  # Known only at the first exam.

@@ -68,7 +68,7 @@ def test_dynamic_tracings_give_the_ejection_fraction_by_discs(dynamic):
             lengths = np.hypot(lines[:, 0] - lines[:, 2], lines[:, 1] - lines[:, 3])
             volumes.append((lengths[1:] ** 2).sum() * lengths[0])
             assert len(lines) == 21
-        smallest, largest = volumes  # # End-systole is listed first.
+        smallest, largest = volumes  # End-systole is listed first.
         assert rows["Frame"].iloc[-1] == 0
         assert 100 * (1 - smallest / largest) == pytest.approx(table.loc[name.removesuffix(".avi"), "EF"], abs=6)
 
@@ -90,7 +90,7 @@ def test_pediatric_lists_its_videos(pediatric):
         assert bmi.dropna().between(10, 35).all()
         assert frames_of(pediatric / view / "Videos" / table["FileName"][0]).shape[1:] == (112, 112)
     both = [set(pd.read_csv(pediatric / view / "FileList.csv")["FileName"].str[:21]) for view in ("A4C", "PSAX")]
-    assert both[0] == both[1]  # # Every visit has both views.
+    assert both[0] == both[1]  # Every visit has both views.
 
 
 @pytest.mark.slow
@@ -120,7 +120,7 @@ def test_lvh_measures_what_the_list_says(lvh):
         video = frames_of(next(lvh.glob(f"Batch*/{name}.avi")))
         assert (video.shape == rows[["Frames", "Height", "Width"]].to_numpy()).all()
         assert (rows["Frame"] < len(video)).all()
-        # # All lengths in pixels have the same scale, up to the rounding of end points.
+        # All lengths in pixels have the same scale, up to the rounding of end points.
         pixels = np.hypot(rows["X1"] - rows["X2"], rows["Y1"] - rows["Y2"])
         scale = rows["CalcValue"].sum() / pixels.sum()
         contradicting = not (np.abs(pixels * scale - rows["CalcValue"]) < 1.8 * scale).all()

@@ -29,14 +29,14 @@ def test_the_region_of_a_cine_is_where_its_picture_lies(monkeypatch):
 
     monkeypatch.setattr(mimic_iv_echo, "echo_clip", white)
     cine = next(mimic_iv_echo._recordings(HEART, [], np.random.default_rng(0)))
-    picture = cine.frames[0, :-16, 8:, 0]  # # Without the ECG trace, which begins at the lower left.
+    picture = cine.frames[0, :-16, 8:, 0]  # Without the ECG trace, which begins at the lower left.
     assert cine.region == (24, 8, 135, 119)
     assert lit(picture)[:3] == (24 - 8, 8, 135 - 8)
 
 
 def test_the_velocities_of_a_spectrum_rise_with_every_beat():
     spectrum = mimic_iv_echo._spectrum(90.0, [], np.random.default_rng(0))[0, 26:, :, 0]
-    heights = (spectrum > 50).sum(axis=0)  # # Three beats of 53.3 columns: 160 columns show 2 s.
+    heights = (spectrum > 50).sum(axis=0)  # Three beats of 53.3 columns: 160 columns show 2 s.
     assert heights[[13, 67, 120]] == pytest.approx(0.7 * 102, abs=2)
     assert heights[[40, 93, 147]] == pytest.approx(0.05 * 0.7 * 102, abs=2)
 
@@ -46,14 +46,14 @@ def test_a_loop_is_at_end_diastole_in_its_key_frame(monkeypatch):
         return np.arange(frames)[:, None, None, None]
 
     monkeypatch.setattr(segrwma, "echo_clip", numbered)
-    shown = segrwma._looped(A4C, 64, 17)[:, 0, 0]  # # A beat has 30 frames, and the first one is at end-diastole.
+    shown = segrwma._looped(A4C, 64, 17)[:, 0, 0]  # A beat has 30 frames, and the first one is at end-diastole.
     assert shown[[16, 17, 18, 47]].tolist() == [29, 0, 1, 0]
 
 
 @pytest.mark.parametrize("systole", [True, False])
 def test_a_phase_that_was_not_traced_has_one_row_without_a_point(systole):
     rows = echonet_pediatric._tracing("a.avi", A4C, systole=systole)
-    assert len([row for row in rows if row[3] == 0]) == 40  # # Both ends of 20 chords.
+    assert len([row for row in rows if row[3] == 0]) == 40  # Both ends of 20 chords.
     other = rows[40:]
     assert len(other) == 40 if systole else other == [("a.avi", None, None, "No Systolic")]
 
@@ -65,8 +65,8 @@ def test_tables_of_ecg_twins_are_as_those_of_the_releases(tmp_path):
     columns = ["ECG_ID", "AHA_Code", "Patient_ID", "Age", "Sex", "N", "Date"]
     assert pd.read_csv(folders["sph"] / "metadata.csv").columns.tolist() == columns
     exams = pd.read_csv(folders["code15"] / "exams.csv")
-    first = ~exams["patient_id"].duplicated()  # # Only the first exam of a person states the death.
+    first = ~exams["patient_id"].duplicated()  # Only the first exam of a person states the death.
     assert (exams["timey"].notna() == first).all() and (exams["death"].notna() == first).all()
     assert set(exams["timey"].dropna()) <= {0.5, 1.5, 2.5, 3.5, 4.5, 5.5, 6.5}
     noted = pd.read_csv(next(folders["ptb_xl"].rglob("ptbxl_database.csv")))["baseline_drift"].notna()
-    assert 0 < noted.mean() < 0.35  # # One record in ten has a note.
+    assert 0 < noted.mean() < 0.35  # One record in ten has a note.

@@ -38,7 +38,7 @@ def test_headers_look_like_those_of_the_release(raw, shared):
         theirs = (shared / "data" / "samples" / "ptb-xl" / record).read_text().splitlines()
         assert ours[0] == theirs[0]
         for our, their in zip(ours[1:-1], theirs[1:], strict=True):
-            # # Compare all fields except first sample and checksum, which depend on the signal.
+            # Compare all fields except first sample and checksum, which depend on the signal.
             assert np.delete(our.split(), [5, 6]).tolist() == np.delete(their.split(), [5, 6]).tolist()
 
 

@@ -94,7 +94,7 @@ def test_segrwma_sequences_begin_a_beat_where_their_table_says(rwma):
         first = volume[..., row.first_annotated_frame_index]
         same = [frame for frame in range(volume.shape[2]) if (volume[..., frame] == first).all()]
         assert row.first_annotated_frame_index in same
-        assert len(same) >= volume.shape[2] // 40  # # The beat repeats.
+        assert len(same) >= volume.shape[2] // 40  # The beat repeats.
 
 
 def test_disease_shows_in_the_motion_of_the_wall():
@@ -126,7 +126,7 @@ def test_wide_right_chambers_and_a_hole_between_the_atria_show():
             echo_clip(truth, frames=1)[0, ..., 0].astype(float)
             for truth in (healthy, replace(healthy, right_heart=1.7), replace(healthy, septal_defect=True))
         )
-        assert wide[:, :56].mean() < base[:, :56].mean() - 2  # # The left half of the image contains more dark blood.
+        assert wide[:, :56].mean() < base[:, :56].mean() - 2  # The left half of the image contains more dark blood.
         changed = np.argwhere(np.abs(hole - base) > 25)
         assert 8 < len(changed) < 200
         assert np.ptp(changed, axis=0).max() < 40

@@ -58,7 +58,7 @@ def test_studies_have_one_diagnosis_and_patients_one_split(fold0):
     patients = fold0.groupby(fold0["query_key"].str.partition("s")[0])
     assert (patients["diagnosis_classifier_split"].nunique() == 1).all()
     assert (patients["view_classifier_split"].nunique() == 1).all()
-    assert studies.ngroups > patients.ngroups  # # Some patients came twice.
+    assert studies.ngroups > patients.ngroups  # Some patients came twice.
 
 
 @pytest.mark.parametrize("fold", range(3))
