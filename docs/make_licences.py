@@ -17,20 +17,21 @@ BY_HAND = {
     "trove-classifiers": "Apache-2.0",
     "umap-learn": "BSD-3-Clause",
 }
-HEAD = """# Licences of what is installed
+HEAD = """# Licences of dependencies
 
-CardioBench is under Apache-2.0 and contains no code of these packages; `pip` installs them beside it. The table is what each package of `constraints.txt`
-says of itself, written by `docs/make_licences.py`. A wheel may hold more than its package, and three do that matter to who **passes them on** (in an image, an
-appliance, an installer):
+CardioBench is licensed under Apache-2.0. It contains no code of the packages below, which `pip` installs separately.
+`docs/make_licences.py` writes the table from the metadata of each package in `constraints.txt`.
+A wheel can bundle other libraries. Check these three wheels before you **redistribute** them, for example in an image, an appliance or an installer:
 
-* **`av` (PyAV) is BSD-3-Clause, and its wheels bundle FFmpeg (LGPL 3) with the encoders x264 and x265, which are under the GPL, version 2 or later.** Whoever passes
-  the wheel on passes on GPL code, and has to keep its terms. Whoever may not do so builds PyAV against an FFmpeg of their own without the two: `pip install av --no-binary av`.
-  CardioBench decodes with PyAV; the only video that it writes is Motion JPEG, which needs neither.
+* **`av` (PyAV) is BSD-3-Clause, but its wheels bundle FFmpeg (LGPL 3) with the encoders x264 and x265, which are under the GPL, version 2 or later.**
+  If you redistribute the wheel, the terms of the GPL apply. To avoid this, build PyAV against an FFmpeg without the two encoders: `pip install av --no-binary av`.
+  CardioBench uses PyAV for decoding only. It writes video only as Motion JPEG, which needs neither encoder.
 * `opencv-python-headless` is Apache-2.0, and its wheels bundle FFmpeg under the LGPL 2.1.
-* `soundfile`, which `wfdb` wants (tests and benchmarks only), is BSD-3-Clause, and its wheels bundle libsndfile under the LGPL 2.1.
+* `soundfile` is BSD-3-Clause, and its wheels bundle libsndfile under the LGPL 2.1. Only `wfdb` requires it, in tests and benchmarks.
 
-The `nvidia-*` packages and `cuda-toolkit` are NVIDIA's, under its own terms; PyTorch installs them on Linux. `codespell` (GPL-2.0) checks spelling when
-CardioBench is developed, and nothing imports it. Models and datasets have licences of their own: see their cards.
+The `nvidia-*` packages and `cuda-toolkit` are under NVIDIA's own terms. PyTorch installs them on Linux.
+`codespell` (GPL-2.0) is a development tool that checks spelling; CardioBench does not import it.
+For licences of models and datasets, see their cards.
 
 | package | version | licence |
 |---|---|---|
