@@ -206,7 +206,7 @@ def test_the_whole_count_is_checked_although_its_splits_are_unknown(hospitals):
     absent = source.table.absent
     assert set(absent) == {"train", "validation", "test"} and 45_149 <= sum(absent.values()) <= 45_152
     task = catalog.task("chapman_ningbo/cd")
-    assert source.expected(task, source.references(task)) > 8_800, "about a fifth of 45,152"
+    assert source.expected(task, source.references(task)) > 8_800, "about one fifth of 45,152"
 
 
 def test_the_audit_shows_the_labels_that_a_hospital_gives_away(hospitals):
@@ -235,7 +235,7 @@ def test_one_hospital_alone_says_so(hospitals):
         opened(hospitals / "training" / "chapman_shaoxing", "chapman_ningbo")
 
 
-# ---- bad input --------------------------------------------------------------------------------------------------------
+# ---- invalid input ----------------------------------------------------------------------------------------------------
 
 
 def test_a_header_without_its_signal_and_the_reverse_are_named(georgia):
@@ -298,7 +298,7 @@ def test_a_header_that_is_no_text_is_counted_and_named_when_it_is_read(georgia):
 
 
 def test_a_corrected_header_is_another_recording(georgia):
-    """Gain and leads stand in the header: an embedding of the record with the old one must not be used again."""
+    """Check that a change of gain or leads in the header makes stored embeddings of the record stale."""
     before = opened(georgia)
     header = georgia / "training" / "georgia" / "g1" / "E00001.hea"
     header.write_text(header.read_text().replace("1000.0(0)/mV", "4880(0)/mV"))
@@ -315,7 +315,9 @@ def test_records_that_are_the_same_are_known_and_dropped_on_demand(tmp_path):
     assert source.duplicates == [("E07509", "E07510")]
     assert any("E07509 = E07510" in warning for warning in data_warnings(source, None))
     alone = open_dataset("georgia", tmp_path, allow_missing=True, drop_duplicates=True)
-    assert list(alone.frame["id"]) == ["E00001", "E07510"] == list(alone.table.listed["id"]), "the held-out one stays"
+    assert list(alone.frame["id"]) == ["E00001", "E07510"] == list(alone.table.listed["id"]), (
+        "the held-out dataset stays"
+    )
     assert alone.duplicates == [] and alone.table.digest != source.table.digest
     assert ("E07509",) in alone.table.excluded.values()
     folder = prepare("georgia", tmp_path, tmp_path / "out", allow_missing=True)
@@ -326,11 +328,11 @@ def test_records_that_are_the_same_are_known_and_dropped_on_demand(tmp_path):
 
 
 def test_cpsc2018_lengths_and_ventricular_beats(tmp_path):
-    """The release's count by the rule of the split, the code of its own ventricular beats, and lengths that tell classes apart."""
+    """Check counts of the release under the rules of the split, its code of ventricular beats, and lengths by class."""
     folder = tmp_path / "training" / "cpsc_2018" / "g1"
     write(folder, "A0001", comments("164884008,164889003", age="-1"))
     write(folder, "A0002", comments("426783006", age="92"))
-    header = (folder / "A0001.hea").read_text().replace("A0001 12 500 1000", "A0001 12 50 1000")  # 20 s
+    header = (folder / "A0001.hea").read_text().replace("A0001 12 500 1000", "A0001 12 50 1000")  # 20 s.
     (folder / "A0001.hea").write_text(header)
     assert sum(catalog.spec("cpsc2018").expected.values()) == 6_877
     source = opened(tmp_path, "cpsc2018")
@@ -347,7 +349,7 @@ def test_cpsc2018_lengths_and_ventricular_beats(tmp_path):
 
 
 def test_the_scored_classes_are_those_of_the_challenge(shared):
-    """Its own table: 30 codes in 26 classes, the counts of ten and more by source."""
+    """Check the official table: 30 codes in 26 classes, and the counts of ten of them by source."""
     table = pd.read_csv(
         shared / "data" / "samples" / "cinc2021_dx_mapping" / "dx_mapping_scored.csv", dtype={"SNOMEDCTCode": str}
     )

@@ -27,7 +27,7 @@ def exam(number, patient, part=0, *, age="50", male="True", true=()):
 
 
 def write(raw, exams, parts):
-    """`parts`: part number -> exam ids in stored order; the tracing of exam n is n, 2934 samples in 4096; a row of zeros ends it."""
+    """Write `parts` (part number -> exam ids in stored order); the tracing of exam n is n in 2934 of 4096 samples."""
     pd.DataFrame(exams, columns=COLUMNS).to_csv(raw / "exams.csv", index=False)
     for part, numbers in parts.items():
         tracings = np.zeros((len(numbers) + 1, 4096, 12), np.float32)
@@ -51,7 +51,7 @@ EXAMS = (
 
 @pytest.fixture
 def raw(tmp_path):
-    """Stored in another order than listed."""
+    """Check exams that are stored in another order than listed."""
     return write(tmp_path, EXAMS, {0: (13, 11), 1: (12, 14)})
 
 
@@ -60,7 +60,7 @@ def opened(raw):
 
 
 def test_the_real_exams(shared, tmp_path):
-    """Ten real exams; facts of three lines of the release's table by hand, signals by h5py."""
+    """Check ten real exams: facts from three lines of the release's table by hand, signals with h5py."""
     sample = shared / "data" / "samples" / "code15"
     table = pd.read_csv(sample / "exams_sample10.csv").assign(trace_file="exams_part0.hdf5")
     table.to_csv(tmp_path / "exams.csv", index=False)
@@ -81,7 +81,7 @@ def test_the_real_exams(shared, tmp_path):
             before = (4096 - lengths[-1]) // 2
             np.testing.assert_array_equal(ecg.signal, file["tracings"][number, before : before + lengths[-1]])
     assert lengths == [2934, 2934, 4096, 4096, 2934, 2934, 4096, 2934, 2934, 4096]
-    # Einthoven's law holds between the leads, so they are in the order that is assumed: III = II - I, aVF = II - I / 2.
+    # Einthoven's law holds between the leads (III = II - I, aVF = II - I / 2), which confirms their order.
     signal = source.recording(2).signal
     np.testing.assert_allclose(signal[:, 2], signal[:, 1] - signal[:, 0], atol=0.05)
     np.testing.assert_allclose(signal[:, 5], signal[:, 1] - signal[:, 0] / 2, atol=0.05)
@@ -124,7 +124,7 @@ def test_the_whole_count_is_checked(raw):
         open_dataset("code15", raw)
 
 
-# ---- bad input --------------------------------------------------------------------------------------------------------
+# ---- invalid input ----------------------------------------------------------------------------------------------------
 
 
 def test_a_missing_part_is_named_and_its_exams_counted(raw):

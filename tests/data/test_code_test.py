@@ -20,7 +20,7 @@ FINDINGS = ((), ("LBBB", "AF"), ("SB",))
 
 
 def write(raw, findings=FINDINGS):
-    """The lead at channel k (0-11) of exam n is constant, n + k / 100, for 2,800 of 4,096 samples."""
+    """Write exams in which channel k (0-11) of exam n is constant, n + k / 100, for 2,800 of 4,096 samples."""
     (raw / "annotations").mkdir(exist_ok=True)
     gold = pd.DataFrame([[int(name in row) for name in DIAGNOSES] for row in findings], columns=DIAGNOSES)
     gold.to_csv(raw / "annotations" / "gold_standard.csv", index=False)
@@ -52,7 +52,7 @@ def test_rows_labels_and_the_one_split(raw):
 
 
 def test_leads_are_put_in_the_usual_order_and_the_padding_is_gone(raw):
-    """Stored are I II III aVL aVF aVR: aVR, the fourth lead, is the sixth channel."""
+    """Check the order of channels: the file has I II III aVL aVF aVR, so aVR, the fourth lead, is the sixth channel."""
     ecg = opened(raw).recording(1)
     assert ecg.signal.shape == (2800, 12) and ecg.fs == 400
     np.testing.assert_allclose(ecg.signal[0], 2 + np.array([0, 1, 2, 5, 3, 4, 6, 7, 8, 9, 10, 11]) / 100, rtol=1e-6)
@@ -106,7 +106,7 @@ def test_the_twin_holds_its_phantoms(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("target", ["cd", "six"])
 def test_a_probe_of_code15_answers_here_and_none_of_its_own(tmp_path, target):
-    """External validation: what learned on CODE-15% is scored on these exams, which nothing learns from."""
+    """Check external validation: a probe trained on CODE-15% is scored on these exams, which are never used for training."""
     for name in ("code15", "code_test"):
         write_twin(name, tmp_path / name, patients=40, seed=len(name))
     config = RunConfig(
@@ -132,10 +132,12 @@ def test_a_probe_of_code15_answers_here_and_none_of_its_own(tmp_path, target):
     assert (scored.task, scored.variant) == (f"code_test/{target}", "code15") and scored.options["train_on"] == "code15"
     assert scored.score.value == pytest.approx(table.loc[("code15", "code_test"), "score"], abs=1e-6)
     assert scored.score.low < scored.score.value and scored.coverage["scored"] == scored.coverage["expected"]
-    assert scored.options["change_from_own_probe"] is None, "nothing learns from these exams"
+    assert scored.options["change_from_own_probe"] is None, "no probe trains on these exams"
 
     (path,) = (tmp_path / "results").rglob("transfer.code15/*.json")
     again = run(config)
-    assert [one.stamp["seconds"] for one in again.results] == [one.stamp["seconds"] for one in outcome.results], "kept"
+    assert [one.stamp["seconds"] for one in again.results] == [one.stamp["seconds"] for one in outcome.results], (
+        "the result is kept"
+    )
     path.unlink()
     assert len(run(config).results) == len(outcome.results) and path.is_file(), "scored again with its analysis"

@@ -1,4 +1,4 @@
-"""Test dense labels of each release: valid labels are read, and invalid ones carry a reason."""
+"""Test dense labels of each release: valid labels are read, and invalid ones have a reason."""
 
 import gzip
 import json
@@ -29,12 +29,12 @@ CFG = "ED: {ed}\nES: 3\nNbFrame: 3\nSex: F\nAge: 60\nImageQuality: Good\nEF: 55\
 
 def write_mask(folder, name, values=(0, 1, 2, 3), shape=(12, 8), spacing=(0.3, 0.15)):
     mask = np.zeros(shape, np.uint8)
-    mask[2:6, 3] = values[1:2] * 4  # X 2 to 5 in row 3
+    mask[2:6, 3] = values[1:2] * 4  # Columns 2 to 5 in row 3.
     mask[0, : len(values)] = values
     image = nibabel.Nifti1Image(mask, np.eye(4))
     image.header["pixdim"][1:3] = spacing
     content = bytearray(image.to_bytes())
-    content[80:88] = np.float32(spacing).tobytes()  # A damaged header may have it, and nibabel writes none.
+    content[80:88] = np.float32(spacing).tobytes()  # Damaged header; nibabel does not write such values.
     (folder / name).write_bytes(gzip.compress(bytes(content)))
 
 
@@ -73,7 +73,7 @@ def test_masks_of_camus_are_turned_for_display_and_know_their_pixels(camus):
     assert source.labelled_frame(label).frames.shape == (1, 8, 12, 3)
     assert source.labelled_frame(label).indices.tolist() == [2]
     around = source.labelled_frame(label, FrameSampling(count=6, stride=1, start="first"))
-    assert around.indices.tolist() == [0, 0, 1, 2, 2, 2], "it is the fourth of six, whatever is missing"
+    assert around.indices.tolist() == [0, 0, 1, 2, 2, 2], "the fourth of six, whether or not others are missing"
     np.testing.assert_array_equal(around.frames[3], source.labelled_frame(label).frames[0])
     assert source.labelled_frame(label, FrameSampling(count=4, stride=2)).indices.tolist() == [0, 0, 2, 2]
 
@@ -95,7 +95,7 @@ def test_a_bad_mask_of_camus_is_named_and_the_others_are_read(camus, change, rea
     write_mask(folder, "patient0001_2CH_ED_gt.nii.gz", **change)
     source, labels = labels_of("camus/lv_seg", camus)
     (bad,) = [label for label in labels if label.reason]
-    assert expected_of(source, "camus/lv_seg") == {"patient0001"}, "its patient counts, with a score or without"
+    assert expected_of(source, "camus/lv_seg") == {"patient0001"}, "its patient counts, with or without a score"
     assert (bad.recording, bad.phase) == ("patient0001_2CH", "ED")
     assert bad.mask is None and bad.points is None and bad.spacing is None
     assert reason.replace("\\", "") in bad.reason and "patient0001_2CH_ED_gt.nii.gz" in bad.reason
@@ -125,11 +125,11 @@ def test_another_mask_is_another_dataset_and_a_missing_one_is_named_and_counted(
     (folder / "patient0001_2CH_ED_gt.nii.gz").unlink()
     (folder / "patient0001_2CH_ES_gt.nii.gz").unlink()
     source, labels = labels_of("camus/lv_seg", camus)
-    assert source.references(task).set_index("id")["y_true"]["patient0001"] == 4, "of which two have no label"
+    assert source.references(task).set_index("id")["y_true"]["patient0001"] == 4, "two of which have no label"
     reasons = [label.reason for label in labels if label.unit == "patient0001"]
     assert [phase in reason for phase, reason in zip(("ED_gt", "ES_gt"), reasons, strict=False)] == [True, True]
     assert reasons[2:] == ["", ""] and all("does not exist. Complete the download." in line for line in reasons[:2])
-    assert len(source.references(catalog.task("camus/ef"))) == 3, "its other tasks are as they were"
+    assert len(source.references(catalog.task("camus/ef"))) == 3, "its other tasks are unchanged"
 
 
 def test_a_prepared_folder_holds_the_same_masks_and_the_reasons_of_bad_ones(camus, tmp_path_factory):
@@ -153,7 +153,7 @@ def test_a_prepared_folder_holds_the_same_masks_and_the_reasons_of_bad_ones(camu
 
 
 def assert_same_labels(source, labels, made, again):
-    """Labels of two copies of a dataset, and the frames that they belong to."""
+    """Return labels of two copies of a dataset, and the frames that they label."""
     order = {split: number for number, split in enumerate(source.spec.splits)}
     labels = sorted(labels, key=lambda label: order[label.split])
     assert len(labels) == len(again) > 0
@@ -180,7 +180,7 @@ def test_every_release_with_labels_keeps_them_when_it_is_prepared(task, tmp_path
     source, labels = labels_of(task, raw)
     listed = source.references(catalog.task(task)).set_index("id")["y_true"].to_dict()
     traced = [label.unit for label in labels if "this phase was not traced" not in label.reason]
-    assert Counter(traced) == listed, "what the coverage is counted against"
+    assert Counter(traced) == listed, "the denominator of coverage"
     folder = prepare(name, raw, tmp_path / "out", allow_missing=True)
     assert_same_labels(source, labels, *labels_of(task, folder))
 
@@ -226,7 +226,7 @@ def test_tracings_of_echonet_dynamic(dynamic):
     source, labels = labels_of("echonet_dynamic/lv_seg", dynamic)
     assert [(one.recording, one.frame, one.phase) for one in labels] == [
         ("0X1A", 2, "ES"), ("0X1A", 0, "ED"), ("0X3C", 2, "ES"), ("0X3C", 9, "ED"),
-    ], "end-systole is listed first; one traced frame is none"  # fmt: skip
+    ], "end-systole is listed first; videos with one traced frame are skipped"  # fmt: skip
     assert [int(one.mask.sum()) for one in labels[:2]] == [21 * 20, 21 * 30]
     assert labels[0].mask.shape == (112, 112) and labels[0].spacing is None
     assert (
@@ -334,7 +334,7 @@ def test_names_of_frames_in_echonet_pediatric(tmp_path, frame, reason):
         (tmp_path / view / "FileList.csv").write_text(
             f"FileName,EF,Sex,Age,Weight,Height,Split\n{name},60,F,5,20,110,0\n"
         )
-        corners = [(10, 10), (30, 10), (30, 30), (10, 30)]  # All listed twice
+        corners = [(10, 10), (30, 10), (30, 30), (10, 30)]  # All of them are listed twice.
         rows = "".join(f"{name},{x},{y},{frame}\n" for x, y in corners)
         (tmp_path / view / "VolumeTracings.csv").write_text("FileName,X,Y,Frame\n" + rows * 2, encoding="utf-8")
     for label in labels_of("echonet_pediatric/lv_seg", tmp_path)[1]:

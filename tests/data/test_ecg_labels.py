@@ -8,7 +8,7 @@ import pytest
 from cardiobench.data.ecg_labels import CODE_SETS, conduction, fibrillation, snomed_names
 from cardiobench.data.splits import hashed_split
 
-# SNOMED CT code, what it says, and the classes under `corrected` and `paper`, as arXiv:2601.21830 and the rules of the two sets have it.
+# SNOMED CT code, its meaning, and its classes under `corrected` and `paper`, from arXiv:2601.21830 and the rules of both sets.
 SNOMED = (
     ("270492004", "first degree AV block", "CD", "CD"),
     ("195042002", "second degree AV block", "CD", "no CD"),
@@ -42,7 +42,7 @@ def test_snomed_conduction(code, name, corrected, paper):
         ({"164889003", "164890007"}, "AF", "AF"),
         ({"164890007"}, None, "no AF"),
         ({"426783006"}, "no AF", "no AF"),
-        ({"164896001"}, "no AF", "no AF"),  # Ventricular fibrillation
+        ({"164896001"}, "no AF", "no AF"),  # Ventricular fibrillation.
     ],
 )
 def test_snomed_fibrillation(codes, corrected, paper):
@@ -56,7 +56,7 @@ def test_scp():
 
 
 def test_the_corrected_scp_set_is_the_superclass_of_the_release(shared):
-    """Every statement whose `diagnostic_class` is CD in the release's own table, and no other."""
+    """Check the CD statements: exactly those whose `diagnostic_class` is CD in the release's table."""
     table = pd.read_csv(shared / "data" / "samples" / "ptb-xl" / "scp_statements.csv", index_col=0)
     assert CODE_SETS["scp"]["corrected"].conduction == set(table.index[table["diagnostic_class"] == "CD"])
     assert CODE_SETS["scp"]["corrected"].conduction - CODE_SETS["scp"]["paper"].conduction == {"LPFB"}
@@ -77,7 +77,7 @@ def test_every_code_of_a_set_is_one_that_the_challenge_lists():
 
 
 def test_the_hashed_split():
-    """SHA-256 of the id as an integer, modulo 10, worked out from the last hexadecimal digits: 16**k is 6 modulo 10 for k > 0."""
+    """Check SHA-256 of the id modulo 10, worked out from the last hex digits (16**k is 6 modulo 10 for k > 0)."""
     for patient in ("E00001", "JS10646", "185323"):
         digits = [int(digit, 16) for digit in hashlib.sha256(patient.encode()).hexdigest()]
         tenth = (digits[-1] + 6 * sum(digits[:-1])) % 10

@@ -12,7 +12,7 @@ TASK = Task("toy/cd", "binary", "cd", ("f1_macro",), ("no CD", "CD"))
 
 
 def references(positives, negatives, records=1):
-    """So many patients of each class, with so many records each."""
+    """Return records of the given numbers of patients per class and records per patient."""
     patients = [("p", "CD", number) for number in range(positives)] + [("n", "no CD", n) for n in range(negatives)]
     rows = [
         {"id": f"{kind}{number}-{record}", "patient_id": f"{kind}{number}", "y_true": label}
@@ -62,7 +62,7 @@ def test_a_patient_is_drawn_once_and_as_a_positive_where_one_record_is():
     assert len(chosen) == 200 and chosen["patient_id"].is_unique
     assert set(chosen.loc[chosen["y_true"] == "no CD", "patient_id"].str[0]) == {"n"}
     assert not set(chosen["id"]) & {f"p{n}-0" for n in range(100)}
-    assert len(set(chosen["id"].str[-1])) == 3, "any record of a patient may be drawn"
+    assert len(set(chosen["id"].str[-1])) == 3, "each record of a patient can be drawn"
 
 
 def test_the_draw_follows_the_seed_and_nothing_else():
@@ -71,14 +71,14 @@ def test_the_draw_follows_the_seed_and_nothing_else():
     shuffled = table.iloc[np.random.default_rng(5).permutation(len(table))].reset_index(drop=True)
     assert draw_subset(shuffled, TASK, "XS", seed=1) == first
     other = draw_subset(table, TASK, "XS", seed=2)
-    # 249 of 400 at random twice: the overlap is about 155 in each class.
+    # Two random draws of 249 from 400 share about 155 in each class.
     assert 200 < len(set(first.ids) & set(other.ids)) < 420
 
 
 def test_written_and_read_back(tmp_path):
     subset = draw_subset(references(40, 40), TASK, "XS", seed=3)
     path = write_subset(subset, tmp_path / "subsets" / "toy_xs.json")
-    assert read_subset(path) == subset and path.read_text().count("\n") > 80, "an id a line"
+    assert read_subset(path) == subset and path.read_text().count("\n") > 80, "one id per line"
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_other_tasks_and_sizes_are_refused():
 
 
 def test_real_records():
-    """The bundled sample: 58 records with and 58 without a conduction disturbance, of which a patient may have several."""
+    """Check the bundled sample: 58 records with and 58 without a conduction disturbance, some of the same patient."""
     source, task = open_dataset("ptb_xl_sample"), catalog.task("ptb_xl_sample/cd")
     table = source.references(task)
     sick = table.loc[table["y_true"] == "CD", "patient_id"]

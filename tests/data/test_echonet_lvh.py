@@ -49,7 +49,7 @@ def test_a_row_is_a_measured_frame(raw):
     assert got.loc["0XA_1", ["file", "split", "media", "key_frame", "lvidd", "ivsd", "lvpwd", "view"]].tolist() == [
         "0XA", "train", "Batch1/0XA.avi", 1, 4.5, 1.1, 0.9, "PLAX",
     ]  # fmt: skip
-    assert got.loc["0XB_0", "lvidd"] == 5.5 and got.loc["0XB_2", "ivsd"] == 1.4, "the frame that was measured"
+    assert got.loc["0XB_0", "lvidd"] == 5.5 and got.loc["0XB_2", "ivsd"] == 1.4, "the measured frame"
     assert got.loc["0XB_0", ["ivsd", "lvpwd"]].isna().all()
     assert source.table.excluded == {"video without a diastolic measurement": ("0XC",)}
     assert source.recording(0).frames.shape == (3, 16, 16, 3)

@@ -46,7 +46,7 @@ def test_rows_of_both_views(raw):
     assert row["bmi"] == pytest.approx(10 / 0.75**2)
     assert source.table.excluded == {"video without an ejection fraction": ("CR03-V1-000001.avi",)}
     assert got.loc["CR04-V1-000001.avi", ["sex", "bmi"]].isna().all()
-    assert len(source.references(EF)) == 5, "a video is the unit"
+    assert len(source.references(EF)) == 5, "each video is a unit"
     assert source.references(VIEW)["y_true"].value_counts().to_dict() == {"A4C": 4, "PSAX": 1}
     assert source.recording(0).frames.shape == (3, 16, 16, 3)
 
@@ -69,8 +69,7 @@ def test_children_are_grouped_as_children(raw):
 
 
 def test_body_mass_is_compared_within_the_age(tmp_path):
-    # Two-year-olds of 14.0, 14.5 ... 18.0 kg/m² and teenagers of 20, 21 ... 28, all in training; one of each age in
-    # test
+    # Training children of two years with 14.0, 14.5 ... 18.0 kg/m² and teenagers with 20, 21 ... 28; one of each age in test.
     young = [f"CRY{i}-V-1.avi,60,F,2,{14 + i / 2},100,{2 + i % 8}" for i in range(9)]
     old = [f"CRO{i}-V-1.avi,60,F,15,{20 + i},100,{2 + i % 8}" for i in range(9)]
     test = ["CRT1-V-1.avi,60,F,2,17.9,100,0", "CRT2-V-1.avi,60,F,15,20.5,100,0", "CRT3-V-1.avi,60,F,0,15,100,0"]
@@ -78,7 +77,7 @@ def test_body_mass_is_compared_within_the_age(tmp_path):
     got = open_dataset("echonet_pediatric", tmp_path).frame.set_index("patient_id")["bmi_for_age"]
     assert [got[f"CRY{i}"] for i in range(9)] == ["lower third"] * 3 + ["middle third"] * 3 + ["upper third"] * 3
     assert got["CRT1"] == "upper third" and got["CRT2"] == "lower third", (
-        "17.9 is much at two, 20.5 is little at fifteen"
+        "17.9 is high at two years, 20.5 is low at fifteen"
     )
     assert pd.isna(got["CRT3"]), "no training child of that age"
 

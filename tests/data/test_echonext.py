@@ -20,7 +20,7 @@ FLAGS = ("lvef_lte_45", "lvwt_gte_13", *(f"{valve}_moderate_or_greater" for valv
 
 
 def line(key, patient, split, **given):
-    """A line of the metadata: everything measured and nothing found, unless given."""
+    """Return a line of the metadata: by default, everything is measured and no finding is positive."""
     values = {"lvef_value": 60, "ivs_measurement": 1.0, "lvpw_measurement": 1.0, "pasp_value": 20}
     values |= {"tr_max_velocity_value": 2, "rv_systolic_function_value": "normal", "pericardial_effusion_value": "none"}
     values |= {f"{valve}_value": "none" for valve in VALVES}
@@ -44,7 +44,7 @@ def raw(tmp_path):
 
 
 def write(raw, lines):
-    """z-scores of an ECG are the number in its key, plus a thousandth of the lead's."""
+    """Write z-scores that equal the number in the ECG's key plus a thousandth of the lead index."""
     table = pd.DataFrame(lines)
     table.to_csv(raw / TABLE)
     for split, part in table.groupby("split"):
@@ -59,7 +59,7 @@ def opened(raw):
 
 
 def test_each_ecg_is_the_row_of_its_place_in_its_split_in_millivolts(raw):
-    """Lead I has mean 5.44 and standard deviation 32.43 counts of 4.88 µV, V6 5.66 and 39.07."""
+    """Check the scaling: lead I has mean 5.44 and standard deviation 32.43 counts of 4.88 µV, V6 has 5.66 and 39.07."""
     source = opened(raw)
     assert source.frame["id"].tolist() == ["e1", "e2", "e4", "e5"]
     assert source.frame["record"].tolist() == [0, 0, 1, 0]
@@ -95,7 +95,7 @@ def test_labels_and_what_was_not_measured(raw):
     assert frame["lvef45"].fillna("?").tolist() == ["reduced", "?", "not reduced", "not reduced"]
     assert frame["lvef"].fillna(-1).tolist() == [40, -1, 60, 46]
     assert frame["sex"].tolist() == ["F", "M", "F", "F"]
-    assert frame["age"].fillna(-1).tolist() == [-1, 60, 60, 60], "an age of 90 stands for all from there on"
+    assert frame["age"].fillna(-1).tolist() == [-1, 60, 60, 60], "an age of 90 means 90 or older"
     assert frame["age_at_ecg"].tolist() == [90, 60, 60, 60], "for the groups"
 
 
@@ -114,19 +114,21 @@ def test_findings(raw):
     write(raw, changed)
     for split, part in table.groupby("split"):
         ages = np.zeros((len(part), 7))
-        ages[:, 1] = part["age_at_ecg"] * (1 if split != "train" else -1)  # The order of train is another
+        ages[:, 1] = part["age_at_ecg"] * (1 if split != "train" else -1)  # The order of train differs.
         np.save(raw / f"EchoNext_{split}_tabular_features.npy", ages)
     found = {finding.check: finding for finding in audit(opened(raw))}
     assert found["tr_max_gte_32_flag: ECGs without the measurement"].count == 1
     assert found["lvef_lte_45_flag: ECGs without the measurement"].count == 1
-    assert found["aortic_stenosis_moderate_or_greater_flag: ECGs without the measurement"].count == 0, "none is a grade"
+    assert found["aortic_stenosis_moderate_or_greater_flag: ECGs without the measurement"].count == 0, (
+        "'none' is a grade"
+    )
     assert found["aortic_stenosis_value: 'presumed none'"].count == 1
     assert found["shd_moderate_or_greater_flag: contradicts the eleven flags"].examples == ("e6",)
     order = found["arrays whose row order differs from the metadata, by age"]
     assert order.examples == ("EchoNext_train_tabular_features.npy",)
     beyond = found["ECGs beyond the limits of the published normalisation"]
     assert set(beyond.examples) == {"e5", "e6"}, "aVR ends at 4.39"
-    assert found["ECGs with a flat lead"].count == 5, "each is a constant here"
+    assert found["ECGs with a flat lead"].count == 5, "each is constant here"
 
 
 def test_an_array_of_another_length_is_refused(raw):
@@ -167,13 +169,13 @@ def test_a_replaced_array_is_opened_again(raw):
 
 
 def test_the_twin_gives_back_its_phantoms(tmp_path):
-    """What the twin clipped and normalised comes back in mV wherever it was not clipped."""
+    """Check that clipping and normalisation of the twin are reversed to mV wherever the signal was not clipped."""
     write_twin("echonext", tmp_path, patients=6, seed=2)
     source = open_dataset("echonext", tmp_path)
     truths = {f"{700_000 + 7 * number}": record.truth for number, record in enumerate(ecg_patients(6, 2))}
     limits = np.array(
         [0.56, 1.0, 1.1, 0.57, 0.74, 1.19, 1.06, 1.44, 1.78, 2.0, 1.4, 1.0]
-    )  # MV, below each lead's limits
+    )  # Values in mV below each lead's limits.
     for number, row in source.frame.iterrows():
         expected = ecg_signal(truths[row["id"]], fs=250)
         signal = source.recording(number).signal

@@ -1,7 +1,7 @@
-"""Every raw table of every dataset, spoilt at random: an error that the user can act on, or the same labels as before.
+"""Damage every raw table of every dataset at random: each change gives a helpful error or correct labels.
 
-A cell, a row, a header or bytes of a table are changed. Whatever comes out is compared with the release before: rows that
-were not touched keep their labels, and the label of a touched row is the value that the cell states, read here by itself.
+The test changes a cell, a row, a header or bytes of a table and compares the result with the original. Unchanged rows keep
+their labels, and the label of a changed row is the value in the cell, which the test parses independently.
 """
 
 import math
@@ -25,23 +25,23 @@ EXAMPLES = 1_000
 
 
 def number_in(cell: str) -> float | None:
-    """What a cell states as a number, by Python's own reading of plain decimals."""
+    """Parse a cell as a number with Python's rules for plain decimals."""
     text = cell.strip().strip('"')
     return float(text) if re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", text) else None
 
 
 @dataclass(frozen=True)
 class Table:
-    """A raw table and what its label cells mean.
+    """Raw table and the meaning of its label cells.
 
     Attributes:
         dataset: Name of the dataset.
-        path: Pattern below the twin's folder; the first match is taken.
+        path: Pattern below the twin's folder; the first match is used.
         key: Column that names the recording.
-        label: Column of its label; None where the label is in another table.
+        label: Column of its label; None if the label is in another table.
         target: Column of the rows.
-        meaning: Cell -> label; None where the cell states none.
-        text: Whether the file can be spoilt cell by cell.
+        meaning: Mapping from cell to label; None for a cell without a label.
+        text: Whether the file can be changed cell by cell.
     """
 
     dataset: str
@@ -89,7 +89,7 @@ NAMES = [f"{table.dataset}:{Path(table.path).name}" for table in TABLES]
 
 @dataclass(frozen=True)
 class Release:
-    """A twin, its table and what was read from it."""
+    """Return a twin, its table and its rows."""
 
     table: Table
     raw: Path
@@ -98,7 +98,7 @@ class Release:
     rows: pd.DataFrame
 
     def read(self, content: bytes) -> pd.DataFrame | None:
-        """The rows with the table's content replaced; None where that is refused with an error for the user."""
+        """Return the rows after replacing the table, or None if the reader raises a user error."""
         self.path.write_bytes(content)
         try:
             return catalog.builder(self.table.dataset).table(self.raw, allow_missing=True, need_media=False).listed
@@ -140,7 +140,7 @@ def same(before: object, after: object) -> bool:
 
 
 def check_labels(release: Release, after: pd.DataFrame | None, spoilt: set[str], key: str = "", stated: object = None):
-    """Compare labels with those before; rows of `spoilt` ids may be gone or differ, that of `key` has the stated label."""
+    """Compare labels with the original: rows with an id in `spoilt` may be missing or differ, and `key` has the stated label."""
     if after is None:
         return
     targets = [task.target for task in catalog.spec(release.table.dataset).tasks]
@@ -159,7 +159,7 @@ def check_labels(release: Release, after: pd.DataFrame | None, spoilt: set[str],
 
 
 def rows_of(release: Release, line: str) -> set[str]:
-    """Ids of the rows that a line of the table is about: those whose id, study, file or measurement it names."""
+    """Return the ids of rows that use a line of the table: those whose id, study, file or measurement is in the line."""
     cells = {cell.strip().removesuffix(".avi") for cell in line.split(",")}
     named = ("id", "study_id", "file", "measurement_id", "patient_id", "media")
     found = set()
@@ -192,12 +192,12 @@ def spoil(release: Release, data: st.DataObject) -> None:
 
 
 def split_cells(line: str) -> list[str]:
-    """Cells of a line, with their quotes."""
+    """Return the cells of a line with their quotes."""
     return re.findall(r'(?:^|,)((?:"[^"]*")+|[^,]*)', line)
 
 
 def damage(release: Release, data: st.DataObject) -> None:
-    """Bytes changed, cut, repeated or put in anywhere: no traceback."""
+    """Check that changed, truncated, repeated or inserted bytes cause no traceback."""
     content = bytearray(release.content)
     for _ in range(data.draw(st.integers(1, 4), "changes")):
         start = data.draw(st.integers(0, len(content)), "start")

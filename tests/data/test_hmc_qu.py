@@ -20,7 +20,7 @@ SICK = {"ES0001_CH2_1", "ES000100 N_4CH_1"}
 
 
 def sheet(view, names):
-    """A sheet with six segments of which one is infarcted in the recordings of `SICK`."""
+    """Write a sheet with six segments; one of them is infarcted in the recordings of `SICK`."""
     rows = [[name, *["non-MI"] * 5, "MI" if name in SICK else "non-MI"] for name in names]
     return pd.DataFrame(rows, columns=["ECHO", *[f"SEG{number}" for number in (1, 2, 3, 5, 6, 7)]])
 
@@ -51,7 +51,7 @@ def test_rows_of_both_views(tmp_path, base, ending):
         published = FIXED.set_index("id").loc[name]
         assert row[["patient_id", "split"]].tolist() == published[["patient_id", "split"]].tolist()
     assert set(got.index[got["stemi"] == "STEMI"]) == {"ES0001_A2C", "ES000100_A4C"}
-    assert got.loc["ES000100_A2C", "media"].endswith("A2C/ES000100 N_2CH_3.avi"), "blanks and all"
+    assert got.loc["ES000100_A2C", "media"].endswith("A2C/ES000100 N_2CH_3.avi"), "including blanks"
     assert got.loc["ES0001_A2C", "infarcted_segments"] == "SEG7"
     assert source.recording(0).frames.shape == (3, 16, 16, 3)
     assert len(source.references(STEMI)) == 5
@@ -134,7 +134,7 @@ def test_sheets_that_cannot_be_read(tmp_path):
     with pytest.raises(MissingData, match=r"A4C\.xlsx"):
         open_dataset("hmc_qu", tmp_path)
     source = opened(tmp_path)
-    assert set(source.frame["view"]) == {"A2C"} and source.table.missing == ("A4C.xlsx",), "one view alone, on demand"
+    assert set(source.frame["view"]) == {"A2C"} and source.table.missing == ("A4C.xlsx",), "a single view on request"
     assert source.expected(STEMI, source.references(STEMI)) == 50
 
 

@@ -1,4 +1,4 @@
-"""Labels of multilabel tasks as cells and as arrays."""
+"""Test labels of multilabel tasks as cells and as arrays."""
 
 from dataclasses import replace
 

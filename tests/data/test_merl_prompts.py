@@ -12,7 +12,7 @@ from cardiobench.data.prompts import prompt_files, prompts
 
 @pytest.fixture
 def clone(tmp_path):
-    """A clone whose sentences name their class."""
+    """Write a clone of the repository whose sentences name their class."""
     names = {label.strip("_") for task in ("all", "sub", "super") for label in catalog.task(f"ptb_xl/{task}").classes}
     file = tmp_path / "MERL" / "zeroshot" / "CKEPE_prompt.json"
     file.parent.mkdir(parents=True)

@@ -37,7 +37,7 @@ MEASURED = (
 
 
 def split_of(patient):
-    """The rule of the card, worked out anew."""
+    """Assign the split by the rule of the card, implemented independently."""
     tenth = int(hashlib.sha256(patient.encode()).hexdigest(), 16) % 10
     return "train" if tenth < 7 else "validation" if tenth == 7 else "test"
 
@@ -64,7 +64,7 @@ def write_measured(folder, rows):
 
 
 def labels(folder, studies):
-    """The labels of studies with these measurements, in order; one reading of the tables, and no recording is read."""
+    """Return the labels of studies with these measurements, in order, from the tables alone."""
     numbers = range(8001, 8001 + len(studies))
     lists = {
         "echo-study-list.csv": (STUDIES, [f"1,{n - 7000},x,,,,{n}," for n in numbers]),
@@ -76,7 +76,7 @@ def labels(folder, studies):
         folder, "".join(row(*cells, study=n) for n, rows in zip(numbers, studies, strict=True) for cells in rows)
     )
     listed = catalog.builder("mimic_iv_echo").table(folder, need_media=False).listed
-    assert (listed["recording"] == "unread").all(), "no file is here"
+    assert (listed["recording"] == "unread").all(), "no recording is here"
     return listed.astype(object).where(listed.notna(), None)
 
 
@@ -90,7 +90,7 @@ def test_rows_and_units(raw):
     assert (got["split"] == got["patient_id"].map(split_of)).all()
     references = source.references(EF).set_index("id")["y_true"].to_dict()
     assert references == {"90000001": 55, "90000002": 60}, (
-        "of two measurements the lowest; of its rows the readable one"
+        "the lowest of two measurements; the readable one of its rows"
     )
     assert source.recording(0).frames.shape == (30, 240, 320, 3)
 
@@ -114,7 +114,7 @@ def test_ejection_fraction_by_the_chain_of_its_sources(tmp_path):
     assert got["ef_le45"].tolist() == below
 
 
-# What the words and numbers of a release mean; "" where nothing is labelled.
+# Meaning of words and numbers in the release; "" means no label.
 MEANINGS = (
     ("as_modsev", {"aortic_stenosis": "Severe AS"}, "present"),
     ("as_modsev", {"aortic_stenosis": "None, incr vel high output", "av_pk_vel": "4.1"}, "absent"),
@@ -181,7 +181,7 @@ def test_units_and_what_cannot_be_used(tmp_path):
     got = labels(tmp_path, [[("septal_thickness", "1.0", "cm"), cells] for *cells, _ in UNITS])
     values = [got[TARGETS.get(name, name)].iloc[n] for n, (name, *_) in enumerate(UNITS)]
     assert [None if value is None else round(value, 9) for value in values] == [value for *_, value in UNITS]
-    assert (got["lvh"] == "absent").all(), "the rest of a study counts"
+    assert (got["lvh"] == "absent").all(), "the rest of the study counts"
     ((reason, messages),) = catalog.builder("mimic_iv_echo").excluded(tmp_path, pd.DataFrame()).items()
     wrong = [(2 * n + 3, name, result) for n, (name, result, _, value) in enumerate(UNITS) if value is None]
     assert len(messages) == len(wrong) and messages[0] in reason
@@ -200,12 +200,12 @@ def test_studies_of_other_kinds_and_of_other_people_give_no_label(tmp_path):
     )  # fmt: skip
     got = catalog.builder("mimic_iv_echo").table(tmp_path, need_media=False).listed
     assert got["ef"].isna().all()
-    assert got["sex"].iloc[0] == "F" and got["lv_dilated"].iloc[0] == "present", "the table of patients comes first"
+    assert got["sex"].iloc[0] == "F" and got["lv_dilated"].iloc[0] == "present", "the patient table has precedence"
 
 
 def test_the_audit_says_where_fractions_come_from(raw):
     source = open_dataset("mimic_iv_echo", raw)
-    assert source.table.excluded, "the fraction that is no number"
+    assert source.table.excluded, "the invalid fraction"
     bare, single, kinds = catalog.builder("mimic_iv_echo").findings(raw, source.table.listed)
     assert bare.examples == ("90000003",) and "single number" in single.check and single.count == 2
     assert (kinds.check, kinds.count) == ("recordings of kind '2D'", 4)

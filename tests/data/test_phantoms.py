@@ -17,7 +17,7 @@ def test_generated_patients_are_in_three_splits_by_the_last_digit(name):
 
 
 def test_masks_of_a_phantom_shrink_by_its_ejection_fraction():
-    """Of similar shapes volumes go with the area to the power of 1.5; the apical views of one heart differ from it by a few points."""
+    """Check that volume grows with area to the power of 1.5; apical views of one heart may deviate by a few points."""
     task, source = catalog.task("phantom_echo/lv_seg"), open_dataset("phantom_echo")
     rows = source.task_rows(task).head(40)
     labels = list(catalog.builder("phantom_echo").dense_labels(None, task, rows))

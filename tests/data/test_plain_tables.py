@@ -1,4 +1,4 @@
-"""The fast CSV reader gives the same values and errors as the tolerant one."""
+"""Check that the fast CSV reader gives the same values and errors as the tolerant one."""
 
 import gzip
 

@@ -1,4 +1,4 @@
-"""Prepared folders load with `datasets` and give the same scores as raw folders."""
+"""Check that prepared folders load with `datasets` and give the same scores as raw folders."""
 
 import json
 import os
@@ -30,7 +30,7 @@ def prepared(tmp_path_factory):
 
 
 def load(folder, code, tmp_path):
-    """Run the client in a process of its own, with caches of its own, in the folder that holds `cardiobench/`."""
+    """Run the client in a separate process with separate caches, in the folder that holds `cardiobench/`."""
     code = f"import datasets, json; ds = datasets.load_dataset('cardiobench/ptb_xl_sample'); {code}"
     environment = {**os.environ, "HF_HOME": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", code], cwd=folder, env=environment, capture_output=True, text=True)
@@ -45,7 +45,7 @@ def test_the_unmodified_client_reads_it(prepared, tmp_path):
         "row = ds['test'][0]; print(json.dumps([{k: len(v) for k, v in ds.items()}, ds['test'].features['cd'].names,"
         "row['id'], row['cd'], row['ecg'][0], row['fs']]));"
         "s = datasets.load_dataset('cardiobench/ptb_xl_sample', split='test', streaming=True);"
-        "print(json.dumps([row['id'] for row in s]))",  # Runs to the end: test_end_to_end says why.
+        "print(json.dumps([row['id'] for row in s]))",  # Read to the end, for the reason given in test_end_to_end.
         tmp_path,
     ).splitlines()
     sizes, names, identity, label, first, rate = json.loads(printed[0])
@@ -61,7 +61,7 @@ def test_the_unmodified_client_reads_it(prepared, tmp_path):
 
 
 def test_a_changed_label_is_never_served_from_a_cache(tmp_path, monkeypatch):
-    """Neither by the product nor by the client, which knows a local folder by its name and its card alone."""
+    """Check the package and the client, which identifies a local folder by its name and card only."""
 
     def labels():
         source = open_dataset("ptb_xl", prepare("ptb_xl", raw, tmp_path, allow_missing=True))
@@ -110,7 +110,7 @@ def test_the_score_is_the_same_from_raw_and_prepared_data(prepared, tmp_path):
     raw, made = (
         {name: (one.value, one.low, one.high, one.n) for name, one in result.overall.items()} for result in results
     )
-    # The same vectors, at other addresses: sums of a hundred doubles in another order differ by less than 1e-9.
+    # The vectors are equal but at other addresses, so sums of a hundred doubles may differ by less than 1e-9.
     assert raw.keys() == made.keys() and raw["f1_macro"] == made["f1_macro"]
     for name, numbers in raw.items():
         assert numbers == pytest.approx(made[name], rel=1e-9, nan_ok=True), name

@@ -30,7 +30,7 @@ def georgia(tmp_path_factory):
 
 @pytest.fixture
 def damaged(georgia, tmp_path):
-    """Three records that cannot be read, each for another reason."""
+    """Return three records that are unreadable for different reasons."""
     raw = shutil.copytree(georgia, tmp_path / "raw")
     folder = raw / "training" / "georgia" / "g1"
     cut = folder / "E00002.mat"
@@ -49,7 +49,7 @@ def test_recordings_that_cannot_be_read_are_all_named(damaged, tmp_path, process
         BadMedia, match=r"3 of 20 recordings cannot be read: E00002, E00005, E00007\. .*E00002.*cut short"
     ):
         prepare("georgia", damaged, tmp_path / "out", num_proc=processes)
-    assert list((tmp_path / "out" / "cardiobench").iterdir()) == [], "nothing half made is left"
+    assert list((tmp_path / "out" / "cardiobench").iterdir()) == [], "no partial file is left"
 
 
 def test_what_cannot_be_read_is_left_out_on_demand_and_counted(damaged, tmp_path):
@@ -121,7 +121,7 @@ def test_without_data_it_is_said_what_to_do(tmp_path):
     for refused in (lambda: prepare("camus", tmp_path, tmp_path / "out"), lambda: api.load_dataset("camus", tmp_path)):
         with pytest.raises(MissingData, match=r"Request it at https://.*\n.*cardiobench phantom camus --out"):
             refused()
-    # The unmodified client knows of files only, and names the folder; the card, which is all there is, says what to do.
+    # The unmodified client only knows files, and its message names the folder; the card contains the instructions.
     source = catalog.dataset_folder("camus")
     with pytest.raises(FileNotFoundError, match=f"data files found in {re.escape(str(source))}"):
         datasets.load_dataset(str(source))

@@ -1,4 +1,4 @@
-"""Prepared folders contain no identities, no stale fingerprints and no real data declared as a twin."""
+"""Check that prepared folders contain no identities, stale fingerprints, or real data declared as a twin."""
 
 import datetime
 import hashlib
@@ -25,7 +25,7 @@ SECRETS = ("DOE^JANE", "ACC7731", "19551231", "St. Nowhere", "1.2.826.0.1.9999",
 
 
 def identify(path):
-    """Put into a DICOM file what a hospital's has: names, numbers, dates, identifiers, private elements, nested items."""
+    """Add identities to a DICOM file as in a hospital: names, numbers, dates, private elements, nested items."""
     file = pydicom.dcmread(path)
     file.PatientName, file.PatientID, file.AccessionNumber = "DOE^JANE", "ACC7731", "ACC7731"
     file.PatientBirthDate, file.StudyDate = "19551231", "19551231"
@@ -40,7 +40,7 @@ def identify(path):
 
 @pytest.fixture(scope="module")
 def studies(tmp_path_factory):
-    """A twin of MIMIC-IV-ECHO whose first files say who the patients are."""
+    """Return a twin of MIMIC-IV-ECHO whose first files contain identities of patients."""
     raw = tmp_path_factory.mktemp("mimic") / "raw"
     write_twin("mimic_iv_echo", raw, patients=2)
     for path in sorted(raw.rglob("*.dcm"))[:3]:
@@ -55,7 +55,7 @@ def test_prepared_dicom_says_nothing_of_the_patient(studies, tmp_path):
     stored = b"".join(path.read_bytes() for path in sorted(folder.rglob("*.parquet")))
     first = sorted(studies.rglob("*.dcm"))[0].read_bytes()
     for secret in SECRETS:
-        assert secret.encode() in first, "the raw file has it"
+        assert secret.encode() in first, "the raw file contains it"
         assert secret.encode() not in stored
     assert str(studies).encode() not in stored, "no local path"
     before, after = open_dataset("mimic_iv_echo", studies), open_dataset("mimic_iv_echo", tmp_path)
@@ -155,12 +155,12 @@ def test_a_note_whose_digests_were_changed_too_is_refused(tmp_path):
     with pytest.raises(BadData, match=r"\.\./\.\./secret is not a file name"):
         open_dataset("georgia", tmp_path)
     (folder / "cardiobench.json").write_text(json.dumps(older))
-    assert len(open_dataset("georgia", tmp_path).frame) == 8, "a note of an earlier version"
+    assert len(open_dataset("georgia", tmp_path).frame) == 8, "the note of an earlier version"
 
 
 @pytest.mark.parametrize("damage", [(b'"name": "ptb_xl_sample"', b'"name": "ptb_xl_simple"'), (b'"name"', b'"nbme"')])
 def test_a_note_of_another_name_is_refused_where_it_was_changed(tmp_path, damage):
-    """The bundled recordings were read in its place, without a word."""
+    """Regression test: the bundled recordings were silently read instead."""
     note = prepare("ptb_xl_sample", None, tmp_path) / "cardiobench.json"
     assert open_dataset("ptb_xl_sample", tmp_path).raw == note.parent
     note.write_bytes(note.read_bytes().replace(*damage, 1))

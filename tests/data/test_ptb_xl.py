@@ -41,7 +41,7 @@ def test_the_sample_is_half_positive_and_keeps_patients_together():
 
 
 def test_a_record_is_what_its_header_says():
-    """First samples of record 1 in the header: I -119, II -55, III 64 of 1000 per mV."""
+    """Check the first samples of record 1 against its header: I -119, II -55, III 64, with 1000 steps per mV."""
     source = open_dataset("ptb_xl_sample")
     ecg = source.recording(list(source.frame["id"]).index("00001"))
     assert ecg.fs == 100 and ecg.signal.shape == (1000, 12) and ecg.signal.dtype == "float32"
@@ -82,7 +82,7 @@ def test_the_real_records(shared):
 
 
 def test_the_real_records_at_500_hz(shared):
-    """First samples of record 1 in its header: I -115, II -50, III 65 of 1000 per mV; all 60 as the wfdb package reads them."""
+    """Check record 1: I -115, II -50, III 65 with 1000 steps per mV in the header, and all 60 records with the wfdb package."""
     raw = shared / "data" / "samples" / "ptb-xl"
     source = open_dataset("ptb_xl_500", raw, allow_missing=True)
     assert len(source.frame) == 60 and len(source.table.missing) == 333
@@ -98,7 +98,7 @@ def test_the_real_records_at_500_hz(shared):
 
 
 def test_the_paper_s_labels_stand_beside_the_corrected_ones(shared):
-    """Of the records, those whose only conduction statement is LPFB differ."""
+    """Check that only records whose single conduction statement is LPFB differ."""
     raw = shared / "data" / "samples" / "ptb-xl"
     frame = open_dataset("ptb_xl", raw, allow_missing=True).frame
     others = "1AVB 2AVB 3AVB CRBBB IRBBB CLBBB ILBBB LAFB IVCD WPW".split()
@@ -174,7 +174,7 @@ def test_a_patient_in_two_folds_is_refused(copy):
 
 
 def test_the_tasks_with_several_statements_are_those_of_strodthoff(shared):
-    """Every granularity again, by pandas alone, from the release's two tables; likelihoods are ignored."""
+    """Compute every granularity from the release's two tables with pandas, ignoring likelihoods."""
     raw = shared / "data" / "samples" / "ptb-xl"
     frame = open_dataset("ptb_xl", raw, allow_missing=True).frame.set_index("id")
     table = pd.read_csv(raw / "ptbxl_database.csv", index_col="ecg_id")
@@ -205,7 +205,7 @@ def test_the_release_knows_how_many_records_have_a_statement(shared):
 
 
 def test_the_known_counts_add_up():
-    """Splits of super as in the literature, classes of one statement the same in every task, never more rows than the release has."""
+    """Check that `super` has the splits of the literature, that single-statement classes agree between tasks, and row counts."""
     tasks = {
         name: catalog.task(f"ptb_xl/{name}").expected for name in ("super", "sub", "diag", "form", "rhythm", "all")
     }

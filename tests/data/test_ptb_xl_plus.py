@@ -24,7 +24,7 @@ def twin(tmp_path_factory):
 
 
 def features(folder, lines, name="12sl"):
-    """`lines`: RR, PR, QRS, number, QT, QTc."""
+    """Write measurements; `lines` has RR, PR, QRS, number, QT and QTc."""
     (folder / "features").mkdir(parents=True, exist_ok=True)
     pd.DataFrame(lines, columns=COLUMNS).to_csv(folder / "features" / f"{name}_features.csv", index=False)
 
@@ -42,7 +42,7 @@ def test_rows_are_joined_by_number_wherever_the_folder_lies(twin, tmp_path, plac
     rows = frame(raw)
     assert rows.loc["00001", TARGETS].tolist() == [160, 120, 380, 490, 100]
     assert rows.loc["00002", TARGETS].astype(float).fillna(-1).tolist() == [-1, 90, 390, 450, 80], (
-        "an interval of 0 is none"
+        "an interval of 0 is missing"
     )
     assert rows.loc["00003", TARGETS].astype(float).fillna(-1).tolist() == [-1, 96, 400, 447, 75]
     assert rows.loc["00004", TARGETS].isna().all()
@@ -109,7 +109,7 @@ def test_the_twin_knows_the_intervals_of_its_phantoms(tmp_path):
 
 @pytest.mark.slow
 def test_measuring_by_rules_beats_the_constant(tmp_path):
-    """The floor model of intervals on phantoms whose intervals are known."""
+    """Check the floor model of intervals on phantoms with known intervals."""
     write_twin("ptb_xl", tmp_path / "ptb_xl", patients=60)
     tasks = tuple(f"ptb_xl/{name}" for name in ("pr", "qrs", "heart_rate"))
     outcome = run(

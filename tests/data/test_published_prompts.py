@@ -16,7 +16,7 @@ VIEWS = ["A2C", "A3C", "A4C", "PSAX", "PLAX"]
 
 @pytest.fixture
 def clone(tmp_path):
-    """A clone with sentences that name where they came from; running its files would fail."""
+    """Write a clone whose sentences name their source; executing its files would fail."""
     source = tmp_path / "CardioBench" / "src"
     source.mkdir(parents=True)
     sentences = {key: [f"{key} {n}. " for n in range(3)] for key in BINARY}

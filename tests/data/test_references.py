@@ -82,7 +82,7 @@ def test_write_and_read_back(tmp_path, task, name):
 
 
 def test_a_frame_that_pandas_read_is_known_for_what_was_written(tmp_path):
-    """`pandas.read_csv` loses leading zeros and last digits, and reads an empty text as a null."""
+    """Check text that `pandas.read_csv` would change: leading zeros, last digits and empty text."""
     findings = references(BINARY).assign(y_true="")
     findings["id"] = [f"{number:05d}" for number in range(len(findings))]
     for task, table in ((FINDINGS, findings), (VALUE, None)):
@@ -121,7 +121,7 @@ def test_changed_references_do_not_know_their_release(tmp_path, change, words):
 
 
 def test_a_release_of_another_size_than_is_known_is_not_believed(tmp_path):
-    """Whoever computes the digest anew can claim a release of the units that are there."""
+    """Check the size, because anyone can compute a valid digest that claims the available units as the release."""
     task = dataclasses.replace(BINARY, expected={"rows": {"test": 2158}})
     few = read_references(made(task, test=64, train=40).write(tmp_path / "few.csv"), task)
     assert few.release is None and "they state 64 test units, but the release has 2158" in few.problem

@@ -85,7 +85,7 @@ def ptb_xl(tmp_path_factory):
 
 @pytest.fixture
 def database(ptb_xl):
-    """The table as text cells, and what reads it once it is changed."""
+    """Return the table as text cells, and a function that reads the table after a change."""
     path = ptb_xl / "ptbxl_database.csv"
     content = path.read_bytes()
 

@@ -167,7 +167,7 @@ def test_verified_fingerprints_follow_the_content(raw):
 
 
 def test_nothing_is_complete_where_rows_of_the_release_are_absent(raw):
-    """Of 10 training and 20 test rows, 2 and 1 are here; in cross-validation all 27 that are absent count."""
+    """Check coverage with 2 of 10 training and 1 of 20 test rows present; cross-validation counts all 27 missing rows."""
     spec = dataclasses.replace(SPEC, expected={"train": 10, "test": 20})
     task = spec.tasks[0]
     dataset = OpenDataset(spec, raw, row_table(spec, rows(), raw, allow_missing=True))
@@ -182,7 +182,7 @@ def test_nothing_is_complete_where_rows_of_the_release_are_absent(raw):
 
 
 def test_absent_rows_of_a_release_of_which_only_the_total_is_known():
-    """The split of each absent id is known where the ids are; else every split is taken to lack its share, rounded up."""
+    """Check the split of missing ids: it is exact if the ids are known; otherwise each split gets its share, rounded up."""
     ids = [f"JS{number:05d}" for number in range(1, 101)]
     splits = {name: hashed_split(name) for name in ids}
     listed = pd.DataFrame({"patient_id": ids[:40], "split": [splits[name] for name in ids[:40]]})
@@ -191,7 +191,7 @@ def test_absent_rows_of_a_release_of_which_only_the_total_is_known():
     assert absent_rows(spec, listed, ids) == exact
     assert absent_rows(spec, listed) == {"train": 42, "validation": 6, "test": 12}
     one = pd.DataFrame({"patient_id": ids[:99], "split": [splits[name] for name in ids[:99]]})
-    assert absent_rows(spec, one) == {"train": 1, "validation": 1, "test": 1}, "which one it is nobody knows"
+    assert absent_rows(spec, one) == {"train": 1, "validation": 1, "test": 1}, "nobody knows which one it is"
     assert absent_rows(spec, pd.DataFrame({"patient_id": ids, "split": splits.values()})) == {}
 
 
@@ -208,8 +208,8 @@ def test_digest_and_stamps_follow_what_they_should(raw):
     assert before.digest == again.digest and list(before.frame["fingerprint"]) == list(again.frame["fingerprint"])
 
     relabelled = row_table(SPEC, [row(1, ef=30.0), *rows()[1:]], raw)
-    assert relabelled.digest != before.digest, "a changed label is another dataset"
-    assert list(relabelled.frame["fingerprint"]) == list(before.frame["fingerprint"]), "its recordings are the same"
+    assert relabelled.digest != before.digest, "a changed label gives another dataset"
+    assert list(relabelled.frame["fingerprint"]) == list(before.frame["fingerprint"]), "its recordings are unchanged"
 
     (raw / "2.avi").write_bytes(b"another recording")
     replaced = row_table(SPEC, rows(), raw)
@@ -222,14 +222,14 @@ def test_digest_and_stamps_follow_what_they_should(raw):
 
 
 def test_fingerprints_are_written_as_python_writes_them():
-    """Stored embeddings are found by these texts: 16 digits with zeros in front, and of the metadata without."""
+    """Check the text of keys, by which stored embeddings are found: 16 digits with leading zeros, in metadata without."""
     numbers = [0, 255, 2**63, 2**64 - 1]
     assert hexadecimal(pd.Series(numbers, dtype="uint64")).to_pylist() == [f"{number:016x}" for number in numbers]
     ages = pd.DataFrame({"age": np.arange(200, dtype=float)})
     marks = [f"{number:016x}" for number in range(200)]
     table = RowTable(pd.DataFrame(), ages.assign(fingerprint=marks), (), {}, {}, "", False)
     digests = pd.util.hash_pandas_object(ages, index=False)
-    assert any(digest < 2**60 for digest in digests), "one with a zero in front"
+    assert any(digest < 2**60 for digest in digests), "one with a leading zero"
     expected = [f"{mark}.{digest:x}" for mark, digest in zip(marks, digests, strict=True)]
     assert with_metadata(table).frame["fingerprint"].tolist() == expected
 
@@ -266,7 +266,7 @@ def test_ladders_and_groups():
 
 
 def test_a_changed_age_changes_the_fingerprint_and_nothing_else_of_the_row_does(tmp_path):
-    """The metadata baseline is given age and sex: vectors stored for another age would be stale."""
+    """Check that vectors of the metadata baseline, which reads age and sex, become stale if an age changes."""
     table = RowTable(
         listed=pd.DataFrame(),
         frame=pd.DataFrame({"id": ["a", "b"], "fingerprint": ["1", "2"], "age": [40.0, np.nan], "af": ["no", "yes"]}),

@@ -32,7 +32,7 @@ def raw(tmp_path):
 
 @pytest.fixture
 def evaluators(shared, raw):
-    """The same with the published evaluator's own file."""
+    """Check the same counts with the published evaluator's own file."""
     shutil.copy(shared / "data" / "splits" / "segrwma_split.csv", (raw / FOLDER).parent)
     return raw
 
@@ -61,7 +61,7 @@ def test_units_and_counts_of_the_published_split(evaluators):
         size = references.groupby(["split", "y_true"]).size()
         got = [size[split, label] for split in ("train", "validation", "test") for label in task.classes]
         assert tuple(got) == counts[view]
-        assert not references["patient_id"].duplicated().any(), "one recording a patient"
+        assert not references["patient_id"].duplicated().any(), "one recording per patient"
     view = source.references(catalog.task("segrwma/view"))
     assert len(view[view["split"] == "test"]) == 156
     assert (view["id"].str.rpartition("_")[2] == view["y_true"]).all()
@@ -88,7 +88,7 @@ def test_without_the_evaluators_file_there_are_no_labels(raw):
         open_dataset("segrwma", raw)
     source = opened(raw)
     assert len(source.frame) == 4 and source.references(TASKS["A2C"]).empty
-    assert source.expected(TASKS["A2C"], source.references(TASKS["A2C"])) > 0, "nothing is complete without labels"
+    assert source.expected(TASKS["A2C"], source.references(TASKS["A2C"])) > 0, "no study is complete without labels"
 
 
 def test_the_label_is_the_patients(evaluators):

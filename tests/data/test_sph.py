@@ -15,7 +15,7 @@ from cardiobench.data.twin import write_twin
 
 
 def write(raw, lines, samples=5000):
-    """`lines`: code, patient of A00001 and up; sample n of lead k (0-11) is n / 1000 + k."""
+    """Write a release; `lines` has code and patient of A00001 onwards. Sample n of lead k (0-11) is n / 1000 + k."""
     table = [
         {"ECG_ID": f"A{number:05d}", "AHA_Code": code, "Patient_ID": patient, "Age": 55, "Sex": "M", "N": samples, "Date": "2020-01-01"}
         for number, (code, patient) in enumerate(lines, start=1)
@@ -52,7 +52,7 @@ def test_signals_are_turned_and_in_millivolts(raw):
 
 
 def test_counts_of_the_release_are_those_of_the_papers_shares():
-    """46.04 % of 25,770 records are not normal, and 55.36 % are of men."""
+    """Check that 46.04 % of 25,770 records are abnormal and 55.36 % are from men."""
     aha, sex = (catalog.task(f"sph/{name}").expected for name in ("aha", "sex"))
     [total] = catalog.spec("sph").expected.values()
     assert {name: counts["total"] for name, counts in sex.items()}.keys() == {"M", "F"}
@@ -63,7 +63,7 @@ def test_counts_of_the_release_are_those_of_the_papers_shares():
 
 
 def test_the_vocabulary_has_the_44_primary_statements():
-    """Per category as counted by others: A 1, C 3, D 4, E 3, F 1, H 9, I 6, J 3, K 3, L 7, M 4."""
+    """Compare statements per category with published counts: A 1, C 3, D 4, E 3, F 1, H 9, I 6, J 3, K 3, L 7, M 4."""
     assert len(aha_statements()) == 44
     assert (aha_statements()["60"], aha_statements()["106"]) == (
         "Ventricular premature complex(es)",
@@ -128,6 +128,6 @@ def test_statements_that_few_records_carry_are_not_asked_for(tmp_path):
     cells = source.frame["aha"].str.split(";")
     assert all(len(cell) == 44 for cell in cells[[0, 11]]) and len(cells[10]) == 43
     assert [name for name in cells[11] if not name.startswith("?")] == ["Normal ECG"]
-    assert [name for name in cells[10] if not name.startswith("?")] == [], "ten records carry one statement alone"
+    assert [name for name in cells[10] if not name.startswith("?")] == [], "ten records have one statement"
     findings = catalog.builder("sph").findings(source.raw, source.table.listed)
     assert [finding.count for finding in findings] == [43]

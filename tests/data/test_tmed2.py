@@ -32,7 +32,7 @@ def release(folder, table, pictures=True):
     return folder
 
 
-# 1001s1 and so on are no studies of the release, so its own split column counts
+# The release has no such studies, so the split column of this table counts.
 OWN = [
     ("90001s1_0.png", "PLAX", "no_AS", "train"),
     ("90001s1_1.png", "A4C", "no_AS", "train"),
@@ -61,8 +61,8 @@ def test_rows_of_a_release_with_ids_of_its_own(tmp_path):
     assert references.loc["90003s2", "patient_id"] == "90003"
     answering = {"90001s1_0.png", "90002s1_0.png", "90003s1_0.png", "90003s2_1.png"}
     published = open_dataset("tmed2", tmp_path, allow_missing=True, paper_rows=True)
-    assert set(published.task_rows(AS)["id"]) == answering, "PLAX and PSAX only"
-    assert set(source.task_rows(AS)["id"]) == set(source.frame["id"]), "a model does not know the view"
+    assert set(published.task_rows(AS)["id"]) == answering, "only PLAX and PSAX"
+    assert set(source.task_rows(AS)["id"]) == set(source.frame["id"]), "the model does not know the view"
     assert published.table.digest != source.table.digest, "another result"
     assert source.recording(0).frames.shape == (1, 112, 112, 3)
 
@@ -82,7 +82,7 @@ def test_the_tables_alone_in_their_own_folder(tmp_path):
 def test_the_fixed_split_is_the_releases_but_for_one_study(tmp_path):
     fixed = pd.read_csv(catalog.dataset_folder("tmed2") / "splits" / "studies.csv")
     assert fixed["split"].value_counts().to_dict() == {"train": 360, "validation": 119, "test": 119}
-    assert list(fixed.columns) == ["study_id", "split"], "no label of a restricted dataset is shipped"
+    assert list(fixed.columns) == ["study_id", "split"], "labels of restricted datasets are not shipped"
     word = {"validation": "val"}
     table = [
         (f"{study}_0.png", "PLAX", "no_AS", word.get(split, split)) for study, split in fixed.itertuples(index=False)

@@ -14,14 +14,14 @@ def rows_of(mask):
 @pytest.mark.parametrize(
     ("corners", "expected"),
     [
-        # Corners and the pixels on the outline belong to it
+        # Corners and pixels on the outline belong to the mask.
         ([(1, 1), (3, 1), (3, 2), (1, 2)], ["......", ".###..", ".###..", "......", "......"]),
         ([(0, 0), (4, 0), (0, 4)], ["#####.", "####..", "###...", "##....", "#....."]),
-        # Half a pixel: only middles inside count
+        # With an outline at half a pixel, only pixels with their centre inside count.
         ([(0.5, 0.5), (3.5, 0.5), (3.5, 2.5), (0.5, 2.5)], ["......", ".###..", ".###..", "......", "......"]),
-        # A notch is left out
+        # A notch is outside.
         ([(0, 0), (4, 0), (4, 4), (2, 1.5), (0, 4)], ["#####.", "#####.", "##.##.", "#...#.", "#...#."]),
-        # Beyond the edges it is cut
+        # Shapes are cut at the edges.
         ([(-9, 3), (9, 3), (9, 99), (-9, 99)], ["......", "......", "......", "######", "######"]),
     ],
 )
@@ -40,7 +40,7 @@ def test_chords_out_of_order_are_less_solid():
     swapped[2] = swapped[2][[2, 3, 0, 1]]
     assert solidity(chords_outline(chords, "")) == pytest.approx(1)
     assert solidity(chords_outline(swapped, "")) < 0.5
-    assert solidity(np.array([[0, 0], [1, 1], [2, 2]], float)) == 0, "all on one line"
+    assert solidity(np.array([[0, 0], [1, 1], [2, 2]], float)) == 0, "all points on one line"
 
 
 def test_what_cannot_be_filled_names_its_source():

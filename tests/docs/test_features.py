@@ -1,4 +1,4 @@
-"""Every feature has a page, and the commands on it are valid."""
+"""Check that every feature has a page with valid commands."""
 
 import re
 import shlex

@@ -1,4 +1,4 @@
-"""The licence page lists the pinned packages, and the audit distinguishes findings from a missing index."""
+"""Check that the licence page lists the pinned packages, and that the audit distinguishes findings from a missing index."""
 
 import re
 
@@ -16,7 +16,7 @@ def test_every_pinned_package_is_on_the_page_of_licences(root):
 
 
 def test_the_page_names_the_gpl_code_that_the_video_wheels_bundle(root):
-    """Read from the wheel: its libraries hold x264 and x265."""
+    """Check the licences in the wheel, whose libraries include x264 and x265."""
     av = pytest.importorskip("av")
     page = (root / "docs" / "licences.md").read_text(encoding="utf-8")
     bundled = {name for name in ("libx264", "libx265") if name in av.codecs_available}

@@ -1,4 +1,4 @@
-"""Open the built manual in a browser at desktop and phone width, without errors or requests."""
+"""Check the built manual in a browser at desktop and phone width: no errors, no requests."""
 
 import pytest
 
@@ -20,7 +20,7 @@ PAGES = (
 
 @pytest.fixture(scope="module")
 def manual(root):
-    """The folder of the built manual."""
+    """Return the folder of the built manual."""
     folder = root / "docs" / "_build"
     if not (folder / "index.html").is_file():
         pytest.skip("the manual is not built: make docs")
@@ -38,7 +38,7 @@ def test_pages_open_and_fit(manual, width):
             assert page.locator("h1").count() == 1, name
             assert page.evaluate("document.documentElement.scrollWidth") <= width, name
             assert not [line for line in seen.console if line.startswith("error")], name
-            assert not [url for url in seen.requests if url.startswith("http")], "nothing is fetched from elsewhere"
+            assert not [url for url in seen.requests if url.startswith("http")], "no request to another host"
             page.close()
 
 

@@ -1,4 +1,4 @@
-"""The notebooks run offline on bundled data and reproduce their stored outputs."""
+"""Check that the notebooks run offline on bundled data and reproduce their stored outputs."""
 
 import json
 import os
@@ -21,11 +21,11 @@ def cells(name: str, kind: str, folder: Path = FOLDER) -> list[dict]:
 
 
 COST = re.compile(r"[\d.]+ \w+, decoding [^)]*\)")
-"""Time, memory and device of encoding."""
+"""Patterns of time, memory and device of encoding."""
 
 
 def output(cell: dict) -> str:
-    """Return the text outputs of a cell, without what belongs to a machine."""
+    """Return the text outputs of a cell without machine-specific parts."""
     texts = [one["text"] if one["output_type"] == "stream" else one["data"]["text/plain"] for one in cell["outputs"]]
     return COST.sub("cost", "".join("".join(text) for text in texts))
 
@@ -33,7 +33,7 @@ def output(cell: dict) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NOTEBOOKS)
 def test_it_gives_the_stored_outputs_again(name, tmp_path):
-    """Run all cells in order in a new process; numbers may differ in the last digits between processors."""
+    """Run all cells in order in a new process; the last digits may differ between processors."""
     for folder in ("notebooks", "run_notebooks.py"):
         source, target = FOLDER.parent / folder, tmp_path / folder
         shutil.copytree(source, target) if source.is_dir() else shutil.copy(source, target)

@@ -1,4 +1,4 @@
-"""The commands on the pages of the manual work."""
+"""Check that the commands on the pages of the manual work."""
 
 import os
 import re
@@ -14,19 +14,19 @@ BLOCK = re.compile(r"(?:<!-- write: (\S+) -->\n)?```(bash|python)\n(.*?)```", re
 
 
 def blocks(page: Path) -> list[tuple[str, str, str]]:
-    """Return the blocks of a page that are meant to be saved or run: (file, language, code); `text` blocks are not."""
+    """Return the blocks of a page to save or run as (file, language, code), without `text` blocks."""
     return BLOCK.findall(page.read_text(encoding="utf-8"))
 
 
 def run_page(page: Path, folder: Path) -> list[str]:
-    """Save the blocks of a page that are files, and run the others, in order in a folder; return what each printed."""
+    """Save the file blocks of a page and run the others in order in a folder; return the output of each."""
     done = []
     env = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
     for file, language, code in blocks(page):
         if file:
             (folder / file).write_text(code, encoding="utf-8")
             continue
-        if "make demo" in code:  # A make target of its own, which CI runs.
+        if "make demo" in code:  # This make target has its own CI job.
             continue
         code = code.replace("cardiobench ", f"{sys.executable} -m cardiobench.cli ") if language == "bash" else code
         line = ["bash", "-ec", code] if language == "bash" else [sys.executable, "-c", code]
@@ -36,9 +36,9 @@ def run_page(page: Path, folder: Path) -> list[str]:
     return done
 
 
-# Page -> number of blocks that are run, what one of them prints, and a file that is there at the end.
+# Mapping from page to the number of run blocks, an expected output, and a file that exists at the end.
 TUTORIALS = {
-    "first_hour": (5, 2, "collapsed", "twin"),  # The constant answer is told from a model.
+    "first_hour": (5, 2, "collapsed", "twin"),  # A constant prediction is told from a model.
     "my_model": (4, 1, "lab/mine", "results/report.html"),
     "my_recordings": (4, 3, "my_hospital/block", "my_datasets/my_hospital/splits.csv"),
     "my_predictions": (6, 3, "theirs", "exported.parquet"),

@@ -1,4 +1,4 @@
-"""Every promise in SECURITY.md names an existing test."""
+"""Check that every promise in SECURITY.md names an existing test."""
 
 import ast
 import re

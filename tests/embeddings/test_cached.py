@@ -1,4 +1,4 @@
-"""Count, verify, delete and export stored embeddings."""
+"""Test counting, verifying, deleting and exporting stored embeddings."""
 
 import json
 

@@ -25,12 +25,12 @@ GRID = (SIDE // PATCH) ** 2
 
 
 def block(tokens, width, hidden):
-    """Operations of a transformer's block: projections, scores, weighted sums, output, two layers behind them."""
+    """Count the operations of a transformer block: projections, scores, weighted sums, output, and two MLP layers."""
     return 2 * tokens * width * (4 * width + 2 * hidden) + 2 * 2 * tokens**2 * width
 
 
 def block_size(width, hidden):
-    """Parameters of such a block with biases and two layer norms."""
+    """Count the parameters of a transformer block with biases and two layer norms."""
     return 4 * width * (width + 1) + hidden * (width + 1) + width * (hidden + 1) + 4 * width
 
 
@@ -48,7 +48,7 @@ def patches(width):
 
 
 def measured(name, folder, frames=2):
-    """Return what a meter counts of a model that its loader has loaded, of one of several frames."""
+    """Return the measured cost of a loaded model for one or several frames."""
     model = load_model(name, weights=folder) if folder else load_model(name)
     clip = Clip(np.zeros((frames, 40, 40, 3), np.uint8), np.arange(frames), frames)
     meter = CostMeter(model, CPU)
@@ -74,7 +74,7 @@ def test_a_fused_layer_counts_as_its_parts(fused):
     before = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(fused)
     size, flops, held = counted(lambda: layer(torch.randn(1, 5, 16)), layer)
-    assert torch.backends.mha.get_fastpath_enabled() == fused, "the setting of the process is left as it was"
+    assert torch.backends.mha.get_fastpath_enabled() == fused, "the setting of the process is unchanged"
     torch.backends.mha.set_fastpath_enabled(before)
     assert (size, flops) == (held, block(5, 16, 32)) == (block_size(16, 32), 22_080)
 
@@ -107,7 +107,7 @@ def test_a_transformers_model(tmp_path):
     _, found = measured("org/siglip", tiny_siglip(tmp_path / "siglip"))
     width, hidden, words, context = 32, 48, len(tiny_tokenizer()), 24
     blocks, norm = 2 * block_size(width, hidden), 2 * width
-    # The pooling head: a query of one token, keys and values of all, output, and two layers behind a norm.
+    # Pooling head: a query of one token, keys and values of all tokens, output, and two layers after a norm.
     head = linear(1, width, width) + linear(GRID, width, 2 * width) + 2 * 2 * GRID * width
     head += linear(1, width, width) + 2 * linear(1, width, hidden)
     head_size = width + 4 * width * (width + 1) + norm + hidden * (width + 1) + width * (hidden + 1)
@@ -135,7 +135,7 @@ def test_a_torchvision_network_in_an_encoder_of_ones_own():
     own = Own()
     meter = CostMeter(loaded(own), CPU)
     meter.count(torch.zeros(1, 3, 224, 224))
-    # Published with torchvision's weights: 11,689,512 parameters, 1.814 G multiply-adds.
+    # Published with torchvision's weights: 11,689,512 parameters and 1.814 G multiply-adds.
     assert meter.counted["parameters"] == 11_689_512
     assert meter.counted["flops"] / 2e9 == pytest.approx(1.814, abs=5e-4)
 
@@ -149,7 +149,7 @@ def test_the_built_in_random_vit():
 
 @pytest.mark.slow
 def test_the_built_in_xresnet1d101():
-    """1,000 samples: a stem to 500 places, a pooling to 250, and stages of 250, 125, 63 and 32; a norm has two numbers a channel."""
+    """Check 1,000 samples: stem to 500, pooling to 250, stages of 250, 125, 63 and 32; a norm has two numbers per channel."""
     convolutions = [(500, 12, 32, 5), (500, 32, 32, 5), (500, 32, 64, 5)]
     before = 64
     for wider, places, inner, blocks in ((250, 250, 64, 3), (250, 125, 128, 4), (125, 63, 128, 23), (63, 32, 192, 3)):
@@ -197,7 +197,7 @@ def test_a_network_that_cannot_be_looked_into_is_encoded_all_the_same(tmp_path):
 
 
 class Network(Doubler):
-    """Two parts of three numbers a recording, to five numbers."""
+    """Encoder from two parts of three numbers per recording to five numbers."""
 
     def __init__(self):
         super().__init__()
@@ -220,7 +220,7 @@ def test_stored_embeddings_carry_the_cost_of_the_run_that_made_them(tmp_path, wo
     again = EmbeddingStore(tmp_path, "network", "toy", {"dtype": "float32"})
     cost = again.load(["r4", "r0"], ["s", "s"]).cost
     assert (cost.width, cost.bytes, cost.precision) == (5, 2 * 5 * 4, "fp32")
-    assert (cost.parameters, cost.flops, cost.text_parameters) == (20, 2 * 30, None), "two parts a recording"
+    assert (cost.parameters, cost.flops, cost.text_parameters) == (20, 2 * 30, None), "two parts per recording"
     (timing,) = cost.timings
     assert timing.recordings == 3 and timing.device.startswith("cpu: ") and 0 < timing.seconds < 1
     assert 0 < timing.decoding < 1
@@ -237,7 +237,7 @@ def test_each_device_keeps_its_own_time(tmp_path):
         store.append(ids, ["s"] * 2, [np.zeros((number + 1, 4), np.float32)] * 2, cost=cost)
     cost = store.load([f"{n}{one}" for n in range(3) for one in "ab"], ["s"] * 6).cost
     assert cost.timings == (Timing("cpu: a", 1.5, 0.25, 4, 10), Timing("cuda: b", 0.1, 0.25, 2, 10))
-    assert cost.flops == 30 * 2 and cost.bytes == 16 * 2, "means over recordings of one, two and three parts"
+    assert cost.flops == 30 * 2 and cost.bytes == 16 * 2, "means over recordings with one, two and three parts"
     assert "1.5e+03 ms, decoding 250 ms, peak 10 B (cpu: a, fp32); 100 ms" in cells(cost)[-1]
 
 
@@ -273,4 +273,4 @@ def test_an_encoder_without_a_card_is_still_counted():
     meter.count(torch.ones(2, 3))
     first = meter.counted
     meter.count(torch.ones(2, 3))
-    assert meter.counted is first, "counted once"
+    assert meter.counted is first, "counted only once"

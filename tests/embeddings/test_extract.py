@@ -1,4 +1,4 @@
-"""Test the encoding loop: smaller batches when out of memory, and named failures."""
+"""Test the encoding loop: smaller batches when out of memory, and failures that name the recording."""
 
 import multiprocessing
 import os
@@ -28,7 +28,7 @@ CPU = torch.device("cpu")
 
 
 class Doubler:
-    """Twice its input; a device with room for `room` parts."""
+    """Encoder that doubles its input, on a device with memory for `room` parts."""
 
     name, sampling, preprocessing, warnings = "doubler", None, {}, ()
 
@@ -57,7 +57,7 @@ def test_out_of_memory_halves_the_batch_for_good():
     assert max(encoder.batches) == 2, "16, 8, 4 did not fit"
     encoder.batches.clear()
     encode(parts)
-    assert encoder.batches == [2] * 8, "it remembers"
+    assert encoder.batches == [2] * 8, "the batch size is remembered"
 
 
 def test_one_part_that_does_not_fit_is_an_error():
@@ -83,11 +83,11 @@ def test_batches_are_formed_across_recordings(tmp_path):
     encoder = Doubler()
     store = EmbeddingStore(tmp_path, "doubler", "toy", {})
     extract(loaded(encoder), pieces((0, 1, 4), store), device=CPU, batch_size=3, workers=0)
-    assert encoder.batches == [1, 6], "one part to count its work, then three recordings of two parts"
+    assert encoder.batches == [1, 6], "one part to count operations, then three recordings of two parts"
 
 
 class Recordings:
-    """Recording n is the number n; 2 cannot be read, 3 makes the vector infinite."""
+    """Recording n has the value n; 2 is unreadable, and 3 gives an infinite vector."""
 
     frame = pd.DataFrame({"id": [f"r{n}" for n in range(5)], "fingerprint": ["s"] * 5})
     spec = SimpleNamespace(name="toy")
@@ -112,7 +112,7 @@ def test_tokens_are_stored_part_after_part_in_their_order(tmp_path):
     extract(loaded(Tokens()), jobs, device=CPU, batch_size=2, workers=0)
     stored = store.load([job.id for job in jobs], [job.fingerprint for job in jobs])
     assert stored.parts(1).tolist() == [[4.0] * 3, [40.0] * 3, [400.0] * 3] * 2
-    assert stored.pooled("mean")[0] == pytest.approx([37.0] * 3), "other protocols see the mean of all"
+    assert stored.pooled("mean")[0] == pytest.approx([37.0] * 3), "other protocols use the mean of all"
 
 
 def test_what_fails_is_named_and_the_rest_is_kept(tmp_path):
@@ -131,7 +131,7 @@ def test_what_fails_is_named_and_the_rest_is_kept(tmp_path):
 
 
 class Traps(Recordings):
-    """Recording 0 kills its worker, 1 stops it, 2 sleeps, 3 and 4 are what they are."""
+    """Recording 0 kills its worker, 1 stops it, 2 sleeps, and 3 and 4 are normal."""
 
     def recording(self, number, sampling):
         if number == 2:
@@ -160,7 +160,7 @@ def test_a_worker_that_dies_stops_or_hangs_costs_one_recording_and_is_replaced(t
 
 @pytest.mark.parametrize("stopped", [0, 1000])
 def test_the_time_in_which_all_processes_were_stopped_together_makes_no_recording_late(monkeypatch, stopped):
-    """As a scheduler suspends a job: of a thousand seconds that pass in a wait, one counts."""
+    """Simulate a job that a scheduler suspends: of a thousand seconds of waiting, one counts."""
     clock = SimpleNamespace(now=0.0)
 
     def wait(sources, timeout):
@@ -191,7 +191,7 @@ def test_workers_yield_in_order_whatever_each_recording_takes():
     ("cores", "processes", "workers"), [(1, 1, 1), (2, 1, 2), (4, 1, 3), (64, 1, 8), (64, 8, 7), (4, 8, 1)]
 )
 def test_workers_are_as_many_as_the_cores_that_are_allotted(monkeypatch, cores, processes, workers):
-    """A scheduler gives 4 cores of a machine of 64: 64 processes there would not fit into the memory that goes with them."""
+    """Check a scheduler that grants 4 of 64 cores: 64 processes would exceed the memory of the job."""
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr(os, "cpu_count", lambda: 64)
     monkeypatch.setenv("LOKY_MAX_CPU_COUNT", str(cores))
@@ -211,7 +211,7 @@ def test_a_defect_in_a_worker_is_raised_and_no_worker_is_left():
 
 
 def test_an_encoder_that_sees_the_rate_tells_hospitals_apart_unless_all_come_at_one():
-    """PTB-XL at 100 Hz beside Georgia at 500 Hz: the number of samples alone gave the dataset away."""
+    """Check PTB-XL at 100 Hz with Georgia at 500 Hz, where the number of samples would reveal the dataset."""
 
     class Samples(BaseEncoder):
         name = "lab/samples"

@@ -12,7 +12,7 @@ from cardiobench.models.echo.panecho import PanEchoEncoder
 
 
 class Times:
-    """A video encoder of six frames whose tokens are the mean grey of every two of them."""
+    """Video encoder of six frames whose tokens are the mean grey values of pairs of frames."""
 
     name, revision, warnings, dim, pooling = "org/times", "1", (), 1, "mean"
     preprocessing, modalities = {}, ("echo",)

@@ -1,4 +1,4 @@
-"""Embedding keys depend on component versions, settings and contents, but not on libraries."""
+"""Check that embedding keys depend on component versions, settings and contents, but not on libraries."""
 
 import json
 from dataclasses import replace
@@ -75,7 +75,7 @@ def test_every_kind_of_media_has_its_readers():
 
 
 def test_the_key_holds_neither_a_path_nor_a_class_nor_a_library(models):
-    """A moved module, a renamed class and another version of numpy leave the key as it is."""
+    """Check that a moved module, a renamed class and another version of numpy do not change the key."""
     for name, key in keys(models).items():
         components = json.dumps([key["adapter"], key["readers"]])
         classes = {type(models[name].encoder).__name__, *(one.__name__ for one in models[name].code)}

@@ -1,5 +1,4 @@
-"""Recordings are encoded again: stored ones to see whether the model still gives them, fresh ones to see whether it
-answers twice."""
+"""Test repeated encoding: stored recordings detect a changed model, and new recordings detect a nondeterministic one."""
 
 from types import SimpleNamespace
 
@@ -18,7 +17,7 @@ WEIGHTS = torch.linspace(-1, 1, 12 * 8).reshape(12, 8)
 
 
 class Source:
-    """Six recordings, the first of which cannot be read."""
+    """Six recordings; the first is unreadable."""
 
     frame = pd.DataFrame({"id": list("abcdef"), "fingerprint": ["1"] * 6})
 
@@ -60,7 +59,7 @@ def test_a_model_that_answers_twice_the_same_is_let_through(network):
 
 
 class DropPath(torch.nn.Module):
-    """Leaves most recordings as they are: four encodings may well agree."""
+    """Model that changes few recordings, so that four encodings are likely to agree."""
 
     drop_prob = 0.001
 
@@ -141,7 +140,7 @@ def test_another_number_of_parts_or_of_values_is_a_difference(store):
 
 
 def test_a_change_that_one_recording_alone_shows(store):
-    """The first stored recording is as it was; the last one is not."""
+    """The first stored recording is unchanged; only the last one differs."""
     last = torch.from_numpy(Source().recording(5))
 
     def changed(parts):

@@ -1,4 +1,4 @@
-"""Detect test rows that were scaled separately, without false alarms."""
+"""Check that test rows that were scaled separately are detected, without false alarms."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Embeddings are found by id, are complete or absent, and never come from a replaced file."""
+"""Check that embeddings are found by id, are complete or absent, and never come from a replaced file."""
 
 import errno
 import os
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.fault
 
 
 def store(folder, **key):
-    """The store as a new process opens it: what this one has checked is forgotten, for two writes may bear one time."""
+    """Reopen the store as in a new process, without cached checks, because two writes may have the same timestamp."""
     is_whole.cache_clear()
     return EmbeddingStore(folder, "org/name", "camus", {"revision": "abc", **key})
 
@@ -76,7 +76,7 @@ def test_a_leftover_of_a_killed_process_is_ignored(tmp_path):
 
 
 def damage(content: bytes) -> Iterator[bytes]:
-    """Every kind of damage: empty, cut, longer, and one bit flipped at places all over the file."""
+    """Check every kind of damage: empty, truncated, extended, and one flipped bit at positions throughout the file."""
     yield from (b"", content[:100], content[:-1], content + b"x")
     for position in range(0, len(content), 37):
         yield content[:position] + bytes([content[position] ^ 1 << position % 8]) + content[position + 1 :]
@@ -106,7 +106,7 @@ def test_of_1600_flipped_bits_none_is_silent_and_none_crashes(tmp_path):
     kept = store(tmp_path)
     shard = kept.append(names, marks, [rng.normal(size=(3, 48)) for _ in names])
     with pa.memory_map(str(shard)) as source:
-        assert pa.ipc.open_file(source).num_record_batches == 1, "the checksum of a shard is that of a record batch"
+        assert pa.ipc.open_file(source).num_record_batches == 1, "a shard has the checksum of a record batch"
     content, everything = shard.read_bytes(), list(range(SHARD))
     kept.append(["other"], ["1"], [np.ones((1, 48))])
     for position, bit in zip(rng.integers(len(content), size=1600), rng.integers(8, size=1600), strict=True):
@@ -138,7 +138,7 @@ def other_generation(tmp_path):
 @pytest.mark.parametrize("made", [other_key, other_dtype, other_dataset, other_generation])
 @pytest.mark.parametrize("renamed", [False, True])
 def test_a_shard_of_another_store_is_refused(tmp_path, made, renamed):
-    """Copied by hand, it would be read as this model's: nothing in the vectors tells."""
+    """Check shards copied by hand: they must not be read as this model's, although the vectors look plausible."""
     kept, other = filled(tmp_path), made(tmp_path)
     shard = other.append(["d"], ["1"], [np.ones((1, 2))])
     name = min(kept.folder.glob("*.arrow")).name.rpartition("-")[0] + "-" + shard.name.rpartition("-")[2]
@@ -154,7 +154,7 @@ def test_a_shard_of_another_store_is_refused(tmp_path, made, renamed):
 
 
 def rewritten(shard: Path, metadata: dict | None = None, vectors: np.ndarray | None = None) -> Path:
-    """Write a shard anew with other metadata or vectors, under a digest that fits."""
+    """Rewrite a shard with other metadata or vectors and a matching digest."""
     with pa.memory_map(str(shard)) as source:
         table = pa.ipc.open_file(source).read_all()
     stated = table.schema.metadata if metadata is None else metadata
@@ -217,14 +217,14 @@ def test_the_devices_of_the_vectors_that_are_asked_for_are_known(tmp_path):
 def test_pooling_by_hand():
     embeddings = Embeddings(np.array([[3.0, 4.0], [0.0, 2.0], [1.0, 0.0]], np.float32), np.array([0, 2, 3]))
     np.testing.assert_allclose(embeddings.pooled("mean"), [[1.5, 3.0], [1.0, 0.0]])
-    # Unit parts (0.6, 0.8) and (0, 1); their mean (0.3, 0.9) to unit length
+    # Parts (0.6, 0.8) and (0, 1) have unit length; their mean (0.3, 0.9) is scaled to unit length.
     np.testing.assert_allclose(
         embeddings.pooled("mean_l2"), [np.array([0.3, 0.9]) / np.sqrt(0.9), [1.0, 0.0]], rtol=1e-7
     )
 
 
 def test_pooling_in_blocks_is_pooling_at_once(monkeypatch):
-    monkeypatch.setattr("cardiobench.embeddings.store.POOLED_NUMBERS", 30)  # About three recordings
+    monkeypatch.setattr("cardiobench.embeddings.store.POOLED_NUMBERS", 30)  # About three recordings.
     rng = np.random.default_rng(0)
     offsets = np.r_[0, np.cumsum(rng.integers(1, 5, size=10))]
     embeddings = Embeddings(rng.normal(size=(offsets[-1], 4)).astype(np.float32), offsets)
@@ -254,11 +254,11 @@ def test_vectors_that_would_fill_the_memory_lie_in_a_file_that_is_gone_afterward
 
 
 def test_a_disk_without_room_for_that_file_is_said_before_anything_is_read(tmp_path, monkeypatch):
-    """The pages of a file without its blocks would end the process with SIGBUS when they are written to."""
+    """Check that blocks are allocated first: writing to a sparse file on a full disk would end the process with SIGBUS."""
     kept = filled(tmp_path)
 
     def full(descriptor, start, size):
-        assert (start, size) == (0, 6 * 2 * 4), "all of it is asked for"
+        assert (start, size) == (0, 6 * 2 * 4), "all blocks are allocated"
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr("cardiobench.embeddings.store.MEMORY_SHARE", 0)

@@ -1,4 +1,4 @@
-"""Doctor marks every usual mistake in user models and no sound model."""
+"""Check that doctor reports every usual mistake in user models, and nothing for a correct model."""
 
 import json
 
@@ -96,7 +96,7 @@ def test_a_sound_model_has_only_good_lines(doctor):
     assert lines["ecg: transform"]["found"] == "(1, 12, 2500) float32"
     assert lines["ecg: encode"]["found"] == "(1, 8) float32"
     assert lines["mode of the network"]["found"] == "evaluation"
-    # A convolution of 12 leads, 8 filters and 9 samples at 2492 places, a multiplication and an addition each.
+    # A convolution of 12 leads, 8 filters and 9 samples at 2492 positions, with one multiplication and one addition each.
     assert lines["ecg: work"]["found"] == f"888 parameters, {2 * 12 * 8 * 9 * 2492 / 1e6:.2f} MFLOPs per recording"
     assert lines["ecg: time per recording"]["found"].endswith("to encode on cpu")
 

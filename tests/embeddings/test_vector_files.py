@@ -1,4 +1,4 @@
-"""Read vectors from external files, with one error message that has counts."""
+"""Test reading of vectors from external files, with one error message that contains counts."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Folders of recordings in every format, made of the bundled ECGs or of generated hearts, as a hospital would have them."""
+"""Folders of recordings in every format, as in a hospital, made from bundled ECGs or generated echo clips."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from tests.data.ecg_files import write_csv, write_dicom, write_edf, write_hdf5, 
 
 
 def adopt(folder: Path, labels: Path, out: Path, *flags: str, name: str = "mine") -> int:
-    """Run the command; returns its exit code."""
+    """Run the command; return its exit code."""
     return main(["adopt", str(folder), "--labels", str(labels), "--name", name, "--out", str(out), *flags])
 
 
@@ -23,7 +23,7 @@ def bundled(count: int | None = None):
 
 
 def write_labels(frame: pd.DataFrame, path: Path, **columns) -> Path:
-    """Write id, patient, split, file, label, sex and age as a hospital's table."""
+    """Write id, patient, split, file, label, sex and age in the style of a hospital's table."""
     table = pd.DataFrame(
         {
             "id": frame["id"],
@@ -49,4 +49,4 @@ FORMATS = {
     "edf": (write_edf, (), 5e-4),
     "dicom": (write_dicom, (), 5e-4),
 }
-"""Format -> writer, flags for what its files do not say, and largest error in mV: EDF and DICOM hold whole microvolts."""
+"""Mapping from format to writer, extra flags, and largest error in mV: EDF and DICOM store whole microvolts."""

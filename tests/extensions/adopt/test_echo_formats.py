@@ -1,4 +1,4 @@
-"""Echo recordings of every kind as a hospital has them: read as they are, and evaluated."""
+"""Test echo recordings of every kind as in a hospital: they are read unchanged and evaluated."""
 
 import cv2
 import numpy as np
@@ -30,7 +30,7 @@ def region(**values):
 
 
 def write_dicom(folder, name, frames):
-    """A colour cine whose header declares the box of the ultrasound, without a suffix as archives export it."""
+    """Return a colour cine whose header declares the ultrasound region, without a suffix, as archives export it."""
     box = region(RegionLocationMinX0=4, RegionLocationMinY0=2, RegionLocationMaxX1=43, RegionLocationMaxY1=41)
     (folder / name).write_bytes(dicom_bytes(frames, "RGB", SequenceOfUltrasoundRegions=[box]))
     return name
@@ -39,7 +39,7 @@ def write_dicom(folder, name, frames):
 def write_pictures(suffix):
     def write(folder, name, frames):
         (folder / name).mkdir()
-        for number, frame in enumerate(frames):  # frame10 follows frame9.
+        for number, frame in enumerate(frames):  # The file frame10 follows frame9.
             cv2.imwrite(str(folder / name / f"frame{number + 5}{suffix}"), frame[..., ::-1])
         return name
 
@@ -67,12 +67,12 @@ FORMS = {
     "PNG": (write_still(".png"), 1, 0),
     "JPEG": (write_still(".JPG"), 1, 5),
 }
-"""Form -> writer, frames that a recording keeps, largest mean error of a grey level: JPEG is lossy."""
+"""Mapping from form to writer, number of frames, and largest mean error in grey levels (JPEG is lossy)."""
 
 
 @pytest.fixture
 def hospital(tmp_path):
-    """Write a folder and its table; return the frames of each recording."""
+    """Write a folder with its table; return the frames of each recording."""
 
     def make(form):
         folder = tmp_path / "echo lab"

@@ -1,4 +1,4 @@
-"""Every format of recordings gives the samples that were written, and asks for what its files do not say."""
+"""Check that every format returns the written samples, and that missing information is requested."""
 
 import numpy as np
 import pytest

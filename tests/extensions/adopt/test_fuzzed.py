@@ -1,6 +1,6 @@
-"""Fuzzed tables of labels and damaged recordings: one message each or a dataset that opens, nothing half-written.
+"""Test `adopt` on fuzzed label tables and damaged recordings: one message, or a dataset that opens, and no partial files.
 
-`FUZZED_TABLES` and `DAMAGED_RECORDINGS` set the numbers; the full ones are 2,000 and 200.
+`FUZZED_TABLES` and `DAMAGED_RECORDINGS` set the numbers of cases; 2,000 and 200 make a full run.
 """
 
 import os
@@ -48,7 +48,7 @@ def own_datasets(monkeypatch, tmp_path):
 
 
 def check(code: int, capsys, own, name: str) -> None:
-    """One message and nothing written, or a dataset that opens."""
+    """Check for one message and no files, or for a dataset that opens."""
     streams = capsys.readouterr()
     assert "Traceback" not in streams.err + streams.out
     if code == 0:
@@ -61,7 +61,7 @@ def check(code: int, capsys, own, name: str) -> None:
 
 
 def damaged_table(text: bytes, rng: np.random.Generator) -> bytes:
-    """Change a table as hands, programs and disks do."""
+    """Change a table as manual edits, programs and disks do."""
     lines = text.split(b"\n")
     for _ in range(rng.integers(1, 4)):
         kind = rng.integers(7)

@@ -1,4 +1,4 @@
-"""Scores of an adopted dataset on the Hub: only where the command line names it, and without one id, path or answer."""
+"""Test pushing scores of an adopted dataset: only if the command names it, and without ids, paths or predictions."""
 
 import io
 from dataclasses import replace
@@ -26,7 +26,7 @@ OWN = plugins.VARIABLES["hf_datasets"]
 
 @pytest.fixture(scope="module")
 def hospital(tmp_path_factory):
-    """An adopted dataset whose ids, patients and folder have names of their own, with one result on it."""
+    """Return an adopted dataset with recognisable ids, patients and folder, and one result."""
     root = tmp_path_factory.mktemp("hospital")
     frame, signals = bundled(40)
     frame = frame.assign(
@@ -52,7 +52,7 @@ def own_datasets(hospital, monkeypatch):
 
 
 def sent(repository, revision="main"):
-    """Everything that a repository holds, tables as text too."""
+    """Return the whole content of a repository, with tables converted to text."""
     files = repository.files(revision)
     tables = [
         str(pq.read_table(io.BytesIO(content)).to_pylist())
@@ -88,7 +88,7 @@ def test_a_card_gets_scores_alone_of_data_that_nobody_else_has(hub, client, hosp
     (listed,) = {
         (one.dataset_type, one.metric_name.rpartition(", ")[2]) for one in ModelCard.load(MODEL).data.eval_results
     }
-    assert listed == ("mine", "own data)"), "no dataset of the benchmark's namespace"
+    assert listed == ("mine", "own data)"), "no dataset in the benchmark's namespace"
     assert "SECRET" not in sent(hub.store.repository("model", MODEL))
 
 
@@ -109,7 +109,7 @@ def test_a_board_gets_scores_alone_and_says_so(hub, client, hospital, monkeypatc
 
 @pytest.mark.parametrize("name", ["ptb_xl_sample", "tmed2"])
 def test_a_published_dataset_cannot_be_called_ones_own(hub, client, hospital, name):  # noqa: F811
-    """Marked so to be taken without its predictions."""
+    """Check a result that is marked to be accepted without its predictions."""
     mine = ScoreResult.load(next(hospital.results.rglob("*__cd.json")))
     task = next(task for task in catalog.spec(name).tasks if task.kind == "binary")
     lie = replace(mine, task=task.name, dataset={**mine.dataset, "name": name, "version": catalog.spec(name).version})

@@ -1,4 +1,4 @@
-"""Refusals of `adopt` in one message with counts and without files left behind, and its remarks beside the table."""
+"""Test errors of `adopt`: one message with counts, no files left behind; and warnings about the table."""
 
 import re
 import subprocess
@@ -31,7 +31,7 @@ def own_datasets(monkeypatch, tmp_path):
 
 @pytest.fixture(scope="module")
 def hospital(tmp_path_factory):
-    """(rows, folder of NPY files) of 24 ECGs in mV."""
+    """Return (rows, folder of NPY files) of 24 ECGs in mV."""
     frame, signals = bundled(24)
     folder = tmp_path_factory.mktemp("hospital")
     for name, signal in zip(frame["id"], signals, strict=True):
@@ -41,7 +41,7 @@ def hospital(tmp_path_factory):
 
 @pytest.fixture
 def refused(hospital, tmp_path, capsys):
-    """Adopt with changed labels; return the one message."""
+    """Run `adopt` with changed labels; return its single message."""
 
     def run(*flags, stated=STATED, **columns):
         labels = write_labels(hospital[0], tmp_path / "labels.csv", **columns)
@@ -199,7 +199,7 @@ def test_a_changed_label_is_another_dataset_and_a_lost_row_is_told(hospital, tmp
     table.assign(cd=["CD" if cell != "CD" else "no CD" for cell in table["cd"]]).to_csv(labels, index=False)
     second = open_dataset("mine")
     assert first.facts["digest"] != second.facts["digest"]
-    assert list(first.frame["fingerprint"]) == list(second.frame["fingerprint"]), "the recordings are the same"
+    assert list(first.frame["fingerprint"]) == list(second.frame["fingerprint"]), "the recordings are unchanged"
     table[1:].to_csv(labels, index=False)
     with pytest.raises(BadData, match=r"lacks 1 ids of splits\.csv"):
         open_dataset("mine")
@@ -228,7 +228,7 @@ def test_a_table_that_no_longer_fits_its_splits_is_refused(hospital, tmp_path, c
 
 @pytest.mark.slow
 def test_a_full_disk_leaves_nothing_behind(hospital, tmp_path):
-    """In a process whose files may have 512 bytes at most."""
+    """Run in a process whose files are limited to 512 bytes."""
     labels = write_labels(hospital[0], tmp_path / "labels.csv")
     own = tmp_path / "own"
     code = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (512, 512)); from tests.extensions.adopt.folders import adopt; "

@@ -1,4 +1,4 @@
-"""Datasets of this package, rebuilt by `adopt` from plain folders and a CSV: the same scores, intervals and verdicts."""
+"""Check that bundled datasets, rebuilt by `adopt` from plain folders and a CSV, give the same scores, intervals and verdicts."""
 
 import io
 import re
@@ -39,7 +39,7 @@ def scores(model, task, tmp_path, **settings):
         "coverage": result.coverage,
         "sex": result.groups.get("sex"),
     }
-    return {name: str(value) for name, value in said.items()}  # As text, every digit: NaN equals NaN there.
+    return {name: str(value) for name, value in said.items()}  # As text, NaN equals NaN.
 
 
 def test_the_bundled_ecgs_from_their_files_and_a_csv(tmp_path):
@@ -62,7 +62,7 @@ def test_the_bundled_ecgs_from_their_files_and_a_csv(tmp_path):
 
 
 def as_mp4(avi: bytes) -> bytes:
-    """Put the pictures of an AVI, untouched, into an MP4."""
+    """Remux an AVI to MP4 without changing its frames."""
     import av
 
     buffer = io.BytesIO()

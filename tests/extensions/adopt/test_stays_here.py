@@ -1,4 +1,4 @@
-"""Nothing of an adopted dataset leaves the machine but scores, and those only where its name is given; and readers of installed packages."""
+"""Check that only scores of an adopted dataset leave the machine, and only if its name is given; test readers of plug-ins."""
 
 import json
 from dataclasses import replace
@@ -58,9 +58,7 @@ def test_no_id_of_ones_own_data_is_in_a_public_result():
 
 def test_the_published_schema_is_that_of_the_file(root):
     published = json.loads((root / "docs" / "schema" / SCHEMA).read_text("utf-8"))
-    assert published == json.loads(json.dumps(dataset_schema())), (
-        "write it again: see cardiobench.data.declared.dataset_file"
-    )
+    assert published == json.loads(json.dumps(dataset_schema())), "update cardiobench.data.declared.dataset_file"
 
 
 def write_text_format(folder, name, signal):

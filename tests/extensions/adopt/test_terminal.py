@@ -1,4 +1,4 @@
-"""Questions are asked at a terminal, again until the answer is one, and never elsewhere."""
+"""Check that questions are asked at a terminal only, and repeated until the answer is valid."""
 
 import os
 import pty
@@ -20,12 +20,12 @@ ANSWERS = [
     (b"sampling rate in Hz?", b"100\n"),
     (b"unit of the samples?", b"mV\n"),
 ]
-"""Question -> what is typed; the first has a wrong answer before the right one."""
+"""Mapping from question to typed answers; the first has an invalid answer before the valid one."""
 
 
 @pytest.fixture
 def line(tmp_path):
-    """A command line that leaves three questions open."""
+    """Return a command line that leaves three questions open."""
     frame, signals = bundled(24)
     (tmp_path / "recordings").mkdir()
     for name, signal in zip(frame["id"], signals, strict=True):

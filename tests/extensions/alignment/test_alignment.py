@@ -1,4 +1,4 @@
-"""A constructed pair of towers: the correlation and the zero-shot error that theory gives."""
+"""Test alignment on constructed towers with the correlation and zero-shot error known from theory."""
 
 import dataclasses
 
@@ -16,12 +16,12 @@ from tests.protocols.analyses import study_of
 from tests.protocols.conftest import REGRESSION, task_data
 
 EF = dataclasses.replace(REGRESSION, name="phantom_echo/ef")  # Tasks with prompts.
-ARC = 0.5  # Radians that the prompts' numbers 0 to 100 span
-N, NOISE = 6000, 8.0  # Recordings; standard deviation of what the picture shows around the truth, in points
+ARC = 0.5  # Radians covered by the prompt numbers 0 to 100.
+N, NOISE = 6000, 8.0  # Number of recordings, and standard deviation of the shown number around the truth, in points.
 
 
 class Pair:
-    """Texts lie on an arc, at an angle given by their number; a picture lies on it where it shows its number."""
+    """Texts lie on an arc at the angle of their number; an image lies on the arc at the number that it shows."""
 
     name, modalities, pooling, dim, logit_scale = "pair", ("echo",), "mean_l2", 3, 10.0
     revision, sampling, preprocessing, loaded_by, warnings = "0", None, {}, "", ()
@@ -55,13 +55,13 @@ def drawn():
 def test_r_is_what_theory_gives(drawn):
     finding = Alignment().analyze(study_of(drawn, resamples=200), Pair())
     found = finding.values["text_axis_pearson"]
-    # Truth of deviation 10 seen through noise of deviation 8: r = 10 / sqrt(10^2 + 8^2)
+    # The truth has deviation 10 and the noise 8: r = 10 / sqrt(10^2 + 8^2).
     assert found.value == pytest.approx(10 / np.hypot(10, NOISE), abs=0.02)
     assert found.low < found.value < found.high and found.n_patients == N // 2
     assert found.high - found.low < 0.05
-    assert finding.values["explained_variance"].value > 0.95, "an arc this short is almost a line"
+    assert finding.values["explained_variance"].value > 0.95, "an arc this short is almost straight"
     assert finding.values["p_value"].value < 0.002
-    # The axis points along the second coordinate, upwards with the number
+    # The axis points along the second coordinate and increases with the number.
     along = finding.tables["recordings"]["along"].to_numpy()
     np.testing.assert_allclose(along, drawn.features[:, 1], atol=1e-6)
 
@@ -70,7 +70,7 @@ def test_r_is_what_theory_gives(drawn):
 def test_maps_of_prompts_and_recordings_where_they_are_asked_for(drawn):
     few = task_data(EF, drawn.features[:60], drawn.labels[:60], ["test"] * 60, pooling="mean_l2")
     plain, found = (Alignment(draw_maps=maps).analyze(study_of(few, resamples=20), Pair()) for maps in (False, True))
-    assert found.values == plain.values, "a map changes no number"
+    assert found.values == plain.values, "the map changes no number"
     for name, table in plain.tables.items():
         assert found.tables[name][["x", "y"]].notna().all().all()
         assert found.tables[name].drop(columns=["x", "y"]).equals(table)
@@ -95,10 +95,10 @@ def test_the_axis_does_not_turn_with_the_labels(drawn):
 
 
 def test_zero_shot_has_the_error_that_theory_gives(drawn):
-    """The nearest prompts lie around the number that is shown, so the error is the noise's: NOISE x sqrt(2 / pi)."""
+    """Check the error against that of the noise, NOISE x sqrt(2 / pi), since the nearest prompts lie around the shown number."""
     lines = np.arange(1500)
     answers = ZeroShot().predict_numbers(drawn, Pair(), prompts(EF)[0]["templates"], lines, "per_frame_median")
-    inside = (answers > 12) & (answers < 88)  # The nearest prompts lie on one side at the ladder's ends.
+    inside = (answers > 12) & (answers < 88)  # At both ends of the range, all nearest prompts lie on one side.
     error = np.abs(answers - drawn.labels[lines])[inside].mean()
     assert error == pytest.approx(NOISE * np.sqrt(2 / np.pi), rel=0.06)
 
@@ -121,7 +121,7 @@ def test_a_model_without_text_or_without_an_axis_does_not_take_part(drawn):
 
 
 def record_of(finding):
-    """Return the record that a run saves of a finding."""
+    """Return the record of a finding that a run saves."""
     model = {"name": "pair"}
     return AnalysisResult(
         "alignment", "toy/ef", ("toy/ef",), finding.values, finding.tables, options=finding.options, models=(model,)

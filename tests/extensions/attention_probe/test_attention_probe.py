@@ -1,4 +1,4 @@
-"""Attention probe: against its definition, where a label is local in time or space and where it is not, seeds, refusals."""
+"""Test the attention probe: its definition, labels that are local in time or space, seeds and refusals."""
 
 import json
 from dataclasses import replace
@@ -36,13 +36,13 @@ def splits(n):
 
 
 def tokens_of(n, dim=6, seed=0):
-    """Recordings of 1 to 5 tokens."""
+    """Return recordings of 1 to 5 tokens."""
     rng = np.random.default_rng(seed)
     return [rng.normal(3, 2, size=(1 + number % 5, dim)) for number in range(n)]
 
 
 def record(seed, ectopic, gain):
-    """Ten seconds of a heart of its own; an ectopic run is three quarters of a second of broad beats somewhere in it."""
+    """Return ten seconds of one heart; an ectopic run is 0.75 s of broad beats at a random position."""
     rng = np.random.default_rng([seed, 7])
     truth = EcgTruth(
         False, False, "normal", rng.uniform(55, 100), rng.uniform(75, 110), rng.uniform(130, 190), seed=seed
@@ -56,7 +56,7 @@ def record(seed, ectopic, gain):
 
 
 def window_tokens(signal):
-    """A hand-made encoder: twenty windows of half a second; size and steepness of four leads in each."""
+    """Hand-made encoder: twenty windows of half a second, with size and slope of four leads."""
     windows = signal.reshape(-1, WINDOW, 12)[:, :, [0, 1, 6, 10]]
     return np.concatenate([windows.std(axis=1), np.abs(np.diff(windows, axis=1)).max(axis=1)], axis=1)
 
@@ -80,7 +80,7 @@ def test_attention_beats_the_mean_where_the_label_is_local_in_time_and_not_where
 
 
 def spotted(record, marked, rng):
-    """One frame of a phantom at a gain of its own, with a bright disc of 13 pixels somewhere in it where marked."""
+    """Return one frame of a phantom with random gain, with a bright disc of 13 pixels at a random position if marked."""
     frame = echo_clip(record.truth, frames=1).astype(float) * rng.uniform(0.6, 1.0)
     row, column = rng.integers(25, 90, 2)
     rows, columns = np.mgrid[: frame.shape[1], : frame.shape[2]]
@@ -111,7 +111,7 @@ def test_a_hundred_recordings_are_enough_to_find_one_token_of_thirty():
     rng = np.random.default_rng(0)
     tokens = rng.normal(size=(600, 1, 64)) / 2 + rng.normal(size=(600, 30, 64))
     marked = rng.random(600) < 0.5
-    tokens[np.flatnonzero(marked), rng.integers(0, 30, marked.sum())] += rng.normal(size=64)  # A direction, 8 long
+    tokens[np.flatnonzero(marked), rng.integers(0, 30, marked.sum())] += rng.normal(size=64)  # A direction of length 8.
     split = ["train"] * 100 + ["validation"] * 50 + ["test"] * 450
     data = task_data(BINARY, list(tokens), np.where(marked, "yes", "no"), split)
     area, of_mean = (
@@ -133,7 +133,7 @@ def test_a_head_gathers_the_mean_weighted_by_its_query_and_padding_counts_for_no
         probe.query.copy_(torch.randn(3, 6, generator=generator))
     for number, length in enumerate(lengths):
         own = standardised[number, :length]
-        # PyTorch's own attention, one query at a time.
+        # Use PyTorch's attention, one query at a time.
         gathered = [
             torch.nn.functional.scaled_dot_product_attention(query[None, None], own[None], own[None]).flatten()
             for query in probe.query
@@ -142,7 +142,7 @@ def test_a_head_gathers_the_mean_weighted_by_its_query_and_padding_counts_for_no
 
 
 def task_of(kind, n=60):
-    """Recordings whose label follows the largest first component of their tokens; many have one token only."""
+    """Return recordings whose label follows the largest first component of their tokens; many have a single token."""
     tokens = tokens_of(n)
     largest = np.array([one[:, 0].max() for one in tokens])
     labels = {

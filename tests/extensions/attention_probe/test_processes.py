@@ -1,4 +1,4 @@
-"""The members of the attention probe on one and two real processes."""
+"""Test the members of the attention probe on one and two real processes."""
 
 import json
 
@@ -11,7 +11,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("processes")]
 
 
 def test_two_processes_train_the_members_that_one_trains(tmp_path):
-    """The same bits, from the same stored tokens: a member is trained whole by one process, on one thread."""
+    """Check for bitwise equal results from the same stored tokens, as each member trains in one process on one thread."""
     folders = [tmp_path / name for name in ("one", "two")]
     more = ("--protocols", "attention_probe", "--pooling", "tokens", "--option", "attention_probe.epochs=5")
     (tmp_path / "cache").mkdir()

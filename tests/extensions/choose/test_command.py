@@ -1,4 +1,4 @@
-"""The command on stored results: constraints, candidates without validation answers, the paragraph and the JSON."""
+"""Test the command on stored results: constraints, candidates without validation predictions, text and JSON output."""
 
 import json
 import shutil
@@ -32,7 +32,7 @@ COSTS = {
 
 
 def save(folder, raw, model, cost, *, skill=0.3, target="sick", validation=True, seen=False):
-    """Save a result with its predictions, and its answers for validation patients."""
+    """Save a result with its predictions for test and validation patients."""
     one = submit(raw, target=target, model=model, skill=skill)
     task, dataset = catalog.task(f"{NAME}/{target}"), open_dataset(NAME, one.data_dir, need_media=False)
     references = dataset.references(task)
@@ -49,7 +49,7 @@ def save(folder, raw, model, cost, *, skill=0.3, target="sick", validation=True,
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """The results of four models that answer alike, and the raw folder of their dataset."""
+    """Return the results of four equivalent models, and the raw folder of their dataset."""
     folder = tmp_path_factory.mktemp("made")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CARDIOBENCH_DATASETS_DIR", "")
@@ -121,7 +121,7 @@ def test_without_validation_answers_a_model_is_excluded(results, tmp_path):
     assert not validation_path(path).exists()
     choice, _ = choose([results], task=TASK)
     assert "no validation predictions" in choice.excluded["lab/zero-shot"][0]
-    assert choice.decision.leader != "lab/zero-shot", "however good it is on the test patients"
+    assert choice.decision.leader != "lab/zero-shot", "regardless of its score on test patients"
 
 
 def test_validation_answers_of_another_result_are_refused(results):
@@ -267,7 +267,7 @@ def test_leads_are_read_as_cards_write_them(tmp_path, monkeypatch):
         facts = {**result.model, "preprocessing": {"leads": stated}}
         assert len(needed_leads(replace(result, model=facts))) == count
     assert len(needed_leads(replace(result, model={**result.model, "preprocessing": {}}))) == 12
-    assert needed_leads(replace(result, model=load_model("cardiobench/metadata").facts)) == (), "it looks at no signal"
+    assert needed_leads(replace(result, model=load_model("cardiobench/metadata").facts)) == (), "it ignores the signal"
 
 
 def test_a_regression_has_no_operating_point_and_its_worst_group_is_the_largest_error(tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""The decision: equal models are not told apart, a better one is found, and the number of patients needed is the usual one."""
+"""Test the decision: equal models are not separated, a better one is found, and the required number of patients is standard."""
 
 import numpy as np
 import pytest
@@ -49,7 +49,7 @@ def test_the_patients_needed_are_those_at_which_the_difference_is_detectable():
     count = patients_needed(ranking, "m0", "m1")
     error = ranking.errors["m0", "m1"]
     assert count == int(np.ceil(200 * (DETECTABLE * error / difference) ** 2))
-    # With as many patients like these, the difference is what is usually detected.
+    # With this many patients, the difference is usually detected.
     assert DETECTABLE * error * np.sqrt(200 / count) == pytest.approx(difference, rel=0.02)
 
 

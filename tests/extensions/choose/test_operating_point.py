@@ -1,4 +1,4 @@
-"""The operating point: hand-worked thresholds, predictive values and net benefit; intervals that cover."""
+"""Test the operating point: hand-worked thresholds, predictive values and net benefit; coverage of intervals."""
 
 import math
 
@@ -39,11 +39,13 @@ def test_no_positive_unit_gives_no_threshold():
 
 
 def test_predictive_values_and_net_benefit_by_hand():
-    # Of 1000 patients 100 are sick: 90 found, 10 missed; of 900 well 180 are called sick.
+    # Of 1000 patients, 100 are ill (90 detected, 10 missed) and 900 are healthy (180 false alarms).
     ppv, npv, benefit = at_prevalence(np.array(0.9), np.array(0.8), 0.1, 0.2)
     assert ppv == pytest.approx(90 / 270) and npv == pytest.approx(720 / 730)
     assert benefit == pytest.approx(90 / 1000 - 180 / 1000 * 0.2 / 0.8)
-    assert at_prevalence(np.array(1.0), np.array(0.0), 0.1, 0.2)[2] == pytest.approx(0.1 - 0.9 * 0.25), "treat all"
+    assert at_prevalence(np.array(1.0), np.array(0.0), 0.1, 0.2)[2] == pytest.approx(0.1 - 0.9 * 0.25), (
+        "treat all patients"
+    )
 
 
 def test_a_threshold_of_one_has_no_net_benefit():
@@ -64,7 +66,7 @@ def test_the_test_patients_take_no_part_in_the_choice():
     for value, low, high in (one.sensitivity, one.specificity, one.ppv, one.npv, one.net_benefit):
         assert low < value < high
     again = operating_point(held, answers(truth, p), 0.8, 0.1)
-    assert again == one, "the draws have a seed"
+    assert again == one, "the draws are seeded"
 
 
 def test_without_a_prevalence_there_are_rates_alone():
@@ -76,7 +78,7 @@ def test_without_a_prevalence_there_are_rates_alone():
 @pytest.mark.slow
 def test_intervals_of_predictive_values_cover_the_truth():
     rng, prevalence, threshold = np.random.default_rng(4), 0.05, 0.5
-    # Scores of both classes are normal: sensitivity 0.84, specificity 0.93 at a score of 0.
+    # Scores of both classes are normal: sensitivity 0.84 and specificity 0.93 at a threshold of 0.
     sensitivity, specificity = 0.8413, 0.9332
     true = [float(one) for one in at_prevalence(np.array(sensitivity), np.array(specificity), prevalence, threshold)]
     held = answers([1, 0], [threshold, 0.1])

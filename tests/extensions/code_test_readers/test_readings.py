@@ -1,4 +1,4 @@
-"""The bundled readings against the published table, scikit-learn and a bootstrap of our own."""
+"""Compare the bundled readings with the published table, scikit-learn and an independent bootstrap."""
 
 import time
 
@@ -94,7 +94,7 @@ def test_differences_agree_with_a_bootstrap_of_patients(answered, gold):
 
     network = table(answered, NETWORK)
     published = [f1_score(gold[some], network[some], average="macro") for some in rows[:10]]
-    assert drawn(network)[:10] == pytest.approx(published), "the draws are scored as by scikit-learn"
+    assert drawn(network)[:10] == pytest.approx(published), "the draws are scored as in scikit-learn"
     for reader, comparison in zip(DOCTORS, comparisons(answered), strict=True):
         doctors = table(answered, reader)
         assert comparison.difference == pytest.approx(

@@ -1,4 +1,4 @@
-"""What a label's score owes to the place of a record, on embeddings that know the one, the other or both."""
+"""Test how much of a label's score is due to the hospital, on embeddings that encode either or both."""
 
 from dataclasses import replace
 
@@ -34,7 +34,7 @@ def test_an_embedding_of_datasets_tells_them_and_nothing_of_the_label():
     found = QUICK.analyze(study(embeddings(120, 30, of_dataset=15)), None)
     got = values(found)
     assert got["identity_balanced_accuracy"] == 1.0 and got["identity_chance"] == pytest.approx(1 / 3)
-    assert got["auroc_place_alone"] == 0.5, "every dataset has as many of each class"
+    assert got["auroc_place_alone"] == 0.5, "every dataset has equal numbers of each class"
     for key in ("auroc_own", "auroc_carried", "auroc_mixed", "auroc_mixed_within_places"):
         assert got[key] == pytest.approx(0.5, abs=0.1), key
     assert found.values["identity_balanced_accuracy"].low == 1.0
@@ -61,10 +61,10 @@ def test_a_class_that_turns_round_in_another_dataset_is_carried_to_the_wrong_sid
 
 
 def mixed_hospitals(n=240, seed=0):
-    """All positives in one hospital; the embedding knows the hospital and nothing else."""
+    """Check a label whose positives all come from one hospital, with an embedding that encodes only the hospital."""
     rng = np.random.default_rng(seed)
     labels = np.repeat([1, 0], [n // 2, n // 2])
-    # Of the negatives two fifths are in the hospital of the positives.
+    # Two fifths of the negatives are in the hospital of the positives.
     hospitals = np.where(np.arange(n) < n // 2 + n // 5, "first", "second")
     features = rng.normal(size=(n, 8)) + APART * (hospitals == "first")[:, None] * np.eye(8)[0]
     return features, labels, hospitals
@@ -73,7 +73,7 @@ def mixed_hospitals(n=240, seed=0):
 def test_a_label_of_one_hospital_is_given_away_by_it():
     finding = QUICK.analyze(hospital_study(*mixed_hospitals()), None)
     got = values(finding)
-    # By hand: a positive is in the first hospital, a negative in the second for 3 of 5, else level with it.
+    # By hand: for 3 of 5 negatives, the positive is in the first hospital and the negative in the second; the others tie.
     assert got["auroc_place_alone"] == pytest.approx(0.6 + 0.4 / 2, abs=0.06)
     assert got["auroc_mixed"] == pytest.approx(got["auroc_place_alone"], abs=0.08)
     assert got["auroc_mixed_within_places"] == pytest.approx(0.5, abs=0.2)
@@ -84,7 +84,7 @@ def test_a_label_of_one_hospital_is_given_away_by_it():
 
 
 def test_pairs_count_where_one_model_answered_both():
-    # In each fold the positive is above the negative; the folds' levels would turn two of the four pairs round.
+    # In each fold, the positive ranks above the negative; different levels of folds would reverse two of the four pairs.
     answers = OutOfFold(np.array([[0.9, 0.1], [0.95, 0.05], [0.2, 0.8], [0.3, 0.7]]), np.array([0, 0, 1, 1]))
     labels = np.array([1, 0, 1, 0])
     assert answers.auroc(labels) == 1.0
@@ -92,7 +92,7 @@ def test_pairs_count_where_one_model_answered_both():
 
 
 def test_what_the_place_alone_says_by_hand():
-    # First place: 3 of 4 positive; second: none of 4.
+    # First hospital: 3 of 4 are positive; second: none of 4.
     records = SiteRecords(
         ("a", "b"), np.zeros((8, 1)), np.array([1, 1, 1, 0, 0, 0, 0, 0]), np.repeat([0, 1], 4), np.arange(8)
     )
@@ -118,7 +118,7 @@ def test_devices_are_places_and_a_record_without_one_takes_no_part():
     devices = np.where(np.arange(len(labels)) % 3 == 0, None, hospitals)
     rows = data.rows.drop(columns="hospital").assign(device=devices)
     records = from_places(replace(data, task=device, rows=rows), 1000, 0)
-    assert records.sites == ("first", "second"), "None is no place"
+    assert records.sites == ("first", "second"), "None is not a hospital"
     assert len(records.labels) <= (devices != None).sum()  # noqa: E711 - element by element
 
 

@@ -1,4 +1,4 @@
-"""Memory and time of confound on many recordings."""
+"""Test memory and time of confound on many recordings."""
 
 import pytest
 

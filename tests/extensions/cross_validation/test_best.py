@@ -1,4 +1,4 @@
-"""The best classifier of each fold as a result of its own: chosen by inner folds, scored on the records that it answered."""
+"""Test the best classifier of each fold: chosen in inner folds, scored on the held-out records."""
 
 import json
 from dataclasses import replace
@@ -58,7 +58,7 @@ def test_the_result_has_an_interval_and_a_verdict_and_its_folds_are_those_of_its
     }
     inner = np.array([parts[f"XS.{name}"].options["f1_inner_folds"] for name in frames])
     assert sum(best.options["chosen"].values()) == inner.shape[1] == 15
-    # Each answer is one of the two classifiers', and F1 over all of them is the one that scikit-learn counts.
+    # Each prediction comes from one of the two classifiers, and F1 over all of them equals scikit-learn's.
     (column, *_) = (name for name in frame if name.startswith("p_"))
     distances = [(one.set_index("id")[column] - frame[column]).abs() for one in frames.values()]
     assert (np.minimum(*distances) == 0).all()
@@ -70,4 +70,4 @@ def test_the_result_has_an_interval_and_a_verdict_and_its_folds_are_those_of_its
         pd.testing.assert_frame_equal(pd.read_parquet(made), pd.read_parquet(other), check_exact=True)
     again = path.stat().st_mtime_ns
     run(config)
-    assert path.stat().st_mtime_ns == again, "kept, not scored again"
+    assert path.stat().st_mtime_ns == again, "kept without scoring again"

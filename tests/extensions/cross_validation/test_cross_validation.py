@@ -1,4 +1,4 @@
-"""Nested search in patient-grouped folds, against scikit-learn's own search and data with known answers."""
+"""Compare nested search in patient-grouped folds with scikit-learn's search and known results."""
 
 import json
 from dataclasses import replace
@@ -44,7 +44,7 @@ def informative(n=120, d=6, seed=0):
 
 
 def fingerprints(patients=60, each=4, d=40, seed=0):
-    """Records that say whose they are, and nothing of the patient's label."""
+    """Embeddings that encode the patient but not the label."""
     rng = np.random.default_rng(seed)
     labels = np.repeat(np.tile([1, 0], patients // 2), each)
     owner = np.repeat(np.arange(patients), each)
@@ -58,7 +58,7 @@ def test_ungrouped_folds_give_a_patients_answer_away_and_grouped_ones_do_not(nam
     protocol = CrossValidation(folds=5, inner=2, grids=SMALL)
     grouped = protocol.cross_validate(name, features, labels, patients)
     ungrouped = replace(protocol, grouped=False).cross_validate(name, features, labels, patients)
-    # Nothing tells the label of a patient who was never seen: F1 is that of guessing.
+    # The label of an unseen patient is unpredictable, so F1 is that of guessing.
     assert np.median(grouped.f1) < 0.62
     assert np.median(ungrouped.f1) > 0.8
     assert np.median(ungrouped.f1) - np.median(grouped.f1) > 0.25
@@ -131,7 +131,7 @@ def test_a_fold_does_not_depend_on_which_others_are_answered_with_it(name):
     grid = param_grid(SMALL[name])
     together = classifier(name).predict_proba_grid(features, labels, outer, grid, 0)
     alone = classifier(name).predict_proba_grid(features, labels, outer[2:3], grid, 0)[0]
-    # Penalties of logistic regression are compared by fits that are good enough to choose by.
+    # The fits that compare penalties of logistic regression only need to be precise enough for the choice.
     assert together[2] == pytest.approx(alone, abs=3e-3 if name == "logistic" else 2e-4)
     final = classifier(name).predict_proba_grid(features, labels, outer, grid[:1], 0)[2]
     assert final == pytest.approx(
@@ -145,7 +145,7 @@ def test_two_equal_probabilities_are_an_answer_of_the_positive_class():
 
 
 def test_median_iqr_and_the_best_cell_by_hand():
-    # Quartiles of 0, 1, 2, 3, 4 by linear ranks: 1, 2, 3
+    # Quartiles of 0, 1, 2, 3, 4 by linear ranks: 1, 2, 3.
     assert median_and_iqr(np.array([4.0, 0, 2, 1, 3])) == (2.0, 2.0)
     assert best_by_median({"a": (0.8, 0.1), "b": (0.9, 0.3), "c": (0.9, 0.2)}) == "c"
     assert best_by_median({"a": (0.8, 0.1), "b": (0.8, 0.1)}) == "a"
@@ -200,7 +200,7 @@ def test_the_seed_of_the_run_and_options_by_name():
 
 
 def test_grids_are_printed_and_can_be_given_in_a_file(tmp_path):
-    # 4 + 18 + 6 + 8 + 6 points
+    # The sum is 4 + 18 + 6 + 8 + 6 points.
     assert {name: len(param_grid(grid)) for name, grid in GRIDS.items()} == {
         "xgboost": 4,
         "tree": 18,

@@ -1,4 +1,4 @@
-"""What cells of the cross-validation will cost: learned from those that are done, most like them first."""
+"""Test predicted durations of cross-validation cells, which are learned from finished, similar cells."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -23,7 +23,7 @@ PROTOCOL = CrossValidation()
 
 
 def finished(variant, seconds, records=None, model="a/b", protocol="cross_validation"):
-    """The result of a cell that took so long."""
+    """Return the result of a cell with this duration."""
     options = {"records": records or max_records(variant.partition(".")[0])}
     return replace(
         made_up(model=model), protocol=protocol, variant=variant, options=options, stamp={"seconds": seconds}
@@ -36,12 +36,16 @@ def test_a_cell_is_priced_by_those_most_like_it():
     done = [finished("XS.tree", 2), finished("XS.tree", 4), finished("S.mlp", 30), finished("M.mlp", 50)]
     made = DurationEstimator(PROTOCOL, done)
     assert made.estimate("XS.tree") == pytest.approx(3), "the mean of its kind"
-    assert made.estimate("XS.tree", records=100) == pytest.approx(3 * 100 / 499), "in proportion to the records"
-    assert made.estimate("XS.tree", records=0) == 0, "a size that is not available costs nothing"
-    # Sizes hold at most 499, 2,499, 4,999 and, without an upper end, twice 5,000 records.
+    assert made.estimate("XS.tree", records=100) == pytest.approx(3 * 100 / 499), (
+        "proportional to the number of records"
+    )
+    assert made.estimate("XS.tree", records=0) == 0, "unavailable sizes cost nothing"
+    # Sizes have at most 499, 2,499 and 4,999 records; the unlimited one counts as twice 5,000.
     assert made.estimate("L.mlp") == pytest.approx(50 * 10_000 / 4999), "the same classifier at the nearest size"
     ratio = UNIT_COSTS["forest"] / UNIT_COSTS["mlp"]
-    assert made.estimate("S.forest") == pytest.approx(30 * ratio), "another one of the same size, by what each costs"
+    assert made.estimate("S.forest") == pytest.approx(30 * ratio), (
+        "another classifier of the same size, by relative cost"
+    )
     other = finished("XS.tree", 40, model="other/model")
     assert DurationEstimator(PROTOCOL, [other]).estimate("XS.tree", "org/any") == pytest.approx(40)
     made.update(other)
@@ -52,17 +56,17 @@ def test_a_cell_is_priced_by_those_most_like_it():
 
 @pytest.mark.parametrize("jobs", [1, 4])
 def test_what_is_announced_is_right_within_a_factor_of_two_once_the_first_of_each_kind_is_done(jobs):
-    """Cells on a clock of their own: their costs are unlike those of the table, and do not grow in proportion to the records."""
+    """Simulate cells with a clock; their costs differ from the table and are not proportional to the records."""
     rng = np.random.default_rng(0)
-    costs = dict(zip(UNIT_COSTS, (300.0, 2.0, 40.0, 90.0, 0.5), strict=True))  # Seconds of a cell of 499 records
+    costs = dict(zip(UNIT_COSTS, (300.0, 2.0, 40.0, 90.0, 0.5), strict=True))  # Seconds of a cell of 499 records.
     growth = {"xgboost": 0.7, "forest": 1.15}
     made = DurationEstimator(PROTOCOL)
     ratios = []
-    for largest in (7000, 15_000, 5200):  # Records of the largest size of three datasets, two tasks each
+    for largest in (7000, 15_000, 5200):  # Records of the largest size of three datasets with two tasks each.
         records = {"XS": 499, "S": 2499, "M": 4999, "L": largest}
         variants = [f"{size}.{name}" for _ in range(2) for size in records for name in costs]
         turns = [variants[position] for position in one_of_each_first(variants)]
-        done, free = [], [0.0] * jobs  # (end, variant) of each cell; when each worker is free
+        done, free = [], [0.0] * jobs  # Pairs (end, variant) of each cell, and the time when each worker becomes free.
         for variant in turns:
             size, _, name = variant.partition(".")
             seconds = costs[name] * (records[size] / 499) ** growth.get(name, 1) * rng.uniform(0.8, 1.25)
@@ -82,7 +86,7 @@ def test_what_is_announced_is_right_within_a_factor_of_two_once_the_first_of_eac
 
 
 def test_all_cells_of_a_grid_are_counted_before_they_start():
-    """6 models x 4 datasets x 4 sizes x 2 labels, five classifiers each."""
+    """6 models x 4 datasets x 4 sizes x 2 labels, with five classifiers each."""
     cell = SimpleNamespace(model=SimpleNamespace(modalities=("ecg",)), protocol=PROTOCOL)
     tasks = [f"{name}/{label}" for name in ("ptb_xl", "code15", "georgia", "chapman_ningbo") for label in ("cd", "af")]
     asked = RunConfig(models=tuple("abcdef"), tasks=tuple(tasks))
@@ -100,4 +104,4 @@ def test_the_records_of_a_cell_are_those_that_its_size_draws():
         SimpleNamespace(task=task, variant=variant, rows=rows, protocol=protocol)
         for variant in ("XS.tree", "S.tree", "XS.mlp")
     ]
-    assert count_records(cells) == [36, 0, 36], "18 patients with it; too few for S"
+    assert count_records(cells) == [36, 0, 36], "18 patients with the label are too few for S"

@@ -1,4 +1,4 @@
-"""Memory of the cross-validation on many recordings."""
+"""Test memory of cross-validation on many recordings."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from tests.protocols.conftest import BINARY
 
 
 def stage(store, rows):
-    """The largest size: as many of each class as there are patients of the rarer one."""
+    """Check the largest size, with as many records of each class as the rarer class has patients."""
     protocol = CrossValidation(classifiers=("logistic",), folds=3, inner=2)
     variant = "L.logistic" if len(rows) > 5000 else "XS.logistic"
     drawn = protocol.select_rows(rows, BINARY, variant).reset_index(drop=True)

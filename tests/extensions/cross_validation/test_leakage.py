@@ -1,4 +1,4 @@
-"""No fold learns from the patients it holds out, and the best classifier of each is that of scikit-learn's grid search."""
+"""Check that no fold learns from held-out patients, and that each best classifier is that of scikit-learn's grid search."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ GRIDS = {
 
 
 def records(patients=36, each=2, dims=6):
-    """Records of patients whose first dimension tells a little of their label."""
+    """Return records of patients whose first dimension is weakly related to the label."""
     rng = np.random.default_rng(0)
     labels = np.repeat(np.tile([1, 0, 0], patients // 3), each)
     features = rng.normal(size=(len(labels), dims)) + 0.7 * labels[:, None] * np.eye(dims)[0]
@@ -30,10 +30,10 @@ def records(patients=36, each=2, dims=6):
 
 @pytest.mark.parametrize("name", ["logistic", "tree", "forest"])
 def test_no_answer_and_no_parameters_of_a_fold_depend_on_what_it_holds_out(name, monkeypatch):
-    """Other labels of all that a fold holds out, other features of half of it: its other answers stay the same.
+    """Change all labels and half of the features in a held-out fold, and check that the other predictions stay the same.
 
-    Bit by bit for trees and forests. The folds of logistic regression share the curvature by which their steps are chosen, so
-    that their coefficients differ within the tolerance of the solver.
+    Trees and forests are compared bit by bit. The folds of logistic regression share the curvature for their step sizes, so
+    their coefficients may differ within the tolerance of the solver.
     """
     features, labels, patients = records()
     protocol = CrossValidation(folds=4, inner=3, grids=GRIDS)
@@ -48,7 +48,7 @@ def test_no_answer_and_no_parameters_of_a_fold_depend_on_what_it_holds_out(name,
         np.testing.assert_allclose(*left_alone, rtol=0, atol=1e-3 if name == "logistic" else 0)
         assert before.best_params[number] == after.best_params[number]
         assert before.f1_inner[number] == after.f1_inner[number]
-        assert not np.array_equal(before.probabilities, after.probabilities), "other folds learn from them"
+        assert not np.array_equal(before.probabilities, after.probabilities), "other folds learn from these records"
 
 
 def test_the_best_classifier_of_each_fold_is_that_of_scikit_learns_search():

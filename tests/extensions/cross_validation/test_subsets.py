@@ -1,4 +1,4 @@
-"""The command that writes the records of each size."""
+"""Test the command that writes the records of each size."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The promise of the information test out of fold, by simulation with the protocol itself."""
+"""Test the false-alarm rate of the out-of-fold information test by simulation with the protocol."""
 
 import numpy as np
 import pytest
@@ -10,4 +10,4 @@ from benchmarks.validity import folds
 def test_refits_keep_the_promise_that_fixed_answers_break():
     found = np.array([folds.p_values(200, 512, 0.0, seed) for seed in range(100)])
     fixed, refitted = (found < 0.05 / folds.FAMILY).sum(axis=0)
-    assert fixed >= 2 >= refitted, "0.4 are expected"
+    assert fixed >= 2 >= refitted, "the expected count is 0.4"

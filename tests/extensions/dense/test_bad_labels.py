@@ -1,4 +1,4 @@
-"""Labels of frames that cannot be used, through a whole run: the file is named, and the frames count as not covered."""
+"""Test unusable labels of frames in a complete run: the message names the file, and the frames count as not covered."""
 
 import gzip
 import re
@@ -44,7 +44,7 @@ def no_spacing(raw, unit):
 
 
 def lines_of(raw, name, change):
-    """Rewrite the tables of that name; `change` gets the cells of a row and returns new ones, or None to drop it."""
+    """Rewrite the tables of a name; `change` maps the cells of a row to new ones, or to None to drop the row."""
     for path in raw.rglob(name):
         head, *rows = path.read_text().splitlines()
         changed = [change(row.split(",")) for row in rows]
@@ -59,7 +59,7 @@ def one_chord(raw, unit):
             return cells
         frame = cells[-1]
         seen[frame] = seen.get(frame, 0) + 1
-        return cells if seen[frame] <= 2 else None  # The long axis and one chord
+        return cells if seen[frame] <= 2 else None  # The long axis and one chord.
 
     lines_of(raw, "VolumeTracings.csv", first_two)
 
@@ -88,7 +88,7 @@ BAD = {
 
 @pytest.fixture(scope="module")
 def releases(tmp_path_factory):
-    """Twins of the releases, before anything is damaged, by name."""
+    """Return undamaged twins of the releases by name."""
     folder = tmp_path_factory.mktemp("releases")
     for name in ("camus", "echonet_dynamic", "echonet_lvh", "echonet_pediatric"):
         write_twin(name, folder / name, patients=12)
@@ -96,7 +96,7 @@ def releases(tmp_path_factory):
 
 
 def results_of(task, data_dir, folder):
-    """The results of a small run, each with all of its test patients."""
+    """Return the results of a small run with all test patients."""
     outcome = run(
         RunConfig(
             models=("cardiobench/random-vit",), tasks=(task,) if isinstance(task, str) else task, data_dir=data_dir, allow_missing=True, limit=100,
@@ -135,7 +135,7 @@ def test_a_patient_whose_labels_cannot_be_used_counts_as_not_covered(damage, rel
 
 @pytest.mark.slow
 def test_a_patient_counts_as_covered_by_the_share_of_its_frames_in_raw_and_prepared_folders(releases, tmp_path):
-    """Spoil 3 of the 4 frames of one patient: 2 get a mask that cannot be used, and 1 lies beyond the end of its sequence."""
+    """Damage 3 of 4 frames of one patient: 2 get an unusable mask, and 1 lies beyond the end of its sequence."""
     raw, task = tmp_path / "raw" / "camus", catalog.task("camus/lv_seg")
     shutil.copytree(releases / "camus", raw)
     source = open_dataset("camus", raw, allow_missing=True)
@@ -162,7 +162,7 @@ def test_a_patient_counts_as_covered_by_the_share_of_its_frames_in_raw_and_prepa
 
 @pytest.mark.slow
 def test_a_phase_that_the_release_did_not_trace_is_named_and_no_labelled_frame(releases, tmp_path, capsys):
-    """Else no complete copy of EchoNet-Pediatric would be covered, and none of its results could be pushed."""
+    """Otherwise, no copy of EchoNet-Pediatric would have full coverage, and none of its results could be pushed."""
     raw, task = tmp_path / "data" / "echonet_pediatric", catalog.task("echonet_pediatric/lv_seg")
     shutil.copytree(releases / task.dataset, raw)
     test = [label for label in open_dataset(task.dataset, raw).dense_labels(task) if label.split == "test"]
@@ -205,7 +205,7 @@ def test_a_video_of_another_size_than_its_masks_and_a_table_that_is_none_stop_no
 
 @pytest.mark.slow
 def test_a_limit_takes_the_first_patients_whose_recordings_are_here(releases, tmp_path):
-    """The first test patient has no recording; the second one is the first that takes part, for masks and for numbers."""
+    """The first test patient has no recording; the second is the first one to be scored, for masks and for numbers."""
     raw = tmp_path / "data" / "camus"
     shutil.copytree(releases / "camus", raw)
     (listed,) = raw.rglob("subgroup_testing.txt")

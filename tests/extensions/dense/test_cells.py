@@ -1,4 +1,4 @@
-"""Cells of a grid: areas by counting, the best mask that a grid can express, points there and back."""
+"""Test cells of a grid: areas by counting, the best mask that a grid can express, and points mapped there and back."""
 
 import numpy as np
 import pytest
@@ -9,16 +9,16 @@ from cardiobench.extensions.dense.geometry import WHOLE_SQUARE, Window
 
 
 def test_coverage_by_hand():
-    """A frame of 2 x 4 in a square of 4 x 4: its two rows lie in the middle, and 2 x 2 cells have 2 x 2 pixels each."""
+    """Check a frame of 2 x 4 in a square of 4 x 4: its two rows are in the middle, and 2 x 2 cells have 2 x 2 pixels each."""
     mask = np.array([[1, 1, 0, 2], [1, 0, 0, 0]], dtype=np.uint8)
     covered = CellGrid(Letterbox(2, 4), WHOLE_SQUARE, 2, 2).coverage(mask, 2)
-    np.testing.assert_allclose(covered[0, 0], [0.5, 0.5, 0])  # Two pixels of the frame, two of the black margin
+    np.testing.assert_allclose(covered[0, 0], [0.5, 0.5, 0])  # Two pixels of the frame and two of the black margin.
     np.testing.assert_allclose(covered[0, 1], [0.75, 0, 0.25])
     np.testing.assert_allclose(covered[1, 0], [0.75, 0.25, 0])
 
 
 def test_coverage_keeps_the_area():
-    """Whatever the grid, cell areas add up to the pixels in the window, fractions included."""
+    """Check that cell areas sum to the pixels in the window, including fractions, for every grid."""
     mask = (np.random.default_rng(0).random((37, 53)) < 0.3).astype(np.uint8)
     box, window = Letterbox(37, 53), Window(0.1, 0.2, 0.8, 0.7)
     for rows, columns in ((3, 5), (56, 56)):
@@ -32,7 +32,7 @@ def test_coverage_keeps_the_area():
 
 
 def test_interpolation_is_torchs():
-    """Bilinear at pixel middles, as `interpolate(align_corners=False)`."""
+    """Compare with bilinear interpolation at pixel centres, as in `interpolate(align_corners=False)`."""
     import torch
 
     cells = np.random.default_rng(1).random((7, 7, 3)).astype(np.float32)
@@ -45,5 +45,5 @@ def test_points_there_and_back():
     grid = CellGrid(Letterbox(60, 100), Window(0.1, 0.05, 0.8, 0.9), 14, 21)
     points = np.array([[12.0, 3.5], [80.25, 59.0]])
     np.testing.assert_allclose(grid.from_cells(grid.to_cells(points)), points)
-    # The upper left corner of the window is the upper left corner of the first cell.
+    # The upper left corners of the window and of the first cell coincide.
     np.testing.assert_allclose(grid.to_cells([[0.1 * 100 - 0.5, 0.05 * 100 - 20 - 0.5]]), [[-0.5, -0.5]])

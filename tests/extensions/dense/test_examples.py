@@ -1,4 +1,4 @@
-"""Pictures of masks and landmarks: which frames are shown, and what is drawn on them."""
+"""Test example images of masks and landmarks: which frames are shown, and what is drawn on them."""
 
 from base64 import b64decode
 from io import BytesIO
@@ -27,7 +27,7 @@ def test_the_worst_the_middle_and_the_best():
 
 
 def stand_in(labels):
-    """A dataset of the frames of these labels."""
+    """Return a dataset of the frames of these labels."""
 
     def labelled_frame(label):
         if label.recording == "bad":
@@ -54,7 +54,7 @@ def test_masks_on_their_frames():
         "dice_cavity": [0.9, 0.2, 0.5], "dice_myocardium": [0.7, 0.4, 0.5],
     })  # fmt: skip
     shown = list(frame_examples(stand_in(labels), MASKS, frame))
-    assert [row.id for row in shown] == ["bad", "gone", "good"]  # The worst first
+    assert [row.id for row in shown] == ["bad", "gone", "good"]  # The worst is first.
     assert [row.prediction for row in shown] == ["dice 30.0 %", "dice 50.0 %", "dice 80.0 %"]
     assert "truncated" in shown[0].image
     assert "not here" in shown[1].image
@@ -72,11 +72,11 @@ def test_points_on_their_frames():
 
 
 def test_a_point_that_is_nearly_right_is_seen_beside_the_true_one():
-    """An arrow shorter than the cross that it starts from is hidden by it."""
+    """Check that an arrow shorter than the cross at its start is hidden."""
     points = np.array([[3.0, 4.0], [8.0, 9.0], [12.0, 12.0], [20.0, 15.0]])
     picture = picture_of(
         stand_in([]), DenseLabel(POINTS.name, "one", "one", "test", "one", 0, points=points), (points + 0.4).ravel()
     )
     content = b64decode(picture.partition("base64,")[2].partition('"')[0].replace("&#43;", "+"))
     red, _, blue = np.asarray(Image.open(BytesIO(content)).convert("RGB")).astype(int).transpose(2, 0, 1)
-    assert ((blue > 180) & (red < 120)).sum() >= 4 * 5, "five pixels for each point at least"
+    assert ((blue > 180) & (red < 120)).sum() >= 4 * 5, "at least five pixels per point"

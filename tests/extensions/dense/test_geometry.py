@@ -1,4 +1,4 @@
-"""What a model sees of a frame, measured, against crops that are known."""
+"""Compare the measured window that a model sees of a frame with known crops."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from cardiobench.models.echo.crop import centre, crop_and_scale, resized
 
 
 class Pictures:
-    """An encoder of frames with nothing but a transform."""
+    """Encoder of frames that only has a transform."""
 
     name, frame_wise = "org/pictures", True
     sampling = FrameSampling(count=16)
@@ -30,7 +30,7 @@ def edges(window):
 
 @pytest.mark.parametrize("side", [112, 301, 640])
 def test_the_whole_picture(side):
-    """Any size to 224 x 224, channels last or first, normalised or not."""
+    """Check a resize to 224 x 224, channels last or first, normalised or not."""
     for prepare in (
         lambda frame: resized(frame, (224, 224), "area"),
         lambda frame: (resized(frame, (224, 224), "cubic").transpose(2, 0, 1) / np.float32(127.5)) - 1,
@@ -41,25 +41,25 @@ def test_the_whole_picture(side):
 
 @pytest.mark.parametrize("side", [200, 333, 708])
 def test_a_centre_crop(side):
-    """256 x 256 and its middle 224 x 224: a sixteenth is lost on every side."""
+    """Check the central 224 x 224 of 256 x 256, which loses one sixteenth on every side."""
     window = measure(Pictures(lambda frame: centre(resized(frame, (256, 256), "area"), 224)), side, (7, 7))
     np.testing.assert_allclose(edges(window) * side, np.array([16, 16, 240, 240]) / 256 * side, atol=1)
 
 
 def test_a_zoom():
-    """EchoPrime's crop of a tenth, cut at whole pixels."""
+    """Check EchoPrime's crop of one tenth, cut at whole pixels."""
     window = measure(Pictures(lambda frame: crop_and_scale(frame, zoom=0.1)), 305, (7, 7))
     np.testing.assert_allclose(edges(window) * 305, [30, 30, 275, 275], atol=1)
 
 
 def test_rows_and_columns_are_told_apart():
-    """The left half of the picture only, as tall as it is."""
+    """Check a model that sees only the left half of the image at full height."""
     window = measure(Pictures(lambda frame: resized(frame[:, :100], (64, 128), "area")), 200, (8, 4))
     np.testing.assert_allclose(edges(window), [0, 0, 0.5, 1], atol=0.01)
 
 
 def patches(frame, rows=4, columns=4, size=8):
-    """Patches of 8 x 8 pixels in one line behind a header that says how many, padded with zeros (as SigLIP 2's)."""
+    """Check patches of 8 x 8 pixels in one row after a header with their number, padded with zeros (as in SigLIP 2)."""
     small = resized(frame, (columns * size, rows * size), "area").astype(np.float32)
     line = small.reshape(rows, size, columns, size, 3).transpose(0, 2, 1, 3, 4).reshape(rows * columns, -1)
     head = np.zeros((1, line.shape[1]), np.float32)

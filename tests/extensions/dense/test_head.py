@@ -1,4 +1,4 @@
-"""The sub-cell head against scikit-learn, finite differences and by hand."""
+"""Compare the sub-cell head with scikit-learn, finite differences and hand-worked values."""
 
 import numpy as np
 
@@ -20,7 +20,7 @@ def test_cells_per_token():
 
 
 def test_cells_are_sorted_by_token():
-    """Cell (5, 2) of 6 x 6 lies in the token of row 2, column 1 of a 3 x 3 grid, second row and first column in it."""
+    """Check that cell (5, 2) of 6 x 6 is in token (2, 1) of a 3 x 3 grid, in its second row and first column."""
     cells = np.arange(36.0).reshape(1, 6, 6, 1)
     apart = split_cells(cells, (3, 3))
     assert apart.shape == (1, 9, 4, 1)
@@ -29,19 +29,19 @@ def test_cells_are_sorted_by_token():
 
 
 def test_points_from_maps():
-    """A point in the middle of the picture, one between cells, one that is not seen."""
+    """Check a point at the centre of the image, one between cells, and one outside the window."""
     points = np.array([[10.0, 6.0], [20.4, 15.7], [99.0, 3.0], [np.nan, np.nan]])
     maps = heatmaps(points, (24, 32))
     np.testing.assert_allclose(maps.sum(axis=(0, 1)), [1, 1, 0, 0], atol=1e-6)
     assert np.unravel_index(maps[..., 0].argmax(), (24, 32)) == (6, 10)
     np.testing.assert_allclose(peaks(maps[..., :2]), points[:2], atol=0.25)
     one = np.zeros((5, 5, 1))
-    one[0, 4] = 1.0  # Point at the corner, where the window is cut.
+    one[0, 4] = 1.0  # The point is at the corner, where the window is cut.
     np.testing.assert_array_equal(peaks(one), [[4, 0]])
 
 
 def test_a_moving_point_is_followed():
-    """One bright token moves with the point: the maps find it, which the mean token cannot say."""
+    """Check that the maps follow one bright token that moves with the point, while the mean token is constant."""
     n, grid = 60, (6, 6)
     tokens = (0.1 * RNG.normal(size=(n, *grid, 4))).astype(np.float16)
     rows, columns = RNG.integers(1, 5, n), RNG.integers(1, 5, n)
@@ -56,7 +56,7 @@ def test_a_moving_point_is_followed():
 
 
 def test_global_ridge_by_hand():
-    """y = 2 x exactly: shrunk by n / (n + penalty n)."""
+    """Check y = 2 x without noise: the coefficient shrinks by n / (n + penalty n)."""
     x = np.linspace(-1, 1, 21)[:, None]
     points = np.repeat(2 * x[:, None], 2, axis=2)
     ((_, fitted),) = fit_global(x, points, [0.25])

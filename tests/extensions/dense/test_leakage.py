@@ -1,4 +1,4 @@
-"""No read-out learns from test frames, and penalties are those that scikit-learn's numbers on validation frames choose."""
+"""Check that no read-out learns from test frames, and that penalties minimise scikit-learn's error on validation frames."""
 
 from dataclasses import replace
 
@@ -25,7 +25,7 @@ DENSE = DensePrediction(penalties=PENALTIES, ridge_penalties=PENALTIES, further=
 
 
 def frames(task):
-    """Squares as masks, or their corners and centre as points; tokens that show them, with noise."""
+    """Return squares as masks, or their corners and centre as points, with noisy tokens that show them."""
     labels, tokens = drawn()
     rng = np.random.default_rng(0)
     tokens = (tokens + NOISE * rng.normal(size=tokens.shape)).astype(np.float16)
@@ -41,7 +41,7 @@ def read(task, labels, tokens):
 
 
 def spoilt(labels, tokens):
-    """Other tokens and another label for every test frame."""
+    """Return data with other tokens and labels for every test frame."""
     other = tokens.copy()
     changed = []
     for number, one in enumerate(labels):
@@ -72,7 +72,7 @@ def test_no_read_out_learns_from_test_frames(task, variant):
 
 
 def test_the_penalty_of_masks_has_the_least_mean_error_by_scikit_learns_f1():
-    """Dice of a structure is its F1; the error is 1 minus the mean over structures and frames, and no median."""
+    """Check that the Dice of a structure is its F1, and that the error is 1 minus the mean over structures and frames."""
     labels, tokens = frames(task := catalog.task("phantom_echo/lv_seg"))
     data = read(task, labels, tokens)
     variant = DenseVariant(further="ridge")

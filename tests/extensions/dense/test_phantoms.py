@@ -1,4 +1,4 @@
-"""The whole read-out on phantoms: choice of the penalty, Dice against the mean mask, cropped models, landmarks."""
+"""Test the whole read-out on phantoms: choice of the penalty, Dice against the mean mask, cropped models, landmarks."""
 
 from dataclasses import replace
 
@@ -20,7 +20,7 @@ MASKS = catalog.task("phantom_echo/lv_seg")
 
 
 def labels_and_frames(counts, cohort):
-    """End-diastole and end-systole in A4C of the first patients of a cohort, by split."""
+    """Return end-diastole and end-systole in A4C of the first patients of a cohort, by split."""
     records = [record for record in echo_patients(cohort) if record.truth.view == "A4C"]
     splits = [split for split, count in counts.items() for _ in range(count)]
     labels, frames = [], []
@@ -54,7 +54,7 @@ def data_of(labels, tokens, window=WHOLE_SQUARE):
 
 
 def dice(read_out, data):
-    """Mean Dice of cavity and muscle over the test frames."""
+    """Return the mean Dice of cavity and muscle over the test frames."""
     formula = load_formula("dice")
     values = [
         formula.dice_of_frame(label.mask, read_out.predict(box, window, tokens), 2)
@@ -65,7 +65,7 @@ def dice(read_out, data):
 
 @pytest.mark.slow
 def test_an_untrained_network_beats_the_mean_mask():
-    """Dice 0.88 of the cavity and 0.75 of the muscle, where the mean mask reaches about 0.81 and 0.53."""
+    """Check for a Dice of 0.88 (cavity) and 0.75 (muscle); the mean mask reaches about 0.81 and 0.53."""
     from cardiobench.data.media.types import Clip
 
     labels, frames = labels_and_frames({"train": 60, "validation": 12, "test": 30}, cohort=300)
@@ -83,7 +83,7 @@ def test_an_untrained_network_beats_the_mean_mask():
 
 
 def drawn(n=24, side=32, shift=0.0):
-    """A bright square at another place in each frame: labels, and its pixels as tokens of 8 x 8 patches of 4 x 4."""
+    """Return labels of a bright square at a different place in each frame; tokens are the pixels of 8 x 8 patches of 4 x 4."""
     rng = np.random.default_rng(3)
     splits = np.repeat(["train", "validation", "test"], [n // 2, n // 4, n - n // 2 - n // 4])
     labels, tokens = [], []
@@ -108,7 +108,7 @@ def test_what_the_tokens_say_is_read():
 
 
 def test_pixels_that_are_not_seen_get_the_mean_mask():
-    """The model sees the left half: the right half is the mean mask's, whatever the tokens say."""
+    """Check a model that sees the left half: the right half equals the mean mask for any tokens."""
     labels, tokens = drawn()
     fitted = DensePrediction(penalties=(1.0,)).fit(data_of(labels, tokens, Window(0, 0, 0.5, 1)))
     box, window = Letterbox(32, 32), Window(0, 0, 0.5, 1)
@@ -129,7 +129,7 @@ def test_without_validation_patients_some_of_training_stand_in():
 
 
 def test_the_first_patients_by_hash():
-    """Whole patients, in an order that has nothing to do with their names, as many as fit."""
+    """Check that whole patients are drawn, in an order independent of their names, as many as fit."""
     patients = [f"p{number}" for number in range(20) for _ in range(4)]
     order = first_by_hash(patients)
     assert sorted(order) == sorted(set(patients)) != order

@@ -1,4 +1,4 @@
-"""Training frames that lack points: what is left is learned from, and what nobody labelled is said."""
+"""Check training frames that lack points: available points are used, and points without labels are reported."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ PATIENTS = ("a", "b", "c")
 
 
 def data_without(absent):
-    """Three training frames; `absent` names the points that each lacks, by position."""
+    """Return three training frames; `absent` lists the points that each lacks, by position."""
     labels = []
     for patient, gone in zip(PATIENTS, absent, strict=True):
         points = POINTS.copy()

@@ -1,4 +1,4 @@
-"""Ridge regression from sums, against scikit-learn on all tokens at once; further variants of the protocol."""
+"""Compare ridge regression from sums with scikit-learn on all tokens; test further variants of the protocol."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from tests.extensions.dense.test_phantoms import data_of, dice, drawn
 
 def test_sums_give_the_ridge_regression_of_all_tokens():
     rng = np.random.default_rng(0)
-    tokens = (rng.normal(2, 1, (30, 2, 2, 5)) * [1, 3, 1, 0, 2]).astype(np.float16)  # One number says nothing
+    tokens = (rng.normal(2, 1, (30, 2, 2, 5)) * [1, 3, 1, 0, 2]).astype(np.float16)  # A single number is not enough.
     cells = rng.uniform(size=(30, 4, 4, 3)).astype(np.float32)
     targets = split_cells(cells, (2, 2))
     sums = RidgeSums((2, 2))

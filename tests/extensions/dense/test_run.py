@@ -1,4 +1,4 @@
-"""Masks and landmarks through a whole run: tokens, fit, scores, floors, what is asked for and what is refused."""
+"""Test masks and landmarks in a complete run: tokens, fit, scores, floors, options and refusals."""
 
 import dataclasses
 from urllib.parse import unquote
@@ -24,7 +24,7 @@ MASKS, POINTS = "phantom_echo/lv_seg", "phantom_echo/landmarks"
 
 
 def config(folder, **what):
-    """Settings of a small run."""
+    """Return the settings of a small run."""
     usual = {"output_dir": folder / "results", "cache_dir": folder / "cache", "resamples": 40, "workers": 0}
     return RunConfig(**{**usual, "options": {"dense": {"penalties": [0.001, 0.1]}}, **what})
 
@@ -74,7 +74,7 @@ def test_what_runs_without_being_named():
 def test_a_changed_option_is_another_result(tmp_path):
     settings = config(tmp_path, models=("cardiobench/random-vit",), tasks=(MASKS,), limit=4)
     first = run(settings)
-    assert "random_vit" not in first.results[0].floors  # It is the model
+    assert "random_vit" not in first.results[0].floors  # The model is the cause.
     fewer = dataclasses.replace(settings, options={"dense": {"penalties": [0.1], "train_frames": 4}})
     other = run(fewer)
     assert other.results[0].stamp["key"] != first.results[0].stamp["key"]
@@ -83,7 +83,7 @@ def test_a_changed_option_is_another_result(tmp_path):
 
 @pytest.mark.slow
 def test_few_training_patients_are_results_of_their_own(tmp_path):
-    """The curve learns from 2 and 4 patients, the usual result from all of them; more than there are is not applicable."""
+    """Check a curve at 2 and 4 patients and the usual result of all patients; larger sizes are not applicable."""
     options = {"dense": {"penalties": [0.1], "patients": [2, 4, 500]}}
     settings = config(tmp_path, models=("cardiobench/random-vit",), tasks=(MASKS, POINTS), limit=8, options=options)
     outcome = run(settings)
@@ -115,7 +115,7 @@ VIDEO = ("echonet/EchoPrime", "CarDS-Yale/PanEcho", "sekeun/EchoFM")
 
 @pytest.fixture(scope="module")
 def releases(tmp_path_factory):
-    """A folder with four releases as their twins write them; the runs keep their floors' tokens beside them."""
+    """Return a folder with four releases written by their twins; the runs store the tokens of their floors next to them."""
     folder = tmp_path_factory.mktemp("releases")
     for twin in TWINS:
         write_twin(twin, folder / "data" / twin, patients=8)
@@ -125,14 +125,14 @@ def releases(tmp_path_factory):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["cardiobench/random-vit", "org/clip", *VIDEO])
 def test_every_twin_with_every_kind_of_model(name, releases, tmp_path, monkeypatch):
-    """Images and videos, networks made smaller."""
+    """Encode images and videos with smaller networks."""
     what = {"models": (name,)}
     if name == "org/clip":
         what = {"models": (str(tiny_open_clip(tmp_path / "org" / "clip")),)}
     elif name in VIDEO:
         (tmp_path / "files").mkdir()
-        monkeypatch.setattr("cardiobench.report.markdown.write_markdown", lambda *_: [])  # Drawn for the others
-    stiff = 10.0 if name in VIDEO else 0.01  # Masks in one piece: others have no volume to draw
+        monkeypatch.setattr("cardiobench.report.markdown.write_markdown", lambda *_: [])  # Drawn for others.
+    stiff = 10.0 if name in VIDEO else 0.01  # Only masks in one piece have a volume to draw.
     what["options"] = {"dense": {"penalties": [stiff], "ridge_penalties": [stiff], "further": ["clip", "ridge"]}}
     with smaller_networks():
         if name in VIDEO:
@@ -169,7 +169,7 @@ def test_every_twin_with_every_kind_of_model(name, releases, tmp_path, monkeypat
 
 
 def assert_pictures(folder, data):
-    """Of each task the scores and the ejection fraction of the masks, and pages with the worst to the best frames."""
+    """Check scores and ejection fraction of the masks of each task, and pages sorted from worst to best frames."""
     collection, out = collect([folder / "results"]), folder / "report"
     figures = draw_report(collection, out, png=True, processes=1, kinds=("task",))
     assert not figures.problems and not figures.note
@@ -198,7 +198,7 @@ def test_rows_that_this_copy_lacks_lower_the_coverage_of_masks_too():
 
 @pytest.mark.slow
 def test_a_prepared_folder_gives_the_scores_of_the_raw_release(tmp_path):
-    """A hospital that holds no raw release gets the same masks, tokens and numbers."""
+    """Check that another hospital without the raw release gets the same masks, tokens and numbers."""
     write_twin("camus", tmp_path / "data" / "camus", patients=8)
     prepare("camus", tmp_path / "data" / "camus", tmp_path / "prepared", allow_missing=True)
     outcomes = [

@@ -1,4 +1,4 @@
-"""The solver of the sub-cell head against scikit-learn, finite differences and by its cost."""
+"""Compare the solver of the sub-cell head with scikit-learn and finite differences, and count its steps."""
 
 import numpy as np
 import pytest
@@ -20,15 +20,15 @@ def problem(n=40, grid=(2, 2), width=5, s=1, k=3):
 
 
 def test_against_scikit_learn():
-    """One place, one cell: logistic regression without an intercept, on the same standardised tokens and offset."""
+    """Check one position and cell: logistic regression without an intercept, on the same standardised tokens and offset."""
     tokens, targets = problem(n=200, grid=(1, 1), k=2)
-    targets[:, :, :, 0], targets[:, :, :, 1] = 0.5, 0.5  # A prior without any preference
+    targets[:, :, :, 0], targets[:, :, :, 1] = 0.5, 0.5  # The prior has no preference.
     start = prior_head(tokens, targets, (1, 1))
     labels = (tokens[:, 0, 0, 0] + 0.3 * RNG.normal(size=200) > 0).astype(int)
     hard = np.eye(2, dtype=np.float32)[labels].reshape(200, 1, 1, 2)
     ((_, fitted),) = fit_path(start, tokens, hard, [0.01])
     rows = (tokens[:, 0, 0].astype(float) - start.centre[0]) / start.scale
-    # Two weight vectors w and -w under a penalty p on both are one vector 2 w under p / 2.
+    # Two weight vectors w and -w with penalty p each equal one vector 2 w with penalty p / 2.
     theirs = LogisticRegression(C=1 / (200 * 0.005), fit_intercept=False, tol=1e-8, max_iter=1000).fit(rows, labels)
     np.testing.assert_allclose(fitted.predict(tokens)[:, 0, 0], theirs.predict_proba(rows), atol=2e-3)
 
@@ -38,7 +38,7 @@ def test_gradient(over):
     tokens, targets = problem(n=6, s=2)
     if over == "places":
         targets = targets / targets.sum(axis=(1, 2), keepdims=True)
-        targets[0, :, :, 1] = 0  # A point that one frame does not show
+        targets[0, :, :, 1] = 0  # One frame does not show the point.
     objective = Objective(prior_head(tokens, targets, (2, 2), over), tokens, targets)
     weights = RNG.normal(size=(5, 12)) * 0.3
     _, gradient = objective(weights, 0.1)
@@ -66,7 +66,7 @@ def test_without_information_the_head_is_the_mean():
 
 
 def test_correlated_tokens_cost_few_evaluations(monkeypatch):
-    """Tokens that hardly vary in most directions: with one step length for all, the smallest penalty takes over a hundred."""
+    """Check tokens that hardly vary in most directions; with a single step size, the smallest penalty needs over 100 steps."""
     tokens, targets = problem(n=60, width=24, s=2)
     turned, _ = np.linalg.qr(RNG.normal(size=(24, 24)))
     tokens = (tokens.astype(float) @ np.diag(np.geomspace(1, 1e-3, 24)) @ turned).astype(np.float32)
@@ -82,4 +82,4 @@ def test_correlated_tokens_cost_few_evaluations(monkeypatch):
     assert max(evaluations.count(penalty) for penalty in penalties) < 60
     for penalty, head in fitted.items():
         slope = objective(head.weights.astype(float), penalty)[1]
-        assert np.abs(slope).max() < 2e-4, "it is the minimum"
+        assert np.abs(slope).max() < 2e-4, "the minimum is reached"

@@ -1,4 +1,4 @@
-"""Few-shot curves: who is drawn, what is learned, and a curve whose end is known."""
+"""Test few-shot curves: which patients are drawn, what is learned, and a curve with a known end."""
 
 import dataclasses
 
@@ -21,7 +21,7 @@ from tests.protocols.conftest import BINARY, REGRESSION, task_data
 
 @pytest.fixture
 def two_clouds():
-    """Two classes ten standard deviations apart along one of 20 features; 40 patients a class with two recordings each."""
+    """Return two classes ten standard deviations apart along one of 20 features: 40 patients per class, two recordings each."""
     rng = np.random.default_rng(0)
     labels = np.repeat(["no", "yes"], 80)
     features = rng.normal(size=(160, 20))
@@ -51,7 +51,7 @@ def test_a_regression_draws_patients_whatever_their_number():
 def test_the_curve_rises_to_what_can_be_known_and_sizes_without_patients_are_named(two_clouds):
     finding = FewShot(draws=4).analyze(study_of(two_clouds), None)
     curve = finding.tables["curve"].set_index("patients")
-    assert curve.index.tolist() == [1, 2, 4, 8, 16, 60], "30 patients a class; at the end all 60"
+    assert curve.index.tolist() == [1, 2, 4, 8, 16, 60], "30 patients per class; at the end all 60"
     assert curve["score"].iloc[-1] == 1.0 and curve["score"][16] > 0.95 > curve["floor"].iloc[0]
     assert curve["score"][1] < curve["score"][16]
     assert finding.warnings == ("too few patients for 32 of each kind",)
@@ -70,7 +70,7 @@ def test_no_layer_learns_from_test_rows(two_clouds, monkeypatch):
 
 
 def test_one_patient_of_a_regression_gives_its_own_number():
-    """A ridge on one patient's recordings can only say their mean."""
+    """Check that a ridge on the recordings of one patient can only predict their mean."""
     rng = np.random.default_rng(0)
     data = task_data(REGRESSION, rng.normal(size=(30, 5)), np.full(30, 50.0), ["train"] * 20 + ["test"] * 10)
     data.rows.loc[data.rows["split"] == "test", "ef"] = 60.0
@@ -86,7 +86,7 @@ def test_the_figure_has_a_point_a_size_and_the_floor(two_clouds):
 
 
 def test_predictions_scored_together_are_scored_as_rows_one_by_one(two_clouds):
-    """The second prediction never answers "yes": a cell of the table that no row has."""
+    """Check a second prediction that never answers "yes", so that one cell of the table is empty."""
     rng, test = np.random.default_rng(0), two_clouds.indices("test")
     probabilities = np.stack([1 - (share := rng.random(len(test))), share], axis=1)
     values = [probabilities, np.tile([0.7, 0.3], (len(test), 1))]
@@ -100,7 +100,7 @@ def test_predictions_scored_together_are_scored_as_rows_one_by_one(two_clouds):
 
 
 def test_recordings_of_one_study_are_averaged_before_they_are_scored():
-    """Studies of one to three recordings in any order, one of them unread: as `aggregate` and the join say, number by number."""
+    """Check shuffled studies of one to three recordings, one of them unread, against `aggregate` and a join, number by number."""
     rng = np.random.default_rng(0)
     task = dataclasses.replace(REGRESSION, unit_column="study_id")
     study = rng.permutation(np.repeat(np.arange(30), rng.integers(1, 4, 30)))

@@ -1,4 +1,4 @@
-"""Memory and time of few_shot on many recordings."""
+"""Test memory and time of few_shot on many recordings."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A tiny network on made-up ECGs: what `finetune` is tried on."""
+"""Tiny network and synthetic ECGs for tests of `finetune`."""
 
 from dataclasses import replace
 
@@ -32,11 +32,11 @@ class Block(torch.nn.Module):
 
 
 class Network(torch.nn.Module):
-    """A stem, three blocks, a norm behind them, and a head that no vector is made with."""
+    """Network with a stem, three blocks, a norm after them, and a head that the embedding does not use."""
 
     def __init__(self, width=8):
         super().__init__()
-        self.norm = torch.nn.LayerNorm(width)  # Registered before the blocks, used behind them.
+        self.norm = torch.nn.LayerNorm(width)  # Registered before the blocks, used after them.
         self.stem = torch.nn.Conv1d(12, width, 5, 5)
         self.blocks = torch.nn.ModuleList([Block(width) for _ in range(3)])
         self.unused = torch.nn.Linear(width, 5)
@@ -49,7 +49,7 @@ class Network(torch.nn.Module):
 
 
 class Tiny(BaseEncoder):
-    """Windows of one second at 100 Hz."""
+    """Return windows of one second at 100 Hz."""
 
     name = "lab/tiny"
     sampling_rate = 100.0
@@ -69,7 +69,7 @@ class Tiny(BaseEncoder):
 
 
 def signals(seed=0):
-    """40 records of 3 s; one lead swings in those of the positive class."""
+    """Return 40 records of 3 s; one lead oscillates in those of the positive class."""
     rng = np.random.default_rng(seed)
     positive = np.arange(40) % 2 == 1
     waves = 0.1 * rng.normal(size=(40, 300, 12))

@@ -1,4 +1,4 @@
-"""Fine-tuning: what it trains and how fast, what it may see, what it repeats, what a kill leaves, and what it refuses."""
+"""Test fine-tuning: trained parts and learning rates, leakage, repeatability, recovery after a kill, and refusals."""
 
 from dataclasses import fields, replace
 from types import SimpleNamespace
@@ -44,11 +44,11 @@ def test_it_learns_what_is_plain_and_leaves_the_model_as_it_is(data, encoder, mo
     assert roc_auc_score(data.labels[output.indices], output.values[:, 1]) > 0.9
     assert same(weights(encoder.network), before) and not encoder.network.training
     assert output.details["patients_fitted_on"] == 20 and output.details["chosen_by"] == 10
-    assert not output.details.keys() & QUICK.get_params().keys(), "a result states both, and the options are compared"
+    assert not output.details.keys() & QUICK.get_params().keys(), "details and options have no common key"
 
 
 def test_an_untrained_network_gives_the_stored_vectors(data, encoder):
-    """By the model's own pooling, with gradients and in both modes of its dropout."""
+    """Compare with the model's own pooling, with gradients and in both dropout modes."""
     for pooling in ("mean", "mean_l2"):
         encoder.pooling = pooling
         stored = data.embeddings.pooled(pooling)
@@ -124,7 +124,7 @@ def test_a_seed_repeats_and_another_one_does_not(data, encoder):
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["full", "lora"])
 def test_a_training_does_not_depend_on_those_before_it(data, encoder, mode):
-    """Processes share trainings out, so that each may be the first or a later one of its process."""
+    """Check that processes can share trainings, so that each may be the first or a later one in its process."""
     prepared = QUICK.prepare(data, encoder, mode)
     later = [weights(prepared.train(seed, 3e-3)[0]) for seed in (0, 1)][1]
     assert same(later, weights(trained(QUICK, data, encoder, 1, mode)[0]))
@@ -134,7 +134,7 @@ def test_a_training_does_not_depend_on_those_before_it(data, encoder, mode):
 @pytest.mark.parametrize("mode", ["full", "lora"])
 @pytest.mark.parametrize("killed_after", [1, 2])
 def test_a_kill_after_any_epoch_resumes_to_the_same_weights(data, encoder, tmp_path, monkeypatch, killed_after, mode):
-    """With dropout, whose draws are those of the epoch and not of the process."""
+    """Check with dropout, whose draws depend on the epoch and not on the process."""
     whole, done, save = weights(trained(QUICK, data, encoder, mode=mode)[0]), [], loop._save
 
     def kill(*arguments, **named):
@@ -181,7 +181,7 @@ def test_saved_weights_make_the_trained_model_again(data, encoder, tmp_path, mod
 def test_validation_patients_choose_one_rate_for_all_seeds(data, encoder):
     recipe = replace(QUICK, rates=(1e-4, 1e-3, 1e-2), seeds=2)
     assert isinstance(recipe, EnsembleProtocol) and recipe.members == 6
-    quality = [0.6, 0.9, 0.7, 0.6, 0.6, 0.9]  # Of seed 0 at each rate, then of seed 1.
+    quality = [0.6, 0.9, 0.7, 0.6, 0.6, 0.9]  # Seed 0 at each rate, then seed 1.
     answers = [
         (np.full((10, 2), number), np.full((10, 2), number), {"validation_quality": one})
         for number, one in enumerate(quality)
@@ -199,7 +199,7 @@ def test_validation_patients_choose_one_rate_for_all_seeds(data, encoder):
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 def test_bfloat16_learns_the_same(data, encoder, mode, monkeypatch):
-    """The arithmetic of a GPU, here on a processor; answers are in single precision."""
+    """Check the arithmetic of a GPU on a processor; predictions are in single precision."""
     recipe = replace(QUICK, epochs=15, rates=(1e-2,))
     monkeypatch.setattr(loop, "_autocast", lambda *_: torch.autocast("cpu", torch.bfloat16))
     output = recipe.predict(data, encoder, mode)
@@ -231,7 +231,7 @@ def test_a_rate_that_is_too_large_is_left_out(data, encoder, monkeypatch):
 
 
 def test_a_network_that_learned_nothing_is_said_to_have_diverged(data, encoder):
-    """By validation patients, at the best rate: half of the pairs in order, or a squared error above the variance of the labels."""
+    """Check validation at the best rate: half of the pairs in order, or a squared error above the variance of the labels."""
     recipe = replace(QUICK, rates=(1e-3, 1e-2))
     regression = data_of(signals()[0], np.arange(40.0), encoder, REGRESSION)
     for given, shape, qualities in ((data, (10, 2), (0.4, 0.5, 0.51)), (regression, (10,), (-9.0, -1.0, -0.99))):
@@ -260,14 +260,14 @@ def test_a_step_sees_some_parts_of_a_recording_each_once():
 
 
 class Blocked(Tiny):
-    """An encoder that switches gradients off where no decorator is."""
+    """Encoder that disables gradients without a decorator."""
 
     def encode(self, parts):
         return super().encode(parts)
 
 
 class InPlace(Tiny):
-    """An encoder that changes a value that the gradient needs."""
+    """Encoder that modifies a value in place that the gradient needs."""
 
     @torch.no_grad()
     def encode(self, parts):
@@ -297,7 +297,7 @@ def test_a_network_that_cannot_be_trained_takes_no_part(data, encoder):
 
 
 def test_a_setting_that_changes_a_network_is_part_of_its_name():
-    """For every option but the choice of modes, whose other values are none of the default."""
+    """Check every option except the choice of modes, which has no other valid value."""
     default = {"full": "full", "last": "last", "lora": "lora"}
     assert dict(zip(MODES, Finetune(modes=MODES).variants(BINARY), strict=True)) == default
     others = {

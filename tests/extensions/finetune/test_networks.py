@@ -1,4 +1,4 @@
-"""Structure and adapters of networks of every loader, with small made-up weights."""
+"""Test structure and adapters of networks of every loader with small random weights."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def loaded(request, tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_lora_trains_adapters_alone_and_the_vectors_follow(loaded):
-    """Vectors without adapters are those of the model; frozen weights keep their bits; every adapter moves."""
+    """Check that vectors without adapters equal the model's, that frozen weights stay unchanged, and that every adapter changes."""
     name, encoder = loaded
     parts = encoder.transform(clip() if "echo" in encoder.modalities else ecg())[:1]
     vectors = encoder.encode(parts)
@@ -51,7 +51,7 @@ def test_lora_trains_adapters_alone_and_the_vectors_follow(loaded):
     adapt(network, structure, "lora", recipe, name)
     torch.testing.assert_close(network.encode(parts), vectors, atol=1e-5, rtol=1e-4)
     optimiser = torch.optim.SGD(groups_of(network, structure, recipe, 0.1))
-    for _ in range(2):  # In the first step only one half of each adapter has a gradient.
+    for _ in range(2):  # In the first step, only half of each adapter has a gradient.
         optimiser.zero_grad()
         network.train()(parts[None]).sum().backward()
         optimiser.step()

@@ -1,4 +1,4 @@
-"""Fine-tuning by whole runs on the bundled ECGs: one and two processes, and several settings in one folder."""
+"""Test fine-tuning in complete runs on the bundled ECGs: one and two processes, and several settings in one folder."""
 
 import json
 from pathlib import Path
@@ -18,7 +18,7 @@ MODEL = f"{Path(__file__).resolve()}:tiny"
 
 
 def tiny() -> Encoder:
-    """Return the tiny network, as a model that a command line names."""
+    """Return the tiny network under its command-line name."""
     return Tiny()
 
 
@@ -57,7 +57,7 @@ def test_two_processes_train_the_networks_that_one_trains(tmp_path):
 
 @pytest.mark.slow
 def test_settings_of_one_folder_are_results_of_their_own(tmp_path):
-    """Each has its own answers, trained weights and row of the report, whatever ran after it."""
+    """Check that each setting has separate predictions, trained weights and report rows, whatever ran after it."""
     cheap = {"epochs": 1, "seeds": 1, "rates": [1e-2], "batch_size": 8, "parts": 2}
     settings = [
         {},

@@ -1,4 +1,4 @@
-"""Sketch of a model that was made again of the weights of its fine-tuning."""
+"""Sketch of a model that was rebuilt from the weights of its fine-tuning."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +12,7 @@ from tests.versions.protocols import CD, SMALL, Layers, task_data, with_parts
 
 
 def finetuned(folder: Path) -> tuple[list, set[str]]:
-    """Vectors of a model that was made again of its saved weights."""
+    """Return vectors of a model that was rebuilt from its saved weights."""
     data, encoder = task_data(CD[0]), Layers()
     data = replace(with_parts(data), work=folder)
     protocol("finetune", **SMALL["finetune"]).predict(data, encoder, "full")

@@ -1,4 +1,4 @@
-"""Cosines of frames: by hand on the circle, and the level that collapsed models have."""
+"""Test cosines of frames: hand-worked values on the circle, and the level of collapsed models."""
 
 import numpy as np
 import pytest
@@ -27,11 +27,11 @@ def found(clips, patients, **more):
 
 
 def test_by_hand():
-    """Two clips of three frames, 60 degrees from frame to frame: cosines 0.5, 0.5, -0.5; the other clip stands still."""
+    """Check a clip of three frames 60 degrees apart (cosines 0.5, 0.5, -0.5) and a clip without motion."""
     finding = found([2 * at(0, 60, 120), at(90, 90, 90)], ["a", "b"])
     assert finding.tables["clips"]["mean_cosine"].tolist() == pytest.approx([0.5 / 3, 1.0])
     assert finding.values["frames of a clip"].value == pytest.approx((0.5 / 3 + 1) / 2)
-    # Frames at 0, 60 and 120 degrees against 90: cosines 0, cos 30, cos 30
+    # Frames at 0, 60 and 120 degrees against 90 have the cosines 0, cos 30 and cos 30.
     assert finding.values["frames between patients"].value == pytest.approx(2 * np.cos(np.pi / 6) / 3)
     matrix = finding.tables["matrix"].pivot(index="frame", columns="other", values="cosine")
     np.testing.assert_allclose(matrix, [[1, 0.75, 0.25], [0.75, 1, 0.75], [0.25, 0.75, 1]], atol=1e-6)

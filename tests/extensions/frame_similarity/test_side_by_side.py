@@ -1,4 +1,4 @@
-"""The figure of several models side by side, in a report."""
+"""Test the figure of several models side by side in a report."""
 
 import pandas as pd
 import pytest
@@ -22,6 +22,6 @@ def test_frame_similarities_stand_side_by_side_in_one_scale(tmp_path):
     table = pd.read_csv(next(file for file in saved.files if file.name.endswith(".matrix.csv")))
     assert table.groupby("model")["cosine"].min().tolist() == pytest.approx([0.81, 0.25])
     figure = figures.draw_side_by_side(records)["side_by_side"]
-    assert {axes.images[0].get_clim() for axes in figure.axes if axes.images} == {(0.25, 1.0)}, "one scale of colours"
+    assert {axes.images[0].get_clim() for axes in figure.axes if axes.images} == {(0.25, 1.0)}, "one colour scale"
     page = write_html(collection, tmp_path, figures=report).read_text()
     assert "Between models" in page and "org/two: seen in pretraining: phantom_echo" in page

@@ -1,4 +1,4 @@
-"""Learning curves: who is drawn, what is learned from, what is refused, and a curve whose end is the protocol's own result."""
+"""Test learning curves: drawn patients, training data, refusals, and an end that equals the protocol's own result."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -32,7 +32,7 @@ CHEAP = {"shares": SHARES, "draws": 2, "options": {"probe": PROBE, "knn": {"neig
 
 @pytest.fixture(scope="module")
 def clouds():
-    """Two classes of 100 and 60 patients of two recordings each; every fourth patient is in the test, every fifth in validation."""
+    """Return two classes of 100 and 60 patients with two recordings each; every fourth patient is test, every fifth validation."""
     rng = np.random.default_rng(0)
     patient = np.arange(320) // 2
     labels = np.where(patient < 100, "no", "yes")
@@ -64,7 +64,7 @@ def test_two_patients_of_each_class_are_asked_of_the_classes_that_have_two():
     data = task_data(BINARY, np.eye(6), ["no", "no", "no", "yes", "yes", "yes"], ["train"] * 6, list("abcdee"))
     every = np.arange(6)
     assert two_of_each(data, every, every) and not two_of_each(data, np.array([0, 1, 4, 5]), every)
-    assert two_of_each(data, np.array([0, 1, 4]), np.array([0, 1, 4, 5])), "one patient says yes in all"
+    assert two_of_each(data, np.array([0, 1, 4]), np.array([0, 1, 4, 5])), "a single patient is positive"
     numbers = task_data(REGRESSION, np.eye(3), [1.0, 2, 3], ["train"] * 3, list("aab"))
     assert two_of_each(numbers, np.arange(3), np.arange(3)) and not two_of_each(numbers, np.arange(2), np.arange(3))
 
@@ -115,7 +115,7 @@ def test_networks_are_trained_only_where_they_are_asked_for():
 
 @pytest.mark.parametrize("name", sorted({*learners()} - {*learners(network=False)}))
 def test_a_training_is_priced_before_it_starts(clouds, name):
-    """By hand: five draws of 44 % of the patients and all of them once are 3.2 times the work; 120 patients are not in the test."""
+    """Check by hand: five draws of 44 % of the patients and one of all cost 3.2 times the work; 120 patients are not in test."""
     made = LearningCurve(learners=(name,))
     encoder = SimpleNamespace(trained_by=name, name="lab/a", network=torch.nn.Linear(2, 2))
     (variant,) = protocol(name).variants(BINARY)
@@ -163,7 +163,7 @@ def test_models_stand_side_by_side_with_what_they_need(clouds, tmp_path):
     records = [record(clouds, "lab/a"), record(clouds, "lab/b", "knn"), record(clouds, "lab/c", seed=1)]
     curves = curves_of(records)
     assert [one.name for one in curves.curves] == ["lab/a, probe", "lab/b, knn"]
-    assert curves.unpaired == ("lab/c, probe",), "of other resamples"
+    assert curves.unpaired == ("lab/c, probe",), "from other resamples"
     assert len(savings_table(curves)) == 2
     with figure_style():
         axes = figures.draw_side_by_side(records)["curves"].axes[0]

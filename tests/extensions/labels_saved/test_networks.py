@@ -1,4 +1,4 @@
-"""Learning curves of protocols that train networks, from a whole run: the end of a curve is the protocol's own result."""
+"""Test learning curves of protocols that train networks in a complete run: the end equals the protocol's own result."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ NETWORKS = sorted({*learners()} - {*learners(network=False)})
 
 
 class Tiny(BaseEncoder):
-    """One second of an ECG through one layer."""
+    """Encode one second of an ECG with one layer."""
 
     name, sampling, sampling_rate = "lab/tiny", None, 100.0
 
@@ -32,7 +32,7 @@ class Tiny(BaseEncoder):
 
 
 def tiny() -> BaseEncoder:
-    """Return the tiny network, as a model that a command line names."""
+    """Return the tiny network under its command-line name."""
     return Tiny()
 
 

@@ -1,4 +1,4 @@
-"""Patients needed for the same score: by hand, against scikit-learn, and against planted factors."""
+"""Test the number of patients for the same score: by hand, against scikit-learn, and against simulated factors."""
 
 from types import SimpleNamespace
 
@@ -45,7 +45,7 @@ def test_the_factor_is_the_distance_at_the_lower_end_and_turns_round():
     assert factors(worse, better)[0] == pytest.approx(0.1)
     assert factors(better, better)[0] == pytest.approx(1)
     errors = curve([9, 7, 5], higher=False), curve([11, 9, 7], higher=False)
-    assert factors(*errors)[0] == pytest.approx(10), "an error falls"
+    assert factors(*errors)[0] == pytest.approx(10), "errors fall"
 
 
 def test_ends_that_no_subset_reaches_are_said_as_such():
@@ -66,7 +66,7 @@ def test_curves_of_other_patients_are_not_compared():
 
 
 def test_resamples_have_the_variance_of_other_training_patients():
-    """By hand: draws of 30 % with a variance of 2 stand for 2 / .7 of independent ones; five draws share 30 % of their patients."""
+    """Check by hand: draws of 30 % with variance 2 equal independent draws with 2 / .7; five draws share 30 % of their patients."""
     scores = [np.array([-2.0, -1, 0, 1, 2]) * np.sqrt(0.8), np.array([0.0])]
     still = [np.zeros((5, 100_000)), np.zeros((1, 100_000))]
     found = joint_resamples(scores, still, (0.3, 1.0), 0)
@@ -78,7 +78,7 @@ def test_resamples_have_the_variance_of_other_training_patients():
 @pytest.mark.slow
 @pytest.mark.parametrize("factor", [2, 4])
 def test_the_interval_covers_a_planted_factor(factor):
-    """Count covered phantoms: at a true coverage of 93 %, at least 34 of 40 in nearly all draws; the benchmark has more of them."""
+    """Count covered phantoms: for a true coverage of 93 %, nearly all draws have at least 34 of 40."""
     found = [Phantom(factor, test=200).saving(seed) for seed in range(40)]
     covered = sum(one.low <= factor <= one.high for one in found)
     assert covered >= 34

@@ -1,4 +1,4 @@
-"""Fewer leads of ECGs: what is refused, what models get, and which results stand beside each other."""
+"""Test ECGs with fewer leads: refusals, model inputs, and which results are compared."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -39,7 +39,7 @@ KNOWN = "I, II, III, aVR, aVL, aVF, V1, V2, V3, V4, V5, V6"
 
 
 class Spread(BaseEncoder):
-    """The spread of each lead; all of twelve."""
+    """Model that returns the spread of each lead and needs all twelve."""
 
     name = "toy/spread"
     sampling_rate = None
@@ -54,14 +54,14 @@ class Spread(BaseEncoder):
 
 
 class FirstLead(Spread):
-    """The spread of lead I, which is all that it takes."""
+    """Model that returns the spread of lead I, its only input."""
 
     name = "toy/first-lead"
     leads = ("I",)
 
 
 class AnyLeads(Spread):
-    """The spread of any leads, each at the place of its name."""
+    """Model that returns the spread of any leads, each at the position of its name."""
 
     name = "toy/any-leads"
 
@@ -72,7 +72,7 @@ class AnyLeads(Spread):
         return fewer
 
     def transform(self, recording: Ecg) -> torch.Tensor:
-        """Return the spread of its leads, (1, leads)."""
+        """Return the spread of the model's leads, shape (1, leads)."""
         return super().transform(recording)[:, [LEADS.index(lead) for lead in self.leads]]
 
 
@@ -82,7 +82,7 @@ def load(encoder):
 
 @pytest.fixture
 def planted(tmp_path, monkeypatch):
-    """A dataset of 90 patients, `mine`, whose label is the height of V1."""
+    """Return a dataset of 90 patients, `mine`, whose label is the amplitude of V1."""
     rng = np.random.default_rng(4)
     folder = tmp_path / "own" / "mine"
     (tmp_path / "raw").mkdir()
@@ -228,7 +228,7 @@ def test_vectors_that_were_given_have_no_fewer_leads(tmp_path):
 @pytest.mark.slow
 @pytest.mark.usefixtures("figures")
 def test_a_label_of_one_lead_is_gone_without_it(planted):
-    """The label lives in V1 only."""
+    """Check a label that is only visible in V1."""
     whole = run(settings(planted), encoders=(Spread(),)).results[0]
     summary = run(settings(planted, conditions="leads=I,II"), encoders=(Spread(),))
     (limb,), (record,) = summary.results, summary.analyses
@@ -243,11 +243,11 @@ def test_a_label_of_one_lead_is_gone_without_it(planted):
 
 @pytest.mark.slow
 def test_twelve_leads_and_fewer_stand_apart_and_beside_each_other(planted):
-    """Results, embeddings, places, pages and prices of lead sets."""
+    """Check results, embeddings, ranks, pages and costs of lead sets."""
     whole = settings(planted)
     models = (Spread(), AnyLeads())
     run(replace(whole, conditions="leads=I,II"), encoders=models)
-    assert not list(planted.glob("results/*/*/leads")), "there is nothing to compare with yet"
+    assert not list(planted.glob("results/*/*/leads")), "no result to compare with yet"
     run(whole, encoders=models)
     summary = run(replace(whole, conditions="leads=V1"), encoders=models)
     found = {(one.model["name"], one.label): one for one in collect([planted / "results"]).results}
@@ -274,7 +274,7 @@ def test_twelve_leads_and_fewer_stand_apart_and_beside_each_other(planted):
 
     collection = collect([planted / "results"])
     board = scores(collection, TASK)
-    assert set(board.texts("place")) <= {"1", "1–2", "1-2"}, "each lead set has places of its own"
+    assert set(board.texts("place")) <= {"1", "1–2", "1-2"}, "each lead set has separate ranks"
     page = write_markdown(collection, planted / "results")[0].read_text()
     assert "knn.leads=V1" in page and "computed from I and II" in page
     pages = [line for line in page.splitlines() if line.startswith("|") and "knn.leads=V1" in line]
@@ -315,7 +315,7 @@ def test_a_lead_set_has_a_path_on_the_hub():
 
 @pytest.fixture
 def single(planted):
-    """A dataset of the same patients, `single`, that has lead II alone; the label is its height."""
+    """Return a dataset of the same patients, `single`, with lead II only; the label is its amplitude."""
     raw, folder = planted / "raw2", planted / "own" / "single"
     raw.mkdir()
     folder.mkdir()
@@ -346,7 +346,7 @@ def test_models_of_twelve_leads_get_zeros_where_one_was_recorded(single):
 @pytest.mark.slow
 @pytest.mark.parametrize("tasks", ["ptb_xl_sample/cd", "ptb_xl/cd"])
 def test_twelve_two_and_one_lead_of_real_ecgs(tmp_path, request, tasks):
-    """The baselines on the bundled ECGs, and on 400 records of the release where they are here."""
+    """Check the baselines on the bundled ECGs, and on 400 records of the release if available."""
     here = {"data_dir": request.getfixturevalue("shared") / "data" / "samples" / "ptb-xl", "allow_missing": True}
     more = {} if "sample" in tasks else here
     models = ("cardiobench/minirocket", "cardiobench/ecg-morphology")

@@ -1,4 +1,4 @@
-"""A result of fewer leads on the Hub: pushed, verified, taken by others under the same leads alone, and no headline."""
+"""Test results of fewer leads on the Hub: pushed, verified, reused only for the same leads, and never a headline."""
 
 import pytest
 from huggingface_hub import ModelCard
@@ -13,7 +13,7 @@ NAME, LABEL = "cardiobench/ecg-morphology", "knn.leads=I,II"
 
 
 def run(folder, leads, *more):
-    """Run by k neighbours; return the result."""
+    """Run the k-nearest-neighbour protocol; return the result."""
     line = ["eval", "--model", NAME, "--tasks", TASK, "--protocols", "knn", "--condition", f"leads={leads}"]
     line += ["--workers", "0", "--jobs", "1", "--output-dir", str(folder / "results")]
     assert main([*line, "--cache-dir", str(folder / "cache"), *more]) == 0

@@ -1,4 +1,4 @@
-"""Sketch of the condition that asks for fewer leads, and of the loss that is stated beside it."""
+"""Sketches of the fewer-leads condition and of the loss reported with it."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ TASK = "ptb_xl_sample/cd"
 
 
 class Spread(BaseEncoder):
-    """The spread of each lead."""
+    """Model that returns the spread of each lead."""
 
     name = "toy/spread"
 
@@ -32,7 +32,7 @@ class Spread(BaseEncoder):
 
 
 def under_the_condition(folder: Path) -> list:
-    """Parts of a model under the condition, and the loss of a lead set."""
+    """Return parts of a model under the condition, and the loss of a lead set."""
     model = condition.model(loaded(Spread(), "given", "fp32", torch.device("cpu")), "I,II")
     assert model.change is not None
     references, right = answers(TASK)

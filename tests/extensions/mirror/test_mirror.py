@@ -1,4 +1,4 @@
-"""The Hub names of the README load from a mirror, with the unmodified libraries and without a network."""
+"""Check that the Hub names in the README load from a mirror, with the unmodified libraries and without a network."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""TMED-2's studies answered from the images whose view the model recognises, without the true view labels."""
+"""Check TMED-2 studies predicted from images whose view the model recognises, without the true view labels."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -26,7 +26,7 @@ TASK = catalog.task("tmed2/as")
 
 
 class Answers:
-    """Answers views as it is told, whatever the image."""
+    """Model that returns the given views for any image."""
 
     name = "told"
 
@@ -59,7 +59,7 @@ def cell(views):
 
 
 def test_a_study_keeps_the_images_of_the_views_that_the_model_calls_and_all_of_them_where_it_calls_none():
-    rows = pd.DataFrame({"study_id": ["a", "a", "a", "b", "b"], "view": "PLAX"})  # The true view plays no part
+    rows = pd.DataFrame({"study_id": ["a", "a", "a", "b", "b"], "view": "PLAX"})  # The true view is not used.
     data = TaskData(TASK, rows, None, "mean")
     output = ProtocolOutput(np.arange(5), np.arange(10).reshape(5, 2) / 10, {}, refits=(np.ones((5, 2)),))
     kept = apply(cell(["PLAX", "A4C", "PSAX", "Other", "A2C"]), data, output, "")
@@ -69,7 +69,7 @@ def test_a_study_keeps_the_images_of_the_views_that_the_model_calls_and_all_of_t
 
 
 def test_names_and_keys_of_stored_results_hold():
-    """Path, variant and key facts are those of the time when `views: own` was a setting of its own."""
+    """Check that path, variant and key facts equal those from when `views: own` was a separate setting."""
     rows = pd.DataFrame({"id": ["i"], "patient_id": ["p"], "split": ["test"]})
     dataset = SimpleNamespace(table=SimpleNamespace(digest="d"), task_rows=lambda task: rows)
     plan = SimpleNamespace(dataset=dataset, inputs=lambda: {"embeddings": "e"})
@@ -99,13 +99,13 @@ def test_the_setting_of_the_last_release_is_translated_and_said(tmp_path, capsys
     assert capsys.readouterr().err.splitlines() == [line]
     (tmp_path / "run.yaml").write_text("models: [a/b]\nviews: all\n")
     assert conditions("--config", str(tmp_path / "run.yaml")) == ()
-    assert not capsys.readouterr().err, "a stored file holds every default"
+    assert not capsys.readouterr().err, "a stored file contains all defaults"
     assert conditions("--views", "all") == ()
     assert "leave it out, it is the default" in capsys.readouterr().err
 
 
 class TrueViews(RunProfile):
-    """A profile that takes the images of the true views."""
+    """Profile that uses images of the true views."""
 
     paper_rows = True
 
@@ -125,7 +125,7 @@ def test_what_contradicts_it_is_refused_before_any_work(tmp_path, monkeypatch):
 def test_a_submission_is_verified_under_the_variant_of_the_condition():
     knn = protocol("knn")
     assert _has_variant(knn, TASK, "own_views") and not _has_variant(knn, TASK, "own_views=PLAX")
-    assert not _has_variant(knn, catalog.task("tmed2/view"), "own_views"), "it does not apply"
+    assert not _has_variant(knn, catalog.task("tmed2/view"), "own_views"), "not applicable"
     assert not _has_variant(knn, TASK, "mine.own_views")
 
 
