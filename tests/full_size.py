@@ -19,19 +19,19 @@ from cardiobench.protocols.analysis import Analysis
 from cardiobench.protocols.base import TaskData
 from tests.protocols.conftest import BINARY, task_data
 
-BUFFERS = 120  # MB: blocks of rows and of similarities, whatever the number of recordings, and what allocators waste
+BUFFERS = 120  # MB for blocks of rows and similarities and for allocator overhead, at any size.
 TURNS = 12  # Maximum seconds of a stage.
-NOISE = 0.05  # CPU seconds that two runs may differ by; what costs a copy a recording or worse takes more at this size
+NOISE = 0.05  # Tolerance in CPU seconds between two runs; copying each recording costs more than this at the full size.
 
 
 def stored(folder, count, dim):
-    """Embeddings of so many recordings in shards of 4,096, and the task's rows."""
+    """Return embeddings of this many recordings in shards of 4,096, and the task's rows."""
     rng = np.random.default_rng(0)
     labels = np.where(rng.random(count) < 0.1, "yes", "no")
     split = np.array(["train", "validation", "test"])[np.searchsorted([0.7, 0.8], rng.random(count))]
     patients = [f"p{n // 2}" for n in range(count)]
     rows = task_data(BINARY, np.zeros((count, 1)), labels.tolist(), split.tolist(), patients).rows
-    # A patient's two recordings are in one split.
+    # Both recordings of a patient are in the same split.
     rows["split"] = rows.groupby("patient_id")["split"].transform("first")
     store = EmbeddingStore(folder, "org/name", "toy", {"revision": "1"})
     for start in range(0, count, 4096):
@@ -48,7 +48,7 @@ def load(store, rows):
 
 
 def across(store, rows):
-    """Two datasets of half the recordings each."""
+    """Return two datasets, each with half of the recordings."""
     tasks = tuple(replace(BINARY, name=f"{name}/as") for name in ("one", "two"))
     halves = (rows.iloc[: len(rows) // 2], rows.iloc[len(rows) // 2 :])
     members = {task.name: half.reset_index(drop=True) for task, half in zip(tasks, halves, strict=True)}
@@ -67,16 +67,16 @@ def status(name):
 
 
 def extra_memory(stage, store, rows):
-    """MB that a new process holds at the peak of a stage, above what it held before; what ran earlier here cannot change it."""
+    """Return the peak memory of a stage in MB, above the memory before it, in a new process that earlier stages cannot affect."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
         return process.submit(extra_memory_here, stage, store, rows).result()
 
 
 def extra_memory_here(stage, store, rows):
-    stage(store, rows.iloc[::50].reset_index(drop=True))  # Warms up imports and compilation.
+    stage(store, rows.iloc[::50].reset_index(drop=True))  # Warm up imports and compilation.
     gc.collect()
     release_freed_memory()  # Otherwise the stage would receive it, and its requirements would stay hidden.
-    Path("/proc/self/clear_refs").write_text("5")  # The peak starts anew
+    Path("/proc/self/clear_refs").write_text("5")  # Reset the recorded peak.
     before = status("VmRSS")
     with threadpool_limits(1):
         stage(store, rows)
@@ -84,7 +84,7 @@ def extra_memory_here(stage, store, rows):
 
 
 def seconds(stage, store, rows):
-    """CPU seconds of a stage."""
+    """Return the CPU seconds of a stage."""
     start = time.process_time()
     stage(store, rows)
     return time.process_time() - start
@@ -105,8 +105,8 @@ def check_memory(stage: Callable, folder: Path) -> None:
 def check_time(stage: Callable, folder: Path, most: float = 2.5) -> None:
     """Check that twice the recordings take at most `most` times as long.
 
-    The least of several turns counts: a busy machine makes a turn longer, never shorter. More turns bring both closer to
-    what they cost, so that code which takes more than its share never passes by being repeated.
+    Use the minimum of several runs, because a busy machine makes a run longer, never shorter. Repetitions bring both minima closer
+    to the true cost, so code that exceeds the limit does not pass by repetition.
     """
     store, rows = stored(folder, 40_000, 64)
     half, whole = [], []

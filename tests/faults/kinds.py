@@ -1,4 +1,4 @@
-"""Kinds of damage, each of which returns replacement contents for a file."""
+"""Kinds of damage: each function returns replacement contents for a file."""
 
 import json
 import os
@@ -24,7 +24,7 @@ def truncated(content: bytes) -> Iterator[bytes]:
 
 
 def random_bytes(content: bytes) -> Iterator[bytes]:
-    """Nothing of the file, and all but its magic number."""
+    """Return an empty file, and a file with everything but its magic number."""
     noise = np.random.default_rng(0).bytes(max(len(content), 100))
     yield noise
     yield content[:16] + noise[16:]
@@ -40,7 +40,7 @@ def bit_flip(content: bytes) -> Iterator[bytes]:
 
 
 def nul_bytes(content: bytes) -> Iterator[bytes]:
-    """The whole file, and a block of it, as a disk leaves them that lost its power."""
+    """Return zeros for the whole file and for one block, as after a power failure of the disk."""
     yield bytes(len(content))
     third = len(content) // 3
     yield content[:third] + bytes(third) + content[2 * third :]
@@ -48,7 +48,7 @@ def nul_bytes(content: bytes) -> Iterator[bytes]:
 
 
 def wrong_type(content: bytes) -> Iterator[bytes]:
-    """Of a JSON or YAML mapping: the whole of it, every entry, and every entry of an entry."""
+    """Return a JSON or YAML mapping with replaced values: the whole mapping, every entry, and every nested entry."""
     original = json.loads(content)
     for value in STRANGE:
         yield json.dumps(value).encode()
@@ -60,7 +60,7 @@ def wrong_type(content: bytes) -> Iterator[bytes]:
 
 
 def many_digits(content: bytes) -> Iterator[bytes]:
-    """A number of 5,000 digits in the place of every tenth number or so, and in that of the first."""
+    """Return the text with a number of 5,000 digits in place of about every tenth number, and of the first."""
     digits = [i for i in range(1, len(content)) if content[i : i + 1].isdigit() and not content[i - 1 : i].isalnum()]
     for position in digits[:: max(len(digits) // 10, 1)]:
         yield content[:position] + DIGITS + content[position + 1 :]
@@ -99,7 +99,7 @@ def dangling_link(path: Path) -> None:
 
 
 def named_pipe(path: Path) -> None:
-    """Nobody writes to it: who opens it waits for ever."""
+    """Create a pipe without a writer, which blocks every reader."""
     path.unlink()
     os.mkfifo(path)
 

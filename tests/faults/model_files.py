@@ -1,4 +1,4 @@
-"""Files from which models are loaded."""
+"""Model files of every loader for tests of damage."""
 
 import json
 import shutil
@@ -35,7 +35,7 @@ def loaded(path: Path) -> object:
 
 
 def candidates(name: str) -> Callable[[Path], Path]:
-    """Return what writes the bank of studies that EchoPrime answers from, and gives one file of it."""
+    """Return a function that writes EchoPrime's study bank and returns one of its files."""
 
     def make(folder: Path) -> Path:
         candidate_bank(folder)
@@ -54,7 +54,7 @@ def model_card(folder: Path) -> Path:
 
 
 def sharded(name: str) -> Callable[[Path], Path]:
-    """Return what splits a model's weights over two files with an index."""
+    """Return a function that splits a model's weights into two files with an index."""
 
     def make(folder: Path) -> Path:
         weights = tiny_siglip(folder) / "model.safetensors"

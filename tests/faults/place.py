@@ -7,13 +7,13 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Place:
-    """A file that the package reads.
+    """File that the package reads.
 
     Attributes:
-        make: Writes a good one, and what belongs to it, into a folder; returns the file.
-        read: Reads it through a public function; returns whether it was taken for a good one.
-        form: Form of the content: binary, text (with numbers) or a mapping (JSON, which is YAML too).
-        checked: A checksum covers the content, so that no damage to it passes for a good file.
+        make: Function that writes a valid file, and related ones, into a folder, and returns the file.
+        read: Function that reads it through a public function, and returns whether the file was accepted as valid.
+        form: Form of the content: binary, text (with numbers) or a mapping (JSON or YAML).
+        checked: Whether a checksum covers the content, so that a damaged file is never accepted.
     """
 
     make: Callable[[Path], Path]
@@ -23,5 +23,5 @@ class Place:
 
 
 def root(path: Path) -> Path:
-    """Return the folder that was given to `make`."""
+    """Return the folder that `make` received."""
     return next(parent for parent in path.parents if parent.name == "place")

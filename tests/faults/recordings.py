@@ -89,7 +89,7 @@ def kept_clip(folder: Path) -> Path:
 
 
 def clip_again(path: Path) -> object:
-    """Give the clip whatever the cache holds; a damaged one is drawn again."""
+    """Return whether the cached clip was accepted; a damaged one is generated again."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CARDIOBENCH_CACHE", str(root(path)))
         drawn: list[str] = []

@@ -14,7 +14,7 @@ from tests.faults.place import Place, root
 
 
 def twin(name: str, pattern: str) -> Callable[[Path], Path]:
-    """Return what writes a release, as its twin, and gives the first file of a pattern in it."""
+    """Return a function that writes a release as its twin, and returns the first file that matches a pattern."""
 
     def make(folder: Path) -> Path:
         write_twin(name, folder / name, patients=4)
@@ -48,13 +48,13 @@ def arrays_of(path: Path) -> object:
 
 
 def features(path: Path) -> object:
-    """Read the arrays that only the audit opens; it lists those whose rows are of other ECGs."""
+    """Read the arrays that only the audit opens, which lists those with rows of other ECGs."""
     *_, order = catalog.builder("echonext").findings(root(path) / "echonext", pd.DataFrame())
     return not order.count
 
 
 def incomplete(folder: Path) -> Path:
-    """Prepare a copy of a release that lacks a recording."""
+    """Prepare a copy of a release with one recording missing."""
     raw = folder.parent / "raw"
     write_twin("georgia", raw, patients=4)
     sorted(raw.rglob("*.mat"))[-1].unlink()

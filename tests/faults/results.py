@@ -1,4 +1,4 @@
-"""Files read and written by a run, other than recordings and models."""
+"""Files that a run reads and writes, except recordings and models."""
 
 import json
 from dataclasses import replace
@@ -103,7 +103,7 @@ def prompt_file(folder: Path) -> Path:
 
 
 def asked(path: Path) -> object:
-    """Ask for the prompts of a number and of classes; an answer that is not a list of strings per key is none."""
+    """Load the prompts of a number and of classes, where each key must have a list of strings."""
     for name in ("camus/ef", "tmed2/as"):
         chosen, _ = prompts(catalog.task(name), path)
         assert all(isinstance(text, str) for texts in chosen.values() for text in texts)
@@ -112,7 +112,7 @@ def asked(path: Path) -> object:
 
 
 def clone(folder: Path) -> Path:
-    """Write prompts in the form of the released ones, which are Python literals."""
+    """Write prompts as Python literals, as in the released files."""
     (folder / "src").mkdir()
     (folder / "src" / "regression.py").write_text("".join(f'{n}_prompts = ("{n} IS <#>",)\n' for n in MEASUREMENTS))
     keys = ("ejection_fraction", *(key for classes in CLASSES.values() for key in classes.values()))
@@ -130,7 +130,7 @@ def leaderboard_rows(folder: Path) -> Path:
 
 
 def ranked_rows(path: Path) -> object:
-    """Read a file of the dataset as it comes from the Hub, which has neither folders nor pipes."""
+    """Read a file of the dataset as from the Hub, which has neither folders nor pipes."""
     if not path.is_file():
         return False
     entries, _ = read_entries({f"data/{path.name}": path.read_bytes()})

@@ -1,4 +1,4 @@
-"""Digests detect random bit flips."""
+"""Check that digests detect random bit flips."""
 
 import shutil
 
@@ -18,7 +18,7 @@ QUICK = 8
 
 
 def silent_flips(place, folder, count, seed):
-    """Return the positions of flips, one at a time, after which the file is taken for a good one."""
+    """Flip one random bit at a time; return the positions for which the file is still accepted."""
     path = place.make(folder)
     content, rng = path.read_bytes(), np.random.default_rng(seed)
     good = shutil.copytree(folder, folder.parent / "good")
@@ -49,4 +49,4 @@ def test_no_flipped_bit_is_read_in_silence(name, count, seed, tmp_path, record_p
     silent = silent_flips(PLACES[name], folder, count, seed)
     record_property("faults_tried", count)
     record_property("faults_survived", count - len(silent))
-    assert not silent, f"{len(silent)} of {count} flips in silence, as (position, bit): {silent[:5]}"
+    assert not silent, f"{len(silent)} of {count} undetected flips, as (position, bit): {silent[:5]}"

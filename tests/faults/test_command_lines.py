@@ -1,4 +1,4 @@
-"""Invalid or hostile paths, numbers and names give one message without a traceback in every command."""
+"""Check that invalid or hostile paths, numbers and names give one message without a traceback in every command."""
 
 import argparse
 import errno
@@ -50,7 +50,7 @@ LINES = {
     "subsets": "subsets ptb_xl_sample/cd --out subsets",
     "verify": "verify org/data --revision main",
 }
-"""A line of each command that the sweep takes apart; `demo` starts processes and has tests of its own."""
+"""One line per command, whose arguments are replaced in turn; `demo` starts processes and has its own tests."""
 PATHS = ("a\0b", "empty", "cut.json", "cut.csv", "cut.parquet", "x.zip", "folder", "loop", "dangling", "result.json")
 PATHS += ("empty/below", "/dev/null", "", "x" * 300, os.fsdecode(b"\xff\xfe"), "hostile", "/proc/nowhere/x")
 NUMBERS = ("-1", "9" * 40, "1e3", "1_0", "\N{ARABIC-INDIC DIGIT ONE}", "nan", "")
@@ -74,7 +74,7 @@ COUNTS = {"N", "B", "S", "MB", "P", "I/N"}
 
 @pytest.fixture(scope="module")
 def damaged(tmp_path_factory):
-    """A working folder with good results and everything in `PATHS`."""
+    """Change to a folder with valid results and everything in `PATHS`."""
     root = tmp_path_factory.mktemp("place")
     result = example_results.write_result(root / "good")
     shutil.copy(result, root / "result.json")
@@ -153,7 +153,7 @@ def test_any_argument_may_be_anything(command, damaged, tmp_path, monkeypatch, c
             fell.append(f"{[word[:60] for word in line]}: {type(error).__name__}: {str(error)[:200]}")
             continue
         said = capsys.readouterr()
-        # What fails, or would fail, among other work is said in the output.
+        # Failures among other work, real or predicted by a dry run, are in the output.
         silent = not said.err.strip() and not any(words in said.out for words in ("FAILED", "would fail"))
         if code not in (0, 1, 2) or (code and silent) or "Traceback" in said.err or "\x1b" in said.err:
             fell.append(f"{[word[:60] for word in line]}: exit code {code}: {said.err[-200:]!r}")

@@ -1,7 +1,7 @@
-"""Every kind of damage at every file that is read: an error that says what to do, or a listed problem, and nothing else.
+"""Test every kind of damage at every file that is read: a helpful error or a listed problem, and nothing else.
 
-The last lines of a run of pytest say how many were tried and survived. A file without permission is no kind of its own here:
-containers run tests as root, who may read all.
+The last lines of a pytest run state how many cases were tried and survived. Missing read permission is not among the kinds,
+because containers run tests as root, who may read every file.
 """
 
 import json
@@ -22,11 +22,11 @@ from tests.faults.results import RESULTS
 PLACES = RESULTS | MODEL_FILES | RECORDINGS | RELEASES
 
 GIVEN = ("run.yaml", "prompts.json", "subset")
-"""Files that the user names, who may mean a pipe: `--config <(command)`."""
+"""Files named by the user, which may be pipes: `--config <(command)`."""
 
 
 def same(damaged: bytes, content: bytes) -> bool:
-    """Return whether the damage changed nothing: the same JSON, less a blank or with a value put in its own place."""
+    """Return whether the damage changed nothing: the JSON is the same except for a space or an equal value."""
     try:
         return json.dumps(json.loads(damaged)) == json.dumps(json.loads(content))
     except ValueError:
@@ -47,7 +47,7 @@ def cases() -> Iterator[tuple[str, str]]:
 
 @pytest.fixture(scope="module")
 def original(tmp_path_factory) -> Callable[[str], tuple[Path, Path]]:
-    """Return the folder of a place, and the good file in it relative to that folder."""
+    """Return the folder of a file, and the valid file relative to that folder."""
 
     @cache
     def make(name: str) -> tuple[Path, Path]:
@@ -62,7 +62,7 @@ def original(tmp_path_factory) -> Callable[[str], tuple[Path, Path]]:
 @pytest.mark.parametrize("name", PLACES)
 def test_an_undamaged_file_is_read(original, name):
     folder, file = original(name)
-    assert PLACES[name].read(folder / file), "else every damage would seem to be seen"
+    assert PLACES[name].read(folder / file), "otherwise all damage would appear to be detected"
 
 
 @pytest.mark.slow

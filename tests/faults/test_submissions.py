@@ -1,6 +1,6 @@
-"""Submissions that lie in several fields at once, so that they agree with themselves: each is refused.
+"""Check that submissions with several consistently manipulated fields are refused.
 
-A change of each single leaf is tried in `tests/leaderboard/test_every_leaf.py`.
+Changes of single leaves are tested in `tests/leaderboard/test_every_leaf.py`.
 """
 
 import json
@@ -39,7 +39,7 @@ def honest(toy):
 
 
 def outcome(submission, record, answers=None):
-    """What `verify` finds in a changed JSON, and in other answers beside it."""
+    """Return the findings of `verify` for a changed JSON, with predictions that may be changed too."""
     try:
         entry = submission.entry(record)
     except BadData as error:
@@ -51,7 +51,7 @@ def outcome(submission, record, answers=None):
 
 
 def shifted(record, by):
-    """A better score, with everything that follows from it in the same estimate and verdict."""
+    """Claim a better score, with a consistent estimate and verdict."""
     estimate, verdict = record["overall"][record["metric"]], record["verdict"]
     for name in ("value", "low", "high"):
         estimate[name] += by
@@ -60,7 +60,7 @@ def shifted(record, by):
 
 
 def invented_refits(record):
-    """An interval of refits that never were: wide enough to agree with nothing, and covering training patients."""
+    """Claim an interval from refits that never ran: wide enough to be consistent, and covering training patients."""
     estimate = record["overall"][record["metric"]]
     record["options"]["refits"] = 2
     estimate["covers"] = "test and training patients"
@@ -75,7 +75,7 @@ def fewer_draws(record):
 
 
 def other_ranking(record):
-    """A number that ranks because it looks best."""
+    """Rank by the number that looks best."""
     record["metric"] = "auroc"
     estimate, verdict = record["overall"]["auroc"], record["verdict"]
     verdict |= {name: estimate[key] - 0.5 for name, key in (("difference", "value"), ("low", "low"), ("high", "high"))}
@@ -109,7 +109,7 @@ def other_unit(record):
 
 
 def primary(record):
-    """A family that the task has none of, which makes the result confirmatory."""
+    """Claim a family that the task does not have, which makes the result confirmatory."""
     record["verdict"]["family"] = "cardiobench_echo_v1/probe"
 
 
@@ -143,11 +143,11 @@ def more_facts(record):
 
 
 def other_dataset(record):
-    record["dataset"]["name"] = "toy_heаrts"  # A Cyrillic a
+    record["dataset"]["name"] = "toy_heаrts"  # A Cyrillic a.
 
 
 def other_task(record):
-    record["task"] = "toy_hearts/siсk"  # A Cyrillic c
+    record["task"] = "toy_hearts/siсk"  # A Cyrillic c.
 
 
 def name_like_another(record):
@@ -214,7 +214,7 @@ def test_a_lie_that_agrees_with_itself_is_refused(honest, name, record_property)
 
 
 def best_units(frame):
-    """The units that were answered right with the most certainty."""
+    """Return the units with the most certain correct predictions."""
     columns = [name for name in frame if name.startswith("p_")]
     return frame.loc[frame[columns].max(axis=1).nlargest(34).index]
 
@@ -249,7 +249,7 @@ def test_other_predictions_are_refused(honest, kind, name, record_property):
 @pytest.mark.skipif(not FOLDS, reason="its extension is not here")
 @pytest.mark.parametrize("picked", [34, 60])
 def test_hand_picked_units_with_a_result_of_their_own_are_refused(toy, honest, picked):
-    """The submitter scores the units that it likes, and says that they are all."""
+    """Score only the submitter's favourite units, and claim that there are no others."""
     whole = honest["folds"]
     record = json.loads(json.dumps(whole.result.to_json()))
     record["coverage"] = {"scored": picked, "expected": picked}
@@ -260,7 +260,7 @@ def test_hand_picked_units_with_a_result_of_their_own_are_refused(toy, honest, p
 
 
 class LeaveOneOut(PredictionProtocol):
-    """A protocol of a package that predicts every unit of all splits out of fold."""
+    """Protocol of a package that predicts every unit of all splits out of fold."""
 
     name = "leave_one_out"
     out_of_fold = True
@@ -278,5 +278,5 @@ def test_a_plug_in_out_of_fold_is_verified_on_all_units(toy, monkeypatch):
     assert submission.result.out_of_fold and submission.result.coverage == {"scored": 240, "expected": 240}
     record = submission.result.to_json()
     assert not outcome(submission, record)
-    assert outcome(submission, record, submission.answers[140:]), "the test split alone"
+    assert outcome(submission, record, submission.answers[140:]), "only the test split"
     assert outcome(submission, {**record, "out_of_fold": False})

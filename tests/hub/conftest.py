@@ -19,12 +19,12 @@ def hub():
 
 @pytest.fixture
 def client(hub, monkeypatch, tmp_path):
-    """Let this process talk to the loopback Hub, as alice; gives a function that makes it another user."""
+    """Connect this process to the loopback Hub as alice; return a function that switches the user."""
     from huggingface_hub import constants, hf_api
 
     monkeypatch.setattr(constants, "ENDPOINT", hub.url)
     monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", hub.url + "/{repo_id}/resolve/{revision}/{filename}")
-    monkeypatch.setattr(hf_api.api, "endpoint", hub.url)  # Fields of the functions that are methods elsewhere.
+    monkeypatch.setattr(hf_api.api, "endpoint", hub.url)  # These fields are functions; elsewhere they are methods.
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub-cache"))
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
     monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)

@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 
 @dataclass
 class Fault:
-    """Something that happens to the next requests that fit.
+    """Fault for the next matching requests.
 
     Attributes:
         pattern: Regular expression for "METHOD path".
         times: Number of affected requests.
-        status: Answer with it, unless 0.
-        headers: Headers of that answer.
-        cut: Close the connection: "before" the request is read to its end, "after" it was carried out.
-        stall: Seconds without an answer.
-        first: Called before the request is handled (to let somebody else commit in between).
+        status: HTTP status of the response; 0 for a normal response.
+        headers: Headers of that response.
+        cut: Close the connection "before" the request is fully read, or "after" it was carried out.
+        stall: Seconds without a response.
+        first: Function to call before the request is handled, such as a commit by another user.
     """
 
     pattern: str
@@ -29,7 +29,7 @@ class Fault:
 
 
 class Faults:
-    """The faults that are still to happen, in the order in which they were ordered."""
+    """Pending faults, in the order in which they were added."""
 
     def __init__(self):
         self.waiting: list[Fault] = []

@@ -132,7 +132,7 @@ def commit(request, kind, name, revision):
 
 
 def check_eval_results(path: str, content: bytes) -> None:
-    """The rules of the Hub's evaluation results: a list of entries with these keys and no others."""
+    """Check evaluation results by the Hub's rules: a list of entries with only these keys."""
     try:
         entries = yaml.safe_load(content)
         for found in entries:

@@ -32,19 +32,19 @@ class Request:
         return json.loads(self.body)
 
     def known(self) -> User:
-        """Return who asks; refuse a token that nobody knows."""
+        """Return the user of the request; reject an unknown token."""
         if self.user is None:
             raise Refusal(401, "Invalid username or password.")
         return self.user
 
     def owner(self, repository: str) -> User:
-        """Return who asks; refuse anybody but the owner of the repository."""
+        """Return the user of the request; reject everybody except the owner of the repository."""
         if not self.known().owns(repository):
             raise Refusal(403, "Forbidden: you have no write access to this repository")
         return self.user
 
     def visible(self, kind: str, name: str) -> Repository:
-        """The repository; a private one is not there for others."""
+        """Return the repository; a private one does not exist for other users."""
         found = self.store.repository(kind, name)
         if found.private and not (self.user and self.user.owns(name)):
             raise Refusal(404, "Repository not found", "RepoNotFound")

@@ -9,7 +9,7 @@ MODEL = "org/model"
 
 
 def result(task="tmed2/as", protocol="probe", value=0.7123456789012345, **changes) -> ScoreResult:
-    """A result of a classification; `changes` are further fields."""
+    """Return a classification result; `changes` sets further fields."""
     fields = {
         "task": task,
         "metric": "f1_macro",
@@ -53,7 +53,7 @@ def result(task="tmed2/as", protocol="probe", value=0.7123456789012345, **change
 
 
 def regression(task="camus/ef", protocol="probe", value=7.25, **changes) -> ScoreResult:
-    """A result of a measurement."""
+    """Return a regression result."""
     facts = {
         "metric": "mae",
         "higher_is_better": False,
@@ -68,7 +68,7 @@ def regression(task="camus/ef", protocol="probe", value=7.25, **changes) -> Scor
 
 
 def consistent(**changes) -> ScoreResult:
-    """A result of a classification whose interval and verdict belong to its value."""
+    """Return a classification result whose interval and verdict are consistent with its value."""
     one = result(**changes)
     value, low, high = one.score.value, one.score.value - 0.05, min(one.score.value + 0.05, 1.0)
     word = Verdict.ABOVE if low > 0.5 else Verdict.INFORMED

@@ -33,7 +33,7 @@ def validate_yaml(request):
     return Answer({"errors": [{"message": message} for message in wrong], "warnings": []}, 400 if wrong else 200)
 
 
-# Of the categories and kinds of questions that the Hub's documentation names, those that may occur here.
+# Subset of the categories and question types in the Hub's documentation that the tests use.
 CATEGORIES = {"video-classification", "image-classification", "image-segmentation", "keypoint-detection", "other"}
 SIZES = {"n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M"}
 QUESTIONS = {"text", "checkbox", "country", "date_picker"}

@@ -15,10 +15,10 @@ from tests.hub.store import Refusal, Store, User
 
 
 class Handler(BaseHTTPRequestHandler):
-    """One connection; every route is a function of `routes`."""
+    """Handler of one connection; every route is a function in `routes`."""
 
     protocol_version = "HTTP/1.1"
-    wbufsize = -1  # Head and body in one packet: in two, the second waits 40 ms for the client's acknowledgement
+    wbufsize = -1  # Send one packet; a second one waits 40 ms for the client's acknowledgement.
 
     def log_message(self, *arguments):
         pass
@@ -93,17 +93,17 @@ class Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request, client_address):
-        pass  # Clients that are cut off
+        pass  # Clients whose connection was closed.
 
 
 class Hub:
-    """A running Hub: `with Hub(users) as hub`, clients get `hub.url` as HF_ENDPOINT.
+    """Running Hub: `with Hub(users) as hub`; clients get `hub.url` as HF_ENDPOINT.
 
     Attributes:
         store: Store with the repositories.
         faults: Faults to inject.
         requests: "METHOD path" of all requests so far.
-        sent: Every byte of them but the headers that name the client's token.
+        sent: All bytes of these requests except headers with the client's token.
     """
 
     def __init__(self, users: dict[str, User]):
@@ -122,7 +122,7 @@ class Hub:
         self.server.server_close()
 
     def environment(self, home, token: str) -> dict[str, str]:
-        """What a client's process has to have set before it imports anything."""
+        """Return the environment variables that a client process needs before it imports anything."""
         return {
             "HF_ENDPOINT": self.url,
             "HF_HOME": str(home),

@@ -20,7 +20,7 @@ def is_large(path: str) -> bool:
 
 
 class Refusal(Exception):
-    """An HTTP answer that is not a success."""
+    """Unsuccessful HTTP response."""
 
     def __init__(self, status: int, message: str = "", code: str = "", body: dict | None = None):
         super().__init__(message)
@@ -31,7 +31,7 @@ class Refusal(Exception):
 class User:
     name: str
     organisations: tuple[str, ...] = ()
-    reads: tuple[str, ...] = ()  # Organisations in which the user may only read.
+    reads: tuple[str, ...] = ()  # Organisations in which the user has read access only.
     token_role: str = "write"
 
     def owns(self, repository: str) -> bool:
@@ -55,7 +55,7 @@ class Pull:
 
 @dataclass
 class Repository:
-    """One repository; its refs are branches, tags and `refs/pr/<number>`."""
+    """Repository whose refs are branches, tags and `refs/pr/<number>`."""
 
     kind: str
     id: str
@@ -70,7 +70,7 @@ class Repository:
         self.commit("main", {".gitattributes": b"*.parquet filter=lfs\n"}, (), "initial commit", "hub")
 
     def resolve(self, revision: str) -> str:
-        """Full commit of a branch, tag or beginning of a commit."""
+        """Return the full commit hash for a branch, tag or abbreviated hash."""
         for names in (self.branches, self.tags):
             if revision in names:
                 return names[revision]
@@ -83,7 +83,7 @@ class Repository:
         return self.commits[self.resolve(revision)].files
 
     def history(self, revision: str = "main") -> list[Commit]:
-        """Commits of a ref, the newest first."""
+        """Return the commits of a ref, newest first."""
         found, sha = [], self.resolve(revision)
         while sha:
             found.append(self.commits[sha])
@@ -114,12 +114,12 @@ class Repository:
 
 
 class Store:
-    """All repositories and users of one Hub."""
+    """Repositories and users of one Hub."""
 
     def __init__(self, users: Mapping[str, User]):
         self.users = dict(users)  # Mapping from token to user.
         self.repositories: dict[tuple[str, str], Repository] = {}
-        self.large: dict[str, bytes] = {}  # Sha256 -> content
+        self.large: dict[str, bytes] = {}  # Mapping from SHA-256 to content.
         self.lock = threading.RLock()
 
     def repository(self, kind: str, name: str) -> Repository:
@@ -128,7 +128,7 @@ class Store:
         return self.repositories[kind, name]
 
     def put(self, kind: str, name: str, content: Path | Mapping[str, bytes], author: str = "someone") -> Repository:
-        """A repository with these files (of a folder), committed to main without any client."""
+        """Create a repository with the files of a folder, committed to main without a client."""
         if isinstance(content, Path):
             content = {p.relative_to(content).as_posix(): p.read_bytes() for p in content.rglob("*") if p.is_file()}
         found = self.repositories.setdefault((kind, name), Repository(kind, name))

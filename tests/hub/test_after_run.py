@@ -1,4 +1,4 @@
-"""Results survive failures of `--push-to-hub`, and the suggested command pushes them later."""
+"""Check that results survive failures of `--push-to-hub`, and that the suggested command pushes them later."""
 
 import shlex
 from dataclasses import replace
@@ -22,7 +22,7 @@ from tests.hub.store import User
 
 COMMIT = "POST .*/commit/"
 RESULTS = [result(), regression()]
-# What happens, and what is said of it.
+# Faults and their messages.
 FAULTS = {
     "not logged in": ({"status": 401}, "HTTP 401"),
     "no right to write": ({"status": 403, "times": 99}, "HTTP 403"),
@@ -50,7 +50,7 @@ def model(hub, client):
 
 @pytest.fixture
 def saved(tmp_path):
-    """The results of a run, on disk; beside them what a study found, and a result of another revision of the model."""
+    """Return stored results of a run, the record of an analysis, and a result of another model revision."""
     folder = tmp_path / "results"
     older = result(value=0.1, model={"name": MODEL, "revision": "e" * 40})
     for one in (*RESULTS, older):
@@ -64,7 +64,7 @@ def saved(tmp_path):
 
 @pytest.fixture
 def quick(monkeypatch):
-    """No waiting between tries."""
+    """Disable waiting between retries."""
     monkeypatch.setattr(push, "__kwdefaults__", push.__kwdefaults__ | {"sleep": lambda seconds: None})
 
 
@@ -73,7 +73,7 @@ def contents(folder):
 
 
 def later(reason):
-    """The command that a message names."""
+    """Return the command in a message."""
     return shlex.split(reason.partition("push them later: cardiobench ")[2])
 
 
@@ -124,7 +124,7 @@ def test_no_network(model, hub, saved, quick, monkeypatch):
     before = contents(saved)
     with monkeypatch.context() as patch:
         patch.setattr("huggingface_hub.hf_api.api.endpoint", "http://127.0.0.1:9")
-        patch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")  # A port that nobody listens on
+        patch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")  # No process listens on this port.
         failed = push_all(RESULTS, saved, Console())
     assert "could not be reached" in failed[0][1]
     check_kept_and_pushed_later(model, saved, failed, before)
@@ -147,7 +147,7 @@ def test_the_model_of_somebody_else_gets_a_pull_request(model, client, saved, ca
 
 
 def test_a_folder_is_no_repository(tmp_path, client, hub, saved):
-    """Nobody can know where a local model lives on the Hub: the message names the command with the place left open."""
+    """Check a local model, whose Hub repository is unknown: the command in the message has a placeholder for it."""
     (tmp_path / "mine").mkdir()
     name = str(tmp_path / "mine")
     failed = push_all([result(model={"name": name, "revision": "1"})], saved, Console())
@@ -186,7 +186,7 @@ def test_what_must_hold_before_a_run(model, hub, client, tmp_path, monkeypatch):
 
 @pytest.fixture
 def ended(monkeypatch, tmp_path):
-    """Gives a function that ends a run that made `RESULTS` on one of its processes."""
+    """Return a function that ends a run with the results `RESULTS` in one of its processes."""
     monkeypatch.setattr("cardiobench.results.collect.collect", lambda folders: Collection(()))
     monkeypatch.setattr("cardiobench.report.markdown.write_markdown", lambda collection, folder: [])
 

@@ -1,4 +1,4 @@
-"""Other content of cards stays byte for byte, and the Hub's parser reads our entries."""
+"""Check that other content of cards stays byte for byte, and that the Hub's parser reads our entries."""
 
 import re
 
@@ -73,12 +73,12 @@ def is_subsequence(part, whole):
 def test_every_byte_that_is_not_ours_stays(card, newline):
     card = card.replace("\n", newline)
     merged = merge(card, result(), regression())
-    assert is_subsequence(card, merged), "nothing is taken away or moved"
+    assert is_subsequence(card, merged), "nothing is removed or moved"
     if card:
         body = card[cards.FRONT.match(card).end() :] if cards.FRONT.match(card) else card
         assert merged.endswith(body)
     if card and newline == "\r\n":
-        assert not re.search(r"(?<!\r)\n", merged), "new lines end like the old ones"
+        assert not re.search(r"(?<!\r)\n", merged), "new lines have the same line endings"
     found = {(r.dataset_type, r.metric_type): r for r in parsed(merged).eval_results}
     assert found["cardiobench/tmed2", "f1_macro"].metric_value == 0.7123456789012345
     assert found["cardiobench/camus", "mae"].metric_value == 7.25
@@ -101,7 +101,7 @@ def test_again_changes_nothing_and_a_new_value_takes_the_old_ones_place(name):
 
 
 def test_the_same_entries_as_the_hubs_own_merge():
-    """What `metadata_update(overwrite=True)` makes of the card, value for value, and here without touching its text."""
+    """Return the card after `metadata_update(overwrite=True)`, for comparing values without comparing its text."""
     card = CARDS["other results"]
     new = entries(result(), regression())
     by_hub = parsed(card)
@@ -129,7 +129,7 @@ def test_entries_that_another_tool_put_together_are_told_apart():
     rewritten = ModelCard(both)
     text = str(ModelCard(f"---\n{rewritten.data.to_yaml()}\n---\ntext"))  # Format of metadata_update.
     index = yaml.safe_load(cards.FRONT.match(text)["yaml"])["model-index"][0]["results"]
-    assert [len(entry["metrics"]) for entry in index] == [1, 4], "one entry holds both users' metrics"
+    assert [len(entry["metrics"]) for entry in index] == [1, 4], "one entry holds the metrics of both users"
     again = merge(text, result(value=0.9))
     values = {
         (r.metric_args or {}).get("run_by"): r.metric_value
@@ -221,7 +221,7 @@ def test_one_protocol_speaks_for_a_task():
 
 
 def test_what_others_measured_is_compared_metric_by_metric():
-    """The check that a card keeps what it said would see nothing if it did not look at single measurements."""
+    """Check single measurements, so that the protection of other users' entries has no gap."""
     ours, theirs, more = ({"type": name, "value": 1.0} for name in ("ours", "theirs", "more"))
     results = [{"task": "a", "metrics": [ours, theirs]}, {"task": "b", "metrics": [ours]}, {"task": "c"}]
     content = {"license": "mit", "model-index": [{"name": "m", "results": results}]}

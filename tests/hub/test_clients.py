@@ -1,4 +1,4 @@
-"""Unmodified clients in separate processes only need HF_ENDPOINT."""
+"""Check that unmodified clients in separate processes only need HF_ENDPOINT."""
 
 import json
 import os
@@ -22,7 +22,7 @@ RANKING = [[float((place + shift) % 200) for place in range(200)] for shift in (
 
 @pytest.fixture
 def start(hub, tmp_path):
-    """Starts a client in an empty folder; gives the process."""
+    """Return a function that starts a client in an empty folder and returns the process."""
 
     def begin(*line):
         environment = {**os.environ, **hub.environment(tmp_path / "home", ALICE)}
@@ -46,7 +46,7 @@ def printed(process, code=0):
     return out
 
 
-# Recordings of a dataset that may not be redistributed, its twin's included, go to a private repository only.
+# Recordings that may not be redistributed, including their twin, only go to a private repository.
 RIGHTS = ("--private", "--i-have-the-right")
 
 
@@ -85,7 +85,7 @@ print(json.dumps(said))
 """
     processes = [start(sys.executable, "-c", code, rank) for rank in (0, 1)]
     first, second = (json.loads(printed(process).splitlines()[-1]) for process in processes)
-    # By hand: 25 of the 50 most important are shared; one of four is wrong by one; F1 of 0 is 4/5, of 1 it is 2/3.
+    # By hand: 25 of the 50 most important are shared; one of four is wrong by one; F1 is 4/5 for class 0 and 2/3 for class 1.
     assert first["overlap"] == 0.5
     assert first["both"] == {"mae": 0.25, "f1_macro": pytest.approx((4 / 5 + 2 / 3) / 2)}
     assert first["together"] == {"mae": pytest.approx(2.5 / 3)} and second == {"together": None}
@@ -109,7 +109,7 @@ said = evaluate.evaluator("text-classification").compute(
 print(json.dumps(said))
 """
     said = json.loads(printed(start(sys.executable, "-c", code)).splitlines()[-1])
-    assert said["f1_macro"] == pytest.approx((4 / 5 + 0) / 2), "two of three called 0 rightly, no 1 found"
+    assert said["f1_macro"] == pytest.approx((4 / 5 + 0) / 2), "two of three called 0 correctly, no 1 found"
 
 
 def test_the_line_that_evaluates_a_model_writes_to_its_card(hub, client, start, tmp_path):
@@ -135,11 +135,11 @@ def test_the_line_that_evaluates_a_model_writes_to_its_card(hub, client, start, 
     assert card.data.license == "mit" and card.text.strip() == "# By hand"
     entries = HfApi().model_info(name, expand=["evalResults"]).eval_results
     assert saved["ptb_xl_sample/cd", "probe", "f1_macro"] in {e.value for e in entries}
-    assert {protocol for _, protocol, _ in there} == {"probe", "knn"}, "no text tower: no prompts"
+    assert {protocol for _, protocol, _ in there} == {"probe", "knn"}, "no text tower, so no prompts"
     model = hub.store.repository("model", name)
     head = model.resolve("main")
     assert main(["push", str(tmp_path / "empty" / "results"), "--to", name, "--yes"]) == 0
-    assert model.resolve("main") == head, "everything is there already"
+    assert model.resolve("main") == head, "everything is already there"
 
 
 def test_a_rehearsal_changes_no_card(hub, client, start, tmp_path):

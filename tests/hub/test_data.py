@@ -24,7 +24,7 @@ REPOSITORY = "cardiobench/ptb_xl"
 
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory):
-    """Two prepared twins of PTB-XL, of other patients."""
+    """Return two prepared twins of PTB-XL with different patients."""
     folders = []
     for seed in (0, 1):
         folder = tmp_path_factory.mktemp("prepared")
@@ -90,7 +90,7 @@ def test_a_folder_that_is_given_wins_and_nobody_asks_the_hub_unasked(published, 
         open_dataset("ptb_xl")
     with pytest.raises(MissingData, match="was not found in"):
         open_dataset("ptb_xl", prepared[0] / "nowhere", published=True)
-    with pytest.raises(MissingData):  # Its licence lets no recording out, so access cannot be requested.
+    with pytest.raises(MissingData):  # The licence forbids redistribution, so access cannot be requested.
         open_dataset("tmed2", published=True)
     assert len(hub.requests) == asked
 
@@ -99,7 +99,7 @@ def test_what_is_not_published_says_both_reasons(hub, client):
     with pytest.raises(MissingData, match=r"(?s)PTB-XL was not found.*Nor could cardiobench/ptb_xl be read on the Hub"):
         open_dataset("ptb_xl", published=True)
     publish(publications("ptb_xl", "cardiobench"), dry_run=False, on_diff=lambda text: None)
-    with pytest.raises(MissingData, match="Nor could"):  # The card alone has no tag of recordings
+    with pytest.raises(MissingData, match="Nor could"):  # The card alone has no tag of recordings.
         cardiobench.load_dataset("ptb_xl")
 
 

@@ -39,13 +39,13 @@ def test_the_card_of_published_recordings_has_their_features_splits_and_size(hub
     }
     assert info.download_size == sum(map(len, shards.values())) and info.dataset_size > 0
     assert info.features == Features.from_arrow_schema(rows["test"].schema_arrow)
-    send("ptb_xl_sample")  # The card alone: the recordings stay, and so do their facts
+    send("ptb_xl_sample")  # Only the card is sent; recordings and their facts remain.
     again = hub.store.repository("dataset", "org/ptb_xl_sample").files()["README.md"]
     assert DatasetInfosDict.from_dataset_card_data(DatasetCard(again.decode()).data)["default"] == info
     for path, content in {**shards, "README.md": again}.items():
         (tmp_path / path).parent.mkdir(exist_ok=True)
         (tmp_path / path).write_bytes(content)
-    loaded = load_dataset(str(tmp_path), cache_dir=str(tmp_path / "cache"))  # Refuses splits of other sizes
+    loaded = load_dataset(str(tmp_path), cache_dir=str(tmp_path / "cache"))  # Rejects splits of other sizes.
     assert loaded.num_rows == {name: split.num_examples for name, split in info.splits.items()}
 
 
@@ -75,9 +75,9 @@ def test_a_gate_is_there_before_the_recordings_and_asks_for_the_agreement(hub, c
     with pytest.raises(LicenceError, match="--gated"):
         publications("tmed2", "org", **rights)
     line = ["publish", "datasets", "tmed2", "--namespace", "org", "--prepared", str(prepared), "--gated"]
-    assert main([*line, "--yes"]) == 2, "a gate alone is no right"
+    assert main([*line, "--yes"]) == 2, "a gate alone grants no permission"
     assert main([*line, "--i-have-the-right"]) == 0
-    assert not hub.store.repositories, "shown, not written"
+    assert not hub.store.repositories, "shown but not written"
     assert main([*line, "--i-have-the-right", "--yes"]) == 0
     asked = [line for line in hub.requests if "/settings" in line or "/commit/" in line]
     assert "/settings" in asked[0] and "/commit/" in asked[1]
@@ -100,10 +100,10 @@ def test_a_page_that_lets_everybody_in_is_closed_first(hub, client, prepared, ga
     repository = hub.store.repository("dataset", "org/tmed2")
     repository.gated = gate
     rights = {"prepared": prepared, "i_have_the_right": True}
-    with pytest.raises(LicenceError, match="is public"):  # Private was meant for a new one; this one is there
+    with pytest.raises(LicenceError, match="is public"):  # "private" only applies to new repositories.
         send("tmed2", private=True, **rights)
     assert not any(path.startswith("data/") for path in repository.files())
     send("tmed2", gated=True, **rights)
     assert repository.gated == "manual" and any(path.startswith("data/") for path in repository.files())
     send("tmed2")
-    assert b"extra_gated_prompt" in repository.files()["README.md"], "it is still gated, so the questions stay"
+    assert b"extra_gated_prompt" in repository.files()["README.md"], "it is still gated, so the questions remain"

@@ -16,7 +16,7 @@ ON_HUB = [name for name in CHECKPOINTS if card(name).hub]
 
 @pytest.fixture(scope="module", autouse=True)
 def small():
-    """No network in full size."""
+    """Replace networks by small ones."""
     with smaller_networks():
         yield
 
@@ -30,7 +30,7 @@ def vectors(model):
 
 
 def test_what_is_not_on_the_hub_says_where_it_comes_from():
-    """The others are downloads from elsewhere; from a local folder they are loaded in tests/models."""
+    """Other models are downloads from elsewhere; tests/models loads them from a local folder."""
     for name in set(CHECKPOINTS) - set(ON_HUB):
         assert "download" in card(name).access or not card(name).public_weights
 

@@ -1,4 +1,4 @@
-"""Hub failures give one-line messages, and never partial or duplicate writes."""
+"""Check that Hub failures give one-line messages, and never partial or duplicate writes."""
 
 import logging
 import os
@@ -41,7 +41,7 @@ def pushed(model):
     ],
 )
 def test_a_refusal_is_final_and_says_what_to_do(model, hub, status, words):
-    hub.faults.add(COMMIT, status=status, times=2 if status == 403 else 1)  # The request for the owner is refused too
+    hub.faults.add(COMMIT, status=status, times=2 if status == 403 else 1)  # The request for the owner is refused too.
     pauses = []
     with pytest.raises(HubError, match=words) as caught:
         send(pauses)
@@ -67,7 +67,7 @@ def test_the_hub_that_is_really_asked_refuses_in_the_same_words(model, client, m
 
 @pytest.mark.parametrize("status", [409, 412])
 def test_somebody_else_was_faster(model, hub, status):
-    """Somebody commits between our reading and our writing: read again, merge again, both are there."""
+    """Check a commit by another user between our read and write: we read and merge again, and both changes are present."""
 
     def somebody():
         model.commit("main", {"README.md": b"# Another text\n", "new.txt": b""}, (), "theirs", "someone")
@@ -128,12 +128,12 @@ def test_a_connection_cut_after_the_commit_was_made_adds_nothing_twice(model, hu
     assert hub.faults.all_happened and len(model.pulls) == as_pull_request
     revision = "refs/pr/1" if as_pull_request else "main"
     assert [c.title for c in model.history(revision)].count("CardioBench results") == 1
-    assert not done.changes, "the second try found everything there"
+    assert not done.changes, "the second attempt found everything there"
     assert model.files(revision)["README.md"].count(b"run_by: alice") == 2
 
 
 def test_a_large_file_cut_in_mid_upload(hub, client, monkeypatch):
-    monkeypatch.setattr("time.sleep", lambda seconds: None)  # The client itself sends large files again
+    monkeypatch.setattr("time.sleep", lambda seconds: None)  # The client itself retries uploads of large files.
     hub.faults.add(UPLOAD, cut="before")
     push_to_dataset([result()], "org/results", dry_run=False, on_diff=lambda text: None)
     dataset = hub.store.repository("dataset", "org/results")
@@ -159,7 +159,7 @@ def test_every_call_is_tried_again(model, hub, call):
     pauses = []
     send(pauses)
     assert hub.faults.all_happened and pushed(model) == 1
-    assert pauses == ([] if call == "/tree/" else [1.0, 2.0]), "the client itself asks again for a page of files"
+    assert pauses == ([] if call == "/tree/" else [1.0, 2.0]), "the client itself retries pages of a file list"
 
 
 @pytest.mark.parametrize("call", ["/whoami", "/refs", COMMIT])
@@ -195,7 +195,7 @@ def test_the_command_says_it_in_one_line_and_keeps_the_results(model, hub, tmp_p
 
 @pytest.mark.slow
 def test_tokens_are_never_printed_nor_kept(model, hub, tmp_path, caplog, capfd):
-    """Everything that is said and written, with the libraries at their most talkative, in good and in bad times."""
+    """Return all output and written files, with the most verbose library logging, with and without failures."""
     caplog.set_level(logging.DEBUG)
     result().save(tmp_path / "work" / "results" / "tmed2__as.json")
     hub.faults.add(COMMIT, status=500)

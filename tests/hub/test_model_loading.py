@@ -22,7 +22,7 @@ FILE = "open_clip_pytorch_model.bin"
 
 @pytest.fixture
 def repository(hub, client, tmp_path):
-    """The model's repository with two commits; the later one has a damaged file."""
+    """Return the model's repository with two commits; the later one has a damaged file."""
     found = hub.store.put("model", NAME, tiny_open_clip(tmp_path / "files", safe=False))
     good = found.branches["main"]
     hub.store.put("model", NAME, {FILE: b"changed"})
@@ -31,7 +31,7 @@ def repository(hub, client, tmp_path):
 
 @pytest.fixture
 def pin(monkeypatch):
-    """Gives a function that changes what the card says."""
+    """Return a function that changes fields of the card."""
 
     def change(**facts):
         table = MappingProxyType({**cards._cards(), NAME: replace(card(NAME), **facts)})

@@ -1,4 +1,4 @@
-"""No marked ids, paths or tokens are in any byte sent by a client."""
+"""Check that no marked ids, paths or tokens are in any byte sent by a client."""
 
 import io
 import json
@@ -33,7 +33,7 @@ MARKS = ("MARKEDID", "MARKEDPATIENT", "MARKEDFOLDER", "MARKEDUSER", ALICE)
 
 @pytest.fixture
 def marked(tmp_path, monkeypatch):
-    """Results of a run whose ids, folders and warnings carry marks; one patient has no prediction."""
+    """Return results of a run with marked ids, folders and warnings; one patient has no prediction."""
     home = tmp_path / "MARKEDFOLDER" / "MARKEDUSER"
     home.mkdir(parents=True)
     monkeypatch.setenv("HOME", str(home))
@@ -66,7 +66,7 @@ def marked(tmp_path, monkeypatch):
 
 
 def everything(hub):
-    """Every byte sent, and every text in the Parquet files and repositories that came of it."""
+    """Return every byte sent, and all text in the resulting Parquet files and repositories."""
     parts = list(hub.sent)
     for repository in hub.store.repositories.values():
         for commit in repository.commits.values():
@@ -96,13 +96,13 @@ def test_nothing_that_is_marked_leaves_this_machine(marked, hub, client, capsys)
 
 @pytest.mark.slow
 def test_neither_a_run_nor_a_space_nor_prepared_data_sends_a_mark(marked, hub, client, capsys):
-    """Ids of recordings that may be published are no secret; where they lay on this machine is."""
+    """Ids of public recordings are not secret, but their location on this machine is."""
     hub.store.put("model", MODEL, {"README.md": b"# A model\n"})
     folder = marked / "results"
     saved = [ScoreResult.load(path) for path in sorted(folder.rglob("camus__ef.json"))]
     under_its_name = [replace(one, model={**one.model, "name": MODEL}) for one in saved]
     push_all(under_its_name, folder, Console())
-    assert main(["leaderboard", str(folder), "--space", "org/board", "--yes"]) == 2, "a folder of this machine"
+    assert main(["leaderboard", str(folder), "--space", "org/board", "--yes"]) == 2, "a folder on this machine"
     assert main(["leaderboard", "org/results", "--space", "org/board", "--yes"]) == 0
     may = "--i-have-the-right"
     for name, rights in (("georgia", []), ("camus", ["--private", may]), ("hmc_qu", ["--gated", may])):
@@ -124,8 +124,8 @@ def test_a_public_result_names_the_checksum_that_it_was_made_from(marked):
     assert shown.model["name"] == MODEL and shown.stamp["source_checksum"] == json.loads(path.read_text())["seal"]
     assert (
         ScoreResult.from_json(shown.to_json()).to_json() == shown.to_json()
-    )  # Compared as JSON: Python 3.13 finds no NaN equal.
-    assert public_result(shown, MODEL) is shown, "what is public already keeps its checksum"
+    )  # Compare as JSON, because NaN is not equal to NaN in Python 3.13.
+    assert public_result(shown, MODEL) is shown, "a published file keeps its checksum"
     assert public_result(result()).to_json() == result().to_json()
 
 
@@ -163,7 +163,7 @@ def test_a_result_of_a_deleted_extension_or_dataset_is_left_out_with_its_reason(
 
 @pytest.mark.fault
 def test_public_settings_hold_no_path_host_or_token(monkeypatch, tmp_path):
-    """Every field of the settings holds a mark, so that a new field is tried too."""
+    """Check a mark in every field of the settings, so that new fields are covered."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "MARK_patient").mkdir()
     token = "hf_MARKabcdefghij"

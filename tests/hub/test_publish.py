@@ -50,7 +50,7 @@ def test_every_dataset_without_its_recordings(hub, client, name):
     assert {path for path in main_branch if path.startswith("splits/")} == {
         f"splits/{path.name}" for path in (own / "splits").glob("*.csv")
     }
-    assert f"{name}.py" not in main_branch, "datasets 4 and later refuse a repository with a script of its name"
+    assert f"{name}.py" not in main_branch, "datasets 4 and later reject a repository with a script of the same name"
     assert not any(path.endswith((".avi", ".png", ".dat")) for path in main_branch)
     for path in (path for path in main_branch if path.endswith(".parquet")):
         columns = pq.read_table(io.BytesIO(main_branch[path])).column_names
@@ -82,7 +82,9 @@ def test_the_public_form_is_an_index_that_load_dataset_reads(hub, client, name, 
     card = (tmp_path / name / "README.md").read_text("utf-8")
     assert "An index, without recordings" in card and f'cardiobench.load_dataset("{name}", data_dir="RAW")' in card
     send(publish_datasets.publications(name, "cardiobench"))
-    assert len(hub.store.repository("dataset", f"cardiobench/{name}").history()) == 2, "the same again is no commit"
+    assert len(hub.store.repository("dataset", f"cardiobench/{name}").history()) == 2, (
+        "unchanged content makes no commit"
+    )
 
 
 @pytest.mark.slow
@@ -96,7 +98,9 @@ def test_published_again_nothing_is_committed(hub, client, prepared):
     assert not any("/large/" in line or "/commit/" in line for line in hub.requests[before[2] :])
     kept = {path for path in repository.files() if path.startswith("data/")}
     send(publish_datasets.publications("ptb_xl_sample", "org"))
-    assert {path for path in repository.files() if path.startswith("data/")} == kept, "without --prepared they are left"
+    assert {path for path in repository.files() if path.startswith("data/")} == kept, (
+        "without --prepared they are skipped"
+    )
 
 
 def test_one_change_is_one_commit_and_stale_files_go(hub, client, prepared):
@@ -118,7 +122,7 @@ def test_one_change_is_one_commit_and_stale_files_go(hub, client, prepared):
 
 @pytest.mark.parametrize("name", AGREEMENTS)
 def test_recordings_under_an_agreement_never_go_to_a_public_page(hub, client, prepared, name, tmp_path):
-    """The folder is a twin's; its note is changed to say that it is the release, as it would be with real data."""
+    """Check a twin whose note is changed to claim that it is the release, as with real data."""
     spec = catalog.spec(name)
     folder = tmp_path / "cardiobench" / name
     (folder / "data").mkdir(parents=True)

@@ -87,7 +87,7 @@ def test_push_pull_push_changes_nothing(model):
 
 
 def test_the_same_scores_of_another_day_and_commit_change_nothing(model):
-    """Pushing makes a commit, so the model has another revision when the same line is run again."""
+    """Check that the second run of a command still finds its results, although the push changed the model's revision."""
     send([result()])
     again = result(model={**result().model, "revision": model.resolve("main")}, stamp={"date": "2027-01-01"})
     assert not send([again])[0].changes
@@ -132,7 +132,7 @@ def test_the_model_of_somebody_else_gets_a_pull_request_and_only_one(model, clie
     assert done.pull_request and done.url.endswith("/discussions/1") and model.resolve("main") == head
     assert not send()[0].changes and len(model.pulls) == 1
     again, _ = send([result(value=0.25)])
-    assert again.pull_request and len(model.pulls) == 1, "a change goes to the open request"
+    assert again.pull_request and len(model.pulls) == 1, "a change goes to the open pull request"
     assert len(pull(MODEL, "refs/pr/1")) == 3
     with pytest.raises(MissingData, match="refs/pr/1"):
         pull(MODEL)
@@ -180,10 +180,10 @@ def test_the_revision_of_a_published_dataset_is_noted(model, hub):
 
 
 def test_the_hubs_own_merge_and_ours_live_in_one_card(model, monkeypatch):
-    """Somebody adds a result with `metadata_update`, which writes the whole front matter anew; ours is found again."""
+    """Check that our result is found after another user rewrites the front matter with `metadata_update`."""
     monkeypatch.setattr(
         ModelCard, "validate", lambda *arguments, **more: None
-    )  # Asks huggingface.co, wherever the Hub is.
+    )  # It contacts huggingface.co regardless of the configured Hub.
     send([result()])
     more = metadata_eval_result(
         model_pretty_name="x", task_pretty_name="t", task_id="other", metrics_pretty_name="m", metrics_id="accuracy",
@@ -232,7 +232,7 @@ def test_which_results(tmp_path):
 
 
 def test_analyses_are_not_pushed(tmp_path):
-    """A record of a study lies beside the results of a run and is no score of a task."""
+    """Check that the record of an analysis next to the results is not pushed as a score."""
     AnalysisResult("alignment", "camus/ef", ("camus/ef",), {}).save(tmp_path / "alignment" / "camus__ef.json")
     with pytest.raises(MissingData, match="no result in"):
         find_results(tmp_path)
@@ -296,7 +296,7 @@ def test_a_rehearsal_is_no_score_of_the_benchmark(model, reason):
     (path,) = [path for path in files if path.startswith("cardiobench/rehearsals/alice/probe/")]
     assert json.loads(files[path])["overall"]["f1_macro"]["value"] == 0.9
     assert [e["value"] for e in yaml.safe_load(files[".eval_results/cardiobench-tmed2.yaml"])] == [result().score.value]
-    assert b"0.9\n" not in files["README.md"] and len(pull(MODEL)) == 2, "a rehearsal is not pulled as a score"
+    assert b"0.9\n" not in files["README.md"] and len(pull(MODEL)) == 2, "a dry run is not pulled as a score"
 
 
 def test_all_rehearsals_are_written_and_no_score_is_lost_among_them(model):
@@ -346,7 +346,7 @@ def test_a_member_who_may_only_read_asks_the_owner(model, hub, client):
     done, _ = send()
     assert done.pull_request and model.pulls[0].status == "open"
     hub.store.users[BOB] = User("bob", ("org",))
-    hub.faults.add("POST .*/commit/main", status=403)  # A token that may write elsewhere
+    hub.faults.add("POST .*/commit/main", status=403)  # A token with write access elsewhere.
     done, said = send([result(value=0.5)])
     assert done.pull_request and len(model.pulls) == 1 and "as a pull request" in said
 
@@ -376,7 +376,7 @@ def test_the_namespace_is_a_setting(model, monkeypatch):
 
 @pytest.mark.parametrize("content", [b"{", b"[]", b"\xff\xfe", b'{"schema": 99}', b""])
 def test_one_damaged_file_does_not_stop_a_pull(model, content, tmp_path, capsys):
-    """Anybody may have pushed it: the others are read, and it is named."""
+    """Check an invalid result that anybody may have pushed: it is named, and the others are read."""
     send()
     path = "cardiobench/mallory/probe/tmed2__as.json"
     model.commit("main", {path: content}, (), "mine", "mallory")

@@ -1,4 +1,4 @@
-"""A dataset of results only grows, and `datasets` reads it."""
+"""Check that a dataset of results only grows, and that `datasets` reads it."""
 
 import io
 import json

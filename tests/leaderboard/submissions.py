@@ -81,11 +81,11 @@ def write_dataset(folder: Path) -> Path:
 
 @dataclass(frozen=True)
 class Submission:
-    """A result as its submitter sends it.
+    """Result as its submitter sends it.
 
     Attributes:
-        result: The result.
-        answers: Id and answers.
+        result: Result.
+        answers: Ids and predictions.
         data_dir: Folder with the data.
     """
 
@@ -94,23 +94,23 @@ class Submission:
     data_dir: Path
 
     def entry(self, record: Mapping[str, Any] | None = None) -> ResultEntry:
-        """Return the result, or another JSON under a checksum made anew, as it was pushed by bob."""
+        """Return the result as pushed by bob, optionally with another JSON under a new checksum."""
         if record is None:
             return ResultEntry(Path("data/bob.parquet"), self.result, pushed_by="bob")
         return ResultEntry(Path("data/bob.parquet"), ScoreResult.from_json(sealed(record)), pushed_by="bob")
 
     def files(self, entry: ResultEntry) -> dict[str, bytes]:
-        """Return the file of predictions of an entry."""
+        """Return the prediction file of an entry."""
         return {predictions_path(entry.result, "bob"): self.content}
 
     @cached_property
     def content(self) -> bytes:
-        """The answers as Parquet."""
+        """Return the predictions as Parquet."""
         return self.answers.to_parquet(index=False)
 
 
 def sealed(record: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a record under a checksum made anew, as somebody who cheats would."""
+    """Return a record with a new, valid checksum, as a cheating submitter would write it."""
     content = {name: value for name, value in record.items() if name != CHECKSUM}
     return {**content, CHECKSUM: checksum(content)}
 
@@ -127,7 +127,7 @@ def submit(
     refit_scores: tuple[float, ...] = (),
     skill: float = 0.3,
 ) -> Submission:
-    """Return an honest submission of a task: answers that are right a little more often than by chance, scored as a run does."""
+    """Return a valid submission: predictions slightly better than chance, scored as in a run."""
     task = catalog.task(f"{NAME}/{target}")
     data_dir = folder / "raw"
     dataset = open_dataset(NAME, data_dir, need_media=False)
@@ -161,7 +161,7 @@ def submit(
 
 
 def answers_for(task, truth: pd.DataFrame, skill: float) -> pd.DataFrame:
-    """Return answers to the units of a task: noise, and with a weight of `skill` the truth."""
+    """Return predictions for the units of a task: noise plus the truth with weight `skill`."""
     rng = np.random.default_rng(7)
     if task.kind == "regression":
         noise = rng.uniform(20, 70, len(truth))
@@ -174,7 +174,7 @@ def answers_for(task, truth: pd.DataFrame, skill: float) -> pd.DataFrame:
 
 
 def changes(record: Mapping[str, Any]) -> Iterator[tuple[tuple, dict[str, Any]]]:
-    """Yield (path, record) with one leaf changed, one key or entry removed, or one added, everywhere in a JSON."""
+    """Yield (path, record) for each change, removal or addition of one leaf, key or entry of a JSON."""
     for path, value in _places(record):
         for other in _others(value):
             yield path, _with(record, path, lambda holder, name, other=other: holder.__setitem__(name, other))
@@ -197,7 +197,7 @@ def _places(value: Any, path: tuple = ()) -> Iterator[tuple[tuple, Any]]:
 
 
 def _others(value: Any) -> list[Any]:
-    """Return other values for a leaf: of its own type, and none."""
+    """Return replacement values for a leaf: another value of its type, and None."""
     if isinstance(value, bool):
         return [not value, None]
     if isinstance(value, int):

@@ -1,4 +1,4 @@
-"""The app in a real browser, over a folder and over a dataset on the loopback Hub. `make test-leaderboard` brings gradio."""
+"""Test the app in a real browser, with a folder and a dataset on the loopback Hub. `make test-leaderboard` installs gradio."""
 
 from dataclasses import replace
 
@@ -22,7 +22,7 @@ def browser():
 
 
 def opened(browser, sources, width=1280):
-    """The app's page, what it did, and the app."""
+    """Return the browser page, its log, and the app."""
     from cardiobench.leaderboard.app import launch
 
     app = launch(sources, block=False)
@@ -32,7 +32,7 @@ def opened(browser, sources, width=1280):
 
 
 def shown(page, name, *present, absent=()):
-    """Wait until the table shows some words and not the others."""
+    """Wait until the table shows the expected words and no others."""
     words = "([name, yes, no]) => { const text = document.querySelector('#' + name)?.innerText || ''; "
     words += "return yes.every((one) => text.includes(one)) && !no.some((one) => text.includes(one)); }"
     page.wait_for_function(words, arg=[name, list(present), list(absent)], timeout=60_000)
@@ -40,7 +40,7 @@ def shown(page, name, *present, absent=()):
 
 def finish(page, seen, app):
     hosts = {url.split("/")[2] for url in seen.requests if url.startswith("http")}
-    assert {host.partition(":")[0] for host in hosts} <= {"127.0.0.1", "localhost"}, "no request leaves the machine"
+    assert {host.partition(":")[0] for host in hosts} <= {"127.0.0.1", "localhost"}, "no request to another host"
     assert not [line for line in seen.console if line.startswith("error")]
     assert page.evaluate("window.hacked") is None
     page.close()
@@ -76,7 +76,7 @@ def test_a_folder_is_shown_and_filters(browser, tmp_path):
 
 
 def test_one_suite_at_a_time_on_a_telephone(browser, tmp_path):
-    """The page is as wide as the screen, the first score is in view, and a choice of another suite changes every table."""
+    """Check that the page fits the screen, the first score is visible, and changing the suite changes every table."""
     for suite, model in (("echo_v1", "org/old"), ("echo_v2", "org/new")):
         path = example_results.write_result(tmp_path, model, "phantom_echo/ef", 0.5)
         one = ScoreResult.load(path)
@@ -117,7 +117,7 @@ def test_a_link_opens_a_task_with_its_charts(browser, tmp_path, width, theme):
     shown(page, "flops", "FLOPs")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     score = page.locator("#scores td").nth(2).bounding_box()
-    assert score["x"] + score["width"] <= width, "place, model and score are in view"
+    assert score["x"] + score["width"] <= width, "place, model and score are visible"
     assert violations(page) == []
     finish(page, seen, app)
 
@@ -174,5 +174,5 @@ def test_the_page_of_a_model_fits_a_telephone(browser, tmp_path):
     shown(page, "model-tasks", "phantom_echo/ef")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     score = page.locator("#model-tasks td").nth(2).bounding_box()
-    assert score["x"] + score["width"] <= 390, "place, task and score are in view"
+    assert score["x"] + score["width"] <= 390, "place, task and score are visible"
     finish(page, seen, app)

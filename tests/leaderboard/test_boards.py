@@ -29,14 +29,14 @@ def collected(*entries):
 
 
 def test_places_of_a_task_are_groups_that_cannot_be_told_apart():
-    """Differences of 0.01 have the standard error 0.014 and are noise; those of 0.2 are not."""
+    """Check that differences of 0.01 (standard error 0.014) are noise, and those of 0.2 are not."""
     found = table.scores(collected(entry("b/b", 0.8), entry("c/c", 0.6), entry("a/a", 0.79)), TASK)
     assert found.texts("place") == ["1–2", "1–2", "3"]
     assert [name.partition("]")[0] for name in found.texts("model")] == ["[a/a", "[b/b", "[c/c"]
 
 
 def test_the_overview_counts_the_tasks_that_tell_two_rows_apart():
-    """x beats y on one task and is not told from it on the other; z is worse than both on the only task that it has."""
+    """Check that x beats y on one task and ties on the other; z is worse than both on its only task."""
     entries = [
         entry("y/y", 0.6), entry("y/y", 0.71, OTHER), entry("x/x", 0.8), entry("x/x", 0.7, OTHER), entry("z/z", 0.3)
     ]  # fmt: skip
@@ -60,7 +60,7 @@ def test_conditions_are_never_in_one_ranking_and_stand_beside_as_references():
     overview = table.overview(view, kind, Choice(condition="frozen"))
     assert overview.texts("place") == ["1", "2", table.REFERENCE] and "from" in overview.texts(table.MODEL)[2]
     (only,) = table.scores(view, TASK, Choice(condition=condition_of(scratch))).texts("place")[:1]
-    assert only == "1", "alone on its own board"
+    assert only == "1", "alone on its board"
 
 
 @pytest.mark.parametrize(

@@ -29,12 +29,12 @@ def test_the_front_has_the_best_score_up_to_each_cost():
     found = [point(60, 1e6), point(70, 1e8), point(65, 1e9), point(80, 1e9), point(90, math.nan)]
     assert [one.score for one in charts.front(found)] == [60, 70, 80]
     lower = [replace(one, gain=-one.score) for one in found]
-    assert [one.score for one in charts.front(lower)] == [60], "of an error the cheapest is the best here"
+    assert [one.score for one in charts.front(lower)] == [60], "for an error, the lowest is best"
 
 
 def test_intervals_floors_and_scores_stand_at_their_positions():
     html = charts.intervals([point(75.0, 1e6, interval=(50.0, 100.0))], "f1")
-    assert re.findall(r"left:([\d.]+)%", html)[:3] == ["3.7", "3.7", "50.0"], "floor, interval, score"
+    assert re.findall(r"left:([\d.]+)%", html)[:3] == ["3.7", "3.7", "50.0"], "floor, interval and score"
     assert "width:92.60%" in html
 
 
@@ -60,4 +60,4 @@ def test_a_tab_makes_its_own_contents_only(tab):
     state, _ = settle({"": view}, {})
     assert tuple(outputs(view, state, tab)) == TABS[tab]
     empty, _ = settle({"": collected()}, {})
-    assert tuple(outputs(collected(), empty, tab)) == TABS[tab], "without results, too"
+    assert tuple(outputs(collected(), empty, tab)) == TABS[tab], "also without results"

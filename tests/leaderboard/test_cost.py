@@ -1,4 +1,4 @@
-"""Submitted width and parameters must match the model card; times are taken on trust."""
+"""Check that submitted width and parameters must match the model card; run times are not verified."""
 
 from dataclasses import replace
 

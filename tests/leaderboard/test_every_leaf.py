@@ -1,5 +1,6 @@
-"""A submission that changes any leaf of an honest result, or adds or removes a key, is refused, or the leaf is one that
-`verify` says it takes on trust."""
+"""Check that each change, addition or removal of a leaf in a valid result is refused, or is a leaf that `verify` lists as
+unverified.
+"""
 
 import json
 from functools import cache
@@ -51,7 +52,7 @@ def toy(tmp_path, monkeypatch):
 
 @pytest.fixture
 def remembered(monkeypatch):
-    """Compute once what does not depend on the claim; else each of thousands of changes takes a second."""
+    """Cache everything that is independent of the claim; otherwise, each of thousands of changes takes a second."""
     known = {}
 
     def rebuilt(rules, answers, data_dir):
@@ -90,7 +91,7 @@ def test_a_changed_leaf_is_refused_or_taken_on_trust(toy, remembered, kind):
 
 
 def _refused(submission, record, honest):
-    """Return why the record is refused: it cannot be read, contradicts itself, is written otherwise, or says what is not so."""
+    """Return why the record is refused: unreadable, inconsistent, not canonical, or contradicted by the data."""
     try:
         entry = submission.entry(record)
     except BadData as error:

@@ -1,4 +1,4 @@
-"""Results of external embeddings form a separate group and never reach a model card."""
+"""Check that results of external embeddings form a separate group and never appear in a model card."""
 
 import io
 
@@ -24,7 +24,7 @@ REPOSITORY, TASK = "org/cardiobench-results", "ptb_xl_sample/cd"
 
 @pytest.fixture(scope="module")
 def given(tmp_path_factory):
-    """Folder of results of two files of vectors of the bundled ECGs, one that knows the labels a little."""
+    """Return results of two files of vectors for the bundled ECGs; one contains some label information."""
     folder = tmp_path_factory.mktemp("given")
     frame = open_dataset("ptb_xl_sample", None, need_media=False).frame
     for name, signal in (("lab/net", 1.0), ("lab/other", 0.0)):
@@ -38,7 +38,7 @@ def given(tmp_path_factory):
 
 @pytest.fixture
 def pushed(hub, client, given):  # noqa: F811
-    """The dataset of results that holds them, pushed as one pushes a submission."""
+    """Return the dataset of results that contains them, pushed like a submission."""
     assert main(["push", str(given), "--to-dataset", REPOSITORY, "--with-predictions", "--yes"]) == 0
     return hub.store.repository("dataset", REPOSITORY)
 

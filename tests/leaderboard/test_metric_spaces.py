@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 
 
 def write_space(name, folder):
-    """Write the files that a push of the metric sends into the folder that a Space runs in."""
+    """Write the files of a pushed metric into the folder of its Space."""
     folder.mkdir()
     for file, content in publish_metrics.publication(name, "cardiobench").plan_changes(None).items():
         (folder / file).write_bytes(content)
@@ -32,7 +32,7 @@ def write_space(name, folder):
 
 def wait_for(port, process):
     for _ in range(600):
-        assert process.poll() is None, "the app ended"
+        assert process.poll() is None, "the app exited"
         with socket.socket() as caller:
             if caller.connect_ex(("127.0.0.1", port)) == 0:
                 return

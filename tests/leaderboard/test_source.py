@@ -22,7 +22,7 @@ REPOSITORY = "org/cardiobench-results"
 
 
 def load(sources):
-    """The one suite of which there are results, or none."""
+    """Return the only suite with results, or None."""
     (view,) = source.load(sources).values()
     return view
 
@@ -92,7 +92,7 @@ def test_one_hostile_row_costs_itself_only(hub, client, case):  # noqa: F811
         change = {**change, "result": json.dumps(content.to_json())}
     bad = row(consistent(value=0.98), "bob", **change)
     good = row(consistent(protocol="knn", value=0.6), "bob")
-    single = isinstance(content, list)  # A column has one type
+    single = isinstance(content, list)  # A column has a single type.
     files = {
         f"data/bob-{n:016}.parquet": parquet(rows)
         for n, rows in enumerate([[bad], [good]] if single else [[bad, good]])
@@ -105,7 +105,7 @@ def test_one_hostile_row_costs_itself_only(hub, client, case):  # noqa: F811
 
 
 def test_nobody_takes_the_place_of_another_person(hub, client):  # noqa: F811
-    """The same model and task by two people, a repeated id, and many results on data of one's own: each stays or is listed."""
+    """Check equal model and task by two users, a repeated id, and many results on private data: each is kept or listed."""
     honest = dated(consistent(), "2026-01-01T00:00:00+00:00")
     send(honest)
     known = records(honest, "alice")[0]["result_id"]
@@ -125,14 +125,14 @@ def test_nobody_takes_the_place_of_another_person(hub, client):  # noqa: F811
 
 
 def other() -> bytes:
-    """A Parquet file of something else."""
+    """Write a Parquet file with unrelated content."""
     sink = io.BytesIO()
     pq.write_table(pa.table({"a": [1]}), sink)
     return sink.getvalue()
 
 
 def send_raw(repository, contents):
-    """Put files into a repository of the loopback Hub, as a stranger's commit would."""
+    """Add files to a repository of the loopback Hub, as a stranger's commit would."""
     from huggingface_hub import CommitOperationAdd, HfApi
 
     operations = [CommitOperationAdd(path, content) for path, content in contents.items()]
@@ -140,7 +140,7 @@ def send_raw(repository, contents):
 
 
 def test_suites_are_ranked_apart(hub, client):  # noqa: F811
-    """A result of a suite's next version neither replaces nor outranks that of the first."""
+    """Check that results of the next version of a suite neither replace nor outrank those of the first."""
     first = consistent()
     stamps = [
         {**first.stamp, "suite": "echo_v1"},
@@ -153,13 +153,13 @@ def test_suites_are_ranked_apart(hub, client):  # noqa: F811
         "echo_v2": ["probe"],
         "": ["knn"],
     }
-    assert list(views)[-1] == "", "results of no suite come last"
+    assert list(views)[-1] == "", "results without a suite come last"
     assert all(table.scores(view, "tmed2/as").texts("place") == ["1"] for view in views.values())
     assert not any(view.problems for view in views.values())
 
 
 def test_a_file_beyond_the_limits_is_named_and_read_no_further(monkeypatch):
-    """A few kilobytes of Parquet hold any number of equal rows, and any length of equal texts."""
+    """Check the limits: a few kilobytes of Parquet can expand to any number of equal rows or any length of text."""
     name = f"data/bob-{1:016}.parquet"
     many = pa.table({column: pa.repeat("x", source.MAX_ROWS + 1) for column in ("result_id", "pushed_by", "result")})
     sink = io.BytesIO()
@@ -261,7 +261,7 @@ def test_a_measurement_is_shown_in_its_unit(hub, client):  # noqa: F811
 
 
 def test_an_interval_of_refits_is_ranked_apart(hub, client):  # noqa: F811
-    """Predictions do not show what refits added to an interval."""
+    """Check that predictions are not expected to confirm the part of an interval due to refits."""
     refitted = consistent(value=0.9, protocol="knn", seen_in_pretraining=False)
     score = replace(refitted.score, covers="test and training patients")
     send(replace(refitted, overall={**refitted.overall, "f1_macro": score}), consistent(value=0.7), consistent(
@@ -288,7 +288,7 @@ def test_a_result_of_older_rules_is_not_ranked(hub, client, monkeypatch):  # noq
 
 
 def test_several_submissions_of_one_owner_are_corrected_for_their_number(hub, client):  # noqa: F811
-    """Two revisions of one model: both are one of two, and a result of another task is alone."""
+    """Check that two revisions of one model count as one of two, while another task has a single result."""
     first, second = (consistent(value=0.75, model={"name": "org/model", "revision": one}) for one in ("r1", "r2"))
     send(first)
     send(second)

@@ -1,4 +1,4 @@
-"""The valid submission passes, and each manipulated one fails with the affected field."""
+"""Check that the valid submission passes, and that each manipulated one fails with the affected field."""
 
 import io
 import json
@@ -34,7 +34,7 @@ REPOSITORY, TASK = "org/cardiobench-results", "ptb_xl_sample/cd"
 
 @pytest.fixture(scope="module")
 def submission(tmp_path_factory):
-    """A folder with a result on the bundled sample and its predictions; gives the folder and the result."""
+    """Return a folder with a result on the bundled sample and its predictions, and the result."""
     dataset = open_dataset("ptb_xl_sample", None, need_media=False)
     task: Task = next(task for task in dataset.spec.tasks if task.name == TASK)
     references = dataset.references(task)
@@ -65,7 +65,7 @@ def test_a_pull_request_is_scored_again_and_passes(hub, client, submission, caps
     client(BOB)
     assert push_all(folder) == 0 and len(repository.pulls) == 1
     sent = pd.read_parquet(io.BytesIO(repository.files("refs/pr/1")[predictions_path(saved, "bob")]))
-    assert set(sent) == {"id", "y_pred", "p_no CD", "p_CD"}, "no label and no fact of a patient"
+    assert set(sent) == {"id", "y_pred", "p_no CD", "p_CD"}, "no label or other fact of a patient"
     client(ALICE)
     capsys.readouterr()
     assert main(["verify", REPOSITORY, "--pull-requests"]) == 0
@@ -133,7 +133,7 @@ QUICK = ("a higher score", "other answers", "no predictions", "a unit of the tra
     "case", [case if case in QUICK else pytest.param(case, marks=pytest.mark.slow) for case in MANIPULATED]
 )
 def test_a_manipulated_submission_fails_and_says_why(hub, client, submission, case, capsys):  # noqa: F811
-    """The checksum of the changed result is made anew, as somebody who cheats would."""
+    """The changed result gets a new, valid checksum, as a cheating submitter would add."""
     change, answers, words = MANIPULATED[case]
     folder, saved = submission
     record = json.loads(json.dumps(saved.to_json()))
@@ -153,7 +153,7 @@ def test_a_manipulated_submission_fails_and_says_why(hub, client, submission, ca
 
 
 def pull_request(hub, author, files, deleted=()):  # noqa: F811
-    """Open a pull request of a dataset that holds a card and a file of alice's; return the outcome of each of its files."""
+    """Open a pull request for a dataset with a card and a file of alice; return the outcome of each file."""
     there = {f"data/alice-{0:016}.parquet": b"PAR1", "README.md": b"a card"}
     repository = hub.store.put("dataset", REPOSITORY, there)
     repository.open_pull("mine", author, repository.resolve("main"))
@@ -176,13 +176,13 @@ FORBIDDEN = {
     ".github/workflows/submissions.yml": "may only add",
     f"data/bob-{1:016}.parquet.sh": "may only add",
     f"data/sub/bob-{1:016}.parquet": "may only add",
-    f"data/bоb-{1:016}.parquet": "may only add",  # A Cyrillic o
+    f"data/bоb-{1:016}.parquet": "may only add",  # A Cyrillic o.
     f"predictions/bob-{2:016}.parquet": "no result of the submission refers to it",
 }
 
 
 def test_a_pull_request_adds_files_of_its_author_alone(hub, client, submission, capsys):  # noqa: F811
-    """Each file that it may not add is named with the reason; the author's own result beside them is still checked."""
+    """Check that each forbidden file is named with the reason, and the author's own result is still checked."""
     folder, saved = submission
     frame = pd.read_parquet(next(folder.rglob("*.predictions.parquet"))).drop(columns=["patient_id", "y_true"])
     own = {
@@ -190,7 +190,7 @@ def test_a_pull_request_adds_files_of_its_author_alone(hub, client, submission, 
         predictions_path(saved, "bob"): frame.to_parquet(index=False),
     }
     repository = pull_request(hub, "bob", {**dict.fromkeys(FORBIDDEN, b"x"), **own})
-    # The main branch goes on after the pull request was opened: what it gained is no change of the submission.
+    # Commits to main after the pull request was opened are not part of the submission.
     repository.commit("main", {f"data/carol-{1:016}.parquet": b"x"}, (), "later", "carol")
     found = {check.name: check.problems for check in verify_submission(REPOSITORY, "refs/pr/1")}
     assert found.pop("bob: org/model, ptb_xl_sample/cd, probe") == ()
@@ -235,7 +235,7 @@ ROWS = {
 
 @pytest.mark.parametrize("case", ROWS)
 def test_the_columns_beside_a_result_repeat_it(hub, client, submission, case):  # noqa: F811
-    """`load_dataset` shows the columns; the leaderboard reads the result."""
+    """Check that `load_dataset` shows the columns and that the leaderboard reads the result."""
     _, saved = submission
     rows = ROWS[case](records(saved, "bob"))
     hub.store.put("dataset", REPOSITORY, {f"data/bob-{1:016}.parquet": parquet(rows)})
@@ -287,7 +287,7 @@ def test_older_rules_are_compared_by_value_and_never_refused(hub, client, submis
 
 @pytest.mark.slow
 def test_results_of_a_run_pass(hub, client, tmp_path, monkeypatch):  # noqa: F811
-    """Of each protocol as the command line runs it, with only some of its variants."""
+    """Check each protocol as run from the command line with only some of its variants."""
     pytest.importorskip("torch", reason="the environment of the leaderboard has no models")
     monkeypatch.setenv("CARDIOBENCH_CACHE", str(tmp_path / "cache"))
     run = ["--model", "cardiobench/ecg-morphology", "--tasks", TASK, "--output-dir", str(tmp_path / "results")]

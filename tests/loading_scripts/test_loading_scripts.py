@@ -1,4 +1,4 @@
-"""The builders as true loading scripts, run by the last `datasets` that has them; `make test-scripts` brings that version."""
+"""Run the builders as loading scripts with the last `datasets` that supports them; `make test-scripts` installs it."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from cardiobench.data.phantom.twins import TWINS
 from cardiobench.data.twin import write_twin
 
 SCRIPTS_RUN = int(datasets.__version__.split(".")[0]) < 4
-RAW_OF = {**{name: name for name in TWINS}, "ptb_xl_500": "ptb_xl"}  # Dataset -> the release that it reads
+RAW_OF = {**{name: name for name in TWINS}, "ptb_xl_500": "ptb_xl"}  # Dataset -> release that it reads.
 NEEDS_NO_DATA = [name for name in catalog.list_datasets() if name not in RAW_OF and name != "mimic_iv_echo"]
 
 LOAD = """
@@ -36,7 +36,7 @@ print(json.dumps({row["id"]: row["ef"] for part in made.values() for row in part
 
 
 def write_script(name, out):
-    """The builder itself under the repository's name, `out/cardiobench/<name>/<name>.py`, as `datasets` 3 runs it."""
+    """Write the builder under the repository's name, `out/cardiobench/<name>/<name>.py`, as `datasets` 3 runs it."""
     folder = out / "cardiobench" / name
     folder.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(catalog.dataset_folder(name) / "builder.py", folder / f"{name}.py")

@@ -15,7 +15,7 @@ ROWS = {"references": np.array([50.0, 60.0, 70.0]), "predictions": np.array([54.
 
 
 def close(references, predictions):
-    return {"close": float(np.mean(np.abs(references - predictions) <= 5))}  # 2 of 3
+    return {"close": float(np.mean(np.abs(references - predictions) <= 5))}  # 2 of 3 are equal.
 
 
 SHARE = Number("close", range=(0, 1))

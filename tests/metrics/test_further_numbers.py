@@ -12,7 +12,7 @@ from tests.report.example_results import scored_example
 
 
 def test_a_binary_result_shows_about_twenty_numbers():
-    """The ends count: score, floor, p, patients, AUROC, sensitivity, specificity, mean probability, observed share."""
+    """Count about twenty numbers, including both ends of each interval: score, floor, p-value, patients, AUROC and others."""
     _, result = scored_example("phantom_ecg/cd", 0.9, 1)
     assert set(result.overall) == {
         "f1_macro",

@@ -63,7 +63,7 @@ def test_a_value_is_shown_in_its_unit():
 def test_skill_is_the_way_from_the_floor_to_a_perfect_value():
     assert Number("a", range=(0, 1)).skill(0.8, 0.6) == pytest.approx(0.5)
     assert Number("a", "lower", (0, np.inf)).skill(3.0, 12.0) == pytest.approx(0.75)
-    assert Number("a", "lower", (1, np.inf)).skill(4.0, 7.0) == pytest.approx(0.5)  # A median rank of 1 is perfect
+    assert Number("a", "lower", (1, np.inf)).skill(4.0, 7.0) == pytest.approx(0.5)  # A perfect median rank is 1.
     assert Number("a", perfect=2).skill(1.0, 0.0) == pytest.approx(0.5)
     for unknown in (Number("a"), Number("a", None, (0, 1)), Number("a", "lower"), Number("a", range=(0, 1), perfect=0)):
         assert np.isnan(unknown.skill(0.8, 0.6))

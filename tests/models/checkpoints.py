@@ -35,7 +35,7 @@ from tests.models.ecg.fake import FAKES, hubert
 from tests.models.echo import fake
 from tests.models.test_every_model import TINY
 
-# Registered model -> what writes its checkpoint into a folder; returns what --weights takes.
+# Mapping from model to the function that writes its checkpoint into a folder and returns the argument of --weights.
 CHECKPOINTS: dict[str, Callable[[Path], Path]] = {
     **TINY,
     **FAKES,
@@ -50,9 +50,9 @@ CHECKPOINTS: dict[str, Callable[[Path], Path]] = {
 
 @contextmanager
 def smaller_networks() -> Iterator[None]:
-    """Small networks of the same kind, whoever builds them, checkpoint or adapter.
+    """Use small networks of the same kind for checkpoints and adapters.
 
-    In full size they are loaded and run in tests/models/echo, tests/models/ecg and tests/models/nets.
+    Full-size networks are loaded and run in tests/models/echo, tests/models/ecg and tests/models/nets.
     """
     with pytest.MonkeyPatch.context() as patch:
         for module in (echoprime, echoprime_adapter):
@@ -79,7 +79,7 @@ def smaller_networks() -> Iterator[None]:
 
 
 def small_mvit() -> MViT:
-    """A network of the same kind as MViTv2-S, of three blocks."""
+    """Return an MViTv2-S with only three blocks."""
     blocks = [
         MSBlockConfig(heads, before, after, [3, 3, 3], [3, 3, 3], [1, 2, 2], [1, stride, stride])
         for heads, before, after, stride in ((1, 32, 32, 8), (4, 32, 128, 2), (8, 128, 256, 1))
@@ -91,7 +91,7 @@ def small_mvit() -> MViT:
 
 
 def small_convnext(width: int, num_classes: int = 1000) -> ConvNeXt:
-    """A ConvNeXt of four blocks whose last stage has `width` channels."""
+    """Return a ConvNeXt of four blocks whose last stage has `width` channels."""
     widths = (16, 32, 64, width)
     return ConvNeXt(
         [CNBlockConfig(*pair, 1) for pair in zip(widths, (*widths[1:], None), strict=True)], num_classes=num_classes
@@ -99,7 +99,7 @@ def small_convnext(width: int, num_classes: int = 1000) -> ConvNeXt:
 
 
 def small_bert():
-    """A configuration of the same kind of BERT, for the few words of echo prompts."""
+    """Return a BERT configuration for the few words of echo prompts."""
     from transformers import BertConfig
 
     return BertConfig(
@@ -109,7 +109,7 @@ def small_bert():
 
 
 def change_card(patch: pytest.MonkeyPatch, name: str, **facts) -> None:
-    """Let the card of a model say something else; by default it knows no checksums, which are those of the real files."""
+    """Change fields of a model's card; by default remove the checksums, which are those of the real files."""
     changed = replace(card(name), **{"weights": dict.fromkeys(card(name).weights), **facts})
     table = MappingProxyType({**cards._cards(), name: changed})
     patch.setattr(cards, "_cards", lambda: table)

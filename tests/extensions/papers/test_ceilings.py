@@ -1,4 +1,4 @@
-"""Human ceilings: every row has a source and meets a task; those of the ECG labels follow from the readers' counts."""
+"""Check human ceilings: every row has a source and matches a task; ceilings of ECG labels follow from the readers' counts."""
 
 import pandas as pd
 import pytest
@@ -23,13 +23,13 @@ def test_every_row_has_its_source_and_setting_and_meets_a_task_that_is_not_gener
     ("task", "both", "only_first", "only_second"), [("ptb_xl/cd", 75, 10, 8), ("ptb_xl/af", 10, 0, 4)]
 )
 def test_ceilings_of_two_cardiologists_from_their_counts_of_827_ecgs(task, both, only_first, only_second):
-    """The two readers call 85 and 83 ECGs CD (75 both), 10 and 14 AF (10 both); scikit-learn gives kappa and weighted F1."""
+    """Check two readers with 85 and 83 CD (75 agree) and 10 and 14 AF (10 agree) against kappa and weighted F1 of scikit-learn."""
     first = [1] * both + [1] * only_first + [0] * only_second + [0] * (827 - both - only_first - only_second)
     second = [1] * both + [0] * only_first + [1] * only_second + [0] * (827 - both - only_first - only_second)
     ceilings = {ceiling.metric: ceiling for ceiling in human_ceilings(task)}
     assert ceilings["kappa"].low == pytest.approx(cohen_kappa_score(first, second), abs=6e-4)
     values = []
     for truth, answer in ((first, second), (second, first)):
-        weight = [1 / truth.count(label) for label in truth]  # Classes of equal size
+        weight = [1 / truth.count(label) for label in truth]  # The classes have equal size.
         values.append(f1_score(truth, answer, average="macro", sample_weight=weight))
     assert (ceilings["f1_macro"].low, ceilings["f1_macro"].high) == pytest.approx(sorted(values), abs=6e-4)

@@ -1,4 +1,4 @@
-"""Claims about published numbers, in the manual and on the cards, against what the package computes of them."""
+"""Compare claims about published numbers, in the manual and on the cards, with computed values."""
 
 import re
 

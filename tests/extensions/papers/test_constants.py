@@ -1,4 +1,4 @@
-"""The published scores of constant answers: all answers alike on the test splits."""
+"""Compare the published scores of constant predictions with constants on the test splits."""
 
 import pandas as pd
 import pytest
@@ -16,7 +16,7 @@ def references(name, raw):
 
 
 def percent(task, answer, truth):
-    """Macro F1 on the test split, in percent, of one answer to everything."""
+    """Return the macro F1 (in percent) of one constant prediction on the test split."""
     test = truth.loc[truth["split"] == "test", "id"]
     result = api.score(pd.DataFrame({"id": test, "y_pred": answer}), task, truth, resamples=20)
     assert result.collapsed
@@ -35,7 +35,7 @@ def percent(task, answer, truth):
     ],
 )
 def test_constant_answers_score_as_published(task, negative, positive):
-    """From the counts of classes: whose label is which is not shipped."""
+    """Compute from class counts, because labels of single recordings are not shipped."""
     truth, _ = bundled_references(catalog.task(task))
     truth["id"] = truth["patient_id"] = [f"unit{number}" for number in range(len(truth))]
     classes = catalog.task(task).classes

@@ -1,4 +1,4 @@
-"""The ECG paper's tables from made-up results, against numbers put in and numbers worked by hand."""
+"""Compare the ECG paper's tables of synthetic results with their inputs and hand-worked values."""
 
 from dataclasses import replace
 
@@ -69,7 +69,7 @@ def test_the_best_classifier_stands_for_a_cell_and_a_tie_goes_to_the_smaller_iqr
 
 
 def folds(f1, inner, **more):
-    """A cell of three folds: their F1, and the mean F1 of the inner folds of each."""
+    """Return a cell of three folds with their F1 and the mean F1 of their inner folds."""
     scores = {"f1_folds": f1, "f1_macro_folds": f1, "auroc_folds": f1, "f1_inner_folds": inner}
     cell = result(f1=float(np.median(f1)), **more)
     return replace(cell, options={**cell.options, **scores})
@@ -79,16 +79,16 @@ def test_each_fold_takes_the_classifier_that_was_best_in_its_inner_folds():
     tree = folds([0.1, 0.2, 0.3], [0.9, 0.1, 0.9], classifier="tree")
     forest = folds([0.4, 0.8, 0.6], [0.8, 0.2, 0.8], classifier="forest", pooling="last")
     (row,) = best_cells([forest, tree]).to_dict("records")
-    # Folds 1 and 3 by the tree, 2 by the forest: .1, .8, .3, whose quartiles are .2 and .55.
+    # The tree wins folds 1 and 3, the forest fold 2: .1, .8, .3, with quartiles .2 and .55.
     assert (row["f1_median"], row["f1_iqr"]) == pytest.approx((0.3, 0.35))
     assert (row["classifier"], row["pooling"]) == ("tree + forest", "max + last")
-    assert np.isnan(row["f1_macro"]) and row["verdict"] == "", "of no one classifier's answers"
+    assert np.isnan(row["f1_macro"]) and row["verdict"] == "", "not the predictions of one classifier"
     assert row["choice"] == "chosen inside the folds (2 candidates)"
     always = replace(tree, options={**tree.options, "f1_inner_folds": [0.9, 0.9, 0.9]})
     (row,) = best_cells([forest, always]).to_dict("records")
     assert (row["classifier"], row["f1_median"], row["f1_macro"]) == ("tree", 0.2, 0.2)
     other = replace(tree, options={**tree.options, "grouped": False})
-    assert best_cells([forest, other])["choice"].str.startswith("best on the reported folds").all(), "other folds"
+    assert best_cells([forest, other])["choice"].str.startswith("best on the reported folds").all(), "from other folds"
 
 
 @pytest.mark.slow
@@ -107,7 +107,7 @@ def test_of_random_features_the_best_on_the_reported_folds_beats_chance_and_the_
         inside.append(best_cells(cells)["f1_median"].item())
         flat = [replace(cell, options={k: v for k, v in cell.options.items() if "inner" not in k}) for cell in cells]
         reported.append(best_cells(flat)["f1_median"].item())
-    # A coin has F1 1/2 where half of the records are positive.
+    # A coin has F1 1/2 if half of the records are positive.
     assert np.mean(inside) < 0.53
     assert np.mean(reported) > 0.6 and min(reported) > 0.53
 
@@ -116,7 +116,7 @@ NOT_RUN = ("S, n = – (500-2499)", "M, n = – (2500-4999)", "L, n = – (5000 
 
 
 def table_of(results, records, name):
-    """Texts of a printed table: row -> column -> text."""
+    """Return the texts of a printed table: row -> column -> text."""
     (grid,) = (grid for grid in ecg_grids(best_cells(results), records) if grid.name == name)
     return grid.frame().set_index("row")
 
@@ -150,9 +150,9 @@ def test_table_3_has_the_published_number_of_the_same_model_beside_ours():
     assert ran["ECGFounder CD (IQR ≤ 0.06)"].tolist()[:2] == ["0.79 (0.81)", "0.80 (0.83)"]
     assert ran["ECGFounder AF (IQR ≤ 0.10)"].tolist()[2:] == ["0.50* (0.97)", "(0.88)"]
     assert ran["cardiobench/minirocket CD (IQR ≤ 0.10)"].tolist() == ["0.61", "–", "–", "–"]
-    # A model that was not run has its printed numbers, by themselves and said to be published: 0.75 for ECG-FM on PTB-XL.
+    # A model without a run has only published numbers, marked as such: 0.75 for ECG-FM on PTB-XL.
     assert ran["ECG-FM CD published"].iloc[0] == "(0.75)"
-    assert sum(name.endswith(" published") for name in table) == 2 * 5, "five models, CD and AF each"
+    assert sum(name.endswith(" published") for name in table) == 2 * 5, "five models with CD and AF"
     cells = ecg_numbers(results, [])["ecg_table_3_cells"].set_index(["model", "dataset", "size"])
     assert cells.loc[(FOUNDER, "ptb_xl", "XS"), "difference"] == pytest.approx(0.7949 - 0.81)
     assert pd.isna(cells.loc[("cardiobench/minirocket", "ptb_xl", "XS"), "published"])
@@ -182,13 +182,13 @@ def test_table_4_as_published():
     table = table_of([], [one, two, record("x/y", "as", knn_agreement_label=1.0)], "ecg_table_4")
     assert table.index.tolist()[:2] == ["ECG-FM", "ECGFounder, published"] and len(table) == 6
     row = table.iloc[0]
-    # The paper does not state how it counts neighbours, so its number has a column of its own.
+    # The paper does not state its number of neighbours, so the published score has a separate column.
     assert row["label level, kNN@10, CD"] == "0.75*"
     assert row["label level, kNN@10, CD, published, formula not stated"] == "(0.75)"
     assert row["label level, kNN@10, AF, published, formula not stated"] == "(0.86)"
     assert row["label level, centroid distance, AF, published, formula not stated"] == "(4.50)"
     assert row["dataset level, ARI, CD"] == "0.30* (0.31)"
-    assert row["label level, ARI, CD"] == "0.00* (0.23)", "no minus before a zero"
+    assert row["label level, ARI, CD"] == "0.00* (0.23)", "no minus sign before zero"
     assert row["dataset level, ARI, AF"] == "– (0.20)"
 
 
@@ -213,7 +213,7 @@ def test_what_having_seen_a_dataset_adds_is_found_under_models_and_tasks_of_diff
     first = cells[cells["dataset"] == "d0"]
     expected = first.loc[first["seen"], "f1_median"].mean() - first.loc[~first["seen"], "f1_median"].mean()
     assert table["difference"].iloc[0] == pytest.approx(expected)
-    # One model that saw everything, one that saw nothing: pretraining cannot be told from the model.
+    # With one fully pretrained and one new model, the effects of pretraining and model are inseparable.
     assert np.isnan(seen_effect(cells.assign(seen=cells["model"] == "m0"), ["label", "size", "dataset"], "f1_median"))
 
 
@@ -266,7 +266,7 @@ def test_figure_1_has_a_bar_per_model_and_label():
     assert shared_dimensions(others).empty
 
 
-@pytest.mark.filterwarnings("error:constrained_layout")  # Names of a legend wider than the figure.
+@pytest.mark.filterwarnings("error:constrained_layout")  # Names in the legend are wider than the figure.
 def test_the_papers_layout_has_figure_1_with_the_numbers_behind_it(tmp_path):
     analysis = record(FOUNDER, "af", overlap_at_50=0.42, chance_at_50=0.05, shuffled_at_50=0.4)
     analysis.save(tmp_path / "m" / "r" / "representation" / "ecg__af.json")

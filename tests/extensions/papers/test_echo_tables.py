@@ -1,4 +1,4 @@
-"""The papers' tables: places by hand, published numbers beside ours, hostile names as text."""
+"""Test the papers' tables: ranks by hand, published numbers next to ours, and escaping of hostile names."""
 
 import dataclasses
 import re
@@ -43,7 +43,7 @@ def test_table_1_has_floors_ours_and_the_published_numbers():
     assert table["org/one (zero_shot)"]["camus/ef ↓"] == GridCell("10.00", 10.0, 1)
     assert table["org/two (zero_shot)"]["camus/ef ↓"].place == 2
     assert table["org/two (zero_shot)"]["tmed2/as ↑"].text == "44.13 ∅"
-    # ArXiv:2510.00520, Table 1: EchoCLIP 9.83, SigLIP2 9.28 (the best) on CAMUS.
+    # Table 1 of arXiv:2510.00520: EchoCLIP has 9.83 and SigLIP2 9.28 (the best) on CAMUS.
     assert table["EchoCLIP, published"]["camus/ef ↓"] == GridCell("9.83", 9.83, 2)
     assert table["SigLIP2, published"]["camus/ef ↓"].place == 1
     assert rows(second)["org/one (probe)"]["tmed2/as ↑"].text == "90.00"
@@ -67,7 +67,7 @@ def test_people_stand_below_the_floor_where_they_are_in_the_metric_of_the_task()
 
 
 def test_the_floors_of_shipped_splits():
-    """Of two classes, guessing at the class rates has an expected macro F1 of 1/2, whatever the rates."""
+    """Check that guessing two classes at the class rates has an expected macro F1 of 1/2 for any rates."""
     assert echo_tables.floors_of([])("cardiacnet/asd") == pytest.approx(0.5)
 
 
@@ -101,7 +101,7 @@ def test_the_command_writes_markdown_latex_and_csv(tmp_path, capsys):
     assert main(["report", folder, "--layout", "paper", "--out", str(tmp_path / "out")]) == 0
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert {"paper_tables.md", "paper_tables.tex", "echo_table_2.csv"} <= names
-    assert not {"echo_table_1.csv", "echo_table_3.csv"} & names, "no row of ours"
+    assert not {"echo_table_1.csv", "echo_table_3.csv"} & names, "no row of this benchmark"
     latex = (tmp_path / "out/paper_tables.tex").read_text()
     assert latex.count("\\toprule") == latex.count("\\bottomrule") == 1
     table = pd.read_csv(tmp_path / "out/echo_table_2.csv")

@@ -1,4 +1,4 @@
-"""Floors from the splits alone, and what published numbers are beside them."""
+"""Test floors computed from the splits alone, compared with published numbers."""
 
 import json
 from collections import Counter
@@ -46,7 +46,7 @@ def test_numbers_of_other_ecg_benchmarks_name_what_was_trained_and_on_what():
     assert {row.metric for row in rows} == {"auroc_macro"} and all(0.5 < row.value < 1 for row in rows)
     assert all(row.condition for row in rows if row.task in ("ptb_xl/super", "code15/six", "mean_of_open_tasks"))
     means = {(row.protocol, row.model): row.value for row in rows if row.task == "mean_of_open_tasks"}
-    assert round(means["attention_probe", "ECGFM-KED"] - means["probe", "ECGFM-KED"], 3) == 0.102, "what pooling costs"
+    assert round(means["attention_probe", "ECGFM-KED"] - means["probe", "ECGFM-KED"], 3) == 0.102, "the cost of pooling"
 
 
 def test_a_published_interval_stands_beside_its_value(capsys):
@@ -78,7 +78,7 @@ def test_published_tasks_exist():
     assert {row.task for row in published_scores()} - across_datasets <= known
 
 
-# Negatives and positives of the test split as published, and macro F1 of answering either to everything
+# Published counts of negatives and positives in the test split, and macro F1 of each constant prediction.
 @pytest.mark.parametrize(
     ("task", "counts", "percent"),
     [
@@ -108,14 +108,14 @@ def every_floor():
 
 
 def test_what_table_1_shows(every_floor):
-    """30 of the 33 zero-shot classification numbers are no better than guessing at the class rates; 13 equal a constant."""
+    """Check that 30 of 33 zero-shot numbers are no better than guessing at the class rates, and 13 equal a constant."""
     counts = counts_by_table(every_floor).set_index("source")
     assert counts.loc[f"{ECHO} Table 1"].tolist() == [33, 30, 13]
     assert counts.loc[f"{ECHO} Table 2"].tolist() == [42, 23, 19]
 
 
 def test_what_table_1_shows_by_scikit_learn_alone(shared):
-    """The same counts from the paper's table and the published class counts, without a line of the package."""
+    """Compute the same counts independently from the paper's table and the published class counts."""
     test = {"cardiacnet/asd": (27, 20), "cardiacnet/pah": (31, 75), "hmc_qu/stemi": (24, 26), "tmed2/as": (25, 94)}
     test |= {"segrwma/rwma_a2c": (44, 4), "segrwma/rwma_a3c": (48, 4), "segrwma/rwma_a4c": (52, 4)}
     constants = {}
@@ -126,7 +126,7 @@ def test_what_table_1_shows_by_scikit_learn_alone(shared):
     table = pd.read_csv(shared / "data/published/echo_tables.csv")
     table = table[(table["source"] == f"{ECHO} Table 1") & (table["metric"].str.startswith("f1_macro"))]
     assert len(table) == 33
-    no_better = [row.value <= 50.0 for row in table.itertuples()]  # 1 / K of two classes
+    no_better = [row.value <= 50.0 for row in table.itertuples()]  # For two classes, 1 / K.
     equal = [row.task for row in table.itertuples() if row.value in constants[row.task]]
     assert (sum(no_better), len(equal)) == (30, 13)
     assert Counter(equal) == {
@@ -181,7 +181,7 @@ def test_a_number_beside_its_floor():
 
 
 def test_an_error_is_better_when_smaller(tmp_path):
-    """EchoNet-Dynamic of three test videos: the median errs by 20/3."""
+    """Check EchoNet-Dynamic with three test videos: the median has a mean error of 20/3."""
     folder = tmp_path / "EchoNet-Dynamic"
     (folder / "Videos").mkdir(parents=True)
     rows = [("a", 50, "TEST"), ("b", 60, "TEST"), ("c", 70, "TEST"), ("d", 40, "TRAIN"), ("e", 44, "VAL")]
@@ -199,7 +199,7 @@ def test_an_error_is_better_when_smaller(tmp_path):
 
 
 def test_nothing_in_the_table_is_better_than_the_best_score_reachable(every_floor):
-    """A mean of few random answers was above it, and one class in the test set made guessing reach 100 %."""
+    """Regression test: a mean of few random predictions exceeded the bound, and guessing a single class reached 100 %."""
     table = every_floor.drop_duplicates("task")
     table = table[table["known"] & table["best_uninformed"].notna()]
     sign = np.where(table["metric"] == "mae", -1, 1)

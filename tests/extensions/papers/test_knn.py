@@ -1,4 +1,4 @@
-"""The published neighbours: k by accuracy on balanced folds, as scikit-learn finds it, and what they leave out."""
+"""Test the published kNN: k is chosen by accuracy on balanced folds, as in scikit-learn; refusals."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ from tests.protocols.conftest import binary, regression  # noqa: F401  # Fixture
 
 @pytest.mark.parametrize("kind", ["regression", "binary"])
 def test_k_is_the_one_that_scikit_learn_finds_in_the_same_folds(request, kind):
-    """Five folds by class, those of a regression by patient; nothing standardised."""
+    """Check five folds by class, for regression by patient, without standardisation."""
     data = request.getfixturevalue(kind)
     known = data.indices("train", "validation")
     x, y, patients = data.features[known].astype(float), data.labels[known], data.patients[known]
@@ -31,7 +31,7 @@ def test_k_is_the_one_that_scikit_learn_finds_in_the_same_folds(request, kind):
         losses[k] = -accuracy_score(y, answers) if data.task.classes else np.abs(answers - y).mean()
     output = PaperNeighbours(refits=3).predict(data, None, "")
     assert output.details["k"] == min(losses, key=losses.get)
-    assert len(set(losses.values())) > 3, "values of k that differ"
+    assert len(set(losses.values())) > 3, "different values of k"
     assert (output.details["refits"], output.refits, output.validation, output.inner) == (0, (), None, None)
 
 

@@ -1,4 +1,4 @@
-"""The page of the papers' tables: every line on it runs on twins and leaves a result, an analysis, or the reason why not."""
+"""Run each line on the page of the papers' tables on twins: each gives a result, an analysis, or a reason."""
 
 import re
 import shlex
@@ -22,7 +22,7 @@ TWINS = (
 TABLES = {f"Table {layout.number}": layout.tasks for layout in LAYOUTS}
 QUICK = "--resamples 20 --limit 12 --workers 0 --jobs 1"
 FEW = {name: f"--option {name}.classifiers=logistic" for name in ("cross_validation", "representation")}
-# What a line may say instead of a number, by the item: too few records on a twin, or nothing to compare.
+# Reasons that a line may give instead of a number: too few records on a twin, or nothing to compare.
 SILENT = {"Table 2, linear probe": "published recipe"}
 
 

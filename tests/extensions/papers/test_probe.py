@@ -1,4 +1,4 @@
-"""The published recipe of the probe against the same recipe written out in NumPy, and what it refuses."""
+"""Compare the published probe recipe with the same recipe in NumPy; test refusals."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ PAPER = PaperProbe(seed=42)
 
 
 def recordings(task, train=70, seed=0):
-    """Two parts a recording, whose first component tells the label; 20 recordings to validate and 10 to test."""
+    """Return two parts per recording whose first component encodes the label; 20 validation and 10 test recordings."""
     n, rng = train + 30, np.random.default_rng(seed)
     code = np.arange(n) % (len(task.classes) or 3)
     features = [rng.normal(size=(2, 4)) + np.eye(4)[number] for number in code]
@@ -35,7 +35,7 @@ def mean_loss(outputs, labels, task):
 
 
 def gradient(outputs, labels, task):
-    """Derivative of the mean loss by the outputs."""
+    """Return the derivative of the mean loss with respect to the outputs."""
     if not task.classes:
         return 2 * (outputs - labels[:, None]) / len(labels)
     if len(task.classes) == 2:
@@ -44,7 +44,7 @@ def gradient(outputs, labels, task):
 
 
 def by_hand(data):
-    """AdamW with 1e-4 and 1e-2, whole batches of 64, stopped after 20 epochs without 1e-3; the best layer's test outputs."""
+    """Train with AdamW (1e-4, 1e-2), full batches of 64, patience of 20 epochs and 1e-3; return test outputs of the best layer."""
     task, labels = data.task, data.labels
     fit, held, test = (data.indices(split) for split in ("train", "validation", "test"))
     x, x_held, x_test = (unit_means(data, rows) for rows in (fit, held, test))
@@ -79,13 +79,13 @@ def by_hand(data):
 
 @pytest.mark.parametrize(("task", "train"), [(REGRESSION, 70), (BINARY, 130), (VIEWS, 70)])
 def test_it_is_the_recipe_written_out(task, train):
-    """One batch an epoch, or two; of the regression and the views few epochs make a difference of 1e-3."""
+    """Check one or two batches per epoch; for regression and views, few epochs change the result by at least 1e-3."""
     data = recordings(task, train)
     expected, epochs = by_hand(data)
     output = PAPER.predict(data, None, "")
     np.testing.assert_allclose(output.values, expected, atol=1e-5)
     assert output.details["epochs"] == epochs > 20 and output.details["fitted_on"] == train
-    assert np.ptp(output.values, axis=0).min() > 1e-3, "answers that differ, so that their order is seen"
+    assert np.ptp(output.values, axis=0).min() > 1e-3, "different predictions, so that their order is visible"
 
 
 def test_fewer_recordings_than_a_batch_are_refused_since_no_step_would_be_made():

@@ -1,4 +1,4 @@
-"""What `--profile paper` fills in: the seed, poolings and preprocessing of each model, and what no paper defines."""
+"""Test the settings of `--profile paper`: seed, poolings and preprocessing of each model, and values that no paper defines."""
 
 from dataclasses import replace
 
@@ -24,7 +24,7 @@ ALL = ("zero_shot", "probe", "knn")
 
 
 def choices(profile, config, names=ALL):
-    """Pooling, variant and names of protocols."""
+    """Return pooling, variant and protocol names."""
     found = profile.model_choices("a/b", config, [protocol(name, config) for name in names])
     return [(pooling, variant, *(one.name for one in chosen)) for pooling, variant, chosen in found]
 
@@ -65,7 +65,7 @@ def test_a_variant_without_a_protocol_of_the_run_is_left_out(monkeypatch):
 
 
 def test_the_published_probe_has_a_preprocessing_of_its_own():
-    """Prompts see cropped BGR frames, the released probe one whole frame in RGB."""
+    """Check that prompts use cropped BGR frames, and the released probe one whole frame in RGB."""
     card = find_card("mkaichristensen/echo-clip")
     (zero_shot, probe) = (frame_settings(facts_of(card, name), card.id) for name in ("paper", "paper_probe"))
     assert (zero_shot.colour, zero_shot.zoom, zero_shot.sampling.count) == ("BGR", 0.1, 16)
@@ -76,7 +76,7 @@ def test_the_published_probe_has_a_preprocessing_of_its_own():
 
 def test_a_model_whose_published_preprocessing_is_unknown_says_so():
     model = load_model("cardiobench/constant")
-    assert PROFILE.with_warning(model, None) is model, "a baseline of this benchmark is in no paper"
+    assert PROFILE.with_warning(model, None) is model, "no paper contains a baseline of this benchmark"
     with_weights = replace(model, weight_files={"w": "0"})
     (sentence,) = PROFILE.with_warning(with_weights, None).warnings
     assert "define no preprocessing of cardiobench/constant" in sentence
@@ -107,14 +107,14 @@ def test_an_option_of_the_user_wins_over_the_profile():
 
 def test_tasks_of_the_papers():
     names = [task.name for task in resolve_tasks(["ptb_xl", "georgia/cd"], "paper")]
-    assert names == ["ptb_xl/cd_paper", "georgia/cd"], "a task that is named stays as named"
+    assert names == ["ptb_xl/cd_paper", "georgia/cd"], "an explicitly named task is unchanged"
     own = [task.name for task in resolve_tasks(["ptb_xl"])]
     assert {"ptb_xl/cd", "ptb_xl/af"} <= set(own) and not any(name.endswith("_paper") for name in own)
 
 
 @pytest.mark.slow
 def test_on_one_twin_the_profile_changes_what_the_papers_fix_and_nothing_else(tmp_path):
-    """Same patients, same vectors: other labels under another name, and another rule for k."""
+    """Check that patients and vectors are equal; only labels (under another name) and the choice of k differ."""
     write_twin("georgia", tmp_path / "georgia", patients=80)
     config = RunConfig(
         models=("cardiobench/ecg-morphology",),
@@ -138,7 +138,7 @@ def test_on_one_twin_the_profile_changes_what_the_papers_fix_and_nothing_else(tm
 @pytest.mark.slow
 @pytest.mark.parametrize("task", ["echonet_pediatric/ef", "tmed2/as"])
 def test_a_result_is_verified_by_the_definitions_options_and_seed_of_its_profile(task, tmp_path):
-    """Groups of children, images of named views, k by accuracy: all of it follows from the profile in the stamp."""
+    """Check that age groups, selected views and k by accuracy follow from the profile in the stamp."""
     name = task.partition("/")[0]
     write_twin(name, tmp_path / name, patients=40)
     config = RunConfig(
@@ -164,5 +164,5 @@ def test_a_result_is_verified_by_the_definitions_options_and_seed_of_its_profile
     assert problems(result) == ("a synthetic twin", "run by the definitions of --profile paper")
     plain = {name: value for name, value in result.stamp.items() if name != "profile"}
     found = problems(replace(result, stamp=plain))
-    assert "options profile: 'paper' claimed, 'default' scored again" in found, "the benchmark's own are others"
+    assert "options profile: 'paper' claimed, 'default' scored again" in found, "those of the benchmark differ"
     assert any("seed 42" in sentence for sentence in found)

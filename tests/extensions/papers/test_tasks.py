@@ -1,4 +1,4 @@
-"""Tasks with the papers' label definitions: other rows, other labels, other classes than the benchmark's own, and other names."""
+"""Test tasks with the papers' label definitions: their rows, labels, classes and names differ from the benchmark's own."""
 
 import numpy as np
 import pandas as pd
@@ -29,9 +29,9 @@ def labels(name, folder):
 def test_the_published_codes_make_fewer_positives_of_the_same_records(twins):
     own, published = labels("georgia/cd", twins), labels("georgia/cd_paper", twins)
     assert own.index.equals(published.index)
-    # A plain bundle branch block is positive here and negative there; nothing is the other way round.
+    # A bundle branch block alone is positive in one task and negative in the other; the reverse does not occur.
     assert set(zip(own, published, strict=True)) == {("CD", "CD"), ("CD", "no CD"), ("no CD", "no CD")}
-    # Flutter without fibrillation is left out here and negative there.
+    # Flutter without fibrillation is excluded in one task and negative in the other.
     assert set(labels("georgia/af", twins).index) <= set(labels("georgia/af_paper", twins).index)
 
 
@@ -56,7 +56,7 @@ def test_the_quality_of_a_patient_is_that_of_the_first_row_as_in_the_released_co
     references = dataset.references(task).set_index("id")
     assert references["image_quality"].to_dict() == rows["image_quality"].to_dict()
     worse = dataset.references(own).set_index("id")["patient_image_quality"]
-    assert (references["image_quality"] != worse[references.index]).any(), "it is not that of the worse view"
+    assert (references["image_quality"] != worse[references.index]).any(), "not the grade of the worse view"
     assert [group.name for group in task.groups] == [group.name for group in own.groups]
 
 

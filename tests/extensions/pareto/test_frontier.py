@@ -1,4 +1,4 @@
-"""Score against cost: the Pareto front by hand, non-inferiority by the margin, the page and the figure."""
+"""Test score against cost: the Pareto front by hand, non-inferiority by the margin, page and figure."""
 
 import math
 from dataclasses import replace
@@ -66,7 +66,7 @@ def test_models_are_ordered_and_marked(collection):
     rows = table.table.set_index("model")
     assert table.table["model"].iloc[0] in ("lab/large", "lab/small")
     assert rows.loc["lab/small", "front"] and rows.loc["lab/free", "front"]
-    assert not rows.loc[["lab/wasteful", "lab/old"], "front"].any(), "dominated, and of unknown cost"
+    assert not rows.loc[["lab/wasteful", "lab/old"], "front"].any(), "dominated, with unknown cost"
     assert rows.loc[["lab/large", "lab/small"], "not_worse"].all() and rows.loc["lab/wasteful", "not_worse"] is False
     assert table.margin == 0.02 and not table.problems
 

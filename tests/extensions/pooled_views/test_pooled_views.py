@@ -1,4 +1,4 @@
-"""Views over all datasets together."""
+"""Test the views of all datasets pooled together."""
 
 from types import SimpleNamespace
 
@@ -34,7 +34,7 @@ def unanswered(frames):
 
 
 def test_datasets_of_one_view_are_judged_together():
-    """Alone each has one class and no verdict; together three, with patients of the same number kept apart."""
+    """Check that one dataset has a single class and no verdict, and that equal patient numbers stay separate when pooled."""
     frames = {name: views(name, view) for name, view in (("a", "A4C"), ("b", "A2C"), ("c", "PLAX"))}
     joined = pool(frames, unanswered(frames), 90)
     assert len(set(joined.patients)) == 90 and joined.expected == 90
@@ -44,7 +44,7 @@ def test_datasets_of_one_view_are_judged_together():
     wrong = {name: frame.assign(y_pred=np.resize(["A4C", "A2C", "PLAX"], 30)) for name, frame in frames.items()}
     references = joined.frame.assign(split="test")
     assert score(pool(wrong, unanswered(frames), 90), references).verdict.word == "no information shown"
-    # Ten of each dataset without an answer: the verdict is judged as if all of them had been wrong.
+    # Ten units per dataset have no prediction: the verdict treats all of them as wrong.
     some = {name: frame[10:] for name, frame in frames.items()}
     partly = score(pool(some, {name: frame[:10] for name, frame in frames.items()}, 90), references)
     assert partly.bounds.missing == 30 and 0.6 < partly.bounds.worst < 0.67 and partly.score.value == 1
@@ -54,7 +54,7 @@ def test_a_pooled_task_is_a_task_that_is_ranked_and_never_pushed(tmp_path):
     assert catalog.task("echo/view") is POOLED and catalog.spans_datasets(POOLED) and catalog.modality(POOLED) == "echo"
     names = {task.name for task in resolve_tasks(["echo/view"])}
     assert {"camus/view", "echonet_dynamic/view"} <= names and "phantom_echo/view" not in names
-    assert POOLED.name not in catalog.list_tasks(), "no dataset has it"
+    assert POOLED.name not in catalog.list_tasks(), "no dataset has the view"
     frames = {name: views(name, view) for name, view in (("a", "A4C"), ("b", "A2C"), ("c", "PLAX"))}
     poor = {name: frame.assign(y_pred=np.resize(["A4C", "A2C", "PLAX"], 30)) for name, frame in frames.items()}
     for model, answers in (("x/good", frames), ("x/poor", poor)):

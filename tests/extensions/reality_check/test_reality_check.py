@@ -1,4 +1,4 @@
-"""The condition `reality_check`: raw crops for the models that are fed so elsewhere, a result of its own beside the usual one."""
+"""Test the condition `reality_check`: raw crops for models that were trained on them, as a separate result."""
 
 import sys
 
@@ -24,7 +24,7 @@ CROPS = {
 
 @pytest.fixture(scope="module")
 def checkpoint(tmp_path_factory):
-    """Gives a model with small made-up weights, and the folder of its files."""
+    """Return a factory of models with small random weights, and the folder of their files."""
     made = {}
 
     def make(name):
@@ -41,7 +41,7 @@ def checkpoint(tmp_path_factory):
 
 
 def waves(fs: float, seconds: float = 10.0) -> Ecg:
-    """Sines of 3 Hz, a millivolt high in lead I and a tenth of it more in each further lead, on a baseline of 2 mV."""
+    """Return sines of 3 Hz, 1 mV high in lead I and 0.1 mV more in each further lead, on a baseline of 2 mV."""
     time = np.arange(round(seconds * fs))[:, None] / fs
     height = 1 + 0.1 * np.arange(12)
     return Ecg((2 + height * np.sin(2 * np.pi * 3 * time)).astype(np.float32), fs)
@@ -70,7 +70,7 @@ def test_crops_of_any_rate_and_length_have_one_shape(checkpoint, fs, seconds):
     model = condition.model(checkpoint("AI4HealthUOL/ECG-CPC")[0], "")
     parts = model.encoder.transform(waves(fs, seconds))
     assert parts.shape == (4 if seconds == 10 else 1, 12, 600)
-    assert seconds == 10 or not parts[0, :, 360:].any(), "zeros follow a short record"
+    assert seconds == 10 or not parts[0, :, 360:].any(), "a short record is padded with zeros"
 
 
 def test_fewer_leads_of_raw_crops(checkpoint):

@@ -1,4 +1,4 @@
-"""Raw crops of an ECG, as one of the models takes them under the condition `reality_check`."""
+"""Sketch of raw ECG crops as a model reads them under the condition `reality_check`."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ MODEL = "AI4HealthUOL/ECG-CPC"
 
 
 def condition(folder: Path) -> tuple[list, set[str]]:
-    """Parts and vectors of a model under the condition."""
+    """Return parts and vectors of a model under the condition."""
     with pytest.MonkeyPatch.context() as patch, smaller_networks():
         change_card(patch, MODEL)
         raw = model(load_model(MODEL, weights=CHECKPOINTS[MODEL](folder)), "").encoder

@@ -1,4 +1,4 @@
-"""Memory and time of the sample that representation works on, from many recordings."""
+"""Test memory and time of drawing the sample for representation from many recordings."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from tests.full_size import across, check_memory, check_time, linux
 
 
 def stage(store, rows):
-    """Draw the sample: at most 2,499 records of each dataset."""
+    """Draw the sample, with at most 2,499 records of each dataset."""
     return draw(across(store, rows), Representation().most)
 
 

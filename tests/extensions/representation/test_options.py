@@ -1,4 +1,4 @@
-"""Options of the protocol by name."""
+"""Test options of the protocol by name."""
 
 import pytest
 

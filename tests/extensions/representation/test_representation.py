@@ -1,4 +1,4 @@
-"""Overlap, geometry and maps of embeddings whose dimensions are made to say one thing each."""
+"""Test overlap, geometry and maps on embeddings whose dimensions encode one property each."""
 
 from dataclasses import replace
 
@@ -33,13 +33,13 @@ def sample(found):
 
 
 def first_two_dimensions(vectors, settings, **_):
-    """A map without UMAP, whose first one takes seconds to compile."""
+    """Replace UMAP, which takes seconds to compile."""
     return {maps.setting_name(*setting): vectors[:, :2] for setting in settings}
 
 
 @pytest.fixture
 def small(request, monkeypatch):
-    """A study that takes a second: one classifier, few folds and records, UMAP in slow tests only."""
+    """Return a study that takes a second: one classifier, few folds and records, no UMAP."""
     if request.node.get_closest_marker("slow") is None:
         monkeypatch.setattr(maps, "umap_maps", first_two_dimensions)
     return Representation(classifiers=("logistic",), folds=3, shown=40, records=60, map_settings=ONE_MAP)
@@ -51,7 +51,7 @@ def test_a_dataset_only_embedding_separates_datasets_and_no_label(small):
     assert found["knn_agreement_dataset"].value == 1.0
     assert found["ari_dataset"].value == 1.0
     assert found["ari_label"].value == pytest.approx(0.0, abs=0.02)
-    # Neighbours are of the same dataset, where labels are drawn by lot: half of the 59 others have the other one.
+    # Neighbours are from the same dataset with random labels: half of the 59 others have the other label.
     assert found["knn_agreement_label"].value == pytest.approx(0.5, abs=0.05)
     assert found["knn_chance_dataset"].value == pytest.approx(59 / 179)
     assert found["centroid_separation_label"].value < 0.3
@@ -65,7 +65,7 @@ def test_without_a_label_in_them_the_overlap_of_refitted_classifiers_is_chance()
     found = protocol.analyze(study(embeddings(60, 400, of_dataset=30)), None).values
     for k in (25, 50, 100):
         assert found[f"chance_at_{k}"].value == k / 400
-        # Three pairs of random sets: the standard deviation of a pair's share is sqrt(p (1 - p) (1 - k / q) / k).
+        # For three pairs of random sets, the standard deviation of a pair's share is sqrt(p (1 - p) (1 - k / q) / k).
         p = k / 400
         spread = np.sqrt(p * (1 - p) * (1 - p) / k / 3)
         assert found[f"overlap_at_{k}"].value == pytest.approx(p, abs=4 * spread)
@@ -74,7 +74,7 @@ def test_without_a_label_in_them_the_overlap_of_refitted_classifiers_is_chance()
 
 @pytest.mark.slow
 def test_a_classifier_that_is_carried_over_shares_as_much_without_having_learned_anything(small):
-    """Which is why `shuffled_at_k`, and not k / q, is the floor of the transferred overlap, and why it has no p-value."""
+    """Check that `shuffled_at_k` rather than k / q is the floor of the transferred overlap, which has no p-value."""
     finding = small.analyze(study(embeddings(60, 400)), None)
     found = finding.values
     assert not [key for key in found if key.startswith("p_value")]
@@ -86,7 +86,7 @@ def test_a_classifier_that_is_carried_over_shares_as_much_without_having_learned
 
 @pytest.mark.slow
 def test_class_dimensions_are_shared_and_dataset_dimensions_are_not():
-    """25 of 125 dimensions say the class: the first 25 are all shared; of the next 25 a quarter of the rest, by chance."""
+    """25 of 125 dimensions encode the class: the first 25 are all shared, and a quarter of the remaining ones by chance."""
     protocol = Representation(
         classifiers=("logistic",), folds=3, shown=100, records=100, refit=True, map_settings=ONE_MAP
     )
@@ -100,12 +100,12 @@ def test_class_dimensions_are_shared_and_dataset_dimensions_are_not():
     assert found.values["overlap_at_50"].value == pytest.approx((25 + 25 * 25 / 100) / 50, abs=0.12)
     top = found.tables["importance"]["dimension"].to_numpy()[:25]
     assert sorted(top) == list(range(25))
-    assert found.tables["pairs"].query("k == 25")["shared"].tolist() == [1.0] * 9, "of each with each"
+    assert found.tables["pairs"].query("k == 25")["shared"].tolist() == [1.0] * 9, "each with each other"
     assert (found.values["overlap_at_25"].low, found.values["overlap_at_25"].high) == (1.0, 1.0)
 
 
 def results_of(found):
-    """Searches that ended with the same C for each dataset."""
+    """Return searches that chose the same C for each dataset."""
     return {name: {"logistic": overlap.SearchResult(name, "logistic", 0.9, 0.1, {"C": 0.1})} for name in found}
 
 
@@ -122,7 +122,7 @@ def test_the_overlap_of_two_classifiers_is_compared_with_refits_on_permuted_labe
     assert len(noise) == 19 and reached.std() > 0 and noise == again
     assert not [key for key in noise[0] if key.startswith("p_value")]
     seen = overlap.overlap(shap)["overlap_at_25"]
-    assert np.mean(reached) == pytest.approx(25 / 120, abs=0.06), "labels that are permuted tell nothing"
+    assert np.mean(reached) == pytest.approx(25 / 120, abs=0.06), "permuted labels contain no information"
     assert (seen > reached.max()) == bool(of_class)
 
 
@@ -136,13 +136,13 @@ def test_geometry_of_class_and_dataset_dimensions_by_hand():
     apart = np.sqrt(m * APART**2 / of_class)
     radius = np.sqrt(m / of_class + (d - m))
     assert found["label"]["centroid_separation"] == pytest.approx(apart / radius, rel=0.03)
-    # Two datasets differ in 2/3 of the dataset dimensions; inside one, class dimensions vary as they do altogether.
+    # Two datasets differ in 2/3 of the dataset dimensions; within a dataset, class dimensions vary as in the whole.
     apart = np.sqrt(p * 2 / 3 * APART**2 / of_dataset)
     radius = np.sqrt(p / of_dataset + (d - p))
     assert found["dataset"]["centroid_separation"] == pytest.approx(apart / radius, rel=0.03)
     assert found["label"]["knn_agreement"] == found["dataset"]["knn_agreement"] == 1.0
     assert found["label"]["chance"] == pytest.approx((3 * each / 2 - 1) / (3 * each - 1))
-    # Inside one dataset only the classes are left.
+    # Within a dataset, only the classes differ.
     assert found["label in one"]["ari"] == 1.0
     assert found["label in one"]["centroid_separation"] == pytest.approx(
         np.sqrt(m * APART**2 / of_class) / np.sqrt(m / of_class + (d - m)), rel=0.04
@@ -159,7 +159,7 @@ def test_a_class_only_embedding_hides_the_dataset():
 
 @pytest.mark.slow
 def test_geometry_in_the_most_important_dimensions_sees_the_class_only(small):
-    """Of 60 dimensions 10 say the class and 30 the dataset; the 10 most important ones are those of the class."""
+    """Of 60 dimensions, 10 encode the class and 30 the dataset; the 10 most important ones are those of the class."""
     found = embeddings(60, 60, of_class=10, of_dataset=30, class_apart=3.0)
     everywhere = small.analyze(study(found), None).values
     top = replace(small, map_dimensions=10, geometry_in="top").analyze(study(found), None).values
@@ -172,7 +172,7 @@ def test_geometry_in_the_most_important_dimensions_sees_the_class_only(small):
 def test_a_classifier_that_uses_few_dimensions_is_no_evidence_of_sharing():
     protocol = Representation(classifiers=("tree",), folds=3, shown=40, records=60, map_settings=ONE_MAP)
     finding = protocol.analyze(study(embeddings(60, 120, of_class=1)), None)
-    assert set(finding.options["dimensions_used"].values()) == {1}, "one dimension tells the class"
+    assert set(finding.options["dimensions_used"].values()) == {1}, "one dimension encodes the class"
     assert finding.values["overlap_at_25"].value == 1.0 == finding.values["shuffled_at_25"].value
     said = "tree uses 1 dimensions: the overlap at 25, 50, 100 counts unused ones"
     assert any(said in warning for warning in finding.warnings)
@@ -204,7 +204,7 @@ def test_the_best_classifier_of_the_best_dataset_is_chosen():
 
 
 def test_the_overlap_is_resampled_over_patients():
-    """Two records of each patient are drawn together, and the resamples of a dataset that is all alike do not vary."""
+    """Check that two records of a patient are drawn together, and that resamples of a constant dataset do not vary."""
     rng = np.random.default_rng(0)
     alike = np.tile(rng.random(60), (20, 1))
     values = {"a": alike, "b": rng.random((20, 60))}
@@ -228,7 +228,7 @@ def test_drawn_records_are_balanced_one_a_patient_and_nested():
     assert set(little.ids) <= set(large.ids)
     of = dict(zip(data.rows["id"], data.rows["cd"], strict=True))
     assert [of[name] for name in large.ids] == ["yes" if label else "no" for label in large.labels]
-    # A patient with both is one of the positive ones.
+    # A patient with both labels is positive.
     both = {owner for owner in owners if set(data.rows.loc[data.rows["patient_id"] == owner, "cd"]) == {"no", "yes"}}
     assert not both & set(large.patients[large.labels == 0])
 
@@ -249,7 +249,7 @@ def test_labels_are_compared_across_datasets_and_never_with_the_same_recordings(
     found = {label: tuple(task.dataset for task in members) for label, members in class_tasks_by_label(known).items()}
     assert {"code15", "georgia", "chapman_ningbo"} <= set(found["cd"])
     assert "ptb_xl_500" in found["cd"] and not {"ptb_xl", "ptb_xl_sample"} & set(found["cd"]), "500 Hz before 100 Hz"
-    # Nothing in it is about ECG: views and classes of the ejection fraction across echo datasets.
+    # The protocol is not specific to ECG: use views and ejection fraction classes of echo datasets.
     assert len(found["view"]) > 2 and {"camus", "echonet_dynamic", "echonet_pediatric"} <= set(found["ef"])
     assert "lvidd" not in found
 
@@ -257,7 +257,7 @@ def test_labels_are_compared_across_datasets_and_never_with_the_same_recordings(
 def test_classes_of_the_ejection_fraction():
     tasks_of_ef = tuple(Task(f"{name}/ef", "regression", "ef", ("mae",), unit="%") for name in ("camus", "other"))
     rng = np.random.default_rng(0)
-    # 40 is reduced, 50 is preserved.
+    # EF 40 is reduced, EF 50 is preserved.
     values = np.repeat([30.0, 40.0, 45.0, 50.0, 60.0], 15)
     data = {
         task.name: task_data(task, rng.normal(size=(75, 8)) + values[:, None], values, ["train"] * 75)
@@ -266,7 +266,7 @@ def test_classes_of_the_ejection_fraction():
     made = Analysis("ef", tasks_of_ef, {}, 0, 10, lambda task, change: data[task.name], lambda task: None)
     drawn = draw(made, 90)
     assert drawn.classes == EF_CLASSES == ("reduced", "mildly reduced", "preserved")
-    assert np.bincount(drawn.parts[0].labels).tolist() == [15, 15, 15], "as many as the fewest, 45 %"
+    assert np.bincount(drawn.parts[0].labels).tolist() == [15, 15, 15], "as many as in the smallest, 45 %"
     part = drawn.parts[0]
     assert part.features[part.labels == 0].mean() < 42 and part.features[part.labels == 2].mean() > 49
 
@@ -302,8 +302,8 @@ def test_two_models_are_as_alike_as_the_records_that_both_have(small):
     studies = [Analysis(**{**vars(made), "model": {"name": name}}) for made, name in zip(studies, "abc", strict=True)]
     found = small.compare_models(studies)
     table = found.tables["cka"].set_index(["model", "other", "dataset"])["linear_cka"]
-    assert len(table) == 3 * 4, "three pairs, three datasets and all of them"
-    assert table["a", "b", "one"] == pytest.approx(1), "turned and scaled, but the same"
+    assert len(table) == 3 * 4, "three pairs, three datasets, and all"
+    assert table["a", "b", "one"] == pytest.approx(1), "rotated and scaled but otherwise equal"
     assert table["a", "c", "two"] < 0.3
     assert found.values["linear_cka of a and b"].n == 180
     figures = __import__("cardiobench.extensions.representation.figures", fromlist=["draw"])

@@ -1,4 +1,4 @@
-"""SHAP values of every classifier against the `shap` package and against what defines them."""
+"""Compare SHAP values of every classifier with the `shap` package and with their definition."""
 
 import numpy as np
 import pytest
@@ -52,7 +52,7 @@ def test_trees_add_up_to_the_probability(name):
     model, features, _ = fitted(name)
     found = shap_values(model, features[:30], features)
     expected = model.predict_proba(features)[:30, 1]
-    # The rest is one number for all: the mean answer over what the trees were trained on.
+    # The remainder is the same number for all records: the mean output over the training data of the trees.
     rest = expected - found[:, :, 0].sum(axis=1)
     assert found.shape == (30, 30, 1) and np.ptp(rest) < 1e-6
 
@@ -73,7 +73,7 @@ def test_a_network_agrees_with_the_permutation_explainer_beyond_a_hundred_featur
     found = shap_values(model, features[:3], background)[:, :, 0]
     for row in range(3):
         assert np.corrcoef(truth[row], found[row])[0, 1] >= 0.99
-    # What is explained is the logit's distance from its mean over the background.
+    # SHAP values explain the distance of the logit from its mean over the background.
     away = logits(features[:3]) - logits(background).mean()
     assert found.sum(axis=1) == pytest.approx(away, rel=1e-2, abs=1e-2)
 
@@ -88,7 +88,7 @@ def test_no_classifier_is_explained_by_sampling_a_kernel(name, monkeypatch):
     model, features, _ = fitted(name, n=120, d=110)
     found = importance(model, features[:10], features)
     assert found.shape == (10, 110) and (found >= 0).all()
-    # The two features that the labels are made of are among the first.
+    # The two features that determine the labels are among the first.
     assert {0, 1} <= set(np.argsort(-found.mean(axis=0))[:12])
 
 

@@ -1,4 +1,4 @@
-"""Invented inputs in the layout of the published evaluation."""
+"""Synthetic inputs in the layout of the published evaluation."""
 
 import shutil
 
@@ -14,11 +14,11 @@ SMALL = {
 
 @pytest.fixture(scope="session")
 def invented(tmp_path_factory):
-    """All eight datasets, small; not to be changed."""
+    """Return small versions of all eight datasets, which tests must not change."""
     return write_inputs(tmp_path_factory.mktemp("inputs"), SMALL, seed=3)
 
 
 @pytest.fixture
 def inputs(invented, tmp_path):
-    """A copy of them to spoil."""
+    """Return a copy of the inputs that tests may change."""
     return shutil.copytree(invented, tmp_path / "inputs")

@@ -1,4 +1,4 @@
-"""The published evaluation, digit for digit: against its own output, and against its way of computing."""
+"""Compare with the published evaluation digit by digit: its own output and its algorithm."""
 
 import json
 import warnings
@@ -58,7 +58,7 @@ def test_page_of_both(reproduced):
     for dataset in ("EchoNet-Dynamic", "CAMUS", "EchoNet-Pediatric", "EchoNet-LVH", "CardiacNet", "HMCQU", "TMED2"):
         assert f"## {dataset}\n" in text
     assert "| modelname AgeBin &gt;80 | MAE | not reported |" in text
-    # TMED-2 views: 3602 images of 119 studies; intervals by row are too narrow
+    # TMED-2 views: 3602 images of 119 studies; intervals by row are too narrow.
     line = next(line for line in text.splitlines() if "| 6.11" in line and "Accuracy" in line)
     assert float(line.split("|")[-2]) > 1.3
     assert "49 of 50 expected" in text and "patient0001" in text
@@ -82,7 +82,7 @@ def test_every_interval_equals_the_loop_over_resamples(invented):
 
 
 def test_default_profile_is_exact_and_by_patient(invented):
-    """Value and interval of EF in EchoNet-Pediatric by hand: all rows of a drawn patient, nothing rounded."""
+    """Check value and interval of EF in EchoNet-Pediatric by hand, with all rows of each drawn patient and no rounding."""
     row = (
         reproduce(invented, BY_PATIENT, 200, PEDIATRIC_EF).frames["EchoNet-Pediatric/EF_overall_bootstrap.csv"].iloc[0]
     )
@@ -102,7 +102,7 @@ def test_default_profile_is_exact_and_by_patient(invented):
 
 
 def test_groups_by_hand(invented):
-    """CAMUS: the oldest are in no row of the paper; the largest difference is of what is reported."""
+    """Check CAMUS: the paper reports no group of the oldest, and takes the largest difference over reported groups."""
     truth = pd.read_csv(invented / "splits/camus_split.csv").query("split == 'test'").drop_duplicates("patient_id")
     merged = truth.merge(pd.read_csv(invented / "example_predictions/CAMUS/EF/model.csv"), on="patient_id")
     error = (merged["EF_pred"] - merged["EF"]).abs()

@@ -1,4 +1,4 @@
-"""What the published evaluator does with odd files, and what the default profile does instead."""
+"""Test how the published evaluator handles unusual files, and how the default profile does."""
 
 import shutil
 
@@ -17,7 +17,7 @@ GOES_ON = ("CardiacNet/view", "HMCQU/view", "TMED2/view", "segRWMA/view")
 
 
 def change(inputs, name, edit):
-    """Rewrite a file of predictions (`a/b/model`) or of truth (`splits/...csv`)."""
+    """Rewrite a file of predictions (`a/b/model`) or of true values (`splits/...csv`)."""
     path = inputs / name if name.startswith("splits") else inputs / "example_predictions" / f"{name}.csv"
     edit(pd.read_csv(path)).to_csv(path, index=False)
 
@@ -28,7 +28,7 @@ def rename(inputs, name, new):
 
 
 def only(inputs, folder):
-    """Leave no predictions but those of one folder."""
+    """Delete all predictions except those in one folder."""
     kept = inputs / "example_predictions" / folder
     for path in (inputs / "example_predictions").rglob("*.csv"):
         if not path.is_relative_to(kept):
@@ -63,7 +63,7 @@ def test_a_probability_that_is_no_number(inputs, folder):
         counted = next(f for file, f in made.frames.items() if "pred" in file)
         assert (
             scores["n"].iloc[0] < counted.drop(columns="model").sum(axis=1).iloc[0]
-        )  # Counted before they are dropped
+        )  # Counted before they are dropped.
 
 
 def test_an_answer_that_is_no_number(inputs):
@@ -96,7 +96,7 @@ def test_wall_motion_counts_an_id_answered_twice_twice(inputs):
 
 
 def test_the_first_of_two_measurements_counts(inputs):
-    """The invented lists hold three videos a second time, with 9.9 cm."""
+    """Check three videos with 9.9 cm that the synthetic lists contain twice."""
     table = frame(inputs, "EchoNet-LVH/LVH_regression_bootstrap.csv")
     assert table["target"].tolist() == ["IVSd", "LVIDd", "LVPWd"] and (table["n"] == 30).all()
     assert (table["MAE"] < 0.5).all()

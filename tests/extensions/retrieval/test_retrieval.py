@@ -1,4 +1,4 @@
-"""Captions by hand, ranks against the metric, chance by shuffling, and models that do and do not hear a "no"."""
+"""Test captions by hand, ranks against the metric, chance by shuffling, and models that do or do not understand negation."""
 
 import numpy as np
 import pytest
@@ -50,7 +50,7 @@ def test_limits_depend_on_the_sex_and_an_unknown_sex_leaves_open_what_lies_betwe
     assert make_caption({**ROW, "sex": "M"}, ()).findings["left ventricular dilatation"] is False
     assert "left ventricular dilatation" not in make_caption({**ROW, "sex": None}, ()).findings
     assert make_caption({**ROW, "sex": None, "lvidd": 6.4}, ()).findings["left ventricular dilatation"] is True
-    # The guideline's classes: reduced up to 40 %, mildly reduced 41 to 49 %.
+    # Classes of the guideline: reduced up to 40 %, mildly reduced from 41 to 49 %.
     classes = {ef: make_caption({"ef": ef}, ()).findings for ef in (40.0, 41.0, 49.0, 50.0)}
     assert classes[40.0] == {"reduced ejection fraction": True}
     assert classes[41.0] == classes[49.0] == {"mildly reduced ejection fraction": True}
@@ -83,7 +83,7 @@ def test_labels_of_two_classes_become_findings_and_what_is_unknown_is_not_said()
 
 
 class Reader:
-    """Texts and pictures are hashed to random directions of their own; a picture is the direction of its caption."""
+    """Model that hashes texts and images to random directions; an image has the direction of its caption."""
 
     name, modalities, pooling, dim, logit_scale = "reader", ("echo",), "mean_l2", 64, 10.0
     revision, sampling, preprocessing, loaded_by, warnings = "0", None, {}, "", ()
@@ -115,7 +115,7 @@ def rows(count, seed=0):
 
 
 def pictured(encoder, count=40, noise=0.0, seed=0):
-    """Pictures that are the vectors of their captions, disturbed."""
+    """Return images that are noisy vectors of their captions."""
     rng = np.random.default_rng(seed)
     columns, ef = rows(count), rng.uniform(20, 70, count).round().tolist()
     facts = [{"ef": ef[n], **{key: value[n] for key, value in columns.items()}} for n in range(count)]
@@ -161,7 +161,7 @@ def test_recordings_with_equal_captions_are_equally_right():
     finding = Retrieval().analyze(study_of(data, resamples=20), reader)
     recall = finding.tables["recall"].set_index(["gallery", "direction", "measure"])
     assert (recall.loc[retrieval.ACROSS]["value"] == 1).all()
-    # Two captions to find one among; three recordings of which two, two and one are right
+    # Chance for two captions, and for three recordings of which two, two and one are right.
     assert recall.loc[(retrieval.ACROSS, retrieval.TO_TEXT, "recall_at_1"), "chance"] == pytest.approx(1 / 2)
     assert recall.loc[(retrieval.ACROSS, retrieval.TO_IMAGE, "recall_at_1"), "chance"] == pytest.approx((2 + 2 + 1) / 9)
 
@@ -184,7 +184,7 @@ def test_ranks_do_not_depend_on_how_many_queries_are_compared_at_once(direction,
     same = np.array([[one.text == other.text for other in captions] for one in captions])
     if (
         direction == retrieval.TO_IMAGE
-    ):  # By hand: one plus the wrong recordings that are nearer than the nearest right one.
+    ):  # By hand: one plus the number of wrong recordings that are nearer than the nearest right one.
         best = np.where(same, cosines, -np.inf).max(axis=1)
         np.testing.assert_array_equal(ranks, 1 + ((cosines >= best[:, None]) & ~same).sum(axis=1))
 
@@ -214,7 +214,7 @@ def test_the_median_rank_of_a_resample_is_numpys():
 
 
 class Negation(Reader):
-    """Knows one finding: its sentence and its denial are opposite, or the same where it hears no "no"."""
+    """Model with one finding: its sentence and the negation have opposite vectors, or the same if negation is ignored."""
 
     dim, hears = 2, True
 
@@ -227,7 +227,7 @@ class Negation(Reader):
 
 @pytest.mark.parametrize("hears, expected", [(True, 1.0), (False, 0.0)])
 def test_a_model_is_asked_whether_a_finding_is_there_or_not(hears, expected):
-    """Three recordings with it and one without; two equal sentences are a tie, and a tie is no answer."""
+    """Check three recordings with the finding and one without; two equal sentences tie, and a tie is not a correct answer."""
     encoder = Negation()
     encoder.hears = hears
     ef = [30.0, 35.0, 40.0, 65.0]
@@ -239,7 +239,7 @@ def test_a_model_is_asked_whether_a_finding_is_there_or_not(hears, expected):
 
 
 def test_a_mildly_reduced_fraction_is_set_against_higher_and_lower_ones():
-    """Neither caption says that it is not mildly reduced, and both recordings show it; 45 % is no case of "reduced"."""
+    """Check a case where no caption negates "mildly reduced" and both recordings show it; 45 % is not "reduced"."""
     pictures = [[1.0, 0.1], [1.0, 0.1], [-1.0, 0.1], [1.0, 0.1]]
     data = task_data(EF, pictures, [45.0, 47.0, 65.0, 30.0], ["test"] * 4)
     rows = Retrieval().analyze(study_of(data), Negation()).tables["negation"].set_index("finding")

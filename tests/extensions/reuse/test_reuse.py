@@ -1,4 +1,4 @@
-"""Results of others, from the loopback Hub: what is the same and verified is taken, everything else says why not."""
+"""Test reuse of results from the loopback Hub: equal, verified results are taken; all others give a reason."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +24,7 @@ LINE = ("eval", "--model", "cardiobench/ecg-morphology", "--tasks", TASK, "--wor
 
 
 def run(folder, *more):
-    """Run in a folder with a cache of its own; return the results by protocol."""
+    """Run in a folder with a separate cache; return the results by protocol."""
     assert main([*LINE, "--output-dir", str(folder / "results"), "--cache-dir", str(folder / "cache"), *more]) == 0
     paths = (folder / "results").glob("*/*/*/ptb_xl_sample__cd.json")
     return {path.parent.name: ScoreResult.load(path) for path in paths}
@@ -32,7 +32,7 @@ def run(folder, *more):
 
 @pytest.fixture(scope="module")
 def theirs(tmp_path_factory):
-    """A folder of somebody else with the result of knn."""
+    """Return another user's folder with a kNN result."""
     folder = tmp_path_factory.mktemp("theirs")
     return folder, run(folder, "--protocols", "knn")["knn"]
 
@@ -51,7 +51,7 @@ def test_a_verified_result_is_taken_and_the_rest_computed(theirs, hub, client, t
     assert any("run by alice" in sentence for sentence in only.warnings)
     assert not list((tmp_path / "same" / "cache").rglob("*.arrow")), "nothing was encoded"
     again = run(tmp_path / "same", "--protocols", "knn")["knn"]
-    assert again == only, "later it is there, with its predictions"
+    assert again == only, "later it is present, with its predictions"
 
     client(BOB)
     mine = str(tmp_path / "same" / "results")
@@ -60,7 +60,7 @@ def test_a_verified_result_is_taken_and_the_rest_computed(theirs, hub, client, t
         refused = " ".join(capsys.readouterr().err.split())
         assert "its owner's to push (dataset org/cardiobench-results, owner alice)" in refused
     lie = ResultEntry(Path("x"), public_result(again), pushed_by="bob")
-    assert "its owner's to push" in check(lie, {}).problems[0], "verify refuses it too"
+    assert "its owner's to push" in check(lie, {}).problems[0], "verify rejects it too"
 
     both = run(tmp_path / "more", "--protocols", "knn", "probe", "--reuse", REPOSITORY)
     assert "1 of 2 results that are not here are reused" in capsys.readouterr().out

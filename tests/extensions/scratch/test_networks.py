@@ -1,4 +1,4 @@
-"""Networks that are trained from nothing: the published reference's outputs, sizes, and what no kernel may know."""
+"""Test networks trained from scratch: the published reference's outputs, sizes, and properties of kernels."""
 
 from itertools import pairwise
 
@@ -36,7 +36,7 @@ def test_fresh_state_matrices_are_those_of_the_published_code_up_to_the_phase_of
 
 
 def test_a_kernel_is_the_impulse_response_of_the_recurrence():
-    """C dA^t dB of the bilinear discretisation, step by step, with C before the correction for its length."""
+    """Return the kernel C dA^t dB of the bilinear discretisation, step by step, with C before its length correction."""
     torch.manual_seed(0)
     kernel = S4Kernel(3, 8, 60)
     drawn = torch.randn(2, 3, 4, dtype=torch.complex64)
@@ -83,12 +83,12 @@ def test_the_sibling_for_stills_has_no_convolution_over_time():
 
 
 def convolutions(*shapes):
-    """Operations of convolutions given as (places, inputs, outputs, taps)."""
+    """Return the operations of convolutions given as (positions, inputs, outputs, taps)."""
     return 2 * sum(places * inputs * outputs * taps for places, inputs, outputs, taps in shapes)
 
 
 def small_by_hand():
-    """250 samples: a stem to 125 places, and blocks to 63, 32, 16 and 8, each of two convolutions and a shortcut."""
+    """Check 250 samples: a stem to 125 positions, and blocks to 63, 32, 16 and 8, with two convolutions and a shortcut each."""
     widths, taps, places = (32, 32, 64, 128, 128), (5, 5, 5, 3), (63, 32, 16, 8)
     shapes, size = [(125, 12, 32, 15)], 12 * 32 * 15 + 2 * 32 + 128 * 5 + 5
     for before, width, count, place in zip(widths, widths[1:], taps, places, strict=False):
@@ -98,13 +98,13 @@ def small_by_hand():
 
 
 def s4_by_hand():
-    """250 samples: linear maps, and the kernels of two directions mixed of a basis of 8; transforms are not counted."""
+    """Check 250 samples: linear maps, and kernels of two directions mixed from a basis of 8; FFTs are not counted."""
     layer = 2 * 250 * 512 * 1024 + 2 * 2 * 8 * 512 * 250
     return 2_149_381, 2 * 250 * 12 * 512 + 4 * layer + 2 * 512 * 5
 
 
 def r2plus1d_by_hand():
-    """16 frames of 112 x 112: a stem to 56 x 56, and blocks to 56, 28, 14 and 7 squared, of 16, 8, 4 and 2 frames."""
+    """Check 16 frames of 112 x 112: a stem to 56 x 56, and blocks to 56, 28, 14 and 7 squared with 16, 8, 4 and 2 frames."""
     widths = (16, 16, 32, 64, 128)
     shapes, size = [(16 * 56**2, 1, 16, 49)], 49 * 16 + 32 + 128 * 5 + 5
     frames, side = 16, 56
@@ -121,7 +121,7 @@ def r2plus1d_by_hand():
 
 
 def net1d_by_hand():
-    """1,250 samples: a stem to 625 places, then seven stages of halves; the batch norms take no part."""
+    """Check 1,250 samples: a stem to 625 positions, then seven stages that halve the length; batch norms are not counted."""
     places, before = 625, 64
     size, flops = 12 * 64 * 16 + 64 + 1024 * 5 + 5, convolutions((625, 12, 64, 16)) + 2 * 1024 * 5
     for width, blocks in ((64, 2), (160, 2), (160, 2), (400, 3), (400, 3), (1024, 4), (1024, 4)):
@@ -159,7 +159,7 @@ def test_the_sibling_for_stills_is_counted_as_by_hand():
 
 @pytest.mark.parametrize("length", [40, 250])
 def test_one_product_of_all_shifts_convolves_like_transforms(length):
-    """Compare both ways with the sum over lags: of 8 recordings, 40 samples take the product and 250 the transforms."""
+    """Compare both implementations with the sum over lags: for 8 recordings, 40 samples use the product and 250 the FFT."""
     rng = torch.Generator().manual_seed(0)
     signal, kernel = torch.randn(3, 8, length, generator=rng), torch.randn(3, 2 * length - 1, generator=rng)
     wanted = torch.zeros(3, 8, length, dtype=torch.float64)
@@ -171,7 +171,7 @@ def test_one_product_of_all_shifts_convolves_like_transforms(length):
 
 @pytest.mark.parametrize("length", [50, 40])
 def test_halves_that_exchange_their_states_convolve_like_transforms(length):
-    """Compare one recording, convolved by transforms, with ten, convolved in halves: outputs and gradients agree."""
+    """Compare one recording (FFT) with ten (convolved in halves): outputs and gradients agree."""
     torch.manual_seed(0)
     layer, signal = S4Layer(6, 8, 50, 0.0), torch.randn(6, 10, length)
     found, gradients = {}, {}

@@ -1,4 +1,4 @@
-"""Trainings from nothing on one and two real processes, and on the twin of PTB-XL."""
+"""Test training from scratch on one and two real processes, and on the twin of PTB-XL."""
 
 import json
 
@@ -11,7 +11,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("processes")]
 
 
 def test_two_processes_train_the_networks_that_one_trains(tmp_path):
-    """The same bits, with the report beside a baseline, without a model that is named for the protocol."""
+    """Check for bitwise equal results; the command names only a baseline, which is also in the report."""
     from cardiobench.data.twin import write_twin
 
     write_twin("ptb_xl", tmp_path / "raw")

@@ -1,4 +1,4 @@
-"""The reference in a report: the words of the comparison, and published scores of such networks."""
+"""Test the reference in a report: the text of the comparison, and published scores of such networks."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Training from nothing: what it may see, what it repeats, what a kill leaves, and what it refuses."""
+"""Test training from scratch: leakage, repeatability, recovery after a kill, and refusals."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -29,7 +29,7 @@ SMALL = SimpleNamespace(name=card_of("small"), trained_by="scratch")
 
 
 def signals(seed=0):
-    """40 records of 5 s at 100 Hz; one lead swings in those of the positive class."""
+    """Return 40 records of 5 s at 100 Hz; one lead oscillates in those of the positive class."""
     rng = np.random.default_rng(seed)
     positive = np.arange(40) % 2 == 1
     waves = 0.1 * rng.normal(size=(40, 500, 12))
@@ -74,7 +74,7 @@ def test_test_patients_change_nothing_that_is_learned(data):
 
 
 def test_validation_patients_choose_the_epoch_and_teach_nothing(data):
-    """The weights after each epoch are the same whatever the validation labels say; only the choice among them moves."""
+    """Check that validation labels only affect the choice of the epoch, and never the weights after each epoch."""
     waves, labels = signals()
     labels[20:30] = np.where(labels[20:30] == "yes", "no", "yes")
     other, passed = data_of(waves, labels), []
@@ -98,7 +98,7 @@ def test_a_seed_repeats_and_another_one_does_not(data):
 @pytest.mark.parametrize("killed_after", [1, 2])
 @pytest.mark.parametrize("network", ["small", "s4"])
 def test_a_kill_after_any_epoch_resumes_to_the_same_weights(data, tmp_path, monkeypatch, killed_after, network):
-    """With dropout, whose draws are those of the epoch and not of the process."""
+    """Check with dropout, whose draws depend on the epoch and not on the process."""
     if network == "s4":
         from cardiobench.models.nets.s4 import S4Classifier
 

@@ -1,4 +1,4 @@
-"""Disturbances, pixel by pixel and frame by frame, and what survives them."""
+"""Test disturbances pixel by pixel and frame by frame, and the predictions on disturbed recordings."""
 
 from dataclasses import replace
 
@@ -34,7 +34,7 @@ def clip(frames):
 
 @pytest.fixture
 def numbered():
-    """Ten frames, each of them grey with its own number."""
+    """Return ten frames; all pixels of a frame have its index as grey level."""
     return clip(np.arange(10)[:, None, None, None] * np.ones((1, 4, 4, 3)))
 
 
@@ -57,14 +57,14 @@ def test_shuffling_keeps_every_frame_and_moves_only_its_share():
 def test_reversing_and_losing_frames(numbered):
     assert order(echo.KINDS["reverse"][0](numbered, 1.0, rng())) == list(range(9, -1, -1))
     lost = echo.drop(10, 0.5, rng()).tolist()
-    assert lost[0] == 0 and len(set(lost)) == 5 and lost == sorted(lost), "a lost frame shows the one before it"
+    assert lost[0] == 0 and len(set(lost)) == 5 and lost == sorted(lost), "the previous frame replaces a lost frame"
     assert echo.drop(1, 0.75, rng()).tolist() == [0]
 
 
 def test_brightness_by_hand():
     pixels = clip(np.array([0, 50, 100, 200])[None, None, :, None] * np.ones((1, 1, 4, 3)))
     assert echo.gain(pixels, 0.5, rng()).frames[0, 0, :, 0].tolist() == [0, 75, 150, 255]
-    # The mean of what is lit is (50 + 100 + 200) / 3 = 116.7; half the distance to it
+    # The mean of the lit pixels is (50 + 100 + 200) / 3 = 116.7; move half the distance towards it.
     assert echo.contrast(pixels, 0.5, rng()).frames[0, 0, :, 0].tolist() == [0, 83, 108, 158]
 
 
@@ -72,12 +72,12 @@ def test_speckle_has_the_deviation_that_was_asked_for_and_keeps_black():
     grey = clip(np.full((8, 64, 64, 3), 100))
     noisy = echo.speckle(grey, 0.2, rng()).frames.astype(float)
     assert noisy.mean() == pytest.approx(100, abs=1) and noisy[..., 0].std() == pytest.approx(20, rel=0.05)
-    assert (noisy[..., 0] == noisy[..., 2]).all(), "grey stays grey"
+    assert (noisy[..., 0] == noisy[..., 2]).all(), "grey pixels stay grey"
     assert not echo.speckle(clip(np.zeros((2, 8, 8, 3))), 0.4, rng()).frames.any()
 
 
 def test_the_sector_loses_its_sides():
-    """A sector of 40 degrees to either side, of which a share is to be lost."""
+    """Return a sector of 40 degrees to either side, of which a share will be lost."""
     rows, columns = np.mgrid[:200, :201]
     angle = np.rad2deg(np.abs(np.arctan2(columns - 100, rows + 1)))
     full = clip(np.where(angle <= 40, 80, 0)[None, :, :, None] * np.ones((2, 1, 1, 3)))
@@ -110,7 +110,7 @@ def test_what_is_disturbed_depends_on_the_recording():
     echo_names = {change.name for change in Stress().perturbations([catalog.task("phantom_echo/ef")])}
     assert echo_names == set(echo.KINDS)
     stills = {change.name for change in Stress().perturbations([catalog.task("tmed2/as")])}
-    assert stills == {"gain", "contrast", "speckle", "sector"}, "the frames of a still have no order"
+    assert stills == {"gain", "contrast", "speckle", "sector"}, "frames of a still image have no order"
     assert {change.name for change in Stress().perturbations([catalog.task("ptb_xl/cd")])} == set(ecg.KINDS)
     assert {change.name for change in Stress(kinds=("shuffle",)).perturbations([catalog.task("camus/ef")])} == {
         "shuffle"
@@ -121,7 +121,7 @@ EF = Task("phantom_echo/ef", "regression", "ef", ("mae",), unit="%")
 
 
 def real_study(name, patients=36):
-    """Embeddings of generated clips, and of the same clips with their frames shuffled."""
+    """Return embeddings of generated clips, and of the same clips with shuffled frames."""
     builder = catalog.builder("phantom_echo")
     table = builder.table(None).frame
     rows = table[table["view"].isin(("A4C",))].head(patients).reset_index(drop=True)
@@ -170,7 +170,7 @@ def made(strength, shift=0.0, split=None):
 
 
 def test_the_probe_is_fitted_once_and_asked_again_under_each_change():
-    """A disturbance that turns every feature round turns every answer round: macro F1 from 1 to 0."""
+    """Check a disturbance that negates every feature and so reverses every prediction: macro F1 falls from 1 to 0."""
     base = made(1.0)
     turned = made(-1.0)
     rows = turned.rows[turned.rows["split"] == "test"].reset_index(drop=True)
@@ -186,7 +186,7 @@ def test_the_probe_is_fitted_once_and_asked_again_under_each_change():
 
 
 def test_some_patients_are_disturbed_whole_and_compared_with_themselves():
-    """Wrong about every second patient; of 40 test recordings of 20 patients, those of 5 are disturbed."""
+    """Return predictions wrong for every second of 20 test patients with two recordings; 5 patients are disturbed."""
     base = made(1.0)
     patients = [f"p{n // 2}" for n in range(80)]
     base = TaskData(base.task, base.rows.assign(patient_id=patients), base.embeddings, "mean")
@@ -205,7 +205,7 @@ def test_some_patients_are_disturbed_whole_and_compared_with_themselves():
 
 
 def test_intervals_are_those_of_the_results_and_of_compare():
-    """Whatever order the disturbed recordings come in, and without the one that could not be encoded."""
+    """Check disturbed recordings in another order, without one that could not be encoded."""
     base = made(1.0)
     lost = base.rows.index[base.rows["split"] == "test"][3]
     test = [row for row in base.rows.index[base.rows["split"] == "test"][::-1] if row != lost]
@@ -230,7 +230,7 @@ def test_intervals_are_those_of_the_results_and_of_compare():
     known = compare(disturbed, clean, resamples=100)
     columns = ["difference", "difference_low", "difference_high"]
     assert tuple(row[columns]) == pytest.approx((known.difference, known.low, known.high), abs=1e-12)
-    assert (found.tables["scores"].iloc[0][columns] == 0).all(), "an undisturbed recording from itself"
+    assert (found.tables["scores"].iloc[0][columns] == 0).all(), "an undisturbed recording from its copy"
 
 
 def test_a_model_that_nothing_can_ask_does_not_take_part():

@@ -1,4 +1,4 @@
-"""Studies on one and two real processes."""
+"""Test studies on one and two real processes."""
 
 import json
 
@@ -11,7 +11,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("processes")]
 
 
 def test_two_processes_answer_as_one_does(tmp_path):
-    """The same bits, floor and chosen view included."""
+    """Check for bitwise equal results, including the floor and the chosen view."""
     folders = [tmp_path / name for name in ("one", "two")]
     more = ("--protocols", "study", "--option", "study.epochs=3", "study.seeds=2")
     (tmp_path / "cache").mkdir()

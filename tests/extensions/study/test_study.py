@@ -1,4 +1,4 @@
-"""One answer from the recordings of a study: by hand-made studies whose signal, or whose leak, is known."""
+"""Test one prediction per study on synthetic studies with a known signal or a known leak."""
 
 from dataclasses import replace
 
@@ -28,11 +28,11 @@ QUICK, CHEAP = StudyProbe(seeds=1, heads=2, epochs=15), StudyProbe(seeds=2, head
 
 
 def studies(marked, present, signal_in="PLAX", strength=4.0, task=AS, labels=None, dim=8, seed=0):
-    """StudyRecordings of two patients' worth of noise a study, with a signal in one view.
+    """Return the recordings of studies as noise vectors, with a signal in one view.
 
     Args:
-        marked: Whether a study has the finding, (m,).
-        present: Number of recordings of each view of a study, (m, 4).
+        marked: Whether a study has the finding, shape (m,).
+        present: Number of recordings per study and view, shape (m, 4).
     """
     rng = np.random.default_rng(seed)
     rows = [
@@ -51,7 +51,7 @@ def studies(marked, present, signal_in="PLAX", strength=4.0, task=AS, labels=Non
     )
     names = [f"s{study}" for study, _ in rows]
     values = np.where(marked, "yes", "no") if labels is None else np.asarray(labels)
-    order = np.random.default_rng(1).permutation(len(rows))  # StudyRecordings of a study are not neighbours.
+    order = np.random.default_rng(1).permutation(len(rows))  # Recordings of the same study are not adjacent.
     data = task_data(
         task,
         list(vectors[order]),
@@ -72,7 +72,7 @@ def some(count, seed=0, absent=0.2):
 
 
 def answers(data, protocol, variant):
-    """Probability of the finding of each test study, and whether it has it."""
+    """Return the predicted probability of the finding for each test study, and whether the study has it."""
     output = protocol.predict(data, None, variant)
     frame = aggregate(data, output)
     truth = data.rows.drop_duplicates("study_id").set_index("study_id")[data.task.target]
@@ -80,7 +80,7 @@ def answers(data, protocol, variant):
 
 
 def result_of(data, protocol, variant="attention"):
-    """Score as a run does."""
+    """Score predictions as a run does."""
     output = cut_by_validation(data, protocol.predict(data, None, variant))
     references = references_of(data.rows, data.task)
     predictions = Predictions.join(references, aggregate(data, output), data.task)
@@ -94,7 +94,7 @@ def test_a_signal_in_one_view_is_found_and_every_study_has_one_answer_whichever_
     areas, found = {}, {}
     for variant in ("attention", "mean", "best_view"):
         frame, truth, found[variant] = answers(data, protocol, variant)
-        assert sorted(frame["id"]) == sorted(f"s{one}" for one in range(180, 240)), "one answer a study"
+        assert sorted(frame["id"]) == sorted(f"s{one}" for one in range(180, 240)), "one prediction per study"
         assert np.isfinite(found[variant].values).all()
         has = np.array([present[int(name[1:]), 2] > 0 for name in frame["id"]])
         assert not has.all()
@@ -110,7 +110,7 @@ def test_a_signal_in_one_view_is_found_and_every_study_has_one_answer_whichever_
 def test_the_floor_finds_a_planted_leak_and_a_model_that_knows_no_more_is_not_above_it():
     protocol = StudyProbe(seeds=1, epochs=30)
     marked, present = some(400, absent=0)
-    present[:, 3] = marked  # Whoever has the finding has the fourth view, and nobody else.
+    present[:, 3] = marked  # Exactly the patients with the finding have the fourth view.
     leaky = result_of(studies(marked, present, strength=0), protocol)
     assert leaky.floors[FLOOR].value > 0.95 and leaky.floor.value == leaky.floors[FLOOR].value
     assert leaky.floor.reached_by == FLOOR
@@ -152,7 +152,7 @@ def test_what_was_recorded_by_hand():
     np.testing.assert_allclose(units.embeddings.vectors[0], expected)
     assert units.embeddings.vectors.dtype == np.float64
     nameless = recorded(data.rows.drop(columns="view"), AS)
-    assert nameless.embeddings.vectors.shape == (4, 3), "one nameless view: there is one, how many, how many in all"
+    assert nameless.embeddings.vectors.shape == (4, 3), "one unnamed view: present, count, and total count"
 
 
 def test_tokens_of_a_unit_are_its_recordings_in_order():
@@ -200,7 +200,7 @@ def test_test_studies_choose_nothing_not_even_the_view():
 
 def test_the_view_is_chosen_for_all_validation_patients_not_for_the_few_who_have_it():
     marked, present = some(240, absent=0)
-    present[:, 3] = np.arange(240) % 8 == 0  # A perfect view that one in eight has, beside a good one that all have.
+    present[:, 3] = np.arange(240) % 8 == 0  # A perfect view that one study in eight has, and a good one that all have.
     data = studies(marked, present, signal_in="PLAX", strength=1.5)
     vectors = data.embeddings.vectors.copy()
     rare = (data.rows["view"] == "PSAX").to_numpy()

@@ -1,4 +1,4 @@
-"""Scores go to the trackers of accelerate, and a tracker that is not there is refused before any work."""
+"""Check that scores are logged to trackers of accelerate, and that a missing tracker is rejected before any work."""
 
 import math
 from dataclasses import replace
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.fault
 
 
 class Notebook(tracking.GeneralTracker):
-    """A tracker that keeps what it is told."""
+    """Tracker that records its calls."""
 
     name = "notebook"
     requires_logging_directory = True

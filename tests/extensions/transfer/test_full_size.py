@@ -1,4 +1,4 @@
-"""Memory and time of transfer on many recordings."""
+"""Test memory and time of transfer on many recordings."""
 
 import pytest
 

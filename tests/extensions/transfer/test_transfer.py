@@ -1,4 +1,4 @@
-"""Transfer between datasets that agree, that disagree and that have nothing to learn from."""
+"""Test transfer between datasets that agree, that disagree, and that have too few training labels."""
 
 from dataclasses import replace
 
@@ -24,7 +24,7 @@ from tests.protocols.conftest import BINARY, REGRESSION, task_data
 
 
 def dataset(task, sign=1, seed=0, n=240, splits=("train", "validation", "test")):
-    """Labels that follow the first dimension, upwards or downwards."""
+    """Return labels that increase or decrease with the first dimension."""
     rng = np.random.default_rng(seed)
     features = rng.normal(size=(n, 4))
     score = sign * features[:, 0] + 0.2 * rng.normal(size=n)
@@ -108,7 +108,7 @@ def test_fewer_than_ten_patients_have_neither_interval():
 
 
 def test_an_error_grows_by_what_the_offset_between_two_datasets_is():
-    """The probe of a dataset measured 12 % higher is wrong by 12 % on the other: its error is 12 within the noise of 2."""
+    """Add 12 % to the labels of one dataset: the probe of the other one then has an error of 12 there, up to noise."""
     low, high = dataset(named("a", REGRESSION)), dataset(named("b", REGRESSION), seed=1)
     high.rows[REGRESSION.target] += 12.0
     table = matrix(Transfer().analyze(analysis_of(a=low, b=high), None))
@@ -145,7 +145,7 @@ def test_the_figure_shows_every_pair_and_the_change_of_those_that_have_one():
     )
     record = AnalysisResult("transfer", "as", ("a/as",), output.values, output.tables, models=({"name": "m"},))
     pairs, changes = figure.draw(record)["pairs"].axes
-    assert len(pairs.texts) == 6, "c is a target only"
+    assert len(pairs.texts) == 6, "c is only a target"
     assert [label.get_text() for label in changes.get_yticklabels()] == ["a → b", "b → a"], "from below"
 
 

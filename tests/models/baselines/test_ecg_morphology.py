@@ -24,7 +24,7 @@ def phantom(kind="normal", *, af=False, rate=70, qrs=90, pr=160, seed=0) -> tupl
 
 
 def matched(found, true, tolerance=0.06):
-    """How many of the true times have a found one within a tolerance (seconds)."""
+    """Return the share of true times with a detection within a tolerance in seconds."""
     return sum(np.abs(found - time).min() < tolerance for time in true) if len(found) else 0
 
 
@@ -76,7 +76,7 @@ def test_rate_and_rhythm_by_hand():
     regular = rhythm(np.arange(10) * 0.8)
     assert regular["rate"] == pytest.approx(1.25)
     assert [regular[name] for name in ("rr_sd", "rmssd", "pnn50", "entropy", "premature")] == pytest.approx([0] * 5)
-    times = np.cumsum([0, 1.0, 0.7, 1.3, 1.0])  # Intervals 1, .7, 1.3, 1; steps -.3, .6, -.3
+    times = np.cumsum([0, 1.0, 0.7, 1.3, 1.0])  # Intervals 1, .7, 1.3, 1; differences -.3, .6, -.3.
     by_hand = rhythm(times)
     assert by_hand["rr_mean"] == pytest.approx(1.0)
     assert by_hand["rmssd"] == pytest.approx(np.sqrt((0.09 + 0.36 + 0.09) / 3))
@@ -88,7 +88,7 @@ def test_rate_and_rhythm_by_hand():
 
 
 def test_the_electrical_axis():
-    """A QRS of the same size in I and aVF points to 45 degrees; upside down in aVF, to -45."""
+    """Check that equal QRS amplitudes in I and aVF give an axis of 45 degrees, and an inverted aVF gives -45."""
     time = np.arange(10 * FS) / FS
     wave = sum(np.exp(-0.5 * ((time - beat) / 0.012) ** 2) for beat in np.arange(0.7, 10, 0.8))
     for sign, angle in ((1, 45), (-1, -45)):
@@ -189,7 +189,7 @@ CD = {"1AVB", "2AVB", "3AVB", "CRBBB", "IRBBB", "CLBBB", "ILBBB", "LAFB", "LPFB"
 
 @pytest.fixture(scope="module")
 def real(shared):
-    """Signals at 100 Hz, whether there is a conduction disturbance, and patients of 400 records of PTB-XL."""
+    """Return signals at 100 Hz, labels of conduction disturbance, and patients of 400 PTB-XL records."""
     import wfdb
 
     folder = shared / "data" / "samples" / "ptb-xl"
@@ -201,7 +201,7 @@ def real(shared):
 
 @pytest.mark.slow
 def test_beats_of_real_records_are_those_of_another_detector(real):
-    """Measured when written: the numbers of beats differ by at most one in 100 of 100 records."""
+    """Check that beat counts differ by at most one in 100 of 100 records, as measured when the test was written."""
     from wfdb.processing import xqrs_detect
 
     agree = 0
@@ -215,7 +215,7 @@ def test_beats_of_real_records_are_those_of_another_detector(real):
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "bound", "strength"), [("ecg-morphology", 0.76, 0.01), ("minirocket", 0.77, 1e-4)])
 def test_real_conduction_disturbances(real, name, bound, strength):
-    """AUROC of a logistic regression, five patient-grouped folds. Measured when written: 0.84 and 0.84."""
+    """Check the AUROC of logistic regression in five patient-grouped folds, 0.84 and 0.84 when the test was written."""
     import torch
     from sklearn.linear_model import LogisticRegression
     from sklearn.metrics import roc_auc_score

@@ -1,4 +1,4 @@
-"""The metadata baseline encodes facts of a recording and never its signal."""
+"""Check that the metadata baseline encodes facts of a recording and never its signal."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def test_the_facts_of_an_ecg_by_hand():
     found = metadata_features(ecg(age=70.0, sex="F"))
     assert len(found) == DIM
     assert found[:10] == [7.0, 1.0, 1.0, 0.0, 0.0, 10.0, 5.0, 0.0, 0.0, 1.0]
-    assert sum(found[10:]) == 0, "no machine is known"
+    assert sum(found[10:]) == 0, "the machine is unknown"
 
 
 def test_the_signal_is_not_read_and_the_facts_are():

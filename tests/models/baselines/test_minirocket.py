@@ -1,4 +1,4 @@
-"""MiniRocket against plain convolutions, loops and hand-worked counts."""
+"""Compare MiniRocket with plain convolutions, loops and hand-worked counts."""
 
 from math import comb
 
@@ -42,7 +42,7 @@ def test_the_84_kernels_of_the_paper(encoder):
 
 
 def test_dilations_of_the_paper():
-    # 32 exponents evenly from 0 to log2(999 / 8) = 6.964, rounded down, 119 features a kernel.
+    # 32 exponents in equal steps from 0 to log2(999 / 8) = 6.964, rounded down; 119 features per kernel.
     values, numbers = dilations(1000, 119)
     exponents = [index * 6.9642784 / 31 for index in range(32)]
     assert values.tolist() == sorted({int(2**exponent) for exponent in exponents})
@@ -101,7 +101,7 @@ def test_sets_of_leads():
     sets = lead_sets(np.random.default_rng(0), 4000, 12)
     sizes = sets.sum(axis=1)
     assert sizes.min() == 1 and sizes.max() == 9
-    # Log-uniform on [1, 10): P(1) = log10(2) = 0.301, P(9) = 1 - log10(9) = 0.046
+    # Log-uniform on [1, 10): P(1) = log10(2) = 0.301, P(9) = 1 - log10(9) = 0.046.
     assert np.mean(sizes == 1) == pytest.approx(0.301, abs=0.03)
     assert np.mean(sizes == 9) == pytest.approx(0.046, abs=0.015)
     np.testing.assert_allclose(sets.mean(axis=0), sizes.mean() / 12, atol=0.03)
@@ -110,7 +110,7 @@ def test_sets_of_leads():
 def test_biases_are_quantiles_of_what_they_were_calibrated_on():
     signals = np.stack([signal.T for signal in synthetic_ecgs(8, 100, 1000, seed=5)])
     calibrated = [torch.from_numpy(signal).float() for signal in signals]
-    # Over the calibration signals, the shares above the thresholds are then spread evenly over [0, 1].
+    # Over the calibration signals, the shares above the thresholds are evenly spread over [0, 1].
     shares = torch.cat(
         [
             torch.stack([share_above(bank.convolve(signal), bank.biases).flatten() for signal in calibrated]).mean(

@@ -21,7 +21,7 @@ def test_the_seed_decides_the_weights_and_no_other_random_state():
 
 
 def test_weights_are_those_of_a_new_network():
-    """Deviation sqrt(2 / fan in) of every convolution (He et al.); a bottleneck begins as its identity path."""
+    """Check the deviation sqrt(2 / fan in) of every convolution (He et al.); a bottleneck starts as its identity path."""
     network = random_xresnet1d101().eval()
     for name, module in network.named_modules():
         if isinstance(module, torch.nn.Conv1d):
@@ -29,7 +29,7 @@ def test_weights_are_those_of_a_new_network():
             assert abs(module.weight.std() / wanted - 1) < 0.1, name
     with torch.no_grad():
         signal = torch.rand(1, 512, 40)
-        torch.testing.assert_close(network[6][5](signal), signal)  # Its input is not negative
+        torch.testing.assert_close(network[6][5](signal), signal)  # Its input is never negative.
 
 
 def test_tokens_are_those_of_the_mean():

@@ -1,4 +1,4 @@
-"""Made-up checkpoints of the ECG models, full size where the model has one size, each in the container of the real one.
+"""Synthetic checkpoints of the ECG models in their published containers, full-size for models with a single size.
 
 Large tensors are views of one block of random numbers, so that a file of a few megabytes holds a full-size network.
 """
@@ -53,9 +53,9 @@ DRAWN: dict[tuple[tuple[tuple[str, torch.Size], ...], int], State] = {}
 
 
 def random_state(build: Callable[[], torch.nn.Module], seed: int = 0) -> State:
-    """A value for every tensor of a network: norms near 1, biases near 0, weights at the scale of their inputs.
+    """Return a value for every tensor of a network: norms near 1, biases near 0, weights scaled by the number of inputs.
 
-    They are drawn once in a process: replace tensors of the table, and leave their values as they are.
+    The tensors are drawn once per process: replace tensors in the table, but do not modify them in place.
     """
     with torch.device("meta"):
         empty = build().state_dict()
@@ -69,7 +69,7 @@ def _draw(empty: State, seed: int) -> State:
     generator = torch.Generator().manual_seed(seed)
     largest = max(tensor.numel() for tensor in empty.values())
     scales = sorted({_scale(name, tensor) for name, tensor in empty.items() if tensor.dim() > 1})
-    # One block for each power of two of the scale, as long as its largest tensor.
+    # One block for each power of two of the scale, with the size of its largest tensor.
     blocks = {}
     for scale in scales:
         longest = max(
@@ -97,7 +97,7 @@ def _scale(name: str, tensor: torch.Tensor) -> float:
 
 
 def ecgfounder(folder: Path, change: Callable[[State], None] = lambda state: None) -> Path:
-    """`12_lead_ECGFounder.pth`: tensors under `state_dict`, other things of the training beside them."""
+    """Write `12_lead_ECGFounder.pth`: tensors under `state_dict`, and other objects of the training."""
     state = random_state(net1d.Net1D)
     change(state)
     torch.save({"state_dict": state, "epoch": 7, "step": 100}, folder / "12_lead_ECGFounder.pth")
@@ -105,13 +105,13 @@ def ecgfounder(folder: Path, change: Callable[[State], None] = lambda state: Non
 
 
 def ecgfounder_one_lead(folder: Path) -> Path:
-    """`1_lead_ECGFounder.pth`: the same network with one input channel."""
+    """Write `1_lead_ECGFounder.pth`: the same network with one input channel."""
     torch.save({"state_dict": random_state(partial(net1d.Net1D, leads=1))}, folder / "1_lead_ECGFounder.pth")
     return folder
 
 
 def ecg_fm(folder: Path, change: Callable[[State], None] = lambda state: None) -> Path:
-    """`mimic_iv_ecg_physionet_pretrained.pt`: tensors under `model`, settings as omegaconf objects under `cfg`."""
+    """Write `mimic_iv_ecg_physionet_pretrained.pt`: tensors under `model`, settings as omegaconf objects under `cfg`."""
     state = random_state(wav2vec2_cmsc.Wav2Vec2Cmsc)
     change(state)
     with pretended_omegaconf() as settings:
@@ -121,7 +121,7 @@ def ecg_fm(folder: Path, change: Callable[[State], None] = lambda state: None) -
 
 
 def ecg_fm_finetuned(folder: Path) -> Path:
-    """`mimic_iv_ecg_finetuned.pt`: the encoder under `encoder.`, a linear head, no pretraining parts."""
+    """Write `mimic_iv_ecg_finetuned.pt`: the encoder under `encoder.` and a linear head, without pretraining parts."""
     state = random_state(partial(wav2vec2_cmsc.Wav2Vec2Cmsc, pretraining=False))
     state = {f"encoder.{name}": tensor for name, tensor in state.items()}
     state |= {"proj.weight": torch.zeros(17, 768), "proj.bias": torch.zeros(17)}
@@ -130,7 +130,7 @@ def ecg_fm_finetuned(folder: Path) -> Path:
 
 
 def hubert(folder: Path, change: Callable[[State], None] = lambda state: None) -> Path:
-    """`model.safetensors` and `config.json` of a small HuBERT-ECG, with the heads of pretraining."""
+    """Write `model.safetensors` and `config.json` of a small HuBERT-ECG with its pretraining heads."""
     state = random_state(partial(hubert_ecg.build, TINY_HUBERT))
     state |= {
         "final_proj.0.weight": torch.zeros(16, 64),
@@ -144,7 +144,7 @@ def hubert(folder: Path, change: Callable[[State], None] = lambda state: None) -
 
 
 def jepa_weimann(folder: Path, change: Callable[[State], None] = lambda state: None, size: str = "XS") -> Path:
-    """A pretraining checkpoint: three networks under `model`, the settings as a plain table, the optimiser."""
+    """Write a pretraining checkpoint: three networks under `model`, the settings as a plain mapping, and the optimiser."""
     target = random_state(partial(ecg_jepa_weimann.EcgJepaWeimann, size))
     change(target)
     state = {f"target_encoder.{name}": tensor for name, tensor in target.items()}
@@ -156,7 +156,7 @@ def jepa_weimann(folder: Path, change: Callable[[State], None] = lambda state: N
 
 
 def jepa_kim(folder: Path, change: Callable[[State], None] = lambda state: None) -> Path:
-    """`multiblock_epoch100.pth`: tensors under `encoder`, other things of the training beside them."""
+    """Write `multiblock_epoch100.pth`: tensors under `encoder`, and other objects of the training."""
     state = {**random_state(ecg_jepa_kim.EcgJepaKim), "pos_embed": ecg_jepa_kim.positions()}
     change(state)
     torch.save({"encoder": state, "epoch": 100, "loss": 0.1}, folder / "multiblock_epoch100.pth")
@@ -164,12 +164,12 @@ def jepa_kim(folder: Path, change: Callable[[State], None] = lambda state: None)
 
 
 def ked(folder: Path, change: Callable[[State], None] = lambda state: None, whole: bool = False) -> Path:
-    """`best_valid_all_increase_with_augment_epoch_3.pt`: three networks under a name each, settings and optimiser beside them.
+    """Write `best_valid_all_increase_with_augment_epoch_3.pt`: three networks under one name each, settings and optimiser.
 
-    Decoder and text encoder are those of the settings with `whole` alone, which adds a vocabulary.
+    Decoder and text encoder have the size in the settings only with `whole`, which also adds a vocabulary.
     """
     encoder = random_state(xresnet1d.XResNet1d101)
-    encoder["0.0.weight"] = 16 * encoder["0.0.weight"]  # Else the biases of 33 bottlenecks drown the signal.
+    encoder["0.0.weight"] = 16 * encoder["0.0.weight"]  # Otherwise, the biases of 33 bottlenecks dominate the signal.
     change(encoder)
     content = {
         "model": {"decoder_norm.weight": torch.ones(768)},
@@ -190,12 +190,12 @@ def ked(folder: Path, change: Callable[[State], None] = lambda state: None, whol
 
 
 def with_second_names(encoder: State) -> State:
-    """The tensors of a bottleneck's convolutions under both of their published names."""
+    """Return the convolution tensors of a bottleneck under both of their published names."""
     return encoder | {name.replace(".convs.", ".convpath.0."): tensor for name, tensor in encoder.items()}
 
 
 def st_mem(folder: Path, change: Callable[[State], None] = lambda state: None) -> Path:
-    """`st_mem_vit_base_encoder.pth`: tensors under `model`, by the names of the published code."""
+    """Write `st_mem_vit_base_encoder.pth`: tensors under `model` with the names of the published code."""
     state = random_state(nets_st_mem.StMem)
     change(state)
     torch.save({"model": published_blocks(state)}, folder / "st_mem_vit_base_encoder.pth")
@@ -203,7 +203,7 @@ def st_mem(folder: Path, change: Callable[[State], None] = lambda state: None) -
 
 
 def st_mem_full(folder: Path) -> Path:
-    """`st_mem_vit_base_full.pth`: the encoder under `encoder.`, its first layers once more, and a decoder."""
+    """Write `st_mem_vit_base_full.pth`: the encoder under `encoder.`, its first layers a second time, and a decoder."""
     state = published_blocks(random_state(nets_st_mem.StMem))
     both = {f"encoder.{key}": tensor for key, tensor in state.items()}
     both |= {key: tensor for key, tensor in state.items() if key.startswith("to_patch_embedding.")}
@@ -213,7 +213,7 @@ def st_mem_full(folder: Path) -> Path:
 
 
 def published_blocks(state: State) -> State:
-    """The names of the code of ST-MEM and MERL, from ours."""
+    """Map our names to those in the code of ST-MEM and MERL."""
     theirs = {ours: name for name, ours in RENAMED.items()}
 
     def published(key: str) -> str:
@@ -224,9 +224,9 @@ def published_blocks(state: State) -> State:
 
 
 def ecg_cpc(folder: Path, change: Callable[[State], None] = lambda state: None) -> Path:
-    """`last_11597276.ckpt`: the file of a Lightning module, whose settings are omegaconf's and objects of its own code."""
+    """Write `last_11597276.ckpt`: a Lightning checkpoint whose settings contain omegaconf objects and custom classes."""
     state = random_state(nets_ecg_cpc.EcgCpc) | kernel_tables()
-    state["layers.0.0.weight"] = 16 * state["layers.0.0.weight"]  # Else the biases of four norms drown the signal.
+    state["layers.0.0.weight"] = 16 * state["layers.0.0.weight"]  # Otherwise, norm biases dominate.
     change(state)
     convolutions, layers = nets_ecg_cpc.PLACES
     state = {(convolutions if key.startswith("layers.") else layers) + key: tensor for key, tensor in state.items()}
@@ -243,7 +243,7 @@ def ecg_cpc(folder: Path, change: Callable[[State], None] = lambda state: None) 
 
 
 def kernel_tables() -> State:
-    """State matrices, steps and frequencies as a fresh network has them, stored as the published code does: as views of one row."""
+    """Return state matrices, steps and frequencies of a new network, stored as views of one row as in the published code."""
     with torch.random.fork_rng():
         torch.manual_seed(0)
         fresh = nets_ecg_cpc.EcgCpc().state_dict()
@@ -258,7 +258,7 @@ def merl(
     change: Callable[[State], None] = lambda state: None,
     whole: bool = False,
 ) -> Path:
-    """`*_best_encoder.pth` with the head that was never trained; `whole` adds `*_best_ckpt.pth` and a vocabulary."""
+    """Write `*_best_encoder.pth` with an untrained head; `whole` adds `*_best_ckpt.pth` and a vocabulary."""
     build, unused = {
         "res18": (
             nets_merl.MerlResNet18Shared,
@@ -286,13 +286,13 @@ def merl(
 
 
 def write_vocabulary(folder: Path, size: int) -> None:
-    """`vocab.txt` of a BERT of so many words, those of the prompts of the tests among them."""
+    """Write `vocab.txt` of a BERT with this many words, including those of the test prompts."""
     words = list(dict.fromkeys(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]))
     words += [f"[unused{number}]" for number in range(size - len(words))]
     (folder / "vocab.txt").write_text("\n".join(words) + "\n")
 
 
-# Registered model -> what writes its checkpoint into a folder.
+# Mapping from model to the function that writes its checkpoint into a folder.
 FAKES: dict[str, Callable[..., Path]] = {
     "PKUDigitalHealth/ECGFounder": ecgfounder,
     "wanglab/ecg-fm": ecg_fm,
@@ -309,7 +309,7 @@ FAKES: dict[str, Callable[..., Path]] = {
 
 @contextmanager
 def pretended_classes() -> Iterator[Callable[[str, type], type]]:
-    """Lets a class bear another's name when it is saved; the modules are gone afterwards, as where they are not installed."""
+    """Save classes under the names of other modules, which are removed afterwards, as if they were not installed."""
     known = set(sys.modules)
 
     def dress(name: str, kind: type) -> type:
@@ -330,7 +330,7 @@ def pretended_classes() -> Iterator[Callable[[str, type], type]]:
 
 @contextmanager
 def pretended_omegaconf() -> Iterator[object]:
-    """Settings whose classes bear the names of omegaconf's."""
+    """Return settings whose classes have the names of omegaconf's."""
 
     @dataclass
     class Metadata:

@@ -1,4 +1,4 @@
-"""The Lightning file of ECG-CPC: its settings are passed over, and none of their code runs."""
+"""Check that the settings in the Lightning file of ECG-CPC are skipped and that none of their code runs."""
 
 import sys
 import zipfile
@@ -32,7 +32,7 @@ def test_settings_are_read_as_nothing(tmp_path, shallow):
 
 
 def trap(folder, name, kind):
-    """A file of weights that calls a name when it is read by a plain unpickler."""
+    """Write a weights file that calls a function when a plain unpickler reads it."""
 
     class Trap:
         def __reduce__(self):
@@ -51,7 +51,7 @@ def test_nothing_is_called_by_the_name_of_a_setting(tmp_path):
     with fake.pretended_classes() as dress:
         dress("clinical_ts.tools.run", kind)
         torch.load(path, weights_only=False)
-        assert len(calls) == 1, "a plain unpickler does call it"
+        assert len(calls) == 1, "a plain unpickler calls it"
         assert set(read_weights([path])) == {"weight"}
     assert len(calls) == 1
 
@@ -71,7 +71,7 @@ def test_without_resampy_there_is_one_message(tmp_path, shallow, monkeypatch):
 
 @pytest.mark.slow
 def test_a_stored_kernel_is_that_of_ten_seconds(tmp_path, shallow):
-    """Tokens of a beginning are the beginning of the tokens: the layers are causal, and the kernel is not rebuilt."""
+    """Check that tokens of a prefix are a prefix of the tokens: the layers are causal, and the kernel is reused."""
     encoder = load(NAME, fake.ecg_cpc(tmp_path))
     signal = torch.randn(1, 12, 2400, generator=torch.Generator().manual_seed(0))
     with torch.no_grad():

@@ -18,7 +18,7 @@ from cardiobench.models.load import adapter, load_model
 from tests.models.checkpoints import change_card
 from tests.models.ecg import fake
 
-# The networks of some 90 million parameters take seconds a test.
+# Tests of networks with some 90 million parameters take seconds each.
 LARGE = ("wanglab/ecg-fm", "sehunfromdaegu/ECG_JEPA", "vuno/ST-MEM")
 MODELS = [pytest.param(name, marks=pytest.mark.slow if name in LARGE else ()) for name in fake.FAKES]
 
@@ -358,7 +358,7 @@ def test_heads_of_ecgfounder_on_stored_vectors(folders, encoders):
     chosen = [index for index, label in enumerate(ecgfounder_heads.labels()) if label in ecgfounder_heads.TARGETS["cd"]]
     assert len(chosen) == 18
     np.testing.assert_allclose(encoder.predict_native("cd", [vectors[2:]]), wanted[2:, chosen].max(axis=1), atol=1e-5)
-    # The head was trained on the mean of the tokens: on any other vector it would answer nonsense.
+    # The head was trained on the mean of the tokens, so it would give invalid output for any other vector.
     assert not isinstance(load(name, folders(name), pooling="max"), NativeHeads)
 
 
@@ -366,7 +366,7 @@ KED = "control-spiderman/ECGFM-KED"
 
 
 def test_a_container_from_which_nothing_of_ked_would_load_is_refused(tmp_path, folders):
-    """A loader that looks for other names, and does not insist, goes on with a random network."""
+    """Check that a loader rejects other tensor names; otherwise, it would silently use a random network."""
     file = next(iter(card(KED).weights))
     content = torch.load(folders(KED) / file, weights_only=True)
     flat = {f"ecg_model.{name}": tensor for name, tensor in content["ecg_model"].items()}

@@ -16,7 +16,7 @@ FS = 500
 
 
 def inputs(golden):
-    """Case, signal (n, 12) and rate of each case of a golden file; some have a lead that is constant."""
+    """Yield case, signal (n, 12) and rate of each case of a golden file; some have a constant lead."""
     for case in golden.spec["cases"]:
         if "fs" not in case:
             continue
@@ -54,7 +54,7 @@ def test_ecgfounder_is_the_published_code():
     close(np.concatenate([clean[:60], clean[-60:]]).T, stored["filtered_edges"], 1e-6)
     close(ecgfounder.prepare(signal, FS, "filtered")[0, :, ::4], stored["filtered_zscored[:, ::4]"], 1e-5)
     close(ecgfounder.prepare(signal, FS, "zscore")[0, :, ::8], stored["zscore_only[:, ::8]"], 1e-5)
-    mimic = signal[:, [0, 1, 2, 3, 5, 4, *range(6, 12)]]  # AVF before aVL: the golden run put them right first
+    mimic = signal[:, [0, 1, 2, 3, 5, 4, *range(6, 12)]]  # AVF is before aVL; the golden run reordered them first.
     close(ecgfounder.prepare(mimic, FS)[0, :, ::16], stored["mimic_reordered_filtered_zscored[:, ::16]"], 1e-5)
     shorter = golden.input((12, 4000), "ecg", "ecgf400").T
     close(ecgfounder.resampled(shorter, 5000).T[:, ::8], stored["resample_4000_to_5000[:, ::8]"], 1e-6)
@@ -92,11 +92,11 @@ def test_ecg_cpc_is_the_published_code():
         close(crops[:, :, ::4], stored[f"crops/{case}[:, :, ::4]"], 1e-5)
         close(crops[0, 1], stored[f"crop0_lead1/{case}"], 1e-5)
     record = 4 * golden.input((12, 5000), "ecg", "cpc5").T
-    mimic = record[:, [0, 1, 2, 3, 5, 4, *range(6, 12)]]  # AVF before aVL: the golden run put them right first
+    mimic = record[:, [0, 1, 2, 3, 5, 4, *range(6, 12)]]  # AVF is before aVL; the golden run reordered them first.
     close(ecg_cpc.prepare(mimic, FS)[0, :, ::12], stored["pretrain/0[:, ::12]"], 1e-5)
     gap = np.arange(100, 130)
     there = np.delete(np.arange(5000), gap)
-    record[gap, 2] = np.interp(gap, there, record[there, 2])  # As the golden run fills what is not a number
+    record[gap, 2] = np.interp(gap, there, record[there, 2])  # The golden run fills NaN in the same way.
     close(ecg_cpc.prepare(record, FS)[0, :, ::12], stored["pretrain_nan/0[:, ::12]"], 1e-5)
 
 
@@ -125,7 +125,7 @@ def test_windows():
 
 def test_a_constant_lead_of_ecg_fm_is_zero_whatever_its_value():
     signal = sine(3)
-    signal[:, 4] = 0.1  # Its mean is not exactly 0.1 in binary, its spread not exactly 0
+    signal[:, 4] = 0.1  # In binary, its mean is not exactly 0.1 and its spread not exactly 0.
     ready = ecg_fm.standardised(signal)
     assert not ready[:, 4].any()
     others = np.delete(ready, 4, axis=1)
@@ -144,7 +144,7 @@ def test_zeros_follow_a_short_record(prepare):
     "samples, crops", [(2250, [0]), (2251, [0]), (2252, [0, 1, 2]), (2253, [0, 1, 2, 3]), (2500, [0, 125, 250])]
 )
 def test_crops_of_st_mem(samples, crops):
-    """numpy.arange(0, n - 2249, (n - 2250) // 2), which the published code cannot do for the first two."""
+    """Check numpy.arange(0, n - 2249, (n - 2250) // 2), for which the published code fails in the first two cases."""
     assert list(st_mem.starts(samples, "crops")) == crops
     assert list(st_mem.starts(samples, "center")) == [(samples - 2250) // 2]
     assert len(st_mem.prepare(sine(3, samples / 250, 250), 250)) == len(crops)
@@ -171,7 +171,7 @@ def test_filters_of_ecgfounder(filter_):
 
 
 def test_the_two_filters_differ_where_the_texts_do():
-    # 45 Hz lies beyond the one edge (40 Hz) and within the other (50 Hz, order 2, run both ways).
+    # 45 Hz is above one cutoff (40 Hz) and below the other (50 Hz, order 2, forward and backward).
     edge, here = (np.tan(np.pi * frequency / FS) for frequency in (50, 45))
     assert strength(ecgfounder.filtered(sine(45))).max() < 0.3
     close(strength(ecgfounder.paper_filtered(sine(45))), 1 / (1 + (here / edge) ** 4), 0.05)
@@ -199,7 +199,7 @@ def test_ecgfounder_takes_every_second_sample_at_1000_hz():
 def test_leads_of_hubert_ecg_follow_each_other():
     joined = hubert_ecg.flattened(np.tile(np.arange(12.0), (2500, 1)))
     assert joined.shape == (6000,)
-    # Where two leads meet the filter rings. Between, a level loses the ripple of an even Chebyshev filter, 0.05 dB, twice.
+    # The filter rings where two leads meet. Elsewhere, a level loses the ripple of an even Chebyshev filter, 0.05 dB, twice.
     levels = np.arange(12.0)[:, None] * 10 ** (-0.1 / 20)
     close(joined.reshape(12, 500)[:, 200:300], np.repeat(levels, 100, axis=1), 1e-6)
 
@@ -240,7 +240,7 @@ def test_weimann_takes_out_a_wandering_baseline_only_when_asked_to():
 
 
 def test_weimann_is_resampled_by_its_fourier_series():
-    """A sine just below the lower rate's limit, which a polyphase filter would weaken, comes out as it was."""
+    """Check that a sine just below the Nyquist limit of the lower rate is unchanged; a polyphase filter would weaken it."""
     got = ecg_jepa_weimann.prepare(0.1 * sine(240, fs=1000), 1000, "ptb_xl")[0, 0]
     time = np.arange(5000) / 500
     close(got, (0.1 * np.sin(2 * np.pi * 240 * time) + 0.002) / 0.191, 1e-4)
@@ -265,10 +265,10 @@ def test_ked_is_the_published_code():
         if case:
             signal[:, 7] = 0.25
         close(ked.prepare(signal, FS, "standard_order")[0, :, ::4], stored[f"mimic/{case}[:, ::4]"], 1e-6)
-    for case, samples in enumerate((5000, 3600, 7500)):  # 10 s; 7.2 s between zeros; the first 10 of 15 s
+    for case, samples in enumerate((5000, 3600, 7500)):  # 10 s; 7.2 s between zeros; the first 10 of 15 s.
         signal = golden.input((12, samples), "ecg", f"ked{case + 3}").T
         close(ked.prepare(signal, FS, "standard_order")[0].T[::4], stored[f"chapman/{case}[::4]"], 1e-6)
-    # The published PTB-XL test set has one mean and one deviation of a training set on top.
+    # The published PTB-XL test set is also scaled by one mean and deviation of a training set.
     mean, deviation = stored["ptbxl_scaler"]
     for tag, shift, name in (("kedp0", 0, "train"), ("kedp1", 0.1, "test")):
         signal = golden.input((12, 1000), "ecg", tag).T + shift

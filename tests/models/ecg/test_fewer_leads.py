@@ -1,4 +1,4 @@
-"""ECGs with fewer leads: limb leads from I and II, and what each model of the registry makes of leads that are not there."""
+"""Test ECGs with fewer leads: limb leads computed from I and II, and missing leads in each registered model."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ BARE = [
     if "ecg" in (one := card(name)).modalities and not one.weights and one.adapter != NO_ADAPTER
 ]
 QUICK = ("kweimann/ECG-JEPA", "cardiobench/ecg-morphology", "cardiobench/constant")
-"""Models that load in no time."""
+"""Models that load quickly."""
 
 
 def models(names):
@@ -38,9 +38,7 @@ def test_limb_leads_follow_from_two():
     hand = [first, second, second - first, -(first + second) / 2, first - second / 2, second - first / 2]
     np.testing.assert_allclose(two.signal[:, :6], np.stack(hand, axis=1), atol=1e-6)
     assert two.leads == LEADS[:6] and not two.signal[:, 6:].any()
-    assert np.array_equal(keep_leads(ecg, LEADS[:6]).signal, two.signal), (
-        "they are computed where they were recorded too"
-    )
+    assert np.array_equal(keep_leads(ecg, LEADS[:6]).signal, two.signal), "they are also computed if they were recorded"
 
 
 def test_no_lead_follows_from_one():
@@ -54,14 +52,14 @@ def test_no_lead_follows_from_one():
 
 
 def heard(encoder, ecg):
-    """Return the share of the numbers of the parts that are more than a trace."""
+    """Return the share of values in the parts that are clearly non-zero."""
     parts = encoder.transform(ecg)
     assert torch.isfinite(parts).all()
     return float((parts.abs() > 0.02 * parts.abs().max()).float().mean())
 
 
 def check_absent_leads(encoder):
-    """Assert that absent leads are zero in the parts, whatever the scale does, and that the others are there."""
+    """Check that absent leads are zero in the parts after scaling, and that the other leads are present."""
     everything = heard(encoder, record())
     drift = Ecg(record().signal + np.linspace(-0.5, 0.5, 12, dtype=np.float32), 500.0)  # No lead has mean 0.
     for kept in (("II",), ("I", "II"), ("I", "II", "V1", "V5")):
@@ -76,12 +74,12 @@ def test_absent_leads_stay_zero(tmp_path, name):
     folder = fake.FAKES[name](tmp_path)
     for variant in card(name).variants or ("",):
         if variant in ("prompts", "queries"):
-            continue  # Text towers and decoders, behind the same preparation.
+            continue  # Text towers and decoders use the same preprocessing.
         encoder = load(name, folder, variant=variant)
         assert isinstance(encoder, SignalEncoder)
         check_absent_leads(encoder)
         if name in LARGE:
-            return  # Its variants choose windows alone.
+            return  # The variants only select windows.
 
 
 @pytest.mark.parametrize("scale", [1000.0, "standardise"])
@@ -110,7 +108,7 @@ def test_a_model_without_weights_takes_fewer_leads(name):
     assert all(torch.isfinite(one).all() for one in vectors)
     mixed = Ecg(np.where(np.arange(12) == 0, first.signal, 0), first.fs, leads=("I",))
     assert torch.equal(encoder.encode(encoder.transform(mixed)), vectors[0])
-    assert torch.equal(vectors[0], vectors[1]) == (not leads_of(encoder)), "lead I is heard, where any lead is"
+    assert torch.equal(vectors[0], vectors[1]) == (not leads_of(encoder)), "lead I is used if any lead is"
 
 
 def test_scales_see_the_leads_that_are_there():
@@ -138,7 +136,7 @@ def test_lead_i_has_weights_of_its_own(tmp_path):
 
 
 class Limb(BaseEncoder):
-    """A model of lead II alone."""
+    """Model that only reads lead II."""
 
     name = "toy/limb"
     leads = ("II",)

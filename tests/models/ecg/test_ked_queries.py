@@ -1,4 +1,4 @@
-"""ECGFM-KED's decoder and text encoder against the published code, and the lists of labels that they are asked for."""
+"""Compare ECGFM-KED's decoder and text encoder with the published code, and test their lists of labels."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def test_decoder_is_the_published_network():
     golden.check_facts(network)
     tokens = torch.from_numpy(golden.input((2, 32, 768), "normal", "ecg"))
     words = torch.from_numpy(golden.input((5, 768), "normal", "text"))
-    # The published code also gives the attention of the last layer on the tokens, which nothing reads here.
+    # The published code also returns the attention of the last layer to the tokens, which is unused.
     attention = golden.arrays.pop("out/attention")
     logits = network(tokens, words)
     golden.check({"logits": logits, "probability": logits.softmax(-1)[..., 1]})
@@ -67,7 +67,7 @@ def test_lists_have_the_classes_of_the_tasks_in_their_order():
 
 @pytest.fixture
 def given(tmp_path, monkeypatch):
-    """The published file with all of its networks, small ones, and a vocabulary."""
+    """Write the published file with small versions of all its networks, and a vocabulary."""
     change_card(monkeypatch, KED)
     with smaller_networks():
         yield fake.ked(tmp_path, whole=True)

@@ -1,4 +1,4 @@
-"""MERL: preprocessing, networks and text tower against the published code, prompts, and files that do not fit."""
+"""Compare MERL's preprocessing, networks and text tower with the published code; test prompts and mismatched files."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ RESNET18, VIT_TINY = "cheliu-computation/MERL-resnet18", "cheliu-computation/MER
 
 
 def golden_network(golden, build):
-    """A network with the golden weights, and the names of the file that it has no tensors of."""
+    """Return a network with the golden weights, and the tensor names in the file that the network lacks."""
     keys = nets.shared_keys({**golden.weights, **golden.counters})
     left_out = {name for name in golden.shapes if name.removeprefix("ecg_encoder.").startswith(nets.UNUSED)}
     assert len(keys) == len([name for name in golden.shapes if name not in left_out and "proj_t." not in name])
@@ -45,7 +45,7 @@ def test_resnet18_is_the_published_network():
             "features_2500": short,
             "representation_2500": short.mean(-1),
             "ecg_emb": vectors,
-            "attention": attention[:, :, 1:],  # Without the learned token itself
+            "attention": attention[:, :, 1:],  # Without the learned token.
             "zeroshot_logits": torch.nn.functional.normalize(vectors, dim=-1) @ classes,
         }
     )
@@ -77,7 +77,7 @@ def test_text_tower_is_the_published_network():
 
 
 def prepared(signal, seconds=10.0):
-    """Parts in the standard order of leads."""
+    """Return parts in the standard order of leads."""
     order = np.argsort(merl.MIMIC_ORDER)
     return merl.prepare(signal, 500, seconds)[0][order]
 
@@ -110,7 +110,7 @@ def test_a_short_record_has_zeros_behind_it_before_it_is_scaled():
 
 @pytest.fixture(params=[RESNET18, VIT_TINY])
 def given(request, tmp_path, monkeypatch):
-    """Name of a model and a folder with the files of both variants, small networks."""
+    """Return the name of a model and a folder with the files of both variants, with small networks."""
     change_card(monkeypatch, request.param)
     with smaller_networks():
         yield request.param, fake.FAKES[request.param](tmp_path, whole=True)
@@ -133,7 +133,7 @@ def test_records_and_prompts_share_a_space(given):
     torch.testing.assert_close(vectors.norm(dim=1), torch.ones(2))
     assert torch.equal(encoder.encode_text([text.upper() for text in texts]), vectors)
     assert (vectors[0] - vectors[1]).abs().max() > 1e-3
-    # As released, every text is filled up to 256 tokens, which are masked.
+    # As in the release, every text is padded to 256 tokens with a mask.
     padded = encoder.tokenize.tokenizer(texts, padding="max_length", max_length=256, return_tensors="pt")
     full = encoder.text_network(padded["input_ids"], padded["attention_mask"])
     torch.testing.assert_close(torch.nn.functional.normalize(full, dim=1), vectors, rtol=0, atol=1e-6)

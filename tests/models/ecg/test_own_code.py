@@ -1,4 +1,4 @@
-"""ECG models with code of their own: the form of their signal by file or flags, the same as by hand, refused when it is wrong."""
+"""Test user-written ECG models: the signal form set by file or flags is checked and gives the same result as by hand."""
 
 import json
 
@@ -62,7 +62,7 @@ def test_the_form_of_the_signal_by_file_and_by_flags(folder):
     assert leads_of(given.encoder) == ("V1", "II")
     signal = np.random.default_rng(0).normal(size=(1000, 12)).astype(np.float32)
     vector = given.encoder.encode(given.encoder.transform(Ecg(signal, 100)))[0]
-    # By hand: leads V1 and II in microvolt, the middle 5 s, through the layer, averaged over time.
+    # By hand: leads V1 and II in microvolts, the middle 5 s, through the layer, averaged over time.
     middle = torch.from_numpy(signal[250:750, [LEADS.index("V1"), LEADS.index("II")]] * 1000)
     expected = (middle @ WEIGHTS["layer.weight"].T + 1).mean(dim=0)
     torch.testing.assert_close(vector, expected, rtol=1e-4, atol=1e-3)
@@ -76,7 +76,9 @@ def test_the_form_of_the_signal_by_file_and_by_flags(folder):
     flags = RunConfig(preprocessing=texts).preprocessing
     again = load_model(str(folder), trust_remote_code=True, preprocessing=flags)
     assert again.preprocessing == given.preprocessing and again.preprocessing["leads"] == ("V1", "II")
-    assert given.setting == "" and again.setting.startswith("preprocessing-"), "results of the two lie apart"
+    assert given.setting == "" and again.setting.startswith("preprocessing-"), (
+        "results of the two are stored separately"
+    )
     with pytest.raises(
         BadModel, match=r"has no image processor.*fs, seconds, leads, scale, layout in cardiobench\.json"
     ):

@@ -1,4 +1,4 @@
-"""ST-MEM with fewer leads, from either of its files."""
+"""Test ST-MEM with fewer leads, from either of its files."""
 
 import pytest
 import torch
@@ -20,7 +20,7 @@ def test_st_mem_of_fewer_leads(tmp_path, shallow, pooling):
     encoder = load("vuno/ST-MEM", fake.st_mem(tmp_path), pooling=pooling)
     few, ecg = encoder.with_leads(("II", "V1")), record()
     assert (few.leads, few.preprocessing["leads"], few.dim) == (("II", "V1"), "II V1", encoder.dim)
-    assert leads_of(encoder) == LEADS, "the encoder itself stays as it is"
+    assert leads_of(encoder) == LEADS, "the encoder itself is unchanged"
     others = [column for column, lead in enumerate(LEADS) if lead not in few.leads]
     silent = Ecg(ecg.signal.copy(), ecg.fs)
     silent.signal[:, others] = 7

@@ -5,7 +5,7 @@ from cardiobench.data.media.types import Clip
 
 
 def clip_of(n_frames: int, height: int = 60, width: int = 80, seed: int = 0) -> Clip:
-    """A clip of noise with a brightness that rises and falls."""
+    """Return a clip of noise with rising and falling brightness."""
     rng = np.random.default_rng(seed)
     noise = rng.integers(0, 160, (n_frames, height, width, 3))
     beat = (40 * (1 + np.sin(np.arange(n_frames) / 3))).astype(int)[:, None, None, None]
@@ -14,5 +14,5 @@ def clip_of(n_frames: int, height: int = 60, width: int = 80, seed: int = 0) -> 
 
 @pytest.fixture(scope="session")
 def clips():
-    """Recordings of different length and shape, one of them a still."""
+    """Return recordings of different length and shape, including a still image."""
     return [clip_of(16, seed=1), clip_of(5, 100, 101, seed=2), clip_of(1, 90, 60, seed=3)]

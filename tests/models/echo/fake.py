@@ -1,4 +1,4 @@
-"""Made-up checkpoints in the containers of the published ones: full size, every value drawn from a seed."""
+"""Synthetic full-size checkpoints in the published containers, with all values drawn from a seed."""
 
 import pickle
 from pathlib import Path
@@ -15,7 +15,7 @@ from cardiobench.models.nets.panecho import PanEcho
 from tests.models.ecg.fake import write_vocabulary
 
 CANDIDATES = 80
-# The 15 sections of a report, in the order of the rows of the published table.
+# The 15 sections of a report, in the row order of the published table.
 SECTIONS = (
     "Left Ventricle",
     "Resting Segmental Wall Motion Analysis",
@@ -36,7 +36,7 @@ SECTIONS = (
 
 
 def drawn_state(make, seed: int = 0) -> dict[str, torch.Tensor]:
-    """A state dict of the network that `make` builds: matrices that keep the scale, gains near 1, small offsets."""
+    """Return a state dict of the network from `make`: matrices that preserve scale, gains near 1, small offsets."""
     with torch.device("meta"):
         shapes = {name: tensor.shape for name, tensor in make().state_dict().items()}
     generator = torch.Generator().manual_seed(seed)
@@ -51,7 +51,7 @@ def drawn_state(make, seed: int = 0) -> dict[str, torch.Tensor]:
 
 
 def section_table() -> np.ndarray:
-    """Made-up weights (15, 11) of sections and views, each row with one zero: A5C, or A2C for the aortic valve."""
+    """Return random weights (15, 11) of sections and views with one zero per row: A5C, or A2C for the aortic valve."""
     table = np.random.default_rng(0).uniform(0.05, 1, (len(SECTIONS), len(VIEWS))).round(4)
     table[:, VIEWS.index("A5C")] = 0
     valve = SECTIONS.index("Aortic Valve")
@@ -60,7 +60,7 @@ def section_table() -> np.ndarray:
 
 
 def candidate_bank(folder: Path, labels: object = None) -> None:
-    """A bank of 80 studies: two halves of unit vectors, their names, labels by phenotype and study."""
+    """Return a bank of 80 studies: two halves of unit vectors, their names, and labels by phenotype and study."""
     folder.mkdir(parents=True, exist_ok=True)
     rng = np.random.default_rng(1)
     vectors = rng.normal(size=(CANDIDATES, 512)).astype(np.float32)
@@ -75,7 +75,7 @@ def candidate_bank(folder: Path, labels: object = None) -> None:
             values = (
                 rng.uniform(20, 70, CANDIDATES) if phenotype == "ejection_fraction" else rng.integers(0, 2, CANDIDATES)
             )
-            # As in the release a study may be absent, and a label may be NaN.
+            # As in the release, a study may be missing, and a label may be NaN.
             labels[phenotype] = {s: v.item() for s, v in zip(studies[:-3], values, strict=False)}
             labels[phenotype][studies[0]] = float("nan")
     (folder / "candidate_labels.pkl").write_bytes(pickle.dumps(labels))
@@ -89,7 +89,7 @@ def section_weights(path: Path) -> None:
 
 
 def echoprime_folder(folder: Path, *, bank: bool = True, reports: bool = False) -> Path:
-    """A clone of EchoPrime's repository with the release unpacked into it; with `reports` its report encoder too."""
+    """Write a clone of EchoPrime's repository with the unpacked release; `reports` adds its report encoder."""
     weights = folder / "model_data" / "weights"
     weights.mkdir(parents=True)
     torch.save(drawn_state(echoprime.video_encoder), weights / "echo_prime_encoder.pt")
@@ -103,7 +103,7 @@ def echoprime_folder(folder: Path, *, bank: bool = True, reports: bool = False) 
 
 
 def report_encoder(folder: Path, change=lambda state: None) -> Path:
-    """EchoPrime's report encoder as an older transformers saved it, and a vocabulary of its tokenizer's size beside it."""
+    """Write EchoPrime's report encoder as saved by an older transformers, and a vocabulary of its tokenizer's size."""
     state = drawn_state(echoprime_text.EchoPrimeText, seed=6)
     for kind, shared in (("weight", "bert.embeddings.word_embeddings.weight"), ("bias", "cls.predictions.bias")):
         state[f"backbone.cls.predictions.decoder.{kind}"] = state[f"backbone.{shared}"]
@@ -115,7 +115,7 @@ def report_encoder(folder: Path, change=lambda state: None) -> Path:
 
 
 def panecho_file(folder: Path, change=lambda state: None) -> Path:
-    """`panecho.pt`: the table of tensors under the key `weights`, heads that start from plausible numbers."""
+    """Write `panecho.pt`: tensors under the key `weights`, with heads that give plausible numbers."""
     folder.mkdir(parents=True, exist_ok=True)
     state = drawn_state(PanEcho, seed=2)
     for name, number in {"EF": 55.0, "LVIDd": 4.6, "IVSd": 1.1, "LVPWd": 1.0}.items():
@@ -136,7 +136,7 @@ MODEL_ARGS = {
 
 
 def echofm_file(folder: Path, change=lambda state: None) -> Path:
-    """`echofm_vitl.pth`: {"model": tensors, "model_args": settings}."""
+    """Write `echofm_vitl.pth`: {"model": tensors, "model_args": settings}."""
     folder.mkdir(parents=True, exist_ok=True)
     state = drawn_state(EchoFM, seed=3)
     change(state)
