@@ -67,7 +67,7 @@ NAMED = {
     "cardiobench.leaderboard.verify": "a field of the scores of classes",
     "cardiobench.report.page.naming": "decision threshold behind the sensitivity",
     "cardiobench.scoring.metrics": "mean area of several labels, which protocols choose by",
-    "cardiobench.stats.dealt_labels": "statistic of the test of two classes",
+    "cardiobench.stats.permuted_labels": "statistic of the test of two classes",
     "cardiobench.stats.information": "statistics of a kind of task",
     "cardiobench.stats.estimates": "areas of the classes of a kind of task",
     "cardiobench.stats.areas": "areas of the classes of a kind of task",

@@ -10,7 +10,7 @@ import sys
 
 from benchmarks.validity.differences import comparisons, equal_models, gaps, group_differences, label_comparisons
 from benchmarks.validity.every_metric import every_metric
-from benchmarks.validity.frames import dealt_frames
+from benchmarks.validity.frames import permuted_frames
 from benchmarks.validity.intervals import coverage
 from benchmarks.validity.means import rare_failures, unequal_patients
 from benchmarks.validity.tables import best_of_many, rankings
@@ -34,7 +34,7 @@ PARTS = (
     best_of_many,
     missing,
     correlation,
-    dealt_frames,
+    permuted_frames,
 )
 
 

@@ -33,8 +33,8 @@ def gaps(repetitions: int) -> Iterator[Promise]:
                 int
             )
             rows = sampler(truth, answer, np.arange(people), seed)
-            dealt = [np.flatnonzero(group == g) for g in range(len(shares))]
-            (gap,) = gap_tests(load_metric("f1_macro"), "f1_macro", rows, [dealt], 199)
+            groups = [np.flatnonzero(group == g) for g in range(len(shares))]
+            (gap,) = gap_tests(load_metric("f1_macro"), "f1_macro", rows, [groups], 199)
             found.append(
                 (
                     gap["f1_macro"].p_value < 0.05,

@@ -1,4 +1,4 @@
-"""Information test out of fold: answers of `cross_validation` dealt as they are, and labels dealt with refits.
+"""Information test out of fold: permutations of the answers of `cross_validation`, and permutations of labels with refits.
 
     OMP_NUM_THREADS=1 python -m benchmarks.validity.folds [REPETITIONS] [FAMILIES]
 
@@ -14,8 +14,8 @@ from benchmarks.validity.simulated import Promise, noise
 from cardiobench.extensions.cross_validation.protocol import CrossValidation
 from cardiobench.scoring.verdict import FIXED
 from cardiobench.stats.clusters import Clusters
-from cardiobench.stats.dealt_labels import refitted_test
 from cardiobench.stats.information import p_of_ranking
+from cardiobench.stats.permuted_labels import refitted_test
 
 FAMILY = 14
 """Tasks of a suite, one of which is judged at a level of .05 / 14."""
@@ -57,7 +57,7 @@ def families(number: int) -> Iterator[Promise]:
     """Count the families of 14 tests of noise, 200 patients of 512 features, in which refits give a false alarm.
 
     In theory they are at most 4.8 %. Rows of noise can be exchanged within a fold, whatever the folds know of the labels:
-    the observed labels are one of 2,000 dealings that are all alike, the first 7 of which lie below .05 / 14, and a test
+    the observed labels are one of 2,000 permutations that are all alike, the first 7 of which lie below .05 / 14, and a test
     that ends early only loses alarms. A test therefore has a chance of .0035 at most.
     """
     people, width, _ = CASES["noise, 200 patients, 512 features"]
@@ -92,7 +92,7 @@ def test_set(people: int, width: int, gain: float, seed: int) -> tuple[np.ndarra
 
 
 def p_of_refits(features: np.ndarray, labels: np.ndarray, protocol: CrossValidation) -> float:
-    """Return p of labels dealt within the folds of `cross_validation`, and learned again."""
+    """Return p of labels permuted within the folds of `cross_validation` and fitted again."""
     patients = np.arange(len(labels))
     folds = np.empty(len(labels), dtype=np.int64)
     for number, (_, held) in enumerate(protocol.outer_folds(labels, patients)):

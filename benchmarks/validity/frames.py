@@ -7,7 +7,7 @@ import pandas as pd
 
 from benchmarks.validity.simulated import Promise, noise
 from cardiobench.data import catalog
-from cardiobench.tasks.dense_information import dealt_test
+from cardiobench.tasks.dense_information import permutation_test
 from cardiobench.tasks.frames import frame_kind
 
 TASK = catalog.task("phantom_echo/landmarks")
@@ -52,7 +52,7 @@ def frames(
     return pd.DataFrame(rows, columns=["patient_id", "view", "phase"]), truths, answers
 
 
-def dealt_frames(repetitions: int) -> Iterator[Promise]:
+def permuted_frames(repetitions: int) -> Iterator[Promise]:
     """Print how often p < .05 for answers that ignore the recording, and the power of a weak model."""
     print("\n| masks and points, p <= .05 | error per patient | error per frame | weak model | can be exchanged |")
     print("|---|---|---|---|---|")
@@ -62,7 +62,7 @@ def dealt_frames(repetitions: int) -> Iterator[Promise]:
         for coin, total in found.items():
             for seed in range(repetitions):
                 made = frames(np.random.default_rng([1, seed]), coin, *settings)
-                outcome = dealt_test(closeness, TASK, *made, draws=DRAWS, seed=seed)
+                outcome = permutation_test(closeness, TASK, *made, draws=DRAWS, seed=seed)
                 total += outcome.p_value <= 0.05, outcome.n_patients
         rates = {coin: 100 * total[0] / repetitions for coin, total in found.items()}
         print(

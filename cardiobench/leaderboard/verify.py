@@ -48,7 +48,7 @@ ADDED = {"out_of_fold", "numbers"}
 """Fields that results up to schema 3 lack."""
 REFITS = "its interval and verdict cover refits or seeds; only a lower bound on the width was verified"
 PRIVATE_DATA = "it uses private data of the submitter"
-DEALT_LABELS = "its p-value is of refits on embeddings, which are not here; by the answers as they are, dealt at a third of the level,"
+PERMUTED_LABELS = "its p-value is of refits on embeddings, which are not here; by permutations of the fixed answers, judged at a third of the level,"
 
 
 @dataclass(frozen=True)
@@ -260,7 +260,7 @@ def _wrong_name(name: str) -> list[str]:
 def _of_refits(rules: Rules, again: Rebuilt) -> str:
     """Return a sentence on numbers from refits, which predictions cannot reproduce; empty if there are none."""
     if again.result.verdict.refitted:
-        return f"{DEALT_LABELS} it is p = {again.fixed.p_adjusted:.2g}, {again.fixed.word}"
+        return f"{PERMUTED_LABELS} it is p = {again.fixed.p_adjusted:.2g}, {again.fixed.word}"
     return REFITS if rules.refitted else ""
 
 

@@ -112,7 +112,7 @@ class ProtocolOutput:
         inner: Predictions of train and validation recordings by patient folds, for choosing the threshold if there are
             few validation patients; None if there are none.
         folds: Fold that holds out each of `indices`, (n,), for out-of-fold predictions. With it the information test
-            deals labels and fits the embeddings again; None deals the fixed answers, at a third of the level.
+            permutes labels and fits the embeddings again; None permutes the fixed answers, at a third of the level.
         cut: Weights that multiply class probabilities before the largest is chosen, (classes,), or (n, classes) for
             predictions by several models; None for no weights.
         warnings: Sentences about the fitting that readers of the result must know.

@@ -43,13 +43,13 @@ class Judgement(Part):
             are missing.
         low: Lower end of the 95 % interval of the difference.
         high: Upper end of the interval.
-        p_value: P-value of the information test: how often the same answers, dealt to other patients, score as well.
+        p_value: P-value of the information test: how often the same answers, permuted over patients, score as well.
         p_adjusted: P-value adjusted for the family, counting other members as not run (p = 1); tripled for fixed
             out-of-fold predictions.
-        p_reversed: Share of dealings of the same answers to other patients that score as badly.
+        p_reversed: Share of permutations of the same answers over patients that score as badly.
         statistic: Metric of the information test.
         test: Method behind the p-values, such as Mann-Whitney's test.
-        refitted: Whether the test refits the embeddings on dealt labels instead of dealing fixed answers.
+        refitted: Whether the test refits the embeddings on permuted labels instead of permuting fixed answers.
         family: Primary family of the result; empty for an exploratory, unadjusted result.
         detectable: Smallest difference from the floor that would usually be detected.
         n_effective: Effective number of patients, weighted by their share of rows.

@@ -43,27 +43,27 @@ class Verdict(StrEnum):
     ABOVE = (
         "above the floor",
         "▲",
-        "the whole 95 % interval lies above the floor, and fewer than 1 in 20 random re-dealings of the same answers to "
-        "other patients score as well",
+        "the whole 95 % interval lies above the floor, and fewer than 1 in 20 random permutations of the same answers "
+        "over patients score as well",
         Rank.WINS,
     )
     INFORMED = (
         "carries information, not above the floor",
         "◇",
-        "the answers depend on the patient (fewer than 1 in 20 re-dealings score as well), but the interval is not above "
+        "the answers depend on the patient (fewer than 1 in 20 permutations score as well), but the interval is not above "
         "the floor: a poor threshold, poor calibration or too few patients",
         Rank.RANKED,
     )
     NOTHING = (
         "no information shown",
         "≈",
-        "1 in 20 or more re-dealings of the same answers to other patients score as well",
+        "1 in 20 or more permutations of the same answers over patients score as well",
         Rank.RANKED,
     )
     REVERSED = (
         "reversed",
         "▼",
-        "the whole 95 % interval lies below the floor, and fewer than 1 in 100 re-dealings of the same answers score as "
+        "the whole 95 % interval lies below the floor, and fewer than 1 in 100 permutations of the same answers over patients score as "
         "badly: two classes or the sign may be swapped",
         Rank.RANKED,
     )

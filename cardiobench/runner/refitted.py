@@ -5,15 +5,15 @@ import pandas as pd
 
 from cardiobench.protocols.base import ProtocolOutput, TaskData, Units
 from cardiobench.stats.clusters import Clusters
-from cardiobench.stats.dealt_labels import refitted_test
 from cardiobench.stats.information import Information
+from cardiobench.stats.permuted_labels import refitted_test
 from cardiobench.tasks.answers import TableAnswers
 
 
 def refitted_information(
     predictions: TableAnswers, data: TaskData, output: ProtocolOutput, seed: int
 ) -> Information | None:
-    """Return the test that deals labels and refits all folds, or None if dealing fixed answers is sufficient.
+    """Return the test that permutes labels and refits all folds, or None if permuting fixed answers is sufficient.
 
     The latter applies to predictions that are not out of fold, to other than binary tasks, and to folds that share
     patients.
@@ -22,7 +22,7 @@ def refitted_information(
         predictions: Predictions joined with references.
         data: Task data.
         output: Output of the protocol.
-        seed: Random seed of the dealings.
+        seed: Random seed of the permutations.
     """
     if output.folds is None or not data.task.rules.two_classes:
         return None

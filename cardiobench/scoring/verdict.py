@@ -76,8 +76,8 @@ def refits_of(judged: Judgement, n_patients: int) -> Information | None:
 def _word(low: float, p: float, reversed_: bool, evidence: Evidence) -> Verdict:
     if math.isnan(evidence.floor.value):
         return Verdict.INCOMPARABLE
-    patients, dealt = evidence.patients, evidence.information.n_patients
-    if math.isnan(low) or min(patients.effective, dealt) < MIN_PATIENTS or patients.others < SURE:
+    patients, exchanged = evidence.patients, evidence.information.n_patients
+    if math.isnan(low) or min(patients.effective, exchanged) < MIN_PATIENTS or patients.others < SURE:
         return Verdict.FEW
     if p < LEVEL:
         return Verdict.ABOVE if low > 0 else Verdict.INFORMED
@@ -92,7 +92,7 @@ class Reason:
     def __init__(
         self, evidence: Evidence, number: Number, unit: str, p: float, family: Family | None, fixed: bool
     ) -> None:
-        """Store the findings of `judge`; `p` is adjusted, and `fixed` states whether fixed out-of-fold answers were dealt."""
+        """Store the findings of `judge`; `p` is adjusted, and `fixed` states whether fixed out-of-fold answers were permuted."""
         self.evidence, self.number, self.p, self.family = evidence, number, p, family
         self.unit, self.fixed = number.value_unit(unit), fixed
         of_fixed = " of fixed out-of-fold answers, judged at a third of the level" if fixed else ""
@@ -114,12 +114,12 @@ class Reason:
 
     def _above(self) -> str:
         refitted = self.evidence.information.refitted
-        dealt = (
-            "labels dealt to other patients are learned worse"
+        permuted = (
+            "refits on permuted labels score lower"
             if refitted
-            else "the same answers dealt to other patients do worse"
+            else "the same answers permuted over patients score lower"
         )
-        return f"the whole 95 % interval is above the floor, and {dealt} ({self.of})"
+        return f"the whole 95 % interval is above the floor, and {permuted} ({self.of})"
 
     def _informed(self) -> str:
         ranking, score = self.evidence.ranking, self._score()
@@ -143,9 +143,9 @@ class Reason:
         adjusted = f"; that is too often for {self._strictness()}, {_p_text(self.p)} adjusted" if seldom else ""
         constant = "; a constant would be closer" if self.evidence.numbers and self._constant_is_closer() else ""
         seen = f"{DETECTABLE * self.evidence.estimate.se:.2g}"
-        what = "refits on labels dealt" if information.refitted else "re-dealings of the same answers"
+        what = "refits on permuted labels" if information.refitted else "permutations of the same answers over patients"
         return (
-            f"the score is reached in {_of_hundred(information.p_value)} of 100 {what} to other patients "
+            f"the score is reached in {_of_hundred(information.p_value)} of 100 {what} "
             f"({of}){adjusted}{constant}; only differences above about {seen} are usually seen with these {patients.total} patients"
         )
 
@@ -158,7 +158,7 @@ class Reason:
         information = self.evidence.information
         return (
             f"the whole 95 % interval is below the floor ({self._score()}), and "
-            f"fewer than 1 of 100 re-dealings of the same answers to other patients score as badly "
+            f"fewer than 1 of 100 permutations of the same answers over patients score as badly "
             f"({_p_text(information.p_reversed)} by {self.statistic}, {information.test}): two classes or the sign may be swapped"
         )
 
@@ -171,9 +171,9 @@ class Reason:
                 f"the rows are so unequally shared that {patients.total} patients count as {patients.effective:.1f}, and "
                 f"{MIN_PATIENTS} are needed"
             )
-        if (dealt := self.evidence.information.n_patients) < MIN_PATIENTS:
+        if (exchanged := self.evidence.information.n_patients) < MIN_PATIENTS:
             return (
-                f"{dealt} of {patients.total} patients share their views and phases with another, so that answers can be "
+                f"{exchanged} of {patients.total} patients share their views and phases with another, so that answers can be "
                 f"exchanged, and {MIN_PATIENTS} are needed"
             )
         if patients.others < ENOUGH:

@@ -33,7 +33,7 @@ class Tails(NamedTuple):
     test: str = ""
 
 
-NOTHING_DEALT = Tails(1.0, 1.0)
+NOTHING_PERMUTED = Tails(1.0, 1.0)
 MANN_WHITNEY = "Mann-Whitney's test"
 
 
@@ -96,17 +96,17 @@ def information_test(
     return Information.of(tails, "f1_macro", clusters.count)
 
 
-def p_value(observed: float, dealt: np.ndarray) -> float:
+def p_value(observed: float, permuted: np.ndarray) -> float:
     """Compute a one-sided permutation p-value that counts the observed arrangement (Phipson and Smyth 2010)."""
-    return float((1 + (dealt >= observed - 1e-12).sum()) / (1 + len(dealt)))
+    return float((1 + (permuted >= observed - 1e-12).sum()) / (1 + len(permuted)))
 
 
-def tails_of(observed: float, dealt: np.ndarray) -> Tails:
+def tails_of(observed: float, permuted: np.ndarray) -> Tails:
     """Compute both one-sided p-values of a score among the scores of permutations, (B,)."""
-    return Tails(p_value(observed, dealt), p_value(-observed, -dealt), f"{len(dealt):,} re-dealings")
+    return Tails(p_value(observed, permuted), p_value(-observed, -permuted), f"{len(permuted):,} permutations")
 
 
-class Dealer:
+class PatientPermutations:
     """Permutation of answers between patients.
 
     Every patient receives the rows of another patient, in a shuffled order from a random start. The rows of a donor
@@ -139,7 +139,7 @@ class Dealer:
         further[start] = False
         place = np.concatenate([start, np.flatnonzero(further)])
         self.rows = order[place]
-        # The rows of a patient are dealt in a circle. For each row: the position of its patient's first row, the number
+        # The rows of a patient are used in a circle. For each row: the position of its patient's first row, the number
         # of the patient's rows, and its place among them. Floats, because integer division is ten times slower.
         self._patient, self._at = patient[order[further]], place.argsort()
         home = patient[self.rows]
@@ -150,12 +150,12 @@ class Dealer:
         self._donors = numbered.argsort()
         self._first, self._size, self._alone = start[numbered], size[numbered], int((size == 1).sum())
 
-    def deal(self, draws: int) -> Iterator[npt.NDArray[np.int64]]:
+    def draw(self, draws: int) -> Iterator[npt.NDArray[np.int64]]:
         """Yield permutations in blocks: the position in `rows` of the answer that each row receives, (b, n)."""
         step = max(1, _CHUNK // len(self.rows))
         for first in range(0, draws, step):
             donor = self._exchange(min(step, draws - first))
-            yield donor if not len(self._patient) else self._deal_rows(donor)
+            yield donor if not len(self._patient) else self._permute_rows(donor)
 
     def _exchange(self, draws: int) -> npt.NDArray[np.int64]:
         """Permute the patients within strata, (b, P)."""
@@ -164,7 +164,7 @@ class Dealer:
             self._rng.permuted(donor[:, low:high], axis=1, out=donor[:, low:high])
         return donor
 
-    def _deal_rows(self, donor: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def _permute_rows(self, donor: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         draws, patients = donor.shape
         alone = self._alone
         size = self._size[alone:]
@@ -203,20 +203,20 @@ def p_of_classes(
     counts = confusion_table(truth, answer, classes)
     present, used = counts.sum(1) > 0, counts.sum(0) > 0
     if used.sum() < 2 or present.sum() < 2:
-        return NOTHING_DEALT
+        return NOTHING_PERMUTED
     rng = np.random.default_rng(seed)
     if clusters.one_row_each:
-        dealt = np.zeros((draws, classes, classes))
+        permuted = np.zeros((draws, classes, classes))
         margins = counts.sum(1)[present].astype(int), counts.sum(0)[used].astype(int)
-        dealt[np.ix_(range(draws), present, used)] = scipy.stats.random_table(*margins, seed=rng).rvs(draws)
+        permuted[np.ix_(range(draws), present, used)] = scipy.stats.random_table(*margins, seed=rng).rvs(draws)
     else:
-        dealer, parts = Dealer(clusters, rng), []
-        code, answer = truth[dealer.rows] * classes, answer[dealer.rows]
-        for source in dealer.deal(draws):
+        permutations, parts = PatientPermutations(clusters, rng), []
+        code, answer = truth[permutations.rows] * classes, answer[permutations.rows]
+        for source in permutations.draw(draws):
             cells = code + answer[source] + (np.arange(len(source)) * classes**2)[:, None]
             parts.append(np.bincount(cells.ravel(), minlength=len(source) * classes**2))
-        dealt = np.concatenate(parts).reshape(draws, classes, classes).astype(np.float64)
-    observed, chance = (macro_f1(table, present) - expected_macro_f1(table, present) for table in (counts, dealt))
+        permuted = np.concatenate(parts).reshape(draws, classes, classes).astype(np.float64)
+    observed, chance = (macro_f1(table, present) - expected_macro_f1(table, present) for table in (counts, permuted))
     return tails_of(float(observed), chance)
 
 
@@ -227,7 +227,7 @@ def p_of_ranking(
     labels = [1] if probabilities.shape[1] == 2 else list(np.unique(truth))
     labels = [label for label in labels if 0 < (truth == label).sum() < len(truth)]
     if not labels or np.ptp(probabilities, axis=0).max() == 0:
-        return NOTHING_DEALT
+        return NOTHING_PERMUTED
     if len(labels) == 1 and clusters.one_row_each:
         scores, positive = probabilities[:, labels[0]], truth == labels[0]
         better, worse = (
@@ -251,7 +251,7 @@ def p_of_labels(truth: np.ndarray, scores: np.ndarray, clusters: Clusters, draws
     """
     ranked = (truth == 1).any(axis=0) & (truth == 0).any(axis=0) & (np.ptp(scores, axis=0) > 0)
     if not ranked.any():
-        return NOTHING_DEALT
+        return NOTHING_PERMUTED
     truth = truth.T[ranked]
     return _p_of_ranks(truth == 1, truth == 0, scores.T[ranked], clusters, draws, seed)
 
@@ -260,15 +260,15 @@ def _p_of_ranks(
     with_it: np.ndarray, without: np.ndarray, scores: np.ndarray, clusters: Clusters, draws: int, seed: int
 ) -> Tails:
     """Compute the p-values of scores (K, n) by the mean AUROC, given the rows with and without each class, (K, n)."""
-    dealer = Dealer(clusters, np.random.default_rng(seed))
-    ranks = np.stack([scipy.stats.rankdata(row) for row in scores])[:, dealer.rows]
-    with_it, without = with_it[:, dealer.rows], without[:, dealer.rows]
+    permutations = PatientPermutations(clusters, np.random.default_rng(seed))
+    ranks = np.stack([scipy.stats.rankdata(row) for row in scores])[:, permutations.rows]
+    with_it, without = with_it[:, permutations.rows], without[:, permutations.rows]
     # The mean rank with the class minus that without it equals the AUROC up to a constant, even for repeated ranks.
     contrasts = with_it / with_it.sum(axis=1, keepdims=True) - without / without.sum(axis=1, keepdims=True)
-    dealt = []
-    for source in dealer.deal(draws):
-        dealt.append(sum(rank[source] @ contrast for rank, contrast in zip(ranks, contrasts, strict=True)))
-    return tails_of(float((ranks * contrasts).sum()), np.concatenate(dealt))
+    permuted = []
+    for source in permutations.draw(draws):
+        permuted.append(sum(rank[source] @ contrast for rank, contrast in zip(ranks, contrasts, strict=True)))
+    return tails_of(float((ranks * contrasts).sum()), np.concatenate(permuted))
 
 
 def p_of_numbers(truth: np.ndarray, answer: np.ndarray, clusters: Clusters, draws: int = DRAWS, seed: int = 0) -> Tails:
@@ -277,24 +277,24 @@ def p_of_numbers(truth: np.ndarray, answer: np.ndarray, clusters: Clusters, draw
     All permutations use the same shift. Without it, answers that are all far too low would score the same in any order.
     """
     if np.ptp(answer) == 0 or np.ptp(truth) == 0:
-        return NOTHING_DEALT
-    dealer = Dealer(clusters, np.random.default_rng(seed))
-    moved, truth = (answer - np.median(answer) + np.median(truth))[dealer.rows], truth[dealer.rows]
-    dealt = [-np.abs(moved[source] - truth).mean(axis=1) for source in dealer.deal(draws)]
-    return tails_of(float(-np.abs(moved - truth).mean()), np.concatenate(dealt))
+        return NOTHING_PERMUTED
+    permutations = PatientPermutations(clusters, np.random.default_rng(seed))
+    moved, truth = (answer - np.median(answer) + np.median(truth))[permutations.rows], truth[permutations.rows]
+    permuted = [-np.abs(moved[source] - truth).mean(axis=1) for source in permutations.draw(draws)]
+    return tails_of(float(-np.abs(moved - truth).mean()), np.concatenate(permuted))
 
 
 def p_of_correlation(x: np.ndarray, y: np.ndarray, clusters: Clusters, draws: int = DRAWS, seed: int = 0) -> float:
     """Compute the two-sided permutation p-value of Pearson's r between two columns, permuting values between patients."""
     if np.ptp(x) == 0 or np.ptp(y) == 0:
         return 1.0
-    dealer = Dealer(clusters, np.random.default_rng(seed))
-    x, centred = x[dealer.rows], (y - y.mean())[dealer.rows]
+    permutations = PatientPermutations(clusters, np.random.default_rng(seed))
+    x, centred = x[permutations.rows], (y - y.mean())[permutations.rows]
     centred /= np.sqrt((centred**2).sum())
 
     def strength(values: np.ndarray) -> np.ndarray:
         spread = np.sqrt(((values - values.mean(axis=-1, keepdims=True)) ** 2).sum(axis=-1))
         return np.abs(values @ centred) / np.maximum(spread, 1e-300)
 
-    dealt = [strength(x[source]) for source in dealer.deal(draws)]
-    return p_value(float(strength(x)), np.concatenate(dealt))
+    permuted = [strength(x[source]) for source in permutations.draw(draws)]
+    return p_value(float(strength(x)), np.concatenate(permuted))

@@ -71,7 +71,7 @@ class TableAnswers:
         missing: Id, patient_id and y_true of the units without an answer; None if unknown.
         out_of_fold: Whether the units are from all splits, each predicted by a model that was not trained on its
             patient.
-        information: Result of an information test that needs more than these answers, such as refits; None to deal
+        information: Result of an information test that needs more than these answers, such as refits; None to permute
             these answers.
         floors: Name -> answers for the same rows that use no recording.
     """

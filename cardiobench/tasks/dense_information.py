@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from cardiobench.stats.clusters import Clusters
-from cardiobench.stats.information import DRAWS, NOTHING_DEALT, Dealer, Information, tails_of
+from cardiobench.stats.information import DRAWS, NOTHING_PERMUTED, Information, PatientPermutations, tails_of
 from cardiobench.tasks.task import Task
 
 SIDE = 64
@@ -26,7 +26,7 @@ def shrunk(mask: np.ndarray) -> np.ndarray:
     return mask[np.ix_(rows, columns)].ravel()
 
 
-def dealt_test(
+def permutation_test(
     closeness: Closeness,
     task: Task,
     frame: pd.DataFrame,
@@ -38,7 +38,7 @@ def dealt_test(
     """Test whether answers fit their own patients better than other patients.
 
     Whole patients with all their views and phases are exchanged, among patients with the same views and phases;
-    patients with a unique set are left out. Several recordings of one view are dealt in turn from a random start.
+    patients with a unique set are left out. Several recordings of one view are assigned in turn from a random start.
 
     Args:
         closeness: Fit of each truth with each answer (`FrameKind.closeness`).
@@ -46,7 +46,7 @@ def dealt_test(
         frame: patient_id, view and phase of each frame.
         truths: Small masks, or points in mm.
         answers: Small masks or points of the predictions.
-        draws: Number of dealings.
+        draws: Number of permutations.
         seed: Seed of the draws.
 
     Returns:
@@ -60,21 +60,21 @@ def dealt_test(
     if len(members) > MOST_PATIENTS:
         members = rng.permutation(members)[:MOST_PATIENTS]
     if not len(members):
-        return Information.of(NOTHING_DEALT, task.metrics[0], 0)
+        return Information.of(NOTHING_PERMUTED, task.metrics[0], 0)
     kept = np.flatnonzero(np.isin(clusters.of_row, members))
     patients = np.searchsorted(members := np.sort(members), clusters.of_row[kept])
-    dealer = Dealer(Clusters(np.arange(len(members)), len(members)), rng, sets[members])
+    permutations = PatientPermutations(Clusters(np.arange(len(members)), len(members)), rng, sets[members])
     views = [
         _View.of(closeness, kept[slots[kept] == slot], patients[slots[kept] == slot], truths, answers, task, rng)
         for slot in np.unique(slots[kept])
     ]
     donors = np.empty(len(members), np.int64)
-    dealt = []
-    for source in (one for block in dealer.deal(draws) for one in block):
-        donors[dealer.rows] = dealer.rows[source]
-        dealt.append(sum(view.fit(donors, rng) for view in views))
+    permuted = []
+    for source in (one for block in permutations.draw(draws) for one in block):
+        donors[permutations.rows] = permutations.rows[source]
+        permuted.append(sum(view.fit(donors, rng) for view in views))
     observed = sum(float(np.trace(view.fits)) for view in views)
-    tails = NOTHING_DEALT if set(dealt) == {observed} else tails_of(observed, np.array(dealt))
+    tails = NOTHING_PERMUTED if set(permuted) == {observed} else tails_of(observed, np.array(permuted))
     if len(members) < clusters.count and tails.test:
         tails = tails._replace(
             test=f"{tails.test} among the {len(members)} of {clusters.count} patients who can be exchanged"

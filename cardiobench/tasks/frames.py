@@ -18,7 +18,7 @@ from cardiobench.results.score_result import Bounds, Breakdown, Estimate, Floor
 from cardiobench.stats.estimates import estimate_metric
 from cardiobench.stats.failures import FAILED, failures_sentence, share_failed
 from cardiobench.tasks.answers import TableAnswers
-from cardiobench.tasks.dense_information import dealt_test
+from cardiobench.tasks.dense_information import permutation_test
 from cardiobench.tasks.dense_label import DenseLabel
 from cardiobench.tasks.frame_coverage import FrameCoverage
 from cardiobench.tasks.frame_numbers import LENGTH_ERRORS, number_of, shown_by_structure, structure_columns
@@ -301,7 +301,7 @@ class ScoredFrames(Scored):
         if self.frames.missing:
             estimate, bounds = self._worst_case()
         scorer = self.scorer
-        information = dealt_test(
+        information = permutation_test(
             self.kind.closeness, self.task, scorer.frame, scorer.truths, scorer.answers, seed=self.seed
         )
         clusters = mean_sampler(self.table[self.key], self.patients).clusters

@@ -13,7 +13,7 @@ from cardiobench.stats.bootstrap import MIN_PATIENTS
 from cardiobench.stats.clusters import Clusters
 from cardiobench.stats.estimates import Sampler, estimate_metric
 from cardiobench.stats.holm import holm
-from cardiobench.stats.information import MOST_PATIENTS, Dealer, p_value
+from cardiobench.stats.information import MOST_PATIENTS, PatientPermutations, p_value
 from cardiobench.tasks.group_labels import group_labels, impossible_values
 from cardiobench.tasks.task import Group
 
@@ -118,7 +118,7 @@ def breakdowns(
         key: Key of the metric's number.
         sampler: All rows.
         splits: Breakdown -> group -> its rows; at least one group each.
-        draws: Number of random re-dealings of the groups.
+        draws: Number of random permutations of the groups.
     """
     values = _estimates(metric, key, sampler, splits)
     # The additional patient of the smoothed bootstrap does not inform the difference of groups and would only widen its
@@ -182,16 +182,16 @@ def gap_tests(
 ) -> list[dict[str, Gap]]:
     """Compare the gap between groups with the gap of random groups of patients with the same true classes.
 
-    Groups are re-dealt among the patients of one true class, or of one tenth of the true values for numbers. The gap is
+    Groups are permuted among the patients of one true class, or of one tenth of the true values for numbers. The gap is
     the largest minus the smallest score. p is that of the spread of scores weighted by rows; for two groups that of the
-    distance of their difference from its mean over the re-dealings, which their mix of true values explains.
+    distance of their difference from its mean over the permutations, which their mix of true values explains.
 
     Args:
         metric: The metric that ranks models.
         key: Key of the metric's number.
         sampler: All rows.
-        breakdowns: Rows of each group, at least two groups; breakdowns with the same rows are dealt together.
-        draws: Number of random re-dealings of the groups.
+        breakdowns: Rows of each group, at least two groups; breakdowns with the same rows are permuted together.
+        draws: Number of random permutations of the groups.
 
     Returns:
         For each breakdown `key`, and for two classes `fnr`, `fpr` and `calibration` (mean probability minus share), or
@@ -214,7 +214,7 @@ def gap_tests(
 
 
 def _gaps(metric: Metric, key: str, sampler: Sampler, groups: Sequence[np.ndarray], draws: int) -> list[dict[str, Gap]]:
-    """Compute the gaps of several breakdowns (n,) of the same rows, with the same re-dealings of patients."""
+    """Compute the gaps of several breakdowns (n,) of the same rows, with the same permutations of patients."""
     # Counted once for all breakdowns, by the combination of groups of each row.
     combinations, labels = np.unique(np.stack(groups), axis=1, return_inverse=True)
     sample, clusters, rng = sampler.sample, sampler.clusters, np.random.default_rng(sampler.seed)
@@ -223,17 +223,18 @@ def _gaps(metric: Metric, key: str, sampler: Sampler, groups: Sequence[np.ndarra
         kept = np.flatnonzero(np.isin(clusters.of_row, rng.permutation(clusters.count)[:MOST_PATIENTS]))
         sample, clusters, labels = sample.take(kept), clusters.take(kept), labels[kept]
         tested = _scores(metric, key, sample, sampler.present, labels[None], combinations)
-    dealer = Dealer(clusters, rng, _strata(sample, clusters, sampler.classes))
-    sample, labels = sample.take(dealer.rows), labels[dealer.rows]
-    dealt = [
-        _scores(metric, key, sample, sampler.present, labels[source], combinations) for source in dealer.deal(draws)
+    permutations = PatientPermutations(clusters, rng, _strata(sample, clusters, sampler.classes))
+    sample, labels = sample.take(permutations.rows), labels[permutations.rows]
+    permuted = [
+        _scores(metric, key, sample, sampler.present, labels[source], combinations)
+        for source in permutations.draw(draws)
     ]
     return [
         {
             name: _gap(
                 values,
                 tested[number][name],
-                np.concatenate([chunk[number][name] for chunk in dealt], axis=1),
+                np.concatenate([chunk[number][name] for chunk in permuted], axis=1),
                 np.bincount(group[labels], minlength=group.max() + 1),
             )
             for name, values in observed[number].items()
@@ -242,17 +243,17 @@ def _gaps(metric: Metric, key: str, sampler: Sampler, groups: Sequence[np.ndarra
     ]
 
 
-def _gap(observed: np.ndarray, tested: np.ndarray, dealt: np.ndarray, sizes: np.ndarray) -> Gap:
+def _gap(observed: np.ndarray, tested: np.ndarray, permuted: np.ndarray, sizes: np.ndarray) -> Gap:
     """Compute the gap of scores (G, 1) and those of permuted groups (G, B)."""
     value = float(np.ptp(observed))
     if np.isnan(value):
         return Gap(np.nan, reason="undefined in a group")
-    whole = ~np.isnan(dealt).any(axis=0)
-    expected = float(np.ptp(dealt[:, whole], axis=0).mean()) if whole.any() else np.nan
+    whole = ~np.isnan(permuted).any(axis=0)
+    expected = float(np.ptp(permuted[:, whole], axis=0).mean()) if whole.any() else np.nan
     if len(sizes) > 2 or not whole.any():
-        p = p_value(float(_spread(tested, sizes)[0]), _spread(dealt[:, whole], sizes))
+        p = p_value(float(_spread(tested, sizes)[0]), _spread(permuted[:, whole], sizes))
         return Gap(value, expected, value - expected, p, p)
-    differences = dealt[0, whole] - dealt[1, whole]
+    differences = permuted[0, whole] - permuted[1, whole]
     mix = float(differences.mean())
     p = p_value(abs(float(tested[0, 0] - tested[1, 0]) - mix), np.abs(differences - mix))
     return Gap(value, expected, value - expected, p, p, mix=mix)

@@ -93,7 +93,7 @@ def _standard(values):
     return centred / length if length > 1e-12 * max(1.0, np.abs(values).max()) else None
 
 
-def _dealt(patients, rng):
+def _permuted(patients, rng):
     """Return the row whose value each row receives in a random permutation of patients, (n,).
 
     The rows of the donor are used in a shuffled order from a random start, and repeated if the patient has more rows.
@@ -151,8 +151,8 @@ def compute(references, predictions, text_embeddings, text_values=None, permutat
         raise ValueError(f"{truth.size} references but {len(patients)} patients; give one patient per reference.")
     else:
         who = np.unique([str(name) for name in patients], return_inverse=True)[1]
-        dealt = (_standard(place[_dealt(who, rng)]) for _ in range(permutations))
-        drawn = np.array([0.0 if column is None else column @ y for column in dealt])
+        permuted = (_standard(place[_permuted(who, rng)]) for _ in range(permutations))
+        drawn = np.array([0.0 if column is None else column @ y for column in permuted])
     at_least = int((np.abs(drawn) >= abs(r) - 1e-12).sum())
     return {
         "text_axis_pearson": r,

@@ -24,7 +24,7 @@ CHANGING = {
     "numbers": "facts of the metrics, which schema 3 did not hold",
     "cost": "the cost of encoding, which results did not hold",
     "rules": "rules 3 judge information first and the floor second",
-    "verdict.sentence": "rules 3 name the test, its share of re-dealings and both intervals",
+    "verdict.sentence": "rules 3 name the test, its share of permutations and both intervals",
     "verdict.p_adjusted": "rules 3 judge fixed out-of-fold answers at a third of the level",
     **{f"verdict.{name}": "a field of rules 3" for name in ("p_reversed", "test", "refitted", "n_effective", "former")},
     **{
@@ -46,7 +46,7 @@ CHANGING = {
     "overall.failed*": "the share of patients who failed, which results did not hold",
     "per_class.*.auprc_*": "the interval of average precision, which results did not hold",
     **{
-        f"groups.*.{gap}.{name}": "what the mix of true values explains is subtracted, and numbers are dealt within tenths"
+        f"groups.*.{gap}.{name}": "what the mix of true values explains is subtracted, and numbers are permuted within tenths"
         for gap in ("gap", "others.*")
         for name in ("expected", "excess", "p_value", "p_adjusted", "difference", "low", "high", "mix")
     },
@@ -89,12 +89,12 @@ OF_FILES = {
 """Fields that may differ on another machine."""
 
 OF_FRAMES = {
-    "verdict.p_value": "rules 3 exchange whole patients, with all their views and phases, and deal 1,999 times"
+    "verdict.p_value": "rules 3 exchange whole patients, with all their views and phases, and permute 1,999 times"
 }
 """Fields of masks and points that may differ."""
 
 OF_FOLDS = {
-    "verdict.p_value": "labels are dealt and embeddings fitted again, where fixed out-of-fold answers were dealt",
+    "verdict.p_value": "labels are permuted and embeddings fitted again, where fixed out-of-fold answers were permuted",
     "verdict.word": "likewise",
 }
 """Fields of answers out of fold that may differ."""

@@ -303,4 +303,4 @@ def test_results_of_a_run_pass(hub, client, tmp_path, monkeypatch):  # noqa: F81
     outcomes = sorted(check.outcome for check in checks)
     assert outcomes == ["not verifiable", "ok", "ok"] if few else ["ok", "ok"]
     notes = [note for check in checks for note in check.notes if "refits on embeddings" in note]
-    assert len(notes) == bool(few) and all("dealt at a third of the level, it is p = " in note for note in notes)
+    assert len(notes) == bool(few) and all("judged at a third of the level, it is p = " in note for note in notes)

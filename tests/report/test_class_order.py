@@ -66,7 +66,8 @@ def test_the_positive_class_is_the_tasks_second_where_the_best_model_gives_label
     called = frame["y_pred"] == classes[1]
     assert tuple(point) == pytest.approx((called[~truth].mean(), called[truth].mean()))
     assert (
-        f"prevalence of {100 * truth.mean():.1f} % {classes[1]}; dotted: everybody called {classes[1]}" in drawn.caption
+        f"prevalence of {100 * truth.mean():.1f} % {classes[1]}; dotted: {classes[1]} predicted for all"
+        in drawn.caption
     )
     assert tick_labels(drawn) == list(classes)
     counted = pd.crosstab(frame["y_true"], frame["y_pred"]).reindex(index=classes, columns=classes)

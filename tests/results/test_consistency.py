@@ -51,7 +51,7 @@ CONTRADICTIONS = {
         result(), word="carries information, not above the floor", low=-0.1, p_value=0.5, p_adjusted=0.5
     ),
     "reversed with an interval above the floor": verdict(result(), word="reversed", p_reversed=0.001),
-    "reversed where dealt answers do as badly": verdict(
+    "reversed where permuted answers do as badly": verdict(
         result(), word="reversed", low=-0.3, difference=-0.2, high=-0.1
     ),
     "not comparable with a floor": verdict(result(), word="no comparison possible"),

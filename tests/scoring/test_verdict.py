@@ -32,7 +32,7 @@ def word(low, high, p, patients=100, others=np.nan, floor=0.5, higher=True, back
     """Judge a score in the middle of its interval; `others` are the patients outside the most frequent class."""
     estimate = Estimate((low + high) / 2, low, high, 100, 100, se=(high - low) / 4)
     counted = Patients(100, patients, others, "well")
-    information = Information(p, "auroc", 100, back, "1,999 re-dealings" if p < 1 else "", more.pop("refitted", False))
+    information = Information(p, "auroc", 100, back, "1,999 permutations" if p < 1 else "", more.pop("refitted", False))
     family = more.pop("family", None)
     evidence = Evidence(estimate, Floor(floor, reason="why"), information, 100, counted, **more)
     return judge(evidence, Number("score", "higher" if higher else "lower"), "", family, out_of_fold=out_of_fold)
@@ -69,14 +69,14 @@ def test_the_word(expected, found):
     assert found.word == expected and isinstance(found.word, Verdict) and found.sentence
 
 
-def test_a_negative_word_says_how_often_dealings_reach_the_score_and_what_could_have_been_seen():
+def test_a_negative_word_says_how_often_permutations_reach_the_score_and_what_could_have_been_seen():
     sentence = word(0.45, 0.7, 0.12).sentence
     assert sentence.startswith(
-        "the score is reached in 12 of 100 re-dealings of the same answers to other patients (p = 0.12 by auroc, 1,999 re"
+        "the score is reached in 12 of 100 permutations of the same answers over patients (p = 0.12 by auroc, 1,999 per"
     )
     assert "score as well" not in sentence, "11 in 12 score worse"
     assert "differences above about 0.22 are usually seen with these 100 patients" in sentence
-    assert "dealings" not in word(0.5, 0.5, 1.0).sentence, "a constant has nothing to deal"
+    assert "permutations" not in word(0.5, 0.5, 1.0).sentence, "a constant has nothing to permute"
     several = word(0.45, 0.7, 0.02, family=Family("f", tuple("abcdefghij"))).sentence
     assert (
         several.startswith("the score is reached in 2 of 100")
@@ -87,7 +87,7 @@ def test_a_negative_word_says_how_often_dealings_reach_the_score_and_what_could_
 def test_information_without_a_good_cut_names_both_intervals():
     ranked = Estimate(0.61, 0.54, 0.68, 100, 100)
     sentence = word(0.4, 0.5, 0.01, ranking=ranked).sentence
-    assert sentence.startswith("the ranking holds (auroc 0.61 [0.54, 0.68]; p = 0.01, 1,999 re-dealings)")
+    assert sentence.startswith("the ranking holds (auroc 0.61 [0.54, 0.68]; p = 0.01, 1,999 permutations)")
     assert sentence.endswith("the cut does not (score 0.45 [0.40, 0.50], floor 0.50)")
     assert "a constant would be closer" in word(9, 11, 0.01, floor=8, higher=False, numbers=True).sentence
     assert "a constant" not in word(6, 9, 0.01, floor=8, higher=False, numbers=True).sentence
@@ -103,21 +103,21 @@ def test_information_without_a_good_cut_names_both_intervals():
     ],
 )
 def test_every_sentence_names_the_statistic_and_the_test_of_its_p(sentence):
-    assert " by auroc, 1,999 re-dealings" in sentence
+    assert " by auroc, 1,999 permutations" in sentence
 
 
 def test_the_error_that_is_tested_is_not_the_one_that_is_printed():
     assert "by auroc once the medians are equal, " in word(6, 7, 0.01, floor=8, higher=False, numbers=True).sentence
 
 
-def test_refits_on_dealt_labels_are_judged_at_the_level_itself_and_named():
+def test_refits_on_permuted_labels_are_judged_at_the_level_itself_and_named():
     found = word(0.55, 0.7, 0.049, out_of_fold=True, refitted=True)
     assert found.word == "above the floor" and found.p_adjusted == 0.049 and found.refitted
-    assert "labels dealt to other patients are learned worse" in found.sentence and "third" not in found.sentence
+    assert "refits on permuted labels score lower" in found.sentence and "third" not in found.sentence
     sentence = word(0.45, 0.7, 0.12, out_of_fold=True, refitted=True).sentence
-    assert sentence.startswith("the score is reached in 12 of 100 refits on labels dealt to other patients (")
+    assert sentence.startswith("the score is reached in 12 of 100 refits on permuted labels (")
     assert word(0.3, 0.45, 0.999, back=0.001, out_of_fold=True, refitted=True).word == "no information shown"
-    assert refits_of(found, 100) == Information(0.049, "auroc", 100, 1.0, "1,999 re-dealings", True)
+    assert refits_of(found, 100) == Information(0.049, "auroc", 100, 1.0, "1,999 permutations", True)
     assert refits_of(word(0.55, 0.7, 0.049), 100) is None
 
 
@@ -216,7 +216,7 @@ def test_every_promise_of_the_verdicts(part):
 
 def test_a_verdict_without_a_sentence_of_its_own_is_explained_by_its_meaning():
     estimate = Estimate(0.6, 0.55, 0.65, 100, 100, se=0.02)
-    information = Information(0.01, "auroc", 100, 1.0, "1,999 re-dealings")
+    information = Information(0.01, "auroc", 100, 1.0, "1,999 permutations")
     evidence = Evidence(estimate, Floor(0.5, reason=""), information, 100, Patients(100, 100, np.nan, "well"))
     seventh = Mock(meaning="what the seventh means")
     reason = Reason(evidence, Number("score"), "", 0.01, None, False)

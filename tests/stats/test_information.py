@@ -8,7 +8,7 @@ from cardiobench.metrics.load import load_formula
 from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.stats.clusters import Clusters
 from cardiobench.stats.information import (
-    Dealer,
+    PatientPermutations,
     information_test,
     p_of_classes,
     p_of_correlation,
@@ -35,14 +35,14 @@ def test_two_by_two_is_fishers_exact_test():
 
 
 def test_answers_that_are_turned_round_are_seen_by_the_other_tail():
-    """Of one row a patient AUROC is Mann-Whitney's, whose tails are those of scipy; dealt statistics see the same."""
+    """Of one row a patient AUROC is Mann-Whitney's, whose tails are those of scipy; permuted statistics see the same."""
     rng, ill = np.random.default_rng(0), np.repeat([0, 1], (40, 30))
     score = rng.normal(size=70) - 1.5 * ill
     exact = stats.mannwhitneyu(score[ill == 1], score[ill == 0], alternative="less").pvalue
     found = p_of_ranking(ill, shares(score), alone(70))
     assert found.p_reversed == pytest.approx(exact) and found.p_value > 0.99 and found.test == "Mann-Whitney's test"
     classes = p_of_classes(ill, (score > 0).astype(int), alone(70), 2)
-    assert classes.p_reversed < 0.01 < classes.p_value and classes.test == "1,999 re-dealings"
+    assert classes.p_reversed < 0.01 < classes.p_value and classes.test == "1,999 permutations"
     value = rng.normal(55, 10, 70)
     numbers = p_of_numbers(value, 110 - value + rng.normal(0, 5, 70), alone(70))
     assert numbers.p_reversed < 0.01 < numbers.p_value
@@ -56,31 +56,34 @@ def test_constant_answers_and_one_class_carry_nothing():
     assert p_of_numbers(np.arange(20.0), np.full(20, 5.0), alone(20)).p_value == 1
 
 
-def test_dealing_keeps_patients_together():
+def test_permutations_keep_patients_together():
     rng = np.random.default_rng(0)
     who = np.repeat(np.arange(30), rng.integers(1, 6, 30))
-    dealer = Dealer(Clusters.of(who), rng)
-    giver, receiver = np.concatenate([who[dealer.rows[source]] for source in dealer.deal(50)]), who[dealer.rows]
+    permutations = PatientPermutations(Clusters.of(who), rng)
+    giver, receiver = (
+        np.concatenate([who[permutations.rows[source]] for source in permutations.draw(50)]),
+        who[permutations.rows],
+    )
     for row in giver:
         assert all(len(set(row[receiver == patient])) == 1 for patient in range(30))
         assert len(np.unique(row)) == 30
 
 
-def test_dealing_within_strata_stays_there():
+def test_permutations_stay_within_strata():
     rng, strata = np.random.default_rng(0), np.arange(30) % 3
     who = np.repeat(np.arange(30), 2)
-    dealer = Dealer(Clusters.of(who), rng, strata)
-    for source in dealer.deal(20):
-        assert (strata[who[dealer.rows[source]]] == strata[who[dealer.rows]]).all()
+    permutations = PatientPermutations(Clusters.of(who), rng, strata)
+    for source in permutations.draw(20):
+        assert (strata[who[permutations.rows[source]]] == strata[who[permutations.rows]]).all()
 
 
-def test_every_row_of_a_donor_is_dealt_alike():
+def test_every_row_of_a_donor_is_permuted_alike():
     """A patient with more rows than the donor has them all; one with fewer has each with the same frequency."""
     who = np.repeat(np.arange(3), [1, 2, 3])
-    dealer = Dealer(Clusters.of(who), np.random.default_rng(0))
-    source = np.concatenate(list(dealer.deal(6000)))
-    giver, row = who[dealer.rows[source]], dealer.rows[source]
-    receiver = who[dealer.rows]
+    permutations = PatientPermutations(Clusters.of(who), np.random.default_rng(0))
+    source = np.concatenate(list(permutations.draw(6000)))
+    giver, row = who[permutations.rows[source]], permutations.rows[source]
+    receiver = who[permutations.rows]
     for patient in range(3):
         for donor, size in enumerate((1, 2, 3)):
             given = row[giver[:, receiver == patient][:, 0] == donor][:, receiver == patient]
@@ -90,7 +93,7 @@ def test_every_row_of_a_donor_is_dealt_alike():
 
 
 def test_one_of_each_view_per_patient_is_seen():
-    """Dealing whole patients in their own order would give a perfect model p = 1."""
+    """Permuting whole patients in their own order would give a perfect model p = 1."""
     patients, truth = np.repeat(np.arange(40), 2), np.tile([0, 1], 40)
     assert p_of_classes(truth, truth, Clusters.of(patients), 2).p_value < 0.01
 
@@ -142,8 +145,8 @@ def test_many_patients_are_tested_on_a_selection():
     assert found.n_patients == 10_000 and found.p_value == 0.01
 
 
-def test_the_alignment_metric_deals_patients_too():
-    """Its own copy of the dealing: value and place stay within a patient, no relation."""
+def test_the_alignment_metric_permutes_patients_too():
+    """Its own copy of the permutation: value and place stay within a patient, no relation."""
     formula, texts = load_formula("text_axis_pearson"), [[0.0, 1.0], [1.0, 1.0], [2.0, 1.0]]
     by_patient, by_row = [], []
     for seed in range(60):
@@ -161,8 +164,8 @@ def test_the_p_of_a_correlation_among_unequal_patients_is_that_of_numpys_correla
     patients = np.repeat(np.arange(12), [1, 1, 1, 2, 2, 3, 3, 4, 5, 6, 8, 12])
     x = rng.exponential(size=len(patients)) ** 2
     y, clusters = rng.normal(size=len(x)), Clusters.of(patients)
-    dealer = Dealer(clusters, np.random.default_rng(0))
-    first, second = x[dealer.rows], y[dealer.rows]
-    dealt = [abs(np.corrcoef(first[one], second)[0, 1]) for source in dealer.deal(300) for one in source]
-    reached = sum(np.array(dealt) >= abs(np.corrcoef(x, y)[0, 1]) - 1e-9)
-    assert p_of_correlation(x, y, clusters, 300) == pytest.approx((1 + reached) / (1 + len(dealt)))
+    permutations = PatientPermutations(clusters, np.random.default_rng(0))
+    first, second = x[permutations.rows], y[permutations.rows]
+    permuted = [abs(np.corrcoef(first[one], second)[0, 1]) for source in permutations.draw(300) for one in source]
+    reached = sum(np.array(permuted) >= abs(np.corrcoef(x, y)[0, 1]) - 1e-9)
+    assert p_of_correlation(x, y, clusters, 300) == pytest.approx((1 + reached) / (1 + len(permuted)))

@@ -9,7 +9,7 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics import f1_score
 
 from cardiobench.data import catalog
-from cardiobench.tasks.dense_information import DRAWS, dealt_test, distances, overlap
+from cardiobench.tasks.dense_information import DRAWS, distances, overlap, permutation_test
 from cardiobench.tasks.frames import frame_kind
 
 LANDMARKS = catalog.task("phantom_echo/landmarks")
@@ -28,8 +28,10 @@ def points(values):
     return [np.array([[value, 0.0]]) for value in values]
 
 
-def dealt(frame, truths, answers, **options):
-    return dealt_test(frame_kind(LANDMARKS).closeness, LANDMARKS, frame, points(truths), points(answers), **options)
+def permuted(frame, truths, answers, **options):
+    return permutation_test(
+        frame_kind(LANDMARKS).closeness, LANDMARKS, frame, points(truths), points(answers), **options
+    )
 
 
 def test_dice_of_each_mask_with_each_other_is_scikit_learns():
@@ -52,17 +54,17 @@ def test_p_is_the_share_of_all_exchanges_of_whole_patients():
     rng = np.random.default_rng(6)
     truth = rng.normal(size=(5, 2))
     answer = 0.5 * truth + rng.normal(size=(5, 2))
-    found = dealt(frames(*["AB"] * 5), truth.ravel(), answer.ravel(), draws=20_000)
+    found = permuted(frames(*["AB"] * 5), truth.ravel(), answer.ravel(), draws=20_000)
     fits = [-np.abs(truth - answer[list(order)]).sum() for order in permutations(range(5))]
     share = np.mean(np.array(fits) >= fits[0] - 1e-9)
     assert 0.02 < share < 0.5 and found.p_value == pytest.approx(share, abs=0.01)
-    assert found.n_patients == 5 and found.test == "20,000 re-dealings"
+    assert found.n_patients == 5 and found.test == "20,000 permutations"
     apart = [
         np.abs(truth[:, 0] - answer[list(one), 0]).sum() + np.abs(truth[:, 1] - answer[list(other), 1]).sum()
         for one in permutations(range(5))
         for other in permutations(range(5))
     ]
-    assert abs(np.mean(np.array(apart) <= -fits[0] + 1e-9) - share) > 0.02, "dealt view by view it is another p"
+    assert abs(np.mean(np.array(apart) <= -fits[0] + 1e-9) - share) > 0.02, "permuted view by view it is another p"
 
 
 def test_patients_are_exchanged_with_those_who_have_the_same_views():
@@ -70,10 +72,10 @@ def test_patients_are_exchanged_with_those_who_have_the_same_views():
     frame = frames(*["A"] * 6, *["AB"] * 6)
     truth = [0.0] * 6 + [100.0] * 12
     answer = [60.0] * 6 + [40.0] * 12
-    found = dealt(frame, truth, answer)
+    found = permuted(frame, truth, answer)
     assert found.p_value == 1 and not found.test, "no exchange changes anything"
     one_view = frame.assign(view="A").iloc[[*range(6), *range(6, 18, 2)]]
-    found = dealt(one_view, truth[:6] + truth[6::2], answer[:6] + answer[6::2])
+    found = permuted(one_view, truth[:6] + truth[6::2], answer[:6] + answer[6::2])
     assert found.test and found.p_value > 0.99, "exchanged with everybody the same answers do worst where they are"
 
 
@@ -81,26 +83,26 @@ def test_who_has_views_that_no_other_has_stays_at_home_and_is_counted():
     frame = frames(*["A"] * 12, "AB", "B")
     rng = np.random.default_rng(0)
     truth = rng.normal(size=len(frame))
-    found = dealt(frame, truth, truth + 0.1 * rng.normal(size=len(frame)))
+    found = permuted(frame, truth, truth + 0.1 * rng.normal(size=len(frame)))
     assert found.n_patients == 12 and found.p_value == 1 / (1 + DRAWS)
-    assert found.test == "1,999 re-dealings among the 12 of 14 patients who can be exchanged"
-    assert dealt(frames("A", "B", "AB"), [1, 2, 3, 4], [1, 2, 3, 4]).n_patients == 0
+    assert found.test == "1,999 permutations among the 12 of 14 patients who can be exchanged"
+    assert permuted(frames("A", "B", "AB"), [1, 2, 3, 4], [1, 2, 3, 4]).n_patients == 0
 
 
-def test_several_recordings_of_a_view_are_dealt_in_turn_from_a_random_start():
+def test_several_recordings_of_a_view_are_assigned_in_turn_from_a_random_start():
     """One patient has the answers 2, 0 and 1, another 1.25 alone; their truths are 5 and 2.2, so that the distances add up to
     12 + 0.95. Exchanged, they are 3 x 3.75 and 0.2, 2.2 or 1.2 by what comes first: two of three are better."""
-    found = dealt(frames("AAA", "A"), [5, 5, 5, 2.2], [2, 0, 1, 1.25], draws=20_000)
+    found = permuted(frames("AAA", "A"), [5, 5, 5, 2.2], [2, 0, 1, 1.25], draws=20_000)
     assert found.p_value == pytest.approx(1 / 2 + 1 / 2 * 2 / 3, abs=0.015)
     assert found.p_reversed == pytest.approx(1 / 2 + 1 / 2 * 1 / 3, abs=0.015)
 
 
 def test_views_and_phases_that_are_not_told_are_one():
     frame = frames(*["A"] * 12).assign(view=None, phase=None)
-    assert dealt(frame, range(12), range(12)).p_value == 1 / (1 + DRAWS)
+    assert permuted(frame, range(12), range(12)).p_value == 1 / (1 + DRAWS)
 
 
-def test_a_selection_of_very_many_patients_is_dealt(monkeypatch):
+def test_a_selection_of_very_many_patients_is_permuted(monkeypatch):
     monkeypatch.setattr("cardiobench.tasks.dense_information.MOST_PATIENTS", 20)
-    found = dealt(frames(*["A"] * 50), range(50), range(50))
+    found = permuted(frames(*["A"] * 50), range(50), range(50))
     assert found.n_patients == 20 and "20 of 50 patients" in found.test and found.p_value == 1 / (1 + DRAWS)

@@ -66,8 +66,8 @@ def test_without_train_rows_there_is_a_reason():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("counts", [(44, 4), (25, 94), (26, 26), (10, 20, 70), (3, 0, 9)])
-def test_no_dealing_of_answers_has_a_higher_mean_than_the_floor(counts):
-    """Macro F1 dealt at random: the hypergeometric mean of every mix of answers stays below 1 / K, reached at the class rates."""
+def test_no_permutation_of_answers_has_a_higher_mean_than_the_floor(counts):
+    """Macro F1 of random permutations: the hypergeometric mean of every mix of answers stays below 1 / K, reached at the class rates."""
     truth = np.repeat(np.arange(len(counts)), counts)
     floor = best_uninformed("f1_macro", truth, len(counts)).value
     present, sizes = np.array(counts) > 0, np.array(counts, dtype=float)

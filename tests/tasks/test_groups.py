@@ -101,7 +101,7 @@ def test_a_group_without_every_class_is_not_scored():
 
 
 def test_a_sicker_group_with_the_same_sensitivity_has_no_gap():
-    """Sensitivity and specificity are .7 in both groups, 10 % and 50 % are ill: dealing freely would find a gap every time."""
+    """Sensitivity and specificity are .7 in both groups, 10 % and 50 % are ill: free permutations would find a gap every time."""
     rng, p_values = np.random.default_rng(0), []
     for _ in range(40):
         group = rng.integers(0, 2, 400)
@@ -128,7 +128,9 @@ def test_what_the_mix_explains_is_subtracted_from_difference_and_interval():
     tenth = np.digitize(truth, np.quantile(truth, np.arange(1, 10) / 10))
     mixed = [np.mean([error[tenth == one].mean() for one in tenth[group == code]]) for code in (0, 1)]
     assert plain < -1.5
-    assert gap.mix == pytest.approx(mixed[0] - mixed[1], abs=0.05), "a dealing within tenths keeps each tenth's mean"
+    assert gap.mix == pytest.approx(mixed[0] - mixed[1], abs=0.05), (
+        "a permutation within tenths keeps each tenth's mean"
+    )
     assert gap.difference == pytest.approx(plain - gap.mix)
     ends = []
     for part in (error[:150], error[150:]):

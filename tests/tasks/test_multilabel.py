@@ -234,17 +234,17 @@ def test_a_share_is_over_the_rows_that_the_formula_says():
         assert not (hits & ~rows).any()
 
 
-def test_the_floor_of_decisions_is_what_giving_every_class_reaches_and_no_dealing_beats_it():
+def test_the_floor_of_decisions_is_what_giving_every_class_reaches_and_no_permutation_beats_it():
     truth, _ = tables(n=400, unmeasured=0.1)
     formula = load_formula("multilabel_f1")
     floors = formula.floor(truth, 4)
     assert floors["multilabel_f1"][0] == pytest.approx(by_scikit_learn(truth, np.ones(truth.shape))[0].mean())
     rng, rates = np.random.default_rng(0), np.nanmean(truth, axis=0)
     for share, expected in ((rates, rates.mean()), (0.5, (rates / (0.5 + rates)).mean())):
-        dealt = [formula.compute(truth, (rng.random(truth.shape) < share) * 1.0) for _ in range(300)]
-        assert np.mean([one["multilabel_f1"] for one in dealt]) == pytest.approx(expected, abs=0.01)
+        permuted = [formula.compute(truth, (rng.random(truth.shape) < share) * 1.0) for _ in range(300)]
+        assert np.mean([one["multilabel_f1"] for one in permuted]) == pytest.approx(expected, abs=0.01)
         assert expected < floors["multilabel_f1"][0]
-        assert np.mean([one["multilabel_precision"] for one in dealt]) == pytest.approx(
+        assert np.mean([one["multilabel_precision"] for one in permuted]) == pytest.approx(
             floors["multilabel_precision"][0], abs=0.01
         )
 

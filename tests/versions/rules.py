@@ -24,7 +24,7 @@ def verdicts(folder: Path) -> list:
     cases = product(patients, (-0.1, 0.02), P_VALUES, (0.005, 0.02, 1.0), (False, True))
     for (effective, others), gain, p, reversed_p, out_of_fold in cases:
         estimate = Estimate(0.5 + gain, 0.5 + gain - 0.01, 0.5 + gain + 0.01, 100, 100, se=0.005)
-        information = Information(p, "auroc", 100, reversed_p, "1,999 re-dealings")
+        information = Information(p, "auroc", 100, reversed_p, "1,999 permutations")
         evidence = Evidence(estimate, Floor(0.5, reason=""), information, 100, Patients(100, effective, others, "well"))
         made = judge(evidence, Number("score"), out_of_fold=out_of_fold)
         found.append([1.0 + words.index(made.word), made.p_adjusted])

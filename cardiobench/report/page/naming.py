@@ -42,8 +42,8 @@ def tooltip(cell: ScoreCell) -> str:
     sentences = [
         f"{tables.metric_name(result)}: {tables.number(score.value, result)}, 95 % CI {tables.interval(score, result)}"
         f" (n = {score.n}, {score.n_patients} patients).",
-        f"Floor {tables.floor(result)}. Difference {_difference(result)}, positive is better.",
-        f"{tables.verdict(result)}: {verdict.sentence}.",
+        f"Floor {tables.floor(result)}. Difference {_difference(result)} (positive is better).",
+        f"Verdict: {tables.verdict(result)}; {verdict.sentence}.",
         tables.bounds(result),
         *(f"{MARKS[mark][0]} {mark}." for mark in cell.marks[1:]),
     ]

@@ -126,7 +126,7 @@ def classification_figure(
         panels["decision curve"].set_ylim(-0.1 * top, 1.1 * top)
         prevalence = (
             " Dots on the ROC: the operating point, sensitivity and specificity of the predicted classes. Decision curve: net "
-            f"benefit at the test set's prevalence of {100 * share:.1f} % {classes[1]}; dotted: everybody called {classes[1]}."
+            f"benefit at the test set's prevalence of {100 * share:.1f} % {classes[1]}; dotted: {classes[1]} predicted for all."
         )
     counts = confusion_matrix(frame["y_true"], frame["y_pred"], labels=classes)
     labels = [shorten(label, 12) for label in classes]

@@ -29,7 +29,7 @@ def test_a_twin_depends_on_its_seed_and_on_nothing_else(name, tmp_path):
     assert len(first) >= 3
 
 
-def test_dealing_gives_every_split_a_member_of_every_group():
+def test_every_split_gets_a_member_of_every_group():
     groups = ["sick", "well", "well", "sick", "sick", "well"]
-    dealt = round_robin(groups, ("test", "val", "train"))
-    assert dealt == ["test", "test", "val", "val", "train", "train"]
+    assigned = round_robin(groups, ("test", "val", "train"))
+    assert assigned == ["test", "test", "val", "val", "train", "train"]

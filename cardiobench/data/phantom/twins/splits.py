@@ -10,12 +10,12 @@ Split = TypeVar("Split")
 def round_robin(groups: Sequence[Hashable], order: Sequence[Split]) -> list[Split]:
     """Assign the splits of `order` in turn to the members of each group, so that every split has all groups.
 
-    >>> deal(["sick", "well", "sick", "well"], ["test", "train"])
+    >>> round_robin(["sick", "well", "sick", "well"], ["test", "train"])
     ['test', 'test', 'train', 'train']
     """
     seen: dict[Hashable, int] = defaultdict(int)
-    dealt = []
+    assigned = []
     for group in groups:
-        dealt.append(order[seen[group] % len(order)])
+        assigned.append(order[seen[group] % len(order)])
         seen[group] += 1
-    return dealt
+    return assigned

@@ -1,4 +1,4 @@
-"""Refits on dealt labels, against scikit-learn's ridge, fold by fold, and against noise and signal of known size."""
+"""Refits on permuted labels, against scikit-learn's ridge, fold by fold, and against noise and signal of known size."""
 
 from itertools import combinations, product
 
@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 from cardiobench.protocols.grid_search.folds import balanced_folds
 from cardiobench.stats.clusters import Clusters
-from cardiobench.stats.dealt_labels import BLOCK, PENALTY, FoldRidge, areas, refitted_test
+from cardiobench.stats.permuted_labels import BLOCK, PENALTY, FoldRidge, areas, refitted_test
 
 
 def simulated(n, d, gain, seed, each=1, folds=5):
@@ -48,16 +48,18 @@ def test_noise_is_found_as_often_as_it_may_be_and_signal_nearly_always():
     assert np.mean(np.array(noise) <= 0.05) <= 0.14 and np.mean(noise) > 0.3
     signal = refitted_test(*simulated(80, 100, 6, 0), seed=0)
     assert (
-        signal.p_value == pytest.approx(1 / 2000) and signal.refitted and signal.test == "1,999 refits on dealt labels"
+        signal.p_value == pytest.approx(1 / 2000)
+        and signal.refitted
+        and signal.test == "1,999 refits on permuted labels"
     )
 
 
-def test_p_is_the_share_of_all_dealings_within_folds_by_scikit_learn():
+def test_p_is_the_share_of_all_permutations_within_folds_by_scikit_learn():
     """All 100 ways in which two folds of five patients can have two ill ones each, the observed one among them."""
     rng, folds = np.random.default_rng(3), np.repeat([0, 1], 5)
     features = rng.normal(size=(10, 3))
     pairs = [np.isin(np.arange(5), pair).astype(int) for pair in combinations(range(5), 2)]
-    dealt = [np.concatenate(both) for both in product(pairs, pairs)]
+    permuted = [np.concatenate(both) for both in product(pairs, pairs)]
     scaled = StandardScaler().fit_transform(features)
 
     def area(labels):
@@ -67,26 +69,26 @@ def test_p_is_the_share_of_all_dealings_within_folds_by_scikit_learn():
             found[folds == fold] = fitted.predict(scaled[folds == fold])
         return roc_auc_score(labels, found)
 
-    reached = np.array([area(labels) for labels in dealt])
+    reached = np.array([area(labels) for labels in permuted])
     for place in np.argsort(-reached)[[2, 6, 11]]:
         exact = (reached >= reached[place] - 1e-9).mean()
-        found = refitted_test(features, dealt[place], folds, Clusters.of(np.arange(10)), seed=1)
-        assert found.test == "1,999 refits on dealt labels" and found.p_value == pytest.approx(exact, abs=0.02)
+        found = refitted_test(features, permuted[place], folds, Clusters.of(np.arange(10)), seed=1)
+        assert found.test == "1,999 refits on permuted labels" and found.p_value == pytest.approx(exact, abs=0.02)
 
 
-def test_a_clearly_large_p_ends_the_dealings_early():
+def test_a_clearly_large_p_ends_the_permutations_early():
     found = min(
         (refitted_test(*simulated(80, 5, 0, seed), seed=seed) for seed in range(3)), key=lambda one: -one.p_value
     )
-    assert found.test == f"{BLOCK} refits on dealt labels" and found.p_value >= 0.2
+    assert found.test == f"{BLOCK} refits on permuted labels" and found.p_value >= 0.2
 
 
-def test_labels_are_dealt_to_patients_and_not_to_rows():
+def test_labels_are_permuted_over_patients_and_not_over_rows():
     """Features say who a patient is and nothing else: by rows a patient's label would seem to be learned."""
     found = [refitted_test(*simulated(40, 60, 0, seed, each=4), 199, seed).p_value for seed in range(20)]
     assert np.mean(np.array(found) <= 0.05) <= 0.2
 
 
-def test_one_class_has_nothing_to_deal():
+def test_one_class_has_nothing_to_permute():
     features, labels, folds, clusters = simulated(40, 3, 0, 0)
     assert refitted_test(features, np.zeros_like(labels), folds, clusters).p_value == 1

@@ -10,7 +10,15 @@ import numpy as np
 import scipy
 
 from cardiobench.stats.clusters import Clusters
-from cardiobench.stats.information import DRAWS, MOST_PATIENTS, NOTHING_DEALT, Dealer, Information, p_value, tails_of
+from cardiobench.stats.information import (
+    DRAWS,
+    MOST_PATIENTS,
+    NOTHING_PERMUTED,
+    Information,
+    PatientPermutations,
+    p_value,
+    tails_of,
+)
 
 BLOCK = 200
 """Number of permutations that are fitted together."""
@@ -49,27 +57,27 @@ def refitted_test(
         rows = np.flatnonzero(np.isin(clusters.of_row, rng.permutation(clusters.count)[:MOST_PATIENTS]))
         features, labels, folds, clusters = features[rows], labels[rows], folds[rows], clusters.take(rows)
     if np.ptp(labels) == 0:
-        return Information.of(NOTHING_DEALT, "auroc", clusters.count)
+        return Information.of(NOTHING_PERMUTED, "auroc", clusters.count)
     of_patient = np.empty(clusters.count, dtype=np.int64)
     of_patient[clusters.of_row] = folds
-    dealer = Dealer(clusters, rng, of_patient)
-    labels = labels[dealer.rows].astype(np.float64)
-    ridge = FoldRidge(features[dealer.rows], folds[dealer.rows])
+    permutations = PatientPermutations(clusters, rng, of_patient)
+    labels = labels[permutations.rows].astype(np.float64)
+    ridge = FoldRidge(features[permutations.rows], folds[permutations.rows])
     observed = float(areas(labels[:, None], ridge.scores(labels[:, None]))[0])
-    dealt = np.empty(0)
-    for block in _blocks(dealer, labels, draws):
-        dealt = np.concatenate([dealt, areas(block, ridge.scores(block))])
-        if p_value(observed, dealt) >= LARGE:
+    permuted = np.empty(0)
+    for block in _blocks(permutations, labels, draws):
+        permuted = np.concatenate([permuted, areas(block, ridge.scores(block))])
+        if p_value(observed, permuted) >= LARGE:
             break
-    tails = tails_of(observed, dealt)
-    test = f"{len(dealt):,} refits on dealt labels"
+    tails = tails_of(observed, permuted)
+    test = f"{len(permuted):,} refits on permuted labels"
     return Information.of(tails._replace(test=test), "auroc", clusters.count)._replace(refitted=True)
 
 
-def _blocks(dealer: Dealer, labels: np.ndarray, draws: int) -> Iterator[np.ndarray]:
+def _blocks(permutations: PatientPermutations, labels: np.ndarray, draws: int) -> Iterator[np.ndarray]:
     """Yield permuted labels (n, b), up to `draws` permutations in total."""
     for first in range(0, draws, BLOCK):
-        sources = list(dealer.deal(min(BLOCK, draws - first)))
+        sources = list(permutations.draw(min(BLOCK, draws - first)))
         yield labels[np.concatenate(sources).T]
 
 
