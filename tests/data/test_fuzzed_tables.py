@@ -5,6 +5,7 @@ their labels, and the label of a changed row is the value in the cell, which the
 """
 
 import math
+import os
 import re
 import shutil
 from collections.abc import Callable
@@ -21,7 +22,8 @@ from cardiobench.data import catalog
 from cardiobench.data.ecg_labels import CODE_SETS
 from cardiobench.data.twin import write_twin
 
-EXAMPLES = 1_000
+EXAMPLES = int(os.environ.get("FUZZED_TABLES", "200"))
+"""Number of changed tables for each raw table; a search for new errors takes 1,000 or more."""
 
 
 def number_in(cell: str) -> float | None:
@@ -219,7 +221,7 @@ def run(release: Release, examples: int, spoiler) -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_tables_spoilt_a_thousand_times(release):
+def test_changed_tables_give_an_error_or_the_same_labels(release):
     run(release, EXAMPLES, spoil if release.table.text else damage)
     if release.table.text:
         run(release, EXAMPLES // 4, damage)
