@@ -5,9 +5,9 @@ import socket
 
 
 def free_port() -> int:
-    """Return a port that nobody listens at, and that no kernel hands out by itself before the process takes it.
+    """Return a free port that the kernel does not assign by itself before the process binds it.
 
-    Linux and macOS give port 0 and outgoing connections numbers from 32,768 and 49,152 on.
+    Linux and macOS assign ports from 32,768 and 49,152 to port 0 and outgoing connections.
     """
     while True:
         port = 20_000 + secrets.randbelow(10_000)

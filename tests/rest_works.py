@@ -1,6 +1,6 @@
-"""Check a checkout from which extensions are deleted: `python -m tests.rest_works OUT NAME ...`, in one process.
+"""Check a checkout without some extensions: `python -m tests.rest_works OUT NAME ...`, in one process.
 
-Every module is imported, commands and protocols are listed, a suite of two cells is run, and all tests are collected.
+The check imports every module, lists commands and protocols, runs a suite of two cells, and collects all tests.
 """
 
 import contextlib
@@ -13,7 +13,7 @@ import pytest
 
 
 def modules(root: Path) -> list[str]:
-    """Return the names of all modules but those that run when they are imported or have an environment of their own."""
+    """Return the names of all modules except those that run on import or have a separate environment."""
     return [
         ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
         for path in sorted((root / "cardiobench").rglob("*.py"))
@@ -22,7 +22,7 @@ def modules(root: Path) -> list[str]:
 
 
 def check(out: Path, names: set[str]) -> None:
-    """Raise an error where something needs one of the deleted extensions."""
+    """Raise an error if anything needs one of the deleted extensions."""
     root = Path(__file__).parents[1]
     for name in modules(root):
         assert Path(import_module(name).__file__).is_relative_to(root), name  # type: ignore[arg-type]

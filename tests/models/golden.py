@@ -1,6 +1,6 @@
-"""Reference outputs of the published code, for weights and inputs that are made from names and shapes alone.
+"""Reference outputs of the published code for weights and inputs that are generated from names and shapes.
 
-The files are in `tests/golden/models`; its README says where each comes from and how the tensors are made.
+The files are in `tests/golden/models`; its README lists their sources and how the tensors are generated.
 """
 
 import ast
@@ -16,14 +16,14 @@ import torch
 
 FOLDER = Path(__file__).parent.parent / "golden" / "models"
 SALT = "A"
-KEPT = {"C": (0.0, 0.7), "D": (0.0, 1.0), "log_dt": (-4.6, 0.8)}  # Center and scale of what state spaces draw.
+KEPT = {"C": (0.0, 0.7), "D": (0.0, 1.0), "log_dt": (-4.6, 0.8)}  # Centre and scale of random state spaces.
 NORMS = (torch.nn.LayerNorm, torch.nn.GroupNorm, torch.nn.BatchNorm1d)
 TABLE_WORDS = ("token", "registers", "pos_embed", "masked_spec_embed")
 TABLE_NAMES = ("pe", "vars", "embedding")
 
 
 class Golden:
-    """One golden file: `spec` (its JSON) and `arrays`, and the weights and inputs of its recipe."""
+    """Golden file with `spec` (its JSON) and `arrays`, and the weights and inputs of its recipe."""
 
     def __init__(self, name: str):
         self.name = name
@@ -32,12 +32,12 @@ class Golden:
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Published name -> shape of every tensor."""
+        """Return a mapping from published name to shape for every tensor."""
         return {entry["key"]: tuple(entry["shape"]) for entry in self.spec["state_dict"]}
 
     @cached_property
     def weights(self) -> dict[str, torch.Tensor]:
-        """Every tensor that the recipe makes; fixed tables and counters are left out."""
+        """Return every tensor of the recipe, without fixed tables and counters."""
         kept = self.spec.get("kept_keys", ())
         filled = {
             entry["key"]: fill(entry["key"], entry["shape"])
@@ -48,18 +48,18 @@ class Golden:
         for key in sorted(filled):
             total = zlib.crc32(key.encode(), total)
             total = zlib.crc32(np.ascontiguousarray(filled[key], dtype="<f4").tobytes(), total)
-        assert total == self.spec["weights_crc32"], "this numpy draws other numbers than the golden run's"
+        assert total == self.spec["weights_crc32"], "this numpy draws other numbers than that of the golden run"
         return {key: torch.from_numpy(np.asarray(value)) for key, value in filled.items()}
 
     @property
     def counters(self) -> dict[str, torch.Tensor]:
-        """The tensors of integers, all zero."""
+        """Return the integer tensors, all zero."""
         return {e["key"]: torch.tensor(0) for e in self.spec["state_dict"] if e["dtype"] == "int64"}
 
     @property
     def kept(self) -> dict[str, torch.Tensor]:
-        """The tensors of state spaces, whose own recipe the file states; empty for any other file."""
-        # The recipe of tied tensors is a sentence.
+        """Return the tensors of state spaces, which have a separate recipe; empty for other files."""
+        # The recipe of tied tensors is in words.
         keys = self.spec["kept_keys"] if isinstance(self.spec.get("kept_recipe"), dict) else ()
         return {key: torch.from_numpy(np.ascontiguousarray(self._kept(key))) for key in keys}
 
@@ -76,12 +76,12 @@ class Golden:
         return make_input(shape, kind, tag)
 
     def described(self, recipe: str) -> np.ndarray:
-        """The array of a recipe such as "make_input((40,112,112,3), salt, 'frames', tag='clip0')"."""
+        """Return the array of a recipe such as "make_input((40,112,112,3), salt, 'frames', tag='clip0')"."""
         shape, kind, tag = re.match(r"make_input\((\(.*?\)), salt, '(\w+)', tag='(\w+)'\)", recipe).groups()
         return make_input(ast.literal_eval(shape), kind, tag)
 
     def filled(self, network: torch.nn.Module) -> torch.nn.Module:
-        """The network with exactly the golden keys, its golden weights and, for fixed tables, what it has itself."""
+        """Load the golden weights into a network with exactly the golden keys; fixed tables keep their values."""
         state = network.state_dict()
         assert {key: tuple(tensor.shape) for key, tensor in state.items()} == self.shapes
         kept = {key: state[key] for key in self.spec["kept_keys"] if key not in self.spec.get("tied_keys", ())}
@@ -90,7 +90,7 @@ class Golden:
         return network.eval()
 
     def check(self, outputs: dict[str, torch.Tensor]) -> None:
-        """Compare every stored array, which is a whole output, a part or a reduction of it, within its tolerance."""
+        """Compare every stored array (a whole output, a part or a reduction of it) within its tolerance."""
         tolerance = {output["name"]: output["atol"] for output in self.spec["outputs"]}
         stored = {key.removeprefix("out/"): value for key, value in self.arrays.items() if key.startswith("out/")}
         assert stored
@@ -100,7 +100,7 @@ class Golden:
             np.testing.assert_allclose(got, wanted.astype(np.float64), rtol=0, atol=tolerance[name], err_msg=key)
 
     def check_facts(self, network: torch.nn.Module, own_name=lambda name: name) -> None:
-        """Compare eps and groups of every norm and the geometry of every convolution: what outputs alone could hide."""
+        """Compare eps and groups of every norm and the geometry of every convolution, which outputs alone may not reveal."""
         facts = self.spec["static_facts"]
         norms = {
             own_name(name): re.sub(r"eps (\S+)", lambda eps: f"eps {float(eps[1]):g}", words)
@@ -112,7 +112,7 @@ class Golden:
 
 
 def norm_facts(network: torch.nn.Module) -> dict[str, str]:
-    """Name -> class, eps and groups of every norm, in the words of the golden files."""
+    """Return a mapping from name to class, eps and groups of every norm, named as in the golden files."""
     found = {}
     for name, module in network.named_modules():
         if isinstance(module, NORMS):
@@ -123,7 +123,7 @@ def norm_facts(network: torch.nn.Module) -> dict[str, str]:
 
 
 def convolution_facts(network: torch.nn.Module) -> dict[str, tuple]:
-    """Name -> in, out, kernel, stride, padding, groups, bias of every convolution."""
+    """Return a mapping from name to in, out, kernel, stride, padding, groups and bias of every convolution."""
     return {
         name: (
             module.in_channels,
@@ -140,7 +140,7 @@ def convolution_facts(network: torch.nn.Module) -> dict[str, tuple]:
 
 
 def key_hash(shapes: dict) -> str:
-    """SHA-256 over the names and shapes of tensors, its first 16 digits."""
+    """Return the first 16 digits of the SHA-256 over names and shapes of tensors."""
     lines = sorted(f"{name} {list(shape)}" for name, shape in shapes.items())
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
@@ -164,7 +164,7 @@ def random(text: str) -> np.random.Generator:
 
 
 def fill(key: str, shape) -> np.ndarray:
-    """Value of one tensor by its name and shape, float32; the rules are in the README."""
+    """Return a float32 tensor determined by its name and shape; the rules are in the README."""
     shape, single, last = tuple(shape), np.float32, key.rpartition(".")[2]
     z = np.asarray(random(f"{SALT}:{key}").standard_normal(shape, dtype=single), dtype=single)
     if last == "running_var":
@@ -189,7 +189,7 @@ def fill(key: str, shape) -> np.ndarray:
 
 
 def make_input(shape, kind: str, tag: str) -> np.ndarray:
-    """Input array of a kind: normal, uniform, uint8, ids, frames or ecg; see the README."""
+    """Return an input array of a kind: normal, uniform, uint8, ids, frames or ecg; see the README."""
     rng = random(f"{SALT}:{tag}:{kind}")
     if kind in MAKERS:
         return MAKERS[kind](rng, shape)

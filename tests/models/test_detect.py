@@ -1,4 +1,4 @@
-"""Which rule finds a model's loader, and what a card or a `cardiobench.json` adds to it."""
+"""Test how a model's loader is found, and how a card or a `cardiobench.json` changes it."""
 
 import json
 from dataclasses import replace
@@ -25,7 +25,7 @@ from tests.models.golden import Golden
 from tests.models.tiny import tiny_open_clip, tiny_siglip, tiny_timm
 
 ECHO_CLIP = "mkaichristensen/echo-clip"
-# The golden description of a network, and what its checkpoint puts in front of every key.
+# The golden description of a network, and the prefix of all keys in its checkpoint.
 DESCRIBED = {
     "PKUDigitalHealth/ECGFounder": ("ecgfounder_net1d_12lead", ""),
     "echonet/EchoPrime": ("echoprime_video_encoder", ""),
@@ -65,7 +65,7 @@ def test_weights_alone_are_known_by_their_published_keys(tmp_path, name, wrapped
         found = detect(given_files(str(given), given))
         assert found.rule.endswith(f"-> the adapter of {name}")
         assert "mine.pt has keys " in found.rule
-        assert found.card.id == str(given), "the result is not filed under the name of the registered model"
+        assert found.card.id == str(given), "the result has another name than the registered model"
         assert found.poolings == card(name).poolings
 
 
@@ -199,7 +199,7 @@ def test_other_weights_of_a_registered_network(tmp_path):
 
 @pytest.fixture
 def known(monkeypatch):
-    """Gives a function that changes what the card of a model says."""
+    """Return a function that changes the card of a model."""
 
     def change(name, **facts):
         table = {**cards._cards(), name: replace(card(name), **facts)}
@@ -220,7 +220,7 @@ def test_checksums_of_the_card(tmp_path, known):
         load_model(ECHO_CLIP, weights=folder)
     assert f"its SHA-256 is {digest}, expected {'0' * 64}" in str(caught.value)
     assert str(file) in str(caught.value)
-    # The same file is a fine model of the user's own.
+    # The same file is valid as a user's own model.
     assert load_model(str(folder)).weight_files == {file.name: digest}
 
 

@@ -1,4 +1,4 @@
-"""Test device selection and memory layout: results do not change."""
+"""Check that device and memory layout do not change results."""
 
 import pytest
 import torch

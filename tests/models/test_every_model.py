@@ -1,4 +1,4 @@
-"""Every registered model that a library loads by its files, as a tiny checkpoint: whole, at rest, the same each time."""
+"""Test every registered library model on a tiny checkpoint: complete, in evaluation mode and deterministic."""
 
 from dataclasses import replace
 from functools import partial
@@ -44,7 +44,7 @@ TINY = {
     "google/siglip2-base-patch16-512": tiny_siglip,
     "google/medsiglip-448": tiny_siglip,
 }
-# Tried with their own checkpoints in tests/models/echo and tests/models/ecg.
+# Tested with their own checkpoints in tests/models/echo and tests/models/ecg.
 ELSEWHERE = {
     "echonet/EchoPrime",
     "CarDS-Yale/PanEcho",
@@ -58,7 +58,7 @@ ELSEWHERE = {
 
 @pytest.fixture
 def made(request, tmp_path, monkeypatch):
-    """Name of a registered model and a tiny checkpoint with the files that its card names."""
+    """Return the name of a registered model and a tiny checkpoint with the files on its card."""
     name = request.param
     # The card's checksums are those of the real files.
     unknown = replace(card(name), weights=dict.fromkeys(card(name).weights))
@@ -97,7 +97,7 @@ def test_the_same_clip_gives_the_same_embedding(made):
 
     encode = PartEncoder(loaded, CPU)
     parts = [encoder.transform(clip) for clip in clips()]
-    # The network normalises by itself, on its device; only DINOv3's processor scales grey levels before it resizes.
+    # The network normalises on its device; only DINOv3's processor rescales grey levels before resizing.
     travelling = torch.float32 if "dinov3" in name else torch.uint8
     assert all(part.dtype == travelling for part in parts)
     together = encode(torch.cat(parts)).split([len(part) for part in parts])
@@ -128,4 +128,4 @@ def test_what_a_card_offers_is_there(made):
             seen.add((loaded.setting, str(loaded.preprocessing), encoder.encode(parts).sum().item()))
     offered = max(1, len(card(name).poolings)) * max(1, len(card(name).variants))
     for place in range(2):
-        assert len({one[place] for one in seen}) == offered, "every choice has a key and a folder of its own"
+        assert len({one[place] for one in seen}) == offered, "every choice has a separate key and folder"

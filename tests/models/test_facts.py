@@ -1,4 +1,4 @@
-"""A model without its network keeps the facts that a cell needs."""
+"""Check that a model without its network keeps the facts that a cell needs."""
 
 from dataclasses import fields
 

@@ -24,7 +24,7 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
-    """An empty Hub cache of this test's own, and no network."""
+    """Use an empty Hub cache for this test, and no network."""
     from huggingface_hub import constants
 
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
@@ -98,7 +98,7 @@ def test_home_folder(tmp_path, monkeypatch):
 
 
 class Hub(BaseHTTPRequestHandler):
-    """A Hub with one model, one gated one and one that fails; everything else does not exist."""
+    """Run a Hub with one model, a gated model and a failing one; everything else does not exist."""
 
     FILES = {
         "config.json": json.dumps({"architecture": "x", "pretrained_cfg": {}}).encode(),
@@ -176,7 +176,7 @@ print(json.dumps(answers))
 
 
 def ask(endpoint, tmp_path, *questions):
-    """What a fresh process, which talks to that Hub, gets for (name, revision)."""
+    """Return the result of (name, revision) in a new process that uses that Hub."""
     environment = {
         **os.environ,
         "HF_ENDPOINT": endpoint,
@@ -204,7 +204,7 @@ def test_a_hub_download_takes_the_needed_files_only(hub, tmp_path):
     commit, revision, files = answer
     assert commit == revision == COMMIT
     assert files == ["config.json", "model.safetensors"]
-    # Afterwards the same question is answered without the Hub.
+    # The same request then works without the Hub.
     again = ask("http://127.0.0.1:9", tmp_path, ("org/fine", COMMIT), ("org/fine", "v1"))
     assert again == [answer, answer]
 

@@ -1,4 +1,4 @@
-"""Preparation by resize, crop and a table of grey levels: equal to each library's own preparation to the last bit."""
+"""Check that resize, crop and grey-level tables are bitwise equal to each library's own preparation."""
 
 import numpy as np
 import pytest
@@ -93,7 +93,7 @@ def test_an_odd_processor_keeps_its_own_way():
         )
     inverted = tv.Compose([*usual[:2], tv.Lambda(lambda picture: picture.point(lambda level: 255 - level)), *usual[2:]])
     network, prepare = picture_by_picture(torch.nn.Identity(), inverted)
-    assert isinstance(prepare, FrameByFrame), "an unknown step is done frame by frame, on the colours it was made for"
+    assert isinstance(prepare, FrameByFrame), "an unknown step runs frame by frame on colour images"
     assert torch.equal(network(prepare(clip((32, 32), True))), FrameByFrame(inverted)(clip((32, 32), True)))
 
 

@@ -1,4 +1,4 @@
-"""A model of the user's own is known by the values that it holds, wherever they are, and by the code of its parts."""
+"""Check that a user's model is identified by all its parameter values and the code of its parts."""
 
 import functools
 import sys
@@ -36,7 +36,7 @@ class Slotted:
 
 
 class Unregistered(torch.nn.Module):
-    """Keeps layers in a plain list, which torch does not see."""
+    """Model with layers in a plain list, which torch does not register."""
 
     def __init__(self, net):
         super().__init__()
@@ -111,7 +111,7 @@ def test_circles_and_layers_without_values():
 def test_a_large_network_takes_no_time():
     import time
 
-    net = torch.nn.Sequential(*(torch.nn.Linear(4000, 4000) for _ in range(19)))  # 304 million numbers
+    net = torch.nn.Sequential(*(torch.nn.Linear(4000, 4000) for _ in range(19)))  # 304 million numbers.
     started = time.perf_counter()
     assert held_by(SimpleNamespace(net=net)).values
     assert time.perf_counter() - started < 5
@@ -155,7 +155,7 @@ class Net(torch.nn.Module):
 
 @pytest.fixture
 def encoder(tmp_path, monkeypatch):
-    """Write the two files and the weights of a model, and return what it is known by."""
+    """Write the two files and the weights of a model, and return its identity."""
     monkeypatch.syspath_prepend(str(tmp_path))
 
     def known(source=SOURCE, network=NETWORK, weight=1.0):

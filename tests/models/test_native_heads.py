@@ -1,4 +1,4 @@
-"""Every `native:` entry of a card is a task target that its head predicts."""
+"""Check that every `native:` entry of a card is a task target that its head predicts."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -31,14 +31,14 @@ def tasks_of(target, modalities):
 
 @pytest.fixture(scope="module")
 def datasets(tmp_path_factory):
-    """Gives a dataset: generated, or its synthetic twin."""
+    """Return a function that creates a dataset, generated or as a synthetic twin."""
     opened = {}
 
     def dataset(name):
         if name not in opened:
             raw = tmp_path_factory.mktemp(name) / name
             if not catalog.spec(name).generated:
-                write_twin(name, raw, patients=3 if name == "mimic_iv_echo" else 6)  # Its whole studies take seconds
+                write_twin(name, raw, patients=3 if name == "mimic_iv_echo" else 6)  # Its studies take seconds.
             opened[name] = open_dataset(name, raw.parent, allow_missing=True)
         return opened[name]
 
@@ -46,7 +46,7 @@ def datasets(tmp_path_factory):
 
 
 def data_of(task, source, dim):
-    """The rows of a task with made-up vectors, two parts per recording, whose last numbers are the one-hot of a view."""
+    """Return the rows of a task with random vectors, two parts per recording, which end with a one-hot view."""
     rows = source.task_rows(task).groupby("split", sort=False).head(8).reset_index(drop=True)
     rng = np.random.default_rng(0)
     vectors = rng.normal(size=(2 * len(rows), dim)).astype(np.float32)
@@ -66,8 +66,8 @@ def test_every_native_entry_answers_its_tasks(name, datasets, tmp_path, monkeypa
     assert isinstance(encoder, NativeHeads) and set(encoder.native) == set(card(name).native)
     for target in card(name).native:
         tasks = tasks_of(target, card(name).modalities)
-        assert tasks, f"no task has the target '{target}' that the card of {name} names"
-        # One dataset with each target, and every task of it: the views of wall motion are three tasks.
+        assert tasks, f"no task has the target '{target}' on the card of {name}"
+        # Use one dataset per target with all its tasks, because wall motion views are three tasks.
         first = min(tasks, key=lambda task: ("phantom" not in task.dataset, task.dataset)).dataset
         for task in (task for task in tasks if task.dataset == first):
             data = data_of(task, datasets(first), encoder.dim)
@@ -79,7 +79,7 @@ def test_every_native_entry_answers_its_tasks(name, datasets, tmp_path, monkeypa
 
 @pytest.mark.parametrize("count", [76, 18, 5])
 def test_an_order_of_frames_is_that_of_the_frames_a_network_sees_together(count, tmp_path, monkeypatch):
-    """PanEcho's clips are shuffled one by one: each holds the frames that it held before."""
+    """Check that PanEcho's clips are shuffled individually, so that each contains the same frames as before."""
     change_card(monkeypatch, "CarDS-Yale/PanEcho")
     with smaller_networks():
         model = load_model("CarDS-Yale/PanEcho", weights=CHECKPOINTS["CarDS-Yale/PanEcho"](tmp_path))

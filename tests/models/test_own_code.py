@@ -1,4 +1,4 @@
-"""Code of the user's own: only an encoder is called, its folder is on the path, and its errors are one message."""
+"""Test user code: only encoders are called, the file's folder is on the path, and errors are one message."""
 
 import os
 import sys
@@ -32,7 +32,7 @@ CALLED = []
 
 @pytest.fixture(autouse=True)
 def own_path(monkeypatch):
-    """Undo what an import does to the path and to the modules, and hide files of the same name that other tests imported."""
+    """Undo changes of an import to path and modules, and hide modules of the same name from other tests."""
     monkeypatch.setattr(sys, "path", list(sys.path))
     for name in [name for name in sys.modules if name.startswith("cardiobench_model_")]:
         monkeypatch.delitem(sys.modules, name)
@@ -165,7 +165,7 @@ def test_an_adapter_of_a_card_is_no_other_function(name):
 
 
 class Toy(BaseEncoder):
-    """An encoder that gives what it is told to."""
+    """Encoder that returns the given values."""
 
     name = "lab/toy"
 

@@ -1,4 +1,4 @@
-"""Patch tokens of a recording: how many are kept and which, against plain means, library tokens and the store's key."""
+"""Test the number and positions of stored patch tokens against plain means, library tokens and the store's key."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ from tests.models.tiny import tiny_timm
 
 
 class Clips:
-    """A video encoder that cuts a recording into clips of `length` frames; tokens of a place are its grey levels."""
+    """Video encoder that cuts a recording into clips of `length` frames; tokens are the grey levels of a position."""
 
     name, revision, warnings, dim, pooling = "org/clips", "1", (), 1, "mean"
     preprocessing, modalities = {"length": "frames"}, ("echo",)
@@ -55,7 +55,7 @@ def test_times_rows_and_columns_are_averaged_to_sixteen_times_seven_by_seven():
     assert tokens.shape == (4, 4 * 49, 3)
     np.testing.assert_array_equal(tokens.numpy(), expected.reshape(4, 196, 3).astype(np.float16).astype(np.float32))
     short = encoder.encode(encoder.transform(Clip(recording.frames[:16], np.arange(16), 16)))
-    assert torch.equal(short, tokens[:1]), "a short recording has fewer tokens, and the same"
+    assert torch.equal(short, tokens[:1]), "a short recording has fewer but equal tokens"
 
 
 def test_of_many_parts_sixteen_are_kept_evenly_spread_and_small_grids_stay():

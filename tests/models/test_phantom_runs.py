@@ -1,10 +1,9 @@
-"""Every registered model with weights, from a made-up checkpoint in its published container to predictions and scores.
+"""Run every registered model with weights, from a synthetic checkpoint in its published container to scores.
 
-All tasks of its kind of recording on generated data, under every protocol that answers, and the studies that ask a model
-for anything (disturbed recordings, sentences, single frames). What works on stored vectors alone is made once for each kind
-of recording, with the smallest model. Networks of one published size
-are made smaller here, by the checkpoint and by the adapter alike; in full size they are loaded and run in
-tests/models/echo, tests/models/ecg and tests/models/nets. Whether the answers are any good is not the point.
+The runs cover all tasks of the model's modality on generated data, every applicable protocol, and the analyses that call the
+model (disturbed recordings, sentences, single frames). Protocols that only use stored vectors run once per modality with the
+smallest model. Networks with a single published size are made smaller in checkpoint and adapter; full-size networks are loaded
+and run in tests/models/echo, tests/models/ecg and tests/models/nets. The quality of predictions is not tested.
 """
 
 import numpy as np
@@ -21,7 +20,7 @@ from cardiobench.results.paths import predictions_path
 from cardiobench.runner.run import run
 from tests.models.checkpoints import CHECKPOINTS, change_card, smaller_networks
 
-QUICK = ("google/siglip2-base-patch16-224", "kweimann/ECG-JEPA")  # The others run with `make test-all`
+QUICK = ("google/siglip2-base-patch16-224", "kweimann/ECG-JEPA")  # The others run with `make test-all`.
 
 
 def marked(name):
@@ -29,7 +28,7 @@ def marked(name):
 
 
 ECHO, ECG = ("phantom_echo/ef", "phantom_echo/view"), ("phantom_ecg/cd", "phantom_ecg/af")
-# Tasks that a model's own heads answer and that have no generated dataset of their own: from synthetic twins.
+# Tasks of native heads without a generated dataset; they use synthetic twins.
 OTHERS = {
     "echonet/EchoPrime": ("tmed2/as", "mimic_iv_echo"),
     "CarDS-Yale/PanEcho": ("tmed2/as", "echonet_lvh", "segrwma", "mimic_iv_echo"),
@@ -39,14 +38,14 @@ ANSWERING = ("zero_shot", "native", "probe", "knn")
 
 @pytest.fixture(scope="module", autouse=True)
 def small():
-    """No network in full size."""
+    """Replace networks by small ones."""
     with smaller_networks():
         yield
 
 
 @pytest.fixture(scope="module")
 def twins(tmp_path_factory):
-    """Gives the folder with the twins of a model's other tasks, a folder for each by its name; written when first asked for."""
+    """Return a function that returns the folder with the twins of a model's other tasks, which are written on first use."""
     data = tmp_path_factory.mktemp("twins")
 
     def folder(model):
@@ -60,7 +59,7 @@ def twins(tmp_path_factory):
 
 @pytest.fixture
 def checkpoint(request, tmp_path, monkeypatch):
-    """A model's name, and its made-up checkpoint."""
+    """Return a model's name and its synthetic checkpoint."""
     name = request.param
     change_card(monkeypatch, name)
     (tmp_path / "files").mkdir()
@@ -77,12 +76,12 @@ def test_none_is_left_out():
 
 
 def usual(model):
-    """The variant that is asked: the default one, but one clip of a recording where there may be several."""
+    """Return the variant to run: the default one, but with one clip per recording if there may be several."""
     return "one_clip" if "one_clip" in model.variants else None
 
 
 def expected(model, tasks, protocols, variant=""):
-    """(task, protocol) of every prediction that there should be, by the card."""
+    """Return (task, protocol) for every expected prediction according to the card."""
     found = {(task.name, protocol) for task in tasks for protocol in ("probe", "knn")}
     found |= {(task.name, "native") for task in tasks if task.target in model.native}
     found |= {(task.name, "zero_shot") for task in tasks if model.text_in(variant) == "yes"}
@@ -90,7 +89,7 @@ def expected(model, tasks, protocols, variant=""):
 
 
 def evaluated(folder, **what):
-    """The outcome of a run, in which nothing may fail."""
+    """Run the configuration, check that nothing fails, and return the outcome."""
     outcome = run(
         RunConfig(
             **what,
@@ -107,7 +106,7 @@ def evaluated(folder, **what):
 
 
 def check_answers(folder, wanted, **what):
-    """Run, and look at the results and at every file of predictions."""
+    """Run, and check the results and every prediction file."""
     outcome = evaluated(folder, **what)
     assert {(result.task, result.protocol) for result in outcome.results} == wanted
     results = [file for file in outcome.files if file.suffix == ".json"]
@@ -122,7 +121,7 @@ def check_answers(folder, wanted, **what):
 @pytest.mark.parametrize("checkpoint", [pytest.param(name, marks=marked(name)) for name in CHECKPOINTS], indirect=True)
 def test_every_task_and_protocol_is_answered(checkpoint, twins, tmp_path, monkeypatch):
     name, weights = checkpoint
-    if name in OTHERS:  # Figures of some twenty tasks take longer than the answers
+    if name in OTHERS:  # Figures of some twenty tasks take longer than the predictions.
         monkeypatch.setattr("cardiobench.report.markdown.write_markdown", lambda *_: [])
     model = card(name)
     tasks = [catalog.task(one) for one in (ECG if "ecg" in model.modalities else ECHO)]
@@ -135,7 +134,7 @@ def test_every_task_and_protocol_is_answered(checkpoint, twins, tmp_path, monkey
         check_answers(tmp_path / "b", wanted, **what, **data, tasks=OTHERS[name], protocols=("native",))
 
 
-# Every model, once more in a variant that is another encoder.
+# Every model in another variant that is a different encoder.
 ENCODERS = (*((name, usual(card(name))) for name in CHECKPOINTS), ("echonet/EchoPrime", "prompts"))
 CLIP_ENCODERS = {"echonet/EchoPrime", "CarDS-Yale/PanEcho", "sekeun/EchoFM"}
 
@@ -143,7 +142,7 @@ CLIP_ENCODERS = {"echonet/EchoPrime", "CarDS-Yale/PanEcho", "sekeun/EchoFM"}
 @pytest.mark.slow
 @pytest.mark.parametrize(("checkpoint", "variant"), ENCODERS, indirect=["checkpoint"])
 def test_what_is_asked_of_a_model_itself(checkpoint, variant, tmp_path, monkeypatch):
-    """Sentences, single frames, and recordings under the first of the disturbances: records with numbers, by the card."""
+    """Check sentences, single frames, and the first disturbance: records with numbers, as the card states."""
     name, weights = checkpoint
     model, installed = card(name), set(list_protocols())
     wanted = {"stress"}
@@ -188,7 +187,7 @@ def test_what_works_on_stored_vectors(checkpoint, task, protocols, patients, tmp
 
 
 def others(name):
-    """The tasks of `OTHERS`, those of a dataset one by one."""
+    """Return the tasks of `OTHERS`, one by one for each dataset."""
     found = [
         task
         for one in OTHERS[name]

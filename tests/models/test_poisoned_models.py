@@ -1,4 +1,4 @@
-"""Every registered model with weights, its folder full of code and of pickles that would run: nothing is run."""
+"""Check that loading registered models runs no code from a folder full of modules and malicious pickles."""
 
 import json
 import pickle
@@ -16,7 +16,7 @@ from cardiobench.models.registry import NO_ADAPTER
 from tests.models.checkpoints import CHECKPOINTS, change_card, smaller_networks
 from tests.models.test_safe_folder import CODE, PAYLOAD, Harmful
 
-pytestmark = pytest.mark.filterwarnings("ignore:Detected pickle protocol")  # The poison is pickled by `pickle` itself
+pytestmark = pytest.mark.filterwarnings("ignore:Detected pickle protocol")  # The payload uses plain pickle.
 LOADABLE = [name for name in list_models() if card(name).weights and card(name).adapter != NO_ADAPTER]
 CONFIGS = ("config.json", "preprocessor_config.json", "tokenizer_config.json", "processor_config.json")
 MODULES = ("payload.py", "hubconf.py", "modeling.py", "configuration.py", "__init__.py", "sitecustomize.py")
@@ -25,7 +25,7 @@ TEXTS = (".json", ".txt", ".csv", ".yaml", ".md")
 
 @pytest.fixture
 def made(request, tmp_path, monkeypatch):
-    """A registered model, the folder of its made-up checkpoint, and what `--weights` takes."""
+    """Return a registered model, the folder of its synthetic checkpoint, and the argument of `--weights`."""
     change_card(monkeypatch, request.param)
     folder = tmp_path / "files"
     folder.mkdir()
@@ -40,7 +40,7 @@ def folders_of(folder: Path) -> set[Path]:
 @pytest.mark.slow
 @pytest.mark.parametrize("made", LOADABLE, indirect=True)
 def test_code_beside_the_weights_is_not_run(made, tmp_path):
-    """Modules under every usual name, and configurations, those that are there and those that are not, that name them."""
+    """Add modules under every usual name, and let existing and new configuration files name them."""
     name, folder, weights = made
     mark = tmp_path / "was run"
     for place in folders_of(folder):
@@ -51,7 +51,7 @@ def test_code_beside_the_weights_is_not_run(made, tmp_path):
             content = json.loads(path.read_text()) if path.is_file() else {}
             if isinstance(content, dict):
                 path.write_text(json.dumps(content | {"auto_map": CODE, "trust_remote_code": True}))
-    problem = examine(name, weights=weights).problem  # Loads it, as a run would.
+    problem = examine(name, weights=weights).problem  # Load the model as a run does.
     assert problem is None or "code" in str(problem)
     assert not mark.exists()
 
@@ -59,14 +59,14 @@ def test_code_beside_the_weights_is_not_run(made, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("made", LOADABLE, indirect=True)
 def test_no_pickle_in_any_file_is_run(made, tmp_path):
-    """Each file that is no text, in turn, is a pickle that runs a command: bare, and as torch saves one."""
+    """Replace each binary file in turn by a pickle that runs a command: bare, and as torch saves it."""
     name, folder, weights = made
     mark = tmp_path / "was run"
     binaries = [path for path in folder.rglob("*") if path.is_file() and path.suffix not in TEXTS]
     assert binaries, f"the checkpoint of {name} has no weights"
     for path in binaries:
         good = shutil.copy2(path, tmp_path / "good")
-        # A file that the default variant does not need is read by another.
+        # A file that the default variant does not need is read by another variant.
         for write in (
             lambda target: target.write_bytes(pickle.dumps(Harmful(mark))),
             lambda target: torch.save({"state_dict": Harmful(mark)}, target),

@@ -1,4 +1,4 @@
-"""Poolings of tokens: the plain arithmetic, and that every family gives its own library's tokens to it."""
+"""Compare poolings of tokens with plain arithmetic, and the tokens of every family with its library."""
 
 import numpy as np
 import pytest
@@ -45,7 +45,7 @@ def families():
     square = {"size": {"height": 32, "width": 32}}
     crop = {"size": {"shortest_edge": 36}, "crop_size": {"height": 32, "width": 32}}
     return {
-        # Model, configuration, processor, tokens in front of the patches
+        # Model, configuration, processor, and number of tokens before the patches.
         "dinov2": (t.Dinov2Model, t.Dinov2Config(**image), t.BitImageProcessor(**crop), 1),
         "dinov2_with_registers": (
             t.Dinov2WithRegistersModel, t.Dinov2WithRegistersConfig(**image, num_register_tokens=3),
@@ -89,7 +89,7 @@ def test_transformers(tmp_path, clip, kind):
         assert loaded.preprocessing["pooling"] == loaded.token_pooling == how
         assert loaded.setting == ("" if how == default_loaded.token_pooling else f"pooling-{how}")
         seen[how] = str(sorted(loaded.preprocessing.items(), key=str))
-    assert len(set(seen.values())) == len(seen), "another pooling is another embedding key"
+    assert len(set(seen.values())) == len(seen), "another pooling has another embedding key"
 
 
 @pytest.mark.slow
@@ -116,7 +116,7 @@ def test_timm(tmp_path, clip, architecture, own):
     for how, vectors in expected.items():
         encoder = load_model(str(tmp_path), pooling=how).encoder
         torch.testing.assert_close(encoder.encode(encoder.transform(clip)), vectors, rtol=1e-5, atol=1e-5)
-    if "dinov3" in architecture:  # Timm's own default is the mean, which it can be asked for
+    if "dinov3" in architecture:  # The default of timm is the mean, which can also be requested.
         own_mean = timm.create_model(f"local-dir:{tmp_path}", pretrained=True).eval()
         with torch.no_grad():
             torch.testing.assert_close(expected["mean"], own_mean(pixels), rtol=1e-5, atol=1e-5)

@@ -28,7 +28,7 @@ def originals(tmp_path_factory):
 
 @pytest.fixture(params=list(MAKERS))
 def model(request, originals, tmp_path):
-    """A fresh copy of a tiny model of each kind, and its weights file."""
+    """Return a new copy of a tiny model of each kind, and its weights file."""
     folder = tmp_path / request.param
     shutil.copytree(originals[request.param], folder)
     return folder, folder / WEIGHTS[request.param]
@@ -72,7 +72,7 @@ def test_a_wrong_shape(model):
 
 
 def test_positions_of_another_image_size_are_not_interpolated(originals, tmp_path):
-    # Both libraries would resize such a table without a word.
+    # Both libraries would silently resize such a table.
     names = {"timm": "pos_embed", "open_clip": "visual.positional_embedding"}
     for kind, name in names.items():
         folder = tmp_path / kind
@@ -118,7 +118,7 @@ def test_no_weights(model):
 
 
 class Intruder:
-    """Unpickling it would create a file."""
+    """Object whose unpickling would create a file."""
 
     def __init__(self, mark):
         self.mark = mark
@@ -138,7 +138,7 @@ def test_a_pickle_that_would_run_code_is_not_run(originals, tmp_path, kind):
     assert "(posix.mkdir) and could run code" in message
     assert name in message
     assert not mark.exists()
-    # The very same file does run when it is read without that care.
+    # The same file does run the code if it is read unsafely.
     torch.load(folder / name, weights_only=False)
     assert mark.exists()
 
@@ -343,7 +343,7 @@ def test_weights_that_are_not_finite(model, number):
 
 
 def test_tied_tensors_may_be_left_out():
-    """A network that has one tensor under two names takes weights that hold it under either."""
+    """Check that a network with one tensor under two names accepts weights with either name."""
     from cardiobench.models.weights import load_exactly
 
     class Tied(torch.nn.Module):

@@ -1,4 +1,4 @@
-"""Only weights and plain settings in a model folder are used; no code runs."""
+"""Check that only weights and plain settings in a model folder are used, and no code runs."""
 
 import json
 import os
@@ -41,7 +41,7 @@ def originals(tmp_path_factory):
 
 @pytest.fixture(params=list(MAKERS))
 def model(request, originals, tmp_path):
-    """A kind of model, and a fresh copy of it."""
+    """Return a kind of model, and a new copy of it."""
     folder = tmp_path / "model"
     shutil.copytree(originals[request.param], folder)
     return request.param, folder
@@ -72,7 +72,7 @@ CODE = {
 
 
 def poisoned(folder, mark):
-    """Every file of a model that a library reads names code, asks for trust, and would leave a mark if it were run."""
+    """Change every library file of a model to name code, request trust, and leave a mark if it runs."""
     (folder / "payload.py").write_text(PAYLOAD.format(mark=str(mark)))
     names = ("config.json", "preprocessor_config.json", "processor_config.json", "tokenizer_config.json")
     for name in (*names, "video_preprocessor_config.json", "special_tokens_map.json"):
@@ -162,7 +162,7 @@ def test_settings_that_name_code_kernels_or_other_weights_do_not_reach_transform
     assert torch.equal(poisoned_model.encoder.encode(frames), clean.encoder.encode(frames))
 
 
-# ---- the weights that are loaded are those that are digested
+# ---- loaded weights equal digested weights
 
 
 def shifted(path, target):
@@ -184,7 +184,7 @@ def test_other_weights_in_the_folder_are_not_loaded(originals, tmp_path, pointer
 
 
 def test_weights_of_a_subfolder_are_the_ones_that_are_stamped(originals, tmp_path):
-    """Safetensors in a folder below go before a pickle beside the configuration, for the digest and for the loader."""
+    """Check that safetensors in a subfolder precede a pickle next to the configuration, for both digest and loader."""
     folder = tmp_path / "model"
     shutil.copytree(originals["siglip"], folder)
     (folder / "below").mkdir()
@@ -197,7 +197,7 @@ def test_weights_of_a_subfolder_are_the_ones_that_are_stamped(originals, tmp_pat
     assert torch.equal(loaded.encoder.encode(frames), load_model(str(originals["siglip"])).encoder.encode(frames))
 
 
-# ---- code that was trusted sees no token
+# ---- trusted code gets no token
 
 
 def test_trusted_code_sees_no_token(originals, tmp_path, monkeypatch):
@@ -215,7 +215,7 @@ def test_trusted_code_sees_no_token(originals, tmp_path, monkeypatch):
     try:
         load_model(str(folder), trust_remote_code=True)
     except BadModel:
-        pass  # Whether such a class loads is transformers' affair; that its module was run is the point
+        pass  # Whether such a class loads is up to transformers; only check that its module was run.
     assert mark.read_text() == "no token"
     assert os.environ["HF_TOKEN"] == os.environ["HUGGING_FACE_HUB_TOKEN"] == "hf_secret"
 
@@ -233,7 +233,7 @@ def test_tokens_come_back(monkeypatch, tmp_path):
     assert os.environ["HF_TOKEN_PATH"] == str(tmp_path / "token")
 
 
-# ---- whatever a folder says costs that model only
+# ---- errors in a folder only affect its model
 
 DEEP = "[" * 100_000
 LONG = "9" * 5000
@@ -288,7 +288,7 @@ def paths(content, before=()):
 @pytest.mark.slow
 @pytest.mark.parametrize("how", CHANGES)
 def test_any_value_of_a_configuration_may_be_anything(model, how):
-    """A model is refused, or loads where the value does not matter; nothing but a BadModel comes out."""
+    """Check that a model is refused, or loads if the value does not matter; only BadModel may be raised."""
     kind, folder = model
     file = folder / CONFIG[kind]
     original = file.read_text()

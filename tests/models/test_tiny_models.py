@@ -1,4 +1,4 @@
-"""Every kind of model is loaded from a folder as its own library saves it, and gives that library's own numbers."""
+"""Load every kind of model from a folder saved by its library, and compare with that library's outputs."""
 
 import json
 
@@ -30,7 +30,7 @@ def encoder(request, tmp_path_factory) -> Encoder:
 
 
 def seen(encoder, clip) -> torch.Tensor:
-    """What reaches the network: uint8 parts are normalised beside it, all others before."""
+    """Return the input of the network: uint8 parts are normalised first, all others are already."""
     parts = encoder.transform(clip)
     return encoder.network.normalise(parts) if parts.dtype == torch.uint8 else parts
 
@@ -39,7 +39,7 @@ def pil(frames):
     return [Image.fromarray(frame) for frame in frames]
 
 
-# ---- what holds for all of them
+# ---- all models
 
 
 def test_is_an_encoder(encoder, clip):
@@ -189,7 +189,7 @@ def test_open_clip_equals_open_clip(tmp_path, clip, text, safe):
 
 
 def test_open_clip_text_tower_does_not_drop_out(tmp_path):
-    # The library returns models in training mode, where the BERT text tower answers differently every time.
+    # The library returns models in training mode, in which the BERT text tower is random.
     encoder = load_model(str(tiny_open_clip(tmp_path / "clip", text="bert"))).encoder
     torch.testing.assert_close(encoder.encode_text(TEXTS), encoder.encode_text(TEXTS), rtol=0, atol=0)
     torch.testing.assert_close(encoder.encode_text(TEXTS[:1]), encoder.encode_text(TEXTS)[:1], rtol=1e-5, atol=1e-6)
@@ -337,9 +337,9 @@ def test_videomae_takes_the_whole_clip_as_one_part(tmp_path, clip):
     config = transformers.VideoMAEConfig(**tower(image_size=32, patch_size=8, num_frames=4, tubelet_size=2))
     processor = transformers.VideoMAEImageProcessor(size={"shortest_edge": 32}, crop_size={"height": 32, "width": 32})
     model = saved(transformers.VideoMAEModel, config, tmp_path, processor)
-    encoder = load_model(str(tmp_path), device="cpu").encoder  # As the runner does.
+    encoder = load_model(str(tmp_path), device="cpu").encoder  # As in the runner.
     assert encoder.sampling == FrameSampling(count=4, start="uniform")
-    four = clip.frames[[0, 1, 3, 4]]  # 0, 4/3, 8/3, 4 rounded
+    four = clip.frames[[0, 1, 3, 4]]  # Positions 0, 4/3, 8/3 and 4, rounded.
     pixels = processor(pil(four), return_tensors="pt")["pixel_values"]
     torch.testing.assert_close(seen(encoder, clip), pixels, rtol=1e-6, atol=1e-6)
     with torch.no_grad():
@@ -360,7 +360,7 @@ def test_vjepa2_is_read_without_its_predictor(tmp_path, clip, with_processor):
     processor = transformers.VJEPA2VideoProcessor(crop_size=32)
     model = saved(transformers.VJEPA2Model, config, tmp_path, processor if with_processor else None)
     loaded = load_model(str(tmp_path), device="cpu")
-    encoder = loaded.encoder  # As the runner does.
+    encoder = loaded.encoder  # As in the runner.
     assert bool(loaded.warnings) != with_processor
     parts = encoder.transform(clip)
     assert parts.shape == (1, 4, 3, 32, 32)

@@ -1,4 +1,4 @@
-"""Tokens of the last block: of every echo model, at the places of the frame where they belong."""
+"""Test tokens of the last block of every echo model: their positions in the frame are correct."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ GRIDS = {"echonet/EchoPrime": (8, 7, 7), "CarDS-Yale/PanEcho": (16, 7, 7), "seke
 
 
 def still(encoder, top: int = 0, left: int = 0, side: int = 16) -> torch.Tensor:
-    """The parts of a grey square of 128 x 128 pixels with a square of noise, as a clip where the model wants one."""
+    """Return the parts of a grey square of 128 x 128 pixels with a square of noise, as a clip if the model needs one."""
     frame = np.full((128, 128, 3), 90, dtype=np.uint8)
     noise = np.random.default_rng(1).integers(0, 256, (side, side, 1), dtype=np.uint8)
     frame[top : top + side, left : left + side] = noise
@@ -28,7 +28,7 @@ def still(encoder, top: int = 0, left: int = 0, side: int = 16) -> torch.Tensor:
 
 
 def check_places(encoder, grid=None):
-    """Noise at two places changes the tokens there more than any other."""
+    """Check that noise at two positions changes the tokens there most."""
     assert isinstance(encoder, SpatialEncoder)
     parts = still(encoder, side=0)
     assert len(parts) == 1
@@ -67,7 +67,7 @@ def test_the_random_network_and_timm(tmp_path):
 
 
 def test_echofm_and_its_vector(tmp_path, monkeypatch):
-    """The published embedding is the mean of the very tokens."""
+    """Check that the published embedding is the mean of these tokens."""
     change_card(monkeypatch, "sekeun/EchoFM")
     encoder = load_model("sekeun/EchoFM", weights=CHECKPOINTS["sekeun/EchoFM"](tmp_path)).encoder
     parts = still(encoder, 24, 72)
@@ -76,7 +76,7 @@ def test_echofm_and_its_vector(tmp_path, monkeypatch):
 
 
 def transformers_model(kind: str):
-    """A tiny network of transformers and parts for it."""
+    """Return a tiny network of transformers with its parts."""
     import transformers
 
     sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 24}
@@ -106,7 +106,7 @@ def test_families_of_transformers(kind, grid):
     assert tokens.shape == (1, *grid, 16)
     if kind == "clip":  # Normalised like the class token.
         torch.testing.assert_close(tokens.mean(dim=-1), torch.zeros(1, *grid), rtol=0, atol=1e-5)
-    if kind == "deit":  # Neither class nor distillation token
+    if kind == "deit":  # Neither class nor distillation token.
         whole = model(parts).last_hidden_state
         torch.testing.assert_close(tokens.flatten(1, 3), whole[:, 2:])
 

@@ -1,4 +1,4 @@
-"""Tiny models with random weights, each saved the way its own library saves a model."""
+"""Tiny models with random weights, each saved by its own library."""
 
 import json
 from contextlib import contextmanager
@@ -21,7 +21,7 @@ def seeded(seed: int = 0):
 
 
 def tiny_tokenizer(lower: bool = False):
-    """A word-level tokenizer of transformers with the few words of echo prompts; ends every text with </s>."""
+    """Return a word-level tokenizer of transformers for the few words of echo prompts; every text ends with </s>."""
     import transformers
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 
@@ -57,12 +57,12 @@ def siglip_config():
 
 
 def tiny_siglip(folder: Path, *, processor: str = "together", tokenizer: bool = True) -> Path:
-    """A SigLIP of transformers.
+    """Save a SigLIP of transformers.
 
     Args:
-        folder: Folder to save it in.
+        folder: Folder of the model.
         processor: "together" = in processor_config.json, "apart" = preprocessor_config.json, "none" = not saved.
-        tokenizer: Whether one is saved.
+        tokenizer: Whether to save a tokenizer.
     """
     import transformers
 
@@ -82,7 +82,7 @@ def tiny_siglip(folder: Path, *, processor: str = "together", tokenizer: bool = 
 
 
 def tiny_timm(folder: Path, *, classes: int = 5, safe: bool | str = True) -> Path:
-    """A ViT of timm with a classifier of `classes` units, for frames of 32 x 32."""
+    """Save a ViT of timm with a classifier of `classes` units, for frames of 32 x 32."""
     import timm
     from timm.models import save_for_hf
 
@@ -102,12 +102,12 @@ OPEN_CLIP = {
 
 
 def tiny_open_clip(folder: Path, *, text: str = "clip", safe: bool | str = True) -> Path:
-    """A CLIP of open_clip.
+    """Save a CLIP of open_clip.
 
     Args:
-        folder: Folder to save it in.
-        text: "clip" = the CLIP vocabulary that open_clip carries, "tokenizer" = an HF tokenizer beside the weights,
-            "bert" = an HF text tower (its configuration lies in `<folder>-text`) and an HF tokenizer.
+        folder: Folder of the model.
+        text: "clip" = the CLIP vocabulary in open_clip, "tokenizer" = an HF tokenizer next to the weights,
+            "bert" = an HF text tower (with its configuration in `<folder>-text`) and an HF tokenizer.
         safe: `safe_serialization` of open_clip: True, False or "both".
     """
     import open_clip
@@ -140,7 +140,7 @@ def tiny_open_clip(folder: Path, *, text: str = "clip", safe: bool | str = True)
             model = open_clip.model.CLIP(**built)
     open_clip.model.set_model_preprocess_cfg(model, {"mean": [0.4, 0.5, 0.6], "std": [0.2, 0.3, 0.4], "size": 32})
     save_for_hf(model, tokenizer=words, model_config=config, save_directory=str(folder), safe_serialization=safe)
-    if text == "clip":  # No tokenizer of its own: open_clip falls back to the CLIP vocabulary inside it
+    if text == "clip":  # Without a tokenizer, open_clip falls back to its CLIP vocabulary.
         for file in ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json"):
             (folder / file).unlink(missing_ok=True)
     return folder

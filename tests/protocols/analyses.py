@@ -8,7 +8,7 @@ from cardiobench.protocols.linear.model import LinearModel
 
 
 def study_of(data, changed=None, resamples=100, seed=0) -> Analysis:
-    """`changed` gives the data of a change."""
+    """Return an analysis; `changed` returns the data of a change."""
 
     def opened(task, change):
         return data if change is None else changed(change)
@@ -19,7 +19,7 @@ def study_of(data, changed=None, resamples=100, seed=0) -> Analysis:
 
 
 def layers_of(monkeypatch, analyze):
-    """Return the weights of every linear layer that a call makes, in order: what its probes have learned."""
+    """Return the weights of every linear layer fitted during a call, in order."""
     layers, init = [], LinearModel.__init__
 
     def recorded(self, *args, **options):
@@ -29,5 +29,5 @@ def layers_of(monkeypatch, analyze):
     with monkeypatch.context() as patch:
         patch.setattr(LinearModel, "__init__", recorded)
         analyze()
-    assert layers, "nothing was learned"
+    assert layers, "no layer was fitted"
     return layers

@@ -1,4 +1,4 @@
-"""Tasks with embeddings of known content."""
+"""Fixtures: tasks with embeddings of known content."""
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,7 @@ VIEWS = Task("toy/view", "multiclass", "view", ("f1_macro",), ("A2C", "A4C", "PL
 
 
 def task_data(task, features, labels, split, patients=None, pooling="mean", **columns):
-    """One part a recording unless `features` is a list of (P, dim) arrays."""
+    """Return task data with one part per recording, unless `features` is a list of (P, dim) arrays."""
     parts = [np.atleast_2d(vector) for vector in features]
     ids = [f"r{n}" for n in range(len(parts))]
     rows = pd.DataFrame({"id": ids, "patient_id": patients or ids, "split": split, task.target: labels, **columns})

@@ -7,7 +7,7 @@ from cardiobench.protocols.analysis import Analysis
 from tests.protocols.conftest import task_data
 
 NAMES = ("one", "two", "three")
-APART = 20.0  # In units of a dimension's own spread.
+APART = 20.0  # In units of the spread within a dimension.
 
 
 def tasks(names=NAMES, label="cd"):
@@ -15,14 +15,14 @@ def tasks(names=NAMES, label="cd"):
 
 
 def embeddings(n, dims, of_class=0, of_dataset=0, class_apart=APART, seed=0, names=NAMES):
-    """Dataset -> (features, labels): `of_class` dimensions that only say the class, `of_dataset` ones that only say the dataset."""
+    """Return dataset -> (features, labels): `of_class` dimensions encode only the class, `of_dataset` ones only the dataset."""
     rng = np.random.default_rng(seed)
     found = {}
     for number, name in enumerate(names):
         labels = np.tile([1, 0], n // 2)
         features = rng.normal(size=(n, dims))
         features[:, :of_class] += class_apart * labels[:, None]
-        # Each dataset has a corner of its own: all corners are as far from each other.
+        # Each dataset has its own corner, and all corners have the same distance.
         own = np.arange(of_class, of_class + of_dataset) % len(names) == number
         features[:, of_class : of_class + of_dataset] += APART * own
         found[name] = features, labels

@@ -1,4 +1,4 @@
-"""Aggregate recordings to units of scoring."""
+"""Test aggregation of recordings to units of scoring."""
 
 import dataclasses
 

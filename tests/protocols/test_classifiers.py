@@ -1,4 +1,4 @@
-"""The five classifiers, which share work between the parameters of a grid, against one library fit for each."""
+"""Compare the five classifiers, which share work between the parameters of a grid, with separate library fits."""
 
 import numpy as np
 import pytest
@@ -49,7 +49,7 @@ def test_a_tree_cut_at_a_depth_is_the_tree_grown_to_it(data):
         model = DecisionTreeClassifier(**point, random_state=0).fit(features[train], labels[train])
         expected = model.predict_proba(features[valid])
         same += np.allclose(found[number], expected)
-        # Elsewhere equally good splits were met in another order.
+        # Elsewhere, equally good splits may be visited in another order.
         assert (found[number].argmax(axis=1) == expected.argmax(axis=1)).mean() > 0.9
     assert same >= 14
 
@@ -63,7 +63,7 @@ def test_a_forest_of_fewer_trees_is_the_start_of_a_larger_one(data):
         expected = model.predict_proba(features[valid])
         if point["max_depth"] is None:
             assert found[number] == pytest.approx(expected, abs=1e-12), point
-        else:  # The law of a forest grown to that depth, with other draws: as good, and near it
+        else:  # A forest grown to that depth with other random draws: equally good and similar.
             gap = roc_auc_score(labels[valid], found[number][:, 1]) - roc_auc_score(labels[valid], expected[:, 1])
             assert abs(gap) < 0.06
             assert np.corrcoef(found[number][:, 1], expected[:, 1])[0, 1] > 0.9
@@ -80,12 +80,12 @@ def test_logistic_regression_is_scikit_learns(classes):
     for number, point in enumerate(grid):
         model = make_pipeline(StandardScaler(), LogisticRegression(**point, tol=1e-10, max_iter=10_000))
         expected = model.fit(features[train], labels[train]).predict_proba(features[valid])
-        assert found[number] == pytest.approx(expected, abs=5e-3), "enough to choose a penalty by"
+        assert found[number] == pytest.approx(expected, abs=5e-3), "precise enough to choose a penalty"
         final = classifier("logistic").predict_proba_grid(features, labels, [(train, valid)], [point], 0)[0][0]
         assert final == pytest.approx(expected, abs=5e-4)
     one = classifier("logistic").fit(features[train], labels[train], grid[1], 0)
     assert one.predict_proba(features[valid]) == pytest.approx(expected, abs=5e-4)
-    # The coefficients are those of the logit in the units of the features.
+    # The coefficients are those of the logit in feature units.
     logit = features[valid] @ one.coefficients.T
     if classes == 2:
         expected = np.log(expected[:, 1] / expected[:, 0])
@@ -93,7 +93,7 @@ def test_logistic_regression_is_scikit_learns(classes):
 
 
 def test_a_network_is_scikit_learns_pipeline(data):
-    """The same start and batches in float32 and float64: the distance is what rounding grows to in 20 epochs."""
+    """Compare float32 and float64 with the same initial weights and batches: after 20 epochs, they differ by rounding only."""
     features, labels, (train, valid) = data
     params = {"alpha": 1e-2, "learning_rate": 1e-3}
     with pytest.MonkeyPatch.context() as patch:
@@ -103,7 +103,7 @@ def test_a_network_is_scikit_learns_pipeline(data):
     model = make_pipeline(StandardScaler(), peer)
     with pytest.warns(ConvergenceWarning):
         model.fit(features[train].astype(np.float32), labels[train])
-    # 20 steps of at most 1e-3 on weights of size 0.3: float32 leaves 1e-7 of each product of 12 and 64 terms.
+    # 20 steps of at most 1e-3 on weights of size 0.3: float32 has an error of 1e-7 per product of 12 and 64 terms.
     assert network.predict_proba(features[valid]) == pytest.approx(model.predict_proba(features[valid]), abs=1e-3)
 
 
@@ -116,5 +116,5 @@ def test_the_features_kept_are_those_with_the_largest_f():
     expected = SelectKBest(f_classif, k=20).fit(np.delete(features, 7, axis=1), labels).get_support(indices=True)
     assert kept.tolist() == [number + (number >= 7) for number in expected]
     assert select_features(features, labels, max_features=200).tolist() == list(range(200))
-    features[:, 3] = labels  # There is no spread inside the classes.
+    features[:, 3] = labels  # The spread within the classes is zero.
     assert 3 in select_features(features, labels, max_features=5)

@@ -1,4 +1,4 @@
-"""The rate cut: the threshold of a quantile, answers as frequent as the classes, and nothing from the test split."""
+"""Test the rate cut: a quantile as threshold, predictions as frequent as the classes, and no use of the test split."""
 
 from dataclasses import replace
 
@@ -37,11 +37,11 @@ def test_two_classes_are_cut_at_the_quantile_of_their_rate():
 @pytest.mark.parametrize(
     ("scores", "labels", "threshold"),
     [
-        ([0.1, 0.2, 0.6, 0.8], [0, 0, 1, 1], 0.4),  # The middle between the second and the third
+        ([0.1, 0.2, 0.6, 0.8], [0, 0, 1, 1], 0.4),  # The midpoint of the second and third values.
         ([0.1, 0.2, 0.3, 0.8], [1, 0, 1, 1], 0.15),
-        ([0.2, 0.2, 0.2, 0.2], [0, 0, 0, 1], 0.6),  # Nobody: one is nearer to none than to all.
+        ([0.2, 0.2, 0.2, 0.2], [0, 0, 0, 1], 0.6),  # No positives: one is nearer to none than to all.
         ([0.0, 0.0, 1.0, 1.0], [0, 1, 0, 1], 0.5),
-        ([0.4, 0.4, 0.4, 0.9], [0, 1, 0, 1], 0.65),  # One answer is nearer to two than four are
+        ([0.4, 0.4, 0.4, 0.9], [0, 1, 0, 1], 0.65),  # One positive is nearer to two than four are.
     ],
 )
 def test_equal_probabilities_stay_together(scores, labels, threshold):
@@ -57,12 +57,12 @@ def test_several_classes_are_answered_as_often_as_the_labels_have_them():
     answered, plain = (np.bincount(t.argmax(axis=1), minlength=5) for t in (table * weights, table))
     assert np.abs(answered - wanted).max() <= 2 < np.abs(plain - wanted).max()
     assert weights.max() == 1 and (weights > 0).all()
-    np.testing.assert_array_equal(rate_cut(np.eye(5)[labels], labels), 1)  # They are as frequent already.
+    np.testing.assert_array_equal(rate_cut(np.eye(5)[labels], labels), 1)  # The rates are equal already.
 
 
 @pytest.fixture
 def binary():
-    """60 patients to learn from, 60 to choose by, 40 to be asked; a third of them ill."""
+    """Return 60 training, 60 validation and 40 test patients, one third of them ill."""
     rng = np.random.default_rng(2)
     ill = rng.random(160) < 0.33
     split = ["train"] * 60 + ["validation"] * 60 + ["test"] * 40
@@ -107,7 +107,7 @@ def test_few_validation_patients_or_none_leave_the_most_probable_class(binary, r
 
 @pytest.mark.parametrize("protocol", [LinearProbe(), NearestNeighbours()], ids=lambda one: one.name)
 def test_a_protocol_with_few_validation_patients_answers_for_inner_folds(binary, protocol):
-    """Each by a model that never saw the patient: another label of the patient moves nothing of what is answered for it."""
+    """Check that a patient's label does not affect its prediction, which comes from a model trained on other patients."""
     few = replace(binary, rows=binary.rows.assign(split=["train"] * 100 + ["validation"] * 20 + ["test"] * 40))
     fixed = replace(protocol, **({"penalties": (1.0,)} if protocol.name == "probe" else {"neighbours": (5,)}))
     before = fixed.predict(few, None, "").inner
@@ -125,7 +125,7 @@ def test_a_fitted_probe_answers_as_the_protocol_does(binary):
     fitted = LinearProbe().fit(binary).predict(binary)
     assert own.cut is not None and np.array_equal(fitted.cut, own.cut) and fitted.details == own.details
     assert aggregate(binary, fitted).equals(aggregate(binary, own))
-    assert cut_by_validation(binary, fitted).details == own.details, "a cut that was chosen elsewhere keeps its words"
+    assert cut_by_validation(binary, fitted).details == own.details, "a cut chosen elsewhere keeps its description"
 
 
 def test_each_fold_is_cut_by_its_inner_folds():
@@ -145,7 +145,7 @@ def test_each_fold_is_cut_by_its_inner_folds():
 
 
 def test_a_table_of_probabilities_is_decided_like_a_protocol():
-    """Of two classes the positive one on a tie, of several the first."""
+    """Check ties: the positive of two classes, or the first of several."""
     for task, tie in (
         (BINARY, BINARY.classes[1]),
         (Task("t/v", "multiclass", "v", ("f1_macro",), ("a", "b", "c")), "a"),
@@ -156,7 +156,7 @@ def test_a_table_of_probabilities_is_decided_like_a_protocol():
 
 
 def test_means_that_differ_by_rounding_are_equal_probabilities():
-    """Three recordings of .1, .6 and .8 and their rests are one half each, in a table and in a mean."""
+    """Check that recordings of .1, .6 and .8 and their complements average to one half, in a table and in a mean."""
     ill = np.array([0.1, 0.6, 0.8, 0.35])
     means = np.stack([(1 - ill[:3]).mean(keepdims=True), ill[:3].mean(keepdims=True)], axis=1)
     for odd in (means, np.array([[0.5 + 1e-16, 0.5 - 1e-16]]), np.array([[0.5 + 2e-16, 0.5]])):

@@ -1,4 +1,4 @@
-"""Every protocol from one line: figures, what does not apply, how often a clip is encoded, models that ignore their input."""
+"""Run every protocol from one command: figures, what does not apply, encoding counts, models that ignore their input."""
 
 import dataclasses
 
@@ -70,12 +70,12 @@ def test_one_line_runs_every_protocol_and_draws_its_figures(config, tmp_path):
 
 
 def numbers_in(text):
-    """The digits of a text as one number."""
+    """Return the digits of a text as one number."""
     return int("0" + "".join(sign for sign in text if sign.isdigit()))
 
 
 def _of(record, file):
-    """Whether a file belongs to a record."""
+    """Return whether a file belongs to a record."""
     subject = record.subject.replace("/", "__") if "/" in record.subject else f"across__{record.subject}"
     return file.parent.name == record.protocol and file.name.partition(".")[0] == subject
 
@@ -86,7 +86,7 @@ def test_a_model_without_text_heads_or_frames_says_what_does_not_apply(config):
     outcome = run(dataclasses.replace(config, protocols=("all",), options={**config.options, **cheap}))
     taken = {result.protocol for result in outcome.results} | {record.protocol for record in outcome.analyses}
     reasons = {(task, name.partition(".")[0]): reason for _, task, name, reason in outcome.not_applicable}
-    # One dataset alone has nowhere to transfer to.
+    # Transfer needs at least two datasets.
     assert taken | {name for _, name in reasons} == set(list_protocols()) - {"transfer"}
     for task in (EF, VIEW):
         assert "no text tower" in reasons[task, "zero_shot"] and "no text tower" in reasons[task, "prompt_sensitivity"]
@@ -101,7 +101,7 @@ def test_a_model_that_ignores_its_input_is_flagged_in_every_protocol(config, mon
     import torch
 
     monkeypatch.setattr(Constant, "logit_scale", 10.0, raising=False)
-    # Texts differ, so that there is an axis between them; recordings do not.
+    # Texts differ, so that they span an axis; recordings do not.
     told = staticmethod(lambda texts: torch.tensor([[1.0 if numbers_in(text) > 50 else -1.0] for text in texts]))
     monkeypatch.setattr(Constant, "encode_text", told, raising=False)
     monkeypatch.setattr(Constant, "native", ("ef", "view"), raising=False)
@@ -111,7 +111,7 @@ def test_a_model_that_ignores_its_input_is_flagged_in_every_protocol(config, mon
         lambda self, target, units: np.full((len(units), 6) if target == "view" else len(units), 1 / 6),
         raising=False,
     )
-    # Two equal frames, so that there is a similarity between them.
+    # Two equal frames, so that their similarity is defined.
     monkeypatch.setattr(Constant, "transform", lambda self, recording: torch.ones(2, 1))
     monkeypatch.setattr(Constant, "frame_wise", True, raising=False)
     outcome = run(config)
@@ -141,13 +141,13 @@ def test_every_clip_is_encoded_once_whatever_protocols_seeds_and_folds(config, m
         for _, own in part.groupby("split", sort=False):
             first = list(dict.fromkeys(own["patient_id"]))[: config.limit]
             rows |= dict.fromkeys(own.loc[own["patient_id"].isin(first), "id"])
-    assert len(seen) == len(rows) + 1, "and one part once more, to count its operations"
+    assert len(seen) == len(rows) + 1, "one part is encoded again to count operations"
     run(dataclasses.replace(config, protocols=quick, options={}, seed=5))
     assert len(seen) == len(rows) + 1, "another seed draws other folds from the same embeddings"
 
 
 def tmed2_studies(shared):
-    """Diagnosis and split of the studies that were published."""
+    """Return diagnosis and split of the published studies."""
     found = pd.read_csv(next((shared / "data" / "splits").rglob("*per_study*.csv")), dtype=str)
     split = found["split"].replace({"val": "validation"})
     return pd.DataFrame(
@@ -175,7 +175,7 @@ def test_a_constant_on_tmed2_is_the_papers_number_and_is_flagged(shared):
 
 
 def test_the_views_of_tmed2_are_scored_over_those_that_it_has(shared):
-    """Five of six: nobody is A3C there. All 'Other' (1498 of 3602): F1 = 2 x 1498 / (1498 + 3602), over five views."""
+    """Check five of six views, as no label is A3C. All 'Other' (1498 of 3602): F1 = 2 x 1498 / (1498 + 3602), over 5 views."""
     images = pd.read_csv(next((shared / "data" / "splits").rglob("*per_image*.csv")), dtype=str)
     images = images[images["split"] == "test"]
     references = pd.DataFrame(

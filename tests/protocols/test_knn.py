@@ -1,4 +1,4 @@
-"""Nearest neighbours against scikit-learn, and what they may not look at."""
+"""Compare nearest neighbours with scikit-learn; test leakage."""
 
 import dataclasses
 
@@ -52,7 +52,7 @@ def test_equal_similarities_go_by_position(block_sizes):
 
 @pytest.mark.parametrize("dim", [7, 384, 1536])
 def test_equal_vectors_tie_whatever_the_order_of_the_sums(block_sizes, dim):
-    """Products of equal vectors differ in the last place with the tile of the matrix product that they fall into."""
+    """Check equal vectors, whose products differ in the last digit with their tile of the matrix product."""
     vector = np.random.default_rng(0).normal(size=dim).astype(np.float32)
     found = nearest(rows(np.tile(vector, (130, 1))), rows(np.tile(vector, (3, 1))), 21)
     np.testing.assert_array_equal(found, np.tile(np.arange(21), (3, 1)))
@@ -61,7 +61,7 @@ def test_equal_vectors_tie_whatever_the_order_of_the_sums(block_sizes, dim):
 def test_neighbours_are_those_of_a_full_sort_in_float64(block_sizes):
     rng = np.random.default_rng(0)
     features = rng.normal(size=(400, 16)).astype(np.float32)
-    features[50:90] = features[10:50]  # Equal vectors, among which the earlier ones are nearer
+    features[50:90] = features[10:50]  # Among equal vectors, the earlier ones are nearer.
     train, query = rng.permutation(300), np.arange(300, 400)
     unit = features.astype(np.float64)
     unit /= np.linalg.norm(unit, axis=1, keepdims=True)
@@ -75,10 +75,10 @@ def test_a_gpu_finds_the_same_neighbours():
     torch = pytest.importorskip("torch")
     features = np.random.default_rng(0).normal(size=(9000, 64)).astype(np.float32)
     train, query = rows(features, np.arange(8000)), rows(features, np.arange(8000, 9000))
-    device = "cuda" if torch.cuda.is_available() else "cpu"  # Without a GPU the same torch code runs on the CPU
+    device = "cuda" if torch.cuda.is_available() else "cpu"  # Without a GPU, the same torch code runs on the CPU.
     block = query.take(slice(None), np.float32) * np.float32(1 / blocks.GRID)
     candidates = blocks._on_gpu(train, block, 29, device), blocks._on_cpu(train, block, 29)
-    # Sums of float32 differ between kernels, and with them the order of candidates until it is settled in float64.
+    # Sums in float32 differ between kernels and so does the order of candidates, until it is computed in float64.
     found, expected = (blocks._settled(train.take, query, slice(0, 1000), one)[:, :21] for one in candidates)
     np.testing.assert_array_equal(found, expected)
 
@@ -103,7 +103,7 @@ def test_a_choice_of_k_on_some_patients_and_neighbours_among_some_are_stamped(bi
     output = NearestNeighbours(max_queries=40).predict(binary, None, "")
     assert output.details["k_chosen_on"] == "40 of 110 recordings, all of 40 patients drawn with seed 0"
     model, asked = peer(KNeighborsClassifier, binary, output.details["k"])
-    np.testing.assert_allclose(output.values, model.predict_proba(asked))  # The neighbours still come from all
+    np.testing.assert_allclose(output.values, model.predict_proba(asked))  # The neighbours still come from all rows.
     details = NearestNeighbours(max_train=60).predict(binary, None, "").details
     assert details["neighbours_among"] == "60 of 110 recordings, all of 60 patients drawn with seed 0"
 
@@ -117,7 +117,7 @@ def test_test_labels_change_nothing(binary):
 
 
 def test_k_is_chosen_without_the_patients_own_records():
-    """Four identical records a patient with labels that mean nothing else: k = 1 is perfect only if a patient is split."""
+    """Check four identical records per patient with random labels: k = 1 is perfect only if a patient is split between folds."""
     rng = np.random.default_rng(0)
     features = np.repeat(rng.normal(size=(40, 8)), 4, axis=0)
     labels = np.repeat(rng.normal(size=40), 4)
@@ -137,7 +137,7 @@ def test_what_a_probe_cannot_learn_neighbours_cannot_either(split, labels, messa
 
 @pytest.mark.parametrize("kind", ["regression", "binary"])
 def test_k_is_the_one_that_scikit_learn_finds_in_the_same_folds(request, kind):
-    """Five folds that keep patients together, standardised in each."""
+    """Check five folds that keep patients together, each standardised separately."""
     data = request.getfixturevalue(kind)
     rows = data.rows.assign(patient_id=[f"p{number // 2 % 37}" for number in range(len(data.rows))])
     data = dataclasses.replace(data, rows=rows)
@@ -151,4 +151,4 @@ def test_k_is_the_one_that_scikit_learn_finds_in_the_same_folds(request, kind):
         losses[k] = -f1_score(y, answers, average="macro") if data.task.classes else np.abs(answers - y).mean()
     output = NearestNeighbours().predict(data, None, "")
     assert output.details["k"] == min(losses, key=losses.get)
-    assert len(set(losses.values())) > 3, "values of k that differ"
+    assert len(set(losses.values())) > 3, "different values of k"

@@ -1,4 +1,4 @@
-"""Ridge and logistic regression from blocks of rows, against scikit-learn."""
+"""Compare ridge and logistic regression from blocks of rows with scikit-learn."""
 
 import numpy as np
 import pytest
@@ -17,14 +17,14 @@ PENALTIES = (0.3, 100.0, 3.0)
 
 @pytest.fixture(params=["kept", "streamed"], autouse=True)
 def reading(request, monkeypatch):
-    """Rows that are kept in memory, and rows that are read anew in blocks of a few."""
+    """Return rows in memory, and the same rows read in small blocks."""
     if request.param == "streamed":
         monkeypatch.setattr(rows, "KEPT_NUMBERS", 0)
         monkeypatch.setattr(blocks, "BLOCK_NUMBERS", 64)
 
 
 def sample(n, d, classes, seed=0):
-    """Features of scales from 0.1 to 10 about a mean of 5, float32, and labels that they partly explain."""
+    """Return float32 features of scales from 0.1 to 10 with mean 5, and labels that partly depend on them."""
     rng = np.random.default_rng(seed)
     scales = np.geomspace(0.1, 10, d)
     features = 5 + rng.normal(size=(n, d)) * scales
@@ -39,7 +39,7 @@ def halves(n):
 
 @pytest.mark.parametrize("shape", [(120, 8), (40, 60)])
 def test_ridge_is_scikit_learns(shape):
-    """Both solve the same linear system in float64: equal to its condition, at most 1e4 here, times the rounding, 1e-16."""
+    """Check equality within 1e-12: both solve a linear system in float64 with a condition number of at most 1e4 here."""
     features, _ = sample(*shape, 2)
     targets = features @ np.random.default_rng(2).normal(size=shape[1]) + 50
     train, held = halves(shape[0])
@@ -53,9 +53,9 @@ def test_ridge_is_scikit_learns(shape):
 @pytest.mark.parametrize("n, d, classes", [(240, 6, 2), (80, 90, 2), (300, 5, 4), (60, 80, 3)])
 @pytest.mark.parametrize("class_weight", [None, "balanced"])
 def test_logistic_regression_is_scikit_learns(n, d, classes, class_weight):
-    """The gap of the mean loss bounds the distance.
+    """Bound the distance from the minimum by the gap of the mean loss.
 
-    The total loss is strongly convex along the features with the penalty as its constant, so coefficients are within
+    The total loss is strongly convex in the coefficients with the penalty as its constant, so coefficients are within
     sqrt(2 x gap x n / penalty) of the minimum: 1e-14 x 150 / 0.3 gives 3e-6, times features of length 10 at most 3e-5.
     """
     features, labels = sample(n, d, classes)
@@ -72,7 +72,7 @@ def test_logistic_regression_is_scikit_learns(n, d, classes, class_weight):
 
 @pytest.mark.parametrize("tolerance", [1e-4, 1e-6, 1e-8])
 def test_the_loss_is_as_near_its_minimum_as_asked_for(tolerance):
-    """Separable rows and small penalties too, where the loss is far flatter than at zero."""
+    """Check separable rows and small penalties too, for which the loss is far flatter than at zero."""
     features, labels = sample(120, 40, 2)
     every, penalties = np.arange(120), (1e-3, 1e-1, 10.0)
     mean, deviation = mean_and_std(features)
@@ -90,7 +90,7 @@ def test_the_loss_is_as_near_its_minimum_as_asked_for(tolerance):
 
 @pytest.mark.parametrize("tolerance", [1e-4, 1e-8])
 def test_classes_fitted_together_are_as_near_their_minimum_as_asked_for(tolerance):
-    """Each beside scikit-learn's fit of the rows in which it was measured; one is rare, and separable with 40 features."""
+    """Compare each label with scikit-learn on its measured rows; one is rare, and separable with 40 features."""
     features, labels = sample(120, 40, 2)
     truth = np.stack([labels, sample(120, 40, 3)[1] == 1, np.arange(120) < 3], axis=1).astype(float)
     truth[np.random.default_rng(3).random(truth.shape) < 0.2] = np.nan
@@ -115,7 +115,7 @@ def test_classes_fitted_together_are_as_near_their_minimum_as_asked_for(toleranc
 
 
 def test_one_class_less_is_a_fit_without_it():
-    """Two coefficient vectors of opposite sign carry half the penalty of their difference: the binary fit with twice the C."""
+    """Check that the binary fit equals two opposite coefficient vectors with twice the C, which have half the penalty."""
     features, labels = sample(60, 5, 2)
     labels = labels * 2
     (model,) = fit_linear_models(features, np.arange(60), labels, [3.0], classes=3, tolerance=1e-14)
@@ -136,7 +136,7 @@ def test_rows_that_are_not_learned_from_do_not_matter():
 
 
 def test_a_scale_that_is_given_is_used():
-    """Penalising half-sized features by a quarter is the same as penalising them as they are."""
+    """Check that half-sized features with a quarter of the penalty give the same fit."""
     features, labels = sample(80, 6, 2)
     mean, deviation = mean_and_std(features)
     every, settings = np.arange(80), {"classes": 2, "tolerance": 1e-14}
@@ -187,7 +187,9 @@ def test_every_solver_goes_from_the_stiffest_penalty_on_and_may_be_left_there(ki
     assert penalty == 100.0 and model.predict(features).shape[0] == 60
     listed = fit_linear_models(features, np.arange(60), labels, (0.3, 100.0), **settings)
     np.testing.assert_array_equal(listed[1].coefficients, model.coefficients)
-    assert abs(listed[0].coefficients).sum() > abs(model.coefficients).sum(), "the softer one has larger coefficients"
+    assert abs(listed[0].coefficients).sum() > abs(model.coefficients).sum(), (
+        "the smaller penalty gives larger coefficients"
+    )
 
 
 def test_predictions_in_blocks_are_predictions_at_once():
@@ -199,7 +201,7 @@ def test_predictions_in_blocks_are_predictions_at_once():
 
 
 def test_a_search_is_as_near_to_the_minimum_as_it_says():
-    """Rows that are read anew are multiplied in float32: the loss stays within the tolerance all the same."""
+    """Check that the loss stays within tolerance for rows read in blocks, which are multiplied in float32."""
     features, labels = sample(400, 6, 2)
     every = np.arange(400)
 

@@ -1,4 +1,4 @@
-"""Batched logistic regression against scikit-learn, fold by fold and penalty by penalty."""
+"""Compare batched logistic regression with scikit-learn for each fold and penalty."""
 
 import numpy as np
 import pytest
@@ -37,12 +37,12 @@ def test_every_fold_and_penalty_is_scikit_learns(n, d, classes, class_weight):
 
 
 def test_the_gradient_vanishes_at_the_solution():
-    """First-order condition, from the formula: the penalty times the coefficients balances the residuals."""
+    """Check the first-order condition: the penalty times the coefficients balances the residuals."""
     features, labels = sample(200, 4, 2)
     path = fold_logistic_path(features, labels, np.array([2.0]), standardise=False, tolerance=1e-14)
     residual = path.probabilities(features)[0, 0, :, 1] - labels
     np.testing.assert_allclose(features.T @ residual + 2.0 * path.coefficients[0, 0, 0], 0, atol=2e-4)
-    assert residual.sum() == pytest.approx(0, abs=1e-5), "the intercept carries no penalty"
+    assert residual.sum() == pytest.approx(0, abs=1e-5), "the intercept has no penalty"
 
 
 def test_the_default_tolerance_moves_no_probability_by_more_than_a_thousandth():
@@ -81,7 +81,7 @@ def test_a_column_that_never_varies_and_perfect_separation_are_no_trouble():
 
 
 def test_separable_lines_of_two_classes_out_of_three_are_fitted_for_every_penalty():
-    """Two coefficient vectors of opposite sign carry half the penalty of their difference: the binary fit with twice the C."""
+    """Check that the binary fit equals two opposite coefficient vectors with twice the C, which have half the penalty."""
     rng = np.random.default_rng(3)
     features, labels = rng.normal(size=(22, 300)), np.repeat([0, 2], 11)
     penalties = 10.0 ** np.arange(-3, 7)

@@ -1,4 +1,4 @@
-"""Maps of vectors: exact neighbours, directions alone by cosine, the same picture twice."""
+"""Test maps of vectors: exact neighbours, cosine distance that ignores length, reproducibility."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def test_the_maps_of_echo_recordings_by_cosine_as_in_the_scripts_of_the_echo_pap
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     assert by_cosine.tolist() == np.argsort(-(unit @ unit.T), axis=1, kind="stable")[:, :3].tolist()
     (coordinates,) = maps.umap_maps(vectors, (maps.ECHO_PAPER,), metric="cosine").values()
-    # Longer vectors are nowhere else: only the direction counts.
+    # Scaled vectors have the same position, because only the direction counts.
     (scaled,) = maps.umap_maps(2 * vectors, (maps.ECHO_PAPER,), metric="cosine").values()
     assert coordinates == pytest.approx(scaled)
 
@@ -39,13 +39,13 @@ def test_maps_are_the_same_twice_and_their_stability_is_measured_by_definition()
     one, two = maps.umap_maps(vectors, settings), maps.umap_maps(vectors, settings)
     for name, places in one.items():
         assert places.shape == (80, 2) and np.array_equal(places, two[name])
-        # Two clouds 8 apart: their pictures do not touch.
+        # Two clusters 8 apart do not overlap in the map.
         gap = np.linalg.norm(places[:40].mean(axis=0) - places[40:].mean(axis=0))
         assert gap > 2 * max(np.linalg.norm(part - part.mean(axis=0), axis=1).mean() for part in np.split(places, 2))
     turn = np.array([[0.6, -0.8], [0.8, 0.6]])
     pictures = {"a": vectors[:, :2], "b": 3 * vectors[:, :2] @ turn + 7, "c": rng.normal(size=(80, 2))}
     table = maps.stability(vectors[:, :2], pictures).set_index(["measure", "setting", "other"])["value"]
-    assert table["procrustes", "a", "b"] == pytest.approx(0, abs=1e-12), "turned, scaled and moved: the same shape"
+    assert table["procrustes", "a", "b"] == pytest.approx(0, abs=1e-12), "rotated, scaled and moved: the same shape"
     assert table["procrustes", "a", "c"] > 0.5
     assert table["trustworthiness", "b", ""] == 1.0
     assert table["trustworthiness", "c", ""] == pytest.approx(

@@ -1,4 +1,4 @@
-"""Probe and neighbours on multilabel tasks: against scikit-learn, class by class."""
+"""Compare probe and neighbours on multilabel tasks with scikit-learn for each class."""
 
 import json
 from dataclasses import replace
@@ -47,7 +47,7 @@ def test_every_class_is_scikit_learns_on_the_rows_in_which_it_was_measured(penal
     train, test = data.indices("train"), data.indices("test")
     (model,) = fit_linear_models(data.features, train, data.labels[train], [penalty], classes=3, tolerance=1e-10)
     found = model.predict(data.features, test)
-    features = data.features.astype(np.float64)  # With float32, scikit-learn stops at its rounding errors.
+    features = data.features.astype(np.float64)  # With float32, scikit-learn stops at rounding errors.
     scaler = StandardScaler().fit(features[train])
     for code in range(3):
         rows = train[~np.isnan(truth[train, code])]
@@ -79,7 +79,7 @@ def test_the_probe_chooses_one_penalty_by_macro_auroc_on_validation():
     known = ~np.isnan(truth[output.indices])
     areas = [roc_auc_score(truth[output.indices][known[:, c], c], output.values[known[:, c], c]) for c in range(3)]
     assert np.mean(areas) > 0.9
-    assert set(output.values.sum(axis=1).round(6)) != {1.0}, "classes do not compete"
+    assert set(output.values.sum(axis=1).round(6)) != {1.0}, "classes are independent"
 
 
 def test_the_search_ends_early_with_the_choice_of_every_penalty_in_float64():
@@ -87,7 +87,7 @@ def test_the_search_ends_early_with_the_choice_of_every_penalty_in_float64():
     noise = np.random.default_rng(1).normal(size=(900, 60))
     data = replace(data, embeddings=replace(data.embeddings, vectors=np.column_stack([data.features, noise])))
     probe, (train, valid, test) = LinearProbe(), (data.indices(split) for split in ("train", "validation", "test"))
-    double = 0.99 * SEARCH_TOLERANCE  # Equally near the minimum as the search, in float64.
+    double = 0.99 * SEARCH_TOLERANCE  # In float64, it is as near the minimum as the search.
     every = fit_linear_models(data.features, train, data.labels[train], probe.penalties, classes=3, tolerance=double)
     losses = np.array([1 - macro_auroc(truth[valid], model.predict(data.features, valid)) for model in every])
     output = probe.predict(data, None, "")
@@ -124,7 +124,7 @@ def test_recordings_of_a_unit_are_averaged_and_the_cell_follows():
 
 
 class Directions:
-    """A model that puts each class's prompts on an axis, and one prompt between two of them."""
+    """Model that puts the prompts of each class on an axis, and one prompt between two of them."""
 
     name, logit_scale = "toy", 10.0
 
@@ -137,7 +137,7 @@ class Directions:
 
 
 def test_the_score_of_each_label_is_its_mean_cosine_by_zero_shot(tmp_path):
-    """As MERL scores: scikit-learn's AUROC of the bare cosine, class by class; no class takes from another."""
+    """Compare with MERL's score: scikit-learn's AUROC of the cosine for each class independently."""
     data, truth = labelled(n=120, unmeasured=0)
     (tmp_path / "p.json").write_text(
         json.dumps({"version": 1, "findings": {"A": ["is A"], "B": ["is B", "is A or B"], "C": ["is C"]}})

@@ -1,4 +1,4 @@
-"""A model's own heads: what they are given, what is made of their answers, and what is refused."""
+"""Test a model's own heads: their inputs, the use of their predictions, and refusals."""
 
 import dataclasses
 
@@ -15,7 +15,7 @@ ALL_VIEWS = Task("toy/view", "multiclass", "view", ("f1_macro",), VIEWS)
 
 
 class Heads:
-    """A stand-in whose heads answer with the mean, over all parts of a unit, of one component of the vectors."""
+    """Model whose heads predict the mean of one vector component over all parts of a unit."""
 
     name, modalities, pooling, dim = "toy", ("echo",), "mean", 2
     revision, sampling, preprocessing, loaded_by, warnings = "0", None, {}, "", ()
@@ -45,9 +45,9 @@ def test_a_unit_gets_all_parts_of_all_its_recordings_and_is_answered_once():
     data = task_data(task, features, [45.0, 45.0, 70.0, 10.0], ["test"] * 3 + ["train"], patients=["a", "a", "b", "c"])
     heads = Heads()
     output = NativePrediction().predict(data, heads, "")
-    assert heads.seen == [[(4, 2), (2, 2)]], "the train recording is not asked for"
+    assert heads.seen == [[(4, 2), (2, 2)]], "the train recording is not predicted"
     got = aggregate(data, output)
-    # Three parts of 40 and one of 60: 45 as a mean of parts (a mean of recordings would be 50)
+    # Three parts of 40 and one of 60 have the mean 45 (a mean of recordings would be 50).
     assert dict(zip(got["id"], got["y_pred"], strict=True)) == {"a": 45.0, "b": 70.0}
 
 

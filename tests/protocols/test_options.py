@@ -1,4 +1,4 @@
-"""Options of protocols by name: read, checked against what the protocol takes, and part of what it says of itself."""
+"""Test options of protocols by name: parsing, type checks, and their place in the description of a protocol."""
 
 import json
 import math
@@ -55,7 +55,7 @@ def test_a_value_of_another_kind_is_refused_with_what_is_expected(name, option, 
 
 @dataclass(frozen=True)
 class Trained(LinearProbe):
-    """A protocol with an option that is nothing by default."""
+    """Protocol with an option that is None by default."""
 
     epochs: PositiveInt | None = None
 
@@ -69,7 +69,7 @@ def test_no_value_is_advised_where_an_option_has_none_by_default():
 
 @cache
 def schemas():
-    """Each option of each protocol with its JSON schema."""
+    """Return each option of each protocol with its JSON schema."""
     return [
         (name, option, schema)
         for name in list_protocols()
@@ -154,5 +154,5 @@ def test_every_protocol_takes_its_own_defaults(name):
     default = protocol(name)
     values = vars(default)
     assert option_types(name).keys() == values.keys()
-    # Lists come back where a grid's values are tuples, so what is stamped is compared.
+    # Lists replace tuples in a grid, so compare the stamped options.
     assert json.dumps(protocol(name, **values).get_params()) == json.dumps(default.get_params())

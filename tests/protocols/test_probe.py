@@ -1,4 +1,4 @@
-"""The linear probe against scikit-learn, and what it may not look at."""
+"""Compare the linear probe with scikit-learn; test leakage."""
 
 import dataclasses
 
@@ -19,7 +19,7 @@ def test_regression_is_ridge_on_standardised_train_and_validation(regression):
     peer = make_pipeline(StandardScaler(), Ridge(alpha=output.details["penalty"]))
     peer.fit(regression.features[both], regression.labels[both])
     np.testing.assert_allclose(output.values, peer.predict(regression.features[test]), rtol=1e-6)
-    # Noise of standard deviation 1 around a linear truth: mean absolute error sqrt(2 / pi) = 0.80
+    # Noise of standard deviation 1 around a linear truth: the mean absolute error is sqrt(2 / pi) = 0.80.
     assert np.abs(output.values - regression.labels[test]).mean() < 1.1
 
 
@@ -49,7 +49,7 @@ def test_classification_is_logistic_regression(binary):
 
 def test_of_penalties_that_do_equally_well_the_stiffest_is_taken():
     probe = LinearProbe(penalties=(0.1, 1.0, 10.0, 100.0))
-    # A ten-thousandth of the stiffest penalty's loss is 0.00007: 0.1, 1 and 10 are equal, 100 is not
+    # A ten-thousandth of the largest penalty's loss is 0.00007: 0.1, 1 and 10 are equal, 100 is not.
     assert probe._stiffest_of_best(np.array([0.50000, 0.50001, 0.50006, 0.7])) == 2
     assert probe._stiffest_of_best(np.array([0.50000, 0.50001, 0.50008, 0.7])) == 1
 

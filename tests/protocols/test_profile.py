@@ -1,4 +1,4 @@
-"""Profiles by name: a toy one from an extension, and none."""
+"""Test profiles by name: a toy profile from an extension, and none."""
 
 from typing import ClassVar
 
@@ -17,7 +17,7 @@ CONFIG = RunConfig(models=("cardiobench/constant",), tasks=("phantom_ecg/cd",), 
 
 
 class Toy(RunProfile):
-    """Three neighbours, seed 9, the first task of a dataset."""
+    """Profile with three neighbours, seed 9, and the first task of a dataset."""
 
     options: ClassVar = {"knn": {"neighbours": (3,), "folds": 4}}
     seed = 9

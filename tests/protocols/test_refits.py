@@ -1,4 +1,4 @@
-"""Refits on other draws of the training patients, against scikit-learn with row weights."""
+"""Compare refits on resampled training patients with scikit-learn using row weights."""
 
 from itertools import islice
 
@@ -60,7 +60,7 @@ def test_a_draw_without_two_classes_is_made_again_and_patients_keep_their_rows_t
     labels = ["yes"] * 2 + ["no"] * 18
     data = task_data(BINARY, np.eye(20), labels, "train", [f"p{number // 2}" for number in range(20)])
     draws = list(redrawn_rows(data, np.arange(20), 50, 0))
-    assert len(draws) == 50, "the only ill patient is left out of 35 % of draws"
+    assert len(draws) == 50, "35 % of the draws lack the only ill patient"
     for rows in draws:
         counts = np.bincount(rows, minlength=20)
         assert counts.sum() == 20 and counts[:2].min() > 0 and np.array_equal(counts[::2], counts[1::2])
@@ -71,7 +71,7 @@ def test_refits_are_scored_by_the_ranking_metric_on_the_scored_units_only(binary
     answers = aggregate(binary, output)
     references = pd.DataFrame({"id": answers["id"], "patient_id": answers["id"], "split": "test"})
     references["y_true"] = np.array(BINARY.classes)[binary.labels[output.indices]]
-    # The last units have no reference, and the others come in another order.
+    # The last units have no reference, and the others are in another order.
     kept = references.iloc[:40][::-1].reset_index(drop=True)
     predictions = Predictions.join(kept, answers[answers["id"].isin(kept["id"])], BINARY)
     metric = load_metric(BINARY.metrics[0])

@@ -1,4 +1,4 @@
-"""Predictions of validation recordings: by models that never saw their patients, beside the test predictions."""
+"""Test predictions of validation recordings, which are made by models that were not trained on their patients."""
 
 from dataclasses import replace
 
@@ -38,7 +38,7 @@ def test_the_probe_of_the_same_penalty_is_fitted_on_train_alone(regression, bina
 
 
 def changed_labels(data, patient):
-    """The same data with another label for every recording of one patient."""
+    """Return the same data with another label for every recording of one patient."""
     rows = data.rows.copy()
     own = rows["patient_id"] == patient
     target = data.task.target
@@ -82,7 +82,7 @@ def test_they_lie_in_a_file_of_their_own(tmp_path):
         assert (references.loc[frame["id"], "y_true"] == frame["y_true"].to_numpy()).all()
         scored = pd.read_parquet(path.with_suffix(".predictions.parquet"))
         assert set(references.loc[scored["id"], "split"]) == {"test"} and result.coverage["scored"] == len(scored)
-        assert not validation_path(path).name.endswith(".predictions.parquet"), "what is pushed is found by this name"
+        assert not validation_path(path).name.endswith(".predictions.parquet"), "pushed files are found by this name"
     first, second = paths
     validation_path(second).write_bytes(validation_path(first).read_bytes())
     with pytest.raises(BadPredictions, match="does not belong to"):

@@ -1,4 +1,4 @@
-"""Prompts: the two numeric rules against published outputs and by hand, classes against the formula."""
+"""Compare both numeric prompt rules with published outputs and hand-worked values, and classes with the formula."""
 
 import json
 
@@ -27,18 +27,17 @@ def test_the_rules_give_the_published_codes_answers(shared, case):
 
 def test_the_rules_by_hand():
     numbers = np.arange(0.0, 100.0, 10.0)
-    # Likest of frame one: 90, 0 (and of frame two: 20, 30); a fifth of ten prompts is two, and the lower is the
-    # median
+    # Most similar numbers of frame one: 90, 0 (of frame two: 20, 30). One fifth of ten prompts is two; take the lower median.
     similarity = np.zeros((2, 10))
     similarity[0, [9, 0]] = [1.0, 0.9]
     similarity[1, [2, 3]] = [1.0, 0.9]
     assert per_frame_median(similarity, numbers) == (0 + 20) / 2
-    # Rank by rank the means are (90 + 20) / 2 = 55 and (0 + 30) / 2 = 15; the lower is 15
+    # The means by rank are (90 + 20) / 2 = 55 and (0 + 30) / 2 = 15; the lower is 15.
     assert rank_mean_median(similarity, numbers) == 15
 
 
 class Toy:
-    """A model whose text and picture space is the plane: a text is a direction given by the number in it, or by its name."""
+    """Model whose text and image space is the plane: a text has the direction given by its number or name."""
 
     name, modalities, pooling, logit_scale = "toy", ("echo",), "mean_l2", 10.0
     revision, dim, sampling, preprocessing, loaded_by, warnings = "0", 2, None, {}, "", ()
@@ -85,7 +84,7 @@ def test_classes_are_softmax_of_scaled_mean_cosines(prompt_file):
         task_data(BINARY, [[2.0, 0.0], [0.0, 3.0]], ["yes", "no"], ["test"] * 2, pooling="mean_l2"), prompt_file
     )
     output = ZeroShot().predict(data, Toy(), "")
-    # Cosines to (sick, ill | well): (1, .8 | 0) and (0, .6 | 1); means .9 and .3
+    # Cosines to (sick, ill | well) are (1, .8 | 0) and (0, .6 | 1), with means .9 and .3.
     expected = [1 / (1 + np.exp(-10 * (0.9 - 0.0))), 1 / (1 + np.exp(-10 * (0.3 - 1.0)))]
     np.testing.assert_allclose(output.values[:, 1], expected, rtol=1e-6)
     assert output.details["prompt_set"] == "7" and output.details["prompt_file"] == "mine.json"
@@ -93,7 +92,7 @@ def test_classes_are_softmax_of_scaled_mean_cosines(prompt_file):
 
 
 def test_echoclips_rule_for_two_classes_is_the_mean_cosine_of_frames_to_the_positive_prompts(prompt_file):
-    """Cosines of the frames to (sick, ill): (1, .8) and (0, .6), means .9 and .3; frames are not pooled before, nor is "well" read."""
+    """Check cosines to (sick, ill): (1, .8) and (0, .6), means .9 and .3; frames are not pooled and "well" is unused."""
     protocol = ZeroShot(binary_rule="mean_cosine")
     assert protocol.variants(BINARY) == ("", "threshold", "mean_cosine") and "mean_cosine" not in ZeroShot().variants(
         BINARY
@@ -109,7 +108,7 @@ def test_echoclips_rule_for_two_classes_is_the_mean_cosine_of_frames_to_the_posi
 
 @pytest.mark.parametrize("rule", RULES)
 def test_a_picture_that_lies_on_the_numbers_axis_gets_its_number(prompt_file, rule):
-    """Similarity falls evenly on both sides of the true number, so the likest 20 numbers lie around it; the lower median may be 1 below."""
+    """Check a similarity symmetric around the true number: the 20 best lie around it; the lower median may be 1 below."""
     truth = [30.0, 55.0, 70.0]
     angle = np.deg2rad(np.array(truth) * 0.9)
     features = [np.tile([np.cos(a), np.sin(a)], (4, 1)) for a in angle]
@@ -140,7 +139,7 @@ def test_a_prompt_set_without_a_class_is_named(tmp_path):
 
 
 def moved_threshold(odds, labels, splits):
-    """Where macro F1 of train and validation is best among the middles between neighbouring log odds; of equal ones the middle one."""
+    """Return the threshold with the best macro F1 of train and validation among midpoints of log odds; the middle one on a tie."""
     learned = np.isin(splits, ("train", "validation"))
     cuts = np.unique(odds[learned])
     cuts = (cuts[1:] + cuts[:-1]) / 2
@@ -151,7 +150,7 @@ def moved_threshold(odds, labels, splits):
 
 @pytest.mark.parametrize("variant", ["threshold", "mean_cosine"])
 def test_the_threshold_is_the_one_that_scikit_learns_f1_finds_on_train_and_validation(prompt_file, variant):
-    """Test recordings lie two thirds of the way to the other class, so that a threshold chosen on them is another one."""
+    """Shift test recordings two thirds of the way to the other class, so that their best threshold differs."""
     rng, n = np.random.default_rng(4), 60
     sick = np.arange(n) % 3 == 0
     splits = np.array(["train", "train", "validation", "test"] * 15)
@@ -161,7 +160,7 @@ def test_the_threshold_is_the_one_that_scikit_learns_f1_finds_on_train_and_valid
     data = with_prompts(task_data(BINARY, frames, labels, splits.tolist(), pooling="mean_l2"), prompt_file)
     ill, well = np.array([Toy.named["sick"], Toy.named["ill"]]), np.array(Toy.named["well"])
     if variant == "threshold":
-        middle = np.stack([np.cos(angle + 0.05), np.sin(angle + 0.05)], axis=1)  # Mean of both frames, of length one
+        middle = np.stack([np.cos(angle + 0.05), np.sin(angle + 0.05)], axis=1)  # Unit-length mean of both frames.
         odds = 10 * ((middle @ ill.T).mean(axis=1) - middle @ well)
     else:
         odds = 10 * (np.array(frames) @ ill.T).mean(axis=(1, 2))

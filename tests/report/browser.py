@@ -1,4 +1,4 @@
-"""A real browser for the tests of pages; a test that needs it is skipped where there is none."""
+"""Real browser for tests of pages; these tests are skipped if it is missing."""
 
 import shutil
 from collections.abc import Iterator
@@ -9,12 +9,12 @@ import pytest
 
 from cardiobench.report.page.pdf import BROWSERS
 
-PATIENCE = 120_000  # Ms that the browser may take to start and to do what it is told, on a busy machine
+PATIENCE = 120_000  # Milliseconds for start and actions of the browser on a busy machine.
 
 
 @dataclass
 class Seen:
-    """What a page did while it was open."""
+    """Events of a page while it was open."""
 
     console: list[str] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
@@ -22,7 +22,7 @@ class Seen:
 
 @contextmanager
 def chromium() -> Iterator:
-    """The system's browser, headless."""
+    """Return the system's browser in headless mode."""
     sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     program = next((found for name in BROWSERS if (found := shutil.which(name))), None)
     if program is None:
@@ -35,7 +35,7 @@ def chromium() -> Iterator:
 
 
 def watched(running, url: str, **options):
-    """A page at that address, and what its console says and what it asks for."""
+    """Open a page at an address, and record its console messages and requests."""
     page, seen = running.new_page(**options), Seen()
     page.set_default_timeout(PATIENCE)
     page.on("console", lambda message: seen.console.append(f"{message.type}: {message.text}"))
@@ -46,11 +46,9 @@ def watched(running, url: str, **options):
 
 
 def violations(page) -> list[str]:
-    """What axe-core finds on a page that is serious or critical."""
+    """Return the serious and critical findings of axe-core on a page."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is not installed").Axe()
-    found = axe.run(page, context={"exclude": [["svg"]]}).response[
-        "violations"
-    ]  # Drawings are described by their frame
+    found = axe.run(page, context={"exclude": [["svg"]]}).response["violations"]  # The frame describes the drawings.
     return [
         f"{one['id']}: {one['nodes'][0]['html'][:200]}" for one in found if one["impact"] in ("serious", "critical")
     ]

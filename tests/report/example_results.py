@@ -1,4 +1,4 @@
-"""Results as a run leaves them, of made-up answers, in a folder."""
+"""Write results as a run does, from synthetic predictions."""
 
 import re
 from dataclasses import replace
@@ -21,7 +21,7 @@ VERSION = "1.0.0"
 
 
 def truth(task, n=60, seed=0) -> pd.DataFrame:
-    """References of a task with as many train as test units."""
+    """Return the references of a task with equal numbers of train and test units."""
     rng = np.random.default_rng(seed)
     names = [f"p{number:03d}" for number in range(n)]
     values = rng.normal(55, 10, n) if not task.classes else np.resize(np.array(task.classes, dtype=object), n)
@@ -33,7 +33,7 @@ def truth(task, n=60, seed=0) -> pd.DataFrame:
 
 
 def answers(task, references, quality, seed) -> pd.DataFrame:
-    """Answers that are right with probability `quality`, or off by (1 - quality) x 20; None: the same to everything."""
+    """Predict correctly with probability `quality`, or with an error of (1 - quality) x 20; None is a constant prediction."""
     rng = np.random.default_rng(seed)
     test = references[references["split"] == "test"]
     if not task.classes:
@@ -62,7 +62,7 @@ def scored_example(task: str, quality: float | None, seed: int) -> tuple[Predict
 def write_result(
     folder: Path, model="org/one", task="phantom_ecg/cd", quality=0.9, seed=1, protocol="probe", **more
 ) -> Path:
-    """One result with its predictions; `more`: dataset, model, seen, warnings. Returns its path."""
+    """Save a result with its predictions and return its path; `more` sets dataset, model, seen or warnings."""
     joined, scored = scored_example(task, quality, seed)
     dataset = {"name": task.partition("/")[0], "version": VERSION, "digest": "d" * 16, "twin": False, "limit": None}
     made = replace(
@@ -85,7 +85,7 @@ QUALITY = {"org/one": 0.95, "org/two": 0.6, "org/flat": None}
 
 
 def folder_of_results(folder: Path) -> Path:
-    """Three models on three tasks, one of them collapsed."""
+    """Return three models on three tasks, one of them collapsed."""
     for number, (model, quality) in enumerate(QUALITY.items()):
         for task in TASKS:
             write_result(folder, model, task, quality, seed=number, seen=model == "org/two")

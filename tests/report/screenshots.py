@@ -1,4 +1,4 @@
-"""The README's two pictures, from the page that `make demo` writes.
+"""Take the README's two screenshots of the page that `make demo` writes.
 
 python -m tests.report.screenshots results/page/report.html docs
 """
@@ -12,7 +12,7 @@ TASK = "ptb_xl_sample/cd"
 
 
 def take(page: Path, out: Path) -> list[Path]:
-    """The overview, and one task with its pictures; returns the files."""
+    """Take screenshots of the overview and of one task; return the files."""
     files = [out / "report-overview.png", out / "report-task.png"]
     out.mkdir(parents=True, exist_ok=True)
     with chromium() as running:

@@ -1,4 +1,4 @@
-"""Figures of classes take the classes and their order from the task, whatever the best model's answers hold."""
+"""Check that figures take the classes and their order from the task, not from the predictions."""
 
 from dataclasses import replace
 
@@ -32,7 +32,7 @@ def cells(drawn):
 
 
 def answers(classes, share=0.3, n=200, seed=0):
-    """Answers of two classes; the second class has a share of the recordings, and its probability says something."""
+    """Return predictions of two classes; the second one has a given share and informative probabilities."""
     rng = np.random.default_rng(seed)
     sick = rng.random(n) < share
     probability = np.clip(0.25 + 0.3 * sick + rng.normal(0, 0.15, n), 0.01, 0.99)
@@ -58,7 +58,7 @@ def test_the_positive_class_is_the_tasks_second_where_the_best_model_gives_label
     assert set(drawn.tables["curves"]["model"]) == {"other"}
     curves = {name: part[["x", "y"]].to_numpy().T for name, part in drawn.tables["curves"].groupby("curve")}
     area = auc(*curves["ROC"])
-    assert area == pytest.approx(roc_auc_score(truth, frame[f"p_{classes[1]}"]), abs=0.01), "of at most 40 points"
+    assert area == pytest.approx(roc_auc_score(truth, frame[f"p_{classes[1]}"]), abs=0.01), "at most 40 points"
     recall, precision = curves["precision-recall"]
     assert precision[0] == pytest.approx(truth.mean()) and recall[0] == 1
     assert auc(recall, precision) == pytest.approx(average_precision_score(truth, frame[f"p_{classes[1]}"]), abs=0.05)
@@ -76,7 +76,7 @@ def test_the_positive_class_is_the_tasks_second_where_the_best_model_gives_label
 
 def test_the_page_of_a_task_draws_the_same_curves_whether_the_best_gives_probabilities_or_not(tmp_path):
     task = catalog.task("phantom_ecg/cd")
-    assert list(task.classes) != sorted(task.classes), "else the names' order would hide a mistake"
+    assert list(task.classes) != sorted(task.classes), "otherwise, alphabetical order would hide an error"
     for folder in ("with", "without"):
         example_results.write_result(tmp_path / folder, "org/two", task.name, 0.7, seed=2)
         path = example_results.write_result(tmp_path / folder, "org/one", task.name, 0.95, seed=1)
@@ -115,7 +115,7 @@ def test_an_unknown_task_has_the_order_of_its_probabilities_or_of_its_rows():
 def test_views_of_any_name_have_a_spoke_in_the_tasks_order():
     views = ("subcostal", "A4C", "PLAX")
     frame = pd.DataFrame({"y_true": [*views, "A4C"], "y_pred": ["subcostal", "A4C", "A4C", "A4C"]})
-    assert view_scores(frame, views)["f1"].tolist() == pytest.approx([1, 0.8, 0])  # A4C: 2 of 3 called, 2 of 2 found
+    assert view_scores(frame, views)["f1"].tolist() == pytest.approx([1, 0.8, 0])  # A4C: precision 2/3, recall 2/2.
     with figure_style():
         drawn = radar_figure("m", {"x/view": frame}, views)
     assert drawn.tables["views"]["view"].tolist() == list(views)

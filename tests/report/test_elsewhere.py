@@ -1,5 +1,4 @@
-"""Predictions from elsewhere beside models: compared with all of them, ranked among themselves, a line in the
-figure."""
+"""Test external predictions next to models: compared with all of them, ranked separately, and a line in the figure."""
 
 import dataclasses
 
@@ -28,7 +27,7 @@ TASK = "phantom_echo/ef"
 
 
 def external(folder, name, quality, seed, variant="", task=TASK):
-    """A result as `--predictions` leaves it."""
+    """Save a result as `--predictions` does."""
     made = write_result(folder / "made", "file", task, quality, seed, protocol="predictions")
     result, frame = ScoreResult.load(made), pd.read_parquet(predictions_path(made))
     path = folder / "predictions" / f"{name}{variant}" / made.name
@@ -40,7 +39,7 @@ def external(folder, name, quality, seed, variant="", task=TASK):
 
 @pytest.fixture
 def folder(tmp_path):
-    """Two models under two protocols, a third under one; two files of predictions, one better than every model."""
+    """Return two models under two protocols, a third under one, and two prediction files, one better than every model."""
     for model, quality, seed, protocols in (
         ("org/one", 0.8, 1, ("probe", "knn")),
         ("org/two", 0.6, 2, ("probe", "knn")),
@@ -78,16 +77,16 @@ def test_files_have_ranks_among_themselves_and_none_beside_models(folder):
     _, _, rankings = ranks.compare_all_pairs(entries, resamples=100)
     rows = [dict(zip(ranks.RANK_COLUMNS, row, strict=True)) for row in ranks.rank_rows(rankings)]
     shown = {(row["protocol"], row["model"]): row["place"] for row in rows}
-    assert shown["probe", "org/one"] == "1" and shown["probe", "org/two"] == "2", "no file moves a model"
+    assert shown["probe", "org/one"] == "1" and shown["probe", "org/two"] == "2", "no file changes the rank of a model"
     assert shown["probe", "ours (predictions)"] == shown["knn", "theirs (predictions.readers)"] == "reference"
     assert (shown["predictions", "ours"], shown["predictions", "theirs"]) == ("1", "2")
-    assert ("zero_shot", "org/three") not in shown, "a model alone has no place"
+    assert ("zero_shot", "org/three") not in shown, "a single model has no rank"
     of_probe = [row["model"] for row in rows if row["protocol"] == "probe"]
     assert of_probe == ["org/one", "org/two", "ours (predictions)", "theirs (predictions.readers)"]
 
 
 def test_a_file_for_other_units_or_labels_is_one_sentence(folder):
-    """Ids that are missing on one side, and another truth for one patient."""
+    """Check ids that are missing on one side, and a different true label for one patient."""
     path = next((folder / "predictions" / "ours").glob("*.json"))
     result, frame = ScoreResult.load(path), pd.read_parquet(predictions_path(path))
     save_scored(result, frame[frame["id"] != "p007"], path)
@@ -188,7 +187,7 @@ def test_the_page_and_the_command_say_so(folder, capsys):
 
 
 def given(folder, name, quality, seed, protocol="probe"):
-    """A result as `--embeddings` leaves it."""
+    """Save a result as `--embeddings` does."""
     made = write_result(folder / "made", "file", TASK, quality, seed, protocol)
     result, frame = ScoreResult.load(made), pd.read_parquet(predictions_path(made))
     model = {"name": name, "revision": "0123456789ab", "loaded_by": EMBEDDINGS}

@@ -1,4 +1,4 @@
-"""Results of `cardiobench.evaluate`: a sequence of results that is a table, compares its models and writes their report."""
+"""Test the result of `cardiobench.evaluate`: a sequence that is a table, compares its models and writes a report."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Pages of examples: what they say of their data, and where they lie."""
+"""Test pages of examples: their description of the data, and their location."""
 
 from types import SimpleNamespace
 
@@ -27,7 +27,7 @@ def test_a_page_of_pictures_says_what_the_licence_of_its_data_allows(name, gener
     page = (tmp_path / address).read_text()
     assert said in page
     assert "<b>worst</b>: p1_4CH, frame 3, dice 0.300." in page
-    assert (tmp_path / "examples" / ".gitignore").read_text() == "*\n", "no commit takes it along"
+    assert (tmp_path / "examples" / ".gitignore").read_text() == "*\n", "git ignores it"
 
 
 def test_leads_are_drawn_on_paper_of_millivolts_and_milliseconds(monkeypatch):

@@ -1,4 +1,4 @@
-"""A second report of unchanged results draws nothing, and one of anything changed draws that anew."""
+"""Check that a second report draws only figures whose results changed."""
 
 import pytest
 
@@ -20,7 +20,7 @@ def first(tmp_path_factory):
 
 @pytest.fixture
 def drawn(monkeypatch):
-    """Names of the jobs that are drawn."""
+    """Return the names of the drawn figures."""
     names, real = [], draw.draw_job
     monkeypatch.setattr(draw, "draw_job", lambda job, *more: names.append(job.name) or real(job, *more))
     return names

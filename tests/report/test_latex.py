@@ -1,4 +1,4 @@
-"""Tables of one's own tasks in LaTeX, against one written by hand."""
+"""Compare LaTeX tables of selected tasks with a hand-written one."""
 
 import dataclasses
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The first table of the page and the numbers above it, by hand."""
+"""Compare the first table of the page and the numbers above it with hand-worked values."""
 
 import dataclasses
 from pathlib import Path
@@ -45,7 +45,7 @@ def test_the_head_counts_flags_of_all_rows_and_verdicts_on_patients():
     confirmed = dataclasses.replace(confirmed, result=dataclasses.replace(confirmed.result, verdict=verdict))
     found = counts(Collection((real, phantom, confirmed), (), ()))
     assert (found["scores"], found["generated"]) == (2, 1)
-    assert found["exploratory"] == 2, "as many as rows that say so"
+    assert found["exploratory"] == 2, "as many as there are rows with it"
     assert found["collapsed"] == 1
     assert sum(count for _, count in found["verdicts"]) == 2
 

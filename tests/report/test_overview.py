@@ -1,4 +1,4 @@
-"""The overview's arithmetic, by hand."""
+"""Compare the numbers of the overview with hand-worked values."""
 
 import dataclasses
 import math
@@ -23,7 +23,7 @@ def entry(path="r.json", **more):
 
 
 def test_skill_is_the_share_of_the_way_to_perfect():
-    # Floor 0.5: half of the way to 1 is 0.75; an error of half the floor is half of the way to 0.
+    # Floor 0.5: half of the way to 1 is 0.75; for an error, half of the way to 0 is half of the floor.
     assert skill(result(0.75)) == pytest.approx(0.5)
     assert skill(result(0.5)) == 0.0
     assert skill(result(1.0)) == 1.0
@@ -91,7 +91,7 @@ def test_why_a_cell_is_empty():
     assert missing_reason(mute, "native", catalog.task("camus/ef")).startswith("not applicable: none of its heads")
     assert missing_reason(ecg, "probe", catalog.task("camus/ef")) == "not applicable: the model takes ecg"
     assert missing_reason(mute, "probe", catalog.task("camus/ef")) == "not run"
-    assert missing_reason(None, "zero_shot", catalog.task("camus/ef")) == "not run", "nobody knows the model"
+    assert missing_reason(None, "zero_shot", catalog.task("camus/ef")) == "not run", "the model is unknown"
 
 
 def test_a_model_without_text_is_said_to_be_not_applicable_beside_zero_shot_ones():
@@ -143,7 +143,7 @@ def test_every_metric_in_its_own_digits():
     assert naming.metric_text("auroc", Estimate(NAN, NAN, NAN, 10, 10, "one class"), one) == ("undefined", "one class")
     assert naming.metric_text("bias", Estimate(-1.234, -2, 0, 9, 9), result(5, unit="%")) == ("-1.23", "-2.00 – 0.00")
     one = dataclasses.replace(one, overall={**one.overall, "brier": Estimate(0.1, NAN, NAN, 10, 10, "too few")})
-    assert naming.metric_table([one, one])["notes"] == ["brier: too few"], "said once"
+    assert naming.metric_table([one, one])["notes"] == ["brier: too few"], "printed only once"
 
 
 def test_where_the_decision_threshold_comes_from():

@@ -1,4 +1,4 @@
-"""The page in a real browser: it opens from disk, sorts, filters and tells; nothing leaves the machine."""
+"""Test the page in a real browser: it opens from disk, sorts, filters and sends no requests."""
 
 import pytest
 
@@ -19,7 +19,7 @@ HOSTILE = (
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
-    """A page of three models, hostile names, a study and a damaged file."""
+    """Write a page of three models, hostile names, an analysis and a damaged file."""
     import pandas as pd
 
     from cardiobench.report.page.write import write_report
@@ -77,7 +77,7 @@ def page(browser, report):
     yield page
     assert seen.console == [], "the console is empty"
     assert {url.partition(":")[0] for url in seen.requests} <= {"file", "data"}
-    assert [url for url in seen.requests if url.startswith("file")] == [report[0].as_uri()], "one file is all it needs"
+    assert [url for url in seen.requests if url.startswith("file")] == [report[0].as_uri()], "the page is a single file"
     assert page.evaluate("window.hacked") is None
     page.close()
 
@@ -156,7 +156,7 @@ def test_enter_opens_the_task_with_its_pictures(page):
 
 
 def test_never_colour_alone(page):
-    """Every cell of the heat table has a sign, and its number a direction."""
+    """Check that every cell of the heat table has a symbol, and its number a direction."""
     for text in page.locator(".heat td.cell").all_inner_texts():
         assert any(sign in text for sign in "▲◇≈▼?·") and ("%" in text)
     collapsed = page.locator(".heat tr", has_text="org/flat").first.locator("td.cell").first.inner_text()
@@ -217,7 +217,7 @@ def test_print_shows_everything(page):
 def test_the_worst_items_have_their_recordings(browser, report):
     echo = next(file for file in report if file.parent.name == "examples" and "echo-ef-org-two" in file.name)
     page, seen = watched(browser, echo.as_uri())
-    # The made-up ids are none of the phantom's, so the page says so, item by item, the worst first.
+    # The synthetic ids are unknown to the phantom, so the page says so for each item, the worst first.
     assert page.locator("section").count() == 12
     errors = [float(text.split()[0]) for text in page.locator("section b").all_inner_texts()]
     assert errors == sorted(errors, reverse=True)
@@ -227,7 +227,7 @@ def test_the_worst_items_have_their_recordings(browser, report):
 
 
 def made_up(models, tasks):
-    """Results of that many models on that many tasks, as entries."""
+    """Return results of this many models and tasks as entries."""
     from dataclasses import replace
     from pathlib import Path
 
@@ -249,7 +249,7 @@ def made_up(models, tasks):
 
 
 def test_twenty_models_on_twenty_tasks_fit_a_megabyte(browser, tmp_path):
-    """The first figures stand in the page, the others are read from their files."""
+    """Check that the first figures are in the page, and the others are read from files."""
     from cardiobench.report.page.render import write_html
     from cardiobench.report.plots.draw import ReportFigures
     from cardiobench.report.plots.figure import SavedFigure
@@ -276,7 +276,7 @@ def test_twenty_models_on_twenty_tasks_fit_a_megabyte(browser, tmp_path):
 
 
 def test_720_results_paint_at_once_in_a_page_that_is_not_large(browser, tmp_path):
-    """12 models on 60 tasks without pictures; with them see benchmarks/report.py."""
+    """Check 12 models on 60 tasks without figures; benchmarks/report.py includes them."""
     import time
 
     from cardiobench.report.page.render import write_html
@@ -288,7 +288,7 @@ def test_720_results_paint_at_once_in_a_page_that_is_not_large(browser, tmp_path
     assert time.process_time() - start < 20
     assert page.stat().st_size < 1_700_000
     first, taken = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime", []
-    while not taken or (min(taken) >= 2000 and len(taken) < 8):  # A busy machine makes a turn longer, never shorter
+    while not taken or (min(taken) >= 2000 and len(taken) < 8):  # A busy machine makes a run longer, never shorter.
         tab, seen = watched(browser, page.as_uri())
         tab.wait_for_function(f"{first} > 0")
         taken.append(tab.evaluate(first))

@@ -1,4 +1,4 @@
-"""The page as PDF, and what is missing where it cannot be printed."""
+"""Test the page as PDF, and the message if it cannot be printed."""
 
 import re
 import shutil
@@ -21,7 +21,7 @@ def test_the_command_prints_every_part(tmp_path, capsys):
     assert main(["report", str(tmp_path / "r"), "--out", str(tmp_path / "out"), "--pdf"]) == 0
     content = (tmp_path / "out/report.pdf").read_bytes()
     assert content.startswith(b"%PDF") and "report.pdf" in capsys.readouterr().out
-    assert len(re.findall(rb"/Type\s*/Page\b", content)) > 3, "closed, all parts fit two pages"
+    assert len(re.findall(rb"/Type\s*/Page\b", content)) > 3, "with all parts closed, two pages are enough"
     sizes = re.findall(rb"/MediaBox\s*\[0 0 ([\d.]+) ([\d.]+)\]", content)
     assert {tuple(round(float(one)) for one in size) for size in sizes} == {(842, 595)}, "A4 landscape"
 

@@ -1,4 +1,4 @@
-"""Figures: the numbers behind them by hand and by numpy, and the same bytes however they are drawn."""
+"""Compare the numbers behind figures with hand-worked values and numpy; check that files are reproducible."""
 
 import dataclasses
 import io
@@ -28,19 +28,19 @@ from tests.report.example_results import similarity_record
 
 
 def test_roc_reliability_operating_point_and_confusion_by_hand():
-    """Four patients: of the two ill ones one is called ill with the most, one is called well with the least probability."""
+    """Return four patients: one ill patient has the highest predicted probability, and one healthy patient the lowest."""
     frame = pd.DataFrame({"y_true": ["no", "yes", "no", "yes"], "y_pred": ["yes", "yes", "no", "no"]})
     frame["p_yes"], frame["p_no"] = [0.6, 0.9, 0.3, 0.1], [0.4, 0.1, 0.7, 0.9]
     with figure_style():
         drawn = classification_figure({"m": frame[["y_true", "y_pred", "p_no", "p_yes"]]}, "m", "x/y", ("no", "yes"))
     curves = drawn.tables["curves"].groupby("curve")[["x", "y"]].agg(list)
-    # Called ill from the top: patient 2 (ill), 1 (well), 3 (well), 4 (ill); scikit-learn leaves out points on a line.
+    # Patients in descending order: 2 (ill), 1 (well), 3 (well), 4 (ill); scikit-learn omits collinear points.
     assert list(zip(*curves.loc["ROC"], strict=True)) == [(0, 0), (0, 0.5), (1, 0.5), (1, 1)]
     assert curves.loc["reliability", "y"] == [1, 0, 0, 1] and curves.loc["reliability", "x"] == [0.1, 0.3, 0.6, 0.9]
     assert (curves.loc["operating point", "x"], curves.loc["operating point", "y"]) == ([0.5], [0.5])
     confusion = next(axes for axes in drawn.figure.axes if axes.get_xlabel() == "predicted")
     texts = [text.get_text() for text in confusion.texts]
-    assert texts == ["1", "1", "1", "1"], "one of each kind: true and false, ill and well"
+    assert texts == ["1", "1", "1", "1"], "one each of true and false, positive and negative"
 
 
 @pytest.mark.filterwarnings("error")
@@ -75,7 +75,7 @@ def test_the_squares_of_a_heatmap_have_room_whatever_the_models_are_called(tmp_p
 
 @pytest.mark.parametrize("task", ["phantom_echo/ef", "phantom_echo/view", "phantom_ecg/cd"])
 def test_margins_have_room_for_every_text(task):
-    """The margins are computed from the texts; matplotlib's own box around everything is inside of the figure."""
+    """Check that margins are computed from the texts, and matplotlib's tight bounding box is inside the figure."""
     joined, result = example_results.scored_example(task, 0.6, 1)
     results = [dataclasses.replace(result, model={"name": f"./{letter * 60}/model"}) for letter in "wi"]
     named = {f"{one.model['name']}"[:40] + ", probe": joined.frame for one in results}
@@ -95,17 +95,17 @@ def test_margins_have_room_for_every_text(task):
 
 
 def test_net_benefit_by_hand():
-    """At threshold 0.2, odds 1/4, four of ten called ill, three rightly: 3/10 - 1/10 x 1/4; at 0.9 nobody is: 0."""
+    """Check net benefit at threshold 0.2 (odds 1/4, four of ten positive, three correct): 3/10 - 1/10 x 1/4; at 0.9 it is 0."""
     truth = np.array([1, 1, 1, 0, 0, 0, 0, 0, 0, 1], dtype=bool)
     probability = np.array([0.8, 0.6, 0.3, 0.4, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1])
     thresholds, benefit = decision_curve(truth, probability)
     assert benefit[thresholds.round(2) == 0.2] == pytest.approx(0.3 - 0.1 / 4)
     assert benefit[thresholds.round(2) == 0.9] == 0
-    assert benefit[0] == pytest.approx(0.4 - 0.6 * 0.01 / 0.99), "everybody is called ill"
+    assert benefit[0] == pytest.approx(0.4 - 0.6 * 0.01 / 0.99), "all patients are predicted ill"
 
 
 def test_limits_of_agreement_by_hand():
-    """Differences 1, 1, 4: mean 2, standard deviation sqrt(3), limits 2 -+ 1.96 sqrt(3)."""
+    """Check differences 1, 1, 4: mean 2, standard deviation sqrt(3), limits 2 -+ 1.96 sqrt(3)."""
     _, result = example_results.scored_example("phantom_echo/ef", 0.6, 1)
     frame = pd.DataFrame({"id": list("abc"), "patient_id": list("abc"), "y_true": [1.0, 2, 3], "y_pred": [2.0, 3, 7]})
     with figure_style():
@@ -121,7 +121,7 @@ def test_quantiles_of_errors_are_those_of_the_groups_rows():
     off = (women["y_pred"] - women["y_true"]).abs()
     assert row["mean"] == pytest.approx(off.mean())
     assert row[list(QUANTILES)].tolist() == pytest.approx(np.percentile(off, [5, 25, 50, 75, 95]).tolist())
-    assert row["mean"] == pytest.approx(result.groups["sex"].values["F"].value), "their mean is the group's MAE"
+    assert row["mean"] == pytest.approx(result.groups["sex"].values["F"].value), "the mean is the group's MAE"
 
 
 def test_a_hostile_name_in_a_figure_is_text_and_ids_of_two_figures_differ(tmp_path):
@@ -137,7 +137,7 @@ def test_a_hostile_name_in_a_figure_is_text_and_ids_of_two_figures_differ(tmp_pa
     ids = [{node.get("id") for node in tree.iter() if node.get("id")} for tree in trees]
     assert ids[0] and not ids[0] & ids[1]
     used = {node.get("href")[1:] for node in trees[0].iter("use")}
-    assert used and used <= ids[0], "what is referred to is there"
+    assert used and used <= ids[0], "all references exist"
 
 
 @pytest.mark.slow
@@ -237,7 +237,7 @@ def test_a_missing_picture_is_not_called_unranked():
 
 
 def test_a_figure_is_saved_as_matplotlib_lays_it_out(tmp_path):
-    """It is laid out before it is saved, once for both files: the SVG is the one of a plain `savefig`."""
+    """Check that one layout serves both files, and the SVG equals that of a plain `savefig`."""
 
     def drawn() -> Figure:
         figure, (left, right) = subplots(1, 2, figsize=(5, 3), title="both")

@@ -1,4 +1,4 @@
-"""Poolings side by side: what stands in one row, and what is left out."""
+"""Test poolings side by side: the content of a row, and omitted results."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Several models in one results folder: pairs, ranks, the page and the command."""
+"""Test several models in one results folder: pairs, ranks, the page and the command."""
 
 import dataclasses
 from types import SimpleNamespace
@@ -27,7 +27,7 @@ TASK = catalog.task("phantom_echo/ef")
 
 @pytest.fixture
 def results(tmp_path):
-    """Three models on one task: two alike, one much worse."""
+    """Return three models on one task: two similar ones and one that is much worse."""
     rng = np.random.default_rng(0)
     names = [f"p{n:03d}" for n in range(80)]
     truth = pd.DataFrame({"id": names, "patient_id": names, "split": "test", "y_true": rng.normal(55, 10, 80)})

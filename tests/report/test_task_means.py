@@ -1,4 +1,4 @@
-"""Means over the tasks of a suite: in both pages, beside the published number and what sets them apart."""
+"""Test means over the tasks of a suite: on both pages, with the published number and the differences from it."""
 
 from cardiobench.report.markdown import write_markdown
 from cardiobench.report.plots.draw import ReportFigures

@@ -1,4 +1,4 @@
-"""The page at the widths of a phone, a tablet and a laptop, light and dark: nothing is cut, axe finds nothing serious."""
+"""Test the page at phone, tablet and laptop width, light and dark: no overflow, no serious finding of axe."""
 
 import pytest
 
@@ -20,12 +20,12 @@ TOO_WIDE = """() => {
   return boxes.filter(outside).map(named).concat(
     frames.filter((one) => one.scrollWidth > one.clientWidth + 1).map(named));
 }"""
-"""Elements that reach beyond the viewport, and frames whose content is wider than they are."""
+"""Script for elements beyond the viewport, and frames with wider content."""
 
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
-    """A page of five models on five tasks, with groups, costs, published numbers and a file with a problem."""
+    """Write a page of five models on five tasks with groups, costs, published numbers and an invalid file."""
     folder, out = tmp_path_factory.mktemp("results"), tmp_path_factory.mktemp("report")
     for number, quality in enumerate((0.95, 0.8, 0.6, 0.3, None)):
         for task in TASKS:
@@ -43,11 +43,11 @@ def browser():
 
 @pytest.fixture(params=[(width, scheme) for width in (390, 768, 1280) for scheme in ("light", "dark")], ids=str)
 def page(request, browser, address):
-    """The page with every part open."""
+    """Open the page with all parts expanded."""
     width, scheme = request.param
     page, seen = watched(browser, address, viewport={"width": width, "height": 900}, color_scheme=scheme)
     page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
-    page.wait_for_timeout(300)  # The sizes of the tables are observed.
+    page.wait_for_timeout(300)  # The page observes the sizes of its tables.
     yield page
     assert seen.console == []
     page.close()

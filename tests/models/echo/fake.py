@@ -148,7 +148,7 @@ SMALL_DINOTXT = {"dim": 32, "depth": 2, "heads": 2, "text_dim": 32, "text_depth"
 
 
 def dinotxt_folder(folder: Path, change=lambda backbone, rest: None) -> Path:
-    """The two files of dino.txt for a small network: DINOv3's with its own key names, and everything else in the other."""
+    """Write both files of dino.txt for a small network: DINOv3's with its own key names, and the remaining tensors in the other."""
     folder.mkdir(parents=True, exist_ok=True)
     state = drawn_state(lambda: DinoTxt(**SMALL_DINOTXT), seed=4)
     for name, tensor in state.items():

@@ -1,6 +1,6 @@
-"""The echo models from made-up checkpoints in their published containers: load, encode, answer, refuse.
+"""Test the echo models on synthetic checkpoints in their published containers: load, encode, predict, refuse.
 
-The networks are small ones of the same kind; in full size they are compared with the published code in tests/models/nets.
+The networks are small ones of the same kind; tests/models/nets compares full-size networks with the published code.
 """
 
 import json
@@ -52,7 +52,7 @@ def pan(panecho):
 
 
 def check_encoder(encoder, name, dim, clips):
-    """What every adapter has to keep; returns the vectors of the clips."""
+    """Check the contract of every adapter; return the vectors of the clips."""
     assert isinstance(encoder, Encoder) and not isinstance(encoder, TextEncoder)
     assert (encoder.name, encoder.dim, encoder.modalities) == (name, dim, ("echo",))
     assert len(encoder.revision) == 12
@@ -85,7 +85,7 @@ def test_echoprime(prime, clips):
 
 
 def studies():
-    """A study of three recordings, and one of one recording whose view has no weight for the left ventricle."""
+    """Return a study of three recordings, and one of a single recording whose view has no weight for the left ventricle."""
     video = np.random.default_rng(8).normal(size=(4, 512)).astype(np.float32)
     views = np.eye(11, dtype=np.float32)[[VIEWS.index(name) for name in ("A4C", "A2C", "Parasternal_Long", "A5C")]]
     vectors = np.concatenate([video, views], axis=1)
@@ -93,7 +93,7 @@ def studies():
 
 
 def share_of_nearest(study, row, folder):
-    """Share of aortic stenosis in the 50 candidates that are nearest to a study, its recordings weighted by a row of the section table."""
+    """Compute the share of aortic stenosis among the 50 nearest candidates of a study, weighted by a row of the section table."""
     bank = folder / "model_data" / "candidates_data"
     halves = [torch.load(bank / f"candidate_embeddings_p{n}.pt", weights_only=True).double().numpy() for n in (1, 2)]
     names = (bank / "candidate_studies.csv").read_text().split()[1:]
@@ -105,7 +105,7 @@ def share_of_nearest(study, row, folder):
 
 
 def test_the_released_code_answers_stenosis_from_another_section(prime, echoprime):
-    """By name from the row of the aortic valve; as released from row 5 of the table, the atrial septum."""
+    """Check both variants: by name from the row of the aortic valve, and as released from row 5 of the table, the atrial septum."""
     rng = np.random.default_rng(5)
     weighted = [view for view in range(11) if fake.section_table()[[5, 7], view].all()]
     videos = rng.normal(size=(12, 3, 512))
@@ -115,7 +115,7 @@ def test_the_released_code_answers_stenosis_from_another_section(prime, echoprim
     for encoder, section in ((prime.encoder, "Aortic Valve"), (released, "Atrial Septum")):
         row = fake.SECTIONS.index(section)
         shares[section] = [share_of_nearest(study, row, echoprime) for study in several]
-        # Straight lines through (0, 0), the published cut (0.78, 0.5) and (1, 1)
+        # Straight lines through (0, 0), the published cut (0.78, 0.5) and (1, 1).
         expected = [0.5 * s / 0.78 if s <= 0.78 else 0.5 + 0.5 * (s - 0.78) / 0.22 for s in shares[section]]
         np.testing.assert_allclose(encoder.predict_native("as", several), expected, atol=1e-12)
     assert np.count_nonzero(np.not_equal(*shares.values())) >= 6
@@ -140,7 +140,7 @@ def test_answers_of_echoprime(prime, echoprime, caplog):
 
 
 def linked(folder, target):
-    """The same download without copying its weights: every file a link."""
+    """Link every file of a download instead of copying its weights."""
     for file in folder.rglob("*"):
         if file.is_file():
             there = target / file.relative_to(folder)
@@ -241,7 +241,7 @@ def test_answers_of_panecho(pan):
     effusion = 1 - 1 / (1 + np.exp(-raw("pericardial-effusion")[:, 0]))
     np.testing.assert_allclose(answers["pericardial-effusion"][:, 0], effusion, atol=1e-6)
     np.testing.assert_allclose(pan.predict_native("effusion_modlarge", units)[1:], effusion[3:], atol=1e-6)
-    # Classes in alphabetical order: Mild, Moderate|Severe, None|Trace; Mildly, Moderately|Severely, Normal
+    # Classes in alphabetical order: Mild, Moderate|Severe, None|Trace; Mildly, Moderately|Severely, Normal.
     leak, size = (
         np.exp(raw(name)) / np.exp(raw(name)).sum(axis=1, keepdims=True) for name in ("MVRegurgitation", "LASize")
     )
@@ -303,7 +303,7 @@ def test_echofm(tmp_path):
 
 
 def test_echofm_of_other_settings_is_refused(tmp_path):
-    """A file that says sixteen frames and tubes of two frames is another network, whatever its tensors' shapes."""
+    """Check that sixteen frames with tubes of two frames are rejected as another network, even if tensor shapes match."""
     path = fake.echofm_file(tmp_path / "EchoFM")
     content = torch.load(path, weights_only=True)
     content["model_args"] |= {"num_frames": 16, "t_patch_size": 2}

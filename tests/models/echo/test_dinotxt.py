@@ -1,4 +1,4 @@
-"""dino.txt from its two files: load, prepare, encode, read, refuse. The network itself is proved in tests/models/nets."""
+"""Test dino.txt from its two files: load, prepare, encode, read, refuse. tests/models/nets tests the network itself."""
 
 import math
 from functools import partial
@@ -27,7 +27,7 @@ NAME = "facebookresearch/dinotxt-vitl16"
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    """A small network; made-up files cannot have the checksums of the card."""
+    """Return a small network without checksums, because synthetic files cannot have those of the card."""
     monkeypatch.setattr(dinotxt, "DinoTxt", partial(DinoTxt, **fake.SMALL_DINOTXT))
     change_card(monkeypatch, NAME)
 
@@ -100,7 +100,7 @@ def test_frames_are_prepared_as_the_authors_prepare_a_picture(folder, shape):
 
 
 def test_tokens_are_those_of_clip():
-    """Numbers of CLIP's vocabulary that are printed in its documentation; a long text is cut and still ends."""
+    """Compare token ids with those in CLIP's documentation; a long text is cut but keeps its end token."""
     ids = dinotxt.tokens(["Hello  World!", "a photo of a cat", "heart " * 100])
     assert ids.shape == (3, 77)
     assert ids[0, :6].tolist() == [49406, 3306, 1002, 256, 49407, 0]

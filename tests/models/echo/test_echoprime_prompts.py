@@ -1,4 +1,4 @@
-"""EchoPrime's variant `prompts`: the video's own numbers beside the report encoder; small networks, the published files."""
+"""Test EchoPrime's variant `prompts`: video vectors with the report encoder; small networks in the published files."""
 
 import numpy as np
 import pytest
@@ -54,7 +54,7 @@ def test_videos_and_sentences_share_a_space(download, clips):
     torch.testing.assert_close(said.norm(dim=1), torch.ones(2))
     assert torch.equal(said, encoder.encode_text(texts))
     torch.testing.assert_close(encoder.encode_text(["Severe Aortic Stenosis."]), said[:1], rtol=0, atol=1e-6)
-    # As released, every text is filled up to 512 tokens, which are masked.
+    # As in the release, every text is padded to 512 tokens with a mask.
     padded = encoder.tokenize.tokenizer(texts, padding="max_length", max_length=512, return_tensors="pt")
     full = encoder.text_network(padded["input_ids"], padded["attention_mask"])
     torch.testing.assert_close(torch.nn.functional.normalize(full, dim=1), said, rtol=0, atol=1e-6)

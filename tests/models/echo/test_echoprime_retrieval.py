@@ -1,4 +1,4 @@
-"""Answers by retrieval on banks small enough to work out by hand, and the files that they are read from."""
+"""Test predictions by retrieval on hand-worked banks, and the files of banks."""
 
 import os
 import pickle
@@ -30,7 +30,7 @@ A2C, A4C, A5C = (VIEWS.index(name) for name in ("A2C", "A4C", "A5C"))
 
 
 def recording(direction: int, view: int, length: float = 1.0) -> np.ndarray:
-    """A stored vector that points along one axis."""
+    """Return a stored vector along one axis."""
     vector = np.zeros(523, dtype=np.float32)
     vector[direction], vector[512 + view] = length, 1
     return vector
@@ -107,7 +107,7 @@ def test_answer_is_the_mean_label_of_the_nearest_that_have_one():
     values, blind = answers("ejection_fraction", studies, weights, bank, k=3)
     assert values[0] == 45.0 and not blind.any()
     assert answers("ejection_fraction", studies[1:], weights, bank, k=1)[0].tolist() == [70.0]
-    # Fewer candidates than asked for: all of them.
+    # With fewer candidates than requested, all of them are used.
     assert answers("ejection_fraction", studies, weights, bank, k=50)[0].tolist() == [42.5, 42.5]
     nobody = CandidateBank(bank.embeddings, {"ejection_fraction": np.full(5, np.nan)})
     assert np.isnan(answers("ejection_fraction", studies, weights, nobody)[0]).all()

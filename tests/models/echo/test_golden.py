@@ -1,4 +1,4 @@
-"""Preprocessing and decoding of the echo models give what the published code gives."""
+"""Compare preprocessing and decoding of the echo models with the published code."""
 
 import json
 import zlib
@@ -25,7 +25,7 @@ def test_crop_and_scale(name, border):
         got = crop_and_scale(frame, tuple(case["res_wh"]), case["zoom"], border)
         stored = got if case["stored"] == "full" else got[::3, ::3]
         difference = np.abs(stored.astype(int) - golden.arrays[f"{name}/{case['case']}"])
-        # Builds of OpenCV round a few values otherwise; the border rule itself changes values by up to 255.
+        # Builds of OpenCV round a few values differently; a wrong border rule changes values by up to 255.
         assert difference.max() <= 2 and (difference > 1).mean() <= 1e-3
         if zlib.crc32(got.tobytes()) == case[f"full_crc32_{name}"]:
             assert difference.max() == 0

@@ -1,4 +1,4 @@
-"""What happens to frames before a network sees them, by hand."""
+"""Compare the preparation of frames with hand-worked values."""
 
 import sys
 
@@ -16,7 +16,7 @@ from tests.models.echo.conftest import clip_of
 
 def test_crop_by_hand():
     frame = np.random.default_rng(0).integers(0, 256, (100, 160, 3), dtype=np.uint8)
-    # 160 -> 100 columns leaves 30 on each side; 10 % of 100 is 10.
+    # From 160 to 100 columns leaves 30 on each side; 10 % of 100 is 10.
     middle = frame[10:90, 40:120]
     np.testing.assert_array_equal(crop.crop_and_scale(frame, (80, 80)), middle)
     enlarged = cv2.resize(middle, (224, 224), interpolation=cv2.INTER_CUBIC)
@@ -25,7 +25,7 @@ def test_crop_by_hand():
 
 def test_border_rule():
     frame = np.arange(16 * 16 * 3, dtype=np.uint8).reshape(16, 16, 3)
-    # A tenth of 16 is 1.6: one pixel when cut off, two when rounded.
+    # A tenth of 16 is 1.6: truncated to one pixel or rounded to two.
     np.testing.assert_array_equal(crop.crop_and_scale(frame, (14, 14), border="truncate"), frame[1:-1, 1:-1])
     np.testing.assert_array_equal(crop.crop_and_scale(frame, (12, 12), border="round"), frame[2:-2, 2:-2])
 

@@ -1,4 +1,4 @@
-"""dino.txt's network against transformers' DINOv3, open_clip's text transformer and PyTorch's own attention."""
+"""Compare dino.txt's network with transformers' DINOv3, open_clip's text transformer and PyTorch's attention."""
 
 import pytest
 import torch
@@ -20,7 +20,7 @@ def close(ours: torch.Tensor, theirs: torch.Tensor) -> None:
 
 
 def test_size():
-    """Counts that others have printed: the ViT-L of transformers, without a bias for keys, and what was trained of each part."""
+    """Compare parameter counts with published ones: transformers' ViT-L without key bias, and trained weights by part."""
     with torch.device("meta"):
         network = DinoTxt()
     text = network.text_model
@@ -45,7 +45,7 @@ def test_size():
 
 
 def as_in_transformers(state: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """The authors' names to those of `DINOv3ViTModel`, which keeps queries, keys and values apart and the keys without a bias."""
+    """Map the authors' names to those of `DINOv3ViTModel`, which has separate queries, keys and values, and no key bias."""
     parts = {
         "embeddings.cls_token": state["cls_token"],
         "embeddings.register_tokens": state["storage_tokens"],
@@ -73,7 +73,7 @@ def as_in_transformers(state: dict[str, torch.Tensor]) -> dict[str, torch.Tensor
 
 
 def dinov3(seed: int = 0) -> DINOv3:
-    """A small backbone, drawn; its stored mask takes the bias of the keys away, as in the code that trained it."""
+    """Return a small random backbone; a stored mask removes the key bias, as in the training code."""
     network = drawn(DINOv3(DIM, DEPTH, HEADS), seed)
     for block in network.blocks:
         block.attn.qkv.bias_mask[DIM : 2 * DIM] = 0
@@ -115,7 +115,7 @@ def test_the_published_mask_switches_every_bias_off():
 
 
 def test_places_by_hand():
-    """Two rows and one column of patches, a head of 8: centres (-1/2, 0) and (1/2, 0), periods 1 and 10."""
+    """Check two rows and one column of patches with head size 8: centres (-1/2, 0) and (1/2, 0), periods 1 and 10."""
     places = Places(8)
     torch.testing.assert_close(places.periods, torch.tensor([1.0, 10.0]))
     sine, cosine = places(2, 1)
@@ -126,7 +126,7 @@ def test_places_by_hand():
 
 
 def attended(attention: nn.Module, tokens: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
-    """The same attention by PyTorch's own module."""
+    """Compute the same attention with PyTorch's module."""
     theirs = nn.MultiheadAttention(tokens.shape[-1], attention.heads, bias=True, batch_first=True).eval()
     theirs.load_state_dict({
         "in_proj_weight": attention.qkv.weight,
@@ -138,7 +138,7 @@ def attended(attention: nn.Module, tokens: torch.Tensor, mask: torch.Tensor | No
 
 
 def gated(mlp: GatedMlp, tokens: torch.Tensor) -> torch.Tensor:
-    """The same gated MLP by timm."""
+    """Compute the same gated MLP with timm."""
     from timm.layers import SwiGLU
 
     theirs = SwiGLU(tokens.shape[-1], mlp.w1.out_features)
@@ -148,7 +148,7 @@ def gated(mlp: GatedMlp, tokens: torch.Tensor) -> torch.Tensor:
 
 
 def headed(head: VisionHead, tokens: torch.Tensor) -> torch.Tensor:
-    """The vision head written out with PyTorch's attention and timm's MLP."""
+    """Compute the vision head with PyTorch's attention and timm's MLP."""
     for block in head.blocks:
         tokens = tokens + block.ls1.gamma * attended(block.attn, block.norm1(tokens))
         tokens = tokens + block.ls2.gamma * gated(block.mlp, block.norm2(tokens))

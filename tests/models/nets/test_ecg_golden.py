@@ -1,4 +1,4 @@
-"""ECG networks against the outputs of the published code for made-up weights and inputs."""
+"""Compare ECG networks with outputs of the published code for generated weights and inputs."""
 
 import re
 from dataclasses import dataclass
@@ -24,16 +24,16 @@ from tests.models.golden import Golden
 
 @dataclass(frozen=True)
 class Case:
-    """A network, how published names become its own, and how the golden outputs are read from it."""
+    """Network, its mapping of published names, and a function that reads its golden outputs."""
 
     build: Any
     outputs: Any
     mapping: Any = dict
-    formulas: Any = dict  # Entries that the golden weights do not have: fixed tables
+    formulas: Any = dict  # Fixed tables, which are not among the golden weights.
 
 
 def inputs(golden):
-    """Every input of a golden file; the tag of one stands in its recipe where it is not the usual one."""
+    """Return every input of a golden file; the recipe states its tag unless it is the default."""
     for one in golden.spec["inputs"]:
         tag = re.search(r"tag='(\w+)'", one["recipe"])
         yield torch.from_numpy(golden.input(one["shape"], tag=tag[1] if tag else "input"))
@@ -73,7 +73,7 @@ def xresnet_outputs(network, x):
     return {"features": tokens.transpose(1, 2), "representation": tokens.mean(1)}
 
 
-# The published file has every tensor of a bottleneck under two names.
+# The published file stores every tensor of a bottleneck under two names.
 KED_TWICE = frozenset(Golden("ked_xresnet1d101").spec["kept_keys"])
 
 
@@ -89,14 +89,14 @@ def hubert(size):
 
 def st_mem_outputs(network, x, x600):
     lead = x[:, 1:2]
-    # The published code gives one lead twelve embeddings, and drops only the first and the last token of all.
+    # The published code gives one lead twelve embeddings, and drops only the first and last token overall.
     copies = network.with_separators(lead.expand(-1, 12, -1), range(12)).flatten(1, 2)[:, 1:-1]
     return {
         "tokens": network.tokens(x),
         "representation": network.representation(x)[:, 0],
         "tokens_600": network.tokens(x600),
         "representation_600": network.representation(x600)[:, 0],
-        # Its network of one lead has the embedding of lead I, whichever lead it is given.
+        # Its single-lead network uses the embedding of lead I for every lead.
         "representation_lead1_model": network.representation(lead, leads=[0])[:, 0],
         "representation_broadcast": network.norm(copies.mean(1)),
     }
@@ -172,5 +172,5 @@ def test_table_of_kim():
 def test_table_of_weimann():
     check = Golden("ecg_jepa_weimann_vits").spec["pos_embed_check"]
     got = ecg_jepa_weimann.positions(200, 384)[[0, 1, 2, 199], :6]
-    # The published table was made in single precision, which counts for angles of up to 199.
+    # The published table has single precision, which matters for angles of up to 199.
     torch.testing.assert_close(got, torch.tensor(check["rows_0_1_2_199_first6"]), rtol=0, atol=2e-5)

@@ -1,4 +1,4 @@
-"""What can be said of the ECG networks without anybody's outputs: published names and sizes, positions, attention, edges."""
+"""Test properties of the ECG networks without reference outputs: published names and sizes, positions, attention, edges."""
 
 import math
 from functools import partial
@@ -13,7 +13,7 @@ from tests.models.golden import key_hash
 HUBERT = {size: partial(hubert_ecg.build, numbers) for size, numbers in hubert_ecg.SIZES.items()}
 WEIMANN = {size: partial(ecg_jepa_weimann.EcgJepaWeimann, size) for size in ecg_jepa_weimann.SIZES}
 
-# Parameters and the hash of all names and shapes of the published code.
+# Number of parameters, and hash of all names and shapes in the published code.
 PUBLISHED = {
     "ECGFounder": (net1d.Net1D, 30819014, "b3d510030a8dccfd"),
     "ECGFounder, 1 lead": (partial(net1d.Net1D, leads=1), 30807750, "7c35e9dfc5a626be"),
@@ -71,8 +71,8 @@ def test_same_convolution_counts_samples_by_rounding_up_and_pads_the_odd_zero_to
     layer = net1d.SameConv1d(1, 1, 16, 2)
     torch.nn.init.zeros_(layer.conv.bias)
     torch.nn.init.zeros_(layer.conv.weight)
-    layer.conv.weight.data[0, 0, 0] = 1  # Passes on the first sample under the kernel
-    ramp = torch.arange(1.0, 6)[None, None]  # 1 2 3 4 5: 3 outputs, 15 zeros of padding, 7 on the left
+    layer.conv.weight.data[0, 0, 0] = 1  # The kernel returns its first sample.
+    ramp = torch.arange(1.0, 6)[None, None]  # Samples 1 2 3 4 5: 3 outputs, 15 zeros of padding, 7 on the left.
     assert layer(ramp)[0, 0].tolist() == [0, 0, 0]
     layer.conv.weight.data.zero_()
     layer.conv.weight.data[0, 0, 7] = 1
@@ -84,7 +84,7 @@ def test_shortcut_of_net1d():
     got = block.shortcut(torch.tensor([-3.0, -1, -2, -4, -5]).repeat(1, 32, 1))
     assert got.shape == (1, 48, 3)
     assert got[0, :8].abs().sum() == 0 and got[0, 40:].abs().sum() == 0
-    # The zero behind the end takes part in the last maximum.
+    # The zero after the end takes part in the last maximum.
     assert got[0, 8].tolist() == [-1, -2, 0]
 
 
@@ -123,7 +123,7 @@ def test_cross_pattern_of_kim():
 
 @pytest.fixture
 def small_st_mem(monkeypatch):
-    """One block, all values random."""
+    """Return one block with random values."""
     monkeypatch.setattr(st_mem, "DEPTH", 1)
     network, generator = st_mem.StMem().eval(), torch.Generator().manual_seed(0)
     with torch.no_grad():
@@ -137,12 +137,12 @@ def test_leads_of_st_mem_are_known_by_their_names(small_st_mem):
     few = network.representation(signal[:, [1, 6]], leads=[1, 6])
     torch.testing.assert_close(network.representation(signal[:, [6, 1]], leads=[6, 1]), few)
     assert (network.representation(signal[:, [1, 6]], leads=[0, 1]) - few).abs().max() > 1e-2
-    network.lead_embeddings[0].zero_()  # That of a lead which is not there
+    network.lead_embeddings[0].zero_()  # The embedding of an absent lead.
     torch.testing.assert_close(network.representation(signal[:, [1, 6]], leads=[1, 6]), few)
 
 
 def test_st_mem_is_blind_to_voltage(small_st_mem):
-    """As the card says: each patch may have a gain and an offset of its own."""
+    """Check the invariance stated on the card: each patch may have its own gain and offset."""
     network, signal = small_st_mem
     gain = torch.tensor([1.0, 3.0, 0.5, 2.0]).repeat_interleave(75)
     torch.testing.assert_close(network.tokens(gain * signal + 2 * gain), network.tokens(signal), rtol=0, atol=1e-3)

@@ -1,4 +1,4 @@
-"""The networks of echocardiography give what the published code gives with the same weights."""
+"""Compare the networks for echocardiography with outputs of the published code for the same weights."""
 
 import pytest
 import torch
@@ -13,7 +13,7 @@ from tests.models.golden import Golden
 
 
 def unfilled(make):
-    """A network without drawing its first weights, which would take longer than the test."""
+    """Build a network without drawing initial weights, which would take longer than the test."""
     with torch.device("meta"):
         network = make()
     return network.to_empty(device="cpu")

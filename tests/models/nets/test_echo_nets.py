@@ -1,4 +1,4 @@
-"""The networks of echocardiography against the libraries that have the same network, by hand, and by their counts."""
+"""Compare the networks for echocardiography with the same networks in libraries, hand-worked values and counts."""
 
 from functools import partial
 
@@ -16,7 +16,7 @@ from cardiobench.models.nets.panecho_heads import HEADS, WIDTHS, activated, by_h
 
 
 def drawn(network: nn.Module, seed: int = 0) -> nn.Module:
-    """The network with every tensor drawn, tables and scales that start at zero included."""
+    """Randomise every tensor, including tables and scales that start at zero."""
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for tensor in network.parameters():
@@ -103,8 +103,8 @@ def test_panecho_from_frames_on_by_hand(drawn_panecho):
         frames = layer.norm2(frames + layer.linear2(layer.linear1(frames).relu()))
     torch.testing.assert_close(network(clip), frames.mean(dim=1), rtol=1e-4, atol=1e-4)
     table = panecho.time_code()[0]
-    assert table[5, 0].item() == pytest.approx(-0.9589243, abs=1e-6)  # Sin 5
-    assert table[5, 1].item() == pytest.approx(0.2836622, abs=1e-6)  # Cos 5
+    assert table[5, 0].item() == pytest.approx(-0.9589243, abs=1e-6)  # The value of sin(5).
+    assert table[5, 1].item() == pytest.approx(0.2836622, abs=1e-6)  # The value of cos(5).
     assert table[7, 384].item() == pytest.approx(0.0699428, abs=1e-6)  # sin(7 / 10000^(1/2))
 
 
@@ -133,7 +133,7 @@ def test_activations_by_hand():
     parts["EF"][0] = 61.5
     parts["AVStenosis"][0] = torch.tensor([0.0, 1.0, 0.0])
     answers = by_head(activated(raw))
-    assert answers["MVStenosis"].flatten().tolist() == pytest.approx([0.1192029, 0.5])  # 1 - sigmoid(2)
+    assert answers["MVStenosis"].flatten().tolist() == pytest.approx([0.1192029, 0.5])  # The value of 1 - sigmoid(2).
     assert answers["LVWallMotionAbnormalities"].flatten().tolist() == pytest.approx([0.8807971, 0.5])
     assert answers["EF"].flatten().tolist() == [61.5, 0.0]
     assert answers["AVStenosis"][0].tolist() == pytest.approx([0.2119416, 0.5761169, 0.2119416])

@@ -1,4 +1,4 @@
-"""Every registered model from a made-up checkpoint, and the array that enters its network."""
+"""Fixtures: encoders of every registered model from synthetic checkpoints, and the input arrays of their networks."""
 
 import pytest
 import torch
@@ -6,7 +6,7 @@ import torch
 from cardiobench.models.load import load_model
 from tests.models.checkpoints import CHECKPOINTS, change_card, smaller_networks
 
-# Default pooling and variant of every model that offers a choice, as its authors use it.
+# Default pooling and variant of every model with a choice, as used by its authors.
 DEFAULTS = {
     "AI4HealthUOL/ECG-CPC": ("mean", ""),
     "CarDS-Yale/PanEcho": ("mean", "four_clips"),
@@ -44,7 +44,7 @@ def small():
 
 @pytest.fixture(scope="module")
 def loaded(tmp_path_factory):
-    """Gives the encoder of a registered model from a made-up checkpoint, each loaded once."""
+    """Return a function that loads the encoder of a registered model from a synthetic checkpoint, once per model."""
     folders, encoders = {}, {}
 
     def load(name, variant=None):
@@ -66,7 +66,7 @@ def loaded(tmp_path_factory):
 
 
 def entering(module: torch.nn.Module, encoder, recording) -> torch.Tensor:
-    """The array that a module of an encoder gets when the encoder encodes a recording."""
+    """Return the array that a module receives while its encoder encodes a recording."""
     inputs = []
     hook = module.register_forward_pre_hook(lambda _, given: inputs.append(given[0]))
     try:

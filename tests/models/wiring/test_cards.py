@@ -1,4 +1,4 @@
-"""Every registered model is wired in these tests, with the pooling and variant that its authors use."""
+"""Check that these tests cover every registered model, with the pooling and variant of its authors."""
 
 from cardiobench.models.cards import card, list_models
 from tests.models.checkpoints import CHECKPOINTS
@@ -17,7 +17,7 @@ def test_every_adapter_is_here():
     ecg |= {"control-spiderman/ECGFM-KED"}
     ecg |= {"vuno/ST-MEM", "AI4HealthUOL/ECG-CPC"}
     echo = {"echonet/EchoPrime", "CarDS-Yale/PanEcho", "sekeun/EchoFM", "facebookresearch/dinotxt-vitl16"}
-    alike = {  # The same adapter with other weights or another size
+    alike = {  # The same adapter with other weights or another size.
         "Edoardo-BS/hubert-ecg-base": "Edoardo-BS/hubert-ecg-small",
         "Edoardo-BS/hubert-ecg-large": "Edoardo-BS/hubert-ecg-small",
         "facebook/dinov3-vitb16-pretrain-lvd1689m": "facebook/dinov3-vits16-pretrain-lvd1689m",

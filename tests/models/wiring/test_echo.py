@@ -1,7 +1,7 @@
-"""From an echo recording to the array that enters each network, against an independent computation.
+"""Compare the array that enters each echo network with an independent computation.
 
-Recordings have known colour order, number and size of frames; what is expected is written out here with other libraries'
-functions, or comes from the golden files of the published code. A wrong colour, crop, frame or default is a wrong array.
+The recordings have known colour order, number and size of frames; expected arrays use functions of other libraries, or come
+from the golden files of the published code. A wrong colour order, crop, frame or default changes the array.
 """
 
 import cv2
@@ -19,7 +19,7 @@ KEY_FRAME = 7
 
 
 def video(count: int, height: int, width: int, seed: int = 0) -> np.ndarray:
-    """Frames uint8 RGB (T, H, W, 3), each smooth and unlike the others, red brighter than green, green than blue."""
+    """Return frames uint8 RGB (T, H, W, 3), all smooth and different, with red brighter than green and green than blue."""
     rng = np.random.default_rng(seed)
     coarse = rng.integers(0, 256, (count, 6, 8, 3)).astype(np.float32)
     frames = np.stack([cv2.resize(frame, (width, height), interpolation=cv2.INTER_LINEAR) for frame in coarse])
@@ -27,13 +27,13 @@ def video(count: int, height: int, width: int, seed: int = 0) -> np.ndarray:
 
 
 def seen_by(encoder, frames: np.ndarray) -> Clip:
-    """The recording as the benchmark's readers hand it to an encoder: the frames that it samples, from a key frame on."""
+    """Return the recording as the readers pass it to an encoder: its sampled frames, starting at a key frame."""
     indices = encoder.sampling.indices(len(frames), KEY_FRAME)
     return Clip(frames[indices], indices, len(frames))
 
 
 def cropped(frame: np.ndarray, whole, size: int = 224) -> np.ndarray:
-    """The middle square of a wide frame without a tenth on every side, by OpenCV's cubic filter."""
+    """Return the central square of a wide frame, less one tenth on every side, with OpenCV's cubic interpolation."""
     height, width = frame.shape[:2]
     left = round((width - height) / 2)
     border = whole(0.1 * height)
@@ -43,7 +43,7 @@ def cropped(frame: np.ndarray, whole, size: int = 224) -> np.ndarray:
 
 BIOMED = "microsoft/BiomedCLIP-PubMedBERT_256-vit_base_patch16_224"
 FROM_KEY, FROM_START = slice(KEY_FRAME, KEY_FRAME + 16), slice(0, 40, 2)
-# Model, variant -> frames, whether the colours are turned round, how a border becomes whole pixels (None: no crop).
+# Mapping from (model, variant) to frames, whether colours are reversed, and rounding of the border (None: no crop).
 FRAME_WISE = {
     ("mkaichristensen/echo-clip", "echo_clip"): (FROM_START, True, int),
     ("mkaichristensen/echo-clip", "paper"): (FROM_KEY, True, round),
@@ -61,7 +61,7 @@ FRAME_WISE = {
 
 
 def pictures_of_open_clip(frames):
-    """The transform of the tiny open_clip models, by hand: short side to 32, the middle, its mean and deviation."""
+    """Compute the transform of the tiny open_clip models: shorter side to 32, centre crop, mean and deviation."""
     found = []
     for frame in frames:
         picture = Image.fromarray(frame)
@@ -75,7 +75,7 @@ def pictures_of_open_clip(frames):
 
 
 def pictures_of_siglip(frames):
-    """The tiny SigLIP's: 32 x 32 without regard to the aspect ratio, mean and deviation one half."""
+    """Compute the transform of the tiny SigLIP: 32 x 32 regardless of aspect ratio, mean and deviation 0.5."""
     small = [
         np.asarray(Image.fromarray(f).resize((32, 32), Image.Resampling.BICUBIC), dtype=np.float64) for f in frames
     ]
@@ -83,7 +83,7 @@ def pictures_of_siglip(frames):
 
 
 def pictures_of_dinov3(frames):
-    """The tiny DINOv3's: grey levels to 0..1, 32 x 32 with antialias, ImageNet's mean and deviation."""
+    """Compute the transform of the tiny DINOv3: grey levels to 0..1, 32 x 32 with antialiasing, ImageNet mean and deviation."""
     small = torch.nn.functional.interpolate(
         torch.from_numpy(frames).permute(0, 3, 1, 2).double() / 255, (32, 32), mode="bilinear", antialias=True
     )
@@ -104,7 +104,7 @@ def test_models_of_single_frames(loaded, name, variant):
     inner = encoder.network.network if isinstance(encoder.network, Normalised) else encoder.network
     got = entering(inner, encoder, seen_by(encoder, frames)).numpy()
     assert got.shape == wanted.shape
-    # Filters of two libraries round differently now and then: at most three grey levels, in units of a deviation of 0.2.
+    # Interpolations of two libraries sometimes round differently: at most three grey levels, in units of a deviation of 0.2.
     assert np.abs(got - wanted).max() < 3 / 255 / 0.2 and np.abs(got - wanted).mean() < 0.002
 
 
@@ -128,12 +128,12 @@ def test_random_vit(loaded):
 
 
 def test_pixel_motion_measures_all_colours_of_a_bright_square(loaded):
-    """A square that covers the top left quarter, red 200, green 100: the mean picture is a third of their sum."""
+    """Check a square in the top left quarter with red 200 and green 100: the mean image is one third of their sum."""
     frames = np.zeros((3, 64, 64, 3), dtype=np.uint8)
     frames[:, :32, :32] = (200, 100, 0)
     encoder = loaded("cardiobench/pixel-motion")
     vector = encoder.transform(seen_by(encoder, frames))[0].numpy()
-    start = 5 + 8 + 8 + 16  # Aspect, frames, otsu, colour, sector; rows, columns, histogram
+    start = 5 + 8 + 8 + 16  # Aspect, frames, otsu, colour, sector; rows, columns, histogram.
     picture = vector[start : start + 64].reshape(8, 8)
     np.testing.assert_allclose(picture[:3, :3], 100 / 255, atol=1e-5)
     np.testing.assert_allclose(picture[5:, 5:], 0, atol=1e-5)
@@ -142,7 +142,7 @@ def test_pixel_motion_measures_all_colours_of_a_bright_square(loaded):
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [45, 9])
 def test_echoprime(loaded, count):
-    """Every second frame in red, green, blue, cropped with the border cut off to whole pixels; the view by the first."""
+    """Check every second frame in RGB order, cropped with truncated borders; the view uses the first frame."""
     encoder, frames = loaded("echonet/EchoPrime"), video(count, 48, 66)
     mean, deviation = (29.110628, 28.076836, 29.096405), (47.989223, 46.456997, 47.20083)
     chosen = frames[:32:2]
@@ -164,7 +164,7 @@ def test_echoprime_prompts(loaded):
 
 @pytest.mark.slow
 def test_panecho(loaded):
-    """Four clips of 16 frames in a row, evenly over the recording; the golden clips, whose colours are blue, green, red."""
+    """Check four consecutive clips of 16 frames, evenly spaced; the golden clips are in BGR order."""
     golden = Golden("prep_panecho_clip")
     encoder = loaded("CarDS-Yale/PanEcho", "one_clip")
     for case in golden.spec["cases"]:
@@ -184,7 +184,7 @@ def test_panecho(loaded):
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [45, 9])
 def test_echofm(loaded, count):
-    """The first 32 frames in red, green, blue, from the beginning again where there are fewer, in 0..1."""
+    """Check the first 32 frames in RGB order in 0..1, repeated from the start if there are fewer."""
     encoder, frames = loaded("sekeun/EchoFM"), video(count, 48, 66)
     got = entering(encoder.network.network.patch_embed, encoder, seen_by(encoder, frames))[0].numpy()
     chosen = [frames[number % min(count, 32)] for number in range(32)]
