@@ -22,7 +22,7 @@ CANNOT = {
     "native": "head",
     "dense": "single frames",
     "attention_probe": "one vector",
-    "study": "answered by itself",
+    "study": "nothing to combine",
     "frame_similarity": "",
     "retrieval": "text",
     "confound": "two places",
