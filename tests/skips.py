@@ -1,4 +1,4 @@
-"""Skips that are no failure: reasons as regular expressions in `skips.txt`."""
+"""Allowed skips: reasons as regular expressions in `skips.txt`."""
 
 import re
 import sys
@@ -10,7 +10,7 @@ LISTED = Path(__file__).with_name("skips.txt")
 
 
 def unlisted_skips(reports: Iterable[Any], environment: str = Path(sys.prefix).name) -> list[str]:
-    """Return file and reason of each skip that is not on the list, or that names the target of this environment.
+    """Return file and reason of each skip that is not in the list, or that names the make target of this environment.
 
     Args:
         reports: Reports of skipped tests and files.

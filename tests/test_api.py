@@ -1,4 +1,4 @@
-"""The Python API does what the command line does."""
+"""Check that the Python API gives the same results as the command line."""
 
 import ast
 from pathlib import Path
@@ -71,7 +71,7 @@ def test_frames_are_read_like_files(references):
     answers = pd.DataFrame({"prob_cd": test["y_true"].astype(float)}).set_index(test["id"])
     result = cardiobench.score(answers, "ptb_xl_sample/cd", frame.set_index("id", drop=False))
     assert result.score.value == 1 and result.score.n_patients == test["patient_id"].nunique()
-    assert frame["id"].dtype.kind == "i", "the caller's frame stays as it is"
+    assert frame["id"].dtype.kind == "i", "the caller's frame is unchanged"
 
 
 def test_load_metric_and_dataset():

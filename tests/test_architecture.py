@@ -1,4 +1,4 @@
-"""What the package promises about itself: layers without cycles, a name for one thing, printing in one place."""
+"""Test the architecture of the package: layers without cycles, one name per concept, printing in one place."""
 
 import ast
 from collections import defaultdict
@@ -73,18 +73,18 @@ NAMED = {
     "cardiobench.stats.areas": "areas of the classes of a kind of task",
     "cardiobench.tasks": "formulas of a kind of task",
 }
-"""Module or package -> why it names numbers of metrics; everything else asks `Number`."""
+"""Mapping from module or package to the reason why it names numbers of metrics; all others use `Number`."""
 WORDS = {"chance", "p_value", "bias"}
-"""Keys of numbers that are words of other things too."""
+"""Keys of numbers that are also other words."""
 
 
 def allowed(name: str, places) -> bool:
-    """Tell whether a module is one of some modules and packages, or in one."""
+    """Tell whether a module is in one of the given modules and packages."""
     return any(name == place or name.startswith(f"{place}.") for place in places)
 
 
 def named_numbers() -> dict[str, list[str]]:
-    """Return module -> where it names numbers of metrics."""
+    """Return a mapping from module to the places where it names numbers of metrics."""
     keys = {key for name in own_metrics() for key in load_metric(name).numbers} - WORDS
     found = defaultdict(list)
     for name, tree in TREES.items():
@@ -97,13 +97,13 @@ def named_numbers() -> dict[str, list[str]]:
 def test_numbers_are_named_only_where_the_number_itself_is_meant():
     found = named_numbers()
     assert [line for name, lines in found.items() if not allowed(name, NAMED) for line in lines] == []
-    # Extensions can be taken away as a whole, so that only modules of the core are looked for.
+    # Extensions can be removed as a whole, so only search modules of the core.
     core = [place for place in NAMED if place in FILES and not place.startswith("cardiobench.extensions")]
     assert [place for place in core if not any(allowed(name, [place]) for name in found)] == []
 
 
 def test_the_kind_of_a_task_is_asked_in_one_package():
-    """Whatever names a kind is passed by a kind from elsewhere: comparisons, tables, `match`. Definitions of tasks name theirs."""
+    """Comparisons, tables and `match` that name kinds skip kinds of other packages; only definitions of tasks may do so."""
     names, found = set(list_kinds()), []
     for name, tree in TREES.items():
         if allowed(name, ["cardiobench.tasks"]):
@@ -116,7 +116,7 @@ def test_the_kind_of_a_task_is_asked_in_one_package():
 
 
 FORMS_ASKED = ("cardiobench.tasks", "cardiobench.protocols", "cardiobench.extensions", "cardiobench.testing")
-"""Packages that may compare forms of answers: the kinds, and protocols, which state the forms that they give."""
+"""Packages that may compare forms of prediction: the kinds, and protocols, which state their forms."""
 OF_ONE_FORM = {
     "cardiobench.data.audit": "counts the patients of each class where a unit has several",
     "cardiobench.data.prompts": "has templates of numbers, and sentences of classes",
@@ -128,7 +128,7 @@ OF_ONE_FORM = {
 
 
 def test_the_form_of_an_answer_is_asked_by_kinds_and_protocols():
-    """A kind with a form of its own passes everything else; see `tests/tasks/test_forms_of_answer.py`."""
+    """A kind with another form works everywhere else; see `tests/tasks/test_forms_of_answer.py`."""
     asked = {
         name
         for name, tree in TREES.items()

@@ -1,4 +1,4 @@
-"""Each folder below cardiobench/extensions can be deleted, with its tests, and everything else works as before."""
+"""Check that each folder below cardiobench/extensions can be deleted with its tests, and the rest still works."""
 
 import ast
 import os
@@ -19,7 +19,7 @@ from cardiobench.testing import check_extension
 from tests.without_extensions import copy_without, own_extensions
 
 NAMES = own_extensions()
-# Words that name something else, too: a loss of information across datasets, a row of a table, a heading, a layer of a network.
+# Words with other meanings: a loss of information, a row of a table, a heading, a layer of a network.
 COMMON_WORDS = {
     *(
         "alignment",
@@ -39,7 +39,7 @@ COMMON_WORDS = {
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_extension_passes_its_contract(name, monkeypatch):
-    """Its protocols are checked with small settings in tests/contracts/test_protocols.py, over all that are registered."""
+    """tests/contracts/test_protocols.py checks its protocols with small settings, as all registered ones."""
     checked = []
     monkeypatch.setattr("cardiobench.testing.extension.check_protocol", checked.append)
     check_extension(name)
@@ -71,9 +71,9 @@ def core_files(root: Path):
 
 
 def test_core_code_names_no_extension(root):
-    """Check identifiers and strings for names of extensions, of their protocols and of their conditions.
+    """Check identifiers and strings for names of extensions, their protocols and conditions.
 
-    Docstrings and help texts may mention them.
+    Docstrings and help texts may mention these names.
     """
     brought = [protocol_class(name) for name in contributions("protocols")]
     conditions = {one.condition for one in brought} - {BaseProtocol.condition}
@@ -104,14 +104,14 @@ def test_core_tests_borrow_nothing_from_tests_of_extensions(root):
 
 
 def covering_sets(names):
-    """Yield sets of which at least one has the first and not the second of every two names: 10 sets for 32 folders."""
+    """Yield sets so that for every ordered pair of names, one set has the first but not the second: 10 sets for 32 folders."""
     for bit in range((len(names) - 1).bit_length()):
         for side in (0, 1):
             yield tuple(name for number, name in enumerate(names) if number >> bit & 1 == side)
 
 
 def test_every_two_extensions_are_told_apart_by_a_set_that_is_deleted():
-    """Check that the sets tell every two folders apart: what works without a set needs none of its folders."""
+    """Check that the sets distinguish every two folders: if a set suffices, folders outside it are not needed."""
     together = [*covering_sets(NAMES)]
     for one in NAMES:
         left = {name for names in together if one in names for name in NAMES if name not in names}

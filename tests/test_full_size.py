@@ -1,4 +1,4 @@
-"""Memory and time at a size where copies show: peak memory in embeddings, and how time grows with twice the recordings."""
+"""Test memory and time at a size where copies matter: peak memory relative to embeddings, and growth of time with size."""
 
 import pytest
 
@@ -32,5 +32,5 @@ def test_peak_memory_is_a_small_multiple_of_the_embeddings(tmp_path, stage):
 @pytest.mark.slow
 @pytest.mark.parametrize("stage, most", [(load, 2.5), (probe, 2.5), (knn, 4)])
 def test_twice_the_recordings_take_about_twice_the_time(tmp_path, stage, most):
-    """Allow neighbours four times as long: every test recording is compared with every training recording."""
+    """Allow neighbours four times as long, because every test recording is compared with every training recording."""
     check_time(stage, tmp_path, most)

@@ -1,4 +1,4 @@
-"""Mechanical part of plain English: argument lines, first lines of docstrings and comments."""
+"""Check mechanical rules of plain English: argument lines, first lines of docstrings, and comments."""
 
 import ast
 import io
@@ -15,15 +15,15 @@ FILES = [file for name in (*PRODUCT, "tests", "benchmarks") for file in sorted((
 HEADLESS = frozenset(
     "of in on for from by with to at as its their which what how whose where when who that per between than because only".split()
 )
-"""First words of a text that lacks the noun it describes."""
+"""First words of a text without a head noun."""
 CODE = re.compile(r"[^a-z]|[a-z_\d]+[(.=\[_\d]|[a-z]\b|(noqa|type|ruff|pragma|mypy|fmt|https?|write|float\d+|int\d+)\b")
-"""Start of a comment that is no sentence: a capital, a quotation, an expression, a directive."""
+"""Allowed start of a comment that is not a sentence: capital, quotation, expression or directive."""
 SECTION = re.compile(r"(Args|Attributes|Returns|Raises|Yields):$")
 ARGUMENT = re.compile(r"( +)\**[A-Za-z_][\w, *`]*(?: \([^)]*\))?: (\S.*)")
 
 
 def docstrings(node: ast.AST) -> Iterator[str]:
-    """Yield those of a module or a statement, without a look at expressions, which hold none."""
+    """Yield the docstrings of a module or statement, skipping expressions, which have none."""
     if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
         if text := ast.get_docstring(node):
             yield text
@@ -43,7 +43,7 @@ def argument_texts(docstring: str) -> Iterator[str]:
 
 
 def comments(source: str) -> Iterator[str]:
-    """Yield comments; of lines that follow each other the first."""
+    """Yield comments; of consecutive lines only the first."""
     last = (-2, -1)
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
@@ -62,7 +62,7 @@ def lower(text: str) -> bool:
 
 
 def may_be_lower(source: str) -> bool:
-    """Tell whether a comment may begin without a capital; a `#` in a string counts too, and tokens decide then."""
+    """Tell whether a comment may start without a capital; `#` in a string also counts, so tokens decide afterwards."""
     above = -1
     for line in source.splitlines():
         start = line.lstrip()

@@ -1,4 +1,4 @@
-"""The facts that pyproject.toml, CITATION.cff and the build state about the package agree."""
+"""Check that pyproject.toml, CITATION.cff and the build agree on the facts of the package."""
 
 import tomllib
 from pathlib import Path

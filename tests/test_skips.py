@@ -1,4 +1,4 @@
-"""A test that is skipped for a reason that nobody listed fails the run."""
+"""Check that a test skipped for an unlisted reason fails the run."""
 
 from types import SimpleNamespace
 

@@ -1,4 +1,4 @@
-"""Build the wheel and the source distribution, install the wheel without extras in a fresh environment, import it, and score a CSV with it."""
+"""Build wheel and sdist, install the wheel without extras in a new environment, import it, and score a CSV."""
 
 import csv
 import subprocess
@@ -9,11 +9,11 @@ import venv
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-LARGEST = 5.0  # MB
+LARGEST = 5.0  # Size in MB.
 
 
 def call(*line: object, cwd: Path) -> str:
-    """Run a command; stop with its output when it fails."""
+    """Run a command; exit with its output if it fails."""
     done = subprocess.run([str(part) for part in line], cwd=cwd, capture_output=True, text=True, check=False)
     if done.returncode:
         sys.exit(f"{' '.join(map(str, line))} ended with {done.returncode}\n{done.stdout}\n{done.stderr}")
@@ -32,7 +32,7 @@ def check_source(archive: Path) -> None:
 
 
 def main() -> None:
-    """Everything in a temporary folder outside the checkout."""
+    """Run all checks in a temporary folder outside the checkout."""
     with tempfile.TemporaryDirectory(prefix="cardiobench-wheel-") as name:
         work = Path(name)
         call(sys.executable, "-m", "build", "--outdir", work, ROOT, cwd=work)
@@ -54,7 +54,7 @@ def main() -> None:
             writer.writerows([row["id"], "CD"] for row in test)
         line = ["--predictions", "mine.csv", "--task", "ptb_xl_sample/cd", "--references", "refs.csv"]
         printed = call(python, "-m", "cardiobench.eval", *line, cwd=work)
-        # 26 of 52 test records have the label, so all-positive gives F1 2/3 and 0: macro 1/3.
+        # 26 of 52 test records have the label, so predicting all positive gives F1 2/3 and 0: macro 1/3.
         if "33.33" not in printed or "collapsed" not in printed:
             sys.exit(f"the constant prediction was not scored as expected:\n{printed}")
         sys.stdout.write(f"{wheel.name}, {megabytes:.1f} MB: installed without extras, imported, scored a CSV\n")

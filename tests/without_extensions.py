@@ -1,4 +1,4 @@
-"""A copy of the checkout without some extensions: `python -m tests.without_extensions OUT` leaves out all of them."""
+"""Copy the checkout without some extensions: `python -m tests.without_extensions OUT` leaves out all of them."""
 
 import shutil
 import subprocess
@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def copy_without(names: Iterable[str], out: Path) -> Path:
-    """Copy the files that git knows, and new ones, without some extensions and their tests; return the folder."""
+    """Copy files tracked by git, and new ones, without some extensions and their tests; return the folder."""
     left_out = [f"{place}/{name}/" for name in names for place in ("cardiobench/extensions", "tests/extensions")]
     git = ("git", "-C", str(ROOT), "ls-files", "--cached", "--others", "--exclude-standard", "-z")
     listed = subprocess.run(git, capture_output=True, text=True, check=True).stdout.split("\0")

@@ -1,4 +1,4 @@
-"""What may be ranked, and what is shown with what is wrong with it instead."""
+"""Test which results are ranked, and that others are shown with their problems."""
 
 import json
 import os
@@ -174,7 +174,7 @@ def test_scores_on_references_are_ranked_beside_runs_on_the_same_version(tmp_pat
 
 @pytest.mark.parametrize("expected", [60, None])
 def test_a_result_whose_release_is_not_known_is_not_ranked(tmp_path, expected):
-    """Neither one of an older version, which took the references for the release."""
+    """Check that a result of an older version, which took the references for the release, is not ranked either."""
     path = example_results.write_result(tmp_path, "file: mine.csv", protocol="predictions")
     edit(
         path,
@@ -240,7 +240,7 @@ def test_nothing_there(tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("layout", ["page", *LAYOUTS])
 def test_the_command_shows_what_is_wrong_without_a_traceback(tmp_path, capsys, layout):
-    task = "cardiacnet/asd"  # The layout of the papers has a place for it.
+    task = "cardiacnet/asd"  # The layout of the papers includes this task.
     example_results.write_result(tmp_path / "r", task=task)
     example_results.write_result(tmp_path / "r", "org/two", task).write_text("{")
     edit(example_results.write_result(tmp_path / "r", "org/three", task), better)
@@ -271,7 +271,7 @@ def test_answers_that_cannot_be_read_cost_the_picture_only(tmp_path):
 
 
 def leaves(tree, path=()):
-    """Every place in a JSON tree that holds a value, and every mapping and list."""
+    """Yield the path of every leaf, mapping and list in a JSON tree."""
     yield path
     if isinstance(tree, (dict, list)):
         for key, entry in tree.items() if isinstance(tree, dict) else enumerate(tree):
@@ -286,7 +286,7 @@ def put(tree, path, value):
 
 @pytest.mark.slow
 def test_whatever_stands_in_a_file_there_is_never_a_traceback(tmp_path):
-    """Every value of a result replaced by ones of other types, with a fitting seal: refused, or shown in all forms."""
+    """Replace every value of a result by values of other types, with a valid checksum: it is refused, or all pages show it."""
     from pathlib import Path
 
     from cardiobench.leaderboard import table

@@ -1,4 +1,4 @@
-"""A result that contradicts itself is refused; none that was computed is."""
+"""Check that inconsistent results are refused, and computed results never are."""
 
 import math
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""CSV files that people open in a spreadsheet: no text of theirs is run as a formula, and all of it comes back."""
+"""Check that CSV files for spreadsheets contain no executable formula, and that all text survives a round trip."""
 
 import pandas as pd
 import pytest

@@ -1,4 +1,4 @@
-"""What a reader sees: rounding at the last moment, directions, marks, and text that stays text."""
+"""Test formatting for readers: late rounding, directions, marks, and escaping of text."""
 
 import dataclasses
 import re

@@ -1,4 +1,4 @@
-"""Result folders of several machines in one: checked first, nothing overwritten, nothing half."""
+"""Test merging result folders of several machines: checks come first, and nothing is overwritten or partial."""
 
 import os
 import shutil
@@ -16,7 +16,7 @@ from tests.results.test_formatting import result
 
 
 def write(folder, task, key="1"):
-    """Write a result with its predictions and a figure; returns its path."""
+    """Write a result with its predictions and a figure; return its path."""
     path = result_path(folder / "a__b" / "0", "probe", task)
     made = result(task=task)
     stamped = type(made)(**{**vars(made), "stamp": {"key": key}})
@@ -69,14 +69,14 @@ def test_a_share_that_nothing_falls_to_is_said(tmp_path, capsys):
 
 @pytest.mark.parametrize(("part", "out"), [("all/part", "all"), ("all", "all/out"), ("all/part", "all/../all")])
 def test_folders_that_lie_one_in_the_other_are_refused(tmp_path, part, out):
-    """Their results would be taken for those of the target, and not be copied."""
+    """Otherwise, their results would count as those of the target and would not be copied."""
     write(tmp_path / part, "ptb_xl/cd")
     with pytest.raises(BadConfig, match="contain one another"):
         merge([tmp_path / part], tmp_path / out)
 
 
 def test_predictions_that_one_copy_lacks_come_from_the_other(tmp_path, capsys):
-    """As a copy between machines that was cut off leaves them."""
+    """Write a truncated file, as left by an interrupted copy between machines."""
     one, two, out = (tmp_path / name for name in ("one", "two", "out"))
     predictions_path(write(one, "ptb_xl/cd")).unlink()
     write(two, "ptb_xl/cd")

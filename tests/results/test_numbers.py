@@ -1,4 +1,4 @@
-"""What the numbers of a result are: as it says itself, else as metrics declare them, and how they are then shown."""
+"""Test facts about the numbers of a result (from the result, else from its metric), and their formatting."""
 
 import json
 import math
@@ -19,7 +19,7 @@ SHARE = NumberFacts("higher", (0.0, 1.0), "fraction")
 
 
 def of_elsewhere(**changes):
-    """A result whose ranking metric nobody has installed: 52 % within ten seconds."""
+    """Return a result whose ranking metric is not installed: 52 % within ten seconds."""
     fields = {
         "metric": "within_ten",
         "higher_is_better": True,
@@ -75,7 +75,7 @@ def test_older_results_ask_the_metrics():
 
 
 def test_what_is_recorded_comes_before_what_is_installed():
-    """A package may compute another number of the same name."""
+    """Check a package that computes another number with the same name."""
     theirs = of_elsewhere(metric="accuracy", overall={"accuracy": Estimate(0.52, 0.4, 0.64, 50, 48)}, numbers={"accuracy": NumberFacts("higher", (0.0, 10.0), "mm")})  # fmt: skip
     assert formatting.metric_name(theirs) == "accuracy mm ↑" and theirs.number().best == 10
     assert result(numbers={"mae": NumberFacts.of(load_metric("mae").primary)}).number() == load_metric("mae").primary

@@ -1,4 +1,4 @@
-"""What `print` and a Python prompt show of results: short tables in the units of the metric, plain numbers."""
+"""Test `print` and the Python prompt for results: short tables in the units of the metric."""
 
 import re
 import subprocess
@@ -51,7 +51,7 @@ def test_every_other_metric_is_named_with_its_value():
     text = " ".join(str(result).split())
     assert all(f"{key} " in text for key in result.overall)
     assert f"auroc {100 * result.overall['auroc'].value:.1f} %" in text
-    assert "brier" not in text and 0 < result.further["brier"] < 1, "in the file alone"
+    assert "brier" not in text and 0 < result.further["brier"] < 1, "only in the file"
 
 
 def test_numbers_of_a_result_are_pythons():
@@ -131,7 +131,7 @@ def test_shares_are_shown_in_percent_and_what_the_data_cannot_tell_is_said():
 
 
 def test_printing_imports_nothing_heavy():
-    """The text of a result needs none of the libraries that draw tables, figures or train."""
+    """Check that printing a result imports no library for tables, figures or training."""
     code = "import sys, cardiobench.results.printing; print([m for m in ('rich', 'torch', 'matplotlib', 'datasets', 'sklearn') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

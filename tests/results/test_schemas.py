@@ -1,4 +1,4 @@
-"""Files of results that earlier versions wrote, one of each schema, are read: `schemas/` has them as they were written."""
+"""Read result files of earlier versions, one per schema, from `schemas/`."""
 
 import json
 from pathlib import Path

@@ -49,7 +49,7 @@ def test_round_trip_through_a_file(tmp_path):
     original = result()
     path = original.save(tmp_path / "deep" / "er" / "r.json")
     again = ScoreResult.load(path)
-    assert repr(again) == repr(original)  # Repr, because NaN is not equal to itself
+    assert repr(again) == repr(original)  # Compare by repr, because NaN is not equal to itself.
     assert [entry.name for entry in path.parent.iterdir()] == ["r.json"]
 
 

@@ -1,4 +1,4 @@
-"""The enum of verdicts: one list for files, pages and the manual."""
+"""Test the enum of verdicts, the single list for files, pages and the manual."""
 
 import copy
 import pickle
@@ -15,7 +15,7 @@ from .test_score_result import result
 
 
 def test_the_manual_has_the_table_of_the_enum(root):
-    """A verdict that is added or reworded must reach the manual."""
+    """Check that every verdict and its text is in the manual."""
     page = (root / "docs" / "verdict.md").read_text("utf-8")
     assert verdict_table() in page, f"replace the table of docs/verdict.md by:\n{verdict_table()}"
 
@@ -28,7 +28,7 @@ def test_signs_and_texts_are_unambiguous():
 
 @pytest.mark.parametrize("verdict", list(Verdict))
 def test_a_verdict_is_its_text(verdict):
-    """Older code and users compare with the plain text, and a file holds it."""
+    """Check that verdicts compare with plain text, as older code, users and files need."""
     text = str(verdict)
     assert type(text) is str and verdict == text and MARKS[text] == (verdict.sign, verdict.meaning)
     judgement = Judgement(text, "a sentence")

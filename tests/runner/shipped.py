@@ -1,4 +1,4 @@
-"""Protocols whose cells go to worker processes."""
+"""Protocols whose cells run in worker processes."""
 
 import os
 import time
@@ -12,7 +12,7 @@ PENALTIES = {"stiff": (1e4,), "soft": (1e-2, 1.0)}
 
 @dataclass(frozen=True)
 class Shipped(LinearProbe):
-    """A probe at two penalties, each a cell of its own."""
+    """Probe with two penalties, each a separate cell."""
 
     name = "shipped"
     runs_in_parallel = True
@@ -27,12 +27,12 @@ class Shipped(LinearProbe):
 
 
 SLOW = "CARDIOBENCH_TEST_SLOW"
-"""Environment variable: folder in which slow cells leave a file named `<variant>.<process>`; without it they are quick."""
+"""Environment variable with the folder in which slow cells create `<variant>.<process>`; unset for quick cells."""
 
 
 @dataclass(frozen=True)
 class Slow(LinearProbe):
-    """Probes at six penalties, each a cell of its own that takes long enough to be killed."""
+    """Probe with six penalties, each a separate cell that runs long enough to be killed."""
 
     name = "slow"
 
@@ -41,7 +41,7 @@ class Slow(LinearProbe):
         return tuple(map(str, range(6)))
 
     def predict(self, data, encoder, variant):
-        """Predict with one penalty, after a pause where the folder is given."""
+        """Predict with one penalty, after a pause if the folder is set."""
         if folder := os.environ.get(SLOW):
             (Path(folder) / f"{variant}.{os.getpid()}").touch()
             time.sleep(2)

@@ -1,4 +1,4 @@
-"""The key of a result: the versions of what makes it count, what prints, draws or sends it does not."""
+"""Test the key of a result: it depends on versions of scoring code, not of code that prints, draws or sends."""
 
 import json
 from dataclasses import replace
@@ -21,7 +21,7 @@ TASK = catalog.task("camus/ef")
 
 
 class Keyed(BaseCell):
-    """A cell without data."""
+    """Cell without data."""
 
     recordings = ""
 

@@ -1,4 +1,4 @@
-"""Tasks of single frames under protocols that answer per recording: each says that it does not apply, and nothing is encoded."""
+"""Check tasks of single frames under protocols that predict per recording: not applicable, and nothing is encoded."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""A dry run against the run after it: what is encoded, and the size of the files."""
+"""Compare a dry run with the subsequent run: encoded recordings and size of the files."""
 
 from collections import Counter
 
@@ -18,7 +18,7 @@ TASKS = ("phantom_echo/view", "phantom_echo/lv_seg", "phantom_echo/landmarks")
 
 @pytest.fixture
 def counted(monkeypatch):
-    """Recordings that the encoding loop is given, by model."""
+    """Return the recordings passed to the encoding loop, by model."""
     given: Counter[str] = Counter()
     original = extraction.extract
 
@@ -31,7 +31,7 @@ def counted(monkeypatch):
 
 
 def on_disk(folder):
-    """Return the shards of a cache: their bytes, and the recordings in them."""
+    """Return total bytes and number of recordings of the shards in a cache."""
     shards = list(folder.rglob("*.arrow"))
     ids = 0
     for shard in shards:
@@ -44,7 +44,7 @@ def on_disk(folder):
 def test_everything_that_the_run_encodes_is_priced(tmp_path, counted):
     if lacking := {"attention_probe", "dense", "stress"} - set(list_protocols()):
         pytest.skip(f"no installed extension provides {', '.join(sorted(lacking))}")
-    # Two models share the tokens of the floors, and one of them is a floor itself.
+    # Both models share the tokens of the floors, and one model is a floor itself.
     models = (str(tiny_open_clip(tmp_path / "org" / "clip")), "cardiobench/random-vit")
     settings = RunConfig(
         models=models,
@@ -67,7 +67,7 @@ def test_everything_that_the_run_encodes_is_priced(tmp_path, counted):
     run(settings, Console(main=False))
     size, ids = on_disk(tmp_path / "cache")
     assert sum(row["to_encode"] for row in plan.rows) == sum(counted.values())
-    assert sum(counted.values()) < ids, "a model of single frames has the vectors of shuffled ones: stored, not encoded"
+    assert sum(counted.values()) < ids, "a frame-wise model has the stored vectors of shuffled frames"
     assert sum(row["bytes"] for row in plan.rows) == pytest.approx(size, rel=0.03)
     again = dry_run(settings, Console(main=False))
     assert all(row["to_encode"] == row["bytes"] == 0 for row in again.rows)

@@ -1,4 +1,4 @@
-"""An edit of the package without a counted-up version encodes and scores nothing; a version does so for what it is about."""
+"""Check that edits of the package without a new version reuse all results, and a new version only renews its dependents."""
 
 import json
 import os
@@ -17,7 +17,7 @@ TASKS = ("phantom_echo/ef", "ptb_xl_sample/cd")
 
 @pytest.fixture
 def checkout(tmp_path) -> Path:
-    """Copy the package and the folders beside it."""
+    """Copy the package and the folders next to it."""
     for name in FOLDERS:
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(PACKAGE.parent / name, tmp_path / "checkout" / name, ignore=ignored)
@@ -25,7 +25,7 @@ def checkout(tmp_path) -> Path:
 
 
 def earlier(checkout: Path, folder: Path) -> dict[str, bool]:
-    """Run the constant model; returns task -> whether the result is of an earlier run, and dataset -> whether all was encoded."""
+    """Run the constant model; return task -> whether the result was reused, and dataset -> whether all was encoded."""
     given = ("--model", "cardiobench/constant", "--tasks", *TASKS, "--protocols", "knn", "--limit", "20", "--json")
     folders = ("--output-dir", str(folder / "out"), "--cache-dir", str(folder / "cache"), "--workers", "0")
     done = subprocess.run(
@@ -55,7 +55,7 @@ def test_comments_docstrings_moves_and_new_modules_change_nothing_and_a_version_
     config.write_text("# another comment\n" + config.read_text("utf-8").replace('"""', '"""Words. ', 1), "utf-8")
     (checkout / "cardiobench" / "cli" / "commands" / "new.py").write_text('"""A new command."""\n')
     video = checkout / "cardiobench" / "data" / "media" / "video.py"
-    video.rename(video.with_name("moving.py"))  # A move changes no key.
+    video.rename(video.with_name("moving.py"))  # Moving a module changes no key.
     for path in (checkout / "cardiobench").rglob("*.py"):
         text = path.read_text("utf-8")
         if "data.media.video" in text or "still, video" in text:

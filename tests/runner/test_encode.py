@@ -1,4 +1,4 @@
-"""Disturbed recordings: decoded once for all disturbances, and not encoded where only the order of frames changes."""
+"""Test disturbed recordings: decoded once for all disturbances, and not encoded again if only the order of frames changes."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -17,7 +17,7 @@ from cardiobench.runner.plan import plan_dataset
 
 
 class Counted:
-    """A model that counts the parts it encodes."""
+    """Model that counts the parts that it encodes."""
 
     def __init__(self, encoder):
         self.encoder, self.parts = encoder, 0
@@ -73,7 +73,7 @@ def test_another_order_of_frames_gives_the_stored_vectors_in_that_order(context,
     few = lines[lines["split"] == "test"].index[:2].to_numpy()
     clean = SimpleNamespace(dataset=source, store=clean.store, to_encode=few)
     encode_missing(model, {None: clean}, context)
-    assert encoder.parts == 2 * 16 + 1, "and one part once more, to count its operations"
+    assert encoder.parts == 2 * 16 + 1, "one part is encoded again to count operations"
 
     read = []
     monkeypatch.setattr(type(source), "recording", _counted(type(source).recording, read))
@@ -83,8 +83,8 @@ def test_another_order_of_frames_gives_the_stored_vectors_in_that_order(context,
         store = plan_dataset(model, source, [task], context.config, change).store
         plans[change] = SimpleNamespace(dataset=source, store=store, to_encode=few)
     encode_missing(model, plans, context, clean)
-    assert encoder.parts == 2 * 16 + 2 * 2 * 16 + 2, "brighter frames are encoded; the others change the order alone"
-    assert read == few.tolist(), "each recording is decoded once for all its disturbances"
+    assert encoder.parts == 2 * 16 + 2 * 2 * 16 + 2, "brighter frames are encoded; the others only change the order"
+    assert read == few.tolist(), "each recording is decoded once for all disturbances"
 
     ids, stamps = source.frame["id"].iloc[few], source.frame["fingerprint"].iloc[few]
     for change, plan in plans.items():

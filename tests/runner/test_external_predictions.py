@@ -1,4 +1,4 @@
-"""Predictions from elsewhere: their coverage is that of the release, by a file of references and by the data."""
+"""Test coverage of external predictions: that of the release, with a file of references or with the data."""
 
 import shutil
 
@@ -24,7 +24,7 @@ SAMPLE = "ptb_xl_sample/cd"
 
 
 def copy_of_ptb_xl(test: int, without_label: int = 3) -> OpenDataset:
-    """PTB-XL of which a copy lists only some recordings of the test split, without their files."""
+    """Return a copy of PTB-XL that lists only some recordings of the test split, without their files."""
     numbers = range(1, 41 + test + without_label)
     labels = [None] * without_label + list(
         np.resize(["NORM", "MI;CD", "STTC", "HYP", "CD"], len(numbers) - without_label)
@@ -43,7 +43,7 @@ def answers(ids, classes=SUPER.classes, seed=0):
 
 @pytest.fixture
 def partial(monkeypatch):
-    """64 of the 2,158 units of a task, and three further recordings of its test split that have no label."""
+    """Check 64 of the 2,158 units of a task, and three further test recordings without a label."""
     dataset = copy_of_ptb_xl(64)
     monkeypatch.setattr("cardiobench.runner.external_predictions.open_dataset", lambda *_, **__: dataset)
     return dataset
@@ -78,7 +78,7 @@ def test_a_copy_with_more_labels_than_the_release_is_noticed(tmp_path):
 
 @pytest.fixture
 def sample(tmp_path, monkeypatch):
-    """A folder with the references of the bundled ECGs, and answers for all of its test units."""
+    """Return a folder with the references of the bundled ECGs, and predictions for all test units."""
     monkeypatch.chdir(tmp_path)
     assert main(["references", SAMPLE, "--out", "refs.csv"]) == 0
     table = read_references("refs.csv", catalog.task(SAMPLE)).table
@@ -124,7 +124,7 @@ def test_references_of_an_older_version_are_scored_and_not_ranked(sample, capsys
     said = capsys.readouterr().out
     assert "52/unknown" in said and f"cardiobench references {SAMPLE} --out refs.csv" in " ".join(said.split())
     assert not collect([sample / "results"]).entries
-    assert main(["references", SAMPLE, "--out", "refs.csv"]) == 0, "the command of the message"
+    assert main(["references", SAMPLE, "--out", "refs.csv"]) == 0, "the command in the message"
     assert main(LINE) == 0 and coverage(last_result(sample)) == "52/52"
 
 
@@ -133,7 +133,7 @@ def test_references_of_an_older_version_are_scored_and_not_ranked(sample, capsys
     ("task", "label_files"), [("georgia/af", "*.hea"), ("chapman_ningbo/af", "*.hea"), ("camus/ef", "Info_*.cfg")]
 )
 def test_units_whose_labels_were_not_downloaded_lower_the_coverage(tmp_path, task, label_files):
-    """The labels of these releases lie beside each recording."""
+    """The labels of these releases are stored next to each recording."""
     write_twin(task.partition("/")[0], tmp_path, patients=20)
     whole = task_references(task, tmp_path)[0]
     test = set(whole.table.loc[whole.table["split"] == "test", "patient_id"])
@@ -147,7 +147,7 @@ def test_units_whose_labels_were_not_downloaded_lower_the_coverage(tmp_path, tas
 
 
 def test_a_task_without_any_label_here_has_no_references(tmp_path):
-    """Intervals of PTB-XL are in PTB-XL+, another download."""
+    """Intervals of PTB-XL come from PTB-XL+, a separate download."""
     write_twin("ptb_xl", tmp_path, patients=4)
     shutil.rmtree(tmp_path / "ptb_xl_plus")
     with pytest.raises(MissingData, match=r"none of the .* units in .* has a label of ptb_xl/pr"):
@@ -166,7 +166,7 @@ def test_references_of_a_twin_make_a_result_of_a_twin(tmp_path, monkeypatch):
 
 
 def test_a_folder_without_recordings_gives_the_same_references(tmp_path):
-    """One dataset here; tests/contracts goes over all of them."""
+    """This test uses one dataset; tests/contracts covers all of them."""
     write_twin("echonet_dynamic", tmp_path / "twin", patients=6)
     files = []
     for name in ("before.csv", "after.csv"):

@@ -1,4 +1,4 @@
-"""A store that a model no longer gives is followed by a new one; one that it still gives is gone on with."""
+"""Check that the store gets a new generation if the model's outputs changed, and is continued otherwise."""
 
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -31,7 +31,7 @@ class Cpu(SingleProcess):
 
 @pytest.fixture
 def generation(tmp_path, monkeypatch, capsys):
-    """Choose the generation for a model, with the libraries of today and whether anything is left to encode."""
+    """Choose the generation for a model with the current libraries; set whether any recording is left to encode."""
 
     def choose(loaded, libraries, *, complete=False):
         monkeypatch.setattr("cardiobench.runner.generation.library_versions", lambda media="": libraries)
@@ -60,7 +60,7 @@ def hub(network, **more):
 def test_a_hub_model_is_asked_where_its_store_grows_under_other_libraries(generation):
     generation.fill(linear, OLD)
     assert generation.choose(hub(linear), NEW)[0] == 0
-    assert generation.choose(hub(other), OLD)[0] == 0, "with the libraries of the shards nothing is encoded again"
+    assert generation.choose(hub(other), OLD)[0] == 0, "with the libraries of the shards, nothing is encoded again"
     assert generation.choose(hub(other), NEW, complete=True)[0] == 0, "nothing is added"
     number, said = generation.choose(hub(other), NEW)
     assert number == 1 and "lab/mine no longer gives the embeddings in" in said and "those of b differ by 0.0" in said

@@ -1,4 +1,4 @@
-"""Embeddings from elsewhere: the same bits as a model's own, a condition of their own, and nothing stale."""
+"""Test external embeddings: bitwise equal results, a separate condition, and no stale results."""
 
 import json
 import os
@@ -28,7 +28,7 @@ NOT_SEEN = "embeddings from elsewhere: how they were made was not seen"
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """A model's results on the bundled ECGs, and its embeddings as a file."""
+    """Return a model's results on the bundled ECGs, and its embeddings as a file."""
     root = tmp_path_factory.mktemp("made")
     results = evaluate(root, MODEL, protocols=("probe", "knn"))
     export_stores(find_stores(root / "cache"), root / "x.parquet")
@@ -46,7 +46,7 @@ def frame(made):
 
 
 def scores(result):
-    """Everything that a result says but for what made it."""
+    """Return all content of a result except its origin."""
     record = result.to_json()
     return {name: value for name, value in record.items() if name not in ("model", "stamp", "seal", "warnings", "cost")}
 
@@ -195,7 +195,7 @@ def test_several_datasets_need_a_column_that_tells_them_apart(frame, tmp_path):
 
 
 def test_recordings_are_not_needed(tmp_path, monkeypatch):
-    """PTB-XL of which only the tables are here."""
+    """Return PTB-XL with its tables only."""
     from tests.runner.test_external_predictions import copy_of_ptb_xl
 
     dataset = copy_of_ptb_xl(60)
@@ -252,7 +252,7 @@ def test_a_dry_run_encodes_nothing(made, tmp_path, capsys):
 
 @pytest.mark.slow
 def test_pytorch_is_not_imported(tmp_path):
-    """All protocols that work from vectors, of two datasets, with a module in place of PyTorch that cannot be imported."""
+    """Run all vector-based protocols on two datasets while PyTorch cannot be imported."""
     frames = {}
     for name in ("georgia", "chapman_ningbo"):
         write_twin(name, tmp_path / "data" / name, patients=60)

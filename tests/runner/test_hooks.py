@@ -1,4 +1,4 @@
-"""What the runner does for extensions, with toy manifests: whatever is installed takes no part."""
+"""Test hooks of the runner for extensions, with toy manifests in place of installed extensions."""
 
 import sys
 from dataclasses import replace
@@ -14,12 +14,12 @@ from cardiobench.core.extensions import Extension
 from cardiobench.runner.run import run
 
 REFERENCES = {"after_model": "toy_{}:derive"}
-"""Field of a manifest -> reference, where it is not that of a module."""
+"""Mapping from manifest field to reference, for fields that do not refer to a module."""
 
 
 @pytest.fixture
 def install(monkeypatch):
-    """Install a toy extension in place of all others: fields of its manifest -> attributes of the module that they name."""
+    """Return a function that installs one toy extension: manifest fields -> attributes of the module that they name."""
 
     def make(**parts):
         for field, attributes in parts.items():
@@ -74,7 +74,7 @@ def test_finished_cells_are_handed_over_for_what_is_derived_from_them(install, c
 
 
 def condition(calls, **attributes):
-    """A condition that answers the class that is named after `=`."""
+    """Condition that predicts the class named after `=`."""
 
     def apply(cell, data, output, value):
         calls.append((cell.task.name, value))

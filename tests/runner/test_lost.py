@@ -1,4 +1,4 @@
-"""Processes that come late, are lost, or were never started: every recording is encoded, and nobody waits for ever."""
+"""Test processes that are late, lost or never started: every recording is encoded, and no process waits forever."""
 
 import os
 import re
@@ -37,7 +37,7 @@ sys.exit(main(sys.argv[3:]))
 
 
 def start(folder, rank: int, port: int, seconds: float, slow: float = 0) -> subprocess.Popen:
-    """One of two processes, as a launcher without a watchman would start it."""
+    """Start one of two processes, as a launcher without supervision would."""
     environment = {
         **os.environ,
         **{"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": "2"},
@@ -74,7 +74,7 @@ def test_workers_are_counted_by_the_processes_of_a_machine(monkeypatch):
     monkeypatch.delenv("LOCAL_WORLD_SIZE", raising=False)
     assert processes.processes_here(sixteen) == 16
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "8")
-    assert processes.processes_here(sixteen) == 8, "two machines of eight"
+    assert processes.processes_here(sixteen) == 8, "two of eight machines"
 
 
 @pytest.mark.slow
@@ -98,7 +98,7 @@ def test_a_killed_or_stopped_process_ends_the_other_with_a_message(tmp_path, vic
 
 @pytest.fixture
 def guard(monkeypatch):
-    """A guard over what another process sends from beat to beat, after which it is gone; returns the message of the end, if any."""
+    """Return a function that runs the guard on the messages of another process, which then ends; it returns the final message."""
 
     class Ended(Exception):
         pass
@@ -138,7 +138,7 @@ def test_a_process_that_beats_is_not_lost_and_one_that_is_done_need_not(guard):
 
 
 def test_the_error_that_another_process_ends_with_is_said_once(guard, monkeypatch):
-    """By the main process, if it is not its own: the disk of one node may be full, and that node is silent."""
+    """Check that the main process reports the error, because the failing node may be unable to write output."""
     near, far = socket.socketpair()
     monkeypatch.setattr(processes, "_connect", lambda accelerator: {near: 0})
     ended = []
@@ -148,7 +148,7 @@ def test_the_error_that_another_process_ends_with_is_said_once(guard, monkeypatc
     assert ended, "threads of a process group that outlive the interpreter may abort it: exit code -6"
     said = far.recv(4096)
     assert guard([processes.BEAT, said]) == "process 1 of 2 ended with DiskFull: no room on node1! Free it"
-    assert guard([processes.BEAT, said], rank=0) == "", "the main process has said it"
+    assert guard([processes.BEAT, said], rank=0) == "", "the main process has reported it"
 
 
 @pytest.mark.parametrize(

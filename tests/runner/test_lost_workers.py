@@ -1,4 +1,4 @@
-"""Workers and clusters that are killed in mid-run: one message that names them, and the next run comes to the same bits."""
+"""Kill workers and clusters during a run: one message names them, and the next run gives bitwise equal results."""
 
 import os
 import signal
@@ -27,7 +27,7 @@ if __name__ == "__main__":
 
 
 def start(folder, output, *more, pids=None, **environment):
-    """Start a run of six cells; they are slow, and say which processes compute them, where a folder `pids` is given."""
+    """Start a run of six cells; if there is a folder `pids`, the cells are slow and record their processes there."""
     line = [
         "--model",
         "cardiobench/ecg-morphology",
@@ -51,7 +51,7 @@ def start(folder, output, *more, pids=None, **environment):
 
 @contextmanager
 def running(*command):
-    """Run a program in the background; end it with its children."""
+    """Run a program in the background; terminate it with its children."""
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         yield process
@@ -61,7 +61,7 @@ def running(*command):
 
 
 def kill(process):
-    """Kill a process that a test started, and all its children; a child that has ended is gone already."""
+    """Kill a process started by a test and all its children; ignore children that have ended."""
     with_children = [*psutil.Process(process.pid).children(recursive=True), process] if process.poll() is None else []
     for one in with_children:
         try:
@@ -71,7 +71,7 @@ def kill(process):
 
 
 def wait_for(found, *processes):
-    """Return what a function finds, once it finds something; all processes have to be alive until then."""
+    """Wait until a function finds something and return it; all processes must be alive until then."""
     deadline = time.monotonic() + 180
     while not (what := found()):
         ended = [one.communicate() for one in processes if one.poll() is not None]
@@ -81,7 +81,7 @@ def wait_for(found, *processes):
 
 
 def check_lost_and_resumed(folder, run, kill_it, said):
-    """Kill something once two cells are done; then one message has to say so, and the next run has to go on."""
+    """Kill something after two cells are done; check that one message reports it and that the next run continues."""
     wait_for(lambda: len(list(folder.glob("killed/*/*/slow.*/*.json"))) > 1, run)
     kill_it()
     error = run.communicate(timeout=120)[1]
@@ -93,7 +93,7 @@ def check_lost_and_resumed(folder, run, kill_it, said):
     for output in ("killed", "whole"):
         again = start(folder, output, "--jobs", "1")
         assert again.wait(timeout=120) == 0, again.communicate()[1]
-    assert {path: path.stat().st_mtime_ns for path in kept} == kept, "what was finished is not computed again"
+    assert {path: path.stat().st_mtime_ns for path in kept} == kept, "finished cells are not computed again"
     assert records(folder / "killed") == records(folder / "whole") and len(records(folder / "whole")) == 12
 
 
@@ -129,7 +129,7 @@ def test_a_killed_scheduler_of_dask_is_named_and_the_next_run_goes_on(tmp_path):
 @pytest.mark.slow
 def test_a_killed_head_of_ray_is_named_and_the_next_run_goes_on(tmp_path, monkeypatch):
     pytest.importorskip("ray", reason="ray is not installed: make test-cluster")
-    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")  # A token that another cluster left would keep the run out.
+    monkeypatch.setenv("RAY_AUTH_MODE", "disabled")  # A token left by another cluster would block the run.
     port, pids = free_port(), tmp_path / "pids"
     pids.mkdir()
     head = ("ray.scripts.scripts", "start", "--head", "--block", "--num-cpus", "2", "--include-dashboard", "false")

@@ -1,4 +1,4 @@
-"""Members of ensembles on several processes: each is trained once, wherever; refusals and cached cells cost nobody a wait."""
+"""Test ensemble members on several processes: each is trained once; refusals and cached cells cause no waiting."""
 
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
@@ -16,7 +16,7 @@ from cardiobench.runner.members import answers_of, train_members
 
 
 class Squares(EnsembleProtocol):
-    """Members that answer the square of their number; those in `refused` cannot."""
+    """Members that predict the square of their number; those in `refused` raise an error."""
 
     name = "squares"
 
@@ -57,7 +57,7 @@ def cell_of(key, protocol, cached=False):
 
 
 def on_processes(count, cells, monkeypatch):
-    """What each of `count` processes, here threads, tells the others, and what it returns."""
+    """Run `count` processes as threads; return what each of them sends and returns."""
     told, everybody = [], Barrier(count, timeout=60)
 
     def gather(own):
@@ -83,7 +83,7 @@ def test_every_member_is_trained_by_one_process_and_known_to_all(processes, monk
     cells = [cell_of("a", Squares(3)), cell_of("b", Squares(5), cached=True), cell_of("c", Squares(2))]
     told, returned = on_processes(processes, cells, monkeypatch)
     jobs = [(n, member) for own in told for n, member, _, _ in own]
-    assert sorted(jobs) == [(0, 0), (0, 1), (0, 2), (2, 0), (2, 1)], "each once, and none of the cached cell"
+    assert sorted(jobs) == [(0, 0), (0, 1), (0, 2), (2, 0), (2, 1)], "each once, and none for the cached cell"
     assert max(map(len, told)) - min(map(len, told)) <= 1
     for trained in returned:
         assert {key: list(answers_of(one)) for key, one in trained.items()} == {"a": [0, 1, 4], "c": [0, 1]}

@@ -1,4 +1,4 @@
-"""The twin of MIMIC-IV-ECHO through its suite: every task answered under every protocol, and the mean over findings told."""
+"""Run the suite on the twin of MIMIC-IV-ECHO: every task under every protocol, with the mean over findings."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Settings of the last release: the same options, and so the same keys, from old flags, keywords and stored files; each is said."""
+"""Test settings of the last release: old flags, keywords and stored files give the same options and keys, with a warning."""
 
 import json
 
@@ -15,8 +15,8 @@ from cardiobench.runner.old_settings import OLD, OldSetting, translate
 from cardiobench.runner.run import apply_suite
 
 GRIDS = {"logistic": {"C": [0.01, 1.0]}}
-# Digests of all options of each protocol, which are what a key takes of them, as commit 40ef25b computed them from its fields.
-# An option that a protocol gets later changes its digests here.
+# Digests of all options of each protocol in its key, as computed at commit 40ef25b from the fields of RunConfig.
+# A new option of a protocol changes its digests here.
 DEFAULT = {
     "zero_shot": "50781b7ab6973f2a",
     "cross_validation": "422e7642ea775f75",
@@ -87,7 +87,7 @@ def test_each_is_said_with_what_to_write_and_what_nothing_takes_is_left_out(caps
         "--share 0.4 is deprecated; use --option zero_shot.share=0.4. The next release will no longer accept it.",
         "--stress-patients 0 is deprecated; no protocol of this run uses it. The next release will no longer accept it.",
     ]
-    assert settings("--share", "0.4").options == {"zero_shot": {"share": 0.4}}, "it runs by default"
+    assert settings("--share", "0.4").options == {"zero_shot": {"share": 0.4}}, "the protocol runs by default"
 
 
 def test_a_default_is_said_of_a_flag_but_not_of_a_stored_file(tmp_path, capsys):
@@ -118,7 +118,7 @@ def test_what_is_spelled_as_today_wins_and_flags_come_before_the_file(tmp_path):
 def test_a_file_may_not_say_in_an_old_spelling_what_it_may_not_say_today(tmp_path, monkeypatch):
     assert not OLD.keys() & settings_of(RunConfig).keys()
     monkeypatch.setitem(OLD, "cache", OldSetting(None, "DIR", lambda folder: {"cache_dir": folder}))
-    assert str(settings("--cache", "mine").cache_dir) == "mine", "a row of the table is a flag"
+    assert str(settings("--cache", "mine").cache_dir) == "mine", "every row of the table is a flag"
     (tmp_path / "run.yaml").write_text("models: [a/b]\ncache: theirs\n")
     with pytest.raises(BadConfig, match="sets --cache-dir theirs"):
         read_settings(build_parser().parse_args(["--config", "run.yaml"]))

@@ -1,4 +1,4 @@
-"""Models of one's own: three members in a file are enough, by path, by module, by plug-in or as an object."""
+"""Test user models: three members in a file are enough, given by path, module, plug-in or object."""
 
 import importlib.metadata
 import sys

@@ -1,4 +1,4 @@
-"""Cells shipped to workers: the same bits everywhere, only the missing ones made again, and what they will cost said before."""
+"""Test cells in workers: bitwise equal results, only missing cells run again, and costs are predicted."""
 
 import importlib.util
 import json
@@ -39,8 +39,8 @@ def cache(tmp_path_factory):
 
 @pytest.fixture
 def config(tmp_path, cache, monkeypatch):
-    """Two cells of real records on one core."""
-    # The page of the results is of no interest here.
+    """Return two cells on real records for one core."""
+    # The page of results is irrelevant here.
     monkeypatch.setattr("cardiobench.runner.run.finalize", lambda context: None)
     toy = Extension(protocols={"shipped": "tests.runner.shipped:Shipped"})
     monkeypatch.setattr("cardiobench.core.extensions.extensions", lambda: {"toy": toy})
@@ -61,7 +61,7 @@ def cells(config):
 
 
 def numbers(config):
-    """Everything that a cell came to, to the last bit."""
+    """Return all outputs of a cell with full precision."""
     return {
         name: (ScoreResult.load(path).overall, pd.read_parquet(predictions_path(path)).to_csv(float_format="%.17g"))
         for name, path in cells(config).items()
@@ -88,7 +88,7 @@ def test_every_cell_has_its_own_file_and_an_interrupted_run_goes_on_with_the_mis
 
     monkeypatch.setattr(evaluate, "evaluate_cell", lambda cell: worked.append(cell.label) or real(cell))
     outcome = run(config, Console())
-    assert worked == ["shipped.stiff", "shipped.soft"], "only what was missing"
+    assert worked == ["shipped.stiff", "shipped.soft"], "only the missing cells"
     assert sorted(cells(config)) == ["shipped.soft", "shipped.stiff"]
     assert cells(config)["shipped.stiff"].stat().st_mtime_ns == before
     assert len(outcome.results) == 2 and outcome.exit_code == 0
@@ -99,7 +99,7 @@ def test_every_cell_has_its_own_file_and_an_interrupted_run_goes_on_with_the_mis
     run(never_stopped)
     assert numbers(never_stopped) == goes_on
 
-    # A damaged neighbour does not matter; a changed option makes them all anew.
+    # A damaged file of another cell has no effect; a changed option renews all cells.
     cells(config)["shipped.soft"].unlink()
     worked.clear()
     run(config, Console())
@@ -129,7 +129,7 @@ def test_workers_of_every_kind_come_to_the_same_bits(config, alone, backend, pac
 
 
 def records(folder):
-    """Everything that a run came to, but for dates, durations and the checksums that cover them."""
+    """Return all outputs of a run except dates, durations and the checksums that cover them."""
     found = {}
     for path in sorted(folder.glob("*/*/*/*.json")):
         record = json.loads(path.read_text("utf-8"))
@@ -162,7 +162,7 @@ def test_every_protocol_that_needs_embeddings_alone_comes_to_the_same_bits_in_wo
     apart = run(replace(config, output_dir=tmp_path / "apart", backend=backend, jobs=2))
     assert records(tmp_path / "alone") == records(tmp_path / "apart")
     assert {"probe", "knn"} <= {result.protocol for result in alone.results}
-    assert [one.task for one in alone.results] == [one.task for one in apart.results], "the order of one process"
+    assert [one.task for one in alone.results] == [one.task for one in apart.results], "the order of a single process"
     assert alone.not_applicable == apart.not_applicable
 
 
@@ -193,11 +193,11 @@ def test_cells_that_compare_texts_or_train_attention_come_to_the_same_bits_in_wo
     assert records(tmp_path / "alone") == records(tmp_path / "apart")
     made = {one.protocol for one in (*alone.results, *alone.analyses)}
     assert made == set(protocols) and alone.not_applicable == apart.not_applicable
-    # Without a pool the same messages are computed here.
+    # Without a pool, this process computes the same messages.
     monkeypatch.setattr(parallel, "run_group", dispatched)
     monkeypatch.setattr(joblib, "Parallel", lambda **more: lambda calls: (one[0](*one[1]) for one in calls))
     run(replace(config, output_dir=tmp_path / "watched", jobs=2), encoders=models)
-    assert sent == set(protocols), "nothing else is computed by the main process"
+    assert sent == set(protocols), "the main process computes nothing else"
 
 
 @pytest.mark.slow
@@ -208,7 +208,7 @@ def test_a_dask_cluster_is_used_where_it_is_and_left_running():
             assert slots == 3, "its cores, not those of this machine"
             pids = joblib.Parallel(batch_size=1)(joblib.delayed(os.getpid)() for _ in range(4))
         with distributed.Client(cluster) as client:
-            assert set(pids) <= set(client.run(os.getpid).values()), "its workers did all, and are there still"
+            assert set(pids) <= set(client.run(os.getpid).values()), "its workers computed all cells, and still exist"
 
 
 @pytest.mark.slow
@@ -222,7 +222,7 @@ def test_a_dask_cluster_of_this_machine_has_a_worker_for_each_job():
 def test_memory_and_launched_processes_bound_the_workers(monkeypatch):
     monkeypatch.setattr(parallel, "memory_limit", lambda: 10_000_000_000)
     monkeypatch.delenv("LOCAL_WORLD_SIZE", raising=False)
-    assert parallel.jobs_by_memory(1_000_000_000) == 2, "8 GB, of which a worker takes 0.5 and three times 1"
+    assert parallel.jobs_by_memory(1_000_000_000) == 2, "8 GB; a worker takes 0.5 and three times 1"
     assert parallel.jobs_by_memory(100_000_000_000) == 1
     monkeypatch.setattr(joblib, "cpu_count", lambda: 8)
     assert parallel.n_jobs(RunConfig(models=("a/b",))) == 8
@@ -232,19 +232,19 @@ def test_memory_and_launched_processes_bound_the_workers(monkeypatch):
 
 
 def test_workers_start_unasked_only_where_they_save_more_than_their_start_takes():
-    tiny, large = 1_000_000, 1_000_000_000  # About 0.15 and 3.15 s
-    assert not parallel.workers_pay([tiny] * 20, jobs=8), "3 s of work, of which 2.7 s are saved"
-    assert parallel.workers_pay([tiny] * 24, jobs=8), "3.7 s of work, of which 3.2 s are saved"
+    tiny, large = 1_000_000, 1_000_000_000  # About 0.15 and 3.15 s.
+    assert not parallel.workers_pay([tiny] * 20, jobs=8), "3 s of work, 2.7 s of it saved"
+    assert parallel.workers_pay([tiny] * 24, jobs=8), "3.7 s of work, 3.2 s of it saved"
     assert not parallel.workers_pay([tiny] * 24, jobs=2), "only half is saved"
-    assert not parallel.workers_pay([100 * large], jobs=8), "one cell takes as long anywhere"
-    assert not parallel.workers_pay([10 * large, tiny], jobs=2), "the small one runs beside the large one"
+    assert not parallel.workers_pay([100 * large], jobs=8), "a single cell takes equally long anywhere"
+    assert not parallel.workers_pay([10 * large, tiny], jobs=2), "the small cell runs next to the large one"
     assert parallel.workers_pay([large, large], jobs=2)
 
 
 def test_a_worker_does_not_receive_the_code_that_encodes_recordings():
     model = load_model("cardiobench/ecg-morphology")
     assert b"ecg_morphology" in pickle.dumps(model.code)
-    assert b"ecg_morphology" not in pickle.dumps(without_network(model)), "or it would import PyTorch"
+    assert b"ecg_morphology" not in pickle.dumps(without_network(model)), "otherwise, it would import PyTorch"
 
 
 def test_cells_of_a_task_go_to_one_worker_where_there_are_enough_tasks_for_all_workers():
@@ -274,7 +274,7 @@ def test_all_cores_of_a_ray_cluster_are_used_and_it_is_left_running():
     engine.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False)
     try:
         with backends.backend("ray", 1, 1) as slots:
-            assert slots == joblib.effective_n_jobs() == 2, "not as many as this machine has, or was told"
+            assert slots == joblib.effective_n_jobs() == 2, "fewer than the cores of this machine or the setting"
         assert engine.is_initialized()
     finally:
         engine.shutdown()
@@ -283,7 +283,7 @@ def test_all_cores_of_a_ray_cluster_are_used_and_it_is_left_running():
 @pytest.mark.slow
 def test_the_address_that_a_killed_ray_cluster_left_is_not_used(monkeypatch):
     pytest.importorskip("ray", reason="ray is not installed: make test-cluster")
-    with tempfile.TemporaryDirectory() as folder:  # A short path: Ray puts sockets below it.
+    with tempfile.TemporaryDirectory() as folder:  # Ray needs a short path for its sockets.
         monkeypatch.setenv("RAY_TMPDIR", folder)
         (Path(folder) / "ray").mkdir()
         (Path(folder) / "ray" / "ray_current_cluster").write_text("127.0.0.1:9")
@@ -308,7 +308,7 @@ def test_cells_of_a_protocol_that_says_nothing_of_its_work_are_priced_by_their_v
 
 @pytest.fixture
 def result_of():
-    """Return what makes the result of a cell that took so long."""
+    """Return a function that creates the result of a cell with a given duration."""
     return lambda variant, seconds: replace(
         made_up(), protocol="shipped", variant=variant, options={}, stamp={"seconds": seconds}
     )

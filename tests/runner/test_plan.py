@@ -1,4 +1,4 @@
-"""Real and generated recordings are kept apart."""
+"""Check that real and generated recordings are kept apart."""
 
 from types import SimpleNamespace
 
@@ -39,7 +39,7 @@ def test_named_tasks_are_taken_as_they_are():
 
 
 def test_a_study_across_datasets_holds_real_or_generated_recordings():
-    """A study of CD over real hospitals and a phantom would be won by the phantom."""
+    """Otherwise, the phantom would dominate a study of CD over hospitals."""
     tasks = {name: catalog.task(name) for name in ("ptb_xl/cd", "georgia/cd", "phantom_ecg/cd", "phantom_ecg/af")}
     real, generated = list(tasks.values())[:2], list(tasks.values())[2:]
     across = SimpleNamespace(subjects=class_tasks_by_label)

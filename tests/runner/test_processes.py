@@ -1,4 +1,4 @@
-"""Real processes: accelerate with one and two of them, any batch size, killed and started again: the same embeddings and scores."""
+"""Test accelerate with one and two real processes, any batch size, kills and restarts: equal embeddings and scores."""
 
 import json
 import os
@@ -13,7 +13,7 @@ import pytest
 
 from tests.ports import free_port
 
-# One worker runs them all, so that the undisturbed run is made once.
+# One worker runs all these tests, so that the undisturbed run is computed once.
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("processes")]
 
 ACCELERATE = Path(sys.executable).parent / "accelerate"
@@ -62,7 +62,7 @@ def call(*arguments, **more):
 
 
 def embeddings(folder):
-    """Vectors by (id, part), from the shards as anybody can read them."""
+    """Return vectors by (id, part), read from the shards without the package."""
     found = {}
     for shard in sorted(folder.glob("cache/embeddings/*/*/*/*.arrow")):
         with pa.memory_map(str(shard)) as source:
@@ -76,7 +76,7 @@ def embeddings(folder):
 
 
 def results(folder):
-    """Every result without what only tells when it was made."""
+    """Return every result without its time stamps."""
     files = {
         path.relative_to(folder): json.loads(path.read_text())
         for path in sorted(folder.glob("results/*/*/*/*__*.json"))
@@ -93,7 +93,7 @@ def results(folder):
 
 @pytest.fixture(scope="module")
 def one(tmp_path_factory):
-    """One process, batches of eight, undisturbed."""
+    """Run one process with batches of eight, undisturbed."""
     folder = tmp_path_factory.mktemp("one")
     call(*line(folder))
     return folder
@@ -109,8 +109,8 @@ def assert_same(folder, other):
 
 def test_two_processes_are_one(one, tmp_path):
     printed = call(*line(tmp_path, launch=TWO))
-    assert len(list(tmp_path.glob("cache/embeddings/*/*/*/*rank1*.arrow"))) > 0, "the second process did its share"
-    assert printed.count("plan") == 1, "one voice"
+    assert len(list(tmp_path.glob("cache/embeddings/*/*/*/*rank1*.arrow"))) > 0, "the second process encoded its share"
+    assert printed.count("plan") == 1, "only one process prints"
     assert_same(one, tmp_path)
 
 
@@ -131,7 +131,7 @@ def test_a_push_that_cannot_be_done_ends_two_processes_before_they_encode(tmp_pa
 
 
 def test_two_machines_are_one(one, tmp_path):
-    """Two nodes on the loopback: a launcher and a temporary folder each, and folders that both see."""
+    """Run two nodes on the loopback interface, each with its own launcher and temporary folder, and shared folders."""
     port, nodes = free_port(), []
     for rank in range(2):
         launch = [*TWO, "--machine_rank", str(rank), "--main_process_ip", "127.0.0.1", "--main_process_port", str(port)]
@@ -149,8 +149,8 @@ def test_two_machines_are_one(one, tmp_path):
         )
     printed = [node.communicate(timeout=300)[0] for node in nodes]
     assert [node.returncode for node in nodes] == [0, 0], "".join(printed)
-    assert [text.count("plan") for text in printed] == [1, 0], "one voice, that of the first machine"
-    assert len(list(tmp_path.glob("cache/embeddings/*/*/*/*rank1*.arrow"))) > 0, "the second machine did its share"
+    assert [text.count("plan") for text in printed] == [1, 0], "only the first machine prints"
+    assert len(list(tmp_path.glob("cache/embeddings/*/*/*/*rank1*.arrow"))) > 0, "the second machine encoded its share"
     assert_same(one, tmp_path)
 
 
@@ -176,7 +176,7 @@ sys.exit(main(sys.argv[2:]))
 
 @pytest.mark.parametrize(("sent", "code", "stored"), [(signal.SIGKILL, -9, 4), (signal.SIGTERM, 143, 7)])
 def test_stopped_and_started_again_is_never_stopped(one, tmp_path, sent, code, stored):
-    """Stopped after a shard of four recordings and three more, which SIGTERM leaves time to store."""
+    """Stop after one shard of four recordings and three more, which are stored on SIGTERM."""
     command = [str(part) for part in line(tmp_path, "--batch-size", "1", "--workers", "0")]
     more = command[command.index("cardiobench.eval") + 1 :]
     done = subprocess.run(

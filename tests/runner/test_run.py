@@ -1,4 +1,4 @@
-"""The run as a whole, in this process: files, resuming, coverage, what does not apply, what fails."""
+"""Test complete runs in this process: files, resuming, coverage, inapplicable protocols and failures."""
 
 import dataclasses
 import shutil
@@ -26,7 +26,7 @@ SAMPLE = catalog.dataset_folder("ptb_xl_sample") / "data"
 
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory):
-    """Embeddings that the tests share; a test about encoding takes a folder of its own."""
+    """Share embeddings among the tests; a test of encoding uses a separate folder."""
     return tmp_path_factory.mktemp("cache")
 
 
@@ -45,12 +45,12 @@ def config(tmp_path, cache):
 
 @pytest.fixture
 def release(tmp_path):
-    """The bundled records as an incomplete PTB-XL with its official folds."""
+    """Use the bundled records as an incomplete PTB-XL with its official folds."""
     return shutil.copytree(SAMPLE, tmp_path / "ptb_xl")
 
 
 def test_runs_that_start_at_once_check_one_folder(tmp_path, monkeypatch):
-    """Remove what another run has removed meanwhile: no error."""
+    """Remove a file that another run has removed meanwhile, without an error."""
 
     def removed_by_another(path, write):
         write_atomic(path, write).unlink()
@@ -110,7 +110,7 @@ def test_refits_widen_the_interval_around_the_same_score(config, tmp_path):
     assert both.score.value == alone.score.value and alone.score.covers == "test patients"
     assert both.score.covers == "test and training patients" and both.options["refits"] == 8
     assert both.score.low < alone.score.low and both.score.high > alone.score.high
-    assert both.overall["auroc"].covers == "test patients", "the metric that ranks only"
+    assert both.overall["auroc"].covers == "test patients", "only the ranking metric"
 
 
 @pytest.mark.slow
@@ -120,7 +120,9 @@ def test_a_run_computes_the_named_metrics_only(config):
     assert set(result.overall) == {"f1_macro"}
     run(config)
     _, result = result_of(config)
-    assert {"f1_macro", "auroc"} <= set(result.overall) and "brier" in result.further, "not taken for the same result"
+    assert {"f1_macro", "auroc"} <= set(result.overall) and "brier" in result.further, (
+        "not mistaken for the same result"
+    )
     with pytest.raises(BadConfig, match="leaves out f1_macro"):
         run(dataclasses.replace(config, metrics=("classification_report",)))
 
@@ -149,7 +151,7 @@ def test_the_same_line_again_does_nothing_twice(config, monkeypatch):
     outcome = run(config)
     assert path.stat().st_mtime_ns == before and len(outcome.results) == 1
     run(dataclasses.replace(config, seed=1))
-    assert path.stat().st_mtime_ns > before, "another seed is another result, from the same embeddings"
+    assert path.stat().st_mtime_ns > before, "another seed gives another result from the same embeddings"
 
 
 @pytest.mark.slow
@@ -181,7 +183,7 @@ def test_one_bad_recording_is_reported_and_counted(config, release, tmp_path):
     assert result.coverage == {"scored": 17, "expected": 2198}
     assert any("have no prediction" in warning for warning in result.warnings)
     assert not any(victim["id"] in warning for warning in result.warnings), (
-        "failures.csv names it, on this machine only"
+        "failures.csv names it, only on this machine"
     )
     assert pd.read_csv(config.output_dir / "failures.csv", dtype=str)["id"].tolist() == [victim["id"]]
 
@@ -308,7 +310,7 @@ def test_a_suite_is_what_everybody_runs(config, tmp_path):
 
 @pytest.mark.slow
 def test_stored_embeddings_are_evaluated_without_pytorch(config):
-    """Half a gigabyte that a probe does not need: only encoding, and a model's own network, import it."""
+    """Check that only encoding and a model's own network import PyTorch, half a gigabyte that a probe does not need."""
     config = dataclasses.replace(config, models=("cardiobench/constant",), protocols=("probe", "knn"))
     run(config)
     line = [

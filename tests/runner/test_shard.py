@@ -1,4 +1,4 @@
-"""A run in shares: every pair of a model and a dataset once, and together the results of the whole run."""
+"""Test a run in shares: every pair of model and dataset runs once, and the results equal those of the whole run."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -19,7 +19,7 @@ ECG, ECHO = (SimpleNamespace(spec=SimpleNamespace(modality=modality)) for modali
 def test_every_pair_that_goes_together_is_in_one_share(count):
     models, datasets = ("cardiobench/minirocket", "cardiobench/random-vit", "lab/own"), {"a": ECG, "b": ECHO, "c": ECG}
     taken = modalities_of((*models, "lab/ecg"), {"lab/ecg": SimpleNamespace(modalities=("ecg",))})
-    assert taken.pop("lab/ecg") == ("ecg",), "an encoder in hand says it itself"
+    assert taken.pop("lab/ecg") == ("ecg",), "an encoder object states it"
     shares = [
         {(model, name) for model in models for name in datasets_of(model, taken, datasets, f"{number}/{count}")}
         for number in range(1, count + 1)
@@ -30,7 +30,7 @@ def test_every_pair_that_goes_together_is_in_one_share(count):
         ("cardiobench/random-vit", "b"),
         *(("lab/own", name) for name in "abc"),
     }
-    assert max(map(len, shares)) - min(map(len, shares)) <= 1, "shares are as large as each other"
+    assert max(map(len, shares)) - min(map(len, shares)) <= 1, "shares have equal size"
 
 
 @pytest.mark.parametrize("shard", ["0/2", "3/2", "1/0", "3", "a/b", "1/2/3", "-1/2"])

@@ -1,4 +1,4 @@
-"""Nothing stale under a model of one's own: what a run takes from an earlier one is what the model still gives."""
+"""Check user models for stale results: a run only reuses outputs that the model still gives."""
 
 import sys
 from io import StringIO
@@ -22,7 +22,7 @@ TASK = "ptb_xl_sample/cd"
 
 
 class Spread(cardiobench.BaseEncoder):
-    """Standard deviations of the leads, mixed by whatever `mix` holds."""
+    """Encoder that returns standard deviations of the leads, mixed by `mix`."""
 
     name = "lab/spread"
 
@@ -37,7 +37,7 @@ class Spread(cardiobench.BaseEncoder):
 
 
 class Session:
-    """Numbers that nobody sees from outside, as those of an ONNX session."""
+    """Parameters that are invisible from outside, as those of an ONNX session."""
 
     __slots__ = ()
     factors: dict = {}
@@ -48,7 +48,7 @@ class Session:
 
 @pytest.fixture
 def evaluated(tmp_path):
-    """Evaluate an encoder; returns the summary of the run and what it printed."""
+    """Evaluate an encoder; return the summary of the run and its output."""
 
     def evaluate(*encoders, models=()):
         console, text = Console(), StringIO()
@@ -169,7 +169,7 @@ def test_a_changed_network_in_an_imported_file_and_a_changed_weights_file(evalua
 
 @pytest.mark.slow
 def test_replaced_recordings_are_encoded_and_scored_again(tmp_path):
-    """Files of the release change places, so that tables and labels stay and every score is of other signals."""
+    """Swap files of the release, so that tables and labels are unchanged but scores belong to other signals."""
     write_twin("ptb_xl", tmp_path / "twin", patients=24)
     settings = {"tasks": ("ptb_xl/sex",), "protocols": ("knn",), "workers": 0, "resamples": 20}
     folders = {"data_dir": tmp_path / "twin", "output_dir": tmp_path / "out", "cache_dir": tmp_path / "cache"}

@@ -11,7 +11,7 @@ VALUE = Task("toy/ef", "regression", "ef", ("mae",), unit="%", groups=(SEX_GROUP
 
 
 def references(task: Task, n_test: int = 60, n_train: int = 40, per_patient: int = 2, seed: int = 0) -> pd.DataFrame:
-    """Units t000... of the train split and u000... of the test split, `per_patient` of each patient."""
+    """Return units t000... of the train split and u000... of the test split, with `per_patient` units per patient."""
     rng = np.random.default_rng(seed)
     frames = []
     for split, count, letter in (("train", n_train, "t"), ("test", n_test, "u")):

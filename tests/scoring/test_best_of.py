@@ -1,4 +1,4 @@
-"""The best of several submissions, by hand."""
+"""Compare the best of several submissions with hand-worked values."""
 
 import dataclasses
 

@@ -36,7 +36,7 @@ def test_the_better_model_is_found_whatever_the_order():
 
 
 def test_pairing_sees_what_two_intervals_cannot():
-    """Both models share an error of SD 8 a row; one is worse by 0.3 everywhere."""
+    """Check two models that share an error of SD 8 per row; one has an additional error of 0.3."""
     table = references(VALUE, n_test=200)
     truth = test_rows(table)
     shared = np.abs(np.random.default_rng(5).normal(0, 8, len(truth))) + 1
@@ -55,7 +55,7 @@ def test_the_same_predictions_are_equivalent():
 
 
 def test_paired_errors_are_judged_by_students_t():
-    """One row per patient: the interval and p of the difference are those of scipy's paired t-test."""
+    """With one row per patient, interval and p-value of the difference equal scipy's paired t-test."""
     table = references(VALUE, n_test=50, per_patient=1)
     first, second = answers(table, 3, "a", 4, 0), answers(table, 3, "b", 4, 1)
     found = compare(first, second)
@@ -76,8 +76,7 @@ def test_equivalent_needs_the_margin_that_the_suite_states():
 
 
 def test_two_classifiers_are_compared_in_the_same_smoothed_draws():
-    """Equal models on 4 ill of 48: percentiles of a bootstrap call 12 of 100 pairs different, smoothed draws about
-    2."""
+    """Compare equal models on 4 ill of 48 patients: bootstrap percentiles separate 12 of 100 pairs, smoothed draws about 2."""
     truth, rng = np.repeat([0, 1], (44, 4)), np.random.default_rng(0)
     clusters, metric, called = Clusters.of(np.arange(48)), load_metric("f1_macro"), []
     for seed in range(150):
@@ -128,7 +127,7 @@ def test_two_sided_p_of_known_shares():
 
 @pytest.mark.slow
 def test_p_values_are_uniform_when_there_is_no_difference():
-    """With no true difference a share of about alpha of the p-values lies below alpha."""
+    """Without a true difference, a share of about alpha of the p-values is below alpha."""
     table = references(VALUE, n_test=80, per_patient=1)
     p = [
         compare(answers(table, 3, "a", 2, 2 * i), answers(table, 3, "b", 2, 2 * i + 1), resamples=400).p_value
@@ -153,7 +152,7 @@ def test_other_units_are_refused():
 
 
 def test_holm_by_hand():
-    # Sorted .01 .02 .03 .04 times 4 3 2 1 = .04 .06 .06 .04, never falling
+    # Sorted .01 .02 .03 .04 times 4 3 2 1 is .04 .06 .06 .04, made monotonic.
     assert holm([0.04, 0.01, 0.03, 0.02]).tolist() == pytest.approx([0.06, 0.04, 0.06, 0.06])
     assert holm([0.5, 0.9]).tolist() == [1.0, 1.0]
     assert holm([]).tolist() == []

@@ -1,4 +1,4 @@
-"""Dice, Hausdorff distance and landmark error: against MONAI's numbers, scikit-learn, and shapes worked by hand."""
+"""Compare Dice, Hausdorff distance and landmark error with MONAI, scikit-learn and hand-worked shapes."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ DIAMOND = (abs(x - 20) + abs(y - 40) <= 9).astype(int)
     ],
 )
 def test_hausdorff95_is_that_of_monai(spacing, one, other, expected):
-    """`monai.metrics.compute_hausdorff_distance(..., percentile=95, spacing=...)` of MONAI 1.6.1, in float32."""
+    """Values of `monai.metrics.compute_hausdorff_distance(..., percentile=95, spacing=...)` in MONAI 1.6.1, float32."""
     assert HD95([one], [other], spacing=spacing)["hausdorff95"] == pytest.approx(expected, rel=1e-6)
     assert HD95([other], [one], spacing=spacing)["hausdorff95"] == pytest.approx(expected, rel=1e-6), "symmetric"
 
@@ -35,7 +35,7 @@ def test_hausdorff95_is_that_of_monai(spacing, one, other, expected):
     [(DISC, ELLIPSE, 0.7929883003234863), (DISC, DIAMOND, 0.1536523997783661), (ELLIPSE, DIAMOND, 0.16449086368083954)],
 )
 def test_dice_is_that_of_monai_and_the_f1_of_scikit_learn(one, other, expected):
-    """`monai.metrics.compute_dice` of MONAI 1.6.1, in float32."""
+    """Values of `monai.metrics.compute_dice` in MONAI 1.6.1, float32."""
     assert DICE([one], [other])["dice"] == pytest.approx(expected, rel=1e-6)
     assert DICE([one], [other])["dice"] == pytest.approx(f1_score(one.ravel(), other.ravel()), rel=1e-12)
 
@@ -61,7 +61,7 @@ def test_a_perfect_mask():
 def test_a_mask_shifted_by_k_pixels_is_k_times_the_spacing_away(shift):
     spacing = (0.5, 0.25)
     box = np.zeros((40, 40), int)
-    box[10:20, 5:25] = 1  # 10 rows, 20 columns: shifted k rows, k 20 of 200 pixels are no longer shared
+    box[10:20, 5:25] = 1  # 10 rows and 20 columns: with a shift of k rows, k * 20 of 200 pixels are no longer shared.
     assert DICE([box], [np.roll(box, shift, axis=0)])["dice"] == pytest.approx(1 - shift / 10)
     assert HD95([box], [np.roll(box, shift, axis=0)], spacing=spacing)["hausdorff95"] == pytest.approx(0.5 * shift)
     assert HD95([box], [np.roll(box, shift, axis=1)], spacing=spacing)["hausdorff95"] == pytest.approx(0.25 * shift)
@@ -71,17 +71,17 @@ def test_structures_that_a_mask_lacks():
     empty = np.zeros_like(DISC)
     both, none = [DISC, 2 * DISC], [DISC, empty]
     result = DICE(both, none)
-    assert (result["dice_1"], result["dice_2"], result["dice"]) == (1.0, 0.0, 0.5), "each where either mask has it"
+    assert (result["dice_1"], result["dice_2"], result["dice"]) == (1.0, 0.0, 0.5), "each where either mask contains it"
     assert np.isnan(DICE([DISC], [DISC], structures=2)["dice_2"]) and DICE([DISC], [DISC], structures=2)["dice"] == 1
     result = HD95(both, none, spacing=(3, 4))
-    assert (result["hausdorff95_1"], result["hausdorff95_2"]) == (0.0, 64 * 5.0), "the diagonal of the picture"
+    assert (result["hausdorff95_1"], result["hausdorff95_2"]) == (0.0, 64 * 5.0), "the diagonal of the image"
     assert np.isnan(HD95([empty], [empty])["hausdorff95"])
 
 
 def test_the_outline_is_the_pixels_with_a_neighbour_outside():
     outline = load_formula("hausdorff95").outline
     block = np.ones((4, 5), bool)
-    assert outline(block).sum() == 14, "the edge of the picture is an edge"
+    assert outline(block).sum() == 14, "the border of the image is an edge"
     cross = np.array([[0, 1, 0], [1, 1, 1], [0, 1, 0]], bool)
     assert outline(cross).tolist() == [[False, True, False], [True, False, True], [False, True, False]]
 

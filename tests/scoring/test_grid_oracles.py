@@ -1,4 +1,4 @@
-"""The best Dice that one class vector per cell of a grid can reach, on phantoms: what coarse tokens lose before any model."""
+"""Compute the best Dice of one class vector per grid cell on phantoms: the loss due to coarse tokens for any model."""
 
 import numpy as np
 import pytest
@@ -12,32 +12,32 @@ MEASURED = {
     4: (0.595, 0.003), 7: (0.876, 0.116), 8: (0.916, 0.338), 14: (0.956, 0.728), 16: (0.964, 0.798), 28: (0.982, 0.926),
     32: (0.985, 0.939), 56: (0.992, 0.971),
 }  # fmt: skip
-"""Cells on a side -> Dice of cavity and muscle, both phases, of 40 patients drawn when the protocol was designed."""
+"""Mapping from cells per side to Dice of cavity and muscle, both phases, for 40 patients drawn at design time."""
 MEASURED_HARD = {14: (0.884, 0.626), 56: (0.970, 0.893)}
-"""The same with the most frequent class of each cell, not interpolated."""
+"""The same with the most frequent class of each cell, without interpolation."""
 PATIENTS = 160
 
 
 def coverage(cells):
-    """(cells, SIZE): the share of each pixel row in the mean of a cell."""
+    """Return the share of each pixel row in the mean of a cell, shape (cells, SIZE)."""
     edges, pixels = np.linspace(0, SIZE, cells + 1), np.arange(SIZE)
     overlap = np.minimum(edges[1:, None], pixels + 1) - np.maximum(edges[:-1, None], pixels)
     return (overlap.clip(0, 1) / (SIZE / cells)).astype(np.float32)
 
 
 def bilinear(cells):
-    """(SIZE, cells): linear interpolation between the middles of cells, constant beyond the outermost."""
+    """Return linear interpolation between cell centres, constant beyond the outermost, shape (SIZE, cells)."""
     centres = (np.arange(SIZE) + 0.5) / SIZE * cells - 0.5
     return np.maximum(0, 1 - np.abs(centres.clip(0, cells - 1)[:, None] - np.arange(cells))).astype(np.float32)
 
 
 def nearest(cells):
-    """(SIZE, cells): each pixel belongs to one cell."""
+    """Return the assignment of each pixel to one cell, shape (SIZE, cells)."""
     return np.repeat(np.eye(cells, dtype=np.float32), SIZE // cells, axis=0)
 
 
 def oracle(masks, cells, up, hard):
-    """Dice of cavity and muscle of each patient, both phases, (patients, 2)."""
+    """Return the Dice of cavity and muscle of each patient over both phases, shape (patients, 2)."""
     dice, down, scores = load_formula("dice").dice_of_frame, coverage(cells), []
     for mask in masks:
         shares = np.stack([down @ (mask == label) @ down.T for label in range(3)])
@@ -54,7 +54,7 @@ def truths():
 
 @pytest.fixture(scope="module")
 def oracles(truths):
-    """(cells, hard) -> (PATIENTS, 2)."""
+    """Return (cells, hard) -> values of shape (PATIENTS, 2)."""
     masks = list(apical_masks(truths))
     soft = {(cells, False): oracle(masks, cells, bilinear(cells), False) for cells in MEASURED}
     return soft | {(cells, True): oracle(masks, cells, nearest(cells), True) for cells in MEASURED_HARD}
@@ -62,7 +62,7 @@ def oracles(truths):
 
 @pytest.mark.slow
 def test_the_measured_oracles_are_those_of_a_usual_draw_of_patients(oracles):
-    """Means of 40 patients, 4,000 draws: what was measured lies among the middle 99 %, which on fine grids are all within 0.01."""
+    """Check measured values against the middle 99 % of 4,000 draws of 40 patients, which are within 0.01 for fine grids."""
     rng = np.random.default_rng(0)
     draws = [rng.permutation(PATIENTS)[: len(TEST)] for _ in range(4000)]
     measured = {(cells, False): dice for cells, dice in MEASURED.items()}
@@ -73,16 +73,16 @@ def test_the_measured_oracles_are_those_of_a_usual_draw_of_patients(oracles):
         rounding = 0.0006
         assert (low - rounding <= dice).all() and (dice <= high + rounding).all(), (cells, hard, low, high)
         farthest = np.maximum(dice - low, high - dice)
-        assert farthest[0] <= 0.01 or cells < 14, "a cavity is large for a cell of 1/14"
-        assert farthest[1] <= 0.01 or cells < 28, "and a wall for one of 1/28"
+        assert farthest[0] <= 0.01 or cells < 14, "a cavity is large relative to a cell of 1/14"
+        assert farthest[1] <= 0.01 or cells < 28, "as is a wall relative to one of 1/28"
 
 
 @pytest.mark.slow
 def test_coarse_oracles_differ_between_patients_by_the_thickness_of_their_wall(truths, oracles):
-    """A cell of 14 x 14 is as wide as the wall is thick, so that a thin wall is lost and a thick one kept.
+    """Check cells of 14 x 14, as wide as the wall: thin walls are lost, and thick walls are kept.
 
-    The first 40 patients are within 0.01 of what was measured (0.728). Others differ by up to 0.04, and what the thickness
-    does not explain of that is less than 0.015.
+    The first 40 patients are within 0.01 of the measured value (0.728). Others differ by up to 0.04, of which the thickness
+    explains all but 0.015.
     """
     assert np.abs(oracles[14, False][: len(TEST)].mean(axis=0) - MEASURED[14]).max() <= 0.01
     walls = np.array([

@@ -1,4 +1,4 @@
-"""Means over tasks: the mean of what scikit-learn says, and intervals that know that the tasks share their patients."""
+"""Compare means over tasks with scikit-learn; their intervals account for patients shared between tasks."""
 
 import dataclasses
 
@@ -42,7 +42,7 @@ def test_mean_is_that_of_the_tasks_where_it_is_defined():
 
 
 def test_the_same_task_twice_is_no_surer_than_once():
-    """Independent draws for each task would narrow the interval by the square root of two."""
+    """Independent draws for each task would make the interval narrower by the square root of two."""
     one, *_ = predictions("a", 1)
     single, twice = (mean_over_tasks([one] * count, "auroc", resamples=200)[0] for count in (1, 2))
     assert (twice.value, twice.low, twice.high) == pytest.approx((single.value, single.low, single.high))

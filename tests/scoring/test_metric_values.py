@@ -1,4 +1,4 @@
-"""Metrics against scikit-learn, scipy and numbers worked by hand."""
+"""Compare metrics with scikit-learn, scipy and hand-worked values."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ MAE, F1, ARI = (load_metric(name).compute for name in ("mae", "f1_macro", "ari")
 
 
 def labels(kind: str, seed: int = 0):
-    """References and predictions of the sort that breaks formulas."""
+    """Yield references and predictions that are typical sources of errors in formulas."""
     rng = np.random.default_rng(seed)
     n = {"tiny": 2, "large": 20_000}.get(kind, 60)
     truth = rng.integers(0, 4, n)
@@ -53,7 +53,7 @@ def test_f1_macro_against_scikit_learn(kind):
 
 
 def test_f1_macro_by_hand():
-    # Class 0: 2 TP, 1 FP, 1 FN -> 4/6; class 1: 1 TP, 0 FP, 2 FN -> 2/4; class 2 is predicted once, never true
+    # Class 0: 2 TP, 1 FP, 1 FN gives 4/6; class 1: 1 TP, 0 FP, 2 FN gives 2/4; class 2 is predicted once and never true.
     assert F1([0, 0, 0, 1, 1, 1], [0, 0, 2, 0, 1, 2])["f1_macro"] == pytest.approx((4 / 6 + 2 / 4) / 2)
 
 
@@ -93,9 +93,9 @@ def test_ari_finds_clusters_in_embeddings():
     rng = np.random.default_rng(0)
     truth = rng.integers(0, 3, 150)
     apart = rng.normal(size=(150, 8)) + 12 * np.eye(8)[truth]
-    apart[:, 7] = 4.0  # A dimension without spread
+    apart[:, 7] = 4.0  # A dimension without spread.
     assert ARI(truth, apart) == {"ari": 1.0}
-    assert ARI(truth, apart * 1e6 + 3)["ari"] == 1.0  # Z-scored: the scale does not matter
+    assert ARI(truth, apart * 1e6 + 3)["ari"] == 1.0  # After z-scoring, the scale does not matter.
     assert abs(ARI(truth, rng.normal(size=(150, 8)))["ari"]) < 0.1
     assert ARI(truth, apart, components=2)["ari"] < 1
     with pytest.raises(ValueError, match="1 of 1200 embedding values are not finite"):
@@ -114,7 +114,7 @@ numbers = st.one_of(st.floats(), st.integers(-5, 5), st.just(-(10**400)), st.non
     name=st.sampled_from(["mae", "f1_macro", "ari"]),
 )
 def test_any_lists_are_scored_or_refused(references, predictions, name):
-    """A number for every row or a ValueError; never another error, never a NaN from a bad row."""
+    """Check for a number for each row or a ValueError, never another error or a NaN for a valid row."""
     try:
         value = load_metric(name).compute(references, predictions)[name]
     except ValueError as error:

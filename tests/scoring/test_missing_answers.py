@@ -1,4 +1,4 @@
-"""Comparisons where answers are missing: what is said holds whatever the missing answers are."""
+"""Check comparisons with missing predictions: conclusions hold for any values of the missing ones."""
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,7 @@ SEVERAL = Task("toy/findings", "multilabel", "findings", ("auroc_macro",), ("MI"
 
 
 def off_by(table, error, missing=0, source="a"):
-    """Predictions that are wrong by `error`, up and down in turn, of all but the first units."""
+    """Return predictions with errors of alternating sign, without those of the first units."""
     truth = test_rows(table)
     values = truth["y_true"] + error * np.where(np.arange(len(truth)) % 2, 1, -1)
     answers = truth[["id"]].assign(y_pred=values)[missing:]
@@ -41,7 +41,7 @@ def test_what_hangs_on_missing_answers_is_undecided():
     assert compare(off_by(table, 1, missing=1), off_by(table, 4, source="b")).outcome == "better"
     assert compare(off_by(table, 1, missing=30), off_by(table, 4, source="b")).outcome == "undecided"
     assert compare(off_by(table, 4, source="b"), off_by(table, 1, missing=30)).outcome == "undecided"
-    assert compare(off_by(table, 1, missing=5), off_by(table, 1, missing=5)).outcome != "equivalent", "nobody knows"
+    assert compare(off_by(table, 1, missing=5), off_by(table, 1, missing=5)).outcome != "equivalent", "unknown"
 
 
 @pytest.mark.parametrize("task", [BINARY, SEVERAL])

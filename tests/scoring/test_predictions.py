@@ -1,4 +1,4 @@
-"""Foreign files: what is understood, and what is refused in which words."""
+"""Test external prediction files: accepted forms, and messages of rejected ones."""
 
 import subprocess
 import sys
@@ -99,7 +99,7 @@ def test_disagreeing_label_and_probability_are_used_as_given_with_a_warning():
     answers["p_well"] = 1 - answers["p_sick"]
     joined = Predictions.join(table, answers, BINARY)
     assert joined.frame["y_pred"].eq("sick").all()
-    assert not joined.warnings, "a protocol's own answers, whose cut is stamped"
+    assert not joined.warnings, "predictions of a protocol, whose cut is stamped"
     (warning,) = joined.with_doubts().warnings
     assert warning.startswith("y_pred is not the most probable class in 1 of 4 rows, as after applying a threshold")
 
@@ -256,7 +256,7 @@ print(len(joined.frame), spent, peak)
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux's count of peak memory")
 def test_a_million_rows(tmp_path):
-    """In a process of its own, whose peak of memory is nobody else's."""
+    """Run in a separate process, so that the peak memory is its own."""
     line = [sys.executable, "-c", MILLION, str(tmp_path / "big.csv")]
     done = subprocess.run(line, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,4 @@
-"""Places of models over tasks, against Student's t and Holm's method written out."""
+"""Compare ranks of models over tasks with explicit formulas of Student's t and Holm's method."""
 
 import dataclasses
 
@@ -61,7 +61,7 @@ def test_a_model_that_differs_for_every_patient_alike_is_better():
 
 
 def test_the_mean_over_tasks_tells_apart_what_no_task_does():
-    """Six tasks on six datasets: the paired t of the means, by hand."""
+    """Compute the paired t-test of the means of six tasks on six datasets by hand."""
     rng, contests, errors = np.random.default_rng(3), {}, []
     for number in range(6):
         task = dataclasses.replace(VALUE, name=f"toy{number}/ef")
@@ -120,7 +120,7 @@ def test_the_influence_on_macro_f1_is_scikit_learns_derivative():
 
 
 def test_a_plugin_without_derivatives_takes_part():
-    """The influence on a mean error by leaving out each patient is that of its formula, but for 1 / (1 - 1 / n)."""
+    """Check that leaving out each patient gives the influence on a mean error by formula, up to a factor of 1 / (1 - 1 / n)."""
     rng = np.random.default_rng(1)
     truth = rng.normal(size=50)
     sample = ScoringInput(truth, truth + rng.normal(size=50))

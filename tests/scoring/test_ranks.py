@@ -1,4 +1,4 @@
-"""Pairs of models: who is equivalent, and what a correction for a family costs."""
+"""Test pairs of models: equivalence, and the effect of the correction for a family."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from .factories import VALUE, references, test_rows
 
 
 def models(**errors):
-    """Predictions whose absolute error is about the number given; names sorted as given."""
+    """Return predictions with the given mean absolute error; names are sorted as given."""
     table = references(VALUE, n_test=120)
     truth = test_rows(table)
     rng = np.random.default_rng(0)
@@ -39,12 +39,12 @@ def test_the_same_model_twice_is_equivalent_to_itself():
 
 
 def test_enough_resamples_for_a_family():
-    """With 1000 resamples the smallest p-value is 0.002, which 30 members would make 0.06."""
+    """With 1000 resamples, the smallest p-value is 0.002, which 30 members would raise to 0.06."""
     assert 30 * 2 / 1001 > 0.05 > 30 * 2 / (enough_resamples(30) + 1)
 
 
 def test_the_correction_is_that_of_the_family_and_no_other_result_changes_it():
-    """Holm's rule would lower the p of x from 3 times to once its own, as soon as y and z are run and say more."""
+    """Under Holm's rule, running y and z with more significant results would lower the p of x from 3 times to once its own."""
     table = references(VALUE, n_test=120)
     truth, rng = test_rows(table), np.random.default_rng(0)
     close = {

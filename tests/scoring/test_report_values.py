@@ -1,4 +1,4 @@
-"""The report metrics and the subgroup gap against scikit-learn, scipy and numbers worked by hand."""
+"""Compare report metrics and the subgroup gap with scikit-learn, scipy and hand-worked values."""
 
 import numpy as np
 import pandas as pd
@@ -41,7 +41,7 @@ def test_regression_against_scikit_learn_and_scipy(kind):
 
 
 def test_regression_by_hand():
-    # Errors 4 0 0 4: RMSE sqrt(8), NMAE 2/50; R2 = 1 - 32/1300
+    # Errors 4 0 0 4: RMSE is sqrt(8), NMAE is 2/50, R2 is 1 - 32/1300.
     found = REGRESSION([30.0, 50, 60, 80], [34.0, 50, 60, 84])
     assert found["rmse"] == pytest.approx(8**0.5) and found["nmae"] == pytest.approx(0.04)
     assert found["r2"] == pytest.approx(1 - 32 / 1300) and found["spearman"] == 1
@@ -95,7 +95,7 @@ def test_classification_against_scikit_learn(kind, k):
 
 
 def test_calibration_error_by_hand():
-    # 15 bins of 1/15: 0.9, 0.92 share a bin and are right once: |1 - 1.82|; 0.6 is wrong and on an upper edge: 0.6; 0.65: right
+    # 15 bins of 1/15: 0.9 and 0.92 share a bin with one correct: |1 - 1.82|; 0.6 is wrong, on an upper edge: 0.6; 0.65: correct.
     truth = [0, 1, 1, 0]
     table = [[0.9, 0.1], [0.92, 0.08], [0.6, 0.4], [0.65, 0.35]]
     assert CLASSIFICATION(truth, table)["ece"] == pytest.approx((0.82 + 0.6 + 0.35) / 4)
@@ -132,7 +132,7 @@ def test_impossible_answer_has_a_finite_likelihood():
 
 
 def test_rates_of_an_answer_that_is_always_given_are_undefined_under_any_weights():
-    """All patients answered 2: nobody is left to be wrongly called something else, whatever the rounding of the sums."""
+    """Check a constant prediction of 2: no patient can be misclassified into another class, whatever the rounding of sums."""
     weights = np.random.default_rng(0).exponential(size=(500, 3))
     tables = np.zeros((500, 3, 3))
     tables[:, :, 2] = weights
@@ -147,7 +147,7 @@ def test_rates_of_an_answer_that_is_always_given_are_undefined_under_any_weights
 
 
 def test_published_view_predictions(shared):
-    """Accuracy to calibration error of the published TMED-2 view predictions, whose bootstrap means are on record."""
+    """Check accuracy to calibration error of the published TMED-2 view predictions, whose bootstrap means are recorded."""
     base = shared / "golden" / "reference_eval"
     views = ["A2C", "A3C", "A4C", "PSAX", "PLAX", "Other"]
     truth = pd.read_csv(shared / "data" / "splits" / "tmed2" / "per_image.csv")

@@ -1,4 +1,4 @@
-"""Metrics of embeddings against scikit-learn, scipy, closed forms and numbers worked by hand."""
+"""Compare metrics of embeddings with scikit-learn, scipy, closed forms and hand-worked values."""
 
 import itertools
 
@@ -47,9 +47,9 @@ def test_knn_agreement_against_scikit_learn(metric, n):
 
 
 def test_knn_agreement_of_ties_does_not_depend_on_the_order():
-    # The neighbours of 0 at distance 1 are -1 and +1: half a vote each
+    # The neighbours of 0 at distance 1 are -1 and +1, with half a vote each.
     label, vectors = np.array([0, 0, 1]), np.array([[0.0], [1.0], [-1.0]])
-    # From 0: half; from 1: 0 is nearest, same; from -1: 0 is nearest, other
+    # For 0: half; for 1: 0 is nearest with the same label; for -1: 0 is nearest with another label.
     assert KNN(label, vectors, k=1)["knn_agreement"] == pytest.approx((0.5 + 1 + 0) / 3)
     label, vectors = groups(60)
     same = np.repeat(vectors[:6], 10, axis=0)
@@ -60,13 +60,13 @@ def test_knn_agreement_of_ties_does_not_depend_on_the_order():
 
 def test_centroid_separation_by_hand():
     assert CENTROID([0, 0, 1, 1], [[-1, 0], [1, 0], [-1, 3], [1, 3]]) == {"centroid_separation": 3.0}
-    # Centres 0, 4 and 10 on a line; radii: pair (0,1) sqrt((2+8)/4), (0,2) sqrt(2/3), (1,2) sqrt(8/3)
+    # Centres 0, 4 and 10 on a line; radii: pair (0,1) sqrt((2+8)/4), (0,2) sqrt(2/3), (1,2) sqrt(8/3).
     found = CENTROID(["a", "a", "b", "b", "c"], [[-1], [1], [2], [6], [10]])["centroid_separation"]
     assert found == pytest.approx((4 / 2.5**0.5 + 10 / (2 / 3) ** 0.5 + 6 / (8 / 3) ** 0.5) / 3)
 
 
 def test_centroid_separation_of_two_gaussians():
-    """Unit Gaussians in d dimensions, distance s apart: radius sqrt(d), so s / sqrt(d)."""
+    """Check unit Gaussians in d dimensions at distance s: the radius is sqrt(d), so the value is s / sqrt(d)."""
     rng = np.random.default_rng(0)
     label = np.repeat([0, 1], 20_000)
     vectors = rng.normal(size=(40_000, 9)) + 6 * np.eye(9)[0] * label[:, None]
@@ -76,7 +76,7 @@ def test_centroid_separation_of_two_gaussians():
 
 @pytest.mark.parametrize(
     ("variant", "expected"),
-    # Centroids 4 apart; distances to them 1, 1 and 3, 3: root mean square sqrt(5), mean 2; two dimensions.
+    # Centroids have distance 4; distances to them are 1, 1 and 3, 3: root mean square sqrt(5), mean 2; two dimensions.
     [("pooled_radius", 4 / 5**0.5), ("mean_distance", 2.0), ("per_dimension", 4 / 2.5**0.5), ("unscaled", 4.0)],
 )
 def test_every_variant_of_centroid_separation_by_hand(variant, expected):
@@ -94,7 +94,7 @@ def test_centroid_separation_without_pairs_or_spread():
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 def test_silhouette_against_its_definition(metric):
     label, vectors = groups(60)
-    label[0] = 9  # Alone in its group
+    label[0] = 9  # The only member of its group.
     distance = cdist(vectors, vectors, metric)
     expected = []
     for i in range(60):
@@ -115,7 +115,7 @@ def test_silhouette_undefined():
 
 @pytest.mark.parametrize(("n", "d1", "d2"), [(100, 5, 8), (20, 60, 30), (20, 30, 3)])
 def test_cka_against_its_definition_with_kernels(n, d1, d2):
-    """HSIC of centred linear kernels over the root of their own HSIC."""
+    """Compute HSIC of centred linear kernels, divided by the root of the product of their own HSICs."""
     rng = np.random.default_rng(0)
     x = rng.normal(size=(n, d1)) * 50 + 1e3
     y = np.hstack([x[:, : d2 // 2], rng.normal(size=(n, d2 - d2 // 2))])
@@ -154,7 +154,7 @@ def test_recall_of_a_collapsed_model_is_nothing():
 
 
 def prompt_grid(rng, n=80, d=12, noise=0.5):
-    """Texts along one direction, recordings along the same with noise."""
+    """Return texts along one direction, and recordings along the same direction with noise."""
     base, direction = rng.normal(size=d) * 5, rng.normal(size=d)
     texts = base + np.linspace(0, 3, 101)[:, None] * direction + rng.normal(size=(101, d)) * 0.05
     values = rng.uniform(10, 80, n)
@@ -210,7 +210,7 @@ def test_text_axis_undefined():
 
 
 def sets(*tops, q=200):
-    """Importances whose most important features are these, in this order."""
+    """Return importances whose most important features are these, in this order."""
     table = np.zeros((len(tops), q))
     for row, top in zip(table, tops, strict=True):
         row[list(top)] = np.arange(len(top), 0, -1)
@@ -218,12 +218,12 @@ def sets(*tops, q=200):
 
 
 def test_overlap_by_hand():
-    # First 50 features: 0-49, 25-74, 0-24 and 75-99: shared 25, 25, 0 of 50
+    # First 50 features: 0-49, 25-74, 0-24 and 75-99; of 50, they share 25, 25 and 0.
     found = OVERLAP(sets(range(50), range(25, 75), [*range(25), *range(75, 100)]))
     assert found["shap_overlap"] == found["overlap_at_50"] == pytest.approx((25 + 25 + 0) / 150)
     assert found["common_at_50"] == 0 and found["jaccard_at_50"] == pytest.approx((25 / 75 + 25 / 75 + 0) / 3)
     assert [found[f"chance_at_{k}"] for k in (25, 50, 100)] == [0.125, 0.25, 0.5]
-    # First 25: 0-24, 25-49, 0-24
+    # The first 25 are 0-24, 25-49 and 0-24.
     assert found["overlap_at_25"] == pytest.approx(1 / 3) and found["common_at_25"] == 0
 
 

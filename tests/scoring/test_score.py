@@ -25,7 +25,7 @@ STENOSIS = Task("tmed2/as", "binary", "as", ("f1_macro",), ("no_AS", "AS"), unit
 
 @pytest.fixture(scope="module")
 def stenosis(shared):
-    """The published split of TMED-2 and a file of answers that somebody else wrote."""
+    """Return the published split of TMED-2 and an external prediction file."""
     table = pd.read_csv(shared / "data" / "splits" / "tmed2" / "per_study.csv", dtype=str)
     table = pd.DataFrame(
         {
@@ -48,7 +48,7 @@ def test_published_example_is_a_constant(stenosis, tmp_path):
     assert result.floors["best_constant"].prediction == "AS"
     assert result.floor.value == 0.5 and result.verdict.word == "no information shown" and result.verdict.p_value > 0.05
     assert "collapsed: every answer is the same class" in result.warnings
-    assert repr(type(result).load(result.save(tmp_path / "r.json"))) == repr(result)  # NaN is not equal to itself
+    assert repr(type(result).load(result.save(tmp_path / "r.json"))) == repr(result)  # NaN is not equal to itself.
 
 
 ADVICE = (
@@ -83,7 +83,7 @@ def test_a_good_model_beats_its_floor():
 def test_a_model_worse_than_the_floor():
     found = score(*joined(VALUE, lambda truth: truth["y_true"] + 40))
     assert found.verdict.word == "carries information, not above the floor" and found.verdict.high < 0
-    assert "a constant would be closer" in found.verdict.sentence, "all 40 too high, and in the right order"
+    assert "a constant would be closer" in found.verdict.sentence, "all 40 too high, but in the right order"
 
 
 def test_multiclass_against_scikit_learn():

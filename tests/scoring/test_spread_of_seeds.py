@@ -1,4 +1,4 @@
-"""Intervals that cover the seeds of a training: against the root of the sum of squares, worked out by hand."""
+"""Compare intervals that cover training seeds with the root of the sum of squares, worked out by hand."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Suites: every name in them exists, and what is frozen stays as it was released."""
+"""Check that every name in a suite exists, and that released suites are unchanged."""
 
 import json
 
@@ -17,7 +17,7 @@ from cardiobench.scoring.families import family_of, margin
 from cardiobench.scoring.means import task_means
 from cardiobench.scoring.suites import list_suites, load_suite, suites_in
 
-# A released suite never changes; a change is a new version under a new name.
+# A released suite never changes; changes need a new version with a new name.
 RELEASED = {"cardiobench_ecg_v1": "7ce8b645d03f", "cardiobench_echo_v1": "925a56f8cae1"}
 
 
@@ -27,7 +27,7 @@ def test_every_name_of_a_suite_exists(name):
     assert suite.title and resolve_tasks(suite.tasks)
     if set(suite.protocols) <= set(list_protocols()):
         check_installed(name, suite.protocols)
-    else:  # An extension was deleted
+    else:  # An extension was deleted.
         with pytest.raises(UnknownName, match="no installed extension provides"):
             check_installed(name, suite.protocols)
     assert set(suite.primary_tasks) <= {*catalog.list_tasks(), "echo/view"}
@@ -58,7 +58,7 @@ def test_without_extensions_a_published_suite_names_what_is_absent_and_runs_othe
 
 @pytest.fixture
 def toy(tmp_path, monkeypatch):
-    """A package `toy_suites` with a suite, installed as that of an extension."""
+    """Install a package `toy_suites` with a suite of an extension."""
     (tmp_path / "toy_suites").mkdir()
     text = json.dumps({"title": "t", "tasks": ["phantom_ecg"], "protocols": ["knn"], "margins": {"f1_macro": 0.5}})
     (tmp_path / "toy_suites" / "toy_v1.json").write_text(text)
@@ -72,7 +72,7 @@ def toy(tmp_path, monkeypatch):
 
 def test_a_suite_of_an_extension_stands_behind_the_published_ones(toy):
     assert list_suites() == (*PUBLISHED, "toy_v1") and load_suite("toy_v1").tasks == ("phantom_ecg",)
-    assert margin("f1_macro") == 0.02, "what is published comes first"
+    assert margin("f1_macro") == 0.02, "published names come first"
     (toy / "quick.json").write_text("{}")
     with pytest.raises(BadConfig, match=r"two suites are called 'quick': .*quick\.json and .*toy_suites"):
         list_suites()

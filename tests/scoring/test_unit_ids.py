@@ -1,4 +1,4 @@
-"""Ids of answers: which unknown ids are explained, and by what."""
+"""Test ids of predictions: explanations of unknown ids."""
 
 import pandas as pd
 import pytest

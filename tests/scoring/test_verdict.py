@@ -1,4 +1,4 @@
-"""The six words, and what may never be said."""
+"""Test the six verdicts, and statements that must never appear."""
 
 from types import SimpleNamespace
 from unittest.mock import Mock
@@ -29,7 +29,7 @@ from .factories import BINARY, VALUE, references, test_rows
 
 
 def word(low, high, p, patients=100, others=np.nan, floor=0.5, higher=True, back=1.0, out_of_fold=False, **more):
-    """Judge a score in the middle of its interval; `others` are the patients outside the most frequent class."""
+    """Judge a score in the middle of its interval; `others` is the number of patients outside the most frequent class."""
     estimate = Estimate((low + high) / 2, low, high, 100, 100, se=(high - low) / 4)
     counted = Patients(100, patients, others, "well")
     information = Information(p, "auroc", 100, back, "1,999 permutations" if p < 1 else "", more.pop("refitted", False))
@@ -129,7 +129,7 @@ def test_fixed_answers_out_of_fold_are_judged_at_a_third_of_the_level():
 
 
 def test_a_patient_with_most_rows_counts_for_little():
-    """(400 + 100)² / (400² + 100) = 1.56, and 60 patients of one row count as 60."""
+    """Check (400 + 100)² / (400² + 100) = 1.56; 60 patients with one row count as 60."""
     clusters = Clusters.of(np.repeat(np.arange(101), [400] + [1] * 100))
     assert clusters.effective == pytest.approx(500**2 / (400**2 + 100))
     assert clusters.effective_in(np.arange(500) >= 440) == 60 and clusters.effective_in(np.zeros(500, bool)) == 0
@@ -197,7 +197,7 @@ def test_training_sets_widen_the_interval():
 
 
 def test_coins_are_not_above_the_floor():
-    """A short version of benchmarks/validity: three test sets, each at its worst rate."""
+    """Run a short version of benchmarks/validity: three test sets, each at its worst rate."""
     for counts, rate in (((25, 94), 0.8), ((26, 26), 0.5), ((44, 4), 0.1)):
         assert simulated.rates(simulated.coin(counts, rate), 120)[2] <= 5 + simulated.noise(5, 120)
 
@@ -210,7 +210,7 @@ def test_a_good_model_is_above_the_floor():
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("part", validity.PARTS)
 def test_every_promise_of_the_verdicts(part):
-    """200 repetitions of everything that is promised."""
+    """Run 200 repetitions of every promise."""
     assert validity.broken(part, 200) == []
 
 

@@ -1,4 +1,4 @@
-"""Intervals: the vectorised bootstrap against the plain loop, and against known truth."""
+"""Compare the vectorised bootstrap with a plain loop and with known truth."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ def bootstrap(metric, sample, patients, resamples, seed=0):
 
 
 def plain_loop(metric, sample, patients, resamples, seed):
-    """What a reader would write first: draw patients, concatenate their rows, score."""
+    """Implement the bootstrap directly: draw patients, concatenate their rows, score."""
     rng = np.random.default_rng(seed)
     names = sorted(set(patients))
     rows_of = {name: np.flatnonzero(patients == name) for name in names}
@@ -48,7 +48,7 @@ def test_equals_the_plain_loop(name):
 
 
 def test_result_does_not_depend_on_the_chunks():
-    patients = np.arange(700)  # 374 resamples fit a chunk
+    patients = np.arange(700)  # One chunk holds 374 resamples.
     chunks = list(patient_weights(patients, resamples=1000, seed=5))
     assert len(chunks) > 1
     rng = np.random.default_rng(5)
@@ -102,9 +102,9 @@ def test_undefined_resamples_are_counted():
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["mae", "f1_macro"])
 def test_intervals_cover_the_truth(name):
-    """1000 studies of 150 patients with 1-9 rows each, errors shared within a patient.
+    """Simulate 1000 studies of 150 patients with 1-9 rows each, with errors shared within a patient.
 
-    95 % intervals by patient hold the truth in 93-97 % of them, intervals by row visibly less often.
+    95 % intervals by patient cover the truth in 93-97 % of studies, intervals by row visibly less often.
     """
     rng = np.random.default_rng(2024)
     metric = load_metric(name)

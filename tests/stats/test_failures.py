@@ -1,4 +1,4 @@
-"""Patients that failed, against scipy's interval and by hand."""
+"""Compare intervals for failed patients with scipy and hand-worked values."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def test_none_of_sixty_patients_may_be_six_in_a_hundred():
 
 
 def test_a_patient_counts_by_the_mean_of_its_rows():
-    """Patients 0 and 1 of 20 have two recordings each: errors 0 and 40, and 10 and 16."""
+    """Patients 0 and 1 of 20 have two recordings each, with errors 0 and 40, and 10 and 16."""
     errors, who = np.array([0, 40, 10, 16] + [1] * 18), np.array([0, 0, 1, 1, *range(2, 20)])
     number = load_metric("mae").primary
     failed = share_failed(errors, Clusters.of(who), number, "%")

@@ -1,4 +1,4 @@
-"""The Pareto front against its definition."""
+"""Compare the Pareto front with its definition."""
 
 import math
 
@@ -24,7 +24,7 @@ def test_the_front_is_what_nothing_beats(costs, gains, front):
 
 
 def test_points_of_few_values_against_all_pairs():
-    """Points of few values have many ties and duplicates."""
+    """Points with few distinct values have many ties and duplicates."""
     rng = np.random.default_rng(0)
     for _ in range(200):
         costs, gains = rng.integers(0, 5, (2, 12)).astype(float)

@@ -1,4 +1,4 @@
-"""The information test: exact where patients are exchangeable, and not fooled by patients with many rows."""
+"""Test the information test: exact for exchangeable patients, and valid for patients with many rows."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def shares(scores):
 
 
 def test_two_by_two_is_fishers_exact_test():
-    """At fixed margins macro F1 grows with the hits, so the p of 1999 random tables estimates Fisher's one-sided p."""
+    """With fixed margins, macro F1 grows with the hits, so the permutation p-value estimates Fisher's one-sided p-value."""
     truth = np.repeat([0, 1], (12, 10))
     answer = np.array([0] * 9 + [1] * 3 + [0] * 4 + [1] * 6)
     exact = stats.fisher_exact([[9, 3], [4, 6]], alternative="greater").pvalue
@@ -35,7 +35,7 @@ def test_two_by_two_is_fishers_exact_test():
 
 
 def test_answers_that_are_turned_round_are_seen_by_the_other_tail():
-    """Of one row a patient AUROC is Mann-Whitney's, whose tails are those of scipy; permuted statistics see the same."""
+    """With one row per patient, AUROC is the Mann-Whitney statistic with scipy's tails; permuted statistics agree."""
     rng, ill = np.random.default_rng(0), np.repeat([0, 1], (40, 30))
     score = rng.normal(size=70) - 1.5 * ill
     exact = stats.mannwhitneyu(score[ill == 1], score[ill == 0], alternative="less").pvalue
@@ -78,7 +78,7 @@ def test_permutations_stay_within_strata():
 
 
 def test_every_row_of_a_donor_is_permuted_alike():
-    """A patient with more rows than the donor has them all; one with fewer has each with the same frequency."""
+    """A patient with more rows than the donor gets all of them; one with fewer gets each with the same frequency."""
     who = np.repeat(np.arange(3), [1, 2, 3])
     permutations = PatientPermutations(Clusters.of(who), np.random.default_rng(0))
     source = np.concatenate(list(permutations.draw(6000)))
@@ -93,12 +93,12 @@ def test_every_row_of_a_donor_is_permuted_alike():
 
 
 def test_one_of_each_view_per_patient_is_seen():
-    """Permuting whole patients in their own order would give a perfect model p = 1."""
+    """Permuting whole patients with their rows in order would give a perfect model p = 1."""
     patients, truth = np.repeat(np.arange(40), 2), np.tile([0, 1], 40)
     assert p_of_classes(truth, truth, Clusters.of(patients), 2).p_value < 0.01
 
 
-TESTS = {  # Function of patients' values: p from true classes, true numbers, answers, clusters and seed.
+TESTS = {  # Function of patients' values: p-value from true classes, true numbers, predictions, clusters and seed.
     "classes": lambda ill, value, score, clusters, seed: (
         p_of_classes(ill, (score > 0).astype(int), clusters, 2, 199, seed).p_value
     ),
@@ -110,7 +110,7 @@ TESTS = {  # Function of patients' values: p from true classes, true numbers, an
 
 @pytest.mark.parametrize("kind", TESTS)
 def test_rows_of_a_patient_do_not_count_as_patients(kind):
-    """Truth and answers that stay within a patient, no relation: about 5 in 100 by patients, 20 to 40 by rows."""
+    """Simulate unrelated labels and predictions, constant within patients: p < .05 in 5 % by patients, 20 to 40 % by rows."""
     by_patient, by_row = [], []
     for seed in range(150):
         rng = np.random.default_rng(seed)
@@ -146,7 +146,7 @@ def test_many_patients_are_tested_on_a_selection():
 
 
 def test_the_alignment_metric_permutes_patients_too():
-    """Its own copy of the permutation: value and place stay within a patient, no relation."""
+    """Test the metric's own permutation: value and position are constant within a patient, and unrelated."""
     formula, texts = load_formula("text_axis_pearson"), [[0.0, 1.0], [1.0, 1.0], [2.0, 1.0]]
     by_patient, by_row = [], []
     for seed in range(60):

@@ -1,4 +1,4 @@
-"""Intervals against closed forms and against what they promise."""
+"""Compare intervals with closed forms and check their coverage."""
 
 import numpy as np
 import pytest
@@ -31,17 +31,17 @@ def one_row_each(n):
 
 
 def test_one_row_per_patient_gives_jeffreys_interval():
-    """Sensitivity of 3 of 4: the draws are Beta(3.5, 1.5), the interval that Brown, Cai and DasGupta recommend."""
+    """Check a sensitivity of 3 of 4: the draws follow Beta(3.5, 1.5), the interval recommended by Brown, Cai and DasGupta."""
     truth, answer = np.repeat([0, 1], (44, 4)), np.repeat([0, 1, 1], (40, 5, 3))
     answer[44:] = [1, 1, 1, 0]
     tables = smoothed_tables(truth, answer, one_row_each(48), 2, 40_000)
     drawn = tables[:, 1, 1] / tables[:, 1].sum(axis=1)
     assert stats.kstest(drawn, stats.beta(3.5, 1.5).cdf).pvalue > 0.001
-    assert tables.sum(axis=(1, 2)).mean() == pytest.approx(48, rel=0.02), "the made-up patients do not add rows"
+    assert tables.sum(axis=(1, 2)).mean() == pytest.approx(48, rel=0.02), "pseudo-patients do not add rows"
 
 
 def test_patients_that_share_a_pattern_share_a_draw_without_changing_the_law():
-    """Two rows each: shared gammas against exponential weights patient by patient."""
+    """Check two rows each: shared gammas against exponential weights for each patient."""
     rng = np.random.default_rng(0)
     who = np.repeat(np.arange(40), 2)
     truth, answer = rng.integers(0, 2, 80), rng.integers(0, 2, 80)
@@ -63,12 +63,11 @@ def test_a_made_up_patient_is_half_right_and_gives_rare_answers_rarely():
     assert made_up_answers(np.repeat([0, 1], (44, 4)), 2).tolist() == [[0.5, 0.5], [0.5, 0.5]]
     three = made_up_answers(np.repeat([0, 1, 2], (60, 30, 10)), 3)
     assert three.tolist() == [[0.5, 0.375, 0.125], [3 / 7, 0.5, 1 / 14], [1 / 3, 1 / 6, 0.5]]
-    assert made_up_answers(np.zeros(5, int), 3)[0].tolist() == [0.5, 0.25, 0.25], "one class: nothing is known"
+    assert made_up_answers(np.zeros(5, int), 3)[0].tolist() == [0.5, 0.25, 0.25], "a single class gives no information"
 
 
 def test_a_good_score_over_four_classes_is_within_its_interval():
-    """30 patients, the rarest class with 3, one in thirty wrong: equal answers of made-up patients leave the truth out
-    in 44 %."""
+    """Check 30 patients, 3 in the rarest class, with 3 % errors: equal predictions of pseudo-patients miss the truth in 44 %."""
     metric, rng, truth = load_metric("f1_macro"), np.random.default_rng(0), np.repeat(np.arange(4), (12, 9, 6, 3))
     held = []
     for seed in range(120):
@@ -80,7 +79,7 @@ def test_a_good_score_over_four_classes_is_within_its_interval():
 
 
 def test_an_interval_without_width_says_that_it_promises_nothing():
-    """Every answer is two points too high: nothing in these rows says how far another patient's may be off."""
+    """Check predictions that are all two points too high, which tell nothing about the error of another patient."""
     truth = np.arange(20.0)
     rows = Sampler(ScoringInput(truth, truth + 2), one_row_each(20), np.zeros(0, bool))
     found = estimate_metric(load_metric("mae"), rows)["mae"]
@@ -88,7 +87,7 @@ def test_an_interval_without_width_says_that_it_promises_nothing():
 
 
 def test_the_interval_of_a_mean_by_hand():
-    """Three-four-five: the squared reaches of uncorrelated scores add up, those of one and the same score simply do."""
+    """Check a 3-4-5 triangle: half-widths of uncorrelated scores add in quadrature, those of identical scores linearly."""
     values, lows, highs = np.array([0.9, 0.7]), np.array([0.6, 0.3]), np.array([0.9, 0.8])
     apart = mean_interval(values, lows, highs, np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 2.0], [0.0, -2.0]]), 4)
     assert (apart.low, apart.high) == pytest.approx((0.8 - 0.5 / 2, 0.8 + 0.1 / 2))
@@ -109,7 +108,7 @@ def test_auroc_is_scikit_learns_and_its_variance_delongs():
 
 
 def test_newcombes_interval_by_its_equation():
-    """Both ends solve (A - t)^2 = z^2 V(t) with V of Newcombe's method 5; a perfect AUROC ends at 1."""
+    """Check that both ends solve (A - t)^2 = z^2 V(t) with V of Newcombe's method 5; a perfect AUROC has the upper end 1."""
     rng = np.random.default_rng(1)
     positive = np.repeat([False, True], (26, 13))
     scores = rng.normal(size=39) + 1.2 * positive
@@ -166,7 +165,7 @@ def test_a_share_of_patients_has_wilsons_interval_as_scipy_has_it(hits, people):
 
 
 def test_the_pessimistic_end_of_a_mean_error_counts_one_who_is_as_wrong_as_can_be():
-    """By hand: 29 patients and one more at the distance of the farthest from the median; the width stays."""
+    """Check by hand: 29 patients and one more at the largest distance from the median; the width is unchanged."""
     rng = np.random.default_rng(3)
     truth = rng.normal(55, 12, 29)
     errors = np.abs(rng.normal(0, 6, 29))
@@ -175,7 +174,7 @@ def test_the_pessimistic_end_of_a_mean_error_counts_one_who_is_as_wrong_as_can_b
     moved = (errors.sum() + np.abs(truth - np.median(truth)).max()) / 30
     reach = stats.t.ppf(0.975, 28) * stats.sem(errors)
     assert found.high == pytest.approx(moved * np.exp(reach / moved))
-    assert found.low == pytest.approx(errors.mean() * np.exp(-reach / errors.mean())), "the other end stays"
+    assert found.low == pytest.approx(errors.mean() * np.exp(-reach / errors.mean())), "the other end is unchanged"
 
 
 def test_average_precision_has_an_interval_from_fifty_patients_with_the_finding():
@@ -192,7 +191,7 @@ def test_average_precision_has_an_interval_from_fifty_patients_with_the_finding(
 
 @pytest.mark.parametrize("name", [n for n in list_metrics() if hasattr(load_formula(n), "influence")])
 def test_influence_is_the_derivative_in_the_weight_of_a_row(name):
-    """Against weights by finite differences; where a formula takes none, against a row counted twice."""
+    """Compare with finite differences of weights; for formulas without weights, with a row that counts twice."""
     rng, formula = np.random.default_rng(0), load_formula(name)
     given = {"references": np.round(rng.normal(48, 8, 60)), "predictions": np.round(rng.normal(48, 8, 60))}
     if name in ("classification_report", "calibration_report"):
@@ -247,7 +246,7 @@ def test_every_number_of_a_binary_report_lies_in_its_interval():
 
 
 def test_students_interval_of_a_correlation_is_symmetric_in_fishers_z():
-    # By the delta method the standard error of z is se / (1 - r^2): z = arctanh(.5) +- 2.2621572 x .06 / .75.
+    # By the delta method, the standard error of z is se / (1 - r^2): z = arctanh(.5) +- 2.2621572 x .06 / .75.
     found = t_interval(0.5, 0.06, 10, "fisher_z")
     expected = np.tanh(0.5493061443 + np.array([-1, 1]) * 2.2621571628 * 0.08)
     assert [found.low, found.high] == pytest.approx(expected, abs=1e-9)

@@ -1,4 +1,4 @@
-"""Differences over several labels against DeLong's variance, written out."""
+"""Compare differences over several labels with an explicit implementation of DeLong's variance."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from cardiobench.stats.paired import comparable_labels, label_difference, moves_
 
 
 def placements(positive, scores):
-    """Share of the other class that each row is ranked correctly against, by counting."""
+    """Count the share of the other class that each row is ranked correctly against."""
     wins = (scores[positive][:, None] > scores[~positive]) + 0.5 * (scores[positive][:, None] == scores[~positive])
     return wins.mean(axis=1), wins.mean(axis=0)
 
@@ -35,7 +35,7 @@ def test_one_label_has_delongs_variance_and_the_freedom_of_its_positives():
 
 
 def test_differences_of_f1_have_the_variance_of_an_infinitesimal_jackknife():
-    """Each weight is moved by a little; the freedom is that of one label, whose positives decide."""
+    """Perturb each weight; the positives of the single label determine the degrees of freedom."""
     rng = np.random.default_rng(3)
     truth = (np.arange(90) < 14).astype(float)[:, None]
     first, second = (np.abs(truth - (rng.random((90, 1)) < share)) for share in (0.1, 0.2))

@@ -1,4 +1,4 @@
-"""Refits on permuted labels, against scikit-learn's ridge, fold by fold, and against noise and signal of known size."""
+"""Compare refits on permuted labels with scikit-learn's ridge fold by fold; test noise and signals of known size."""
 
 from itertools import combinations, product
 
@@ -14,7 +14,7 @@ from cardiobench.stats.permuted_labels import BLOCK, PENALTY, FoldRidge, areas, 
 
 
 def simulated(n, d, gain, seed, each=1, folds=5):
-    """Return features, labels, folds and patients of which `gain` is known of each."""
+    """Return features, labels, folds and patients; `gain` is the size of the signal."""
     rng = np.random.default_rng(seed)
     ill = rng.random(n) < 0.3
     people = np.repeat(np.arange(n), each)
@@ -55,7 +55,7 @@ def test_noise_is_found_as_often_as_it_may_be_and_signal_nearly_always():
 
 
 def test_p_is_the_share_of_all_permutations_within_folds_by_scikit_learn():
-    """All 100 ways in which two folds of five patients can have two ill ones each, the observed one among them."""
+    """Enumerate all 100 ways to have two ill patients in each of two folds of five, including the observed one."""
     rng, folds = np.random.default_rng(3), np.repeat([0, 1], 5)
     features = rng.normal(size=(10, 3))
     pairs = [np.isin(np.arange(5), pair).astype(int) for pair in combinations(range(5), 2)]
@@ -84,7 +84,7 @@ def test_a_clearly_large_p_ends_the_permutations_early():
 
 
 def test_labels_are_permuted_over_patients_and_not_over_rows():
-    """Features say who a patient is and nothing else: by rows a patient's label would seem to be learned."""
+    """Check features that only identify a patient: permuting rows would suggest that the label is learned."""
     found = [refitted_test(*simulated(40, 60, 0, seed, each=4), 199, seed).p_value for seed in range(20)]
     assert np.mean(np.array(found) <= 0.05) <= 0.2
 

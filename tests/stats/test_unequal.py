@@ -1,4 +1,4 @@
-"""Intervals of unequal patients against leaving out one patient at a time, computed in full."""
+"""Compare intervals of unequal patients with leaving out one patient at a time."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ CLUSTERS, P = Clusters.of(WHO), len(SIZES)
 
 
 def expected(score, derivative=None):
-    """Factor from its definition; a derivative in the weight of a patient by a small weight where none is given."""
+    """Compute the factor from its definition; without a derivative in a patient's weight, use a small weight."""
     step = 1e-6
     whole = score(np.ones(P))
     slopes = (

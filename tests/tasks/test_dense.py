@@ -1,4 +1,4 @@
-"""Scores of masks and landmarks: units, patients, floors, coverage and ejection fractions, on phantoms of known truth."""
+"""Test scores of masks and landmarks: units, patients, floors, coverage and ejection fractions, on phantoms of known truth."""
 
 from dataclasses import replace
 
@@ -30,7 +30,7 @@ def label(patient, unit=None, mask=BOX, points=None, view="A4C", phase="ED", spa
 
 
 def boxes(count=12, shift=lambda number: number % 3):
-    """A scorer of answers shifted by a known number of rows, and the references."""
+    """Return a scorer of predictions shifted by a known number of rows, and the references."""
     scorer = DenseScorer(SEGMENTATION, with_volumes=False)
     for number in range(count):
         for phase in ("ED", "ES"):
@@ -64,11 +64,11 @@ def test_a_score_is_the_mean_over_patients_with_a_t_interval_on_the_log_of_its_c
     assert score.se == pytest.approx(se) and score.low == pytest.approx(low)
     assert result.coverage == {"scored": 24, "expected": 24} and result.bounds is None
     assert result.floor.value == pytest.approx(0.1) and result.floor.reached_by.startswith("the mean mask")
-    assert result.verdict.word == "no information shown", "all patients have one and the same mask"
+    assert result.verdict.word == "no information shown", "all patients have the same mask"
 
 
 def test_scores_are_means_and_no_medians():
-    """Frames with Dice 1, 1 and .4 have the mean .8, and so have units with 1, 1, 1 and .2; the medians are 1."""
+    """Check Dice 1, 1 and .4 with mean .8, as well as units with 1, 1, 1 and .2; the medians are 1."""
     shifted = DenseScorer(SEGMENTATION, with_volumes=False)
     for number, rows in enumerate((0, 0, 6)):
         shifted.update(replace(label("p0"), frame=number), np.roll(BOX, rows, axis=0))
@@ -84,7 +84,7 @@ def test_scores_are_means_and_no_medians():
 
 @pytest.mark.parametrize("phases", [("ED",), ("ED", "ES")])
 def test_three_structures_count_by_their_mean(phases):
-    """Two of them right and the third missed are two thirds, overall and in each phase."""
+    """Check two correct structures and a missed one: two thirds overall and in each phase."""
     three = np.roll(BOX, 4, axis=1) + 3 * np.roll(BOX == 1, -6, axis=1).astype(np.uint8)
     scorer = DenseScorer(replace(SEGMENTATION, structures=("cavity", "myocardium", "atrium")), with_volumes=False)
     for phase in phases:
@@ -95,7 +95,7 @@ def test_three_structures_count_by_their_mean(phases):
 
 
 def test_fewer_than_ten_patients_with_the_same_views_are_too_few():
-    """Nine of twelve have one view and two phases; the others have other views or phases, each a set of its own."""
+    """Check twelve patients: nine have one view and two phases; the others have different sets of views or phases."""
     odd = {"p9": (("A2C", "ED"),), "p10": (("A2C", "ES"),), "p11": (("A4C", "ED"), ("A2C", "ES"))}
     scorer, (_, references) = DenseScorer(SEGMENTATION, with_volumes=False), boxes()
     for number, name in enumerate(references["id"]):
@@ -134,7 +134,7 @@ def test_missing_units_lower_the_coverage_and_the_verdict_takes_the_worst_case()
 
 @pytest.mark.parametrize("labelled", [2, 4, 8])
 def test_a_partly_answered_patient_lowers_the_coverage_by_the_share_of_its_frames(labelled):
-    """The first patient has 2 frames with a score; in the worst case its others add nothing to its mean."""
+    """Check the first patient, with 2 scored frames; in the worst case, the other frames add nothing to its mean."""
     scorer, references = boxes()
     references.loc[0, "y_true"] = labelled
     result = score_answers(FrameAnswers(scorer, {"best_uninformed": floor_of(scorer)}, 12), references, CONTEXT)
@@ -152,7 +152,7 @@ def test_a_partly_answered_patient_lowers_the_coverage_by_the_share_of_its_frame
 
 
 def test_a_missing_landmark_frame_is_as_far_off_as_the_worst_unit():
-    """Errors of 1 to 12 mm and one unit more without any: its own would be 12, or 0 at best."""
+    """Check errors of 1 to 12 mm and one missing unit, whose error would be 12 at worst and 0 at best."""
     scorer, points = DenseScorer(LANDMARKS), np.array([[8.0, 10], [8, 20], [8, 60], [8, 63]])
     for number in range(12):
         scorer.update(label(f"p{number}", points=points), points + np.array([0, 1 + number]))
@@ -180,7 +180,7 @@ def test_an_absent_structure_is_left_out_and_no_pixel_size_gives_no_distance():
 
 @pytest.fixture(scope="module")
 def phantoms():
-    """Labels of the test patients: masks and points."""
+    """Return masks and points of the test patients."""
     source = open_dataset("phantom_echo")
     rows = {task.name: source.task_rows(task).query("split == 'test'").head(12) for task in (SEGMENTATION, LANDMARKS)}
     builder = catalog.builder("phantom_echo")
@@ -189,7 +189,7 @@ def phantoms():
 
 @pytest.fixture(scope="module")
 def perfect(phantoms):
-    """A scorer of masks that are the truth, and the listed ejection fractions."""
+    """Return a scorer of perfect masks, and the listed ejection fractions."""
     source, labels = phantoms
     scorer = DenseScorer(SEGMENTATION)
     for one in labels[SEGMENTATION.name]:
@@ -210,7 +210,7 @@ def test_perfect_masks_of_phantoms_give_dice_1_distance_0_and_the_ejection_fract
     assert len(same) == 1 and same.pop() < 1.0
     assert result.overall["ef_oracle_mae"].n == result.score.n, "every mask has a volume"
     assert 2 < result.overall["ef_oracle_mae_camus"].value < 8, "one step for both phases"
-    assert result.verdict.p_adjusted < 0.05, "no other patient's mask fits as well"
+    assert result.verdict.p_adjusted < 0.05, "no mask of another patient fits as well"
 
 
 def test_masks_without_a_volume_are_counted_and_leave_their_patient_out(perfect):
@@ -224,7 +224,7 @@ def test_masks_without_a_volume_are_counted_and_leave_their_patient_out(perfect)
 
 
 def test_an_island_costs_the_volume_of_a_mask_and_not_of_its_largest_piece(phantoms, perfect):
-    """The islands are as large as 9 pixels of the cavity's thousands: without them every mask is the truth."""
+    """Check islands of up to 9 pixels next to a cavity of thousands: without islands, every mask equals the truth."""
     _, references, ef = perfect
     spoilt = DenseScorer(SEGMENTATION)
     for one in phantoms[1][SEGMENTATION.name]:
@@ -253,7 +253,7 @@ def test_shifted_points_and_masks_of_phantoms_are_as_far_as_they_were_moved(phan
     for one in labels[LANDMARKS.name]:
         direction = one.points[1] - one.points[0]
         moved = one.points.copy()
-        moved[0] -= direction  # The septum is twice as thick
+        moved[0] -= direction  # The septum is twice as thick.
         longer.update(one, moved)
     septum = source.frame.set_index("id").loc[scores.index, "ivsd"] * 10
     assert longer.unit_scores["ivs_error"].to_numpy() == pytest.approx(septum.to_numpy()), "mm"
@@ -278,7 +278,7 @@ def test_a_label_without_content_is_refused():
 
 
 def test_two_models_are_compared_by_the_paired_differences_of_their_units():
-    """SciPy's paired t-test of the units' Dice gives difference, interval and p; an error is better where it is smaller."""
+    """Compare with SciPy's paired t-test of the units' Dice: difference, interval and p-value; a lower error is better."""
     (one, _), (other, _) = boxes(), boxes(shift=lambda number: number % 3 + 1 + number % 2)
     pair = compare(
         *(

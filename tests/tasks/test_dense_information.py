@@ -1,4 +1,4 @@
-"""The information test of masks and points: who is exchanged with whom, what is looked up, and what it finds."""
+"""Test the information test of masks and points: exchanged patients, cached values and findings."""
 
 from itertools import permutations
 
@@ -16,7 +16,7 @@ LANDMARKS = catalog.task("phantom_echo/landmarks")
 
 
 def frames(*patients):
-    """Frames of patients, each given as the letters of its views: two letters that are the same are two recordings."""
+    """Return frames of patients, each given as the letters of its views; repeated letters are several recordings."""
     return pd.DataFrame(
         [(f"p{number}", view, "ED") for number, views in enumerate(patients) for view in views],
         columns=["patient_id", "view", "phase"],
@@ -24,7 +24,7 @@ def frames(*patients):
 
 
 def points(values):
-    """Frames with one point each on a line, so that distances are differences."""
+    """Return frames with one point each on a line, so that distances are differences."""
     return [np.array([[value, 0.0]]) for value in values]
 
 
@@ -50,7 +50,7 @@ def test_distances_leave_out_points_that_nobody_labelled():
 
 
 def test_p_is_the_share_of_all_exchanges_of_whole_patients():
-    """Five patients with two views: the second view's answers go wherever the first view's go. Enumerated, 120 exchanges."""
+    """Enumerate 120 exchanges of five patients with two views, whose predictions move together."""
     rng = np.random.default_rng(6)
     truth = rng.normal(size=(5, 2))
     answer = 0.5 * truth + rng.normal(size=(5, 2))
@@ -64,11 +64,13 @@ def test_p_is_the_share_of_all_exchanges_of_whole_patients():
         for one in permutations(range(5))
         for other in permutations(range(5))
     ]
-    assert abs(np.mean(np.array(apart) <= -fits[0] + 1e-9) - share) > 0.02, "permuted view by view it is another p"
+    assert abs(np.mean(np.array(apart) <= -fits[0] + 1e-9) - share) > 0.02, (
+        "permuting each view separately gives another p-value"
+    )
 
 
 def test_patients_are_exchanged_with_those_who_have_the_same_views():
-    """Within both groups all answers are equal, and those of the other group are far better: nothing can be told."""
+    """Check groups with constant predictions: nothing can be concluded, although those of the other group fit better."""
     frame = frames(*["A"] * 6, *["AB"] * 6)
     truth = [0.0] * 6 + [100.0] * 12
     answer = [60.0] * 6 + [40.0] * 12
@@ -76,7 +78,9 @@ def test_patients_are_exchanged_with_those_who_have_the_same_views():
     assert found.p_value == 1 and not found.test, "no exchange changes anything"
     one_view = frame.assign(view="A").iloc[[*range(6), *range(6, 18, 2)]]
     found = permuted(one_view, truth[:6] + truth[6::2], answer[:6] + answer[6::2])
-    assert found.test and found.p_value > 0.99, "exchanged with everybody the same answers do worst where they are"
+    assert found.test and found.p_value > 0.99, (
+        "if all patients are exchangeable, these predictions are worst where they are"
+    )
 
 
 def test_who_has_views_that_no_other_has_stays_at_home_and_is_counted():
@@ -90,8 +94,9 @@ def test_who_has_views_that_no_other_has_stays_at_home_and_is_counted():
 
 
 def test_several_recordings_of_a_view_are_assigned_in_turn_from_a_random_start():
-    """One patient has the answers 2, 0 and 1, another 1.25 alone; their truths are 5 and 2.2, so that the distances add up to
-    12 + 0.95. Exchanged, they are 3 x 3.75 and 0.2, 2.2 or 1.2 by what comes first: two of three are better."""
+    """Check one patient with predictions 2, 0 and 1 and another with 1.25; their truths are 5 and 2.2, with distances 12 + 0.95.
+    Exchanged, the distances are 3 x 3.75 and 0.2, 2.2 or 1.2, depending on the start: two of three are better.
+    """
     found = permuted(frames("AAA", "A"), [5, 5, 5, 2.2], [2, 0, 1, 1.25], draws=20_000)
     assert found.p_value == pytest.approx(1 / 2 + 1 / 2 * 2 / 3, abs=0.015)
     assert found.p_reversed == pytest.approx(1 / 2 + 1 / 2 * 1 / 3, abs=0.015)

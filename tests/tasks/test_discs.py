@@ -1,4 +1,4 @@
-"""Ejection fraction by discs: exact on bodies whose volume is known, and the four ways in which a mask has none."""
+"""Test ejection fraction by discs: exact for bodies of known volume, and the four reasons for a missing volume."""
 
 import numpy as np
 import pytest
@@ -9,13 +9,13 @@ from cardiobench.tasks.discs import NoDiscs, biplane_volumes, contour, discs, ej
 
 
 def half_ellipse(length, width, size=(160, 120), apex=20.0, middle=60.0):
-    """A half ellipse with its apex on top and a straight base below, in pixels."""
+    """Return a half ellipse with its apex on top and a straight base below, in pixels."""
     y, x = np.mgrid[: size[0], : size[1]]
     return (((y - apex - length) / length) ** 2 + ((x - middle) / (width / 2)) ** 2 <= 1) & (y <= apex + length)
 
 
 def test_half_an_ellipsoid():
-    """Length a, diameter d, volume 2/3 pi a (d/2)^2; discs follow the half ellipse from apex to base."""
+    """Check length a, diameter d and volume 2/3 pi a (d/2)^2; discs follow the half ellipse from apex to base."""
     measured = discs(half_ellipse(100, 50), (1.0, 1.0))
     assert measured.step * 20 == pytest.approx(100, abs=1.5)
     volume, _ = biplane_volumes((measured, measured), (measured, measured), one_step=False)
@@ -26,7 +26,7 @@ def test_half_an_ellipsoid():
 
 
 def test_lengths_are_millimetres_whatever_the_shape_of_a_pixel():
-    mask = half_ellipse(50, 50, (100, 120))  # 0.6 mm high, 0.3 wide: 30 mm long, 15 wide
+    mask = half_ellipse(50, 50, (100, 120))  # Pixels 0.6 mm high and 0.3 wide: 30 mm long, 15 wide.
     measured = discs(np.repeat(mask, 2, axis=0), (0.3, 0.3))
     squeezed = discs(mask, (0.6, 0.3))
     assert squeezed.step == pytest.approx(measured.step, rel=0.03)
@@ -35,7 +35,7 @@ def test_lengths_are_millimetres_whatever_the_shape_of_a_pixel():
 
 @pytest.mark.parametrize("seed", range(4))
 def test_phantoms_give_their_ejection_fraction_and_volume(seed):
-    """A phantom shortens as its volume to the power 0.22, so one step for both phases gives 1 - ratio ** 0.78 instead."""
+    """A phantom shortens as its volume to the power of 0.22, so one step for both phases gives 1 - ratio ** 0.78 instead."""
     rng = np.random.default_rng(seed)
     fraction = draw_fraction(rng)
     heart = draw_heart(rng, fraction, "F")
@@ -56,7 +56,7 @@ def test_phantoms_give_their_ejection_fraction_and_volume(seed):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_a_picture_of_unknown_scale_gives_the_fraction_of_one_whose_scale_is_known(seed):
-    """112 pixels, as EchoNet releases them: tolerances in CAMUS's own pixels would be a fourteenth of the picture."""
+    """Check 112 pixels, as in EchoNet, where tolerances in CAMUS pixels would be one fourteenth of the image."""
     rng = np.random.default_rng(seed)
     fraction = draw_fraction(rng)
     truth = EchoTruth(**draw_heart(rng, fraction, "M"), view="A4C", seed=seed)
@@ -73,7 +73,7 @@ def test_a_picture_of_unknown_scale_gives_the_fraction_of_one_whose_scale_is_kno
 def test_the_outline_runs_between_inside_and_outside_and_the_longest_counts():
     mask = np.zeros((6, 6), bool)
     mask[1:5, 1:4] = True
-    mask[3, 2] = False  # A hole
+    mask[3, 2] = False  # A hole.
     outline = contour(mask)
     assert (
         len(outline) == 14 and outline.min(axis=0).tolist() == [0.5, 0.5] and outline.max(axis=0).tolist() == [4.5, 3.5]

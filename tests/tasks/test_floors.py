@@ -25,7 +25,7 @@ def table(train, test):
 def test_regression_floors_by_hand():
     test = np.array([40.0, 50.0, 60.0, 90.0])
     found = floors(load_metric("mae"), "mae", VALUE, table([10.0, 50.0], test), test)
-    assert found["best_constant"].prediction == 55.0  # The median; |15| + |5| + |5| + |35| = 60
+    assert found["best_constant"].prediction == 55.0  # The median has |15| + |5| + |5| + |35| = 60.
     assert found["best_constant"].value == 15.0
     assert (found["train_constant"].prediction, found["train_constant"].value) == (30.0, 30.0)
 
@@ -52,7 +52,7 @@ def test_classification_floors_by_hand():
     test = np.array([1] * 94 + [0] * 25)
     found = floors(load_metric("f1_macro"), "f1_macro", BINARY, table(["sick"] * 3 + ["well"] * 7, []), test)
     assert found["best_constant"].prediction == "sick"
-    assert found["best_constant"].value == pytest.approx(94 / 213)  # Half of 2*94 / (2*94 + 25)
+    assert found["best_constant"].value == pytest.approx(94 / 213)  # Half of 2*94 / (2*94 + 25).
     assert found["train_constant"].prediction == "well"
     assert found["train_constant"].value == pytest.approx(25 / 144)
 
@@ -67,7 +67,7 @@ def test_without_train_rows_there_is_a_reason():
 @pytest.mark.slow
 @pytest.mark.parametrize("counts", [(44, 4), (25, 94), (26, 26), (10, 20, 70), (3, 0, 9)])
 def test_no_permutation_of_answers_has_a_higher_mean_than_the_floor(counts):
-    """Macro F1 of random permutations: the hypergeometric mean of every mix of answers stays below 1 / K, reached at the class rates."""
+    """Check that the mean macro F1 of permutations is below 1 / K for any mix of predictions, and largest at class rates."""
     truth = np.repeat(np.arange(len(counts)), counts)
     floor = best_uninformed("f1_macro", truth, len(counts)).value
     present, sizes = np.array(counts) > 0, np.array(counts, dtype=float)

@@ -1,4 +1,4 @@
-"""Two kinds with forms of answers of their own, from a package outside the checkout: predict, score, file, report, verify."""
+"""Test two kinds of task with other forms of prediction, from an external package: predict, score, file, report, verify."""
 
 import io
 from dataclasses import replace
@@ -196,7 +196,7 @@ SAMPLE = "ptb_xl_sample"
 
 @pytest.fixture
 def tasks(tmp_path, monkeypatch, request):
-    """Two tasks on the bundled sample; an interval of the age and its group as a grade."""
+    """Return two tasks on the bundled sample: an interval of the age, and its group as a grade."""
     folder = tmp_path / "installed"
     for name, text in PACKAGE.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -220,7 +220,7 @@ def tasks(tmp_path, monkeypatch, request):
 
 
 def answered(task):
-    """References of twelve units, and right answers."""
+    """Return references of twelve units, and correct predictions."""
     numbers = np.arange(12)
     truth = 40.0 + numbers if not task.classes else np.array(task.classes)[numbers % 4]
     table = pd.DataFrame({"id": [f"u{n}" for n in numbers], "patient_id": numbers.astype(str), "y_true": truth})

@@ -89,7 +89,7 @@ def test_values_gap_and_difference_of_two_groups():
 
 
 def test_a_group_without_every_class_is_not_scored():
-    """One class in a group would score 1 for a constant: `100 % in women`."""
+    """A group with a single class would score 1 for a constant: `100 % in women`."""
     table = references(BINARY, n_test=80, per_patient=1)
     rows = table.index[table["split"] == "test"]
     table.loc[rows, "y_true"] = np.where((table.loc[rows, "sex"] == "M") & (np.arange(80) % 4 == 1), "sick", "well")
@@ -101,7 +101,7 @@ def test_a_group_without_every_class_is_not_scored():
 
 
 def test_a_sicker_group_with_the_same_sensitivity_has_no_gap():
-    """Sensitivity and specificity are .7 in both groups, 10 % and 50 % are ill: free permutations would find a gap every time."""
+    """Check equal sensitivity and specificity of .7 with 10 % and 50 % ill: unrestricted permutations would always find a gap."""
     rng, p_values = np.random.default_rng(0), []
     for _ in range(40):
         group = rng.integers(0, 2, 400)
@@ -115,7 +115,7 @@ def test_a_sicker_group_with_the_same_sensitivity_has_no_gap():
 
 
 def test_what_the_mix_explains_is_subtracted_from_difference_and_interval():
-    """Errors of 4 below the median and 2 above it; group 1 has nearly all low values: without a difference of its own."""
+    """Check larger errors at low values; group 1 has mostly low values but no additional difference."""
     rng = np.random.default_rng(0)
     group = np.repeat([0, 1], 150)
     truth = np.where(group == 0, rng.normal(60, 8, 300), rng.normal(45, 8, 300))
@@ -129,7 +129,7 @@ def test_what_the_mix_explains_is_subtracted_from_difference_and_interval():
     mixed = [np.mean([error[tenth == one].mean() for one in tenth[group == code]]) for code in (0, 1)]
     assert plain < -1.5
     assert gap.mix == pytest.approx(mixed[0] - mixed[1], abs=0.05), (
-        "a permutation within tenths keeps each tenth's mean"
+        "a permutation within tenths keeps the mean of each tenth"
     )
     assert gap.difference == pytest.approx(plain - gap.mix)
     ends = []

@@ -1,4 +1,4 @@
-"""Kinds of task: the six, and one from elsewhere, which has to go through everything that the six go through."""
+"""Test the six kinds of task, and one from another package, which must support everything that the six do."""
 
 from dataclasses import replace
 
@@ -22,7 +22,7 @@ from tests.scoring.factories import BINARY, VALUE, references, test_rows
 
 
 class Count(Regression):
-    """Numbers, with one report only."""
+    """Kind of numbers with a single report."""
 
     def reports(self, task):
         return ("regression_report",)
@@ -39,7 +39,7 @@ INSTEAD = {"regression": "count", "binary": "finding", "multiclass": "grade", "m
 
 @pytest.fixture
 def others(monkeypatch):
-    """Register kinds from elsewhere, as classes."""
+    """Register kinds of another package as classes."""
     for name, kind in OTHERS.items():
         monkeypatch.setitem(KINDS, name, kind)
 

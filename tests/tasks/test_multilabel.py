@@ -1,5 +1,4 @@
-"""Scores of multilabel tasks: against scikit-learn, in closed form, and the rules of verdict, groups and missing
-answers."""
+"""Test scores of multilabel tasks: scikit-learn, closed forms, verdicts, groups and missing predictions."""
 
 import numpy as np
 import pandas as pd
@@ -29,7 +28,7 @@ TASK = Task(
 
 
 def tables(n=60, seed=0, unmeasured=0.1):
-    """Labels (n, K) with unmeasured cells, and scores with ties."""
+    """Return labels (n, K) with unmeasured cells, and scores with ties."""
     rng = np.random.default_rng(seed)
     truth = (rng.random((n, 4)) < (0.5, 0.3, 0.2, 0.05)).astype(float)
     scores = np.round(np.clip(truth * 0.3 + rng.random((n, 4)) * 0.7, 0, 1), 1)
@@ -65,7 +64,7 @@ def sklearn_means(truth, scores):
 def test_every_resample_is_scikit_learns_mean_over_the_classes_it_has(seed):
     truth, scores = tables(seed=seed)
     rng = np.random.default_rng(seed)
-    weights = rng.multinomial(60, np.full(60, 1 / 60), size=150)  # More than a block of resamples
+    weights = rng.multinomial(60, np.full(60, 1 / 60), size=150)  # More than one block of resamples.
     drawn = load_metric("auroc_macro").compute_resamples(truth, scores, weights.astype(float))
     for number in range(0, 150, 10):
         rows = np.repeat(np.arange(60), weights[number])
@@ -75,7 +74,7 @@ def test_every_resample_is_scikit_learns_mean_over_the_classes_it_has(seed):
 
 
 def test_hand_worked_example():
-    """Class A: positives .9 and .4, negatives .4 and .1: 1, 1, 1/2, 1 of 1. Class B was measured in two rows."""
+    """Check class A (positives .9 and .4, negatives .4 and .1): 1, 1, 1/2, 1 of 1. Class B was measured in two rows."""
     truth = [[1, None], [1, 1], [0, 0], [0, None]]
     scores = [[0.9, 0.5], [0.4, 0.2], [0.4, 0.7], [0.1, 0.5]]
     compute = load_formula("auroc_macro").compute
@@ -88,8 +87,8 @@ def test_one_that_sees_the_labels_and_one_that_says_the_same_to_all():
     truth, _ = tables(unmeasured=0)
     seen = score(joined(truth, truth)[0], joined(truth, truth)[1], ResultContext(resamples=200))
     assert seen.score.value == 1.0 and seen.overall["auprc_macro"].value == 1.0 and not seen.collapsed
-    assert 0.9 < seen.score.low < 1.0 == seen.score.high, "a perfect mean is no certainty"
-    assert np.isnan(seen.overall["auprc_macro"].low), "a mean over labels is too high where few patients have one"
+    assert 0.9 < seen.score.low < 1.0 == seen.score.high, "a perfect mean is not certain"
+    assert np.isnan(seen.overall["auprc_macro"].low), "a mean over labels is biased upwards if few patients have one"
     assert "biased upwards if few patients have a label" in seen.overall["auprc_macro"].reason
     assert seen.verdict.word == "above the floor" and seen.verdict.statistic == "auroc_macro"
     constant = np.full(truth.shape, 0.3)
@@ -151,7 +150,7 @@ def test_missing_answers_are_judged_in_the_worst_case():
 
 
 def test_the_information_test_keeps_its_level():
-    """Scores that know nothing: p is uniform, also with unmeasured classes and two rows a patient."""
+    """Check uninformative scores: p is uniform, also with unmeasured classes and two rows per patient."""
     values = []
     for seed in range(200):
         truth, _ = tables(n=40, seed=seed)
@@ -187,7 +186,7 @@ def test_predictions_of_others_are_read_by_their_columns(tmp_path):
 
 
 def by_scikit_learn(truth, answers):
-    """F1, precision, recall and specificity of each class that some measured rows have and some have not, (4, K')."""
+    """Return F1, precision, recall and specificity of each class with positive and negative rows, shape (4, K')."""
     rows = []
     for labels, given in zip(truth.T, answers.T, strict=True):
         known = ~np.isnan(labels)
@@ -206,7 +205,7 @@ def test_numbers_of_decisions_are_scikit_learns(seed):
     rng = np.random.default_rng(seed)
     truth, scores = tables(n=int(rng.integers(8, 60)), seed=seed, unmeasured=rng.choice([0, 0.1, 0.5]))
     answers = (scores >= rng.random(4)).astype(float)
-    answers[:, seed % 4] *= seed % 3 > 0  # A class that nobody is given
+    answers[:, seed % 4] *= seed % 3 > 0  # A class that is never predicted.
     expected = by_scikit_learn(truth, answers)
     formula = load_formula("multilabel_f1")
     found, each = formula.compute(truth, answers), formula.compute(truth, answers, average=None)
@@ -250,7 +249,7 @@ def test_the_floor_of_decisions_is_what_giving_every_class_reaches_and_no_permut
 
 
 def decisions(truth, scores, cut=0.5):
-    """Join answers that name classes and have no probabilities."""
+    """Join predictions that name classes without probabilities."""
     _, references, answers = joined(truth, scores)
     cells = [label_set(np.array(CLASSES)[row >= cut], CLASSES) for row in scores]
     return Predictions.join(references, answers[["id"]].assign(y_pred=cells), TASK, source=f"cut {cut}"), references
@@ -321,7 +320,7 @@ def test_an_empty_cell_of_a_file_is_none_of_the_classes(tmp_path):
 
 @pytest.mark.parametrize("right", [0.6, 0.95])
 def test_intervals_of_decisions_hold_the_truth_with_few_positives(right):
-    """Shares of right answers that are known, of about 15 and 40 positives."""
+    """Return predictions with known shares correct, of about 15 and 40 positives."""
     rates, n, metric = np.array([15, 40]) / 400, 400, load_metric("multilabel_f1")
     false = 0.01
     truth_of = {

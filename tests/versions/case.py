@@ -1,4 +1,4 @@
-"""One output of the product on fixed input, and the components that make it."""
+"""One output of the package on fixed input, and the components that produce it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,13 +10,13 @@ from tests.versions.sketch import TOLERANCE
 
 @dataclass(frozen=True)
 class Case:
-    """One fixed input.
+    """Case with one fixed input.
 
     Attributes:
-        make: Takes an empty folder; returns the output as arrays, and ids of components that were found by running.
-        components: Ids of those that are known beforehand.
-        slow: Whether the quick tests leave it out.
-        tolerance: Largest distance of two sketches that were made on two machines.
+        make: Function of an empty folder that returns the output as arrays, and the component ids found by running.
+        components: Ids of components that are known in advance.
+        slow: Whether the quick tests skip the case.
+        tolerance: Largest allowed distance between sketches from two machines.
     """
 
     make: Callable[[Path], tuple[list[Any], set[str]]]
@@ -26,5 +26,5 @@ class Case:
 
 
 def plain(function: Callable[[Path], list[Any]], *components: str, slow: bool = False) -> Case:
-    """Return a case whose components are all known beforehand."""
+    """Return a case whose components are all known in advance."""
     return Case(lambda folder: (function(folder), set()), components, slow)

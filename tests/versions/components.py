@@ -1,8 +1,8 @@
-"""What every component gives on fixed input: `python -m tests.versions.components [CASE ...]` writes it down.
+"""Sketches of every component's output on fixed input: `python -m tests.versions.components [CASE ...]` writes them.
 
-`tests/golden/versions.json` holds the version of each component, and of each case a sketch of its output with the components
-that make it. An output that moves while none of their versions does is refused: count up `VERSION` in the component that
-changed, so that embeddings and results that it made are made again.
+`tests/golden/versions.json` contains the version of each component, and for each case a sketch of its output with its
+components. If an output changes while no version does, the test fails: increment `VERSION` in the changed component, so that
+its embeddings and results are computed again.
 """
 
 import json
@@ -27,7 +27,7 @@ FILE = Path(__file__).parents[1] / "golden" / "versions.json"
 
 
 def of_extensions() -> dict[str, Case]:
-    """Return the cases that lie beside the tests of extensions, in `versions.py`."""
+    """Return the cases in `versions.py` files next to the tests of extensions."""
     files = sorted((Path(__file__).parents[1] / "extensions").glob("*/versions.py"))
     modules = [import_module(f"tests.extensions.{file.parent.name}.versions") for file in files]
     return {name: case for module in modules for name, case in module.CASES.items()}
@@ -49,12 +49,12 @@ CASES: dict[str, Case] = (
 
 @dataclass(frozen=True)
 class Written:
-    """The committed file.
+    """Content of the committed file.
 
     Attributes:
-        versions: Component -> version.
-        cases: Case -> `components` and `sketch`.
-        machine: Facts that decided the last digits when the file was written.
+        versions: Mapping from component to version.
+        cases: Mapping from case to `components` and `sketch`.
+        machine: Facts about the machine that affected the last digits.
     """
 
     versions: dict[str, str]
@@ -63,7 +63,7 @@ class Written:
 
     @classmethod
     def read(cls) -> "Written":
-        """Read it; empty where there is none."""
+        """Read the file; return an empty object if it is missing."""
         return cls(**json.loads(FILE.read_text("utf-8"))) if FILE.is_file() else cls({}, {}, {})
 
 
@@ -75,13 +75,13 @@ def versions() -> dict[str, str]:
 
 
 def this_machine() -> dict[str, str]:
-    """Return what decides the last digits of a number: processor, instruction sets and libraries."""
+    """Return the facts that affect the last digits of a number: processor, instruction sets and libraries."""
     chosen = {name: os.environ[name] for name in INSTRUCTIONS if name in os.environ}
     return machine() | chosen
 
 
 def tolerance(name: str, written: Written) -> float:
-    """Return by how much the sketch of a case may differ here from the one in the file."""
+    """Return the allowed difference of a case's sketch on this machine from the stored one."""
     return TOLERANCE if written.machine == this_machine() else CASES[name].tolerance
 
 
@@ -93,7 +93,7 @@ def run_case(name: str) -> dict[str, Any]:
 
 
 def forgotten(name: str, new: dict[str, Any], written: Written, stated: dict[str, str]) -> str:
-    """Return why a case shows a forgotten version; "" for one that is as written or whose version was counted up."""
+    """Return why a case shows a forgotten version; "" if it is unchanged or its version was incremented."""
     if name not in written.cases:
         return ""
     moved = distance(written.cases[name]["sketch"], new["sketch"])
@@ -108,7 +108,7 @@ def forgotten(name: str, new: dict[str, Any], written: Written, stated: dict[str
 
 
 def rewrite(names: list[str]) -> list[str]:
-    """Write the file again; returns why it is refused, and writes nothing then."""
+    """Write the file again; if this is refused, return the reason without writing."""
     written, stated = Written.read(), versions()
     made = {name: run_case(name) for name in names or CASES}
     problems = [problem for name in made if (problem := forgotten(name, made[name], written, stated))]
@@ -126,7 +126,7 @@ def rewrite(names: list[str]) -> list[str]:
 
 
 def as_text(written: Written) -> str:
-    """Return the JSON with one line for each component and each case."""
+    """Return the JSON text with one line per component and case."""
 
     def lines(content: dict[str, Any]) -> str:
         return ",\n".join(f"  {json.dumps(name)}: {json.dumps(value)}" for name, value in content.items())

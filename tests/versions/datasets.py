@@ -1,4 +1,4 @@
-"""Rows and first recordings of every dataset: phantoms, what comes with the package, and the twins of the others."""
+"""Sketches of rows and first recordings of every dataset: phantoms, bundled datasets, and twins of the others."""
 
 from pathlib import Path
 
@@ -14,11 +14,11 @@ from tests.versions.case import Case
 
 PATIENTS = 4
 ROUNDED = 0.01
-"""Recordings are drawn as whole numbers: last digits decide between two of them in a few places."""
+"""Tolerance for recordings of integers, which differ by one in a few places depending on the last digits."""
 
 
 def of_table(frame: pd.DataFrame) -> list:
-    """Return the columns of a table as numbers; texts by a digest."""
+    """Return the columns of a table as numbers, with texts as digests."""
     found = []
     for name in sorted(frame.columns):
         column = frame[name]
@@ -31,7 +31,7 @@ def of_table(frame: pd.DataFrame) -> list:
 
 
 def case(name: str) -> Case:
-    """Return the case of a dataset: its rows, its references, two masks or points, and the first recording."""
+    """Return the case of a dataset: rows, references, two masks or points, and the first recording."""
 
     def make(folder: Path) -> tuple[list, set[str]]:
         raw = folder / name

@@ -1,4 +1,4 @@
-"""Readers of declared datasets, and their builder, on small files made here."""
+"""Sketches of the readers of declared datasets, and their builder, on small generated files."""
 
 from pathlib import Path
 
@@ -31,13 +31,13 @@ TASKS = {
 
 
 def signals() -> np.ndarray:
-    """Waves of two recordings, (2, 300, 12) mV."""
+    """Return waves of two recordings, shape (2, 300, 12), in mV."""
     time = np.arange(300)[:, None] / 100
     return np.stack([np.sin(time * (2 + np.arange(12)) + shift).round(3) for shift in (0, 1)])
 
 
 def declared(folder: Path, form: str) -> list:
-    """Rows and recordings of a dataset in one format."""
+    """Return rows and recordings of a dataset in one format."""
     write, suffix, stated = FORMATS[form]
     home = folder / f"own_{form}"
     home.mkdir()
@@ -60,12 +60,12 @@ def declared(folder: Path, form: str) -> list:
 
 
 def tables(folder: Path) -> list:
-    """Recordings of every format."""
+    """Return recordings in every format."""
     return [value for form in FORMATS for value in declared(folder, form)]
 
 
 def frames(folder: Path) -> list:
-    """Frames of a folder of pictures."""
+    """Return the frames of a folder of images."""
     for number, content in enumerate(picture(4, 20, 30)):
         Image.fromarray(content).save(folder / f"frame{number + 8}.png")
     return [read_frame_folder(folder, FrameSampling(count=2, stride=2)).frames]

@@ -1,4 +1,4 @@
-"""Fewer leads of an ECG: those that follow from others, and zeros."""
+"""Sketch of an ECG with fewer leads: computed limb leads, and zeros."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from tests.versions.models import ecg
 
 
 def kept(folder: Path) -> list:
-    """Limb leads that are computed, and leads that are zero."""
+    """Return computed limb leads, and leads of zeros."""
     return [keep_leads(ecg(), leads).signal[::5] for leads in (("I", "II", "V1"), ("II", "V5"))]
 
 

@@ -1,4 +1,4 @@
-"""Every registered model with small made-up weights: vectors, texts and heads of fixed recordings."""
+"""Sketches of every registered model with small random weights: vectors, texts and heads on fixed recordings."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ QUICK = ("google/siglip2-base-patch16-224", "mkaichristensen/echo-clip", "sehunf
 
 
 def ecg() -> Ecg:
-    """Beats of twelve leads at 500 Hz, ten seconds."""
+    """Return ten seconds of beats in twelve leads at 500 Hz."""
     time = np.arange(5000) / 500
     beat = sum(
         h * np.exp(-((((time % 0.9) - c) / w) ** 2)) for c, w, h in ((0.2, 0.03, 0.1), (0.4, 0.01, 1), (0.7, 0.05, 0.3))
@@ -35,13 +35,13 @@ def ecg() -> Ecg:
 
 
 def components_of(model: LoadedModel) -> set[str]:
-    """Return the ids of all components that made an encoder."""
+    """Return the ids of all components of an encoder."""
     lines = [line for one in model.code for line in component_version(one).split(" < ")]
     return {line.rpartition(" ")[0] for line in lines}
 
 
 def outputs(model: LoadedModel) -> list:
-    """Return all that a protocol may ask of an encoder."""
+    """Return all outputs that a protocol may request from an encoder."""
     encoder, found = model.encoder, []
     recordings = [clip(facts={"age": 61.0, "sex": "F"}, fps=30.0)] if "echo" in model.modalities else []
     recordings += [ecg()] if "ecg" in model.modalities else []
@@ -61,11 +61,11 @@ def outputs(model: LoadedModel) -> list:
 
 
 AMPLIFIED = {"AI4HealthUOL/ECG-CPC": 0.01, "cardiobench/scratch-r2plus1d": 0.001}
-"""Networks of made-up weights that amplify the last digits, in which instruction sets differ."""
+"""Networks whose random weights amplify the last digits, which depend on instruction sets."""
 
 
 def registered(name: str) -> Case:
-    """Return the case of a model, from a made-up checkpoint where it has weights."""
+    """Return the case of a model, from a synthetic checkpoint if it has weights."""
 
     def make(folder: Path) -> tuple[list, set[str]]:
         with pytest.MonkeyPatch.context() as patch, smaller_networks():
@@ -84,26 +84,26 @@ def registered(name: str) -> Case:
 
 
 def from_timm(folder: Path) -> tuple[list, set[str]]:
-    """A model of the library that no card names."""
+    """Return a library model without a card."""
     model = load_model(str(tiny_timm(folder / "vit")))
     return outputs(model), components_of(model)
 
 
 def own_encoder(folder: Path) -> tuple[list, set[str]]:
-    """A class of a user's own; its code is no component of ours."""
+    """Encoder class of a user, whose code is not a component of this package."""
     model = loaded(Thumbnails(), "own", "fp32", torch.device("cpu"))
     parts = model.encoder.transform(clip())
     return [parts.numpy(), model.encoder.encode(parts).numpy(), model.encoder.dim], {"encoder base"}
 
 
 def patches(folder: Path) -> tuple[list, set[str]]:
-    """The patches of a clip, in place of its frames."""
+    """Return the patches of a clip instead of its frames."""
     model = load_model("cardiobench/random-vit", pooling=KEEP_TOKENS)
     return outputs(model), components_of(model)
 
 
 def still_tokens(folder: Path) -> tuple[list, set[str]]:
-    """What a network is shown of a single frame, and the patches that are kept of it."""
+    """Return what a network sees of a single frame, and the stored patches."""
     from cardiobench.embeddings.frame_tokens import Letterbox, prepare_still
 
     frame = picture(50, 80)

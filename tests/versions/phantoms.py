@@ -1,4 +1,4 @@
-"""Sketches of what phantoms and twins of ECGs are drawn from, for more patients than the first recordings show."""
+"""Sketches of the parameters of phantoms and ECG twins, for more patients than the first recordings show."""
 
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -18,7 +18,7 @@ TABLES = {"ptb_xl": "ptbxl_database.csv", "sph": "metadata.csv", "code15": "exam
 
 
 def hearts(folder: Path) -> list:
-    """The hearts of some patients, and the layers of each view, also with a wall that does not move."""
+    """Return the hearts of some patients, and the layers of each view, also with an akinetic wall."""
     truths = [record.truth for record in echo_patients(PATIENTS)]
     found = of_table(pd.DataFrame([asdict(truth) for truth in truths]))
     for number, truth in enumerate(truths):
@@ -31,7 +31,7 @@ def hearts(folder: Path) -> list:
 
 
 def tables(folder: Path) -> list:
-    """The tables of twins that are written fast."""
+    """Return the tables of twins that are quick to write."""
     found = []
     for name, file in TABLES.items():
         write_twin(name, folder / name, patients=PATIENTS)

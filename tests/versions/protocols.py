@@ -1,4 +1,4 @@
-"""Every protocol on recordings with known embeddings: four kinds of tasks, two made-up datasets."""
+"""Sketches of every protocol on recordings with known embeddings: four kinds of tasks, two synthetic datasets."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -49,14 +49,14 @@ SMALL = {
     "confound": {"folds": 3, "inner": 2, "most": 60},
 }
 UNITS = {"study": "study_id"}
-"""Units of scoring of protocols that refuse single recordings."""
+"""Units of protocols that reject single recordings."""
 SLOW = ("cross_validation", "representation", "confound", "stress", "few_shot", "learning_curve", "study")
 ELSEWHERE = ("dense",)
-"""Tried by whole runs, in `scoring`."""
+"""Protocols tested by complete runs in `scoring`."""
 
 
 class Texts(Leads):
-    """The made-up text tower and heads, whose frames are parts."""
+    """Synthetic text tower and heads, with frames as parts."""
 
     frame_wise = True
     modalities = ("echo", "ecg")
@@ -65,7 +65,7 @@ class Texts(Leads):
 
 
 class Layers(BaseEncoder):
-    """Two layers on the values of a recording."""
+    """Network with two layers on the values of a recording."""
 
     name, sampling, sampling_rate = "versions/layers", None, None
 
@@ -74,7 +74,7 @@ class Layers(BaseEncoder):
         self.network = torch.nn.Sequential(torch.nn.Linear(DIM, 8), torch.nn.Tanh(), torch.nn.Linear(8, DIM))
 
     def transform(self, recording: Ecg) -> torch.Tensor:
-        """The first values of a record."""
+        """Return the first values of a record."""
         return torch.from_numpy(recording.signal.reshape(-1)[:DIM].copy())[None]
 
     def encode(self, parts: torch.Tensor) -> torch.Tensor:
@@ -82,17 +82,17 @@ class Layers(BaseEncoder):
 
 
 def with_parts(data: TaskData) -> TaskData:
-    """Add the parts of recordings, which are their vectors."""
+    """Attach the parts of recordings, which equal their vectors."""
     parts = {name: torch.from_numpy(data.embeddings.parts(row).copy()) for row, name in enumerate(data.rows["id"])}
     return replace(data, parts_of=parts.__getitem__)
 
 
 ENCODERS = {"scratch": lambda: load_model("cardiobench/scratch-small").encoder, "finetune": Layers}
-"""Encoders of protocols that train networks."""
+"""Encoders for protocols that train networks."""
 
 
 def task_data(task: Task, shift: float = 0.0) -> TaskData:
-    """Return recordings of three parts each, whose embeddings tell something of their labels."""
+    """Return recordings of three parts each with informative embeddings."""
     rng = np.random.default_rng(len(task.name))
     number = np.arange(RECORDINGS)
     patients = np.array([f"p{one // 2:02d}" for one in number])
@@ -124,7 +124,7 @@ def task_data(task: Task, shift: float = 0.0) -> TaskData:
 
 
 def predictions(name: str) -> list:
-    """Return what a protocol predicts on each kind of task that it takes."""
+    """Return the predictions of a protocol on each supported kind of task."""
     made, found = protocol(name, **SMALL.get(name, {})), []
     for asked in TASKS[:4]:
         task = replace(asked, unit_column=UNITS.get(name, asked.unit_column))
@@ -144,7 +144,7 @@ def predictions(name: str) -> list:
 
 
 def analyses(name: str) -> list:
-    """Return the values of an analysis of each of its subjects."""
+    """Return the values of an analysis for each of its subjects."""
     made, found = protocol(name, **SMALL.get(name, {})), []
     for subject, members in made.subjects(TASKS).items():
 
@@ -185,7 +185,7 @@ def case(name: str) -> Case:
 
 
 def disturbed(name: str) -> Case:
-    """Return the case of the disturbances of a protocol: each of one clip or one record."""
+    """Return the case of the disturbances of a protocol, each on one clip or one record."""
 
     def make(folder: Path) -> tuple[list, set[str]]:
         found = []

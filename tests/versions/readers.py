@@ -1,4 +1,4 @@
-"""Readers of media on files of the samples and on small ones made here."""
+"""Sketches of media readers on sample files and small generated ones."""
 
 from pathlib import Path
 
@@ -20,21 +20,21 @@ SAMPLES = Path(__file__).parents[1] / "samples"
 
 
 def picture(*shape: int) -> np.ndarray:
-    """Smooth grey levels that differ from frame to frame, uint8 (*shape, 3)."""
+    """Return smooth grey levels that differ between frames, uint8 (*shape, 3)."""
     axes = np.meshgrid(*(np.arange(size) for size in shape), indexing="ij")
     waves = [sum(np.sin((number + 2) * axis / 9 + colour) for number, axis in enumerate(axes)) for colour in range(3)]
     return np.clip(np.stack(waves, axis=-1) * 40 + 120, 0, 255).astype(np.uint8)
 
 
 def clip(name: str = "", **what) -> Clip:
-    """Frames with a dark border and written marks."""
+    """Return frames with a dark border and text."""
     frames = picture(5, 60, 80)
     frames[:, :4] = 0
     return Clip(frames, np.arange(5), 5, **what)
 
 
 def videos(folder: Path) -> list:
-    """Frames of an AVI, all and every second one from the third on."""
+    """Return frames of an AVI: all of them, and every second one from the third."""
     frames = picture(7, 48, 64)
     content = avi(frames, 25.0)
     some = read_clip(content, FrameSampling(count=2, stride=2), key_frame=2, name="clip.avi")
@@ -43,7 +43,7 @@ def videos(folder: Path) -> list:
 
 
 def dicoms(folder: Path) -> list:
-    """Frames of ultrasound in several photometric interpretations."""
+    """Return ultrasound frames in several photometric interpretations."""
     found = []
     for file in sorted((SAMPLES / "dicom").glob("*.dcm")):
         read = read_clip(file, FrameSampling(count=3))
@@ -52,7 +52,7 @@ def dicoms(folder: Path) -> list:
 
 
 def niftis(folder: Path) -> list:
-    """Both ways of reading a volume."""
+    """Return both ways of reading a volume."""
     volume = picture(20, 24, 3)[..., 0].astype(np.float32) * 1.5
     path = folder / "volume.nii.gz"
     nibabel.save(nibabel.Nifti1Image(volume, np.diag([0.3, 0.4, 1, 1])), path)
@@ -60,14 +60,14 @@ def niftis(folder: Path) -> list:
 
 
 def stills(folder: Path) -> list:
-    """A PNG in colour and one in grey."""
+    """Return a PNG in colour and one in grey."""
     for name, content in (("colour", picture(30, 40)), ("grey", picture(30, 40)[..., 0])):
         Image.fromarray(content).save(folder / f"{name}.png")
     return [read_clip(folder / f"{name}.png", EVERY_FRAME).frames for name in ("colour", "grey")]
 
 
 def deep_stills(folder: Path) -> list:
-    """A PNG of 16 bits, and one with a palette."""
+    """Return a 16-bit PNG, and one with a palette."""
     grey = picture(30, 40)[..., 0]
     Image.fromarray(grey.astype(np.uint16) * 200).save(folder / "deep.png")
     Image.fromarray(picture(30, 40)).convert("P").save(folder / "palette.png")
@@ -75,14 +75,14 @@ def deep_stills(folder: Path) -> list:
 
 
 def wfdb(folder: Path) -> list:
-    """Real records of both formats and rates."""
+    """Return real records of both formats and sampling rates."""
     files = [*sorted((SAMPLES / "ptb-xl").rglob("*.hea"))[:2], *sorted((SAMPLES / "georgia").glob("*.hea"))[:1]]
     read = [read_ecg(file.with_suffix("")) for file in files]
     return [part for one in read for part in (one.signal, one.fs)]
 
 
 def hdf5(folder: Path) -> list:
-    """A padded record of CODE-15, and made-up ones."""
+    """Return a padded record of CODE-15, and synthetic ones."""
     path = folder / "exams.hdf5"
     with h5py.File(path, "w") as file:
         tracings = np.sin(np.arange(2 * 40 * 12).reshape(2, 40, 12) / 7).astype(np.float32)
@@ -93,18 +93,18 @@ def hdf5(folder: Path) -> list:
 
 
 def npy(folder: Path) -> list:
-    """A row of an array that is mapped from its file."""
+    """Return a row of a memory-mapped array."""
     np.save(folder / "waves.npy", np.sin(np.arange(3 * 50 * 12).reshape(3, 50, 12) / 5).astype(np.float32))
     return [read_row(folder / "waves.npy", 1, (None, 50, 12))]
 
 
 def overlays(folder: Path) -> list:
-    """A clip whose declared region leaves a border."""
+    """Return a clip whose declared region leaves a border."""
     return [mask_overlays(clip(regions=((10, 8, 60, 50),)), "clip").frames]
 
 
 def resampled(folder: Path) -> list:
-    """A signal at other rates and lengths."""
+    """Return a signal at other rates and lengths."""
     signal = np.sin(np.arange(12 * 500).reshape(500, 12) / 11.0)
     return [
         *(resample(signal, 500, rate) for rate in (100, 250, 400, 1000)),

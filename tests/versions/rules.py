@@ -1,4 +1,4 @@
-"""Rules that turn numbers into words and classes, which the numbers of a result alone do not show."""
+"""Sketches of the rules that turn numbers into words and classes, which numbers in a result do not cover."""
 
 from itertools import product
 from pathlib import Path
@@ -18,7 +18,7 @@ P_VALUES = (0.001, 0.01, 0.012, 0.02, 0.03, 0.049, 0.051, 0.1, 0.5)
 
 
 def verdicts(folder: Path) -> list:
-    """The word and the corrected p-value around every limit of the rules."""
+    """Return the verdict and the corrected p-value around every limit of the rules."""
     words, found = list(Verdict), []
     patients = product((4.0, 9.0, 11.0, 40.0), (3.0, 6.0, 9.0, 11.0, 40.0))
     cases = product(patients, (-0.1, 0.02), P_VALUES, (0.005, 0.02, 1.0), (False, True))
@@ -32,7 +32,7 @@ def verdicts(folder: Path) -> list:
 
 
 def cuts(folder: Path) -> list:
-    """The weights of two classes and of several."""
+    """Return the weights of two classes and of several."""
     found = []
     for classes in (2, 5):
         number = np.arange(120)

@@ -1,4 +1,4 @@
-"""Formulas of metrics, and results of every kind of task."""
+"""Sketches of metric formulas, and of results for every kind of task."""
 
 import json
 from pathlib import Path
@@ -20,7 +20,7 @@ from tests.versions.sketch import numbers
 
 TABLES = ("ptb_xl_sample/cd", "phantom_echo/ef", "phantom_echo/view", "phantom_ecg/findings")
 WHOLE = ("segmentation", "landmarks", "cross_validation", "pooled_views", "own_views")
-"""Runs of `tests.acceptance` that stand for what has no smaller test."""
+"""Runs of `tests.acceptance` for components without a smaller test."""
 
 
 def formula(name: str) -> Case:
@@ -35,7 +35,7 @@ def formula(name: str) -> Case:
 
 
 def answers(task_name: str) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return references of 80 patients, and answers of the test units of which two thirds are right."""
+    """Return references of 80 patients, and predictions for the test units, two thirds of which are correct."""
     task = catalog.task(task_name)
     number = np.arange(160)
     rows = pd.DataFrame(
@@ -67,7 +67,7 @@ def answers(task_name: str) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def score(name: str) -> Case:
-    """Return the case of scoring answers that are given."""
+    """Return the case of scoring given predictions."""
 
     def make(folder: Path) -> list:
         references, predicted = answers(name)
@@ -83,7 +83,7 @@ def fields(record: dict[str, Any]) -> list:
 
 
 def whole(name: str) -> Case:
-    """Return the case of a run; it names its components itself."""
+    """Return the case of a run, which names its components itself."""
 
     def make(folder: Path) -> tuple[list, set[str]]:
         found = records(name)
@@ -96,7 +96,7 @@ def whole(name: str) -> Case:
 
 
 def components_of(code: dict[str, str]) -> set[str]:
-    """Return the ids in the stamp of a result, such as `protocol knn 1` under `protocol` and `1` under `metric mae`."""
+    """Return the ids in the stamp of a result: name and version, such as `protocol knn 1`."""
     lines = [(name, line) for name, text in code.items() for line in text.split(" < ")]
     return {line.rpartition(" ")[0] or name for name, line in lines}
 

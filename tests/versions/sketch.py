@@ -1,4 +1,4 @@
-"""A sketch of an output: small enough to be committed, and blind to the last digits of a number."""
+"""Sketch of an output: small enough to commit, and insensitive to the last digits of a number."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 TOLERANCE = 1e-4
-"""Of a sum or scale. Other instruction sets move one by about 2e-6, a constant of 1.001 in place of 1 by about 1e-3."""
+"""Tolerance of a sum or scale. Instruction sets change them by about 2e-6, a factor of 1.001 instead of 1 by about 1e-3."""
 SUMS = 8
 
 Sketch = dict[str, Any]
@@ -15,10 +15,10 @@ Sketch = dict[str, Any]
 def sketch(arrays: Iterable[Any]) -> Sketch:
     """Return the root mean square of each array, and eight sums of all values with fixed random signs.
 
-    Each array is divided by its root mean square, so that none hides another, and a sum by the root of the number of values.
+    Each array is divided by its root mean square to give all the same weight, and each sum by the root of the number of values.
 
     Args:
-        arrays: Numbers of any shape; NaN and infinity count as 0, and are counted.
+        arrays: Numbers of any shape; NaN and infinity are replaced by 0, and counted.
     """
     values, scales, lacking = [np.empty(0)], [], 0
     for array in arrays:
@@ -36,7 +36,7 @@ def sketch(arrays: Iterable[Any]) -> Sketch:
 
 
 def distance(old: Sketch, new: Sketch) -> float:
-    """Return by how much sums or scales differ at most; infinity for another number of values or arrays."""
+    """Return the largest difference of sums or scales; infinity if the numbers of values or arrays differ."""
     if any(old[name] != new[name] for name in ("size", "lacking")) or len(old["scales"]) != len(new["scales"]):
         return np.inf
     before, now = np.array(old["scales"]), np.array(new["scales"])
@@ -45,7 +45,7 @@ def distance(old: Sketch, new: Sketch) -> float:
 
 
 def numbers(record: Any) -> Iterator[float]:
-    """Yield the numbers of a nested record in the order of their names, large ones by their logarithm."""
+    """Yield the numbers of a nested record in the order of their names; large ones as logarithms."""
     if isinstance(record, Mapping):
         for name in sorted(record):
             yield from numbers(record[name])

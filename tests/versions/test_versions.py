@@ -1,4 +1,4 @@
-"""No component gives something else under the version that it had: `components.py` says how to count one up."""
+"""Check that no component changes its output without a new version; `components.py` describes how to increment it."""
 
 import copy
 
@@ -15,7 +15,7 @@ AGAIN = "Run: python -m tests.versions.components"
 
 @pytest.fixture(scope="module")
 def stated():
-    """Versions that all files of the package state; reading them takes longer than most cases."""
+    """Return the versions in all files of the package; reading them takes longer than most cases."""
     return versions()
 
 
@@ -27,7 +27,7 @@ def test_an_output_moves_with_a_version_only(name, stated):
     assert not problem, problem
     assert new["components"] == written.cases[name]["components"], AGAIN
     assert distance(written.cases[name]["sketch"], new["sketch"]) <= tolerance(name, written), (
-        f"a version was counted up. {AGAIN}"
+        f"a version was incremented. {AGAIN}"
     )
 
 
@@ -38,7 +38,7 @@ def test_the_file_has_the_version_of_every_component(stated):
 
 
 def test_every_component_makes_an_output(stated):
-    # A case of an extension that is not here may be the only one of a component that is.
+    # If an extension is not installed, its case may be the only one of an installed component.
     tried = {one for entry in Written.read().cases.values() for one in entry["components"]}
     assert set(stated) <= tried, f"without a case: {sorted(set(stated) - tried)}"
 
@@ -61,7 +61,7 @@ def test_a_sketch_sees_a_thousandth_and_no_last_digit():
 
 @pytest.fixture
 def another_file(tmp_path, monkeypatch):
-    """A copy of the committed file that a test may write."""
+    """Return a writable copy of the committed file."""
     copied = tmp_path / "versions.json"
     copied.write_bytes(FILE.read_bytes())
     monkeypatch.setattr(components, "FILE", copied)
@@ -69,7 +69,7 @@ def another_file(tmp_path, monkeypatch):
 
 
 def change_reader(monkeypatch, version):
-    """Let the reader of stills give other pictures, under a version."""
+    """Let the reader of still images return other images under a given version."""
     real, stated = CASES["reader still"], versions()
     changed = copy.copy(real)
     object.__setattr__(changed, "make", lambda folder: ([a + 1 for a in real.make(folder)[0]], set()))
@@ -89,7 +89,7 @@ def test_a_version_that_was_counted_up_asks_for_all_its_cases(another_file, monk
     change_reader(monkeypatch, "2")
     assert all("give this case too" in line for line in rewrite(["reader still"]))
     written = Written.read()
-    for name, entry in written.cases.items():  # As if no other case had this reader.
+    for name, entry in written.cases.items():  # Pretend that no other case uses this reader.
         if name != "reader still":
             entry["components"] = [one for one in entry["components"] if one != "reader still"]
     another_file.write_text(components.as_text(written))
