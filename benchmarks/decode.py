@@ -1,18 +1,18 @@
-"""From a clip file to the tensor of 16 frames: our reader against reading every frame first, as the first CardioBench does.
+"""Compare the time from a clip file to a tensor of 16 frames: our reader, and a reader of every frame as in the first CardioBench.
 
     OMP_NUM_THREADS=1 python benchmarks/decode.py
 
-Ratios are the peer's CPU time over ours (median of interleaved runs in this process, one thread each). The peer reads the
-whole clip with OpenCV, crops and resizes every frame, then takes 16 and sends each through torchvision. Two columns:
+The output has ratios of the peer's CPU time to ours (median of interleaved runs in this process, one thread each). The peer
+reads the whole clip with OpenCV, crops and resizes every frame, then takes 16 and applies torchvision to each. Two columns:
 
     decode       frames only: whole clip by OpenCV, converted to RGB, 16 taken / `read_clip`
-    tensor       the peer's way / what a run does: `read_clip`, the crop of the frame settings, the preparation of an image
+    tensor       the peer's method / a run's method: `read_clip`, the crop of the frame settings, the preparation of an image
                  model (`picture_by_picture`) and its table of grey levels
 
-Every frame of ours is checked to be bit-equal to OpenCV's and PyAV's full decode before anything is timed. The clips are
-made here, of smooth speckle. Where every picture stands alone, 16 of n frames cost 16 / n of the decoding, so the ratios
-grow with `--frames`; "peer ms" and "ours ms" belong to the last column. Of a uniform choice in H.264 nearly every picture has to
-be decoded, since each is coded as a change of the one before it: "decode" is then the limit of what can be saved.
+Before timing, the script checks that each of our frames is bitwise equal to the full decode of OpenCV and PyAV. The clips are
+generated from smooth speckle. If every frame is coded independently, 16 of n frames need 16 / n of the decoding, so the ratios
+grow with `--frames`; "peer ms" and "ours ms" belong to the last column. In H.264, nearly every frame has to be decoded for a
+uniform selection, because it depends on the previous one: "decode" is then the upper limit of the gain.
 """
 
 import argparse
@@ -36,10 +36,10 @@ from cardiobench.models.frames import FrameSettings
 from cardiobench.models.image import picture_by_picture
 
 SIZE, ZOOM = 224, 0.1
-MEAN, STD = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)  # CLIP
+MEAN, STD = (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711)  # Normalisation of CLIP.
 FIRST, UNIFORM = FrameSampling(16), FrameSampling(16, start="uniform")
 
-# Name, container, codec, pixel format, height, width, sampling, goal of the last column
+# Name, container, codec, pixel format, height, width, sampling, target of the last column.
 CASES = (
     ("112x112 MJPG, first 16", "avi", "mjpeg", "yuvj420p", 112, 112, FIRST, 5.0),
     ("112x112 MJPG, uniform 16", "avi", "mjpeg", "yuvj420p", 112, 112, UNIFORM, 5.0),
@@ -79,7 +79,7 @@ def write(path: Path, frames: np.ndarray, codec: str, pixels: str) -> Path:
     return path
 
 
-# ---- the peer's way -----------------------------------------------------------------------------------------------------
+# ---- the peer's method --------------------------------------------------------------------------------------------------
 
 
 def crop_box(height: int, width: int) -> tuple[slice, slice]:
@@ -90,7 +90,7 @@ def crop_box(height: int, width: int) -> tuple[slice, slice]:
 
 
 def opencv_all(path: Path, prepare: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    """Every frame as OpenCV gives it (BGR), prepared on the way."""
+    """Return every frame as read by OpenCV (BGR), prepared immediately."""
     capture = cv2.VideoCapture(str(path))
     frames = []
     while True:
@@ -142,7 +142,7 @@ def our_tensor(path: Path, sampling: FrameSampling) -> torch.Tensor:
 
 
 def cpu_medians(functions: list[Callable[[], object]], repeats: int) -> list[float]:
-    """Median CPU seconds of each, the functions taking turns."""
+    """Return the median CPU seconds of each function; the functions alternate."""
     times: list[list[float]] = [[] for _ in functions]
     for _ in range(repeats + 1):
         for function, taken in zip(functions, times, strict=True):

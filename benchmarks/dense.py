@@ -1,13 +1,14 @@
-"""Masks from frozen tokens at the size of CAMUS: seconds and peak memory of encoding, fit and prediction.
+"""Measure masks from frozen tokens at the size of CAMUS: seconds and peak memory of encoding, fit and prediction.
 
-Draws frames with a bright ring at another place each time (500 patients of four frames), encodes them with a ViT-S of
-random weights, stores the tokens, fits the read-out with all penalties and answers the test frames. Every stage runs in a
-process of its own, first on a fifth of the patients, from which the whole is extrapolated. Run it alone:
+The script draws frames with a bright ring at random positions (500 patients of four frames), encodes them with a ViT-S of
+random weights, stores the tokens, fits the read-out with all penalties and predicts the test frames. Every stage runs in a
+separate process, first on a fifth of the patients to extrapolate the full cost. Run it alone:
 
     OMP_NUM_THREADS=2 python benchmarks/dense.py
     OMP_NUM_THREADS=2 python benchmarks/dense.py --patients 100
 
-On a busy machine one thread, and CPU seconds: two threads wait for each other there. The Dice says only that something was learned.
+On a busy machine, use one thread and compare CPU seconds, because two threads wait for each other. The Dice only shows that the
+read-out has learned something.
 """
 
 import argparse
@@ -44,7 +45,7 @@ def draw(number: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 class Frames:
-    """The drawn frames as labels and as a source of recordings."""
+    """Source of recordings and labels for the drawn frames."""
 
     def __init__(self, patients: int):
         import pandas as pd
@@ -59,7 +60,7 @@ class Frames:
         self.frame = pd.DataFrame({"id": self.ids, "fingerprint": "drawn"})
 
     def recording(self, number: int, sampling=None):
-        """Return a frame as a clip of one."""
+        """Return a frame as a clip of length one."""
         from cardiobench.data.media.types import Clip
 
         return Clip(draw(number)[0][None], np.zeros(1), 1)
@@ -78,7 +79,7 @@ class Frames:
 
 
 def model():
-    """Return a ViT-S/16 of random weights as a loaded model that gives tokens."""
+    """Return a ViT-S/16 of random weights as a loaded model with tokens."""
     import timm
     import torch
 
@@ -115,7 +116,7 @@ def encode(patients: int, folder: Path) -> dict[str, float]:
 
 
 def fit(patients: int, folder: Path) -> dict[str, float]:
-    """Fit the read-out and answer the test frames."""
+    """Fit the read-out and predict the test frames."""
     from cardiobench.embeddings.frame_tokens import Letterbox
     from cardiobench.extensions.dense.data import DenseData, FrameKey
     from cardiobench.extensions.dense.geometry import measure
@@ -146,18 +147,18 @@ def fit(patients: int, folder: Path) -> dict[str, float]:
 
 
 def rss() -> float:
-    """Return the peak memory of this process, MB."""
+    """Return the peak memory of this process in MB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
 
 
 def stage(name: str, patients: int, folder: Path) -> dict[str, float]:
-    """Run a stage in a process of its own; returns its facts, wall seconds and peak memory."""
+    """Run a stage in a separate process; return its facts, wall seconds and peak memory."""
     line = [sys.executable, __file__, "--stage", name, "--patients", str(patients), "--folder", str(folder)]
     return json.loads(subprocess.run(line, check=True, capture_output=True, text=True).stdout.splitlines()[-1])
 
 
 def main() -> None:
-    """Run the stages on a fifth and on the whole, and print what was extrapolated beside what was measured."""
+    """Run the stages on a fifth and on all of the patients; print extrapolated and measured values."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--patients", type=int, default=CAMUS)
     parser.add_argument("--stage", choices=STAGES)

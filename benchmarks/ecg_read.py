@@ -1,10 +1,10 @@
-"""How much longer a checked ECG takes to read than the bare array: 1,000 twin records, both readers in one run.
+"""Compare the time to read a checked ECG with that of the bare array: 1,000 twin records, both readers in one run.
 
     python benchmarks/ecg_read.py [--records 1000] [--limit 1.5]
 
-As an encoding run does, each reader reads every record once, from files that its process has not opened before (the
-operating system holds them in memory: they have just been written). The readers take turns, and the fastest of five
-passes counts, so that other work on the machine weighs on both alike. Ends with 1 where a ratio is above the limit.
+As in an encoding run, each reader reads every record once, from files that its process has not opened before (they are in the
+page cache because they have just been written). The readers alternate, and the fastest of five passes counts, so that other
+load on the machine affects both equally. The exit code is 1 if a ratio is above the limit.
 """
 
 import argparse
@@ -27,7 +27,7 @@ PASSES = 5
 
 
 def bare_hdf5(source: OpenDataset, records: list[dict]) -> None:
-    """h5py alone: parts opened once, exams found by id."""
+    """Read with h5py alone: open each part once, find exams by id."""
     files = {part: h5py.File(source.raw / part, "r") for part in source.frame["media"].unique()}
     rows = {part: {exam: row for row, exam in enumerate(file["exam_id"][:].tolist())} for part, file in files.items()}
     tracings = {part: file["tracings"] for part, file in files.items()}
@@ -42,14 +42,14 @@ def bare_wfdb(source: OpenDataset, records: list[dict]) -> None:
 
 
 def checked(source: OpenDataset, records: list[dict]) -> None:
-    """CardioBench: leads by name, mV, padding taken away, every value checked."""
+    """Read with CardioBench: leads by name, mV, padding removed, every value checked."""
     builder = catalog.builder(source.spec.name)
     for record in records:
         builder.recording(source.raw, record)
 
 
 def seconds(read: Callable[[OpenDataset, list[dict]], None], source: OpenDataset) -> float:
-    """CPU time of one pass, in a process of its own."""
+    """Return the CPU time of one pass in a separate process."""
     with ProcessPoolExecutor(1, mp_context=get_context("fork")) as pool:
         return pool.submit(_timed, read, source).result()
 
@@ -62,7 +62,7 @@ def _timed(read: Callable[[OpenDataset, list[dict]], None], source: OpenDataset)
 
 
 def main() -> int:
-    """Print a line a dataset; 1 where a ratio is above the limit."""
+    """Print one line per dataset; return 1 if a ratio is above the limit."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--records", type=int, default=1000)
     parser.add_argument("--limit", type=float, default=1.5)

@@ -1,6 +1,6 @@
-"""The echo suite at the size of its releases: tables of synthetic twins, repeated, and random embeddings of every recording.
+"""Echo suite at the size of its releases: repeated tables of synthetic twins, and random embeddings of every recording.
 
-`benchmarks/full_size.py --stages echo` times it.
+`benchmarks/full_size.py --stages echo` measures it.
 """
 
 import time
@@ -22,7 +22,7 @@ from cardiobench.runner.plan import plan_dataset
 from cardiobench.scoring.suites import load_suite
 
 MODEL, SUITE, PROTOCOLS = "cardiobench/constant", "cardiobench_echo_v1", ("zero_shot", "native", "probe", "knn")
-RECORDINGS = {  # Clips or images of the releases
+RECORDINGS = {  # Number of clips or images in the releases.
     "camus": 1000,
     "cardiacnet": 704,
     "echonet_dynamic": 10_030,
@@ -36,7 +36,7 @@ FRAMES, DIM, SHARD, TWIN_PATIENTS = 16, 512, 512, 20
 
 
 def repeated(dataset: OpenDataset, count: int) -> OpenDataset:
-    """Return a dataset of so many recordings: its rows again and again, as those of other patients."""
+    """Return a dataset with this many recordings: its rows repeated as those of new patients."""
     frame = dataset.frame
     copy = np.arange(count) // len(frame)
     rows = frame.iloc[np.arange(count) % len(frame)].reset_index(drop=True)
@@ -50,7 +50,7 @@ def repeated(dataset: OpenDataset, count: int) -> OpenDataset:
 
 
 def open_releases(folder: Path) -> dict[str, OpenDataset]:
-    """Return every dataset of the suite at its full size; the twins are written where they are not there yet."""
+    """Return every dataset of the suite at its full size; write missing twins first."""
     releases = {}
     for name, count in RECORDINGS.items():
         raw = folder / "twins" / name
@@ -61,7 +61,7 @@ def open_releases(folder: Path) -> dict[str, OpenDataset]:
 
 
 def fill_stores(releases: Mapping[str, OpenDataset], config: RunConfig) -> int:
-    """Store random embeddings of all recordings that have none; return the bytes of all."""
+    """Store random embeddings of all recordings without any; return the bytes of all embeddings."""
     model, rng, size = load_model(MODEL), np.random.default_rng(0), 0
     for dataset in releases.values():
         plan = plan_dataset(model, dataset, dataset.spec.tasks, config)
@@ -75,7 +75,7 @@ def fill_stores(releases: Mapping[str, OpenDataset], config: RunConfig) -> int:
 
 
 def stored_suite(folder: Path, output: Path) -> tuple[RunConfig, int]:
-    """Return the settings of a run of one model on the whole suite whose embeddings are stored, and their bytes."""
+    """Return the settings of a run of one model on the whole suite with stored embeddings, and their bytes."""
     releases = open_releases(folder)
     tasks = load_suite(SUITE).tasks
     config = RunConfig(models=(MODEL,), tasks=tasks, protocols=PROTOCOLS, output_dir=output, cache_dir=folder / "cache")
@@ -85,7 +85,7 @@ def stored_suite(folder: Path, output: Path) -> tuple[RunConfig, int]:
 
 
 def whole_suite(folder: Path, output: Path) -> Callable[[], str]:
-    """Return the step that evaluates one model on the whole suite in one process, from stored embeddings to the report."""
+    """Return a function that evaluates one model on the whole suite in one process, from stored embeddings to the report."""
     config, size = stored_suite(folder, output)
     config = replace(config, jobs=1)
     cpu: dict[str, dict[str, float]] = {}

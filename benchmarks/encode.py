@@ -1,21 +1,21 @@
-"""Does decoding hold the encoder up? Clips per second of the encoding loop against its own limit, and a simple loop's.
+"""Check whether decoding slows the encoder down: clips per second of the encoding loop, its limit, and a simple loop.
 
     python benchmarks/encode.py --workers 1
     python benchmarks/encode.py --architecture vit_base_patch16_224 --height 600 --width 800
 
-Three ways to the embeddings of the same clips, taking turns in this process:
+Three methods compute the embeddings of the same clips, alternating in this process:
 
     real        `cardiobench.embeddings.extract`: decode and transform in workers, batches across clips, uint8 to the device
-    synthetic   the encoder alone on frames that are there already, in the same batches: the limit of this machine
-    simple      one clip at a time, as the first CardioBench does: the whole clip decoded by OpenCV in this process, every
-                frame through the library's own transform, float32 to the device
+    synthetic   the encoder alone on frames in memory, in the same batches: the limit of this machine
+    simple      one clip at a time, as in the first CardioBench: OpenCV decodes the whole clip in this process, the library
+                transforms each frame, and float32 is sent to the device
 
-The network has random weights (its values do not matter here). "real" and "simple" give the same vectors, which is checked.
-Median of the runs. With a GPU wall time: the device must not wait. Without one CPU time of this process and its workers,
-because decoding takes from the very cores that encode, and because it stands still while other work runs beside it.
+The network has random weights, which do not affect the time. The script checks that "real" and "simple" give equal vectors, and
+prints the median of the runs. With a GPU, it measures wall time, because the device must not wait. Without a GPU, it measures
+CPU time of this process and its workers, because decoding and encoding share the cores, and other load does not affect CPU time.
 
-Nothing has to be set. With a GPU: a ViT-B, as many clips as the encoder alone takes ten seconds for, a worker per core but one and
-at most eight, the goal 0.8. Without one: a ViT-S, four clips, 0.9. Either way it ends within three minutes, on two cores too.
+Defaults with a GPU: a ViT-B, as many clips as the encoder alone needs ten seconds for, one worker per core except one and at
+most eight, target 0.8. Without a GPU: a ViT-S, four clips, target 0.9. Both take at most three minutes on two cores.
 """
 
 import argparse
@@ -42,12 +42,12 @@ from cardiobench.embeddings.store import EmbeddingStore
 from cardiobench.models.load import load_model
 
 FRAMES = 16
-SECONDS = 10  # Seconds of the encoder alone on a GPU, so long that starting workers hardly counts.
-SIMPLE_CLIPS = 32  # Maximum number of clips timed in the loop of one clip at a time.
+SECONDS = 10  # Seconds of the encoder alone on a GPU, long enough to make the start of workers negligible.
+SIMPLE_CLIPS = 32  # Maximum number of clips in the simple loop.
 
 
 class Clips:
-    """The recordings as the encoding loop asks for them."""
+    """Recordings in the form needed by the encoding loop."""
 
     spec = SimpleNamespace(name="benchmark")
 
@@ -56,7 +56,7 @@ class Clips:
         self.frame = pd.DataFrame({"id": [f"clip{n}" for n in range(count)], "fingerprint": ["s"] * count})
 
     def recording(self, number: int, sampling: FrameSampling):
-        """Read the clip; all numbers stand for the same file."""
+        """Read the clip; all indices refer to the same file."""
         return read_clip(self.path, sampling)
 
 
@@ -76,7 +76,7 @@ def synthetic(model, parts: torch.Tensor, device: torch.device, batch_size: int,
 
 
 def enough_clips(model, parts: torch.Tensor, device: torch.device, batch_size: int) -> int:
-    """Warm the device up; return the clips that the encoder alone needs `SECONDS` for on a GPU, a few without one."""
+    """Warm up the device; return the clips for which the encoder alone needs `SECONDS` on a GPU, or a few without one."""
     count = 32 * batch_size if device.type == "cuda" else 1
     for _ in range(2):
         seconds, _ = timed(device, synthetic, model, parts, device, batch_size, count)
@@ -96,7 +96,7 @@ def simple(network, transform, clips: Clips, device: torch.device) -> np.ndarray
 
 
 def clock(device: torch.device) -> float:
-    """Seconds: of the wall where a GPU works, else of the processor in this process and in workers that have ended."""
+    """Return seconds: wall time with a GPU, otherwise CPU time of this process and its finished workers."""
     return time.perf_counter() if device.type == "cuda" else sum(os.times()[:4])
 
 

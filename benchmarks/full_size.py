@@ -1,15 +1,15 @@
-"""A run on CODE-15% at its full size, 345,779 records, without its 68 GB of signals: CPU seconds and peak memory by stage.
+"""Measure a run on CODE-15% at its full size, 345,779 records, without its 68 GB of signals: CPU seconds and peak memory by stage.
 
-Writes the release's table, HDF5 parts whose tracings are never allocated, and embeddings for them: random numbers with a
-falling spectrum, of which a few are informed by the label. Then every stage runs in a process of its own. Run it alone:
+The script writes the release's table, HDF5 parts whose tracings are never allocated, and random embeddings with a falling
+spectrum, some of them correlated with the label. Every stage then runs in a separate process. Run it alone:
 
     OMP_NUM_THREADS=1 python benchmarks/full_size.py
     OMP_NUM_THREADS=1 python benchmarks/full_size.py --dim 1536 --stages probe
-    OMP_NUM_THREADS=1 python benchmarks/full_size.py --recordings 345779 1000000 --stages open load     # and how time grows
+    OMP_NUM_THREADS=1 python benchmarks/full_size.py --recordings 345779 1000000 --stages open load     # growth of time
     OMP_NUM_THREADS=1 python benchmarks/full_size.py --stages frames        # EchoNet-Dynamic: 10,030 x 16 frames x 768
     OMP_NUM_THREADS=1 python benchmarks/full_size.py --stages echo          # the whole echo suite, 50,796 recordings x 512
 
-The scores mean nothing.
+The scores are meaningless.
 """
 
 import argparse
@@ -34,7 +34,7 @@ DIAGNOSES = {"1dAVb": 0.016, "RBBB": 0.028, "LBBB": 0.017, "SB": 0.016, "ST": 0.
 MODEL, TASK = "cardiobench/constant", "code15/af"
 STAGES = ("open", "load", "probe", "knn", "few_shot", "score", "default run", "frames", "echo")
 CLIPS, FRAMES, FRAME_DIM = 10_030, 16, 768
-GOALS = {  # Stage -> CPU seconds, MB; at 345,779 x 384, and at 345,779 x 1,536
+GOALS = {  # Mapping from stage to CPU seconds and MB at 345,779 x 384 and at 345,779 x 1,536.
     384: {
         "default run": (200, 1600),
         "probe": (15, 900),
@@ -49,7 +49,7 @@ GOALS = {  # Stage -> CPU seconds, MB; at 345,779 x 384, and at 345,779 x 1,536
 
 
 def make_release(folder: Path, count: int) -> None:
-    """Write `exams.csv` and the HDF5 parts of a release of so many records, unless they are there."""
+    """Write `exams.csv` and the HDF5 parts of a release of this size, unless they exist."""
     raw = folder / "raw" / "code15"
     if (raw / "exams.csv").exists():
         return
@@ -95,7 +95,7 @@ def opened(config):
 
 
 def fill_store(folder: Path, dim: int, shard: int = 4096) -> None:
-    """Store embeddings of all records that have none."""
+    """Store embeddings of all records without any."""
     with tempfile.TemporaryDirectory() as output:
         plan, _ = opened(settings(folder, ("probe",), Path(output)))
     if not len(plan.to_encode):
@@ -113,7 +113,7 @@ def fill_store(folder: Path, dim: int, shard: int = 4096) -> None:
 
 
 def run_stage(name: str, folder: Path) -> None:
-    """Do one stage in this process; print its CPU seconds and the peak of the process as JSON."""
+    """Run one stage in this process; print its CPU seconds and the peak memory as JSON."""
     import cardiobench.runner.run  # noqa: F401  # so that the share of imports in the peak is known
 
     imports = peak_memory()
@@ -126,7 +126,7 @@ def run_stage(name: str, folder: Path) -> None:
 
 
 def peak_memory() -> float:
-    """Return the most memory that this process has held, in MB."""
+    """Return the peak memory of this process in MB."""
     status = Path("/proc/self/status")
     if status.exists():  # The figure of `resource` includes the process that started this one.
         return next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith("VmHWM")) / 1e3
@@ -134,7 +134,7 @@ def peak_memory() -> float:
 
 
 def prepared(name: str, folder: Path, output: Path) -> Callable[[], str]:
-    """Return the step that a stage times, with what comes before it done."""
+    """Return the function that a stage measures, after running everything before it."""
     from cardiobench.protocols.base import TaskData
     from cardiobench.runner.run import run
 
@@ -186,7 +186,7 @@ def prepared(name: str, folder: Path, output: Path) -> Callable[[], str]:
 
 
 def probe_frames(folder: Path) -> Callable[[], str]:
-    """Return the step that probes the frames of EchoNet-Dynamic at its full size, once random ones are stored."""
+    """Return a function that probes the frames of EchoNet-Dynamic at its full size; store random embeddings first."""
     from cardiobench.data import catalog
     from cardiobench.embeddings.store import EmbeddingStore
     from cardiobench.protocols.base import TaskData
@@ -212,7 +212,7 @@ def probe_frames(folder: Path) -> Callable[[], str]:
 
 
 def main() -> None:
-    """Make the release, then measure the stages that were asked for."""
+    """Write the release, then measure the requested stages."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--recordings", type=int, nargs="+", default=[FULL], help="several: how time grows, too")
     parser.add_argument("--dim", type=int, default=384)
@@ -237,7 +237,7 @@ def main() -> None:
 
 
 def measured(asked: argparse.Namespace, root: Path, count: int) -> Iterator[tuple[str, float]]:
-    """Make the release of so many records, measure and print its stages; yields their CPU seconds."""
+    """Write a release of this size, measure and print its stages; yield their CPU seconds."""
     folder = root / f"{count}x{asked.dim}"
     if set(asked.stages) - {"frames", "echo"}:
         make_release(folder, count)

@@ -2,8 +2,8 @@
 
     OMP_NUM_THREADS=1 python benchmarks/jobs.py [--suites echo quick] [--jobs 2]
 
-Prints wall and CPU seconds of each, the ratio of the wall seconds, and the ratio that the CPU seconds allow on idle cores: one
-process alone against the main process plus an equal share of the workers. Unlike wall time these do not grow with others' work.
+The output has wall and CPU seconds, the ratio of wall seconds, and the ratio that the CPU seconds allow on idle cores: a single
+process relative to the main process plus an equal share of the workers. Unlike wall time, CPU time is independent of other load.
 """
 
 import argparse
@@ -22,13 +22,13 @@ QUICK_MODELS = ("cardiobench/constant", "cardiobench/metadata", "cardiobench/ecg
 
 
 def cpu_seconds(who: int) -> float:
-    """Return the CPU seconds of this process, or of those that it has waited for."""
+    """Return the CPU seconds of this process or of its finished children."""
     used = resource.getrusage(who)
     return used.ru_utime + used.ru_stime
 
 
 def measure(suite: str, jobs: int, folder: Path) -> None:
-    """Run a suite from stored embeddings in this process and its workers; print what it took as JSON."""
+    """Run a suite from stored embeddings in this process and its workers; print its cost as JSON."""
     from echo_suite import stored_suite
     from joblib.externals.loky import get_reusable_executor
 
@@ -44,7 +44,7 @@ def measure(suite: str, jobs: int, folder: Path) -> None:
         start, before = time.perf_counter(), cpu_seconds(resource.RUSAGE_SELF)
         summary = run.run(config)
         if jobs > 1:
-            get_reusable_executor().shutdown(wait=True)  # The time of a process counts once it has ended.
+            get_reusable_executor().shutdown(wait=True)  # The time of a process counts after it has ended.
         wall, main = time.perf_counter() - start, cpu_seconds(resource.RUSAGE_SELF) - before
     assert not summary.failures, summary.failures
     scores = [(one.model["name"], one.task, one.label, one.score.value, one.score.low) for one in summary.results]
@@ -53,7 +53,7 @@ def measure(suite: str, jobs: int, folder: Path) -> None:
 
 
 def measured(suite: str, jobs: int, folder: Path) -> dict:
-    """Return what a run in a process of its own took."""
+    """Return the cost of a run in a separate process."""
     line = [sys.executable, __file__, "--one", suite, "--jobs", str(jobs), "--folder", str(folder)]
     threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
     done = subprocess.run(line, env={**os.environ, **threads}, stdout=subprocess.PIPE, text=True, check=True)
@@ -61,7 +61,7 @@ def measured(suite: str, jobs: int, folder: Path) -> dict:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure both settings and print the ratios."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--suites", nargs="+", choices=SUITES, default=SUITES)
     parser.add_argument("--jobs", type=int, default=2)
@@ -77,7 +77,7 @@ def main() -> None:
             if suite == "quick":
                 measured(suite, 1, folder)  # Its embeddings.
             alone, apart = measured(suite, 1, folder), measured(suite, asked.jobs, folder)
-            assert alone["scores"] == apart["scores"], "numbers moved"
+            assert alone["scores"] == apart["scores"], "results differ"
             for jobs, one in ((1, alone), (asked.jobs, apart)):
                 print(
                     f"{suite}, {jobs} jobs: {one['wall']:.1f} s; CPU seconds: {one['main']:.1f} here, {one['workers']:.1f} in workers"

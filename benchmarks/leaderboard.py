@@ -1,8 +1,8 @@
-"""Measure the seconds that the leaderboard of 100 models on 40 tasks takes to build, to paint first and to answer a control.
+"""Measure a leaderboard of 100 models on 40 tasks: seconds to build, to the first paint, and to respond to a control.
 
     .venv-leaderboard/bin/python -m benchmarks.leaderboard [--models 100] [--tasks 40]
 
-Needs gradio, playwright and a chromium on the path.
+This needs gradio, playwright and a chromium on the path.
 """
 
 import argparse
@@ -17,7 +17,7 @@ TASK = "name => document.querySelector('#about textarea')?.value.includes(name)"
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure all times and print them."""
     from cardiobench.leaderboard import style
     from cardiobench.leaderboard.app import build
     from cardiobench.leaderboard.state import settle

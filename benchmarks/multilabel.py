@@ -1,8 +1,8 @@
-"""A multilabel task of the size of PTB-XL's 71 statements: probe, kNN, and the interval of macro AUROC.
+"""Measure a multilabel task of the size of PTB-XL's 71 statements: probe, kNN, and the interval of macro AUROC.
 
-21,799 x 1,536 embeddings in float32 with the release's splits and class rates like its own. Prints wall-clock seconds, and
-how many times as long a loop over scikit-learn's `roc_auc_score` takes for 1,000 patient resamples of the 2,198 test
-records (some of the resamples are timed, and checked to be equal). Run it alone, on two cores:
+The task has 21,799 x 1,536 embeddings in float32 with the release's splits and similar class rates. The output has wall-clock
+seconds, and the relative time of a loop over scikit-learn's `roc_auc_score` for 1,000 patient resamples of the 2,198 test
+records (a part of the resamples is timed and checked to be equal). Run it alone, on two cores:
 
     python benchmarks/multilabel.py
 """
@@ -34,7 +34,7 @@ Result = TypeVar("Result")
 
 
 def task_data(seed: int = 0) -> TaskData:
-    """Return embeddings of which the classes are noisy linear functions, with a spectrum that falls like a network's."""
+    """Return embeddings with a realistic spectrum; the classes are noisy linear functions of them."""
     task, rng = catalog.task(TASK), np.random.default_rng(seed)
     count = sum(SPLITS.values())
     latent = rng.normal(size=(count, LATENT)).astype(np.float32)
@@ -52,7 +52,7 @@ def task_data(seed: int = 0) -> TaskData:
     rows = pd.DataFrame(
         {
             "id": ids,
-            "patient_id": [f"p{number // 1.155:.0f}" for number in range(count)],  # 18,869 patients
+            "patient_id": [f"p{number // 1.155:.0f}" for number in range(count)],  # 18,869 patients.
             "split": np.repeat(list(SPLITS), list(SPLITS.values())),
             task.target: [label_set(names[row], task.classes) for row in truth],
         }
@@ -61,7 +61,7 @@ def task_data(seed: int = 0) -> TaskData:
 
 
 def timed(name: str, work: Callable[[], Result]) -> tuple[Result, float]:
-    """Do some work, print how long it took, and return both."""
+    """Run a function, print its duration, and return result and duration."""
     start, used = time.perf_counter(), time.process_time()
     result = work()
     seconds = time.perf_counter() - start
@@ -70,7 +70,7 @@ def timed(name: str, work: Callable[[], Result]) -> tuple[Result, float]:
 
 
 def compare_resamples(truth: np.ndarray, scores: np.ndarray, patients: np.ndarray) -> float:
-    """Return how many times as long scikit-learn takes in a loop; the values of both are equal to 1e-12."""
+    """Return the relative time of a loop over scikit-learn; values agree within 1e-12."""
     from cardiobench.stats.bootstrap import patient_weights
 
     metric = load_metric("auroc_macro")
@@ -90,7 +90,7 @@ def compare_resamples(truth: np.ndarray, scores: np.ndarray, patients: np.ndarra
 
 
 def main() -> None:
-    """Time all three and print whether the goals are met."""
+    """Time all three and print whether the targets are met."""
     argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     data = task_data()
     test = data.indices("test")

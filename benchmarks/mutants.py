@@ -1,12 +1,12 @@
-"""Mutants of the code against the quick tests: which mistake does no test notice?
+"""Run mutants of the code against the quick tests, to find mistakes that no test detects.
 
     OMP_NUM_THREADS=1 python -m benchmarks.mutants [--count 200] [--seconds 60] [--out mutants.json] [tests ...]
 
-Draws mutants by a seed: another comparison, operator, number or truth value, a mean as a median, a value that is not returned.
-All of them are compiled into the code, each behind a switch that also notes when it is passed. One process imports everything
-and collects the tests. One file of tests after the other, nearest to most mutants first, runs in a fork of it, which tells what tests pass
-what switches; each mutant that is passed and alive runs in a fork too, against these tests. What survives runs against the other tests of
-these files, and where it is passed at import, in a process of its own. What is done stands in `--out`, and a second call goes on from there.
+A seed selects the mutants: another comparison, operator, number or truth value, a median for a mean, a missing return value.
+All of them are compiled into the code, each behind a switch that also records when it is passed. One process imports everything
+and collects the tests. Test files nearest to most mutants come first; each runs in a fork that reports which tests pass which
+switches, and each surviving mutant runs in another fork against these tests. A survivor then runs against the other tests of
+these files, and in a separate process if it is passed at import. Results are saved in `--out`, and a second call continues there.
 """
 
 import argparse
@@ -38,23 +38,23 @@ from _pytest.runner import runtestprotocol
 from benchmarks.mutations import ROOT, Place, described, draw, mutations
 
 STARTING = 30
-"""Seconds of a processor that a process of its own may take for imports."""
+"""Limit of CPU seconds for imports in a separate process."""
 SWITCH = "_is_mutant"
 ALIVE = ("no test", "survived")
 
 
 class Switches(importlib.abc.MetaPathFinder):
-    """The drawn mutants in the code that is imported, of which at most one is switched on."""
+    """Mutants in the imported code, of which at most one is active."""
 
     def __init__(self, drawn: list[Place]) -> None:
-        """Compile all of them into what is imported from now on."""
+        """Compile all mutants into modules imported from now on."""
         self.drawn, self.on = drawn, -1
-        self.passed = mmap.mmap(-1, len(drawn))  # Processes that tests fork write here too.
+        self.passed = mmap.mmap(-1, len(drawn))  # Processes forked by tests write here too.
         setattr(builtins, SWITCH, self.switch)
         sys.meta_path.insert(0, self)
 
     def switch(self, index: int) -> bool:
-        """Note that a mutant's place is passed, and tell whether the mutant is on."""
+        """Record that the place of a mutant is passed, and return whether the mutant is active."""
         self.passed[index] = 1
         return index == self.on
 
@@ -102,7 +102,7 @@ class _Switched(ast.NodeTransformer):
 
 
 def imports(path: Path) -> set[str]:
-    """Return the modules of the package that a file imports, in functions too."""
+    """Return the modules of the package that a file imports, including imports in functions."""
     names = set()
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module:
@@ -118,7 +118,7 @@ def _imports_of(folder: str) -> dict[str, set[str]]:
 
 
 def distance(test: str, file: str) -> int:
-    """Return 0 where a file of tests imports a module, 1 where it imports one that imports it or has its folder, else 2."""
+    """Return 0 if a test file imports a module, 1 if it imports one that imports it or shares its folder, else 2."""
     module = file.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
     names = _imports_of("tests").get(test, set())
     if module in names:
@@ -143,16 +143,16 @@ def _digest(file: str) -> str:
 
 
 class Run:
-    """Plug-in of pytest that judges mutants by the tests in place of running the tests themselves."""
+    """Pytest plug-in that runs the tests against mutants."""
 
     def __init__(self, switches: Switches, out: Path, seconds: float, whole: bool) -> None:
-        """Judge the mutants of some switches by all tests or some; `seconds` of a processor are for one of them."""
+        """Run the mutants of some switches against all or some tests; `seconds` is the CPU limit for one mutant."""
         self.switches, self.out, self.seconds, self.whole = switches, out, seconds, whole
         self.known = json.loads(out.read_text("utf-8")) if out.is_file() else {"passed": {}, "mutants": {}}
         self.sound: dict[str, bool] = {}
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        """Take one file of tests after the other, and judge the mutants whose places it passes."""
+        """Process one test file after the other, and run the mutants whose places it passes."""
         at_import = self.switches.take()
         self.items = {item.nodeid: item for item in session.items}
         self.home = Path(os.environ["HF_HOME"])
@@ -160,7 +160,7 @@ class Run:
             self.known["mutants"].setdefault(":".join(map(str, place)), described(place))
             for place in self.switches.drawn
         ]
-        for reach in (1, 2):  # Tests that have to do with a mutant's module first.
+        for reach in (1, 2):  # Run tests related to a mutant's module first.
             left = list(dict.fromkeys(map(_file, self.items)))
             while left:
                 alive = [(index, row) for index, row in enumerate(rows) if row["outcome"] in ALIVE]
@@ -180,7 +180,7 @@ class Run:
         self.out.write_text(json.dumps(self.known), "utf-8")
 
     def _passing(self, file: str) -> dict[str, list[int]]:
-        """Return the places that each test of a file passes; tests that fail are left out."""
+        """Return the places that each test of a file passes, without failing tests."""
         known = self.known["passed"].get(file, {})
         if known.get("digest") != _digest(file):
             started = _spent()
@@ -200,7 +200,7 @@ class Run:
         return {name: places for name, places in known["tests"].items() if name in self.items}
 
     def _judge(self, index: int, row: dict, names: list[str]) -> None:
-        """Run tests that a mutant has not survived yet, and note what became of it."""
+        """Run the tests that a mutant has not survived yet, and record the outcome."""
         tried, started = set(row["survived"]), _spent()
         names = [name for name in names if _key(name) not in tried]
         while names:
@@ -215,7 +215,7 @@ class Run:
         row["seconds"] = round(row["seconds"] + _spent() - started, 1)
 
     def _judge_again(self, index: int, row: dict, at_import: bool) -> None:
-        """Run all tests of the near files that pass a place: caches and fixtures hide which of them depend on it."""
+        """Run all tests of near files that pass a place, because caches and fixtures hide dependencies."""
         before = row["seconds"], row["outcome"]
         near = [file for file in self.known["passed"] if distance(file, row["file"]) < 2]
         if at_import:
@@ -242,14 +242,14 @@ class Run:
             row["outcome"] = before[1]
 
     def _is_sound(self, name: str) -> bool:
-        """Tell whether a test passes alone and without a mutant."""
+        """Return whether a test passes alone and without a mutant."""
         if name not in self.sound:
             said, _ = self._fork([self.items[name]], -1, 600)
             self.sound[name] = bool(said) and said[0][1]
         return self.sound[name]
 
     def _fork(self, items: list[pytest.Item], index: int, seconds: float) -> tuple[list[list], bool]:
-        """Run tests in a fork; return name, success and places of each (of a mutant: of the failure), and whether time was up."""
+        """Run tests in a fork; return name, success and places of each (for a mutant: of the failure), and whether time ran out."""
         reader, writer = os.pipe()
         before = set(self.home.rglob("*"))
         if not (child := os.fork()):
@@ -266,17 +266,17 @@ class Run:
         _, status = os.waitpid(child, 0)
         with suppress(ProcessLookupError):  # Processes that a test started and left behind.
             os.killpg(child, signal.SIGKILL)
-        for path in set(self.home.rglob("*")) - before:  # No mutant leaves its files to the next one.
+        for path in set(self.home.rglob("*")) - before:  # A mutant must not leave files for the next one.
             shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
         return said, os.WIFSIGNALED(status)
 
     @staticmethod
     def _limit(seconds: float) -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(seconds), math.ceil(seconds) + 5))
-        signal.alarm(math.ceil(30 * seconds))  # A shared machine makes tests wait, which is not their time.
+        signal.alarm(math.ceil(30 * seconds))  # On a shared machine tests wait, so measure their CPU time.
 
     def _run(self, items: list[pytest.Item], writer: int, first: bool) -> None:
-        """Run tests in this process, to the first failure or all; write a line for each."""
+        """Run tests in this process, up to the first failure or all; write one line for each."""
         for item, following in zip(items, [*items[1:], None], strict=True):
             self.switches.take()
             failed = any([report.failed for report in runtestprotocol(item, log=False, nextitem=following)])
@@ -287,7 +287,7 @@ class Run:
                 return
 
     def _in_process(self, files: list[str], index: int) -> str:
-        """Return the test that kills a mutant of what runs at import, in a process of its own."""
+        """Return the test that detects a mutant in code that runs at import, in a separate process."""
         failed = self._process(files, index)
         return failed if failed and not self._process([failed], -1) else ""
 
@@ -324,7 +324,7 @@ def _pytest(tests: Iterable[str], folder: str, plugin: list[object]) -> int:
 
 
 def main() -> None:
-    """Judge the mutants that no earlier call has judged, and print the count of each outcome and the survivors."""
+    """Run the mutants without an outcome from an earlier call; print the count of each outcome and the survivors."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("tests", nargs="*", default=["tests"], help="files and folders of tests")
     parser.add_argument("--count", type=int, default=200, help="mutants drawn")

@@ -1,4 +1,4 @@
-"""Mutations of the code, and how they are drawn: places in its syntax trees, each with another expression."""
+"""Mutations of the code: places in its syntax trees with replacement expressions, and their selection."""
 
 import ast
 import copy
@@ -27,13 +27,13 @@ NO_CODE = ("annotation", "returns", "decorator_list", "type_params")
 """Fields of the syntax tree that compute nothing."""
 
 Mutation = tuple[ast.AST, str, ast.expr, Callable[[], ast.expr]]
-"""Place, words, the expression, and what makes the other one."""
+"""Place, description, expression, and function that makes the replacement."""
 Place = tuple[str, int]
-"""File and number of a mutation in it."""
+"""File, and index of a mutation in this file."""
 
 
 def mutations(tree: ast.AST) -> Iterator[Mutation]:
-    """Yield every mutation of a tree, always in the same order."""
+    """Yield every mutation of a tree in a fixed order."""
     for name, child in ast.iter_fields(tree):
         if name in NO_CODE:
             continue
@@ -71,7 +71,7 @@ def _words(node: ast.AST, field: str) -> str:
 
 
 def _with(node: ast.expr, **fields: object) -> ast.expr:
-    """Return a copy of an expression with other fields."""
+    """Return a copy of an expression with changed fields."""
     other = copy.deepcopy(node)
     for name, value in fields.items():
         setattr(other, name, value)
@@ -79,7 +79,7 @@ def _with(node: ast.expr, **fields: object) -> ast.expr:
 
 
 def places() -> list[Place]:
-    """Return every mutation; what states a version is left out."""
+    """Return every mutation, except in statements of a version."""
     found = []
     for path in sorted(path for name in PACKAGES for path in (ROOT / "cardiobench" / name).rglob("*.py")):
         source = path.read_text("utf-8")
@@ -90,7 +90,7 @@ def places() -> list[Place]:
 
 
 def described(place: Place) -> dict[str, object]:
-    """Return the line and the words of a mutation."""
+    """Return line and description of a mutation."""
     source = (ROOT / place[0]).read_text("utf-8")
     node, words, *_ = list(mutations(ast.parse(source)))[place[1]]
     line: int = node.lineno  # type: ignore[attr-defined]
@@ -108,5 +108,5 @@ def described(place: Place) -> dict[str, object]:
 
 
 def draw(count: int) -> list[Place]:
-    """Return so many mutations, always the same of the same code."""
+    """Return this many mutations; the same code gives the same selection."""
     return random.Random(SEED).sample(places(), count)

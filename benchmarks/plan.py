@@ -1,7 +1,7 @@
-"""Extrapolate the plans of dry runs to the full releases: hours on one device, on eight, and on a 16-core node.
+"""Extrapolate dry runs to the full releases: hours on one device, on eight, and on a 16-core node.
 
-A dry run encodes one recording of each dataset with each model; its seconds a recording are the unit cost. Twins do where the
-release is not here, since they have its files' forms. Encoding is shared by devices; evaluation runs on one of them, and its
+A dry run encodes one recording of each dataset with each model to measure the unit cost in seconds per recording. Twins replace
+missing releases, because their files have the same form. Encoding is shared by devices; evaluation runs on one of them, and its
 cells on the cores of a node.
 
     cardiobench eval --model ID ... --tasks ... --dry-run --json > plan.json
@@ -26,14 +26,14 @@ def plan(rows: list[dict], cell_seconds: float, cores: int) -> pd.DataFrame:
 
     Args:
         rows: Rows of dry runs: model, dataset, to_encode, seconds, cells.
-        cell_seconds: CPU seconds of a cell of the evaluation, measured by `benchmarks/full_size.py`.
-        cores: Cores of the dry run's machine, shared by encoding without a device.
+        cell_seconds: CPU seconds per cell of the evaluation, measured by `benchmarks/full_size.py`.
+        cores: Number of cores in the dry run, used for encoding without a device.
     """
     table = pd.DataFrame(rows)
     table = table[table["to_encode"] > 0].copy()
     table["s_per_recording"] = table["seconds"] / table["to_encode"]
     released = [sum(catalog.spec(name).expected.values()) for name in table["dataset"]]
-    table["recordings"] = np.maximum(released, table["to_encode"])  # Phantoms have no release
+    table["recordings"] = np.maximum(released, table["to_encode"])  # Phantoms have no release.
     encode, evaluate = table["s_per_recording"] * table["recordings"] / 3600, table["cells"] * cell_seconds / 3600
     for count in DEVICES:
         table[f"h_{count}_device"] = encode / count + evaluate
@@ -42,7 +42,7 @@ def plan(rows: list[dict], cell_seconds: float, cores: int) -> pd.DataFrame:
 
 
 def main() -> None:
-    """Print the plan and its sums."""
+    """Print the plan and its totals."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="+", type=Path, metavar="PLAN.json")
     parser.add_argument("--cell-seconds", type=float, default=30.0, help="CPU seconds of a cell of the evaluation")

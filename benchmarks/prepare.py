@@ -1,9 +1,9 @@
-"""How `cardiobench prepare` grows with the data: time at N and 2N patients of a twin, peak memory at N and 4N.
+"""Measure how `cardiobench prepare` scales: time at N and 2N patients of a twin, peak memory at N and 4N.
 
     python benchmarks/prepare.py [--patients georgia=500 echonet_dynamic=160] [--time 2.3] [--memory 1.2]
 
-Each preparation runs in a process of its own, whose CPU time (of the preparation alone, the imports not counted) and peak
-resident memory (of the whole process) are taken; of three the fastest counts. Ends with 1 where a ratio is above its limit.
+Each preparation runs in a separate process. The CPU time excludes imports, and the peak resident memory is that of the whole
+process; the fastest of three counts. The exit code is 1 if a ratio is above its limit.
 """
 
 import argparse
@@ -19,7 +19,7 @@ REPEATS = 3
 
 
 def prepared_once(name: str, raw: str) -> dict[str, float]:
-    """Prepare a raw folder in this process: CPU seconds, peak memory in MB, and MB written."""
+    """Prepare a raw folder in this process; return CPU seconds, peak memory in MB, and MB written."""
     import datasets
 
     from cardiobench.data.prepare import prepare
@@ -35,7 +35,7 @@ def prepared_once(name: str, raw: str) -> dict[str, float]:
 
 
 def measured(name: str, patients: int, folder: Path) -> dict[str, float]:
-    """Prepare a twin several times, each in a process of its own; return the best figures."""
+    """Prepare a twin several times in separate processes; return the best values."""
     from cardiobench.data.twin import write_twin
 
     raw = folder / f"{name}-{patients}"
@@ -53,7 +53,7 @@ def measured(name: str, patients: int, folder: Path) -> dict[str, float]:
 
 
 def main() -> int:
-    """Print a line a size and the two ratios of each dataset; 1 where one is above its limit."""
+    """Print one line per size and both ratios of each dataset; return 1 if one is above its limit."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--patients", nargs="+", default=["georgia=500", "echonet_dynamic=160"], metavar="DATASET=N")
     parser.add_argument("--time", type=float, default=2.3, help="most that 2N may take of N's time")

@@ -1,8 +1,8 @@
-"""Logistic regression over 15 folds x 8 penalties: scikit-learn's solvers, ours for rows in blocks, ours for many folds.
+"""Compare solvers of logistic regression over 15 folds x 8 penalties: scikit-learn, ours in blocks, and ours for many folds.
 
-Prints CPU seconds on one core, all in one process, with the best score of each; scikit-learn and the solver for rows in
-blocks fit some of the folds and are scaled to all. The solver for many folds (`linear/logistic.py`) is kept as long as it
-is three times as fast as scikit-learn's best. Run it alone:
+The output has CPU seconds on one core, all in one process, with the best score of each; scikit-learn and the solver for rows in
+blocks fit some of the folds, and their times are scaled to all. The solver for many folds (`linear/logistic.py`) is kept while
+it is three times as fast as scikit-learn's best. Run it alone:
 
     OMP_NUM_THREADS=1 python benchmarks/probe.py
 """
@@ -32,7 +32,7 @@ Folds = list[tuple[np.ndarray, np.ndarray]]
 
 
 def embeddings(n: int, d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Return unit vectors with a spectrum that falls like a network's, and labels that a linear layer gets right for 7 of 10."""
+    """Return unit vectors with a realistic spectrum, and labels that a linear layer predicts correctly in 7 of 10 cases."""
     rng = np.random.default_rng(seed)
     axes, _ = np.linalg.qr(rng.normal(size=(d, d)))
     features = (rng.normal(size=(n, d)) / np.sqrt(np.arange(1, d + 1))) @ axes.T
@@ -42,7 +42,7 @@ def embeddings(n: int, d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 
 def many_folds(features: np.ndarray, labels: np.ndarray, folds: Folds) -> np.ndarray:
-    """Return the accuracy of each fold and penalty, (folds, penalties): all folds fitted in one call."""
+    """Return the accuracy of each fold and penalty, shape (folds, penalties), with all folds fitted in one call."""
     weights = np.ones((len(folds), len(labels)))
     for number, (_, held) in enumerate(folds):
         weights[number, held] = 0
@@ -52,7 +52,7 @@ def many_folds(features: np.ndarray, labels: np.ndarray, folds: Folds) -> np.nda
 
 
 def blocks(features: np.ndarray, labels: np.ndarray, folds: Folds) -> np.ndarray:
-    """Return the same from the solver that the probe uses, a fold at a time."""
+    """Return the accuracies of the probe's solver, one fold at a time."""
     scores = []
     for train, held in folds:
         models = fit_linear_models(
@@ -63,7 +63,7 @@ def blocks(features: np.ndarray, labels: np.ndarray, folds: Folds) -> np.ndarray
 
 
 def peer(solver: str) -> Callable[[np.ndarray, np.ndarray, Folds], np.ndarray]:
-    """Return the same by one of scikit-learn's solvers, in float32, which is the faster for it."""
+    """Return the accuracies of one of scikit-learn's solvers in float32, in which it is faster."""
 
     def fit(features: np.ndarray, labels: np.ndarray, folds: Folds) -> np.ndarray:
         single, scores = features.astype(np.float32), []
@@ -78,7 +78,7 @@ def peer(solver: str) -> Callable[[np.ndarray, np.ndarray, Folds], np.ndarray]:
 
 
 def distances(features: np.ndarray, labels: np.ndarray) -> tuple[float, float, float]:
-    """Return the mean distance of held-out probabilities to those at the minimum: scikit-learn's, in blocks, many folds."""
+    """Return the mean distance of held-out probabilities from the minimum: scikit-learn, in blocks, many folds."""
     held = np.arange(len(labels)) % FOLDS == 0
     weights, train = (~held)[None].astype(float), np.flatnonzero(~held)
 

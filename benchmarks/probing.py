@@ -1,13 +1,13 @@
-"""The grid of the five classifiers, SHAP and the representation metrics: the usual way against ours, CPU time on one core.
+"""Compare the grid of five classifiers, SHAP and the representation metrics with standard implementations: CPU time on one core.
 
-The peer fits every point of the grid in every fold (GridSearchCV, refit off), with the same grids, the same folds and the
-same embeddings, in float32 where that is faster for it. Run it alone:
+The peer fits every point of the grid in every fold (GridSearchCV, refit off), with the same grids, folds and embeddings, in
+float32 where that is faster. Run it alone:
 
     OMP_NUM_THREADS=1 python benchmarks/probing.py                 # all parts, 3 folds of 15
     OMP_NUM_THREADS=1 python benchmarks/probing.py --parts grid --folds 15
 
-Prints for each classifier the ratio, with XGBoost also at the library's own 256 bins, and the paired difference of the best
-score over folds with its 95 % interval; then SHAP and the representation metrics.
+The output has for each classifier the ratio (for XGBoost also with the library's default of 256 bins), and the paired difference
+of the best score over folds with its 95 % interval; then SHAP and the representation metrics.
 """
 
 import argparse
@@ -42,7 +42,7 @@ PARTS = ("grid", "shap", "representation")
 
 
 def embeddings(n: int, d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Return unit vectors with a spectrum that falls like a network's, and labels with a linear and a product term, and noise."""
+    """Return unit vectors with a realistic spectrum, and labels from a linear and a product term with noise."""
     rng = np.random.default_rng(seed)
     axes, _ = np.linalg.qr(rng.normal(size=(d, d)))
     features = (rng.normal(size=(n, d)) / np.sqrt(np.arange(1, d + 1))) @ axes.T
@@ -53,7 +53,7 @@ def embeddings(n: int, d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 
 def peer_of(name: str, bins: int):
-    """Return the library's classifier and its grid, as GridSearchCV wants them."""
+    """Return the library's classifier and its grid in the form for GridSearchCV."""
     grid = {key: list(values) for key, values in GRIDS[name].items()}
     if name == "xgboost":
         from xgboost import XGBClassifier
@@ -80,14 +80,14 @@ def peer_of(name: str, bins: int):
 
 
 def peer(name: str, features, labels, folds, bins: int = 256) -> np.ndarray:
-    """Return F1 of every fold and point, (folds, points)."""
+    """Return the F1 of every fold and grid point, shape (folds, points)."""
     model, grid = peer_of(name, bins)
     search = GridSearchCV(model, grid, cv=folds, scoring="f1", refit=False).fit(features.astype(np.float32), labels)
     return np.stack([search.cv_results_[f"split{fold}_test_score"] for fold in range(len(folds))])
 
 
 def ours(name: str, features, labels, folds) -> np.ndarray:
-    """Return the same, all points of the grid in one call."""
+    """Return the F1 of our implementation, with all grid points in one call."""
     found = classifier(name).predict_proba_grid(features, labels, folds, param_grid(GRIDS[name]), 0)
     return np.array(
         [[f1(labels[held], table) for table in answers] for (_, held), answers in zip(folds, found, strict=True)]
@@ -102,14 +102,14 @@ def timed(work, *arguments, **options):
 
 
 def difference(own: np.ndarray, theirs: np.ndarray) -> str:
-    """Describe the best point's F1, ours minus the peer's: mean over folds and its 95 % interval."""
+    """Describe the best point's F1, ours minus the peer's: mean over folds and 95 % interval."""
     gaps = own[:, own.mean(axis=0).argmax()] - theirs[:, theirs.mean(axis=0).argmax()]
     half = 1.96 * gaps.std(ddof=1) / np.sqrt(len(gaps))
     return f"{own.mean(axis=0).max():.4f} - {theirs.mean(axis=0).max():.4f} = {gaps.mean():+.4f} +- {half:.4f}"
 
 
 def all_bins(features, labels, folds) -> float:
-    """Return CPU seconds of our XGBoost with the library's 256 bins."""
+    """Return CPU seconds of our XGBoost with the library's default of 256 bins."""
     settings = classifier("xgboost").SETTINGS
     settings["max_bin"], own = 256, settings["max_bin"]
     seconds, _ = timed(ours, "xgboost", features, labels, folds)
@@ -125,7 +125,7 @@ def grid_part(n: int, d: int, count: int, repeats: int, names: Sequence[str]) ->
         features, labels = embeddings(n, d, repeat)
         every = balanced_folds(labels, np.arange(n), 15, repeat)
         for name in names:
-            # Logistic regression fits all folds together, so it is always asked for all of them.
+            # Logistic regression fits all folds together, so always request all of them.
             folds = every if name == "logistic" else every[:count]
             share = 1 / (len(folds) * repeats)
             seconds, found = timed(ours, name, features, labels, folds)
@@ -154,18 +154,18 @@ def grid_part(n: int, d: int, count: int, repeats: int, names: Sequence[str]) ->
 
 
 def shap_part(n: int, d: int, fold_seconds: float | None) -> None:
-    """Print the CPU seconds that SHAP takes for 200 records with each classifier."""
+    """Print the CPU seconds of SHAP for 200 records with each classifier."""
     features, labels = embeddings(n, d)
     print("\nSHAP of 200 records, CPU s" + (f" (one fold's grid: {fold_seconds:.1f} s)" if fold_seconds else ""))
     for name in CLASSIFIERS:
         model = classifier(name).fit(features, labels, param_grid(GRIDS[name])[-1], 0)
-        importance(model, features[:2], features)  # Warms up imports and compilation.
+        importance(model, features[:2], features)  # Warm up imports and compilation.
         seconds, _ = timed(importance, model, features[:200], features)
         print(f"{name:<22}{seconds:9.2f}", flush=True)
 
 
 def usual_representation(vectors: np.ndarray, groups: np.ndarray) -> None:
-    """Compute neighbours, centroids, clusters, silhouette and the maps, each by its library's own call."""
+    """Compute neighbours, centroids, clusters, silhouette and the maps with separate library calls."""
     import umap
 
     found = NearestNeighbors(n_neighbors=11).fit(vectors).kneighbors(vectors, return_distance=False)[:, 1:]
@@ -180,7 +180,7 @@ def usual_representation(vectors: np.ndarray, groups: np.ndarray) -> None:
 
 
 def our_representation(vectors: np.ndarray, groups: np.ndarray) -> None:
-    """Compute the same as the representation protocol does."""
+    """Compute the same values with the representation protocol."""
     geometry(vectors, groups)
     maps.umap_maps(vectors)
 
@@ -189,7 +189,7 @@ def representation_part(n: int, d: int) -> None:
     """Print the ratio for the geometry of one level and the maps under all settings."""
     features, labels = embeddings(n, d)
     vectors = (features - features.mean(axis=0)) / features.std(axis=0)
-    maps.umap_maps(vectors[:200])  # Compiled once
+    maps.umap_maps(vectors[:200])  # Compile once before timing.
     slow, _ = timed(usual_representation, vectors, labels)
     fast, _ = timed(our_representation, vectors, labels)
     print(
@@ -198,7 +198,7 @@ def representation_part(n: int, d: int) -> None:
 
 
 def main() -> None:
-    """Run the parts that were asked for."""
+    """Run the requested parts."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
     parser.add_argument("--classifiers", nargs="+", choices=CLASSIFIERS, default=CLASSIFIERS, help="of the grid")

@@ -1,11 +1,11 @@
-"""The whole evaluation of the echo benchmark paper, without plots: its own way against `cardiobench reproduce-reference`.
+"""Compare the whole evaluation of the echo benchmark paper, without plots, with `cardiobench reproduce-reference`.
 
-Both sides run in a process of their own, imports included, and compute every score and interval of all eight datasets;
-the product also writes all files and the tables of groups. Prints the ratio of CPU times (user and system) and whether
-the numbers are equal. Run it alone:
+Both run in separate processes, imports included, and compute every score and interval of all eight datasets; CardioBench also
+writes all files and the tables of groups. The output has the ratio of CPU times (user and system) and tells whether the numbers
+are equal. Run it alone:
 
-    python benchmarks/reference_eval.py                  # invented inputs of the published sizes
-    python benchmarks/reference_eval.py --inputs DIR     # predictions and truths of the published evaluator
+    python benchmarks/reference_eval.py                  # synthetic inputs of the published sizes
+    python benchmarks/reference_eval.py --inputs DIR     # predictions and true values of the published evaluator
 """
 
 import argparse
@@ -33,7 +33,7 @@ PACKAGES = ("numpy", "pandas", "scikit-learn", "scipy")
 
 
 def cpu_seconds(command: list[str]) -> float:
-    """User and system time of a process and its children."""
+    """Return user and system time of a process and its children."""
     before = os.times()
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
     subprocess.run(command, cwd=ROOT, env=environment, check=True, stdout=subprocess.DEVNULL)
@@ -42,7 +42,7 @@ def cpu_seconds(command: list[str]) -> float:
 
 
 def differing(expected: pd.DataFrame, out: Path) -> tuple[int, int]:
-    """How many numbers there are, and how many of them the files of the product do not equal."""
+    """Return the number of values, and how many of them differ from CardioBench's files."""
     count = wrong = 0
     for row in expected.to_dict("records"):
         frame = pd.read_csv(out / row["file"])
@@ -67,7 +67,7 @@ def main() -> None:
             inputs = write_inputs(folder / "inputs")
         ours = [sys.executable, "-m", "cardiobench.cli.main", "reproduce-reference", "--inputs", str(inputs.resolve())]
         ours += ["--out", str(folder / "tables"), "--profile", "paper"]
-        cpu_seconds(ours)  # Called once before, so that neither side pays for compiling its modules.
+        cpu_seconds(ours)  # Call each once before timing, so that compiling modules does not count.
         fast = np.median([cpu_seconds(ours) for _ in range(3)])
         slow = cpu_seconds([sys.executable, "-c", PEER, str(inputs.resolve()), str(folder / "peer.csv")])
         count, wrong = differing(pd.read_csv(folder / "peer.csv"), folder / "tables")

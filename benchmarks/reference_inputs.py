@@ -1,4 +1,4 @@
-"""Invented truths and answers in the layout and, at full size, the row counts of the published evaluation of the echo benchmark."""
+"""Synthetic true values and predictions in the layout and with the row counts of the echo benchmark's published evaluation."""
 
 from pathlib import Path
 
@@ -13,12 +13,12 @@ FULL = {
 
 
 def write_inputs(folder: Path, sizes: dict[str, int] = FULL, seed: int = 0) -> Path:
-    """Write `splits/` and `example_predictions/`; the answers stand in another order than the truth.
+    """Write `splits/` and `example_predictions/`; predictions and true values have different row orders.
 
     Args:
-        folder: Is made.
-        sizes: Test rows (of `camus` and `wall` patients) of each dataset; each also has half as many train rows.
-        seed: Seed of everything.
+        folder: Output folder, which is created.
+        sizes: Test rows (patients for `camus` and `wall`) of each dataset; each also has half as many train rows.
+        seed: Seed of all random numbers.
     """
     rng = np.random.default_rng(seed)
 

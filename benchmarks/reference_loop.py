@@ -1,7 +1,7 @@
-"""The evaluation of the echo benchmark paper in its own way: a library call for every number of every resample.
+"""Evaluate as in the echo benchmark paper: one library call for every number of every resample.
 
-Written anew from the behaviour of the published evaluator, as the peer of `reference_eval.py` and as the oracle of the
-tests; it shares no line with the package. Groups are left out: they have no resamples.
+This is an independent implementation of the published evaluator's behaviour: the peer of `reference_eval.py` and the reference
+of the tests. It shares no code with the package. Groups are omitted because they have no resamples.
 """
 
 from pathlib import Path
@@ -63,7 +63,7 @@ def view(y, table):
 
 
 def loop(statistic, y, p, decimals, resamples=B):
-    """Value, mean and quantiles of every number."""
+    """Return value, mean and quantiles of every number."""
     rng, drawn = np.random.default_rng(SEED), []
     for _ in range(resamples):
         rows = rng.integers(0, len(y), size=len(y))
@@ -78,7 +78,7 @@ def loop(statistic, y, p, decimals, resamples=B):
 
 
 def truths(splits: Path) -> list[tuple]:
-    """(kind, folder of predictions, id, truth, answer, output) of each table, the truth in the order of its rows."""
+    """Yield (kind, folder of predictions, id, truth, prediction, output) of each table, with true values in row order."""
     pediatric = pd.read_csv(splits / "echonet_pediatric_filelist.csv").query("Split == 0")
     dynamic = pd.read_csv(splits / "EchoNet-Dynamic/FileList.csv").query("Split == 'test'")
     camus = pd.read_csv(splits / "camus_split.csv")
@@ -130,7 +130,7 @@ LVH = ("IVSd", "LVIDd", "LVPWd")
 
 
 def evaluate(inputs: Path, resamples: int = B) -> dict[tuple[str, str], dict[str, float]]:
-    """(output file, model or target) -> the columns of its row."""
+    """Return a mapping from (output file, model or target) to the columns of its row."""
     rows = {}
     for kind, folder, key, label, frame, answer, output in truths(inputs / "splits"):
         dataset, task, *only = folder.split("/")

@@ -1,8 +1,8 @@
-"""How long a report of 12 models on 60 tasks takes, how large its page is, and when a browser first paints it.
+"""Measure a report of 12 models on 60 tasks: time to write, size of the page, and time to the browser's first paint.
 
     python -m benchmarks.report [--models 12] [--tasks 60] [--units 200] [--keep DIR]
 
-The first paint needs playwright and a chromium on the path; without them it is left out.
+The first paint needs playwright and a chromium on the path, and is omitted without them.
 """
 
 import argparse
@@ -31,14 +31,14 @@ KINDS = ("regression", "binary", "multiclass")
 
 
 def tasks_of(count: int) -> list[tuple[str, Task]]:
-    """Return (name, task whose answers it gets): those of the catalogue of these kinds, then made-up ones."""
+    """Return (name, task with the same predictions): tasks of these kinds from the catalogue, then synthetic ones."""
     known = [(name, task) for name in catalog.list_tasks() if (task := catalog.task(name)).kind in KINDS]
     more = [(f"made_up_{number}/ef", catalog.task("phantom_echo/ef")) for number in range(count - len(known))]
     return [*known, *more][:count]
 
 
 def scored(task: Task, seed: int, units: int) -> tuple[Predictions, ScoreResult]:
-    """Made-up answers to a task, scored."""
+    """Return scored synthetic predictions of a task."""
     rng = np.random.default_rng(seed)
     ids = [f"p{number}" for number in range(units)]
     truth = pd.DataFrame({"id": ids, "patient_id": ids, "split": "test", "sex": np.resize(["F", "M"], units)})
@@ -77,7 +77,7 @@ def fill(folder: Path, models: int, tasks: int, units: int) -> None:
 
 
 def first_paint(page: Path) -> float | None:
-    """Seconds until a headless browser shows something; None without one."""
+    """Return seconds until a headless browser paints the page; None without a browser."""
     program = shutil.which("chromium") or shutil.which("google-chrome")
     try:
         from playwright.sync_api import sync_playwright
@@ -97,13 +97,13 @@ def first_paint(page: Path) -> float | None:
 
 
 def cpu_seconds() -> float:
-    """CPU time of this process and of those it has waited for; unlike wall time it does not grow with others' work."""
+    """Return CPU time of this process and its finished children, which is independent of other load."""
     used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
     return sum(one.ru_utime + one.ru_stime for one in used)
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure all values and print them."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--models", type=int, default=12)
     parser.add_argument("--tasks", type=int, default=60)
@@ -121,7 +121,7 @@ def main() -> None:
             collection, (page, twin, *others) = write_report([place / "results"], place / "report")
             assert "no picture" not in page.read_text("utf-8"), collection.problems
             seconds = time.perf_counter() - start
-            get_reusable_executor().shutdown(wait=True)  # The time of a process counts once it has ended
+            get_reusable_executor().shutdown(wait=True)  # The time of a process counts after it has ended.
             print(f"{which} report: {seconds:.1f} s; {cpu_seconds() - used:.1f} s of CPU time")
         print(
             f"page: {page.stat().st_size / 1e6:.2f} MB; twin: {twin.stat().st_size / 1e6:.2f} MB; {len(others)} other files"

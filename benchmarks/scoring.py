@@ -1,6 +1,7 @@
-"""Bootstrap intervals: resample by resample with scikit-learn and scipy, as published evaluators do, against weights.
+"""Compare bootstrap intervals from weights with a loop over resamples, as in published evaluators (scikit-learn, scipy).
 
-Prints the ratio of CPU times on one core, both sides in one process, taken in turns, with equal intervals. Run it alone:
+The output has the ratio of CPU times on one core, with both methods alternating in one process and giving equal intervals. Run
+it alone:
 
     python benchmarks/scoring.py
 """
@@ -32,7 +33,7 @@ from cardiobench.scoring.score import score
 from cardiobench.stats.bootstrap import percentile_interval, resample
 
 B = 1000
-GOALS = {("regression", 1277): 40, ("regression", 3602): 20}  # On other machines 60.
+GOALS = {("regression", 1277): 40, ("regression", 3602): 20}  # Use 60 on other machines.
 
 
 def regression_sample(n: int, rng) -> ScoringInput:
@@ -90,14 +91,14 @@ def peer_view(sample: ScoringInput) -> dict:
 
 
 def peer(statistic, sample: ScoringInput, resamples: int) -> dict:
-    """Bootstrap in a plain loop: draw rows and score them with a library, resample by resample."""
+    """Bootstrap in a plain loop: draw rows and score each resample with a library."""
     rng = np.random.default_rng(0)
     values = [statistic(sample.take(rng.integers(0, len(sample), len(sample)))) for _ in range(resamples)]
     return {key: percentile_interval(np.array([value[key] for value in values])) for key in values[0]}
 
 
 def product(names: tuple[str, ...], sample: ScoringInput, resamples: int, areas: bool = False) -> dict:
-    """Compute the same intervals from weights; every row is a patient, so both sides draw the same rows."""
+    """Compute the same intervals from weights; every row is a patient, so both methods draw the same rows."""
     loaded = [load_metric(name) for name in names]
 
     def statistic(weights):
@@ -119,7 +120,7 @@ KINDS = {
 
 
 def seconds(work, repeats: int = 3) -> float:
-    """Median CPU seconds."""
+    """Return the median of CPU seconds."""
     taken = []
     for _ in range(repeats):
         start = time.process_time()
@@ -153,11 +154,11 @@ def scaling() -> None:
         print(f"{kind:16}{more_rows / base:6.2f}{more_draws / base:6.2f}")
 
 
-SIZES = {  # Rows, patients, breakdowns of three groups, goals in CPU seconds and MB
+SIZES = {  # Rows, patients, breakdowns of three groups, targets in CPU seconds and MB.
     "3,602 rows of 577 patients, 12 groups": (3602, 577, 4, 2, 2000),
     "70,000 rows of 36,000 patients, 12 groups": (70_000, 36_000, 4, 20, 2000),
 }
-FOREIGN = (1_000_000, 15, 1200)  # Rows, goals in CPU seconds and MB
+FOREIGN = (1_000_000, 15, 1200)  # Rows, targets in CPU seconds and MB.
 
 
 def toy_task(kind: str, breakdowns: int) -> Task:
@@ -198,7 +199,7 @@ def whole_result(kind: str, rows: int, patients: int, breakdowns: int) -> None:
 
 
 def foreign_file(kind: str, rows: int, folder: str) -> None:
-    """Read, join and score files that somebody else wrote, in this process."""
+    """Read, join and score external prediction files in this process."""
     task, files = toy_task(kind, 0), (Path(folder) / "references.csv", Path(folder) / "answers.csv")
     start = time.process_time()
     references = read_references(files[0], task).table
@@ -207,7 +208,7 @@ def foreign_file(kind: str, rows: int, folder: str) -> None:
 
 
 def results() -> None:
-    """Whole results and foreign files, each in a process of its own for its peak memory."""
+    """Measure complete results and external files in separate processes, for their peak memory."""
     print("\na whole result: every metric with its interval, floors, verdict, groups and their tests")
     print(f"{'':44}{'kind':12}{'CPU s':>8}{'goal':>6}{'MB':>8}{'goal':>7}")
     for name, (rows, patients, breakdowns, seconds_goal, memory_goal) in SIZES.items():
@@ -230,7 +231,7 @@ def results() -> None:
 
 
 def line(name: str, kind: str, call: list, seconds_goal: float, memory_goal: float) -> None:
-    """Run a function of this file in a process of its own and print what it took."""
+    """Run a function of this file in a separate process and print its cost."""
     done = subprocess.run([sys.executable, __file__, *map(str, call)], capture_output=True, text=True, check=True)
     taken, peak = map(float, done.stdout.split())
     print(f"{name:44}{kind:12}{taken:8.1f}{seconds_goal:6}{peak:8.0f}{memory_goal:7}")

@@ -1,8 +1,8 @@
-"""How long the synthetic twin of each dataset takes to write: CPU seconds for 100 patients, and MB written.
+"""Measure the time to write the synthetic twin of each dataset: CPU seconds for 100 patients, and MB written.
 
     python benchmarks/twins.py [--patients 100] [--limit 60] [NAME ...]
 
-Ends with 1 where a twin takes longer than the limit.
+The exit code is 1 if a twin takes longer than the limit.
 """
 
 import argparse
@@ -16,7 +16,7 @@ from cardiobench.data.twin import write_twin
 
 
 def main() -> int:
-    """Print a line a twin; 1 where one is above the limit."""
+    """Print one line per twin; return 1 if one is above the limit."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", default=sorted(TWINS), metavar="NAME")
     parser.add_argument("--patients", type=int, default=100)

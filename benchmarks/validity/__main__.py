@@ -1,7 +1,7 @@
-"""Simulate what the verdicts promise: false alarms, power, coverage, rare failures, gaps, comparisons, rankings, missing answers.
+"""Simulate the promises of the verdicts: false alarms, power, coverage, failures, gaps, comparisons, rankings, missing data.
 
-Every rule is run as the package runs it, on answers whose truth is known. Prints Markdown tables; fails where a promise
-is not kept. Four minutes of one core at 300 repetitions:
+Every rule runs as in the package, on predictions with known truth. The script prints Markdown tables and fails if a promise is
+broken. It takes four minutes on one core at 300 repetitions:
 
     OMP_NUM_THREADS=1 python -m benchmarks.validity [REPETITIONS]
 """
@@ -39,12 +39,12 @@ PARTS = (
 
 
 def broken(part, repetitions: int) -> list[str]:
-    """Print the tables of a part; return the names of the promises that are not kept."""
+    """Print the tables of a part; return the names of broken promises."""
     return [name for name, value, limit in part(repetitions) if value > limit]
 
 
 def main(repetitions: int = 300) -> int:
-    """Print every table; return how many promises are not kept."""
+    """Print every table; return the number of broken promises."""
     names = [name for part in PARTS for name in broken(part, repetitions)]
     print(f"\n{len(names)} promises are not kept{': ' + ', '.join(names) if names else ''}")
     return len(names)

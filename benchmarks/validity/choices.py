@@ -1,4 +1,4 @@
-"""Simulate `cardiobench choose`: how often it names a single best of models that are equally good.
+"""Simulate `cardiobench choose`: how often it names a single best among equally good models.
 
 OMP_NUM_THREADS=1 python -m benchmarks.validity.choices [REPETITIONS]
 """
@@ -18,19 +18,19 @@ from cardiobench.tasks.answers import TableAnswers
 SICK = Task("toy/sick", "binary", "sick", ("f1_macro",), ("well", "sick"))
 EF = Task("toy/ef", "regression", "ef", ("mae",), unit="%", label_range=(0, 100))
 COMMON = 0.7
-"""Standard deviation of what all models see alike, and of what each sees for itself, in distances between label and mean."""
+"""Standard deviation of the noise that all models share and of each model's own noise, relative to the class distance."""
 
 
 @dataclass(frozen=True)
 class Rivals:
-    """Validation patients of one recording each, and models that are equally good at telling them, unless the first is better.
+    """Validation patients with one recording each, and equally good models, unless the first is better.
 
     Attributes:
-        models: Models.
-        patients: Validation patients.
-        tasks: Tasks, of each of which the patients have a label.
-        positives: Share of the patients with the class of a binary task.
-        better: Distance between label and mean that the first model sees beyond the others' 1.
+        models: Number of models.
+        patients: Number of validation patients.
+        tasks: Number of tasks; patients have a label for each.
+        positives: Share of positive patients in a binary task.
+        better: Class distance seen by the first model beyond that of the others, which is 1.
     """
 
     models: int
@@ -40,11 +40,11 @@ class Rivals:
     better: float = 0.0
 
     def answers(self, rng: np.random.Generator) -> dict[str, Mapping[str, TableAnswers]]:
-        """Draw patients and return task -> model -> its answers."""
+        """Draw patients and return task -> model -> predictions."""
         return {task.name: self.of_task(task, rng) for task in self.tasks}
 
     def of_task(self, task: Task, rng: np.random.Generator) -> dict[str, TableAnswers]:
-        """Draw patients and return model -> its answers to a task."""
+        """Draw patients and return model -> predictions for a task."""
         truth = rng.permutation(self.patients) < round(self.positives * self.patients)
         shared = COMMON * rng.normal(size=self.patients)
         own = COMMON * rng.normal(size=(self.models, self.patients))
@@ -79,7 +79,7 @@ CASES = (
 
 
 def main(repetitions: int = 1000) -> int:
-    """Print the share of runs in which a single best is named; return how many cases are above 5 % by more than chance."""
+    """Print the share of runs that name a single best model; return the number of cases significantly above 5 %."""
     print("| models | validation patients | with the class, % | metrics | single best, % |\n|---|---|---|---|---|")
     broken = 0
     for case in CASES:

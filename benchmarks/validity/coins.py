@@ -1,8 +1,9 @@
-"""Coins of every protocol: embeddings of noise, read as the protocol reads them, show nothing.
+"""Check that every protocol finds nothing in embeddings of noise.
 
     OMP_NUM_THREADS=1 python -m benchmarks.validity.coins [REPETITIONS]
 
-Three minutes of one core at 100 repetitions. It is about extensions too, so that the core's promises (`__main__`) do without it.
+This takes three minutes on one core at 100 repetitions. It includes extensions, so it is separate from the core's promises
+(`__main__`).
 """
 
 import sys
@@ -41,24 +42,24 @@ EF = replace(catalog.task("phantom_echo/ef"), groups=(), where={})
 
 
 class Reader:
-    """A model whose texts are random directions, other ones in every repetition."""
+    """Model whose texts have random directions that differ between repetitions."""
 
     name, revision, modalities, pooling, dim, logit_scale = "toy/reader", "1", ("echo", "ecg"), "mean", WIDTH, 10.0
     sampling, preprocessing, warnings, native = None, {}, (), ()
     transform = encode = to = staticmethod(lambda value: value)
 
     def __init__(self, seed: int) -> None:
-        """Keep the seed of its texts."""
+        """Set the seed of the text directions."""
         self.seed = seed
 
     def encode_text(self, texts: list[str]) -> torch.Tensor:
-        """Return a unit vector of each text."""
+        """Return one unit vector per text."""
         found = np.stack([np.random.default_rng([self.seed, *text.encode()]).normal(size=WIDTH) for text in texts])
         return torch.tensor(found / np.linalg.norm(found, axis=1, keepdims=True))
 
 
 def recordings(task: Task, rng: np.random.Generator, width: int = WIDTH) -> TaskData:
-    """Return a recording of each patient, whose embedding is noise."""
+    """Return one recording per patient with an embedding of noise."""
     split = np.repeat(list(PATIENTS), list(PATIENTS.values()))
     count = len(split)
     if not task.classes:
@@ -75,7 +76,7 @@ def recordings(task: Task, rng: np.random.Generator, width: int = WIDTH) -> Task
 
 
 def study(data: dict[str, TaskData], seed: int, changed: TaskData | None = None) -> Analysis:
-    """Return the analysis of some tasks, of which a change gives `changed`."""
+    """Return the analysis of some tasks; a change gives `changed`."""
 
     def opened(task: Task, change: object) -> TaskData:
         return changed if change is not None and changed is not None else data[task.name]
@@ -88,11 +89,11 @@ def study(data: dict[str, TaskData], seed: int, changed: TaskData | None = None)
 
 
 Coin = Callable[[int], tuple[float, float]]
-"""Seed -> whether something is said to be there, and whether p < .05 (NaN where there is no p)."""
+"""Function of a seed that returns whether an effect is reported, and whether p < .05 (NaN without a p-value)."""
 
 
 def predicted(task: Task, protocol: PredictionProtocol, variant: str = "", width: int = WIDTH) -> Coin:
-    """Return the coin of a protocol that predicts: whether its result is above the floor."""
+    """Return the check of a prediction protocol on noise: whether its result is above the floor."""
 
     def coin(seed: int) -> tuple[float, float]:
         data = recordings(task, np.random.default_rng([7, seed]), width)
@@ -110,14 +111,14 @@ def judged(data: TaskData, output: ProtocolOutput, seed: int) -> tuple[float, fl
 
 
 def few_shot(seed: int) -> tuple[float, float]:
-    """Return whether the interval of eight patients of each class lies above the floor."""
+    """Return whether the interval for eight patients per class is above the floor."""
     data = recordings(DISEASE, np.random.default_rng([8, seed]))
     curve = FewShot(sizes=(8,)).analyze(study({DISEASE.name: data}, seed), Reader(seed)).tables["curve"].iloc[0]
     return curve["low"] > curve["floor"], np.nan
 
 
 def transfer(seed: int) -> tuple[float, float]:
-    """Return whether a probe of another dataset is above the floor here."""
+    """Return whether the probe of another dataset is above the floor on this one."""
     rng, names = np.random.default_rng([9, seed]), ("a/stemi", "b/stemi")
     data = {name: recordings(replace(DISEASE, name=name), rng) for name in names}
     found = Transfer().analyze(study(data, seed), Reader(seed)).predictions[0]
@@ -125,7 +126,7 @@ def transfer(seed: int) -> tuple[float, float]:
 
 
 def moved_by_nothing(seed: int) -> tuple[float, float]:
-    """Return whether a probe of noise changes by another dataset of noise: its paired interval leaves out 0."""
+    """Return whether another dataset of noise changes a probe of noise: its paired interval excludes 0."""
     rng, names = np.random.default_rng([9, seed]), ("a/stemi", "b/stemi")
     data = {name: recordings(replace(DISEASE, name=name), rng) for name in names}
     values = Transfer().analyze(study(data, seed), Reader(seed)).values
@@ -134,7 +135,7 @@ def moved_by_nothing(seed: int) -> tuple[float, float]:
 
 
 def stress(seed: int) -> tuple[float, float]:
-    """Return whether a disturbance is said to change a probe of noise."""
+    """Return whether a disturbance is reported to change a probe of noise."""
     rng = np.random.default_rng([10, seed])
     data = recordings(DISEASE, rng)
     test = data.indices("test")
@@ -146,7 +147,7 @@ def stress(seed: int) -> tuple[float, float]:
 
 
 def retrieval(seed: int) -> tuple[float, float]:
-    """Return whether the recall of a search of noise has an interval above chance."""
+    """Return whether the recall of retrieval on noise has an interval above chance."""
     data = recordings(EF, np.random.default_rng([11, seed]))
     found = Retrieval().analyze(study({EF.name: data}, seed), Reader(seed)).tables["recall"]
     row = found[found["measure"] == "recall_at_10"].iloc[0]
@@ -171,7 +172,7 @@ COINS: dict[str, Coin] = {
 
 
 def coins(repetitions: int) -> Iterator[Promise]:
-    """Print how often each coin is said to know or to change something."""
+    """Print how often each check reports an effect."""
     print("\n| embeddings of noise | p < .05, % | said to be there, % |\n|---|---|---|")
     for name, coin in COINS.items():
         said, small = 100 * np.array([coin(seed) for seed in range(repetitions)], dtype=np.float64).mean(axis=0)

@@ -1,4 +1,4 @@
-"""Gaps between groups of patients, and differences between two models."""
+"""Simulate gaps between groups of patients, and differences between two models."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -18,7 +18,7 @@ from cardiobench.tasks.groups import breakdowns, gap_tests
 
 
 def gaps(repetitions: int) -> Iterator[Promise]:
-    """Print, for groups with and without a difference, the share of p < .05 and the mean excess of the gap."""
+    """Print the share of p < .05 and the mean excess of the gap, for groups with and without a difference."""
     print("\n| groups | p < .05 | gap, expected, excess |\n|---|---|---|")
     for name, shares, mixes, sens in (
         ("no difference, 4 groups of 300", [0.25] * 4, [0.3] * 4, [0.7] * 4),
@@ -71,13 +71,13 @@ OF_NUMBERS = {
     "EF, 20 points sicker, errors grow as EF falls, 300": (300, 20, 0.25, 0.0),
     "EF, errors half as large again, 20 points sicker, 300": (300, 20, 0.1, 3.5),
 }
-"""Patients, and of each group its share of ill and its sensitivity, or how much sicker one is and what its errors are."""
+"""Number of patients; for each group its prevalence and sensitivity, or its shift in severity and its errors."""
 DIFFERENT = {"sensitivity .9 and .6, 40 % ill both, 300": 77, "sensitivity .9 and .6, 15 and 50 % ill, 300": 43, "EF, errors half as large again, 20 points sicker, 300": 53}  # fmt: skip
-"""Share of test sets in which a difference is claimed, %."""
+"""Share of test sets in which a difference is claimed, in %."""
 
 
 def group_differences(repetitions: int) -> Iterator[Promise]:
-    """Difference of two groups beyond what their mix explains: p, interval, both, and coverage of the mean excess."""
+    """Simulate the difference of two groups beyond their mix: p, interval, both, and coverage of the mean excess."""
     print("\n| two groups | p < .05, interval without 0, both | covers the true excess |\n|---|---|---|")
     for name, make in [(name, partial(_of_classes, *case)) for name, case in OF_CLASSES.items()] + [
         (name, partial(_of_numbers, *case)) for name, case in OF_NUMBERS.items()
@@ -121,7 +121,7 @@ def _of_numbers(
 
 
 def comparisons(repetitions: int) -> Iterator[Promise]:
-    """Two equal models, two that differ by the margin, and a family of tasks."""
+    """Simulate two equal models, two that differ by the margin, and a family of tasks."""
     margin_ = margin("f1_macro")
     print(
         f"\n| two models | different at 5 % when equal | equivalent when equal | equivalent when they differ by {margin_} |"
@@ -161,7 +161,7 @@ def comparisons(repetitions: int) -> Iterator[Promise]:
 
 
 def _rare(rng: np.random.Generator) -> tuple[ScoringInput, ScoringInput, np.ndarray]:
-    """Answer 12 ill of 400 by two models of sensitivity .6 and specificity .95."""
+    """Predict 12 ill of 400 with two models of sensitivity .6 and specificity .95."""
     truth = np.repeat([0, 1], (388, 12))
     first, second = (
         ScoringInput(truth, np.where(rng.random(400) < np.where(truth == 1, 0.6, 0.95), truth, 1 - truth)) for _ in "ab"
@@ -170,14 +170,14 @@ def _rare(rng: np.random.Generator) -> tuple[ScoringInput, ScoringInput, np.ndar
 
 
 def _five(rng: np.random.Generator) -> tuple[ScoringInput, ScoringInput, np.ndarray]:
-    """Answer five classes, the rarest 4 %, by two models that know 60 % of the answers."""
+    """Predict five classes, the rarest 4 %, with two models that know 60 % of the labels."""
     truth = rng.choice(5, 150, p=[0.5, 0.3, 0.12, 0.04, 0.04])
     first, second = (ScoringInput(truth, np.where(rng.random(150) < 0.6, truth, rng.integers(0, 5, 150))) for _ in "ab")
     return first, second, np.arange(150)
 
 
 def _clustered(rng: np.random.Generator, sizes: np.ndarray) -> tuple[ScoringInput, ScoringInput, np.ndarray]:
-    """Answer patients of several rows by two models that are right in 75 %, often for a whole patient."""
+    """Predict patients with several rows with two models of accuracy 75 %, often constant within a patient."""
     people, who = len(sizes), np.repeat(np.arange(len(sizes)), sizes)
     truth = (rng.random(people) < 0.4).astype(int)[who]
 
@@ -190,7 +190,7 @@ def _clustered(rng: np.random.Generator, sizes: np.ndarray) -> tuple[ScoringInpu
 
 
 def _heavy(rng: np.random.Generator) -> tuple[ScoringInput, ScoringInput, np.ndarray]:
-    """Answer ejection fractions with errors of heavy tails."""
+    """Predict ejection fractions with heavy-tailed errors."""
     truth = rng.normal(55, 10, 30)
     first, second = (ScoringInput(truth, truth + 4 * rng.standard_t(2.5, 30)) for _ in "ab")
     return first, second, np.arange(30)
@@ -206,7 +206,7 @@ EQUAL = {
 
 
 def equal_models(repetitions: int) -> Iterator[Promise]:
-    """Two equal models on rare classes, unequal patients and heavy tails."""
+    """Simulate two equal models on rare classes, unequal patients and heavy tails."""
     print("\n| two equal models | called different, % |\n|---|---|")
     for name, (make, key, count) in EQUAL.items():
         metric, called = load_metric(key), []
@@ -220,13 +220,13 @@ def equal_models(repetitions: int) -> Iterator[Promise]:
 
 
 def _macro_f1(counts: tuple[int, int], share: float) -> float:
-    """Macro F1 of a model with that sensitivity and specificity, at these counts."""
+    """Return the macro F1 of a model with this sensitivity and specificity at these counts."""
     table = np.array([[counts[0] * share, counts[0] * (1 - share)], [counts[1] * (1 - share), counts[1] * share]])
     return float(load_metric("f1_macro").from_tables(table, BOTH)["f1_macro"])
 
 
 def _pair(truth: np.ndarray, other: float, rng: np.random.Generator, seed: int) -> tuple[tuple, tuple]:
-    """95 % and 90 % interval of the difference of a model that is right in .8 and another, which agree in 60 % of the rows."""
+    """Return 95 % and 90 % intervals of the difference of two models with accuracy about .8 that agree in 60 % of the rows."""
     same, u, v = rng.random(len(truth)) < 0.6, rng.random(len(truth)), rng.random(len(truth))
     right = u < 0.8, np.where(same, u, v) < other
     a, b = (ScoringInput(truth, np.where(x, truth, 1 - truth)) for x in right)
@@ -236,7 +236,7 @@ def _pair(truth: np.ndarray, other: float, rng: np.random.Generator, seed: int) 
 
 
 def label_comparisons(repetitions: int) -> Iterator[Promise]:
-    """Two equal models of AUROC .8 on several labels, rare ones among them, answers related or not."""
+    """Simulate two equal models of AUROC .8 on several labels, some of them rare, with or without correlated predictions."""
     metric, shift = load_metric("auroc_macro"), np.sqrt(2) * stats.norm.ppf(0.8)
     print("\n| two equal models on several labels | p < .05, answers unrelated / related, % |\n|---|---|")
     for people, shares in (

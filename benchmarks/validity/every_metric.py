@@ -1,4 +1,4 @@
-"""Coverage of every number of every report, by patients."""
+"""Simulate the coverage of every number of every report, by patients."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -16,7 +16,7 @@ Simulate = Callable[[np.random.Generator, int], tuple[ScoringInput, np.ndarray]]
 
 
 def two_classes(ill: float, shift: float, repeated: bool) -> Simulate:
-    """Overconfident probabilities of a binormal model; `repeated` gives patients 1 to 5 rows that are alike."""
+    """Return overconfident probabilities of a binormal model; with `repeated`, patients have 1 to 5 similar rows."""
 
     def make(rng: np.random.Generator, people: int) -> tuple[ScoringInput, np.ndarray]:
         who = np.repeat(np.arange(people), rng.integers(1, 6, people) if repeated else 1)
@@ -30,7 +30,7 @@ def two_classes(ill: float, shift: float, repeated: bool) -> Simulate:
 
 
 def four_classes(repeated: bool, strength: float = 1.3) -> Simulate:
-    """Probabilities of four classes of 40, 30, 20 and 10 %; of strength 3 a model that is nearly always right."""
+    """Return probabilities of four classes of 40, 30, 20 and 10 %; with strength 3, the model is nearly always right."""
 
     def make(rng: np.random.Generator, people: int) -> tuple[ScoringInput, np.ndarray]:
         who = np.repeat(np.arange(people), rng.integers(1, 6, people) if repeated else 1)
@@ -45,7 +45,7 @@ def four_classes(repeated: bool, strength: float = 1.3) -> Simulate:
 
 
 def several_labels(repeated: bool) -> Simulate:
-    """Scores of AUROC .9 for five labels that 10 to 30 % have, labels and scores correlated within a patient."""
+    """Return scores of AUROC .9 for five labels with 10 to 30 % positives; labels and scores correlate within a patient."""
     shares, shift = np.array([0.3, 0.2, 0.1, 0.1, 0.1]), np.sqrt(2) * stats.norm.ppf(0.9)
 
     def shared(rng: np.random.Generator, people: int) -> np.ndarray:
@@ -61,7 +61,7 @@ def several_labels(repeated: bool) -> Simulate:
 
 
 def fractions(r: float, repeated: bool) -> Simulate:
-    """Ejection fractions with answers that shrink to the mean, of slope r, and a bias of one point."""
+    """Return ejection fractions, and predictions with a slope of r towards the mean and a bias of one point."""
 
     def make(rng: np.random.Generator, people: int) -> tuple[ScoringInput, np.ndarray]:
         who = np.repeat(np.arange(people), rng.integers(1, 6, people) if repeated else 1)
@@ -98,7 +98,7 @@ EVERY_METRIC: dict[str, tuple[tuple[Simulate, ...], tuple[str, ...], int, tuple[
 
 
 def every_metric(repetitions: int) -> Iterator[Promise]:
-    """Coverage of every number of every report, by patients; the class mix varies as patients do."""
+    """Print the coverage of every number of every report, by patients; the class mix varies between samples."""
     print("\n| coverage of every interval | patients | worst of the simulations, each number |\n|---|---|---|")
     for name, (simulations, metrics, classes, sizes) in EVERY_METRIC.items():
         loaded = [load_metric(metric) for metric in metrics]
@@ -127,7 +127,7 @@ def _covered_keys(
     people: int,
     repetitions: int,
 ) -> dict[str, float]:
-    """Return the share of intervals that hold the number of the population, in %."""
+    """Return the share of intervals that contain the population value, in %."""
     rng = np.random.default_rng(0)
     hits: dict[str, list[bool]] = {}
     for seed in range(repetitions):

@@ -1,8 +1,9 @@
-"""Information test out of fold: permutations of the answers of `cross_validation`, and permutations of labels with refits.
+"""Test information out of fold: permutations of the predictions of `cross_validation`, and permutations of labels with refits.
 
     OMP_NUM_THREADS=1 python -m benchmarks.validity.folds [REPETITIONS] [FAMILIES]
 
-Two minutes of one core at 300 repetitions, and a quarter of an hour at 1,000 families. It is about an extension, so that the core's promises (`__main__`) do without it.
+This takes two minutes on one core at 300 repetitions, and 15 minutes at 1,000 families. It tests an extension, so it is separate
+from the core's promises (`__main__`).
 """
 
 import sys
@@ -18,9 +19,9 @@ from cardiobench.stats.information import p_of_ranking
 from cardiobench.stats.permuted_labels import refitted_test
 
 FAMILY = 14
-"""Tasks of a suite, one of which is judged at a level of .05 / 14."""
+"""Number of tasks of a suite; each is tested at a level of .05 / 14."""
 FIRST = 100_000
-"""First seed of the families, which are other test sets than those of the table."""
+"""First seed of the families, whose test sets differ from those of the table."""
 CASES = {
     "noise, 200 patients, 512 features": (200, 512, 0.0),
     "noise, 100 patients, 50 features": (100, 50, 0.0),
@@ -30,7 +31,7 @@ CASES = {
 
 
 def out_of_fold(repetitions: int) -> Iterator[Promise]:
-    """Logistic regression by `cross_validation`, 5 folds, 30 % ill: % of p below each level."""
+    """Print the share of p-values below each level for logistic regression by `cross_validation`, 5 folds, 30 % ill."""
     print("\n| out of fold | fixed answers: .05, .05/3, .05/14 | refits: .05, .05/14 | a family of 14, fixed, refits |")
     print("|---|---|---|---|")
     for name, (people, width, gain) in CASES.items():
@@ -54,11 +55,11 @@ def out_of_fold(repetitions: int) -> Iterator[Promise]:
 
 
 def families(number: int) -> Iterator[Promise]:
-    """Count the families of 14 tests of noise, 200 patients of 512 features, in which refits give a false alarm.
+    """Count the families of 14 tests on noise (200 patients, 512 features) in which refits give a false alarm.
 
-    In theory they are at most 4.8 %. Rows of noise can be exchanged within a fold, whatever the folds know of the labels:
-    the observed labels are one of 2,000 permutations that are all alike, the first 7 of which lie below .05 / 14, and a test
-    that ends early only loses alarms. A test therefore has a chance of .0035 at most.
+    In theory, the share is at most 4.8 %. Rows of noise are exchangeable within a fold, whatever the folds know of the labels:
+    the observed labels are one of 2,000 equally likely permutations, the first 7 of which are below .05 / 14, and early stopping
+    only removes alarms. Each test therefore has a probability of at most .0035.
     """
     people, width, _ = CASES["noise, 200 patients, 512 features"]
     seeds = FIRST + np.arange(number * FAMILY)
@@ -73,7 +74,7 @@ def families(number: int) -> Iterator[Promise]:
 
 
 def p_values(people: int, width: int, gain: float, seed: int) -> tuple[float, float]:
-    """Return p of the fixed answers and of refits, of one test set."""
+    """Return the p-values of fixed predictions and of refits on one test set."""
     features, labels, protocol = test_set(people, width, gain, seed)
     patients = np.arange(people)
     answers = protocol.cross_validate("logistic", features, labels, patients).probabilities
@@ -92,7 +93,7 @@ def test_set(people: int, width: int, gain: float, seed: int) -> tuple[np.ndarra
 
 
 def p_of_refits(features: np.ndarray, labels: np.ndarray, protocol: CrossValidation) -> float:
-    """Return p of labels permuted within the folds of `cross_validation` and fitted again."""
+    """Return the p-value of labels permuted within the folds of `cross_validation` and fitted again."""
     patients = np.arange(len(labels))
     folds = np.empty(len(labels), dtype=np.int64)
     for number, (_, held) in enumerate(protocol.outer_folds(labels, patients)):

@@ -1,4 +1,4 @@
-"""Masks and points: coins and a weak model, judged by the test that exchanges whole patients."""
+"""Simulate masks and points: random predictions and a weak model, tested by exchanging whole patients."""
 
 from collections.abc import Iterator
 
@@ -27,16 +27,16 @@ TEST_SETS = {  # Name -> patients, share of views that each lacks, whether the l
 def frames(
     rng: np.random.Generator, coin: str, patients: int, lack: float, large: bool, most: int
 ) -> tuple[pd.DataFrame, list[np.ndarray], list[np.ndarray]]:
-    """Return frames, true points and answers of one test set.
+    """Return frames, true points and predictions of one test set.
 
     Args:
-        rng: Generator of everything.
-        coin: "patient": the mean points with an error that a patient keeps; "frame": one that each frame draws anew;
-            "model": the former, moved by a tenth of the way to the truth.
+        rng: Generator of all random numbers.
+        coin: "patient" for mean points with one error per patient; "frame" for a new error in each frame;
+            "model" for the former, moved by a tenth of the distance to the truth.
         patients: Number of patients.
-        lack: Share of the views that a patient lacks.
-        large: Whether only patients with large hearts lack some.
-        most: Largest number of recordings of one view.
+        lack: Share of views that a patient lacks.
+        large: Whether only patients with large hearts lack views.
+        most: Maximum number of recordings of one view.
     """
     rows, truths, answers = [], [], []
     for patient in range(patients):
@@ -53,7 +53,7 @@ def frames(
 
 
 def permuted_frames(repetitions: int) -> Iterator[Promise]:
-    """Print how often p < .05 for answers that ignore the recording, and the power of a weak model."""
+    """Print how often p < .05 for predictions that ignore the recording, and the power of a weak model."""
     print("\n| masks and points, p <= .05 | error per patient | error per frame | weak model | can be exchanged |")
     print("|---|---|---|---|---|")
     closeness = frame_kind(TASK).closeness

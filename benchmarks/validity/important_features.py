@@ -1,8 +1,8 @@
-"""Simulate the overlap of important features of classifiers that have learned nothing, and of two that have.
+"""Simulate the overlap of important features between classifiers trained on noise, and between informative ones.
 
     OMP_NUM_THREADS=1 python -m benchmarks.validity.important_features [REPETITIONS]
 
-A hundred repetitions take 30 s of one core each.
+A hundred repetitions take 30 s each on one core.
 """
 
 import sys
@@ -17,7 +17,7 @@ RECORDS, DIMENSIONS, OF_CLASS, APART, KEY = 100, 256, 40, 0.35, "overlap_at_50"
 
 
 def sample(seed: int, apart: float) -> BalancedSample:
-    """Return two datasets of records, `OF_CLASS` of whose dimensions lie `apart` between the classes."""
+    """Return two datasets; the classes have distance `apart` in `OF_CLASS` dimensions."""
     rng, parts = np.random.default_rng(seed), []
     for name in ("one", "two"):
         labels = np.tile([1, 0], RECORDS // 2)
@@ -29,7 +29,7 @@ def sample(seed: int, apart: float) -> BalancedSample:
 
 
 def main(repetitions: int = 100) -> None:
-    """Print how often p <= .05, and the overlaps with those of classifiers of permuted labels."""
+    """Print how often p <= .05, and the overlaps with those of classifiers on permuted labels."""
     print(
         "| datasets | p <= .05, % | two classifiers: overlap, expected | one classifier: overlap, of permuted labels |"
     )

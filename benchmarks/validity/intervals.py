@@ -1,4 +1,4 @@
-"""Coverage of the intervals of the main metrics on known truth."""
+"""Simulate the coverage of the intervals of the main metrics with known truth."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ from cardiobench.stats.estimates import Sampler, estimate_metric
 
 
 def coverage(repetitions: int) -> Iterator[Promise]:
-    """Coverage of each interval on known truth, in %, with the mean width."""
+    """Print the coverage of each interval in %, with the mean width."""
     print("\n| interval | test set | coverage (width) |\n|---|---|---|")
     for n, ill in ((48, 4), (48, 12), (26, 13), (100, 10), (119, 60), (1277, 120)):
         for sens, spec in ((0.5, 0.9), (0.25, 0.97), (0.8, 0.8), (0.9, 0.95)):

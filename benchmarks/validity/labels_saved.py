@@ -1,7 +1,7 @@
-"""Simulate "labels saved": how often the interval of the factor covers the truth, for learners that need so many times fewer patients.
+"""Simulate "labels saved": coverage of the factor's interval for learners that need fewer patients by a known factor.
 
-Ridge regression on d features, one of which says the label, makes errors that depend on d / n alone where its penalty is in
-proportion to d: a model of d / 4 features needs a quarter of the patients.
+The error of ridge regression on d features, one of which determines the label, depends only on d / n if the penalty is
+proportional to d: a model of d / 4 features needs a quarter of the patients.
 
     OMP_NUM_THREADS=1 python -m benchmarks.validity.labels_saved [REPETITIONS]
 """
@@ -18,14 +18,14 @@ SHARES, DRAWS, RESAMPLES = (0.01, 0.03, 0.1, 0.3, 1.0), 5, 400
 
 @dataclass(frozen=True)
 class Phantom:
-    """Patients of one recording each, and two models of them.
+    """Patients with one recording each, and two models.
 
     Attributes:
         factor: Ratio of the patients that the second and the first model need for the same error.
-        features: Features of the second model.
-        train: Training patients.
-        test: Test patients.
-        noise: Standard deviation of what no feature says; that of the label is 1.
+        features: Number of features of the second model.
+        train: Number of training patients.
+        test: Number of test patients.
+        noise: Standard deviation of the part that no feature explains; the label has 1.
         shared: Whether the features of the first model are among those of the second.
     """
 
@@ -37,7 +37,7 @@ class Phantom:
     shared: bool = True
 
     def saving(self, seed: int) -> Saving:
-        """Draw patients and return what the first model saves."""
+        """Draw patients and return the savings of the first model."""
         rng = np.random.default_rng(seed)
         label = rng.normal(size=self.train + self.test)
         truth = label + self.noise * rng.normal(size=len(label))
@@ -72,7 +72,7 @@ class Phantom:
         return Curve(name, patients, means, resamples, False, self.test)
 
     def _errors(self, features: np.ndarray, truth: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return the absolute error of each test patient after learning from some rows."""
+        """Return the absolute error of each test patient after training on some rows."""
         known, count = features[rows], features.shape[1]
         normal = known.T @ known + 0.5 * count * np.eye(count)
         predicted = features[self.train :] @ np.linalg.solve(normal, known.T @ truth[rows])

@@ -1,4 +1,4 @@
-"""Means of errors with rare failures, shares, and patients of whom a few have most of the rows."""
+"""Simulate mean errors with rare failures, shares, and patients of whom a few have most of the rows."""
 
 from collections.abc import Callable, Iterator
 
@@ -15,7 +15,7 @@ from cardiobench.stats.estimates import Sampler, estimate_metric
 from cardiobench.tasks.unit_means import mean_metric
 
 PICTURE = 100.0
-"""Diagonal of the picture, mm."""
+"""Diagonal of the image in mm."""
 NONE = np.zeros(0, dtype=bool)
 Law = Callable[[np.random.Generator, int], np.ndarray]
 SCORES: dict[str, tuple[str, Law]] = {
@@ -33,11 +33,11 @@ ERRORS: dict[str, Law] = {
     "MAE, 4 t(2.5)": lambda g, n: np.clip(4 * g.standard_t(2.5, n), -75, 75),
 }
 LEAST = {"MAE, 2 % errors of 60": 85}
-"""Coverage promised in %, where it is not 92: gross errors that few test sets show."""
+"""Promised coverage in % where it is not 92: gross errors that few test sets contain."""
 
 
 def rare_failures(repetitions: int) -> Iterator[Promise]:
-    """Coverage of means of which a failure is rare, and of shares."""
+    """Print the coverage of means with rare failures, and of shares."""
     print("\n| mean | patients | coverage, of which flattering misses |\n|---|---|---|")
     for name, (key, law) in SCORES.items():
         number = load_metric(key).primary
@@ -98,7 +98,7 @@ SIZES: dict[str, tuple[int, Callable[[np.random.Generator, int], np.ndarray]]] =
 
 
 def unequal_patients(repetitions: int) -> Iterator[Promise]:
-    """Coverage of MAE, macro F1 and AUROC where a few patients have most of the rows."""
+    """Print the coverage of MAE, macro F1 and AUROC if a few patients have most of the rows."""
     print("\n| patients, rows | median effective | MAE | macro F1 | AUROC |\n|---|---|---|---|---|")
     for name, (people, sizes) in SIZES.items():
         large, error, _ = _unequal(np.random.default_rng(1), 60_000, sizes)
@@ -134,7 +134,7 @@ def unequal_patients(repetitions: int) -> Iterator[Promise]:
 def _unequal(
     rng: np.random.Generator, people: int, sizes: Callable[[np.random.Generator, int], np.ndarray]
 ) -> tuple[ScoringInput, np.ndarray, np.ndarray]:
-    """Return answers of AUROC .8 with 20 % ill, cut at .2, the errors of numbers, and the patient of each row."""
+    """Return predictions of AUROC .8 with 20 % ill, cut at .2; errors of numbers; and the patient of each row."""
     shift, ill = np.sqrt(2) * stats.norm.ppf(0.8), 0.2
     who = np.repeat(np.arange(people), sizes(rng, people))
     truth = (rng.random(people) < ill).astype(int)[who]

@@ -1,4 +1,4 @@
-"""Test sets of known truth, what a model answers on them, and how often the package says what."""
+"""Simulate test sets with known truth and predictions, and count the statements of the package about them."""
 
 from collections.abc import Callable
 
@@ -28,18 +28,18 @@ TEST_SETS = {
 DRAWS = 499
 BOTH = np.array([True, True])
 Promise = tuple[str, float, float]
-"""Name of a promise, the number found, and the largest number that keeps it."""
+"""Name of a promise, measured number, and largest number that keeps the promise."""
 Make = Callable[[np.random.Generator], tuple[np.ndarray, np.ndarray, np.ndarray]]
 
 
 def sampler(truth: np.ndarray, answer: np.ndarray, patients: np.ndarray, seed: int, classes: int = 2) -> Sampler:
-    """Return a test set as `score` sees it; 0 classes for numbers."""
+    """Return a test set in the form for `score`; use 0 classes for numbers."""
     present = np.bincount(truth, minlength=classes) > 0 if classes else np.zeros(0, dtype=bool)
     return Sampler(ScoringInput(truth, answer), Clusters.of(patients), present, DRAWS, seed)
 
 
 def patients_of(rows: Sampler) -> Patients:
-    """Return the patients of a test set, as its kind of task counts them."""
+    """Return the patients of a test set as counted by its kind of task."""
     counted, clusters = Patients(rows.clusters.count, rows.clusters.effective), rows.clusters
     if not rows.classes:
         return counted
@@ -55,7 +55,7 @@ def call(name: str, rows: Sampler) -> tuple[bool, bool, bool]:
 
 
 def judged(name: str, rows: Sampler, *, out_of_fold: bool = False) -> Judgement:
-    """Return the verdict on a test set, by the test of its answers as they are."""
+    """Return the verdict on a test set by the test of its fixed predictions."""
     metric = load_metric(name)
     estimate = estimate_metric(metric, rows, [name])[name]
     floor = best_uninformed(name, rows.sample.y_true, rows.classes, metric=metric)
@@ -65,13 +65,13 @@ def judged(name: str, rows: Sampler, *, out_of_fold: bool = False) -> Judgement:
 
 
 def rates(make: Make, repetitions: int, name: str = "f1_macro", classes: int = 2) -> np.ndarray:
-    """Return how often each of the three holds, in %."""
+    """Return how often each of the three conditions holds, in %."""
     rng = np.random.default_rng(1)
     return 100 * np.mean([call(name, sampler(*make(rng), seed, classes)) for seed in range(repetitions)], axis=0)
 
 
 def coin(counts: tuple[int, int], rate: float) -> Make:
-    """Answers by coin on a test set of fixed counts."""
+    """Return random predictions on a test set of fixed counts."""
     truth = np.repeat([0, 1], counts)
     return lambda rng: (truth, (rng.random(len(truth)) < rate).astype(int), np.arange(len(truth)))
 
@@ -91,7 +91,7 @@ def binormal(counts: tuple[int, int], auroc: float, cut: str) -> Make:
 
 
 def clustered(rate: float, stays: float, labels_stay: float = 1.0, people: int = 120) -> Make:
-    """Coins on patients with 1 to 12 rows; answers stay within a patient with probability `stays`."""
+    """Return random predictions on patients with 1 to 12 rows, constant within a patient with probability `stays`."""
 
     def make(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         ill = rng.random(people) < 0.3
@@ -104,7 +104,7 @@ def clustered(rate: float, stays: float, labels_stay: float = 1.0, people: int =
 
 
 def numbers(n: int, r: float) -> Make:
-    """Calibrated answers of correlation r with ejection fractions; 0 is noise around the median."""
+    """Return calibrated predictions that correlate with ejection fractions by r; with 0, noise around the median."""
 
     def make(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         truth = rng.normal(55, 10, n)
@@ -115,5 +115,5 @@ def numbers(n: int, r: float) -> Make:
 
 
 def noise(percent: float, repetitions: float, deviations: float = 2) -> float:
-    """Monte-Carlo error of a share in %, in standard deviations."""
+    """Return the Monte-Carlo error of a share in %, in standard deviations."""
     return deviations * float(np.sqrt(percent * (100 - percent) / repetitions))

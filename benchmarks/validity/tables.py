@@ -1,4 +1,4 @@
-"""Tables of many models: false places, power, and the best of many submissions."""
+"""Simulate tables of many models: wrong ranks, power, and the best of many submissions."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -32,11 +32,11 @@ TABLES = {
     "steps, 1 task of 500": (1, 500, 0.3, STEPS),
 }
 SHARED = 0.6
-"""Part of the answers that all models share."""
+"""Part of the predictions that all models share."""
 
 
 def rankings(repetitions: int) -> Iterator[Promise]:
-    """Tables with a false "better", pairs that are found, and places that hold the true ones."""
+    """Print tables with a false "better", detected pairs, and coverage of true ranks."""
     print(
         "\n| table | any false better | power | all true places held | mean width of a place |\n|---|---|---|---|---|"
     )
@@ -80,7 +80,7 @@ POWER = {
     "steps .76 to .91, 14 tasks of 150": 72,
     "steps, 1 task of 500": 35,
 }
-"""True pairs that a table finds, %."""
+"""True differences that a table detects, in %."""
 
 SUBMISSIONS = {
     "5 coins": (5, 200, [], 0.0),
@@ -90,7 +90,7 @@ SUBMISSIONS = {
 
 
 def best_of_many(repetitions: int) -> Iterator[Promise]:
-    """Best of many submissions: above the floor, and covering the value of the one that won."""
+    """Simulate the best of many submissions: above the floor, and coverage of the winner's true value."""
     print("\n| 200 patients, 30 % ill | above | covers the winner |\n|---|---|---|")
     metric, like = load_metric("f1_macro"), _like()
     for name, (count, people, known, _) in SUBMISSIONS.items():
@@ -133,7 +133,7 @@ def _population(auroc: float) -> float:
 
 
 def _like() -> ScoreResult:
-    """Return a result of two classes, whose numbers are replaced."""
+    """Return a result of two classes with replaced numbers."""
     names = [f"p{number}" for number in range(24)]
     table = pd.DataFrame({"id": names, "patient_id": names, "split": "test", "y_true": ["no", "yes"] * 12})
     task = Task("toy/finding", "binary", "finding", ("f1_macro",), classes=("no", "yes"))

@@ -1,4 +1,4 @@
-"""False alarms, power, and models that leave out what they get wrong."""
+"""Simulate false alarms, power, and models that omit their errors."""
 
 from collections.abc import Iterator
 
@@ -25,7 +25,7 @@ RATES = (0.1, 0.3, 0.5, 0.7, 0.9)
 
 
 def false_alarms(repetitions: int) -> Iterator[Promise]:
-    """Coins at six rates on every test set: % called above the floor, and the promise."""
+    """Print random predictions at six rates on every test set: % above the floor, and the promise."""
     print("\n| coins, worst of six rates | interval above | p < .05 | **above the floor** |\n|---|---|---|---|")
     for name, counts in TEST_SETS.items():
         own = counts[1] / sum(counts)
@@ -53,12 +53,12 @@ EXPECTED = {  # An independent implementation, 200 repetitions: AUROC -> % above
     "RWMA 44/4": {0.8: (0, 0), 0.9: (0, 0)},  # Four patients outside the most frequent class are "too few to say".
 }
 EXPECTED_OF_NUMBERS = {29: {0.7: 38, 0.8: 76}, 60: {0.5: 7, 0.7: 81}, 150: {0.5: 48, 0.6: 92}}
-"""The same for ejection fractions: patients -> correlation of calibrated answers -> % whose interval is above the floor."""
+"""For ejection fractions: patients -> correlation of calibrated predictions -> % of intervals above the floor."""
 EXPECTED_REPETITIONS = 200
 
 
 def power(repetitions: int) -> Iterator[Promise]:
-    """Models of known AUROC: % called above the floor, even / rate, not below the reference by more than noise."""
+    """Print models of known AUROC: % above the floor, even / rate, at least the reference up to noise."""
     print("\n| power, cut even / at the class rate | AUROC | above the floor |\n|---|---|---|")
     for name, levels in EXPECTED.items():
         for auroc, least in levels.items():
@@ -77,7 +77,7 @@ def power(repetitions: int) -> Iterator[Promise]:
 
 
 def missing(repetitions: int) -> Iterator[Promise]:
-    """Judge a coin that omits its errors, 12 of 119 rows (25/94): on the answered rows, and on the worst case."""
+    """Judge random predictions without 12 of the errors in 119 rows (25/94): on the predicted rows, and in the worst case."""
     truth, rng, found = np.repeat([0, 1], (25, 94)), np.random.default_rng(0), []
     for seed in range(repetitions):
         answer = (rng.random(119) < 94 / 119).astype(int)
@@ -98,7 +98,7 @@ def missing(repetitions: int) -> Iterator[Promise]:
 
 
 def correlation(repetitions: int) -> Iterator[Promise]:
-    """Text axis: value and place stay within the patient, no relation; patients of 1 to 8 rows."""
+    """Simulate a text axis: value and position are constant within a patient with 1 to 8 rows, and unrelated."""
     for people in (60, 20):
         rng, found = np.random.default_rng(0), []
         for seed in range(repetitions):

@@ -1,4 +1,4 @@
-"""Words of verdicts on test sets of known truth: noise, models that are good, weak, reversed or badly cut."""
+"""Simulate verdicts on test sets with known truth: noise, and models that are good, weak, reversed or badly cut."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -15,7 +15,7 @@ from cardiobench.stats.estimates import Sampler
 from cardiobench.tasks.classes import most_probable
 
 Test = Callable[[np.random.Generator, int], tuple[str, Sampler]]
-"""Generator and seed -> metric and test set."""
+"""Function of generator and seed that returns metric and test set."""
 TEN, FIVE, EQUAL = np.array([0.82, *[0.02] * 9]), np.array([0.52, 0.2, 0.14, 0.1, 0.04]), np.full(10, 0.1)
 THREE, RARE = np.array([0.7, 0.2, 0.1]), np.array([0.5, 0.3, 0.12, 0.04, 0.04])
 SHOWN = {
@@ -25,7 +25,7 @@ SHOWN = {
 
 
 def classes(shares: np.ndarray, patients: int, known: float) -> Test:
-    """Simulate answers that are the true class with a probability, and otherwise drawn at the class rates."""
+    """Simulate predictions that are correct with a given probability, and otherwise drawn at the class rates."""
 
     def make(rng: np.random.Generator, seed: int) -> tuple[str, Sampler]:
         counts = np.round(shares * patients).astype(int)
@@ -38,7 +38,7 @@ def classes(shares: np.ndarray, patients: int, known: float) -> Test:
 
 
 def repeated(shares: np.ndarray, patients: int, *, stays: bool) -> Test:
-    """Simulate coins at the class rates on five rows of each patient, whose class is one; the answers are one or change."""
+    """Simulate random predictions at the class rates on five rows per patient with one class; predictions are constant or vary."""
 
     def make(rng: np.random.Generator, seed: int) -> tuple[str, Sampler]:
         who = np.repeat(np.arange(patients), 5)
@@ -52,7 +52,7 @@ def repeated(shares: np.ndarray, patients: int, *, stays: bool) -> Test:
 
 
 def weighted(shares: np.ndarray, patients: int, gain: float, validation: int) -> Test:
-    """Simulate probabilities of several classes, cut as often as validation patients have each; a gain of 0 is a coin."""
+    """Simulate probabilities of several classes, cut at the class rates of validation patients; a gain of 0 is random."""
     count = len(shares)
 
     def drawn(rng: np.random.Generator, number: int) -> tuple[np.ndarray, np.ndarray]:
@@ -71,7 +71,7 @@ def weighted(shares: np.ndarray, patients: int, gain: float, validation: int) ->
 
 
 def unequal(sizes: Callable[[np.random.Generator], np.ndarray]) -> Test:
-    """Simulate coins of patients with very different numbers of rows; answers and labels stay within the patient."""
+    """Simulate random predictions of patients with unequal numbers of rows; predictions and labels are constant within patients."""
 
     def make(rng: np.random.Generator, seed: int) -> tuple[str, Sampler]:
         rows = sizes(rng)
@@ -83,14 +83,14 @@ def unequal(sizes: Callable[[np.random.Generator], np.ndarray]) -> Test:
 
 
 def ranked(auroc: float, patients: int, ill: float, validation: int = 0, *, swapped: bool = False) -> Test:
-    """Simulate calibrated probabilities, cut at one half or, given validation patients, as often as these are ill.
+    """Simulate calibrated probabilities, cut at one half or at the prevalence in validation patients.
 
     Args:
-        auroc: AUROC; .5 gives probabilities that vary without knowing anything.
-        patients: Test patients.
-        ill: Share of the ill.
-        validation: Validation patients; 0 for a cut at one half.
-        swapped: Whether the two classes are swapped in the answers.
+        auroc: AUROC; .5 gives probabilities that vary without information.
+        patients: Number of test patients.
+        ill: Share of ill patients.
+        validation: Number of validation patients; 0 for a cut at one half.
+        swapped: Whether the two classes are swapped in the predictions.
     """
     shift = np.sqrt(2) * stats.norm.ppf(auroc)
 
@@ -116,7 +116,7 @@ def ranked(auroc: float, patients: int, ill: float, validation: int = 0, *, swap
 
 
 def fractions(patients: int, r: float, shift: float) -> Test:
-    """Simulate ejection fractions answered with a correlation, and all so much too low."""
+    """Simulate ejection fractions predicted with a correlation and a constant negative bias."""
 
     def make(rng: np.random.Generator, seed: int) -> tuple[str, Sampler]:
         truth = rng.normal(55, 10, patients)
@@ -172,7 +172,7 @@ CASES: dict[str, tuple[Test, str, float]] = {  # Name -> test set, word, its sma
 
 
 def words(repetitions: int) -> Iterator[Promise]:
-    """Print how often each word is said."""
+    """Print how often each verdict occurs."""
     print(f"\n| test set | {' | '.join(SHOWN)} |\n|---|{'---|' * len(SHOWN)}")
     for name, (make, word, limit) in CASES.items():
         rng, found = np.random.default_rng(2), Counter()
