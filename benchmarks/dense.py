@@ -97,7 +97,7 @@ def model():
 
 
 def store(folder: Path):
-    """Return the store of the tokens."""
+    """Return the store for the tokens."""
     from cardiobench.embeddings.store import EmbeddingStore
 
     return EmbeddingStore(folder, "vit-s", "camus", {"dtype": "float16"})

@@ -75,7 +75,7 @@ def main() -> None:
         folder = asked.folder or Path(temporary)
         for suite in asked.suites:
             if suite == "quick":
-                measured(suite, 1, folder)  # Its embeddings.
+                measured(suite, 1, folder)  # The first run stores the embeddings.
             alone, apart = measured(suite, 1, folder), measured(suite, asked.jobs, folder)
             assert alone["scores"] == apart["scores"], "results differ"
             for jobs, one in ((1, alone), (asked.jobs, apart)):

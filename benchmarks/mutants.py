@@ -118,7 +118,7 @@ def _imports_of(folder: str) -> dict[str, set[str]]:
 
 
 def distance(test: str, file: str) -> int:
-    """Return 0 if a test file imports a module, 1 if it imports one that imports it or shares its folder, else 2."""
+    """Return 0 if a test file imports a module, 1 if it imports a module that imports it or shares its folder, else 2."""
     module = file.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
     names = _imports_of("tests").get(test, set())
     if module in names:

@@ -37,7 +37,7 @@ def test_a_card_without_a_published_setting_says_so(name):
     "front", ["id: " + "[" * 100_000, "seen: 7", "id: [a]", "weights: text", "? {a: 1}\n: 2", "a: \ud800"]
 )
 def test_a_card_of_a_stranger_is_refused_and_ends_nothing(front, tmp_path):
-    """Check deeply nested YAML, on which libyaml aborts the interpreter, and unusual types."""
+    """Test deeply nested YAML, on which libyaml aborts the interpreter, and unusual types."""
     facts = yaml.safe_load(PATHS[0].read_text(encoding="utf-8").split("---\n")[1])
     name = front.partition(":")[0]
     own = yaml.safe_dump({key: value for key, value in facts.items() if key != name})

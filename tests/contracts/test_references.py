@@ -57,7 +57,7 @@ def test_a_file_of_references_is_read_as_it_was_written(name, tmp_path):
 
 @pytest.mark.parametrize("task", ["cardiacnet/asd", "cardiacnet/pah", "segrwma/rwma_a2c"])
 def test_the_files_of_the_published_evaluator_suffice(shared, tmp_path, task):
-    """Check releases without a label table, whose labels come from the evaluator's files."""
+    """Test releases without a label table, whose labels come from the evaluator's files."""
     folder, target = shared / "data" / "splits", catalog.task(task)
     dataset, classes = target.dataset, dict(zip("01", target.classes, strict=True))
     for path in [*(folder / "cardiacnet").iterdir()] if dataset == "cardiacnet" else [folder / "segrwma_split.csv"]:

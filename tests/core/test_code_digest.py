@@ -178,7 +178,7 @@ print(code_digest(Mine))
     ],
 )
 def test_what_was_typed_in_counts_by_its_bytecode(old, new, same):
-    """Check a class defined in a notebook, which has no file."""
+    """Test a class defined in a notebook, which has no file."""
 
     def digest(text: str) -> str:
         return subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=True).stdout

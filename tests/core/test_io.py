@@ -74,7 +74,7 @@ def test_the_folder_of_a_killed_process_is_removed_with_what_is_in_it(tmp_path):
 
 
 def test_an_orphan_that_cannot_be_removed_or_is_gone_stops_no_run(tmp_path, monkeypatch):
-    """Check a read-only disk, and a directory that another run removes at the same time."""
+    """Test a read-only disk, and a directory that another run removes at the same time."""
     code = (
         "import os, sys; from pathlib import Path; from cardiobench.core.io import temporary_folder, temporary_path\n"
     )

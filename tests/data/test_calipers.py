@@ -32,7 +32,7 @@ def test_calipers_become_four_points_and_the_size_of_a_pixel(tmp_path):
 
 
 def test_a_point_outside_the_decoded_frame_is_refused_where_the_table_has_no_size(tmp_path):
-    """Check a video of 16 x 16 pixels for which the table states 64 x 64 or no size."""
+    """Test a video of 16 x 16 pixels for which the table states 64 x 64 or no size."""
     (label,) = lvh(tmp_path, [SEPTUM])
     source = open_dataset("echonet_lvh", tmp_path, allow_missing=True)
     with pytest.raises(BadMedia, match=r"0XA\.avi, frame 1: the point \(8, 20\) lies outside the image of 16 x 16"):

@@ -161,7 +161,7 @@ def test_any_of_the_three_folders_may_be_given(georgia, below):
 
 
 def test_gain_unit_and_leads_come_from_the_header(tmp_path):
-    """2000 steps a millivolt, microvolts, and the leads backwards: lead k of the header reads k steps in its first sample."""
+    """Test a header with 2000 steps per millivolt, microvolts and reversed leads; the first sample of lead k is k steps."""
     folder = tmp_path / "georgia" / "g1"
     write(folder, "E00001", comments("426783006"), gain="2000(0)/mV")
     write(folder, "E00002", comments("426783006"), gain="0.5(0)/uV")
@@ -328,7 +328,7 @@ def test_records_that_are_the_same_are_known_and_dropped_on_demand(tmp_path):
 
 
 def test_cpsc2018_lengths_and_ventricular_beats(tmp_path):
-    """Check counts of the release under the rules of the split, its code of ventricular beats, and lengths by class."""
+    """Compare counts, ventricular beats and record lengths with the release, under the rules of the split."""
     folder = tmp_path / "training" / "cpsc_2018" / "g1"
     write(folder, "A0001", comments("164884008,164889003", age="-1"))
     write(folder, "A0002", comments("426783006", age="92"))

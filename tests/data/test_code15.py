@@ -51,7 +51,7 @@ EXAMS = (
 
 @pytest.fixture
 def raw(tmp_path):
-    """Check exams that are stored in another order than listed."""
+    """Test exams that are stored in another order than listed."""
     return write(tmp_path, EXAMS, {0: (13, 11), 1: (12, 14)})
 
 
@@ -60,7 +60,7 @@ def opened(raw):
 
 
 def test_the_real_exams(shared, tmp_path):
-    """Check ten real exams: facts from three lines of the release's table by hand, signals with h5py."""
+    """Compare ten real exams with three lines of the release's table, read by hand, and with h5py."""
     sample = shared / "data" / "samples" / "code15"
     table = pd.read_csv(sample / "exams_sample10.csv").assign(trace_file="exams_part0.hdf5")
     table.to_csv(tmp_path / "exams.csv", index=False)

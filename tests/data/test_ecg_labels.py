@@ -77,7 +77,7 @@ def test_every_code_of_a_set_is_one_that_the_challenge_lists():
 
 
 def test_the_hashed_split():
-    """Check SHA-256 of the id modulo 10, worked out from the last hex digits (16**k is 6 modulo 10 for k > 0)."""
+    """Check SHA-256 of the id modulo 10 by hand: it depends on the last hex digits, as 16**k is 6 modulo 10 for k > 0."""
     for patient in ("E00001", "JS10646", "185323"):
         digits = [int(digit, 16) for digit in hashlib.sha256(patient.encode()).hexdigest()]
         tenth = (digits[-1] + 6 * sum(digits[:-1])) % 10

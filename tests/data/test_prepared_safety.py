@@ -184,7 +184,7 @@ def test_a_release_over_its_twin_is_not_prepared(tmp_path):
     write_twin("echonet_dynamic", tmp_path / "again", patients=3)
     copy = tmp_path / "again" / video.relative_to(raw)
     content = bytearray(copy.read_bytes())
-    content[-1] ^= 255  # Another file of the same size.
+    content[-1] ^= 255  # Change the content but not the size.
     copy.write_bytes(content)
     with pytest.raises(BadData, match=video.name):
         prepare("echonet_dynamic", tmp_path / "again", tmp_path)

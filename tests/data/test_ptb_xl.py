@@ -82,7 +82,7 @@ def test_the_real_records(shared):
 
 
 def test_the_real_records_at_500_hz(shared):
-    """Check record 1: I -115, II -50, III 65 with 1000 steps per mV in the header, and all 60 records with the wfdb package."""
+    """Compare record 1 with its header (I -115, II -50, III 65, 1000 steps per mV), and all 60 records with the wfdb package."""
     raw = shared / "data" / "samples" / "ptb-xl"
     source = open_dataset("ptb_xl_500", raw, allow_missing=True)
     assert len(source.frame) == 60 and len(source.table.missing) == 333

@@ -149,7 +149,7 @@ def test_the_built_in_random_vit():
 
 @pytest.mark.slow
 def test_the_built_in_xresnet1d101():
-    """Check 1,000 samples: stem to 500, pooling to 250, stages of 250, 125, 63 and 32; a norm has two numbers per channel."""
+    """Test 1,000 samples: stem to 500, pooling to 250, stages of 250, 125, 63 and 32; a norm has two numbers per channel."""
     convolutions = [(500, 12, 32, 5), (500, 32, 32, 5), (500, 32, 64, 5)]
     before = 64
     for wider, places, inner, blocks in ((250, 250, 64, 3), (250, 125, 128, 4), (125, 63, 128, 23), (63, 32, 192, 3)):

@@ -144,7 +144,7 @@ class Traps(Recordings):
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 3])
 def test_a_worker_that_dies_stops_or_hangs_costs_one_recording_and_is_replaced(tmp_path, workers):
-    others = set(multiprocessing.active_children())  # Left by another test in this process.
+    others = set(multiprocessing.active_children())  # Processes that other tests left behind.
     store, started = EmbeddingStore(tmp_path, "doubler", "toy", {}), time.monotonic()
     jobs = [EncodeJob(Traps(), number, store) for number in range(5)]
     failures = extract(loaded(Doubler()), jobs, device=CPU, batch_size=2, workers=workers, recording_timeout=1.5)
@@ -191,7 +191,7 @@ def test_workers_yield_in_order_whatever_each_recording_takes():
     ("cores", "processes", "workers"), [(1, 1, 1), (2, 1, 2), (4, 1, 3), (64, 1, 8), (64, 8, 7), (4, 8, 1)]
 )
 def test_workers_are_as_many_as_the_cores_that_are_allotted(monkeypatch, cores, processes, workers):
-    """Check a scheduler that grants 4 of 64 cores: 64 processes would exceed the memory of the job."""
+    """Test a scheduler that grants 4 of 64 cores: 64 processes would exceed the memory of the job."""
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr(os, "cpu_count", lambda: 64)
     monkeypatch.setenv("LOKY_MAX_CPU_COUNT", str(cores))
@@ -204,14 +204,14 @@ def test_a_defect_in_a_worker_is_raised_and_no_worker_is_left():
         def __getitem__(self, position):
             return 1 / 0
 
-    others = set(multiprocessing.active_children())  # Left by another test in this process.
+    others = set(multiprocessing.active_children())  # Processes that other tests left behind.
     with pytest.raises(ZeroDivisionError):
         list(decode(Broken(range(4)), workers=2, timeout=10))
     assert set(multiprocessing.active_children()) <= others
 
 
 def test_an_encoder_that_sees_the_rate_tells_hospitals_apart_unless_all_come_at_one():
-    """Check PTB-XL at 100 Hz with Georgia at 500 Hz, where the number of samples would reveal the dataset."""
+    """Test PTB-XL at 100 Hz with Georgia at 500 Hz, where the number of samples would reveal the dataset."""
 
     class Samples(BaseEncoder):
         name = "lab/samples"

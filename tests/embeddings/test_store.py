@@ -138,7 +138,7 @@ def other_generation(tmp_path):
 @pytest.mark.parametrize("made", [other_key, other_dtype, other_dataset, other_generation])
 @pytest.mark.parametrize("renamed", [False, True])
 def test_a_shard_of_another_store_is_refused(tmp_path, made, renamed):
-    """Check shards copied by hand: they must not be read as this model's, although the vectors look plausible."""
+    """Test shards copied by hand: they must not be read as this model's, although the vectors look plausible."""
     kept, other = filled(tmp_path), made(tmp_path)
     shard = other.append(["d"], ["1"], [np.ones((1, 2))])
     name = min(kept.folder.glob("*.arrow")).name.rpartition("-")[0] + "-" + shard.name.rpartition("-")[2]

@@ -143,11 +143,11 @@ def more_facts(record):
 
 
 def other_dataset(record):
-    record["dataset"]["name"] = "toy_heаrts"  # A Cyrillic a.
+    record["dataset"]["name"] = "toy_heаrts"  # The letter a is Cyrillic.
 
 
 def other_task(record):
-    record["task"] = "toy_hearts/siсk"  # A Cyrillic c.
+    record["task"] = "toy_hearts/siсk"  # The letter c is Cyrillic.
 
 
 def name_like_another(record):

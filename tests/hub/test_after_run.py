@@ -147,7 +147,7 @@ def test_the_model_of_somebody_else_gets_a_pull_request(model, client, saved, ca
 
 
 def test_a_folder_is_no_repository(tmp_path, client, hub, saved):
-    """Check a local model, whose Hub repository is unknown: the command in the message has a placeholder for it."""
+    """Test a local model, whose Hub repository is unknown: the command in the message has a placeholder for it."""
     (tmp_path / "mine").mkdir()
     name = str(tmp_path / "mine")
     failed = push_all([result(model={"name": name, "revision": "1"})], saved, Console())

@@ -67,7 +67,7 @@ def test_the_hub_that_is_really_asked_refuses_in_the_same_words(model, client, m
 
 @pytest.mark.parametrize("status", [409, 412])
 def test_somebody_else_was_faster(model, hub, status):
-    """Check a commit by another user between our read and write: we read and merge again, and both changes are present."""
+    """Test a commit by another user between our read and write: we read and merge again, and both changes are present."""
 
     def somebody():
         model.commit("main", {"README.md": b"# Another text\n", "new.txt": b""}, (), "theirs", "someone")

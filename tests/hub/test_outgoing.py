@@ -163,7 +163,7 @@ def test_a_result_of_a_deleted_extension_or_dataset_is_left_out_with_its_reason(
 
 @pytest.mark.fault
 def test_public_settings_hold_no_path_host_or_token(monkeypatch, tmp_path):
-    """Check a mark in every field of the settings, so that new fields are covered."""
+    """Test a mark in every field of the settings, so that new fields are covered."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "MARK_patient").mkdir()
     token = "hf_MARKabcdefghij"

@@ -122,7 +122,7 @@ def test_one_change_is_one_commit_and_stale_files_go(hub, client, prepared):
 
 @pytest.mark.parametrize("name", AGREEMENTS)
 def test_recordings_under_an_agreement_never_go_to_a_public_page(hub, client, prepared, name, tmp_path):
-    """Check a twin whose note is changed to claim that it is the release, as with real data."""
+    """Test a twin whose note is changed to claim that it is the release, as with real data."""
     spec = catalog.spec(name)
     folder = tmp_path / "cardiobench" / name
     (folder / "data").mkdir(parents=True)

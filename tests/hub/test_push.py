@@ -376,7 +376,7 @@ def test_the_namespace_is_a_setting(model, monkeypatch):
 
 @pytest.mark.parametrize("content", [b"{", b"[]", b"\xff\xfe", b'{"schema": 99}', b""])
 def test_one_damaged_file_does_not_stop_a_pull(model, content, tmp_path, capsys):
-    """Check an invalid result that anybody may have pushed: it is named, and the others are read."""
+    """Test an invalid result that anybody may have pushed: it is named, and the others are read."""
     send()
     path = "cardiobench/mallory/probe/tmed2__as.json"
     model.commit("main", {path: content}, (), "mine", "mallory")

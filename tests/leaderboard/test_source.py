@@ -105,7 +105,7 @@ def test_one_hostile_row_costs_itself_only(hub, client, case):  # noqa: F811
 
 
 def test_nobody_takes_the_place_of_another_person(hub, client):  # noqa: F811
-    """Check equal model and task by two users, a repeated id, and many results on private data: each is kept or listed."""
+    """Test equal model and task by two users, a repeated id, and many results on private data: each is kept or listed."""
     honest = dated(consistent(), "2026-01-01T00:00:00+00:00")
     send(honest)
     known = records(honest, "alice")[0]["result_id"]

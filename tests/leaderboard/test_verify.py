@@ -176,7 +176,7 @@ FORBIDDEN = {
     ".github/workflows/submissions.yml": "may only add",
     f"data/bob-{1:016}.parquet.sh": "may only add",
     f"data/sub/bob-{1:016}.parquet": "may only add",
-    f"data/bоb-{1:016}.parquet": "may only add",  # A Cyrillic o.
+    f"data/bоb-{1:016}.parquet": "may only add",  # The letter o is Cyrillic.
     f"predictions/bob-{2:016}.parquet": "no result of the submission refers to it",
 }
 

@@ -134,7 +134,7 @@ def test_every_task_and_protocol_is_answered(checkpoint, twins, tmp_path, monkey
         check_answers(tmp_path / "b", wanted, **what, **data, tasks=OTHERS[name], protocols=("native",))
 
 
-# Every model in another variant that is a different encoder.
+# Run every model in another variant that is a different encoder.
 ENCODERS = (*((name, usual(card(name))) for name in CHECKPOINTS), ("echonet/EchoPrime", "prompts"))
 CLIP_ENCODERS = {"echonet/EchoPrime", "CarDS-Yale/PanEcho", "sekeun/EchoFM"}
 
@@ -142,7 +142,7 @@ CLIP_ENCODERS = {"echonet/EchoPrime", "CarDS-Yale/PanEcho", "sekeun/EchoFM"}
 @pytest.mark.slow
 @pytest.mark.parametrize(("checkpoint", "variant"), ENCODERS, indirect=["checkpoint"])
 def test_what_is_asked_of_a_model_itself(checkpoint, variant, tmp_path, monkeypatch):
-    """Check sentences, single frames, and the first disturbance: records with numbers, as the card states."""
+    """Check analyses of sentences, single frames and one disturbance: each gives numbers if the card allows it."""
     name, weights = checkpoint
     model, installed = card(name), set(list_protocols())
     wanted = {"stress"}

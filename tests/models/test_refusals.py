@@ -1,4 +1,4 @@
-"""Incomplete, unsafe and unknown models are rejected with a suggested action."""
+"""Check that incomplete, unsafe and unknown models are rejected with a suggested action."""
 
 import json
 import os

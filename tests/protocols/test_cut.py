@@ -145,7 +145,7 @@ def test_each_fold_is_cut_by_its_inner_folds():
 
 
 def test_a_table_of_probabilities_is_decided_like_a_protocol():
-    """Check ties: the positive of two classes, or the first of several."""
+    """Check that ties give the positive of two classes, or the first of several."""
     for task, tie in (
         (BINARY, BINARY.classes[1]),
         (Task("t/v", "multiclass", "v", ("f1_macro",), ("a", "b", "c")), "a"),

@@ -175,7 +175,7 @@ def test_a_constant_on_tmed2_is_the_papers_number_and_is_flagged(shared):
 
 
 def test_the_views_of_tmed2_are_scored_over_those_that_it_has(shared):
-    """Check five of six views, as no label is A3C. All 'Other' (1498 of 3602): F1 = 2 x 1498 / (1498 + 3602), over 5 views."""
+    """Check that macro F1 uses five views, as no label is A3C. All 'Other' (1498 of 3602): 2 x 1498 / (1498 + 3602) / 5."""
     images = pd.read_csv(next((shared / "data" / "splits").rglob("*per_image*.csv")), dtype=str)
     images = images[images["split"] == "test"]
     references = pd.DataFrame(

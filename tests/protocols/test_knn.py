@@ -52,7 +52,7 @@ def test_equal_similarities_go_by_position(block_sizes):
 
 @pytest.mark.parametrize("dim", [7, 384, 1536])
 def test_equal_vectors_tie_whatever_the_order_of_the_sums(block_sizes, dim):
-    """Check equal vectors, whose products differ in the last digit with their tile of the matrix product."""
+    """Test equal vectors, whose products differ in the last digit with their tile of the matrix product."""
     vector = np.random.default_rng(0).normal(size=dim).astype(np.float32)
     found = nearest(rows(np.tile(vector, (130, 1))), rows(np.tile(vector, (3, 1))), 21)
     np.testing.assert_array_equal(found, np.tile(np.arange(21), (3, 1)))
@@ -117,7 +117,7 @@ def test_test_labels_change_nothing(binary):
 
 
 def test_k_is_chosen_without_the_patients_own_records():
-    """Check four identical records per patient with random labels: k = 1 is perfect only if a patient is split between folds."""
+    """Test four identical records per patient with random labels: k = 1 is perfect only if a patient is split between folds."""
     rng = np.random.default_rng(0)
     features = np.repeat(rng.normal(size=(40, 8)), 4, axis=0)
     labels = np.repeat(rng.normal(size=40), 4)

@@ -72,7 +72,7 @@ def test_logistic_regression_is_scikit_learns(n, d, classes, class_weight):
 
 @pytest.mark.parametrize("tolerance", [1e-4, 1e-6, 1e-8])
 def test_the_loss_is_as_near_its_minimum_as_asked_for(tolerance):
-    """Check separable rows and small penalties too, for which the loss is far flatter than at zero."""
+    """Test separable rows and small penalties too, for which the loss is far flatter than at zero."""
     features, labels = sample(120, 40, 2)
     every, penalties = np.arange(120), (1e-3, 1e-1, 10.0)
     mean, deviation = mean_and_std(features)

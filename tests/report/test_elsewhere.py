@@ -86,7 +86,7 @@ def test_files_have_ranks_among_themselves_and_none_beside_models(folder):
 
 
 def test_a_file_for_other_units_or_labels_is_one_sentence(folder):
-    """Check ids that are missing on one side, and a different true label for one patient."""
+    """Test ids that are missing on one side, and a different true label for one patient."""
     path = next((folder / "predictions" / "ours").glob("*.json"))
     result, frame = ScoreResult.load(path), pd.read_parquet(predictions_path(path))
     save_scored(result, frame[frame["id"] != "p007"], path)

@@ -276,7 +276,7 @@ def test_twenty_models_on_twenty_tasks_fit_a_megabyte(browser, tmp_path):
 
 
 def test_720_results_paint_at_once_in_a_page_that_is_not_large(browser, tmp_path):
-    """Check 12 models on 60 tasks without figures; benchmarks/report.py includes them."""
+    """Test 12 models on 60 tasks without figures; benchmarks/report.py includes them."""
     import time
 
     from cardiobench.report.page.render import write_html

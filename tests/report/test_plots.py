@@ -105,7 +105,7 @@ def test_net_benefit_by_hand():
 
 
 def test_limits_of_agreement_by_hand():
-    """Check differences 1, 1, 4: mean 2, standard deviation sqrt(3), limits 2 -+ 1.96 sqrt(3)."""
+    """Test differences 1, 1, 4: mean 2, standard deviation sqrt(3), limits 2 -+ 1.96 sqrt(3)."""
     _, result = example_results.scored_example("phantom_echo/ef", 0.6, 1)
     frame = pd.DataFrame({"id": list("abc"), "patient_id": list("abc"), "y_true": [1.0, 2, 3], "y_pred": [2.0, 3, 7]})
     with figure_style():

@@ -313,7 +313,7 @@ def test_whatever_stands_in_a_file_there_is_never_a_traceback(tmp_path):
             collection = assemble([ResultEntry(Path("x.json"), result)])
             parts = page_content(collection, ReportFigures(), {})
             markdown(collection.results)
-            for kind in table.kinds(collection):  # None where its coverage is unknown: it is ranked nowhere.
+            for kind in table.kinds(collection):  # An unknown coverage prevents ranking.
                 table.overview(collection, kind)
             table.scores(collection, result.task)
             if junk in ("<i0>", {}, None):

@@ -75,7 +75,7 @@ def test_older_results_ask_the_metrics():
 
 
 def test_what_is_recorded_comes_before_what_is_installed():
-    """Check a package that computes another number with the same name."""
+    """Test a package that computes another number with the same name."""
     theirs = of_elsewhere(metric="accuracy", overall={"accuracy": Estimate(0.52, 0.4, 0.64, 50, 48)}, numbers={"accuracy": NumberFacts("higher", (0.0, 10.0), "mm")})  # fmt: skip
     assert formatting.metric_name(theirs) == "accuracy mm ↑" and theirs.number().best == 10
     assert result(numbers={"mae": NumberFacts.of(load_metric("mae").primary)}).number() == load_metric("mae").primary

@@ -43,7 +43,7 @@ def answers(ids, classes=SUPER.classes, seed=0):
 
 @pytest.fixture
 def partial(monkeypatch):
-    """Check 64 of the 2,158 units of a task, and three further test recordings without a label."""
+    """Test 64 of the 2,158 units of a task, and three further test recordings without a label."""
     dataset = copy_of_ptb_xl(64)
     monkeypatch.setattr("cardiobench.runner.external_predictions.open_dataset", lambda *_, **__: dataset)
     return dataset

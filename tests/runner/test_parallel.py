@@ -40,7 +40,7 @@ def cache(tmp_path_factory):
 @pytest.fixture
 def config(tmp_path, cache, monkeypatch):
     """Return two cells on real records for one core."""
-    # The page of results is irrelevant here.
+    # Skip the page of results.
     monkeypatch.setattr("cardiobench.runner.run.finalize", lambda context: None)
     toy = Extension(protocols={"shipped": "tests.runner.shipped:Shipped"})
     monkeypatch.setattr("cardiobench.core.extensions.extensions", lambda: {"toy": toy})

@@ -36,7 +36,7 @@ def test_the_better_model_is_found_whatever_the_order():
 
 
 def test_pairing_sees_what_two_intervals_cannot():
-    """Check two models that share an error of SD 8 per row; one has an additional error of 0.3."""
+    """Test two models that share an error of SD 8 per row; one has an additional error of 0.3."""
     table = references(VALUE, n_test=200)
     truth = test_rows(table)
     shared = np.abs(np.random.default_rng(5).normal(0, 8, len(truth))) + 1

@@ -79,7 +79,7 @@ def test_the_measured_oracles_are_those_of_a_usual_draw_of_patients(oracles):
 
 @pytest.mark.slow
 def test_coarse_oracles_differ_between_patients_by_the_thickness_of_their_wall(truths, oracles):
-    """Check cells of 14 x 14, as wide as the wall: thin walls are lost, and thick walls are kept.
+    """Test cells of 14 x 14, as wide as the wall: thin walls are lost, and thick walls are kept.
 
     The first 40 patients are within 0.01 of the measured value (0.728). Others differ by up to 0.04, of which the thickness
     explains all but 0.015.

@@ -132,7 +132,7 @@ def test_impossible_answer_has_a_finite_likelihood():
 
 
 def test_rates_of_an_answer_that_is_always_given_are_undefined_under_any_weights():
-    """Check a constant prediction of 2: no patient can be misclassified into another class, whatever the rounding of sums."""
+    """Test a constant prediction of 2: no patient can be misclassified into another class, whatever the rounding of sums."""
     weights = np.random.default_rng(0).exponential(size=(500, 3))
     tables = np.zeros((500, 3, 3))
     tables[:, :, 2] = weights
@@ -147,7 +147,7 @@ def test_rates_of_an_answer_that_is_always_given_are_undefined_under_any_weights
 
 
 def test_published_view_predictions(shared):
-    """Check accuracy to calibration error of the published TMED-2 view predictions, whose bootstrap means are recorded."""
+    """Compare five metrics of the published TMED-2 view predictions with recorded bootstrap means."""
     base = shared / "golden" / "reference_eval"
     views = ["A2C", "A3C", "A4C", "PSAX", "PLAX", "Other"]
     truth = pd.read_csv(shared / "data" / "splits" / "tmed2" / "per_image.csv")

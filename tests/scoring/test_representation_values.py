@@ -66,7 +66,7 @@ def test_centroid_separation_by_hand():
 
 
 def test_centroid_separation_of_two_gaussians():
-    """Check unit Gaussians in d dimensions at distance s: the radius is sqrt(d), so the value is s / sqrt(d)."""
+    """Test unit Gaussians in d dimensions at distance s: the radius is sqrt(d), so the value is s / sqrt(d)."""
     rng = np.random.default_rng(0)
     label = np.repeat([0, 1], 20_000)
     vectors = rng.normal(size=(40_000, 9)) + 6 * np.eye(9)[0] * label[:, None]

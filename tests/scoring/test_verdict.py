@@ -129,7 +129,7 @@ def test_fixed_answers_out_of_fold_are_judged_at_a_third_of_the_level():
 
 
 def test_a_patient_with_most_rows_counts_for_little():
-    """Check (400 + 100)² / (400² + 100) = 1.56; 60 patients with one row count as 60."""
+    """Check the effective number of patients: (400 + 100)² / (400² + 100) = 1.56, and 60 for 60 patients with one row."""
     clusters = Clusters.of(np.repeat(np.arange(101), [400] + [1] * 100))
     assert clusters.effective == pytest.approx(500**2 / (400**2 + 100))
     assert clusters.effective_in(np.arange(500) >= 440) == 60 and clusters.effective_in(np.zeros(500, bool)) == 0

@@ -96,7 +96,7 @@ def test_undefined_resamples_are_counted():
     found = bootstrap(metric, sample, np.arange(12), resamples=400, seed=0)["spread"]
     assert (found.low, found.high) == (1.0, 1.0)
     count = int(found.reason.split()[2])
-    assert 0.31 * 400 < count < 0.40 * 400  # (11/12)^12 + (1/12)^12 = 0.352 of resamples hold one value only
+    assert 0.31 * 400 < count < 0.40 * 400  # Share of resamples with one value: (11/12)^12 + (1/12)^12 = 0.352.
 
 
 @pytest.mark.slow

@@ -31,7 +31,7 @@ def one_row_each(n):
 
 
 def test_one_row_per_patient_gives_jeffreys_interval():
-    """Check a sensitivity of 3 of 4: the draws follow Beta(3.5, 1.5), the interval recommended by Brown, Cai and DasGupta."""
+    """Test a sensitivity of 3 of 4: the draws follow Beta(3.5, 1.5), the interval recommended by Brown, Cai and DasGupta."""
     truth, answer = np.repeat([0, 1], (44, 4)), np.repeat([0, 1, 1], (40, 5, 3))
     answer[44:] = [1, 1, 1, 0]
     tables = smoothed_tables(truth, answer, one_row_each(48), 2, 40_000)
@@ -41,7 +41,7 @@ def test_one_row_per_patient_gives_jeffreys_interval():
 
 
 def test_patients_that_share_a_pattern_share_a_draw_without_changing_the_law():
-    """Check two rows each: shared gammas against exponential weights for each patient."""
+    """Compare shared gammas with exponential weights for each patient, for two rows per patient."""
     rng = np.random.default_rng(0)
     who = np.repeat(np.arange(40), 2)
     truth, answer = rng.integers(0, 2, 80), rng.integers(0, 2, 80)
@@ -67,7 +67,7 @@ def test_a_made_up_patient_is_half_right_and_gives_rare_answers_rarely():
 
 
 def test_a_good_score_over_four_classes_is_within_its_interval():
-    """Check 30 patients, 3 in the rarest class, with 3 % errors: equal predictions of pseudo-patients miss the truth in 44 %."""
+    """Test 30 patients, 3 in the rarest class, with 3 % errors: equal predictions of pseudo-patients miss the truth in 44 %."""
     metric, rng, truth = load_metric("f1_macro"), np.random.default_rng(0), np.repeat(np.arange(4), (12, 9, 6, 3))
     held = []
     for seed in range(120):
@@ -79,7 +79,7 @@ def test_a_good_score_over_four_classes_is_within_its_interval():
 
 
 def test_an_interval_without_width_says_that_it_promises_nothing():
-    """Check predictions that are all two points too high, which tell nothing about the error of another patient."""
+    """Test predictions that are all two points too high, which tell nothing about the error of another patient."""
     truth = np.arange(20.0)
     rows = Sampler(ScoringInput(truth, truth + 2), one_row_each(20), np.zeros(0, bool))
     found = estimate_metric(load_metric("mae"), rows)["mae"]
@@ -87,7 +87,7 @@ def test_an_interval_without_width_says_that_it_promises_nothing():
 
 
 def test_the_interval_of_a_mean_by_hand():
-    """Check a 3-4-5 triangle: half-widths of uncorrelated scores add in quadrature, those of identical scores linearly."""
+    """Check half-widths 3, 4 and 5: those of uncorrelated scores add in quadrature, those of identical scores linearly."""
     values, lows, highs = np.array([0.9, 0.7]), np.array([0.6, 0.3]), np.array([0.9, 0.8])
     apart = mean_interval(values, lows, highs, np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 2.0], [0.0, -2.0]]), 4)
     assert (apart.low, apart.high) == pytest.approx((0.8 - 0.5 / 2, 0.8 + 0.1 / 2))
@@ -165,7 +165,7 @@ def test_a_share_of_patients_has_wilsons_interval_as_scipy_has_it(hits, people):
 
 
 def test_the_pessimistic_end_of_a_mean_error_counts_one_who_is_as_wrong_as_can_be():
-    """Check by hand: 29 patients and one more at the largest distance from the median; the width is unchanged."""
+    """Check 29 patients by hand, and one more at the largest distance from the median; the width is unchanged."""
     rng = np.random.default_rng(3)
     truth = rng.normal(55, 12, 29)
     errors = np.abs(rng.normal(0, 6, 29))

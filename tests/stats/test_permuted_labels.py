@@ -84,7 +84,7 @@ def test_a_clearly_large_p_ends_the_permutations_early():
 
 
 def test_labels_are_permuted_over_patients_and_not_over_rows():
-    """Check features that only identify a patient: permuting rows would suggest that the label is learned."""
+    """Test features that only identify a patient: permuting rows would suggest that the label is learned."""
     found = [refitted_test(*simulated(40, 60, 0, seed, each=4), 199, seed).p_value for seed in range(20)]
     assert np.mean(np.array(found) <= 0.05) <= 0.2
 

@@ -68,7 +68,7 @@ def test_a_score_is_the_mean_over_patients_with_a_t_interval_on_the_log_of_its_c
 
 
 def test_scores_are_means_and_no_medians():
-    """Check Dice 1, 1 and .4 with mean .8, as well as units with 1, 1, 1 and .2; the medians are 1."""
+    """Test frames with Dice 1, 1 and .4 (mean .8) and units with 1, 1, 1 and .2 (mean .8); the medians are 1."""
     shifted = DenseScorer(SEGMENTATION, with_volumes=False)
     for number, rows in enumerate((0, 0, 6)):
         shifted.update(replace(label("p0"), frame=number), np.roll(BOX, rows, axis=0))
@@ -84,7 +84,7 @@ def test_scores_are_means_and_no_medians():
 
 @pytest.mark.parametrize("phases", [("ED",), ("ED", "ES")])
 def test_three_structures_count_by_their_mean(phases):
-    """Check two correct structures and a missed one: two thirds overall and in each phase."""
+    """Test two correct structures and a missed one: two thirds overall and in each phase."""
     three = np.roll(BOX, 4, axis=1) + 3 * np.roll(BOX == 1, -6, axis=1).astype(np.uint8)
     scorer = DenseScorer(replace(SEGMENTATION, structures=("cavity", "myocardium", "atrium")), with_volumes=False)
     for phase in phases:
@@ -95,7 +95,7 @@ def test_three_structures_count_by_their_mean(phases):
 
 
 def test_fewer_than_ten_patients_with_the_same_views_are_too_few():
-    """Check twelve patients: nine have one view and two phases; the others have different sets of views or phases."""
+    """Test twelve patients: nine have one view and two phases; the others have different sets of views or phases."""
     odd = {"p9": (("A2C", "ED"),), "p10": (("A2C", "ES"),), "p11": (("A4C", "ED"), ("A2C", "ES"))}
     scorer, (_, references) = DenseScorer(SEGMENTATION, with_volumes=False), boxes()
     for number, name in enumerate(references["id"]):
@@ -152,7 +152,7 @@ def test_a_partly_answered_patient_lowers_the_coverage_by_the_share_of_its_frame
 
 
 def test_a_missing_landmark_frame_is_as_far_off_as_the_worst_unit():
-    """Check errors of 1 to 12 mm and one missing unit, whose error would be 12 at worst and 0 at best."""
+    """Test errors of 1 to 12 mm and one missing unit, whose error would be 12 at worst and 0 at best."""
     scorer, points = DenseScorer(LANDMARKS), np.array([[8.0, 10], [8, 20], [8, 60], [8, 63]])
     for number in range(12):
         scorer.update(label(f"p{number}", points=points), points + np.array([0, 1 + number]))
@@ -224,7 +224,7 @@ def test_masks_without_a_volume_are_counted_and_leave_their_patient_out(perfect)
 
 
 def test_an_island_costs_the_volume_of_a_mask_and_not_of_its_largest_piece(phantoms, perfect):
-    """Check islands of up to 9 pixels next to a cavity of thousands: without islands, every mask equals the truth."""
+    """Test islands of up to 9 pixels next to a cavity of thousands: without islands, every mask equals the truth."""
     _, references, ef = perfect
     spoilt = DenseScorer(SEGMENTATION)
     for one in phantoms[1][SEGMENTATION.name]:

@@ -70,7 +70,7 @@ def test_p_is_the_share_of_all_exchanges_of_whole_patients():
 
 
 def test_patients_are_exchanged_with_those_who_have_the_same_views():
-    """Check groups with constant predictions: nothing can be concluded, although those of the other group fit better."""
+    """Test groups with constant predictions: nothing can be concluded, although those of the other group fit better."""
     frame = frames(*["A"] * 6, *["AB"] * 6)
     truth = [0.0] * 6 + [100.0] * 12
     answer = [60.0] * 6 + [40.0] * 12
@@ -94,7 +94,7 @@ def test_who_has_views_that_no_other_has_stays_at_home_and_is_counted():
 
 
 def test_several_recordings_of_a_view_are_assigned_in_turn_from_a_random_start():
-    """Check one patient with predictions 2, 0 and 1 and another with 1.25; their truths are 5 and 2.2, with distances 12 + 0.95.
+    """Test one patient with predictions 2, 0 and 1 and another with 1.25; their truths are 5 and 2.2, with distances 12 + 0.95.
     Exchanged, the distances are 3 x 3.75 and 0.2, 2.2 or 1.2, depending on the start: two of three are better.
     """
     found = permuted(frames("AAA", "A"), [5, 5, 5, 2.2], [2, 0, 1, 1.25], draws=20_000)

@@ -15,7 +15,7 @@ def half_ellipse(length, width, size=(160, 120), apex=20.0, middle=60.0):
 
 
 def test_half_an_ellipsoid():
-    """Check length a, diameter d and volume 2/3 pi a (d/2)^2; discs follow the half ellipse from apex to base."""
+    """Check the volume 2/3 pi a (d/2)^2 for length a and diameter d; discs follow the half ellipse from apex to base."""
     measured = discs(half_ellipse(100, 50), (1.0, 1.0))
     assert measured.step * 20 == pytest.approx(100, abs=1.5)
     volume, _ = biplane_volumes((measured, measured), (measured, measured), one_step=False)
@@ -56,7 +56,7 @@ def test_phantoms_give_their_ejection_fraction_and_volume(seed):
 
 @pytest.mark.parametrize("seed", range(6))
 def test_a_picture_of_unknown_scale_gives_the_fraction_of_one_whose_scale_is_known(seed):
-    """Check 112 pixels, as in EchoNet, where tolerances in CAMUS pixels would be one fourteenth of the image."""
+    """Check masks of 112 pixels, as in EchoNet, for which tolerances in CAMUS pixels would be 1/14 of the image."""
     rng = np.random.default_rng(seed)
     fraction = draw_fraction(rng)
     truth = EchoTruth(**draw_heart(rng, fraction, "M"), view="A4C", seed=seed)

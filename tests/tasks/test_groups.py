@@ -101,7 +101,7 @@ def test_a_group_without_every_class_is_not_scored():
 
 
 def test_a_sicker_group_with_the_same_sensitivity_has_no_gap():
-    """Check equal sensitivity and specificity of .7 with 10 % and 50 % ill: unrestricted permutations would always find a gap."""
+    """Test equal sensitivity and specificity of .7 with 10 % and 50 % ill: unrestricted permutations would always find a gap."""
     rng, p_values = np.random.default_rng(0), []
     for _ in range(40):
         group = rng.integers(0, 2, 400)
@@ -115,7 +115,7 @@ def test_a_sicker_group_with_the_same_sensitivity_has_no_gap():
 
 
 def test_what_the_mix_explains_is_subtracted_from_difference_and_interval():
-    """Check larger errors at low values; group 1 has mostly low values but no additional difference."""
+    """Test larger errors at low values; group 1 has mostly low values but no additional difference."""
     rng = np.random.default_rng(0)
     group = np.repeat([0, 1], 150)
     truth = np.where(group == 0, rng.normal(60, 8, 300), rng.normal(45, 8, 300))

@@ -74,7 +74,7 @@ def test_every_resample_is_scikit_learns_mean_over_the_classes_it_has(seed):
 
 
 def test_hand_worked_example():
-    """Check class A (positives .9 and .4, negatives .4 and .1): 1, 1, 1/2, 1 of 1. Class B was measured in two rows."""
+    """Check class A by hand (positives .9 and .4, negatives .4 and .1): 1, 1, 1/2, 1 of 1. Class B has two measured rows."""
     truth = [[1, None], [1, 1], [0, 0], [0, None]]
     scores = [[0.9, 0.5], [0.4, 0.2], [0.4, 0.7], [0.1, 0.5]]
     compute = load_formula("auroc_macro").compute
@@ -150,7 +150,7 @@ def test_missing_answers_are_judged_in_the_worst_case():
 
 
 def test_the_information_test_keeps_its_level():
-    """Check uninformative scores: p is uniform, also with unmeasured classes and two rows per patient."""
+    """Test uninformative scores: p is uniform, also with unmeasured classes and two rows per patient."""
     values = []
     for seed in range(200):
         truth, _ = tables(n=40, seed=seed)

@@ -79,7 +79,7 @@ def test_damage_gives_frames_or_bad_media_and_nothing_else(one_of_each, kind):
         except BadMedia as error:
             refused += 1
             assert str(error).startswith("damaged ")
-    assert refused >= 15  # At least all truncations raise.
+    assert refused >= 15  # At least every truncation must raise.
 
 
 @pytest.mark.parametrize(

@@ -134,7 +134,7 @@ def test_rgb_comes_out_as_it_went_in():
 
 
 def test_ybr_full_by_the_standards_equations():
-    """Check PS3.3 C.7.6.3.1.2: Y = .299 R + .587 G + .114 B, with Cb and Cr around 128."""
+    """Check the conversion of PS3.3 C.7.6.3.1.2: Y = .299 R + .587 G + .114 B, with Cb and Cr around 128."""
     rgb = moving_frames(2, 20, 24).astype(float)
     red, green, blue = np.moveaxis(rgb, -1, 0)
     ybr = np.stack(
@@ -178,7 +178,7 @@ def test_sixteen_bits_are_scaled_over_the_whole_recording():
 
 
 def test_window_linear():
-    """Check PS3.3 C.11.2.1.2.1 for centre 40 and width 5: 0 up to 37.5, 255 from 41.5, with steps of one quarter in between."""
+    """Check the window of PS3.3 C.11.2.1.2.1 for centre 40 and width 5: 0 up to 37.5, 255 from 41.5, linear in between."""
     values = np.array([[[0, 37, 38, 39], [40, 41, 42, 99]]], np.uint16)
     expected = [[[0, 0, 32, 96], [159, 223, 255, 255]]]
     np.testing.assert_array_equal(levels(dicom_bytes(values, WindowCenter=40, WindowWidth=5)), expected)
@@ -233,7 +233,7 @@ def test_cut_short_at_any_place(real, tmp_path):
 
 
 def test_a_cut_last_picture_is_seen_by_its_length_not_by_its_decoder():
-    """Check truncated JPEG streams, which some decoders silently fill with grey."""
+    """Test truncated JPEG streams, which some decoders silently fill with grey."""
     jpeg = cv2.imencode(".jpg", moving_frames(1, 64, 64)[0], [cv2.IMWRITE_JPEG_QUALITY, 100])[1].tobytes()
     grey = np.zeros((1, 64, 64), np.uint8)
     tags = {"PhotometricInterpretation": "YBR_FULL_422", "SamplesPerPixel": 3, "PlanarConfiguration": 0}
@@ -282,7 +282,7 @@ def test_refused_with_the_reason(content, message):
 
 
 def test_a_recording_with_a_picture_and_a_spectrum_is_a_spectrum(tmp_path):
-    """Check a duplex image: one region is 2D and the other Doppler (PS3.3 C.8.5.5.1.1: 1 is 2D, 2 is colour flow, 3 is spectral)."""
+    """Test a duplex image: one region is 2D and the other Doppler (PS3.3 C.8.5.5.1.1: 1 is 2D, 2 is colour flow, 3 is spectral)."""
 
     def kind(*regions, colour=0):
         items = []

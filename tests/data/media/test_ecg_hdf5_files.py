@@ -33,7 +33,7 @@ def test_by_row_and_by_exam_id(exams):
 
 
 def test_no_more_is_cut_than_both_sides_have(exams):
-    """Check a recording that begins with true zeros: padding is symmetric, so the side with fewer zeros determines it."""
+    """Test a recording that begins with true zeros: padding is symmetric, so the side with fewer zeros determines it."""
     path, tracings = exams
     with h5py.File(path, "r+") as file:
         file["tracings"][1, 6:9] = 0
@@ -138,7 +138,7 @@ def test_neither_hdf5_nor_wfdb(tmp_path):
 
 
 def test_names_that_are_no_text(tmp_path):
-    """Check a damaged file for which h5py returns names as bytes."""
+    """Test a damaged file for which h5py returns names as bytes."""
     path = tmp_path / "other.hdf5"
     with h5py.File(path, "w") as file:
         file.create_group(b"tracin\xe7s")

@@ -72,7 +72,7 @@ def test_real_records_equal_the_wfdb_package(samples):
 
 
 def test_challenge_record_from_its_mat(samples):
-    """Check MATLAB v4: a header of 24 bytes, then int16 values column by column, so one sample of all leads after the other."""
+    """Check the layout of MATLAB v4 files: a header of 24 bytes, then int16 values with all leads of each sample together."""
     path = samples / "georgia" / "E07500.mat"
     ecg = read_ecg(path)
     assert ecg.fs == 500.0
@@ -106,7 +106,7 @@ def test_signal_formats_as_the_wfdb_package_writes_them(tmp_path, digital, form,
 
 
 def test_format_212_by_hand(tmp_path):
-    """Check signal(5): in 12-bit pairs, the middle byte has the high nibbles. 0xABC is -1348, 0x123 is 291."""
+    """Check the 12-bit pairs of signal(5), whose middle byte has the high nibbles: 0xABC is -1348, 0x123 is 291."""
     pairs = bytes([0xBC, 0x1A, 0x23]) * 6
     record = write_record(tmp_path, np.ones((1, 12)), form="212", data=pairs)
     np.testing.assert_allclose(read_ecg(record).signal[0], [-1.348, 0.291] * 6, rtol=1e-6)
@@ -141,7 +141,7 @@ def test_names_can_be_given(tmp_path, digital):
     ("units", "factor"), [("mV", 1), ("mv", 1), ("uV", 1e-3), ("uv", 1e-3), ("\N{MICRO SIGN}V", 1e-3), ("V", 1e3)]
 )
 def test_units(tmp_path, digital, units, factor):
-    """Check old headers with a one-byte micro sign; ignoring it would read microvolts as volts."""
+    """Test old headers with a one-byte micro sign; ignoring it would read microvolts as volts."""
     record = write_record(tmp_path, digital, units=units, gain="400(-3)")
     np.testing.assert_allclose(read_ecg(record).signal, (digital + 3) / 400 * factor, rtol=1e-6)
 
@@ -161,7 +161,7 @@ def test_the_micro_sign_in_utf8(tmp_path, digital):
 
 
 def test_what_a_header_may_leave_out(tmp_path, digital):
-    """Check header(5): the default unit is mV, the default baseline is the ADC zero, and the default count is all samples."""
+    """Check the defaults of header(5): the unit is mV, the baseline is the ADC zero, and the count is all samples."""
     lines = ["rec 12 500/500(0)", *(f"rec.dat 16 200 12 7 0 0 0 {lead}" for lead in LEADS)]
     record = write_record(tmp_path, digital, header=["# a comment first", "", *lines])
     ecg = read_ecg(record)
@@ -170,7 +170,7 @@ def test_what_a_header_may_leave_out(tmp_path, digital):
 
 
 def test_a_line_without_the_name_of_its_lead(tmp_path, digital):
-    """Check header(5): the description is last and optional; without it, lead names have to be given."""
+    """Check that the description, which header(5) puts last, may be missing; lead names must then be given."""
     lines = ["rec 12 500", *(f"rec.dat 16 1000(0)/mV 16 0 {digital[0, lead]} 0 0" for lead in range(12))]
     record = write_record(tmp_path, digital, header=lines)
     with pytest.raises(BadMedia, match=r"rec\.hea has no lead I, II, III.* channels are , , "):

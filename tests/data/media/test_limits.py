@@ -78,7 +78,7 @@ def test_a_long_element_of_a_dicom_header_is_not_read(tmp_path):
     np.testing.assert_array_equal(read_clip(tmp_path / "a.dcm").frames, expected)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert peak < 450e6  # Seen once when pydicom looks for the pixels, and not stored.
+    assert peak < 450e6  # The tensor is read once when pydicom looks for the pixels, and is not stored.
 
 
 LEADS = ("I", "II", "III", "aVR", "aVL", "aVF", "V1", "V2", "V3", "V4", "V5", "V6")
@@ -151,7 +151,7 @@ def test_hdf5_that_leads_into_other_files(tmp_path):
 
 @pytest.mark.parametrize("dtype", [h5py.string_dtype(), h5py.vlen_dtype(np.float32), "S4", [("a", "f4")]])
 def test_hdf5_values_that_are_no_numbers(tmp_path, dtype):
-    """Check files whose header does not state their size."""
+    """Test files whose header does not state their size."""
     with h5py.File(tmp_path / "a.hdf5", "w") as file:
         file.create_dataset("tracings", (1, 100, 12), dtype)
         file.create_dataset("ecg", (12, 100), dtype)
@@ -203,7 +203,7 @@ def test_numpy_files_that_hold_no_array_of_numbers(tmp_path, content):
 
 
 def test_pictures_larger_than_their_container_says(monkeypatch, cheap):
-    """Check AVI, where each frame has a header, and GIF, which states the screen size once."""
+    """Test AVI, where each frame has a header, and GIF, which states the screen size once."""
     monkeypatch.setenv(LIMIT_VARIABLE, "10")
     frames = moving_frames(2, 32, 48)
     video = bytearray(avi_of(mjpg_packets(frames), (32, 48)))

@@ -36,7 +36,7 @@ def test_rows_run_down_the_picture(heart):
     for time in range(4):
         for channel in range(3):
             np.testing.assert_array_equal(clip.frames[time, :, :, channel], heart[:, :, time].T)
-    assert clip.frames[0, 15, 26, 0] == 60  # Row 15, column 26.
+    assert clip.frames[0, 15, 26, 0] == 60  # The bright spot is in row 15, column 26.
 
 
 def test_brightness_is_that_of_the_whole_volume_whichever_frames_are_read(heart):

@@ -101,7 +101,7 @@ def test_cut_short(frame, form, share, tmp_path):
 
 
 def test_a_picture_that_would_fill_the_memory():
-    """Check a header of 60000 x 60000 pixels without image data."""
+    """Test a header of 60000 x 60000 pixels without image data."""
 
     def chunk(tag: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + tag + data + struct.pack(">I", zlib.crc32(tag + data))

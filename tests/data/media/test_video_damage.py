@@ -67,7 +67,7 @@ def test_a_broken_picture_is_named_by_the_codec(frames):
 
 
 def test_a_patched_up_picture_spoils_what_follows(tmp_path, frames):
-    """Check damaged MPEG-4 frames: FFmpeg conceals the damage, and later frames depend on the concealed one, so they are rejected too."""
+    """Test damaged MPEG-4 frames: FFmpeg conceals the damage, and later frames depend on the concealed one, so they are rejected too."""
     path = write_video(tmp_path / "clip.avi", frames, "mpeg4")
     with av.open(str(path)) as container:
         packets = [bytes(packet) for packet in container.demux(video=0) if packet.size]
@@ -102,7 +102,7 @@ def test_sound_alone(tmp_path):
 
 
 def test_words_in_another_alphabet_do_no_harm(frames):
-    """Check a Latin-1 title, which is invalid UTF-8: invalid metadata must not prevent reading the frames."""
+    """Test a Latin-1 title, which is invalid UTF-8: invalid metadata must not prevent reading the frames."""
     title = b"IART" + (4).to_bytes(4, "little") + b"\xc9cho"
     info = b"LIST" + (4 + len(title)).to_bytes(4, "little") + b"INFO" + title
     content = avi_of(mjpg_packets(frames), (64, 80))

@@ -89,7 +89,7 @@ def test_bytes_read_as_the_path_does_whatever_it_is_called(videos, kind, tmp_pat
 
 
 def test_the_real_colours_come_out():
-    """Check halves in red, green and blue, which detect swapped channels and flipped images."""
+    """Test halves in red, green and blue, which detect swapped channels and flipped images."""
     frame = np.zeros((64, 64, 3), np.uint8)
     frame[:32, :32, 0] = frame[:32, 32:, 1] = frame[32:, :32, 2] = 255
     clip = read_clip(avi_of(mjpg_packets(frame[None]), (64, 64)))
@@ -127,7 +127,7 @@ def test_frames_are_counted_by_what_is_there_not_by_the_header(header_count, ind
 @pytest.mark.parametrize("index", [True, False])
 @pytest.mark.parametrize("lost", [{3}, {0, 1}, {7}, set(range(1, 8))])
 def test_frames_without_bytes_are_counted(index, lost):
-    """Check a file in which a full decode skips frames, which would shorten the clip and change its key frame."""
+    """Test a file in which a full decode skips frames, which would shorten the clip and change its key frame."""
     packets = mjpg_packets(moving_frames(8, 48, 64))
     content = avi_of(
         [b"" if number in lost else packet for number, packet in enumerate(packets)], (48, 64), index=index

@@ -190,7 +190,7 @@ def test_speckle_follows_the_exponential_law_of_two_looks_and_decorrelates():
     speckle = speckle_db(radius, angle, np.arange(40), np.random.default_rng(5))
     power = 10 ** (speckle / 10)
     assert power.mean() == pytest.approx(1.0, abs=0.1)
-    assert power.std() / power.mean() == pytest.approx(1 / np.sqrt(2), abs=0.1)  # Two averaged exponentials.
+    assert power.std() / power.mean() == pytest.approx(1 / np.sqrt(2), abs=0.1)  # Mean of two exponentials.
 
     def correlation(lag: int) -> float:
         return float(np.corrcoef(power[:, 0], power[:, lag])[0, 1])

@@ -53,7 +53,7 @@ def test_a_loop_is_at_end_diastole_in_its_key_frame(monkeypatch):
 @pytest.mark.parametrize("systole", [True, False])
 def test_a_phase_that_was_not_traced_has_one_row_without_a_point(systole):
     rows = echonet_pediatric._tracing("a.avi", A4C, systole=systole)
-    assert len([row for row in rows if row[3] == 0]) == 40  # Both ends of 20 chords.
+    assert len([row for row in rows if row[3] == 0]) == 40  # 20 chords have two ends each.
     other = rows[40:]
     assert len(other) == 40 if systole else other == [("a.avi", None, None, "No Systolic")]
 

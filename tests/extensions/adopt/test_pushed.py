@@ -109,7 +109,7 @@ def test_a_board_gets_scores_alone_and_says_so(hub, client, hospital, monkeypatc
 
 @pytest.mark.parametrize("name", ["ptb_xl_sample", "tmed2"])
 def test_a_published_dataset_cannot_be_called_ones_own(hub, client, hospital, name):  # noqa: F811
-    """Check a result that is marked to be accepted without its predictions."""
+    """Test a result that is marked to be accepted without its predictions."""
     mine = ScoreResult.load(next(hospital.results.rglob("*__cd.json")))
     task = next(task for task in catalog.spec(name).tasks if task.kind == "binary")
     lie = replace(mine, task=task.name, dataset={**mine.dataset, "name": name, "version": catalog.spec(name).version})

@@ -27,7 +27,7 @@ def answers(truth, p):
 
 @pytest.mark.parametrize(("asked", "threshold"), [(1.0, 0.1), (0.9, 0.2), (0.91, 0.1), (0.1, 1.0), (0.05, 1.0)])
 def test_the_threshold_is_the_largest_that_reaches_the_sensitivity(asked, threshold):
-    scores = np.array([*np.arange(1, 11) / 10, 0.95, 0.05])  # Ten positives, two negatives.
+    scores = np.array([*np.arange(1, 11) / 10, 0.95, 0.05])  # There are ten positives and two negatives.
     truth = np.array([1] * 10 + [0, 0])
     found = choose_threshold(scores, truth, asked)
     assert found == threshold and np.mean(scores[:10] >= found) >= asked

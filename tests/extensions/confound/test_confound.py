@@ -61,7 +61,7 @@ def test_a_class_that_turns_round_in_another_dataset_is_carried_to_the_wrong_sid
 
 
 def mixed_hospitals(n=240, seed=0):
-    """Check a label whose positives all come from one hospital, with an embedding that encodes only the hospital."""
+    """Test a label whose positives all come from one hospital, with an embedding that encodes only the hospital."""
     rng = np.random.default_rng(seed)
     labels = np.repeat([1, 0], [n // 2, n // 2])
     # Two fifths of the negatives are in the hospital of the positives.

@@ -200,7 +200,7 @@ def test_the_seed_of_the_run_and_options_by_name():
 
 
 def test_grids_are_printed_and_can_be_given_in_a_file(tmp_path):
-    # The sum is 4 + 18 + 6 + 8 + 6 points.
+    # The grids have 4 + 18 + 6 + 8 + 6 points.
     assert {name: len(param_grid(grid)) for name, grid in GRIDS.items()} == {
         "xgboost": 4,
         "tree": 18,

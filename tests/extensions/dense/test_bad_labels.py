@@ -59,7 +59,7 @@ def one_chord(raw, unit):
             return cells
         frame = cells[-1]
         seen[frame] = seen.get(frame, 0) + 1
-        return cells if seen[frame] <= 2 else None  # The long axis and one chord.
+        return cells if seen[frame] <= 2 else None  # Keep the long axis and one chord.
 
     lines_of(raw, "VolumeTracings.csv", first_two)
 

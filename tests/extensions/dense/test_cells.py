@@ -9,7 +9,7 @@ from cardiobench.extensions.dense.geometry import WHOLE_SQUARE, Window
 
 
 def test_coverage_by_hand():
-    """Check a frame of 2 x 4 in a square of 4 x 4: its two rows are in the middle, and 2 x 2 cells have 2 x 2 pixels each."""
+    """Test a frame of 2 x 4 in a square of 4 x 4: its two rows are in the middle, and 2 x 2 cells have 2 x 2 pixels each."""
     mask = np.array([[1, 1, 0, 2], [1, 0, 0, 0]], dtype=np.uint8)
     covered = CellGrid(Letterbox(2, 4), WHOLE_SQUARE, 2, 2).coverage(mask, 2)
     np.testing.assert_allclose(covered[0, 0], [0.5, 0.5, 0])  # Two pixels of the frame and two of the black margin.

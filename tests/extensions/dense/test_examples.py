@@ -54,7 +54,7 @@ def test_masks_on_their_frames():
         "dice_cavity": [0.9, 0.2, 0.5], "dice_myocardium": [0.7, 0.4, 0.5],
     })  # fmt: skip
     shown = list(frame_examples(stand_in(labels), MASKS, frame))
-    assert [row.id for row in shown] == ["bad", "gone", "good"]  # The worst is first.
+    assert [row.id for row in shown] == ["bad", "gone", "good"]  # The worst frame is first.
     assert [row.prediction for row in shown] == ["dice 30.0 %", "dice 50.0 %", "dice 80.0 %"]
     assert "truncated" in shown[0].image
     assert "not here" in shown[1].image

@@ -30,7 +30,7 @@ def edges(window):
 
 @pytest.mark.parametrize("side", [112, 301, 640])
 def test_the_whole_picture(side):
-    """Check a resize to 224 x 224, channels last or first, normalised or not."""
+    """Test a resize to 224 x 224, channels last or first, normalised or not."""
     for prepare in (
         lambda frame: resized(frame, (224, 224), "area"),
         lambda frame: (resized(frame, (224, 224), "cubic").transpose(2, 0, 1) / np.float32(127.5)) - 1,
@@ -47,19 +47,19 @@ def test_a_centre_crop(side):
 
 
 def test_a_zoom():
-    """Check EchoPrime's crop of one tenth, cut at whole pixels."""
+    """Test EchoPrime's crop of one tenth, cut at whole pixels."""
     window = measure(Pictures(lambda frame: crop_and_scale(frame, zoom=0.1)), 305, (7, 7))
     np.testing.assert_allclose(edges(window) * 305, [30, 30, 275, 275], atol=1)
 
 
 def test_rows_and_columns_are_told_apart():
-    """Check a model that sees only the left half of the image at full height."""
+    """Test a model that sees only the left half of the image at full height."""
     window = measure(Pictures(lambda frame: resized(frame[:, :100], (64, 128), "area")), 200, (8, 4))
     np.testing.assert_allclose(edges(window), [0, 0, 0.5, 1], atol=0.01)
 
 
 def patches(frame, rows=4, columns=4, size=8):
-    """Check patches of 8 x 8 pixels in one row after a header with their number, padded with zeros (as in SigLIP 2)."""
+    """Test patches of 8 x 8 pixels in one row after a header with their number, padded with zeros (as in SigLIP 2)."""
     small = resized(frame, (columns * size, rows * size), "area").astype(np.float32)
     line = small.reshape(rows, size, columns, size, 3).transpose(0, 2, 1, 3, 4).reshape(rows * columns, -1)
     head = np.zeros((1, line.shape[1]), np.float32)

@@ -29,7 +29,7 @@ def test_cells_are_sorted_by_token():
 
 
 def test_points_from_maps():
-    """Check a point at the centre of the image, one between cells, and one outside the window."""
+    """Test a point at the centre of the image, one between cells, and one outside the window."""
     points = np.array([[10.0, 6.0], [20.4, 15.7], [99.0, 3.0], [np.nan, np.nan]])
     maps = heatmaps(points, (24, 32))
     np.testing.assert_allclose(maps.sum(axis=(0, 1)), [1, 1, 0, 0], atol=1e-6)
@@ -56,7 +56,7 @@ def test_a_moving_point_is_followed():
 
 
 def test_global_ridge_by_hand():
-    """Check y = 2 x without noise: the coefficient shrinks by n / (n + penalty n)."""
+    """Test y = 2 x without noise: the coefficient shrinks by n / (n + penalty n)."""
     x = np.linspace(-1, 1, 21)[:, None]
     points = np.repeat(2 * x[:, None], 2, axis=2)
     ((_, fitted),) = fit_global(x, points, [0.25])

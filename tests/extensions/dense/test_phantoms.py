@@ -108,7 +108,7 @@ def test_what_the_tokens_say_is_read():
 
 
 def test_pixels_that_are_not_seen_get_the_mean_mask():
-    """Check a model that sees the left half: the right half equals the mean mask for any tokens."""
+    """Test a model that sees the left half: the right half equals the mean mask for any tokens."""
     labels, tokens = drawn()
     fitted = DensePrediction(penalties=(1.0,)).fit(data_of(labels, tokens, Window(0, 0, 0.5, 1)))
     box, window = Letterbox(32, 32), Window(0, 0, 0.5, 1)

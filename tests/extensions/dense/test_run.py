@@ -74,7 +74,7 @@ def test_what_runs_without_being_named():
 def test_a_changed_option_is_another_result(tmp_path):
     settings = config(tmp_path, models=("cardiobench/random-vit",), tasks=(MASKS,), limit=4)
     first = run(settings)
-    assert "random_vit" not in first.results[0].floors  # The model is the cause.
+    assert "random_vit" not in first.results[0].floors  # The model is itself this floor.
     fewer = dataclasses.replace(settings, options={"dense": {"penalties": [0.1], "train_frames": 4}})
     other = run(fewer)
     assert other.results[0].stamp["key"] != first.results[0].stamp["key"]
@@ -83,7 +83,7 @@ def test_a_changed_option_is_another_result(tmp_path):
 
 @pytest.mark.slow
 def test_few_training_patients_are_results_of_their_own(tmp_path):
-    """Check a curve at 2 and 4 patients and the usual result of all patients; larger sizes are not applicable."""
+    """Test a curve at 2 and 4 patients and the usual result of all patients; larger sizes are not applicable."""
     options = {"dense": {"penalties": [0.1], "patients": [2, 4, 500]}}
     settings = config(tmp_path, models=("cardiobench/random-vit",), tasks=(MASKS, POINTS), limit=8, options=options)
     outcome = run(settings)
@@ -131,7 +131,7 @@ def test_every_twin_with_every_kind_of_model(name, releases, tmp_path, monkeypat
         what = {"models": (str(tiny_open_clip(tmp_path / "org" / "clip")),)}
     elif name in VIDEO:
         (tmp_path / "files").mkdir()
-        monkeypatch.setattr("cardiobench.report.markdown.write_markdown", lambda *_: [])  # Drawn for others.
+        monkeypatch.setattr("cardiobench.report.markdown.write_markdown", lambda *_: [])  # The pages draw other frames.
     stiff = 10.0 if name in VIDEO else 0.01  # Only masks in one piece have a volume to draw.
     what["options"] = {"dense": {"penalties": [stiff], "ridge_penalties": [stiff], "further": ["clip", "ridge"]}}
     with smaller_networks():

@@ -20,7 +20,7 @@ def problem(n=40, grid=(2, 2), width=5, s=1, k=3):
 
 
 def test_against_scikit_learn():
-    """Check one position and cell: logistic regression without an intercept, on the same standardised tokens and offset."""
+    """Test one position and cell: logistic regression without an intercept, on the same standardised tokens and offset."""
     tokens, targets = problem(n=200, grid=(1, 1), k=2)
     targets[:, :, :, 0], targets[:, :, :, 1] = 0.5, 0.5  # The prior has no preference.
     start = prior_head(tokens, targets, (1, 1))
@@ -66,7 +66,7 @@ def test_without_information_the_head_is_the_mean():
 
 
 def test_correlated_tokens_cost_few_evaluations(monkeypatch):
-    """Check tokens that hardly vary in most directions; with a single step size, the smallest penalty needs over 100 steps."""
+    """Test tokens that hardly vary in most directions; with a single step size, the smallest penalty needs over 100 steps."""
     tokens, targets = problem(n=60, width=24, s=2)
     turned, _ = np.linalg.qr(RNG.normal(size=(24, 24)))
     tokens = (tokens.astype(float) @ np.diag(np.geomspace(1, 1e-3, 24)) @ turned).astype(np.float32)

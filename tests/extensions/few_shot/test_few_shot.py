@@ -86,7 +86,7 @@ def test_the_figure_has_a_point_a_size_and_the_floor(two_clouds):
 
 
 def test_predictions_scored_together_are_scored_as_rows_one_by_one(two_clouds):
-    """Check a second prediction that never answers "yes", so that one cell of the table is empty."""
+    """Test a second prediction that never answers "yes", so that one cell of the table is empty."""
     rng, test = np.random.default_rng(0), two_clouds.indices("test")
     probabilities = np.stack([1 - (share := rng.random(len(test))), share], axis=1)
     values = [probabilities, np.tile([0.7, 0.3], (len(test), 1))]
@@ -100,7 +100,7 @@ def test_predictions_scored_together_are_scored_as_rows_one_by_one(two_clouds):
 
 
 def test_recordings_of_one_study_are_averaged_before_they_are_scored():
-    """Check shuffled studies of one to three recordings, one of them unread, against `aggregate` and a join, number by number."""
+    """Test shuffled studies of one to three recordings, one of them unread, against `aggregate` and a join, number by number."""
     rng = np.random.default_rng(0)
     task = dataclasses.replace(REGRESSION, unit_column="study_id")
     study = rng.permutation(np.repeat(np.arange(30), rng.integers(1, 4, 30)))

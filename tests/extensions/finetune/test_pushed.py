@@ -59,7 +59,7 @@ def test_a_card_names_the_protocol_and_the_datasets_page_lists_frozen_models_alo
 
 @pytest.mark.slow
 def test_a_run_is_pushed_and_scored_again_with_its_seeds(hub, client, tmp_path, monkeypatch, capsys):  # noqa: F811
-    """Check a suite with short training; an interval without the spread of seeds is refused."""
+    """Test a suite with short training; an interval without the spread of seeds is refused."""
     suite = {
         "title": "Short trainings", "tasks": ["ptb_xl_sample/cd"], "protocols": ["finetune"],
         "options": {"finetune": {"epochs": 1, "seeds": 2, "rates": [1e-2]}},

@@ -27,7 +27,7 @@ def found(clips, patients, **more):
 
 
 def test_by_hand():
-    """Check a clip of three frames 60 degrees apart (cosines 0.5, 0.5, -0.5) and a clip without motion."""
+    """Test a clip of three frames 60 degrees apart (cosines 0.5, 0.5, -0.5) and a clip without motion."""
     finding = found([2 * at(0, 60, 120), at(90, 90, 90)], ["a", "b"])
     assert finding.tables["clips"]["mean_cosine"].tolist() == pytest.approx([0.5 / 3, 1.0])
     assert finding.values["frames of a clip"].value == pytest.approx((0.5 / 3 + 1) / 2)

@@ -49,7 +49,7 @@ class Spread(BaseEncoder):
         return torch.from_numpy(recording.signal.std(axis=0))[None]
 
     def encode(self, parts: torch.Tensor) -> torch.Tensor:
-        """Return the parts."""
+        """Return the parts unchanged."""
         return parts.float()
 
 
@@ -66,7 +66,7 @@ class AnyLeads(Spread):
     name = "toy/any-leads"
 
     def with_leads(self, leads):
-        """Return the model for these leads."""
+        """Return the model restricted to these leads."""
         fewer = AnyLeads()
         fewer.leads = tuple(leads)
         return fewer
@@ -228,7 +228,7 @@ def test_vectors_that_were_given_have_no_fewer_leads(tmp_path):
 @pytest.mark.slow
 @pytest.mark.usefixtures("figures")
 def test_a_label_of_one_lead_is_gone_without_it(planted):
-    """Check a label that is only visible in V1."""
+    """Test a label that is only visible in V1."""
     whole = run(settings(planted), encoders=(Spread(),)).results[0]
     summary = run(settings(planted, conditions="leads=I,II"), encoders=(Spread(),))
     (limb,), (record,) = summary.results, summary.analyses

@@ -27,7 +27,7 @@ class Spread(BaseEncoder):
         return torch.from_numpy(recording.signal.std(axis=0))[None]
 
     def encode(self, parts):
-        """Return the parts."""
+        """Return the parts unchanged."""
         return parts
 
 

@@ -126,7 +126,7 @@ def test_what_table_1_shows_by_scikit_learn_alone(shared):
     table = pd.read_csv(shared / "data/published/echo_tables.csv")
     table = table[(table["source"] == f"{ECHO} Table 1") & (table["metric"].str.startswith("f1_macro"))]
     assert len(table) == 33
-    no_better = [row.value <= 50.0 for row in table.itertuples()]  # For two classes, 1 / K.
+    no_better = [row.value <= 50.0 for row in table.itertuples()]  # The value for two classes is 1 / K.
     equal = [row.task for row in table.itertuples() if row.value in constants[row.task]]
     assert (sum(no_better), len(equal)) == (30, 13)
     assert Counter(equal) == {
@@ -181,7 +181,7 @@ def test_a_number_beside_its_floor():
 
 
 def test_an_error_is_better_when_smaller(tmp_path):
-    """Check EchoNet-Dynamic with three test videos: the median has a mean error of 20/3."""
+    """Test EchoNet-Dynamic with three test videos: the median has a mean error of 20/3."""
     folder = tmp_path / "EchoNet-Dynamic"
     (folder / "Videos").mkdir(parents=True)
     rows = [("a", 50, "TEST"), ("b", 60, "TEST"), ("c", 70, "TEST"), ("d", 40, "TRAIN"), ("e", 44, "VAL")]

@@ -19,7 +19,7 @@ from tests.protocols.conftest import binary, regression  # noqa: F401  # Fixture
 
 @pytest.mark.parametrize("kind", ["regression", "binary"])
 def test_k_is_the_one_that_scikit_learn_finds_in_the_same_folds(request, kind):
-    """Check five folds by class, for regression by patient, without standardisation."""
+    """Check that five folds are stratified by class, or grouped by patient for regression, without standardisation."""
     data = request.getfixturevalue(kind)
     known = data.indices("train", "validation")
     x, y, patients = data.features[known].astype(float), data.labels[known], data.patients[known]

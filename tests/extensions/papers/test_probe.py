@@ -79,7 +79,7 @@ def by_hand(data):
 
 @pytest.mark.parametrize(("task", "train"), [(REGRESSION, 70), (BINARY, 130), (VIEWS, 70)])
 def test_it_is_the_recipe_written_out(task, train):
-    """Check one or two batches per epoch; for regression and views, few epochs change the result by at least 1e-3."""
+    """Test one and two batches per epoch; after few epochs, regression and views differ by 1e-3 or more."""
     data = recordings(task, train)
     expected, epochs = by_hand(data)
     output = PAPER.predict(data, None, "")

@@ -138,7 +138,7 @@ def test_on_one_twin_the_profile_changes_what_the_papers_fix_and_nothing_else(tm
 @pytest.mark.slow
 @pytest.mark.parametrize("task", ["echonet_pediatric/ef", "tmed2/as"])
 def test_a_result_is_verified_by_the_definitions_options_and_seed_of_its_profile(task, tmp_path):
-    """Check that age groups, selected views and k by accuracy follow from the profile in the stamp."""
+    """Check age groups, selected views and the choice of k, which follow from the profile in the stamp."""
     name = task.partition("/")[0]
     write_twin(name, tmp_path / name, patients=40)
     config = RunConfig(

@@ -82,7 +82,7 @@ def test_every_interval_equals_the_loop_over_resamples(invented):
 
 
 def test_default_profile_is_exact_and_by_patient(invented):
-    """Check value and interval of EF in EchoNet-Pediatric by hand, with all rows of each drawn patient and no rounding."""
+    """Test value and interval of EF in EchoNet-Pediatric by hand, with all rows of each drawn patient and no rounding."""
     row = (
         reproduce(invented, BY_PATIENT, 200, PEDIATRIC_EF).frames["EchoNet-Pediatric/EF_overall_bootstrap.csv"].iloc[0]
     )
@@ -102,7 +102,7 @@ def test_default_profile_is_exact_and_by_patient(invented):
 
 
 def test_groups_by_hand(invented):
-    """Check CAMUS: the paper reports no group of the oldest, and takes the largest difference over reported groups."""
+    """Check groups of CAMUS: the paper omits the oldest, and takes the largest difference over the reported groups."""
     truth = pd.read_csv(invented / "splits/camus_split.csv").query("split == 'test'").drop_duplicates("patient_id")
     merged = truth.merge(pd.read_csv(invented / "example_predictions/CAMUS/EF/model.csv"), on="patient_id")
     error = (merged["EF_pred"] - merged["EF"]).abs()

@@ -227,7 +227,7 @@ class Negation(Reader):
 
 @pytest.mark.parametrize("hears, expected", [(True, 1.0), (False, 0.0)])
 def test_a_model_is_asked_whether_a_finding_is_there_or_not(hears, expected):
-    """Check three recordings with the finding and one without; two equal sentences tie, and a tie is not a correct answer."""
+    """Test three recordings with the finding and one without; two equal sentences tie, and a tie is not a correct answer."""
     encoder = Negation()
     encoder.hears = hears
     ef = [30.0, 35.0, 40.0, 65.0]
@@ -239,7 +239,7 @@ def test_a_model_is_asked_whether_a_finding_is_there_or_not(hears, expected):
 
 
 def test_a_mildly_reduced_fraction_is_set_against_higher_and_lower_ones():
-    """Check a case where no caption negates "mildly reduced" and both recordings show it; 45 % is not "reduced"."""
+    """Test a case where no caption negates "mildly reduced" and both recordings show it; 45 % is not "reduced"."""
     pictures = [[1.0, 0.1], [1.0, 0.1], [-1.0, 0.1], [1.0, 0.1]]
     data = task_data(EF, pictures, [45.0, 47.0, 65.0, 30.0], ["test"] * 4)
     rows = Retrieval().analyze(study_of(data), Negation()).tables["negation"].set_index("finding")

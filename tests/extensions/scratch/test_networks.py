@@ -88,7 +88,7 @@ def convolutions(*shapes):
 
 
 def small_by_hand():
-    """Check 250 samples: a stem to 125 positions, and blocks to 63, 32, 16 and 8, with two convolutions and a shortcut each."""
+    """Test 250 samples: a stem to 125 positions, and blocks to 63, 32, 16 and 8, with two convolutions and a shortcut each."""
     widths, taps, places = (32, 32, 64, 128, 128), (5, 5, 5, 3), (63, 32, 16, 8)
     shapes, size = [(125, 12, 32, 15)], 12 * 32 * 15 + 2 * 32 + 128 * 5 + 5
     for before, width, count, place in zip(widths, widths[1:], taps, places, strict=False):
@@ -98,13 +98,13 @@ def small_by_hand():
 
 
 def s4_by_hand():
-    """Check 250 samples: linear maps, and kernels of two directions mixed from a basis of 8; FFTs are not counted."""
+    """Test 250 samples: linear maps, and kernels of two directions mixed from a basis of 8; FFTs are not counted."""
     layer = 2 * 250 * 512 * 1024 + 2 * 2 * 8 * 512 * 250
     return 2_149_381, 2 * 250 * 12 * 512 + 4 * layer + 2 * 512 * 5
 
 
 def r2plus1d_by_hand():
-    """Check 16 frames of 112 x 112: a stem to 56 x 56, and blocks to 56, 28, 14 and 7 squared with 16, 8, 4 and 2 frames."""
+    """Test 16 frames of 112 x 112: a stem to 56 x 56, and blocks to 56, 28, 14 and 7 squared with 16, 8, 4 and 2 frames."""
     widths = (16, 16, 32, 64, 128)
     shapes, size = [(16 * 56**2, 1, 16, 49)], 49 * 16 + 32 + 128 * 5 + 5
     frames, side = 16, 56
@@ -121,7 +121,7 @@ def r2plus1d_by_hand():
 
 
 def net1d_by_hand():
-    """Check 1,250 samples: a stem to 625 positions, then seven stages that halve the length; batch norms are not counted."""
+    """Test 1,250 samples: a stem to 625 positions, then seven stages that halve the length; batch norms are not counted."""
     places, before = 625, 64
     size, flops = 12 * 64 * 16 + 64 + 1024 * 5 + 5, convolutions((625, 12, 64, 16)) + 2 * 1024 * 5
     for width, blocks in ((64, 2), (160, 2), (160, 2), (400, 3), (400, 3), (1024, 4), (1024, 4)):

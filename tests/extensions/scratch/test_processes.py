@@ -11,7 +11,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("processes")]
 
 
 def test_two_processes_train_the_networks_that_one_trains(tmp_path):
-    """Check for bitwise equal results; the command names only a baseline, which is also in the report."""
+    """Check for bitwise equal results with one and two processes."""
     from cardiobench.data.twin import write_twin
 
     write_twin("ptb_xl", tmp_path / "raw")

@@ -170,7 +170,7 @@ def made(strength, shift=0.0, split=None):
 
 
 def test_the_probe_is_fitted_once_and_asked_again_under_each_change():
-    """Check a disturbance that negates every feature and so reverses every prediction: macro F1 falls from 1 to 0."""
+    """Test a disturbance that negates every feature and so reverses every prediction: macro F1 falls from 1 to 0."""
     base = made(1.0)
     turned = made(-1.0)
     rows = turned.rows[turned.rows["split"] == "test"].reset_index(drop=True)
@@ -205,7 +205,7 @@ def test_some_patients_are_disturbed_whole_and_compared_with_themselves():
 
 
 def test_intervals_are_those_of_the_results_and_of_compare():
-    """Check disturbed recordings in another order, without one that could not be encoded."""
+    """Test disturbed recordings in another order, without one that could not be encoded."""
     base = made(1.0)
     lost = base.rows.index[base.rows["split"] == "test"][3]
     test = [row for row in base.rows.index[base.rows["split"] == "test"][::-1] if row != lost]

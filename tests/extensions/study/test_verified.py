@@ -1,4 +1,4 @@
-"""Test verification of a study result from generated echo clips: it is rebuilt from its predictions, including the floor."""
+"""Test verification of a study result from generated echo clips, rebuilt from its predictions with its floor."""
 
 from dataclasses import replace
 

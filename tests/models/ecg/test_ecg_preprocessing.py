@@ -144,7 +144,7 @@ def test_zeros_follow_a_short_record(prepare):
     "samples, crops", [(2250, [0]), (2251, [0]), (2252, [0, 1, 2]), (2253, [0, 1, 2, 3]), (2500, [0, 125, 250])]
 )
 def test_crops_of_st_mem(samples, crops):
-    """Check numpy.arange(0, n - 2249, (n - 2250) // 2), for which the published code fails in the first two cases."""
+    """Test numpy.arange(0, n - 2249, (n - 2250) // 2), for which the published code fails in the first two cases."""
     assert list(st_mem.starts(samples, "crops")) == crops
     assert list(st_mem.starts(samples, "center")) == [(samples - 2250) // 2]
     assert len(st_mem.prepare(sine(3, samples / 250, 250), 250)) == len(crops)

@@ -146,7 +146,7 @@ class Limb(BaseEncoder):
         return torch.from_numpy(recording.signal[:1000, 1].copy())[None]
 
     def encode(self, parts: torch.Tensor) -> torch.Tensor:
-        """Return the parts."""
+        """Return the parts unchanged."""
         return parts
 
 

@@ -62,7 +62,7 @@ def test_the_form_of_the_signal_by_file_and_by_flags(folder):
     assert leads_of(given.encoder) == ("V1", "II")
     signal = np.random.default_rng(0).normal(size=(1000, 12)).astype(np.float32)
     vector = given.encoder.encode(given.encoder.transform(Ecg(signal, 100)))[0]
-    # By hand: leads V1 and II in microvolts, the middle 5 s, through the layer, averaged over time.
+    # Compute by hand: leads V1 and II in microvolts, the middle 5 s, through the layer, averaged over time.
     middle = torch.from_numpy(signal[250:750, [LEADS.index("V1"), LEADS.index("II")]] * 1000)
     expected = (middle @ WEIGHTS["layer.weight"].T + 1).mean(dim=0)
     torch.testing.assert_close(vector, expected, rtol=1e-4, atol=1e-3)

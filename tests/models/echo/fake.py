@@ -153,7 +153,7 @@ def dinotxt_folder(folder: Path, change=lambda backbone, rest: None) -> Path:
     state = drawn_state(lambda: DinoTxt(**SMALL_DINOTXT), seed=4)
     for name, tensor in state.items():
         if name.endswith((".qkv.bias", ".bias_mask")):
-            tensor.zero_()  # As published.
+            tensor.zero_()  # The published file has zeros here.
     state["visual_model.backbone.rope_embed.periods"] = 100.0 ** (torch.arange(4) / 4)
     state["logit_scale"] = torch.tensor([4.0])
     own = "visual_model.backbone."

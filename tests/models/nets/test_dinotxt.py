@@ -115,7 +115,7 @@ def test_the_published_mask_switches_every_bias_off():
 
 
 def test_places_by_hand():
-    """Check two rows and one column of patches with head size 8: centres (-1/2, 0) and (1/2, 0), periods 1 and 10."""
+    """Check rotary positions of two rows and one column with head size 8: centres (-1/2, 0), (1/2, 0), periods 1 and 10."""
     places = Places(8)
     torch.testing.assert_close(places.periods, torch.tensor([1.0, 10.0]))
     sine, cosine = places(2, 1)

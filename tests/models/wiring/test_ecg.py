@@ -39,7 +39,7 @@ def entering_ecg(encoder, recording) -> np.ndarray:
 
 @pytest.mark.parametrize("fs", [400, 500, 1000])
 def test_ecg_jepa_of_kim(loaded, fs):
-    """Check leads I, II, V1 to V6 in millivolts at 250 Hz, without aliasing from above 125 Hz."""
+    """Test leads I, II, V1 to V6 in millivolts at 250 Hz, without aliasing from above 125 Hz."""
     got = entering_ecg(loaded("sehunfromdaegu/ECG_JEPA"), record(fs))
     wanted = waves(250, [0, 1, 6, 7, 8, 9, 10, 11])
     np.testing.assert_allclose(got[0].T, wanted, atol=2e-4)
@@ -47,7 +47,7 @@ def test_ecg_jepa_of_kim(loaded, fs):
 
 @pytest.mark.parametrize("fs", [400, 1000])
 def test_ecg_jepa_of_weimann(loaded, fs):
-    """Check 12 leads at 500 Hz in the fixed deviations of PTB-XL (here in microvolts), without aliasing from above 250 Hz."""
+    """Test 12 leads at 500 Hz in the fixed deviations of PTB-XL (here in microvolts), without aliasing from above 250 Hz."""
     ecg = record(fs, above=430.0) if fs == 1000 else Ecg(waves(fs).astype(np.float32), fs)
     mean = np.array([-2, -2, 0, 2, -1, -1, 0, -1, -2, -1, -1, -1])
     deviation = np.array([191, 166, 173, 142, 149, 147, 235, 338, 335, 299, 294, 242])
@@ -61,7 +61,7 @@ def test_ecg_jepa_of_weimann(loaded, fs):
 
 @pytest.mark.parametrize("fs", [257, 500])
 def test_minirocket(loaded, fs):
-    """Check 12 leads at 100 Hz, each in its own deviations, without aliasing of the fast wave."""
+    """Test 12 leads at 100 Hz, each in its own deviations, without aliasing of the fast wave."""
     slow = np.sin(2 * np.pi * (2 + np.arange(12)) * np.arange(round(10 * fs))[:, None] / fs)
     fast = np.sin(2 * np.pi * 90 * np.arange(round(10 * fs))[:, None] / fs)
     got = loaded("cardiobench/minirocket").transform(Ecg((HEIGHTS * (slow + fast)).astype(np.float32), fs))[0].numpy().T
@@ -140,7 +140,7 @@ def test_ecgfounder(loaded):
 
 @pytest.mark.parametrize("fs", [400, 500, 1000])
 def test_ked(loaded, fs):
-    """Check 12 leads in millivolts at 100 Hz, aVF before aVL, without aliasing from above 50 Hz."""
+    """Test 12 leads in millivolts at 100 Hz, aVF before aVL, without aliasing from above 50 Hz."""
     got = entering_ecg(loaded("control-spiderman/ECGFM-KED"), record(fs))
     order = [0, 1, 2, 3, 5, 4, 6, 7, 8, 9, 10, 11]
     np.testing.assert_allclose(got[0].T, waves(100, order), atol=2e-4)
@@ -164,7 +164,7 @@ def test_st_mem(loaded):
 @pytest.mark.slow
 @pytest.mark.parametrize("fs", [400, 500, 1000])
 def test_ecg_cpc(loaded, fs):
-    """Check 12 leads in millivolts at 240 Hz, clipped at 3 mV, without aliasing from above 120 Hz."""
+    """Test 12 leads in millivolts at 240 Hz, clipped at 3 mV, without aliasing from above 120 Hz."""
     got = entering_ecg(loaded("AI4HealthUOL/ECG-CPC"), record(fs))
     np.testing.assert_allclose(got[0].T[120:-120], waves(240)[120:-120], atol=2e-3)
     steps = np.repeat([[4.0, -1.0] * 6], round(10 * fs), axis=0)
@@ -176,7 +176,7 @@ def test_ecg_cpc(loaded, fs):
 @pytest.mark.parametrize("name", ["cheliu-computation/MERL-resnet18", "cheliu-computation/MERL-vit-tiny"])
 @pytest.mark.parametrize("variant", [None, "prompts"])
 def test_merl(loaded, name, variant):
-    """Check 12 leads at 500 Hz, aVF before aVL, all on one scale from 0 to 1."""
+    """Test 12 leads at 500 Hz, aVF before aVL, all on one scale from 0 to 1."""
     got = entering_ecg(loaded(name, variant), Ecg(waves(400).astype(np.float32), 400))[0].T
     wanted = waves(500, [0, 1, 2, 3, 5, 4, 6, 7, 8, 9, 10, 11])
     wanted = (wanted - wanted.min()) / (wanted.max() - wanted.min())

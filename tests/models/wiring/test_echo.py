@@ -128,7 +128,7 @@ def test_random_vit(loaded):
 
 
 def test_pixel_motion_measures_all_colours_of_a_bright_square(loaded):
-    """Check a square in the top left quarter with red 200 and green 100: the mean image is one third of their sum."""
+    """Test a square in the top left quarter with red 200 and green 100: the mean image is one third of their sum."""
     frames = np.zeros((3, 64, 64, 3), dtype=np.uint8)
     frames[:, :32, :32] = (200, 100, 0)
     encoder = loaded("cardiobench/pixel-motion")
@@ -164,7 +164,7 @@ def test_echoprime_prompts(loaded):
 
 @pytest.mark.slow
 def test_panecho(loaded):
-    """Check four consecutive clips of 16 frames, evenly spaced; the golden clips are in BGR order."""
+    """Test four consecutive clips of 16 frames, evenly spaced; the golden clips are in BGR order."""
     golden = Golden("prep_panecho_clip")
     encoder = loaded("CarDS-Yale/PanEcho", "one_clip")
     for case in golden.spec["cases"]:
