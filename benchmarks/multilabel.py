@@ -52,7 +52,7 @@ def task_data(seed: int = 0) -> TaskData:
     rows = pd.DataFrame(
         {
             "id": ids,
-            "patient_id": [f"p{number // 1.155:.0f}" for number in range(count)],  # 18,869 patients.
+            "patient_id": [f"p{number // 1.155:.0f}" for number in range(count)],  # The data has 18,869 patients.
             "split": np.repeat(list(SPLITS), list(SPLITS.values())),
             task.target: [label_set(names[row], task.classes) for row in truth],
         }

@@ -32,7 +32,7 @@ def test_the_citation_names_the_release_that_is_built():
     assert PROJECT["tool"]["hatch"]["version"]["fallback-version"] == str(cited)
     assert is_build_of(Version(cardiobench.__version__), cited), (
         f"CITATION.cff names {cited}, and the build is {cardiobench.__version__}: write the released version into "
-        "CITATION.cff and fallback-version of pyproject.toml before the tag is set"
+        "CITATION.cff and fallback-version of pyproject.toml before tagging"
     )
 
 

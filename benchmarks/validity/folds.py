@@ -1,4 +1,4 @@
-"""Test information out of fold: permutations of the predictions of `cross_validation`, and permutations of labels with refits.
+"""Simulate the information test out of fold: permutations of predictions of `cross_validation`, and of labels with refits.
 
     OMP_NUM_THREADS=1 python -m benchmarks.validity.folds [REPETITIONS] [FAMILIES]
 

@@ -140,4 +140,4 @@ def test_a_probe_of_code15_answers_here_and_none_of_its_own(tmp_path, target):
         "the result is kept"
     )
     path.unlink()
-    assert len(run(config).results) == len(outcome.results) and path.is_file(), "scored again with its analysis"
+    assert len(run(config).results) == len(outcome.results) and path.is_file(), "its analysis is scored again"

@@ -68,7 +68,7 @@ def test_measurements_that_no_heart_has_are_no_labels_and_named(twin, tmp_path):
     source = open_dataset("ptb_xl", raw, allow_missing=True)
     rows = source.frame.set_index("id")
     assert rows.loc["00001", TARGETS].astype(float).fillna(-1).tolist() == [150, 96, 400, 447, -1], (
-        "50 ms are 1,200 bpm"
+        "an RR interval of 50 ms is 1,200 bpm"
     )
     assert rows.loc["00002", TARGETS].astype(float).fillna(-1).tolist() == [-1, -1, 400, 447, 75]
     found = catalog.builder("ptb_xl").findings(source.raw, source.table.listed)

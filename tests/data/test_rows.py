@@ -176,7 +176,7 @@ def test_nothing_is_complete_where_rows_of_the_release_are_absent(raw):
     answers = pd.DataFrame({"id": ["r1", "r2", "r3"], "y_pred": [1.0, 2.0, 3.0]})
     joined, _ = join_references(dataset, task, answers, model="m", limit=None, out_of_fold=True)
     assert joined.out_of_fold
-    assert joined.expected == 3 + 27, "never 3 of 3"
+    assert joined.expected == 3 + 27, "the denominator includes missing rows"
     joined, _ = join_references(dataset, task, answers[2:], model="m", limit=None)
     assert joined.expected == 20
 

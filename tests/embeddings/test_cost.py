@@ -197,7 +197,7 @@ def test_a_network_that_cannot_be_looked_into_is_encoded_all_the_same(tmp_path):
 
 
 class Network(Doubler):
-    """Encoder from two parts of three numbers per recording to five numbers."""
+    """Encoder that maps recordings of two parts with three numbers each to five numbers."""
 
     def __init__(self):
         super().__init__()

@@ -54,7 +54,7 @@ def test_out_of_memory_halves_the_batch_for_good():
     encode = PartEncoder(loaded(encoder), CPU)
     parts = torch.arange(16.0)[:, None]
     torch.testing.assert_close(encode(parts), parts * 2)
-    assert max(encoder.batches) == 2, "16, 8, 4 did not fit"
+    assert max(encoder.batches) == 2, "batches of 16, 8 and 4 did not fit"
     encoder.batches.clear()
     encode(parts)
     assert encoder.batches == [2] * 8, "the batch size is remembered"
@@ -174,7 +174,7 @@ def test_the_time_in_which_all_processes_were_stopped_together_makes_no_recordin
     waits = 0
     while not list(decoding._collect([waited_for])):
         waits += 1
-    assert waits == 2, "after 1, 1 and 0.5 seconds"
+    assert waits == 2, "the waits were 1, 1 and 0.5 seconds"
 
 
 def test_workers_yield_in_order_whatever_each_recording_takes():

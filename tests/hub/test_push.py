@@ -346,7 +346,7 @@ def test_a_member_who_may_only_read_asks_the_owner(model, hub, client):
     done, _ = send()
     assert done.pull_request and model.pulls[0].status == "open"
     hub.store.users[BOB] = User("bob", ("org",))
-    hub.faults.add("POST .*/commit/main", status=403)  # A token with write access elsewhere.
+    hub.faults.add("POST .*/commit/main", status=403)  # The token has write access elsewhere.
     done, said = send([result(value=0.5)])
     assert done.pull_request and len(model.pulls) == 1 and "as a pull request" in said
 

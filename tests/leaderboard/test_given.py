@@ -38,7 +38,7 @@ def given(tmp_path_factory):
 
 @pytest.fixture
 def pushed(hub, client, given):  # noqa: F811
-    """Return the dataset of results after a push of both results."""
+    """Push both results, and return the dataset of results."""
     assert main(["push", str(given), "--to-dataset", REPOSITORY, "--with-predictions", "--yes"]) == 0
     return hub.store.repository("dataset", REPOSITORY)
 

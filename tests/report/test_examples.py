@@ -45,7 +45,7 @@ def test_leads_are_drawn_on_paper_of_millivolts_and_milliseconds(monkeypatch):
     (_, axes), *_ = drawn
     assert [text.get_text() for text in axes.get_yticklabels()] == ["I", "V2"]
     assert axes.get_yticks().tolist() == [0.0, -1.5], "1.2 mV, up to the next large square"
-    assert axes.get_aspect() == 0.4, "10 mm a millivolt, 25 mm a second"
+    assert axes.get_aspect() == 0.4, "10 mm per millivolt and 25 mm per second"
     sides = [line.get_linewidth() for line in axes.lines]
     assert sides == [0.3, 0.3, 0.8, 0.8, 0.8, 0.8]
     small, large = (np.unique(np.round(axes.lines[place].get_xdata(), 6)) for place in (0, 2))

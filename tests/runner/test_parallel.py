@@ -205,7 +205,7 @@ def test_a_dask_cluster_is_used_where_it_is_and_left_running():
     distributed = pytest.importorskip("distributed", reason="distributed is not installed: make test-cluster")
     with distributed.LocalCluster(n_workers=3, threads_per_worker=1, dashboard_address=None) as cluster:
         with backends.backend(f"dask={cluster.scheduler_address}", 8, 4) as slots:
-            assert slots == 3, "its cores, not those of this machine"
+            assert slots == 3, "the cores of the cluster, not of this machine"
             pids = joblib.Parallel(batch_size=1)(joblib.delayed(os.getpid)() for _ in range(4))
         with distributed.Client(cluster) as client:
             assert set(pids) <= set(client.run(os.getpid).values()), "its workers computed all cells, and still exist"

@@ -37,7 +37,7 @@ class Spread(cardiobench.BaseEncoder):
 
 
 class Session:
-    """Parameters that are invisible from outside, as those of an ONNX session."""
+    """Parameters that are invisible from outside, such as those of an ONNX session."""
 
     __slots__ = ()
     factors: dict = {}

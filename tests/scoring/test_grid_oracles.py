@@ -14,7 +14,7 @@ MEASURED = {
 }  # fmt: skip
 """Mapping from cells per side to Dice of cavity and muscle, both phases, for 40 patients drawn at design time."""
 MEASURED_HARD = {14: (0.884, 0.626), 56: (0.970, 0.893)}
-"""The same with the most frequent class of each cell, without interpolation."""
+"""Mapping as above for the most frequent class of each cell, without interpolation."""
 PATIENTS = 160
 
 

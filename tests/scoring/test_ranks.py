@@ -44,7 +44,7 @@ def test_enough_resamples_for_a_family():
 
 
 def test_the_correction_is_that_of_the_family_and_no_other_result_changes_it():
-    """Under Holm's rule, running y and z with more significant results would lower the p of x from 3 times to once its own."""
+    """Check that other results do not change the correction; with Holm's rule, y and z would lower the factor of x to 1."""
     table = references(VALUE, n_test=120)
     truth, rng = test_rows(table), np.random.default_rng(0)
     close = {

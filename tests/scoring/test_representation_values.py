@@ -94,7 +94,7 @@ def test_centroid_separation_without_pairs_or_spread():
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 def test_silhouette_against_its_definition(metric):
     label, vectors = groups(60)
-    label[0] = 9  # The only member of its group.
+    label[0] = 9  # This row is the only member of its group.
     distance = cdist(vectors, vectors, metric)
     expected = []
     for i in range(60):

@@ -74,7 +74,7 @@ def test_a_negative_word_says_how_often_permutations_reach_the_score_and_what_co
     assert sentence.startswith(
         "the score is reached in 12 of 100 permutations of the same answers over patients (p = 0.12 by auroc, 1,999 per"
     )
-    assert "score as well" not in sentence, "11 in 12 score worse"
+    assert "score as well" not in sentence, "11 of 12 permutations score worse"
     assert "differences above about 0.22 are usually seen with these 100 patients" in sentence
     assert "permutations" not in word(0.5, 0.5, 1.0).sentence, "a constant has nothing to permute"
     several = word(0.45, 0.7, 0.02, family=Family("f", tuple("abcdefghij"))).sentence

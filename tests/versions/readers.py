@@ -52,7 +52,7 @@ def dicoms(folder: Path) -> list:
 
 
 def niftis(folder: Path) -> list:
-    """Return both ways of reading a volume."""
+    """Return a volume read in both orientations."""
     volume = picture(20, 24, 3)[..., 0].astype(np.float32) * 1.5
     path = folder / "volume.nii.gz"
     nibabel.save(nibabel.Nifti1Image(volume, np.diag([0.3, 0.4, 1, 1])), path)

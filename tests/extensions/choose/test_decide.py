@@ -16,7 +16,7 @@ def wrong_singles(case, runs, seed=3):
 
 @pytest.mark.parametrize("case", [Rivals(2, 60), Rivals(5, 60), Rivals(2, 60, (EF,))])
 def test_equal_models_have_no_single_best(case):
-    assert wrong_singles(case, 30) <= 0.15, "5 of 100, with room for 30 tries"
+    assert wrong_singles(case, 30) <= 0.15, "5 of 100 are expected; 30 trials need a margin"
 
 
 @pytest.mark.slow

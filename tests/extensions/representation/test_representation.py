@@ -248,7 +248,7 @@ def test_labels_are_compared_across_datasets_and_never_with_the_same_recordings(
     known = [task for name in catalog.list_datasets() for task in catalog.spec(name).tasks]
     found = {label: tuple(task.dataset for task in members) for label, members in class_tasks_by_label(known).items()}
     assert {"code15", "georgia", "chapman_ningbo"} <= set(found["cd"])
-    assert "ptb_xl_500" in found["cd"] and not {"ptb_xl", "ptb_xl_sample"} & set(found["cd"]), "500 Hz before 100 Hz"
+    assert "ptb_xl_500" in found["cd"] and not {"ptb_xl", "ptb_xl_sample"} & set(found["cd"]), "500 Hz precedes 100 Hz"
     # The protocol is not specific to ECG: use views and ejection fraction classes of echo datasets.
     assert len(found["view"]) > 2 and {"camus", "echonet_dynamic", "echonet_pediatric"} <= set(found["ef"])
     assert "lvidd" not in found
@@ -285,7 +285,9 @@ def test_the_record_holds_all_tables_of_its_figures(small, tmp_path):
     figures = representation.draw(AnalysisResult.load(tmp_path / "across__cd.json"))
     assert {"overlap", "maps", "stability"} <= set(figures)
     one = {"maps": finding.tables["maps"].query("setting == setting.iloc[0]")}
-    assert "stability" not in representation.draw(replace(record, tables={**finding.tables, **one})), "two are compared"
+    assert "stability" not in representation.draw(replace(record, tables={**finding.tables, **one})), (
+        "two datasets are compared"
+    )
     assert set(finding.tables["maps"].columns) == {"setting", "dataset", "label", "id", "x", "y"}
     assert len(finding.tables["maps"]) == 2 * 180
     assert finding.options["trained_on"] in NAMES and finding.options["classifier"] == "logistic"

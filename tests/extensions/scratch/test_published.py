@@ -23,7 +23,7 @@ def test_a_model_is_told_how_it_stands_to_training_from_scratch(qualities, words
     assert (
         f"{words} training from scratch on these patients (cardiobench/scratch-r2plus1d); difference in" in found.text
     )
-    assert found.text.endswith("]"), "with its interval"
+    assert found.text.endswith("]"), "the score has an interval"
 
 
 @pytest.mark.skipif("papers" not in extensions(), reason="published scores come from the extension papers")
@@ -33,6 +33,6 @@ def test_published_scores_stand_beside_it_where_the_condition_fits():
     fits = replace(result, overall={"auroc_macro": result.score}, dataset={}, **facts)
     text = _published(fits).text
     assert "published as supervised: S4 0.932 [0.926, 0.938] (arXiv:2509.25095" in text and "Net1D 0.924" in text
-    assert "negatives" in text, "with its condition"
+    assert "negatives" in text, "the score states its condition"
     for other in ({"generated": True}, {"dataset": {"limit": 5}}, {"metric": "f1_macro"}, {"task": "georgia/age"}):
         assert _published(replace(fits, **other)) is None

@@ -146,7 +146,9 @@ def test_the_figure_shows_every_pair_and_the_change_of_those_that_have_one():
     record = AnalysisResult("transfer", "as", ("a/as",), output.values, output.tables, models=({"name": "m"},))
     pairs, changes = figure.draw(record)["pairs"].axes
     assert len(pairs.texts) == 6, "c is only a target"
-    assert [label.get_text() for label in changes.get_yticklabels()] == ["a → b", "b → a"], "from below"
+    assert [label.get_text() for label in changes.get_yticklabels()] == ["a → b", "b → a"], (
+        "labels are listed from below"
+    )
 
 
 @pytest.mark.parametrize("task", [BINARY, REGRESSION], ids=lambda task: task.kind)

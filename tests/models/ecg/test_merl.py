@@ -45,7 +45,7 @@ def test_resnet18_is_the_published_network():
             "features_2500": short,
             "representation_2500": short.mean(-1),
             "ecg_emb": vectors,
-            "attention": attention[:, :, 1:],  # Without the learned token.
+            "attention": attention[:, :, 1:],  # Omit the learned token.
             "zeroshot_logits": torch.nn.functional.normalize(vectors, dim=-1) @ classes,
         }
     )
