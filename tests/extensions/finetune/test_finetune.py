@@ -134,7 +134,7 @@ def test_a_training_does_not_depend_on_those_before_it(data, encoder, mode):
 @pytest.mark.parametrize("mode", ["full", "lora"])
 @pytest.mark.parametrize("killed_after", [1, 2])
 def test_a_kill_after_any_epoch_resumes_to_the_same_weights(data, encoder, tmp_path, monkeypatch, killed_after, mode):
-    """Check with dropout, whose draws depend on the epoch and not on the process."""
+    """Train with dropout, whose draws depend on the epoch and not on the process."""
     whole, done, save = weights(trained(QUICK, data, encoder, mode=mode)[0]), [], loop._save
 
     def kill(*arguments, **named):

@@ -1,4 +1,4 @@
-"""Compare with the published evaluation digit by digit: its own output and its algorithm."""
+"""Compare every digit with the published evaluation: with its output, and with an implementation of its algorithm."""
 
 import json
 import warnings

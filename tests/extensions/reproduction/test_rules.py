@@ -96,7 +96,7 @@ def test_wall_motion_counts_an_id_answered_twice_twice(inputs):
 
 
 def test_the_first_of_two_measurements_counts(inputs):
-    """Test three videos with 9.9 cm that the synthetic lists contain twice."""
+    """Check three videos that the synthetic lists contain twice, the second time with 9.9 cm."""
     table = frame(inputs, "EchoNet-LVH/LVH_regression_bootstrap.csv")
     assert table["target"].tolist() == ["IVSd", "LVIDd", "LVPWd"] and (table["n"] == 30).all()
     assert (table["MAE"] < 0.5).all()

@@ -98,7 +98,7 @@ def test_a_seed_repeats_and_another_one_does_not(data):
 @pytest.mark.parametrize("killed_after", [1, 2])
 @pytest.mark.parametrize("network", ["small", "s4"])
 def test_a_kill_after_any_epoch_resumes_to_the_same_weights(data, tmp_path, monkeypatch, killed_after, network):
-    """Check with dropout, whose draws depend on the epoch and not on the process."""
+    """Train with dropout, whose draws depend on the epoch and not on the process."""
     if network == "s4":
         from cardiobench.models.nets.s4 import S4Classifier
 

@@ -53,7 +53,7 @@ def test_the_floor_of_a_submission_is_trained_again_and_a_lower_one_is_refused(h
 
 @pytest.mark.parametrize("task", ["camus/ef", "mimic_iv_echo/ef"])
 def test_studies_of_releases_with_several_recordings(task, tmp_path):
-    """Check both views of a CAMUS patient, and all recordings of a MIMIC-IV-ECHO study."""
+    """Check that a study has both views of a CAMUS patient, or all recordings of a MIMIC-IV-ECHO study."""
     name = task.partition("/")[0]
     write_twin(name, tmp_path / name, patients=24)
     summary = run(

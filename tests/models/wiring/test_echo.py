@@ -142,7 +142,7 @@ def test_pixel_motion_measures_all_colours_of_a_bright_square(loaded):
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [45, 9])
 def test_echoprime(loaded, count):
-    """Check every second frame in RGB order, cropped with truncated borders; the view uses the first frame."""
+    """Check that EchoPrime gets every second frame in RGB order with truncated borders, and its view classifier the first."""
     encoder, frames = loaded("echonet/EchoPrime"), video(count, 48, 66)
     mean, deviation = (29.110628, 28.076836, 29.096405), (47.989223, 46.456997, 47.20083)
     chosen = frames[:32:2]
