@@ -152,7 +152,7 @@ def test_every_filter_and_download_does_what_it_says(browser, tmp_path):
         shown(page, "overview", *left, absent=set(everybody) - left)
         choose(label, "all")
         shown(page, "overview", *everybody)
-    for label, absent in (("without data seen in pretraining", "org/seen"), ("only above the floor", "org/flat")):
+    for label, absent in (("without data seen in pretraining", "org/seen"), ("above the floor only", "org/flat")):
         page.get_by_label(label).click()
         shown(page, "overview", *(set(everybody) - {absent}), absent=[absent])
         page.get_by_label(label).click()

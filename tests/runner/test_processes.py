@@ -125,7 +125,7 @@ def test_a_push_that_cannot_be_done_ends_two_processes_before_they_encode(tmp_pa
         text=True,
         check=False,
     )
-    assert ended.returncode == 1 and ended.stderr.count(f"{model} is a folder of this machine") == 1
+    assert ended.returncode == 1 and ended.stderr.count(f"{model} is a local folder") == 1
     assert "terminate called" not in ended.stderr and "exitcode: -6" not in ended.stderr
     assert "hf_made_up" not in ended.stdout + ended.stderr and not list(tmp_path.glob("cache/embeddings/*"))
 

@@ -128,7 +128,7 @@ def test_scales_see_the_leads_that_are_there():
 def test_lead_i_has_weights_of_its_own(tmp_path):
     encoder = load("PKUDigitalHealth/ECGFounder", fake.ecgfounder_one_lead(tmp_path))
     assert encoder.leads == ("I",) and encoder.preprocessing["leads"] == "I"
-    assert "lead I alone" in encoder.warnings[0]
+    assert "lead I only" in encoder.warnings[0]
     ecg = record()
     parts = encoder.transform(ecg)
     assert parts.shape == (1, 1, 5000)
