@@ -315,9 +315,7 @@ def test_records_that_are_the_same_are_known_and_dropped_on_demand(tmp_path):
     assert source.duplicates == [("E07509", "E07510")]
     assert any("E07509 = E07510" in warning for warning in data_warnings(source, None))
     alone = open_dataset("georgia", tmp_path, allow_missing=True, drop_duplicates=True)
-    assert list(alone.frame["id"]) == ["E00001", "E07510"] == list(alone.table.listed["id"]), (
-        "the held-out dataset stays"
-    )
+    assert list(alone.frame["id"]) == ["E00001", "E07510"] == list(alone.table.listed["id"]), "held-out rows stay"
     assert alone.duplicates == [] and alone.table.digest != source.table.digest
     assert ("E07509",) in alone.table.excluded.values()
     folder = prepare("georgia", tmp_path, tmp_path / "out", allow_missing=True)

@@ -131,7 +131,7 @@ def test_a_cell_in_sentences():
     one = result(0.6, generated=False, bounds=Bounds(12, 0.57, 0.67))
     text = naming.tooltip(ScoreCell(ResultEntry(entry().path, one), skill(one), marks(one)))
     assert "Floor 50.00. Difference" in text
-    assert "no information shown (exploratory): a sentence." in text
+    assert "Verdict: no information shown (exploratory); a sentence." in text
     assert "12 of 120 unanswered: between 57.00 and 67.00 of all; judged on 57.00." in text
     assert formatting.bounds(result(0.6)) == ""
 
