@@ -71,7 +71,7 @@ def validated(cls: type[Instance], options: Mapping[str, Any]) -> Instance:
 
     Raises:
         UnknownName: The protocol has no such option.
-        CardioBenchError: A value has the wrong type, is out of range, or stands twice in a list.
+        CardioBenchError: A value has the wrong type, is out of range, or is repeated in a list.
     """
     known = option_types(cls)
     for option in options:
@@ -143,7 +143,7 @@ def _number(kind: str, schema: Mapping[str, Any]) -> str:
 
 
 def _check_list(made: Named, option: str, hint: Any) -> None:
-    """Refuse a list with a value that stands twice, and an empty one unless it is the default."""
+    """Refuse lists with repeated values, and empty lists unless the default is empty."""
     values = getattr(made, option)
     if get_origin(_bare(hint)) is not tuple:
         return
@@ -153,7 +153,7 @@ def _check_list(made: Named, option: str, hint: Any) -> None:
         raise CardioBenchError(f"{text}: the list is empty. Give a value such as {json.dumps(default)}.")
     for number, value in enumerate(values):
         if value in values[:number]:
-            raise CardioBenchError(f"{text}: {json.dumps(value)} stands twice. Give each value once.")
+            raise CardioBenchError(f"{text}: {json.dumps(value)} is repeated. Give each value once.")
 
 
 def _bare(hint: Any) -> Any:

@@ -128,8 +128,8 @@ def test_the_accepted_range_is_named(option, value, expected):
 @pytest.mark.parametrize(
     ("name", "option", "value", "reason"),
     [
-        ("probe", "penalties", [1, 10, 1.0], "1.0 stands twice. Give each value once."),
-        ("knn", "neighbours", [3, 3], "3 stands twice"),
+        ("probe", "penalties", [1, 10, 1.0], "1.0 is repeated. Give each value once."),
+        ("knn", "neighbours", [3, 3], "3 is repeated"),
         ("probe", "penalties", [], "the list is empty. Give a value such as [0.001,"),
     ],
 )

@@ -84,7 +84,7 @@ def check_modality(constraints: Constraints, tasks: Sequence[str]) -> None:
         if values and modality not in found:
             fitting = [f"--{other}" for other, its in ONLY_OF.items() if its in found]
             raise BadConfig(
-                f"--{name} {' '.join(values)} applies to {modality} recordings, and {', '.join(tasks)} asks for "
+                f"--{name} {' '.join(values)} applies to {modality} recordings, and {', '.join(tasks)} uses "
                 f"{' and '.join(sorted(found))} recordings. Leave it out, or give {' and '.join(fitting)}."
             )
 

@@ -16,7 +16,7 @@ CELL = ["model", "dataset", "label", "size"]
 ALWAYS_POSITIVE = 2 / 3
 """F1 of the positive class if all records are called positive and half of them are, as in every cell."""
 INSIDE, REPORTED, ONE = "chosen inside the folds", "best on the reported folds: optimistic", "the only one"
-"""How the classifier and pooling of a cell were chosen."""
+"""Ways of choosing the classifier and pooling of a cell."""
 SAME_FOLDS = ("records", "seed", "folds", "inner", "grouped", "one_a_patient", "search")
 """Options that results must share to have identical folds."""
 OPTIONS = ["classifier", "seed", "records", "f1_median", "f1_iqr", "f1_macro_median", "auroc_median"]

@@ -216,11 +216,11 @@ def test_a_mistake_gets_one_message(results, capsys, more, words):
     [
         (
             ["--task", TASK, "--leads", "I", "II"],
-            "--leads I II applies to ecg recordings, and toy_hearts/sick asks for echo",
+            "--leads I II applies to ecg recordings, and toy_hearts/sick uses echo",
         ),
         (
             ["--task", "ptb_xl/cd", "--views", "A4C"],
-            "--views A4C applies to echo recordings, and ptb_xl/cd asks for ecg",
+            "--views A4C applies to echo recordings, and ptb_xl/cd uses ecg",
         ),
         (["--suite", "cardiobench_ecg_v2", "--views", "A4C"], "Leave it out, or give --leads."),
         (["--task", f"{NAME}/ef", "--prevalence", "2%"], "--prevalence 0.02 applies to tasks of two classes"),

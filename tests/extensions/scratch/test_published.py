@@ -5,8 +5,10 @@ from dataclasses import replace
 import pytest
 
 from cardiobench.core.extensions import extensions
+from cardiobench.report import beside_references as beside
 from cardiobench.report.beside_references import _published, beside_references
 from cardiobench.results.collect import collect
+from cardiobench.scoring.compare import compare
 from tests.report.example_results import scored_example, write_result
 
 TASK = "echonet_dynamic/ef"
@@ -24,6 +26,16 @@ def test_a_model_is_told_how_it_stands_to_training_from_scratch(qualities, words
         f"{words} training from scratch on these patients (cardiobench/scratch-r2plus1d); difference in" in found.text
     )
     assert found.text.endswith("]"), "the score has an interval"
+
+
+def test_the_labels_of_a_difference_are_named(tmp_path, monkeypatch):
+    """Multilabel differences are over fewer labels than the scores next to them."""
+    labels = "over 4 of 5 labels, those that at least 5 patients have and 5 lack"
+    monkeypatch.setattr(beside, "compare", lambda *both: replace(compare(*both), labels=labels))
+    write_result(tmp_path, "lab/model", TASK, 0.9, 1)
+    write_result(tmp_path, "cardiobench/scratch-r2plus1d", TASK, 0.2, 2, "scratch")
+    (found,) = [one for one in beside_references(collect([tmp_path]).entries) if one.model == "lab/model"]
+    assert f"difference in mae % ↓ {labels}: " in found.text
 
 
 @pytest.mark.skipif("papers" not in extensions(), reason="published scores come from the extension papers")
