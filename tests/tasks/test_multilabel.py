@@ -297,6 +297,17 @@ def test_decisions_are_compared_on_the_same_patients():
         compare(joined(truth, scores)[0], one, "auroc_macro")
 
 
+def test_a_label_of_four_patients_is_left_out_of_a_comparison_which_says_so():
+    truth, scores = tables(n=400)
+    truth[:, 0] = np.arange(len(truth)) < 8  # Rows of four patients.
+    others = np.random.default_rng(1).random(scores.shape)
+    found = compare(joined(truth, scores)[0], joined(truth, others)[0], resamples=50)
+    count = truth.shape[1]
+    assert found.labels == f"over {count - 1} of {count} labels, those that at least 5 patients have and 5 lack"
+    expected = [sklearn_means(truth[:, 1:], one[:, 1:])[0] for one in (scores, others)]
+    assert [found.a, found.b, found.difference] == pytest.approx([*expected, expected[0] - expected[1]])
+
+
 def test_missing_decisions_are_wrong_or_right():
     truth, scores = tables(unmeasured=0)
     whole, references = decisions(truth, scores)
