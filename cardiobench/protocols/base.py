@@ -152,7 +152,7 @@ class BaseProtocol(ABC):
             reference.
         condition: Condition of the model's network, such as "frozen"; results are ranked within it.
         published_as: Name in tables of published scores (`PublishedScore.protocol`); empty if it does not occur there.
-        selecting_options: Options that only select the variants to run, without changing any result.
+        selecting_options: Options that change no result, such as those that only select the variants to run.
         from_embeddings: Whether it needs only stored embeddings, facts of the encoder and the vectors of its `texts`, so
             that cells can run in worker processes, one core each.
     """

@@ -11,7 +11,7 @@ from sklearn.model_selection import GroupKFold
 
 from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import NotApplicable
-from cardiobench.core.setting import Positive, Seed
+from cardiobench.core.setting import Device, Positive, Seed
 from cardiobench.models.base import Encoder
 from cardiobench.protocols.base import HeldOut, PredictionProtocol, ProtocolOutput, TaskData
 from cardiobench.protocols.features import UnitRows, mean_and_std
@@ -46,6 +46,7 @@ class NearestNeighbours(PredictionProtocol):
         refits: Number of predictions from other draws of the training patients; the interval of the score then covers
             test and training patients. 0 for none.
         seed: Seed of the patient draws.
+        device: Device of large searches; by default that of the run (`--device`). It does not change the neighbours.
         profile: Recipe; other profiles are classes of extensions (`cardiobench.protocols.profile`).
     """
 
@@ -55,12 +56,14 @@ class NearestNeighbours(PredictionProtocol):
     max_train: Positive = 1_000_000
     refits: Refits = 0
     seed: Seed = 0
+    device: Device = "auto"
     profile: Literal["default"] = "default"
 
     name = "knn"
     learns = True
     from_embeddings = True
     headline_rank = 5
+    selecting_options = frozenset({"device"})
 
     def __post_init__(self) -> None:
         """Refuse recipes of other profiles, which have their own classes."""
@@ -69,7 +72,7 @@ class NearestNeighbours(PredictionProtocol):
     @classmethod
     def settings(cls, config: RunConfig) -> dict[str, Any]:
         """Return the options that follow from the settings of a run."""
-        return {"seed": config.seed}
+        return {"seed": config.seed, "device": config.device}
 
     def predict(self, data: TaskData, encoder: Encoder, variant: str) -> ProtocolOutput:
         """Predict the test recordings from their neighbours among train and validation."""
@@ -119,7 +122,7 @@ class NearestNeighbours(PredictionProtocol):
         """Return the rows of the neighbours of each query recording, nearest first, (n, count)."""
         scale = self._scale(data, train)
         rows, queries = UnitRows(data.features, train, scale), UnitRows(data.features, query, scale)
-        return train[nearest(rows, queries, count)]
+        return train[nearest(rows, queries, count, device=self.device)]
 
     def _scale(self, data: TaskData, train: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
         """Return mean and standard deviation of each feature if the vectors have no common scale."""

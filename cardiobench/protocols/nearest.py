@@ -36,14 +36,15 @@ DECIMALS = 12  # Tolerance of float64 similarities, because equal vectors may di
 GPU_WORK = 10**11  # Number of multiplications below which the transfer to a GPU takes longer than computing on the CPU.
 
 
-def nearest(train: UnitRows, query: UnitRows, count: int, *, device: str | None = None) -> np.ndarray:
+def nearest(train: UnitRows, query: UnitRows, count: int, *, device: str = "auto") -> np.ndarray:
     """Return positions of the nearest training vectors of each query vector, nearest first; ties by position.
 
     Args:
         train: Unit vectors, m rows.
         query: Unit vectors, n rows.
         count: Number of neighbours, at most m.
-        device: "cpu" or "cuda"; by default a GPU if available and worth the transfer.
+        device: Device of searches that are worth the transfer to a GPU, as for `cardiobench.models.device.choose_device`;
+            other searches run on the CPU.
 
     Returns:
         Positions in `train`, (n, count).
@@ -51,7 +52,7 @@ def nearest(train: UnitRows, query: UnitRows, count: int, *, device: str | None 
     if not 1 <= count <= len(train):
         raise ValueError(f"{count} neighbours of {len(train)} training vectors")
     kept = min(count + SPARE, len(train))
-    device = device or _device(len(train) * len(query) * train.features.shape[1])
+    device = _device(device, len(train) * len(query) * train.features.shape[1])
     positions = np.empty((len(query), count), dtype=np.int64)
     exact = _exact(train)
     with threadpool_limits(1):
@@ -63,11 +64,14 @@ def nearest(train: UnitRows, query: UnitRows, count: int, *, device: str | None 
     return positions
 
 
-def _device(work: int) -> str:
+def _device(wanted: str, work: int) -> str:
     # Models with a network have already imported torch. Importing it here only to find no GPU would take half a
     # gigabyte.
-    torch = sys.modules.get("torch")
-    return "cuda" if torch is not None and work >= GPU_WORK and torch.cuda.is_available() else "cpu"
+    if work < GPU_WORK or wanted == "cpu" or (wanted == "auto" and "torch" not in sys.modules):
+        return "cpu"
+    from cardiobench.models.device import choose_device
+
+    return choose_device(wanted, "knn.device").type
 
 
 def _on_cpu(train: UnitRows, query: np.ndarray, count: int) -> np.ndarray:

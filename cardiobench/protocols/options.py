@@ -151,9 +151,11 @@ def _check_list(made: Named, option: str, hint: Any) -> None:
     default = getattr(type(made)(), option)
     if not values and default:
         raise CardioBenchError(f"{text}: the list is empty. Give a value such as {json.dumps(default)}.")
-    for number, value in enumerate(values):
-        if value in values[:number]:
+    seen = set()
+    for value in values:
+        if value in seen:
             raise CardioBenchError(f"{text}: {json.dumps(value)} is repeated. Give each value once.")
+        seen.add(value)
 
 
 def _bare(hint: Any) -> Any:

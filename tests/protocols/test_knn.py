@@ -1,6 +1,7 @@
 """Compare nearest neighbours with scikit-learn; test leakage."""
 
 import dataclasses
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import NotApplicable
 from cardiobench.protocols import nearest as blocks
 from cardiobench.protocols.features import UnitRows
@@ -81,6 +83,23 @@ def test_a_gpu_finds_the_same_neighbours():
     # Sums in float32 differ between kernels and so does the order of candidates, until it is computed in float64.
     found, expected = (blocks._settled(train.take, query, slice(0, 1000), one)[:, :21] for one in candidates)
     np.testing.assert_array_equal(found, expected)
+
+
+def test_the_device_of_the_run_reaches_large_searches_alone(binary, monkeypatch):
+    pytest.importorskip("torch")
+    from cardiobench.models import device
+
+    asked = []
+    monkeypatch.setattr(device, "choose_device", lambda *both: asked.append(both) or SimpleNamespace(type="cpu"))
+    knn = NearestNeighbours.from_config(RunConfig(device="cuda"))
+    small = knn.predict(binary, None, "").values
+    assert not asked, "a small search is not worth the transfer"
+    monkeypatch.setattr(blocks, "GPU_WORK", 1)
+    np.testing.assert_array_equal(knn.predict(binary, None, "").values, small)
+    assert set(asked) == {("cuda", "knn.device")}
+    asked.clear()
+    NearestNeighbours.from_config(RunConfig(device="cpu")).predict(binary, None, "")
+    assert not asked
 
 
 def test_more_neighbours_than_vectors_are_refused():

@@ -79,7 +79,10 @@ def test_small_networks_are_small_and_know_no_other_recording_of_a_batch(name, l
 def test_the_sibling_for_stills_has_no_convolution_over_time():
     network = RECIPES["r2plus1d"].build(2, False)
     assert all(one.kernel_size[0] == 1 for one in network.modules() if isinstance(one, torch.nn.Conv3d))
-    assert network(torch.randn(1, 1, 1, 112, 112)).shape == (1, 2)
+    answers = network(torch.randn(2, 1, 1, 112, 112))
+    assert answers.shape == (2, 2)
+    answers.sum().backward()
+    assert [name for name, one in network.named_parameters() if one.grad is None] == [], "all parameters are used"
 
 
 def convolutions(*shapes):

@@ -14,8 +14,10 @@ class SplitConv(nn.Module):
     def __init__(self, inputs: int, outputs: int, stride: int, *, time: bool):
         super().__init__()
         self.space = nn.Conv3d(inputs, outputs, (1, 3, 3), (1, stride, stride), (0, 1, 1), bias=False)
-        self.norm = nn.GroupNorm(GROUPS, outputs)
-        self.time = nn.Conv3d(outputs, outputs, (3, 1, 1), (stride, 1, 1), (1, 0, 0), bias=False) if time else None
+        self.time = None
+        if time:
+            self.norm = nn.GroupNorm(GROUPS, outputs)
+            self.time = nn.Conv3d(outputs, outputs, (3, 1, 1), (stride, 1, 1), (1, 0, 0), bias=False)
 
     def forward(self, frames: torch.Tensor) -> torch.Tensor:
         """Map (B, inputs, T, H, W) to (B, outputs, T / stride, H / stride, W / stride)."""
