@@ -87,6 +87,7 @@ def read_settings(arguments: argparse.Namespace) -> RunConfig | ScoreConfig:
         if unused:
             raise BadConfig(
                 f"--predictions cannot be combined with {', '.join(unused)}, because no model is evaluated. Remove these flags."
+                + (" Name the task of the predictions with --task." if "tasks" in values else "")
             )
         return make_config(ScoreConfig, values, flags=True)
     config = make_config(RunConfig, values, flags=True)

@@ -37,19 +37,28 @@ class Parser(argparse.ArgumentParser):
         return super().parse_known_args(given, namespace)
 
     def refuse(self, text: str) -> NoReturn:
-        """Exit with a message about an unknown flag and the closest match."""
+        """Exit with a message about an unknown flag and the closest match, or about an argument without a flag."""
         flag = text.partition("=")[0]
-        near = nearest(flag, [name for name in self._option_string_actions if name.startswith("--")])
-        self.error(f"no flag '{flag}'." + (f" Did you mean '{near}'?" if near else ""))
+        if not flag.startswith("-"):
+            self.error(f"'{text[:60]}' belongs to no flag and is one argument too many.")
+        known = [name.removeprefix("--") for name in self._option_string_actions if name.startswith("--")]
+        near = nearest(flag.lstrip("-"), known)
+        self.error(f"no flag '{flag}'." + (f" Did you mean '--{near}'?" if near else ""))
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
-        known = list(map(str, action.choices or ()))
-        if known and value not in known and (near := nearest(str(value), known)):
-            raise argparse.ArgumentError(action, f"no '{str(value)[:60]}'. Did you mean '{near}'?")
-        super()._check_value(action, value)
+        if action.choices is None or value in action.choices:
+            return
+        known = list(map(str, action.choices))
+        if isinstance(action, argparse._SubParsersAction):
+            near = nearest(value, known)
+            raise argparse.ArgumentError(
+                None, f"no command '{value[:60]}'." + (f" Did you mean '{near}'?" if near else "")
+            )
+        raise argparse.ArgumentError(action, f"'{str(value)[:60]}' is not one of {', '.join(known)}")
 
     def error(self, message: str) -> NoReturn:  # noqa: D102
-        sys.stderr.write(f"{self.prog}: error: {message}\n({self.prog} --help lists all flags)\n")
+        listed = "flags" if self._subparsers is None else "commands"
+        sys.stderr.write(f"{self.prog}: error: {message}\n({self.prog} --help lists all {listed})\n")
         raise SystemExit(2)
 
 

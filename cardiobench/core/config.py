@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, get_type_hints
 
 import yaml
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
 from cardiobench.core.errors import BadConfig
@@ -30,6 +30,8 @@ from cardiobench.core.setting import (
     Resamples,
     Seed,
     Setting,
+    check_backend,
+    invalid_value,
     names_no_code,
 )
 
@@ -312,7 +314,7 @@ class RunConfig(Settings):
     ] = ()
     backend: Annotated[
         str,
-        Field(pattern=r"^(loky|ray|dask(=.+)?)$"),
+        AfterValidator(check_backend),
         Setting("backend for parallel cells: loky, dask=tcp://HOST:PORT or ray", HOW, "WHERE", in_file=False),
     ] = "loky"
     jobs: Annotated[
@@ -375,9 +377,8 @@ def _problem(kind: type[Settings], entry: Mapping[str, Any], flags: bool) -> str
     name = str(entry["loc"][0])
     shown = flag_of(kind, name) if flags else name
     if entry["type"] == "missing":
-        return f"{shown} is missing"
-    message = entry["msg"].removeprefix("Value error, ")
-    return f"{shown} {entry['input']!r}: {message[0].lower()}{message[1:]}"
+        return f"{shown} is missing. Give the {settings_of(kind)[name].help}."
+    return f"{shown}{invalid_value(entry)}"
 
 
 def to_yaml(config: Settings) -> str:

@@ -19,6 +19,10 @@ def read_config(path: str | Path) -> dict[str, Any]:
     Raises:
         BadConfig: There is no such file, it is not a YAML mapping, or it is too large for settings.
     """
+    if not Path(path).exists():
+        raise BadConfig(
+            f"there is no file {path}. Give a file of settings, such as a run.yaml below runs/ of a results folder."
+        )
     try:
         with Path(path).open("rb") as file:
             content = file.read(MOST_BYTES + 1)

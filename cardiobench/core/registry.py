@@ -11,14 +11,14 @@ _SHOWN = 60  # Characters shown of an unknown name.
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """Return the known name that was probably meant: the shortest prefix match in either direction, else the most similar name.
 
-    >>> nearest("--output", ["--out", "--output-dir"]), nearest("--models", ["--model", "--models-dir"]), nearest("xyz", ["abc"])
-    ('--out', '--model', None)
+    >>> nearest("output", ["out", "output-dir"]), nearest("models", ["model", "models-dir"]), nearest("xyz", ["abc"])
+    ('out', 'model', None)
     """
     by_lower = {candidate.lower(): candidate for candidate in sorted(known)}
     given = name.lower()
     near = [one for one in by_lower if one.startswith(given) or (given.startswith(one) and 2 * len(one) > len(given))]
     near = sorted(near, key=lambda one: abs(len(one) - len(given))) if len(name) > 2 else []
-    near = near or difflib.get_close_matches(name.lower()[:200], by_lower, n=1, cutoff=0.5)
+    near = near or difflib.get_close_matches(name.lower()[:200], by_lower, n=1, cutoff=0.6)
     return by_lower[near[0]] if near else None
 
 

@@ -1,6 +1,7 @@
 """Building blocks of settings fields: metadata for the command line, types with limits, and parsers of text values."""
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Integral
@@ -63,9 +64,16 @@ def parse_options(value: Any) -> Any:
         name, equals, word = text.partition("=")
         protocol, dot, option = name.partition(".")
         if not (equals and dot and protocol and option):
-            raise ValueError("expected PROTOCOL.OPTION=VALUE, such as representation.refit=true")
+            raise ValueError(f"'{text}' is not PROTOCOL.OPTION=VALUE, such as probe.refits=20")
         options.setdefault(protocol, {})[option] = _json_or_word(word)
     return options
+
+
+def check_backend(value: str) -> str:
+    """Return a backend for parallel cells after checking its form."""
+    if not re.fullmatch(r"loky|ray|dask(=.+)?", value):
+        raise ValueError(f"no backend '{value}'. Give loky, ray, or dask=tcp://HOST:PORT")
+    return value
 
 
 def parse_facts(value: Any) -> Any:
@@ -80,7 +88,7 @@ def parse_facts(value: Any) -> Any:
     for text in value:
         key, equals, word = text.partition("=")
         if not (equals and key):
-            raise ValueError("expected KEY=VALUE, such as fs=500")
+            raise ValueError(f"'{text}' is not KEY=VALUE, such as fs=500")
         facts[key] = _json_or_word(word)
     return facts
 
@@ -107,6 +115,28 @@ Device = Literal["auto", "cpu", "cuda", "mps"]
 Seed = Annotated[int, Field(ge=0, le=2**32 - 1)]
 Options = Annotated[Mapping[str, Mapping[str, Any]], BeforeValidator(parse_options)]
 Facts = Annotated[Mapping[str, Any], BeforeValidator(parse_facts)]
+
+
+_ACCEPTED = {
+    "greater_than_equal": "a number of at least {ge:,}",
+    "less_than_equal": "a number of at most {le:,}",
+    "greater_than": "a number above {gt:g}",
+    "int_parsing": "a whole number",
+    "float_parsing": "a number",
+    "bool_parsing": "true or false",
+    "string_too_short": "a text that is not empty",
+    "literal_error": "{expected}",
+}
+"""Type of a validation error -> accepted values, with placeholders of its context."""
+
+
+def invalid_value(error: Mapping[str, Any]) -> str:
+    """Return the end of a message about an entry of `ValidationError.errors()`, to follow the name of the setting."""
+    context = error.get("ctx", {})
+    if error["type"] == "value_error":  # The message names the value.
+        return f": {context['error']}"
+    accepted = _ACCEPTED.get(error["type"])
+    return f" {error['input']!r}: {'expected ' + accepted.format(**context) if accepted else error['msg']}"
 
 
 def check_draws(resamples: int, seed: int) -> None:

@@ -47,7 +47,7 @@ def read_table(source: str | Path | pd.DataFrame) -> pd.DataFrame:
         raise BadPredictions(f"expected a CSV or Parquet file, or a data frame, got a {type(source).__name__}.")
     path = Path(source)
     if not path.is_file():
-        raise MissingData(f"{path} does not exist or is not a file.")
+        raise MissingData(f"{path} does not exist or is not a file. Check the path.")
     if path.suffix.lower() in SPREADSHEETS:
         raise BadPredictions(
             f"{path} is a spreadsheet; only CSV and Parquet are supported. Save the sheet as CSV (UTF-8)."

@@ -168,12 +168,10 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
                         raise MissingData(
                             f"{spec.title} was not found in {folder}, but {right} looks like it (it has {mark}). Use --data-dir {right}"
                         )
-        where = (
-            " nor in ".join(f"{folder}{_contents(folder)}" for folder in folders)
-            or f"any folder (neither --data-dir nor {DATA_VARIABLE} is set)"
-        )
+        where = " nor in ".join(f"{folder}{_contents(folder)}" for folder in folders) or "any folder"
+        unset = "" if folders else f", and neither --data-dir nor {DATA_VARIABLE} is set"
         raise MissingData(
-            f"{spec.title} was not found in {where} (no {' or '.join(spec.detect_files)}).\n"
+            f"{spec.title} was not found in {where} (no {' or '.join(spec.detect_files)}){unset}.\n"
             f"  Request it at {spec.access}, unpack it, and give its folder with --data-dir or {DATA_VARIABLE};\n"
             f"  or try a synthetic twin: cardiobench phantom {spec.name} --out {spec.name}_twin"
         )

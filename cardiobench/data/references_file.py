@@ -176,7 +176,9 @@ def read_references(source: str | Path | pd.DataFrame, task: Task) -> References
     table, path = read_table(source), "references" if isinstance(source, pd.DataFrame) else str(source)
     absent = [column for column in COLUMNS if column not in table.columns]
     if absent:
-        raise BadData(f"{path} lacks the column {', '.join(absent)}; it has {', '.join(map(str, table.columns))}.")
+        raise BadData(
+            f"{path} lacks the column {', '.join(absent)}; it has {', '.join(map(str, table.columns))}. Write it with `cardiobench references`."
+        )
     _refuse_other_task(table, task, path)
     for column in ("id", "patient_id", "split"):
         cells = text_of(table[column])

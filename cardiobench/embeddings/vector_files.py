@@ -54,7 +54,7 @@ def read_vectors(source: Path | str | pd.DataFrame) -> VectorTable:
         return group_rows(_read("the data frame", lambda: _of_table(_from_pandas(frame), "the data frame")))
     path = Path(source)
     if not path.is_file():
-        raise MissingData(f"{path} does not exist or is not a file.")
+        raise MissingData(f"{path} does not exist or is not a file. Check the path.")
     readers: dict[str, Callable[[Path], VectorRows]] = {
         ".parquet": _parquet,
         ".pq": _parquet,
@@ -221,8 +221,8 @@ def _vector_columns(schema: pa.Schema, source: str) -> list[str]:
         return named
     if not numbered:
         raise BadData(
-            f"{source} has {len(lists)} columns of lists and no columns v0, v1, ...: {first_n(schema.names)}. Give the vectors one "
-            "column of lists, called `vector`, or columns v0, v1, ..."
+            f"{source} has {len(lists) or 'no'} column{'s' * (len(lists) != 1)} of lists and no columns v0, v1, ...; it has "
+            f"{first_n(schema.names)}. Store the vectors in one column of lists called `vector`, or in columns v0, v1, ..."
         )
     return numbered
 

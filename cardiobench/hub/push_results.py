@@ -182,7 +182,7 @@ def leave_out_rehearsals(
             scores.append(result)
     if not scores:
         raise Rehearsal(
-            f"nothing was pushed to {repository}: {'; '.join(refused)}. --include-rehearsals writes their files only."
+            f"nothing was pushed to {repository}: {'; '.join(refused)}. To push only their files, add --include-rehearsals."
         )
     for sentence in refused:
         on_diff(f"left out: {sentence}")

@@ -45,7 +45,7 @@ def import_code(location: str, name: str) -> ModuleType:
                 ) from error
     path = Path(location)
     if "\0" in location or not path.is_file():
-        raise BadModel(f"{name}: there is no file {path}.")
+        raise BadModel(f"{name}: there is no file {path}. Check the path.")
     path = path.resolve()
     if (folder := str(path.parent)) not in sys.path:
         sys.path.insert(0, folder)

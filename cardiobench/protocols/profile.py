@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import BadConfig, UnknownName
 from cardiobench.core.extensions import contributions, resolve
+from cardiobench.core.registry import unknown_name
 from cardiobench.data.spec import DatasetSpec, Task
 from cardiobench.models.base import LoadedModel
 from cardiobench.protocols.base import BaseProtocol
@@ -97,6 +98,6 @@ def find_profile(name: str) -> RunProfile:
     known = contributions("profiles")
     if name not in known:
         raise UnknownName(
-            f"no installed extension provides profile '{name}'. Install it, or give one of: {', '.join((DEFAULT, *known))}."
+            f"{unknown_name('profile', name, (DEFAULT, *known))} An extension that is not installed may provide it."
         )
     return resolve(known[name])()

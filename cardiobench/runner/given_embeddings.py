@@ -39,7 +39,7 @@ def read_given(config: RunConfig, source: "Path | pd.DataFrame | None" = None) -
         if config.model_name or config.seen_in_pretraining:
             name = "model_name" if config.model_name else "seen_in_pretraining"
             raise BadConfig(
-                f"{flag_of(RunConfig, name)} goes with {flag_of(RunConfig, 'embeddings')} or --predictions. Leave it out."
+                f"{flag_of(RunConfig, name)} describes the file of {flag_of(RunConfig, 'embeddings')} or --predictions. Leave it out."
             )
         return {}
     if not (config.tasks or config.suite):

@@ -249,9 +249,8 @@ def make_protocols(config: RunConfig) -> list[BaseProtocol]:
     names = choose(config.protocols) if config.protocols else default_protocols(config.tasks)
     for name in config.options:
         if name not in names:
-            raise CardioBenchError(
-                f"--option sets {name}, which is not selected. Add it to --protocols, or remove the option."
-            )
+            protocol_class(name)  # Raises for an unknown name.
+            raise CardioBenchError(f"--option sets {name}, which is not selected. Add it to --protocols or remove it.")
     return [protocol(name, config) for name in names]
 
 

@@ -78,7 +78,7 @@ def test_help_teaches():
         ([], "--model is missing"),
         (["--model", ""], "--model ''"),
         (["--model", "cardiobench/constant", "--seed", "-1"], "--seed '-1'"),
-        (["--model", "cardiobench/constant", "--backend", "dusk"], "--backend 'dusk'"),
+        (["--model", "cardiobench/constant", "--backend", "dusk"], "--backend: no backend 'dusk'. Give loky"),
         (["--model", "cardiobench/constant", "--push"], "Did you mean '--push-to-hub'?"),
         (["--model", "cardiobench/constant", "--output", "json"], "Did you mean '--output-dir'?"),
         (["--models", "cardiobench/constant"], "Did you mean '--model'?"),
@@ -90,7 +90,7 @@ def test_help_teaches():
         (["--predictions", "x.csv", "--task", "ptb_xl_sample/cd", "--limit", "3"], "cannot be combined with --limit"),
         (
             ["--model", "cardiobench/constant", "--batch-size", "0"],
-            "--batch-size '0': input should be greater than or equal to 1",
+            "--batch-size '0': expected a number of at least 1",
         ),
     ],
 )

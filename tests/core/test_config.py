@@ -38,13 +38,15 @@ def test_texts_become_the_types_of_the_fields_and_one_name_is_a_list_of_one():
 @pytest.mark.parametrize(
     "values, message",
     [
-        ({"limit": 0}, "limit 0: input should be greater than or equal to 1"),
+        ({"limit": 0}, "limit 0: expected a number of at least 1"),
         ({"seed": -1}, "seed -1"),
         ({"recording_timeout": 0}, "recording_timeout 0"),
         ({"models": [""]}, "models ''"),
-        ({"precision": "fp8"}, "precision 'fp8': input should be 'auto', 'fp32' or 'bf16'"),
-        ({"options": ["refit=true"]}, "PROTOCOL.OPTION=VALUE"),
-        ({"overwrite": "maybe"}, "overwrite 'maybe'"),
+        ({"precision": "fp8"}, "precision 'fp8': expected 'auto', 'fp32' or 'bf16'"),
+        ({"options": ["refit=true"]}, "options: 'refit=true' is not PROTOCOL.OPTION=VALUE"),
+        ({"backend": "dsk"}, "backend: no backend 'dsk'. Give loky, ray, or dask=tcp://HOST:PORT"),
+        ({"jobs": 9999}, "jobs 9999: expected a number of at most 512"),
+        ({"overwrite": "maybe"}, "overwrite 'maybe': expected true or false"),
     ],
 )
 def test_a_value_out_of_range_is_named_with_its_field(values, message):

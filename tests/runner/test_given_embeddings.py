@@ -234,7 +234,7 @@ def test_settings_that_do_not_go_with_it(made, tmp_path, settings, said):
 
 def test_a_name_without_embeddings_is_refused(capsys, tmp_path):
     assert main(["eval", "--model", MODEL, "--model-name", "x", "--output-dir", str(tmp_path)]) == 2
-    assert "--model-name goes with --embeddings or --predictions" in capsys.readouterr().err
+    assert "--model-name describes the file of --embeddings or --predictions" in capsys.readouterr().err
 
 
 def test_beside_a_model_in_one_run(made, tmp_path):

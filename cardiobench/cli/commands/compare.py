@@ -119,7 +119,7 @@ def split_sources(arguments: argparse.Namespace) -> tuple[list[Path], list[Path]
     stored = [result_file(one) or one for one in sources if one not in files]
     for one in files:
         if not one.is_file():
-            raise MissingData(f"there is no file {one}.")
+            raise MissingData(f"there is no file {one}. Check the path.")
     if files and not arguments.task:
         raise BadConfig(f"--task is missing: give the task of {files[0]}, such as ptb_xl/cd.")
     if not files and (arguments.task or arguments.references):

@@ -19,7 +19,9 @@ needs the package shtab: pip install 'cardiobench[completion]'
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add command-line arguments."""
-    parser.add_argument("shell", choices=("bash", "zsh", "tcsh"), help="shell of the script")
+    parser.add_argument(
+        "shell", metavar="SHELL", choices=("bash", "zsh", "tcsh"), help="shell of the script: bash, zsh or tcsh"
+    )
 
 
 def execute(arguments: argparse.Namespace) -> int:

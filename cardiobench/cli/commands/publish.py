@@ -17,7 +17,9 @@ examples
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add command-line arguments."""
-    parser.add_argument("what", choices=("datasets", "metrics", "models"))
+    parser.add_argument(
+        "what", metavar="KIND", choices=("datasets", "metrics", "models"), help="datasets, metrics or models"
+    )
     parser.add_argument("names", nargs="*", metavar="NAME", help="names of datasets, metrics or models (default: all)")
     parser.add_argument(
         "--namespace",

@@ -23,7 +23,7 @@ def amount(text: str) -> float:
     except ValueError:
         value = -1.0
     if not 0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"'{text}' is not a number above 0, such as 30000000 or 30M")
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number above 0, such as 5000 or 30M")
     return value
 
 
@@ -34,7 +34,7 @@ def share(text: str) -> float:
     except ValueError:
         value = -1.0
     if not 0 < value <= 1:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a fraction above 0 and at most 1, such as 0.02 or 2%")
+        raise argparse.ArgumentTypeError(f"'{text}' is not a fraction above 0 and at most 1, such as 0.95 or 95%")
     return value
 
 
@@ -89,7 +89,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     box.add_argument("--leads", type=lead, nargs="+", default=[], metavar="LEAD", help="available ECG leads")
     box.add_argument(
-        "--views", nargs="+", default=[], metavar="VIEW", help="available echo views, for models that state theirs"
+        "--views",
+        nargs="+",
+        default=[],
+        metavar="VIEW",
+        help="available echo views, such as A4C, for models that state theirs",
     )
     box.add_argument(
         "--min-rate",

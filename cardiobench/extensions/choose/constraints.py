@@ -9,6 +9,7 @@ import numpy as np
 from cardiobench.core.errors import BadConfig
 from cardiobench.data import catalog
 from cardiobench.data.media.types import LEADS
+from cardiobench.data.spec import VIEWS
 from cardiobench.extensions.choose.candidates import Candidate
 from cardiobench.metrics.load import load_metric
 from cardiobench.results.cost import NO_NETWORK, short
@@ -89,6 +90,17 @@ def check_modality(constraints: Constraints, tasks: Sequence[str]) -> None:
             )
 
 
+def check_views(asked: Sequence[str], candidates: Sequence[Candidate]) -> None:
+    """Check that the requested views are those of the datasets, or stated by a model.
+
+    Raises:
+        BadConfig: A view is neither.
+    """
+    known = dict.fromkeys((*VIEWS, *(view for one in candidates for view in stated_views(one))))
+    if unknown := [view for view in asked if view not in known]:
+        raise BadConfig(f"--views {' '.join(unknown)}: no such view. The views are {', '.join(known)}.")
+
+
 def refusals(candidate: Candidate, constraints: Constraints) -> list[str]:
     """Return the reasons why a candidate violates the constraints; empty if it satisfies all."""
     return [reason for check in CHECKS for reason in check(candidate, constraints)]
@@ -167,11 +179,15 @@ def _leads(candidate: Candidate, asked: Constraints) -> Iterator[str]:
         yield f"leads: it also takes {', '.join(absent)}"
 
 
+def stated_views(candidate: Candidate) -> tuple[str, ...]:
+    """Return the views in the model's preprocessing; empty if it states none."""
+    stated = next(iter(candidate.entries.values())).result.model.get("preprocessing", {}).get("views") or ()
+    return tuple(map(str, stated))
+
+
 def _views(candidate: Candidate, asked: Constraints) -> Iterator[str]:
-    if asked.views:
-        stated = next(iter(candidate.entries.values())).result.model.get("preprocessing", {}).get("views") or ()
-        if absent := [view for view in stated if view not in asked.views]:
-            yield f"views: it also takes {', '.join(map(str, absent))}"
+    if asked.views and (absent := [view for view in stated_views(candidate) if view not in asked.views]):
+        yield f"views: it also takes {', '.join(absent)}"
 
 
 def _text(candidate: Candidate, asked: Constraints) -> Iterator[str]:
@@ -206,7 +222,8 @@ def _worst_group(candidate: Candidate, asked: Constraints) -> Iterator[str]:
             )
         low, high = (number.factor * end for end in number.range)
         if not low <= asked.worst_group <= high:
-            raise BadConfig(f"--worst-group {asked.worst_group:g}: scores of {task} lie between {low:g} and {high:g}.")
+            allowed = f"of at least {low:g}" if high == float("inf") else f"from {low:g} to {high:g}"
+            raise BadConfig(f"--worst-group {asked.worst_group:g}: expected a number {allowed}, in the unit of {task}.")
         found = worst_group(answers)
         if found is None:
             yield f"subgroups: no subgroup of {task} has 10 validation patients (5 of each class)"

@@ -8,7 +8,7 @@ from cardiobench.core.errors import BadConfig, BadPredictions, MissingData
 from cardiobench.data import catalog
 from cardiobench.extensions.choose.answer import ModelChoice
 from cardiobench.extensions.choose.candidates import Candidate, find_candidates
-from cardiobench.extensions.choose.constraints import Constraints, check_modality, refusals
+from cardiobench.extensions.choose.constraints import Constraints, check_modality, check_views, refusals
 from cardiobench.extensions.choose.decide import cheapest, decide
 from cardiobench.extensions.choose.operating_point import OperatingPoint, operating_point
 from cardiobench.report.contests import predictions_of
@@ -46,7 +46,8 @@ def choose(
 
     Raises:
         MissingData: There is no result for the task or suite.
-        BadConfig: There are several protocols and none was chosen, or a constraint or `prevalence` applies to no task.
+        BadConfig: There are several protocols and none was chosen, a constraint or `prevalence` applies to no task, or
+            a view is unknown.
     """
     wanted = _tasks(suite, task)
     check_modality(constraints, wanted)
@@ -63,6 +64,7 @@ def choose(
     label = _protocol(of_tasks, protocol)
     entries = [entry for entry in of_tasks if entry.result.label == label]
     found, unfit = find_candidates(entries, wanted)
+    check_views(constraints.views, found)
     excluded: dict[str, list[str]] = {name: [reason] for name, reason in unfit.items()}
     kept: list[Candidate] = []
     for one in found:

@@ -197,9 +197,10 @@ def test_results_that_cannot_be_used_are_named_with_the_reason(results, capsys):
     ("more", "words"),
     [
         (["--task", TASK, "--worst-group", "0.8"], "percentage, such as 80"),
-        (["--task", TASK, "--worst-group", "101"], "lie between 0 and 100"),
+        (["--task", TASK, "--worst-group", "101"], "expected a number from 0 to 100"),
         ([], "--suite NAME or --task TASK"),
         (["--task", TASK, "--suite", "quick"], "give either"),
+        (["--task", f"{NAME}/sick", "--views", "a4c"], "--views a4c: no such view. The views are A2C, A3C, A4C"),
         (["--task", TASK, "--protocol", "knn"], "Choose one with --protocol"),
         (["--task", f"{NAME}/ef"], "no usable result of toy_hearts/ef"),
         (["--task", f"{NAME}/EF"], "Did you mean"),
