@@ -31,7 +31,7 @@ def imports(name: str) -> set[str]:
     return {module for module in found if module in FILES} - {name}
 
 
-def test_no_file_imports_itself_in_a_circle():
+def test_imports_have_no_cycles():
     try:
         TopologicalSorter({name: imports(name) for name in FILES}).prepare()
     except CycleError as error:
@@ -102,7 +102,7 @@ def test_numbers_are_named_only_where_the_number_itself_is_meant():
     assert [place for place in core if not any(allowed(name, [place]) for name in found)] == []
 
 
-def test_the_kind_of_a_task_is_asked_in_one_package():
+def test_only_one_package_checks_the_kind_of_a_task():
     """Comparisons, tables and `match` that name kinds skip kinds of other packages; only definitions of tasks may do so."""
     names, found = set(list_kinds()), []
     for name, tree in TREES.items():
@@ -127,7 +127,7 @@ OF_ONE_FORM = {
 }
 
 
-def test_the_form_of_an_answer_is_asked_by_kinds_and_protocols():
+def test_only_kinds_and_protocols_check_the_form_of_an_answer():
     """A kind with another form works everywhere else; see `tests/tasks/test_forms_of_answer.py`."""
     asked = {
         name
@@ -156,7 +156,7 @@ def test_the_text_of_a_verdict_is_written_once():
 LINES = 400
 
 
-def test_a_file_has_one_idea():
+def test_files_are_at_most_400_lines():
     folders = ("cardiobench", "hf_datasets", "hf_metrics", "tests", "benchmarks", "docs")
     files = [path for folder in folders for path in (PACKAGE.parent / folder).rglob("*.py")]
     long = {path.name: count for path in files if (count := len(path.read_bytes().splitlines())) > LINES}

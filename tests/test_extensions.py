@@ -46,7 +46,7 @@ def test_every_extension_passes_its_contract(name, monkeypatch):
     assert checked == [*extensions()[name].protocols]
 
 
-def test_what_is_no_manifest_is_named(monkeypatch):
+def test_an_invalid_manifest_is_named(monkeypatch):
     point = SimpleNamespace(name="odd", value="odd:EXTENSION", dist=None, module="odd", load=lambda: {})
     monkeypatch.setattr(plugins, "entry_points", lambda group: {"odd": point} if group == "extensions" else {})
     extensions.cache_clear()
@@ -91,7 +91,7 @@ def test_core_code_names_no_extension(root):
     assert not found
 
 
-def test_core_tests_borrow_nothing_from_tests_of_extensions(root):
+def test_core_tests_do_not_import_tests_of_extensions(root):
     borrowed = re.compile(r"\b(tests|cardiobench)\.extensions\b")
     found = [
         str(path.relative_to(root))
@@ -110,7 +110,7 @@ def covering_sets(names):
             yield tuple(name for number, name in enumerate(names) if number >> bit & 1 == side)
 
 
-def test_every_two_extensions_are_told_apart_by_a_set_that_is_deleted():
+def test_deleted_sets_distinguish_every_two_extensions():
     """Check that the sets distinguish every two folders: if a set suffices, folders outside it are not needed."""
     together = [*covering_sets(NAMES)]
     for one in NAMES:
@@ -120,7 +120,7 @@ def test_every_two_extensions_are_told_apart_by_a_set_that_is_deleted():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("names", [*covering_sets(NAMES), NAMES], ids=lambda names: "+".join(names)[:40])
-def test_the_rest_works_without(tmp_path, names):
+def test_the_rest_works_without_an_extension(tmp_path, names):
     copy = copy_without(names, tmp_path / "copy")
     env = {**os.environ, "PYTHONPATH": str(copy), "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
     line = [sys.executable, "-m", "tests.rest_works", str(tmp_path / "out"), *names]

@@ -17,7 +17,7 @@ def knn(store, rows):
 
 @pytest.mark.slow
 @linux
-def test_probing_holds_no_copies_of_the_embeddings(tmp_path):
+def test_probing_makes_no_copies_of_the_embeddings(tmp_path):
     store, rows = stored(tmp_path, 8000, 512)
     assert extra_memory(probe, store, rows) <= 2.5 * 8000 * 512 * 4 / 1e6 + BUFFERS
 

@@ -93,7 +93,7 @@ def problems(file: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("folder", sorted({str(file.parent.relative_to(ROOT)) for file in FILES}))
-def test_texts_have_a_head_and_a_capital(folder):
+def test_texts_have_a_head_noun_and_a_capital(folder):
     files = [file for file in FILES if file.parent == ROOT / folder]
     found = [f"{file.relative_to(ROOT)}: {problem}" for file in files for problem in problems(file)]
     assert not found, "\n".join(found)
@@ -110,7 +110,7 @@ def test_texts_have_a_head_and_a_capital(folder):
         ("# so that\n# it is read once\nx = 1", "comment without a capital: so that"),
     ],
 )
-def test_a_fragment_is_found(tmp_path, monkeypatch, text, problem):
+def test_fragments_are_found(tmp_path, monkeypatch, text, problem):
     monkeypatch.setattr("tests.test_language.ROOT", tmp_path)
     (tmp_path / "cardiobench").mkdir()
     file = tmp_path / "cardiobench" / "module.py"

@@ -23,7 +23,7 @@ def is_build_of(build, release):
 @pytest.mark.parametrize(
     ("build", "matches"), [("0.2.0", True), ("0.2.1.dev5", True), ("0.1.1.dev5", False), ("0.3.0", False)]
 )
-def test_builds_of_a_release(build, matches):
+def test_a_build_must_match_the_release_version(build, matches):
     assert is_build_of(Version(build), Version("0.2.0")) is matches
 
 
@@ -36,5 +36,5 @@ def test_the_citation_names_the_release_that_is_built():
     )
 
 
-def test_the_addresses_are_those_of_the_citation():
+def test_project_urls_equal_those_of_the_citation():
     assert set(PROJECT["project"]["urls"].values()) == {one["url"] for one in CITATION["references"]}

@@ -23,7 +23,7 @@ def committed(name):
 
 
 @pytest.mark.parametrize("name", QUICK + SLOW)
-def test_a_run_writes_what_it_wrote(name):
+def test_results_equal_the_stored_records(name):
     if lacking := absent(name):
         pytest.skip(f"without {', '.join(lacking)}")
     before = committed(name)
@@ -42,7 +42,7 @@ def test_a_run_writes_what_it_wrote(name):
     assert [check_consistency(result) for result in scores] == [[]] * len(scores)
 
 
-def test_every_kind_of_task_and_every_protocol_is_among_the_records():
+def test_records_cover_every_kind_of_task_and_every_protocol():
     if lacking := sorted({one for name in RUNS for one in absent(name)}):
         pytest.skip(f"no installed extension provides {', '.join(lacking)}")
     together = [record for name in RUNS for record in committed(name)["records"].values()]

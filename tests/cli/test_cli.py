@@ -57,7 +57,7 @@ def test_nothing_heavy_is_imported_before_it_is_needed(code):
     assert not HEAVY & set(done.stdout.split())
 
 
-def test_help_teaches():
+def test_help_shows_examples():
     done = call("cardiobench.eval", "--help")
     assert done.returncode == 0
     for part in ("accelerate launch", "--predictions", "--allow-missing", "exit code"):
@@ -108,13 +108,13 @@ def test_a_users_mistake_gets_one_message_and_exit_code_2(line, message, tmp_pat
         (["doctor", "--model", "cardiobench/constant", "--json"], "tasks"),
     ],
 )
-def test_what_is_for_machines_is_alone_on_standard_output(line, part):
+def test_json_output_is_not_mixed_with_other_text(line, part):
     done = call("cardiobench.cli", *line)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)[part]
 
 
-def test_references_and_a_file_of_predictions(tmp_path):
+def test_references_are_written_and_predictions_are_scored(tmp_path):
     assert call("cardiobench.cli", "references", "ptb_xl_sample/cd", "--out", "refs.csv", cwd=tmp_path).returncode == 0
     refs = pd.read_csv(tmp_path / "refs.csv", dtype=str)
     assert refs["split"].value_counts().to_dict() == {"test": 52, "train": 48, "validation": 14}
@@ -135,7 +135,7 @@ def perfect(tmp_path):
     return test.assign(y_pred=test["y_true"])[["id", "y_pred"]]
 
 
-def test_files_of_one_name_from_two_folders_and_files_of_odd_names_keep_their_results(perfect, tmp_path):
+def test_prediction_files_with_equal_or_unusual_names_keep_separate_results(perfect, tmp_path):
     wrong = perfect.assign(y_pred=[{"CD": "no CD"}.get(label, "CD") for label in perfect["y_pred"]])
     for name, table in (("a/mine.csv", perfect), ("b/mine.csv", wrong), ("...csv", wrong), ("a/mine.csv", perfect)):
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -195,7 +195,7 @@ def test_the_published_aortic_stenosis_predictions_are_a_constant(tmed2, shared,
     assert "118 of the 119" in done.stderr and dropped[0] in done.stderr and "Traceback" not in done.stderr
 
 
-def test_an_empty_folder_as_data(tmp_path):
+def test_an_empty_data_folder_is_reported(tmp_path):
     done = call(
         "cardiobench.eval",
         "--model",
@@ -209,7 +209,7 @@ def test_an_empty_folder_as_data(tmp_path):
     assert done.returncode == 2 and "tmed.cs.tufts.edu" in done.stderr and "Traceback" not in done.stderr
 
 
-def test_a_place_that_cannot_be_written_to_is_one_message(tmp_path):
+def test_an_unwritable_output_folder_gives_one_message(tmp_path):
     (tmp_path / "file").write_text("")
     done = call("cardiobench.cli", "phantom", "ptb_xl", "--out", tmp_path / "file" / "twin", "--patients", 1)
     assert done.returncode == 1
@@ -217,7 +217,7 @@ def test_a_place_that_cannot_be_written_to_is_one_message(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_run_writes_what_repeats_it(tmp_path, cli_cache):
+def test_a_run_writes_a_file_that_repeats_it(tmp_path, cli_cache):
     line = ["--model", "cardiobench/constant", "--tasks", "ptb_xl_sample/cd", "--protocols", "knn", "--resamples", "50"]
     done = call("cardiobench.eval", *line, "--cache-dir", cli_cache, "--output-dir", "out", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -240,7 +240,7 @@ def cli_cache(tmp_path_factory):
     return tmp_path_factory.mktemp("cache")
 
 
-def test_a_dry_run_says_what_it_would_take_and_writes_nothing(tmp_path):
+def test_a_dry_run_estimates_costs_and_writes_nothing(tmp_path):
     line = ["--model", "cardiobench/ecg-morphology", "--tasks", "ptb_xl_sample/cd", "--protocols", "knn", "probe"]
     line += ["--cache-dir", "cache", "--output-dir", "out", "--dry-run", "--json"]
     done = call("cardiobench.eval", *line, cwd=tmp_path)
@@ -268,12 +268,12 @@ def to_encode(tmp_path):
     return ask
 
 
-def test_records_that_are_the_same_are_left_out_where_asked_for(to_encode):
+def test_duplicate_records_are_dropped_on_request(to_encode):
     assert to_encode() == 3 and to_encode("--drop-duplicates") == 2
 
 
 @pytest.mark.slow
-def test_verify_sees_a_change_that_size_and_time_hide(to_encode, tmp_path):
+def test_verify_detects_a_change_with_equal_size_and_time(to_encode, tmp_path):
     for flags in ((), ("--verify",)):
         to_encode(*flags, run=True)
         assert to_encode(*flags) == 0
@@ -285,7 +285,7 @@ def test_verify_sees_a_change_that_size_and_time_hide(to_encode, tmp_path):
     assert to_encode() == 0 and to_encode("--verify") == 1
 
 
-def test_the_version():
+def test_version_is_printed():
     done = call("cardiobench.cli", "--version")
     assert done.returncode == 0 and done.stdout.startswith("cardiobench ")
     assert call("cardiobench.eval", "--version").stdout == done.stdout

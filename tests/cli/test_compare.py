@@ -54,7 +54,7 @@ def pairs(capsys, *line):
 
 
 @pytest.mark.slow
-def test_two_files_are_compared_as_the_api_compares_them(folder, capsys):
+def test_comparing_two_files_equals_the_python_api(folder, capsys):
     ((found,), left_out) = pairs(
         capsys, "good.csv", "poor.parquet", "--task", TASK, "--references", "refs.csv"
     ).values()
@@ -67,7 +67,7 @@ def test_two_files_are_compared_as_the_api_compares_them(folder, capsys):
     assert "good.csv is better, exploratory" in shown and "wrote" not in shown, "references of the local data"
 
 
-def test_a_file_is_compared_with_stored_results_whatever_their_protocol(folder, capsys):
+def test_a_file_is_compared_with_stored_results_of_any_protocol(folder, capsys):
     line = ("good.csv", "results", "--task", TASK, "--references", "refs.csv")
     found = pairs(capsys, *line)
     assert {(one["protocol"], one["model"], one["other"], one["better"]) for one in found["pairs"]} == {
@@ -82,7 +82,7 @@ def test_a_file_is_compared_with_stored_results_whatever_their_protocol(folder, 
     assert comparison.names == ("good.csv", "cardiobench/constant") and comparison.outcome == "better"
 
 
-def test_a_scored_file_stands_beside_the_models_under_its_given_names(folder, capsys):
+def test_a_scored_file_is_listed_with_models_under_its_given_names(folder, capsys):
     line = ["eval", "--predictions", "good.csv", "--task", TASK, "--references", "refs.csv", "--resamples", "50"]
     names = [
         "--model-name",
@@ -117,7 +117,7 @@ def test_a_scored_file_stands_beside_the_models_under_its_given_names(folder, ca
         (lambda table: table.assign(id="x" + table["id"]), r"short.csv has 0 of the 52"),
     ],
 )
-def test_ids_that_do_not_match_are_one_message(folder, capsys, change, message):
+def test_unmatched_ids_give_one_message(folder, capsys, change, message):
     change(pd.read_csv("good.csv", dtype={"id": str})).to_csv("short.csv", index=False)
     compare("good.csv", "short.csv", "--task", TASK, "--references", "refs.csv", code=2)
     error = capsys.readouterr().err
@@ -125,7 +125,7 @@ def test_ids_that_do_not_match_are_one_message(folder, capsys, change, message):
     assert "Traceback" not in error
 
 
-def test_incomplete_files_are_compared_by_their_worst_case(folder, capsys):
+def test_incomplete_files_are_compared_in_the_worst_case(folder, capsys):
     pd.read_csv("good.csv", dtype={"id": str}).iloc[1:].to_csv("short.csv", index=False)
     line = ("short.csv", "poor.parquet", "--task", TASK, "--references", "refs.csv", "--allow-missing")
     (found,) = pairs(capsys, *line)["pairs"]
@@ -133,7 +133,7 @@ def test_incomplete_files_are_compared_by_their_worst_case(folder, capsys):
     assert (found["low"], found["high"], found["n"]) == (expected.low, expected.high, 52)
 
 
-def test_another_task_or_version_of_the_data_is_one_message(folder, capsys):
+def test_a_different_task_or_data_version_gives_one_message(folder, capsys):
     stored = next((folder / "results").rglob("probe/*__*.json"))
     other = ScoreResult.load(stored)
     object.__setattr__(other, "dataset", {**other.dataset, "version": "0.9.0"})
@@ -159,13 +159,13 @@ def test_another_task_or_version_of_the_data_is_one_message(folder, capsys):
         (["good.csv", "poor.parquet", "--task", "ptb_xl_sample/cq"], "Did you mean 'ptb_xl_sample/cd'"),
     ],
 )
-def test_a_wrong_line_is_one_message(folder, capsys, line, message):
+def test_an_invalid_command_gives_one_message(folder, capsys, line, message):
     compare(*line, code=2)
     error = capsys.readouterr().err
     assert message in error and "Traceback" not in error
 
 
-def test_what_is_said_of_a_model_is_checked():
+def test_stated_facts_about_a_model_are_checked():
     task = catalog.task(TASK)
     assert describe_model(task)["seen_in_pretraining"] is None
     for said, expected in (("none", False), (["ptb_xl_sample"], True), (["code15"], False), (True, True), ((), None)):

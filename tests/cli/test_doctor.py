@@ -12,7 +12,7 @@ from tests.models.tiny import tiny_open_clip, tiny_siglip, tiny_timm
 ECHO_CLIP = "mkaichristensen/echo-clip"
 
 
-def test_everything_that_would_be_used(tmp_path, capsys):
+def test_doctor_shows_all_settings_of_a_run(tmp_path, capsys):
     folder = tiny_open_clip(tmp_path / "clip", safe=False)
     assert main(["doctor", "--model", ECHO_CLIP, "--weights", str(folder), "--variant", "paper", "-v"]) == 0
     printed = " ".join(capsys.readouterr().out.split())
@@ -36,7 +36,7 @@ def rows(diagnosis):
     return {row[0]: row[1:] for row in diagnosis.answers}
 
 
-def test_tasks_that_it_can_and_cannot_do(tmp_path):
+def test_doctor_lists_possible_and_impossible_tasks(tmp_path):
     with_text = rows(examine(str(tiny_siglip(tmp_path / "siglip"))))
     assert with_text["camus/ef"] == ("yes", "no such output", "yes", "not known")
     without = rows(examine(str(tiny_timm(tmp_path / "vit"))))
@@ -67,7 +67,7 @@ def test_quick_reads_no_weights(tmp_path):
         (["--model", "cardiobench/constant", "--pooling", "max"], "has no pooling 'max'"),
     ],
 )
-def test_what_would_not_load_is_exit_code_2(arguments, reason, capsys):
+def test_a_model_that_does_not_load_gives_exit_code_2(arguments, reason, capsys):
     assert main(["doctor", *arguments]) == 2
     assert reason in capsys.readouterr().err
 
@@ -84,7 +84,7 @@ def test_a_missing_key_is_found_without_running(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("name", list_models())
-def test_every_card_is_told_whole_with_or_without_its_files(name):
+def test_doctor_shows_every_card_with_and_without_files(name):
     """Check the output for a model without local files: the card names the source, and the message gives the reason."""
     found, diagnosis = card(name), examine(name)
     said = "\n".join(" ".join(fact) for fact in diagnosis.facts)
@@ -113,7 +113,7 @@ def test_every_card_is_told_whole_with_or_without_its_files(name):
         }
 
 
-def test_tasks_of_equal_answers_share_a_line(tmp_path, capsys):
+def test_tasks_with_equal_verdicts_share_a_line(tmp_path, capsys):
     (tmp_path / "lab.py").write_text(
         "from cardiobench import BaseEncoder\nfrom cardiobench.data.media import Ecg\n\n\nclass Mine(BaseEncoder):\n"
         "    name = 'lab/mine'\n\n    def transform(self, recording: Ecg):\n        return recording.signal.mean(0)[None]\n\n"

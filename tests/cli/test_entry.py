@@ -26,7 +26,7 @@ LONG = "x" * 20_000
         "LC_ALL=C PYTHONUTF8=0 PYTHONCOERCECLOCALE=0 $PYTHON -m cardiobench.cli list --models",
     ],
 )
-def test_streams_that_are_closed_or_know_few_letters(command):
+def test_closed_streams_and_limited_encodings_are_handled(command):
     environment = {**os.environ, "PYTHON": sys.executable}
     done = subprocess.run(["bash", "-c", command], capture_output=True, check=False, env=environment)
     assert done.returncode == 0, done.stderr
@@ -55,7 +55,7 @@ ECG = ["eval", "--model", "cardiobench/constant", "--tasks", "ptb_xl_sample/cd"]
     ],
     ids=lambda line: " ".join(word[:12] for word in line[-4:]),
 )
-def test_an_endless_name_is_one_message(line, tmp_path, monkeypatch, capsys):
+def test_a_very_long_name_gives_one_message(line, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     try:
         code = main(line)
@@ -64,7 +64,7 @@ def test_an_endless_name_is_one_message(line, tmp_path, monkeypatch, capsys):
     assert code == 2 and 0 < len(capsys.readouterr().err) < 25_000
 
 
-def test_a_worker_that_is_killed_is_one_message(capsys):
+def test_a_killed_worker_gives_one_message(capsys):
     """Simulate a system that kills workers when it runs out of memory."""
     import joblib
 
@@ -75,13 +75,13 @@ def test_a_worker_that_is_killed_is_one_message(capsys):
     assert re.search(r"^LostWorker: .*SIGKILL.* run the same command again, with fewer --jobs", capsys.readouterr().err)
 
 
-def test_a_token_that_no_header_can_carry_is_said_before_anything_is_sent(monkeypatch, capsys):
+def test_an_invalid_token_is_reported_before_anything_is_sent(monkeypatch, capsys):
     monkeypatch.setenv("HF_TOKEN", "hf_gehe\u00efm")
     assert main(["list", "--models"]) == 2
     assert "HF_TOKEN contains characters" in capsys.readouterr().err
 
 
-def test_an_output_path_that_is_not_utf_8(tmp_path, capsys):
+def test_an_output_path_that_is_not_utf_8_is_rejected(tmp_path, capsys):
     folder = os.fsdecode(os.fsencode(tmp_path) + b"/\xff\xfe")
     line = [*ECG, "--output-dir", folder, "--cache-dir", str(tmp_path / "cache")]
     assert main(line) == 2

@@ -55,7 +55,7 @@ def written(folder, values, name="x.yaml"):
     return file
 
 
-def test_every_field_says_whether_a_file_may_set_it():
+def test_every_setting_states_whether_a_file_may_set_it():
     refused = {
         name
         for kind in (RunConfig, ScoreConfig)
@@ -71,7 +71,7 @@ def test_every_field_says_whether_a_file_may_set_it():
 
 
 @pytest.mark.parametrize(("name", "value"), CASES, ids=lambda value: str(value)[:30])
-def test_a_file_that_holds_it_stops_and_names_the_flag(tmp_path, name, value):
+def test_a_file_with_a_forbidden_setting_is_refused_with_its_flag(tmp_path, name, value):
     flag = flag_of(RunConfig, name)
     with pytest.raises(BadConfig) as error:
         settings(written(tmp_path, {name: value}))
@@ -80,7 +80,7 @@ def test_a_file_that_holds_it_stops_and_names_the_flag(tmp_path, name, value):
 
 
 @pytest.mark.parametrize(("name", "value"), CASES, ids=lambda value: str(value)[:30])
-def test_the_same_file_runs_when_the_flag_is_repeated(tmp_path, name, value):
+def test_a_forbidden_setting_is_accepted_if_repeated_as_a_flag(tmp_path, name, value):
     file = written(tmp_path, {name: value, "seed": 5})
     flag = flag_of(RunConfig, name)
     repeated = [flag] if default_of(RunConfig, name) is False else [flag, "ray" if name == "backend" else "mine"]
@@ -91,11 +91,11 @@ def test_the_same_file_runs_when_the_flag_is_repeated(tmp_path, name, value):
 @pytest.mark.parametrize(
     ("name", "value"), [(name, value) for name, values in HARMLESS.items() for value in values], ids=str
 )
-def test_what_grants_nothing_may_be_said_in_a_file(tmp_path, name, value):
+def test_harmless_settings_are_accepted_in_a_file(tmp_path, name, value):
     assert settings(written(tmp_path, {name: value})).models
 
 
-def test_all_of_them_are_named_at_once_without_control_characters(tmp_path):
+def test_all_forbidden_settings_are_named_without_control_characters(tmp_path):
     file = written(tmp_path, {"weights": "a\x1b[2J\nb", "report_to": ["w" * 5000], "push_to_hub": True})
     with pytest.raises(
         BadConfig, match=r"--push-to-hub.*--report-to w{9,90}\.\.\..*--weights '?a\\x1b\[2J\\nb"
@@ -121,7 +121,7 @@ def test_all_of_them_are_named_at_once_without_control_characters(tmp_path):
     ],
     ids=lambda text: text[:30],
 )
-def test_tags_anchors_and_bombs_are_one_message(tmp_path, text):
+def test_yaml_tags_and_expanding_anchors_give_one_message(tmp_path, text):
     file = tmp_path / "x.yaml"
     file.write_text(text)
     with pytest.raises(Exception) as error:
@@ -129,13 +129,13 @@ def test_tags_anchors_and_bombs_are_one_message(tmp_path, text):
     assert type(error.value).__module__ == "cardiobench.core.errors" and len(str(error.value)) < 2000
 
 
-def test_a_variable_in_a_file_is_text(tmp_path, monkeypatch):
+def test_variables_in_a_file_are_not_expanded(tmp_path, monkeypatch):
     monkeypatch.setenv("EVIL", "evil.py:X")
     assert settings(written(tmp_path, {"models": ["$EVIL"]})).models == ("$EVIL",)
 
 
 @pytest.mark.parametrize("command", ["rerun", "eval"])
-def test_a_result_in_place_of_settings_is_one_message(tmp_path, command, capsys):
+def test_a_result_file_as_settings_gives_one_message(tmp_path, command, capsys):
     file = tmp_path / "result.json"
     file.write_text(
         '{"schema": 3, "stamp": {}, "task": "a/b", "seal": "1", "options": {"k": 3}, "models": [{"name": "a"}]}'
@@ -144,14 +144,14 @@ def test_a_result_in_place_of_settings_is_one_message(tmp_path, command, capsys)
     assert main(line) == 2 and "is a result, not settings" in capsys.readouterr().err
 
 
-def test_no_model_of_a_file_is_imported(tmp_path, capsys):
+def test_no_model_code_named_in_a_file_is_imported(tmp_path, capsys):
     evil = tmp_path / "evil.py"
     evil.write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\nclass X: pass\n")
     assert main(["rerun", str(written(tmp_path, {"models": [f"{evil}:X"]}))]) == 2
     assert not (tmp_path / "ran").exists() and f"--model {evil}:X" in capsys.readouterr().err
 
 
-def test_the_file_that_a_run_wrote_stays_in_its_folder_of_results(tmp_path, monkeypatch):
+def test_a_run_file_cannot_write_outside_its_results_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     config = RunConfig(models="org/name", output_dir=Path("out"))
     file = tmp_path / "out" / "runs" / "abc" / "run.yaml"
@@ -165,7 +165,7 @@ def test_the_file_that_a_run_wrote_stays_in_its_folder_of_results(tmp_path, monk
         settings(link)
 
 
-def test_the_flags_that_repeat_a_run_are_those_that_its_file_may_not_set(tmp_path):
+def test_the_printed_rerun_flags_are_those_a_file_may_not_set(tmp_path):
     config = RunConfig(models=["my file.py:Mine", "a/b"], output_dir=tmp_path, trust_remote_code=True)
     file = tmp_path / "run.yaml"
     file.write_text(to_yaml(config))
@@ -173,7 +173,7 @@ def test_the_flags_that_repeat_a_run_are_those_that_its_file_may_not_set(tmp_pat
     assert sorted(flags_to_repeat(file, read_config(file))) == sorted(expected)
 
 
-def test_an_option_of_free_text_is_marked_or_refused(tmp_path, monkeypatch):
+def test_free_text_options_are_declared_or_refused(tmp_path, monkeypatch):
     marked = {
         f"{name}.{option}"
         for name in list_protocols()

@@ -19,7 +19,7 @@ def settings(*line):
     return read_settings(build_parser().parse_args(line))
 
 
-def test_every_field_has_a_flag_and_every_spelling_stays():
+def test_every_setting_has_a_flag_and_keeps_its_spelling():
     text = build_parser().format_help()
     for kind in (RunConfig, ScoreConfig):
         for field in fields(kind):
@@ -28,20 +28,20 @@ def test_every_field_has_a_flag_and_every_spelling_stays():
         assert f"  {flag}" in text
 
 
-def test_lists_take_several_values_and_may_be_repeated():
+def test_list_flags_take_several_values_and_can_be_repeated():
     config = settings("--model", "a", "b", "--tasks", "x/y", "--model", "c", "--option", "knn.folds=3", "probe.c=1")
     assert config.models == ("a", "b", "c") and config.tasks == ("x/y",)
     assert config.options == {"knn": {"folds": 3}, "probe": {"c": 1}}
 
 
-def test_flags_come_before_the_file(tmp_path):
+def test_flags_override_the_file(tmp_path):
     (tmp_path / "run.yaml").write_text("models: [a/b]\nlimit: 3\nseed: 5\n")
     config = settings("--config", str(tmp_path / "run.yaml"), "--limit", "4")
     assert config == RunConfig(models="a/b", limit=4, seed=5)
 
 
 @pytest.mark.parametrize("command", ["eval", "report", "push", "prepare", "doctor", "rerun"])
-def test_no_command_takes_an_abbreviation(command, capsys):
+def test_abbreviated_flags_are_refused(command, capsys):
     needed = {"push": ["r", "--to", "a/b"], "prepare": ["x", "--out", "o"], "doctor": ["--model", "m"], "rerun": ["f"]}
     with pytest.raises(SystemExit) as stop:
         build_all().parse_args([command, *needed.get(command, []), "--hel"])

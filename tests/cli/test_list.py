@@ -8,7 +8,7 @@ from cardiobench.data import catalog
 from cardiobench.models.cards import card, list_models
 
 
-def test_every_dataset_task_and_model_is_there(capsys, monkeypatch):
+def test_list_names_every_dataset_task_and_model(capsys, monkeypatch):
     monkeypatch.delenv("CARDIOBENCH_DATA", raising=False)
     print_list(Console())
     printed = capsys.readouterr().out
@@ -23,7 +23,7 @@ def test_every_dataset_task_and_model_is_there(capsys, monkeypatch):
     assert "cardiobench/minirocket" in printed
 
 
-def test_models_take_a_line_each_and_say_where_they_come_from(capsys):
+def test_each_model_has_one_line_with_its_source(capsys):
     print_list(Console(), models_only=True)
     first, second = capsys.readouterr().out.split("models: licence")
     lines = {line.split()[0]: line.split() for line in first.splitlines() if "/" in line}

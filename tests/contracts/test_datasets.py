@@ -51,7 +51,7 @@ def test_licence_of_the_card_is_the_specs(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_class_counts_of_the_release_name_classes_and_splits(name):
+def test_known_class_counts_name_valid_classes_and_splits(name):
     spec = catalog.spec(name)
     for task in spec.all_tasks:
         assert set(task.expected) <= {*task.classes, ROWS}
@@ -103,7 +103,7 @@ def test_echo_tasks_have_prompts_in_several_words(name):
 
 
 @pytest.mark.parametrize("name", catalog.list_dense_tasks())
-def test_dense_tasks_are_apart_and_name_their_structures(name):
+def test_dense_tasks_are_listed_separately_and_name_their_structures(name):
     task = catalog.task(name)
     assert task.dense and task.structures and not task.classes
     assert task not in catalog.spec(task.dataset).tasks
@@ -113,7 +113,7 @@ def test_dense_tasks_are_apart_and_name_their_structures(name):
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if "Stanford" in catalog.spec(name).licence])
-def test_not_even_ids_of_stanford_are_shipped(name):
+def test_no_ids_of_stanford_datasets_are_shipped(name):
     assert not (catalog.dataset_folder(name) / "splits").exists()
 
 
@@ -142,7 +142,7 @@ GRIDS = {
 """First, second, last and number of prompts of each measurement, as written."""
 
 
-def test_the_numbers_of_numeric_prompts():
+def test_numeric_prompts_have_the_documented_range_and_step():
     """Check the range and step of prompts, because other prompts give other zero-shot predictions."""
     texts = {name: grid.texts() for name in TASKS if (grid := catalog.task(name).prompt_grid)}
     assert {name: (*found[:2], found[-1], len(found)) for name, found in texts.items()} == GRIDS

@@ -81,7 +81,7 @@ def check_scored(result, rows, folder):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", catalog.list_datasets())
-def test_from_the_raw_folder_to_a_score(name, tmp_path, monkeypatch):
+def test_a_raw_folder_leads_to_a_score(name, tmp_path, monkeypatch):
     spec, raw = catalog.spec(name), None
     if name in TWINS:
         raw = tmp_path / "raw"
@@ -125,14 +125,14 @@ def test_from_the_raw_folder_to_a_score(name, tmp_path, monkeypatch):
         check_scored(result, rows, tmp_path / "results")
 
 
-def test_every_dataset_can_be_rehearsed():
+def test_every_dataset_has_a_twin_for_rehearsals():
     for name in catalog.list_datasets():
         bundled = (catalog.dataset_folder(name) / "data").is_dir()
         assert (name in TWINS) + catalog.spec(name).generated + bundled == 1, f"{name} needs a twin in phantom/twins"
 
 
 @pytest.mark.slow
-def test_one_call_does_the_same(tmp_path, monkeypatch):
+def test_one_api_call_gives_the_same_score(tmp_path, monkeypatch):
     write_twin("georgia", tmp_path / "raw", patients=PATIENTS["ecg"])
     monkeypatch.chdir(tmp_path)
     (result,) = api.evaluate(

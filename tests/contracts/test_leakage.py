@@ -89,7 +89,7 @@ def choices():
     list(choices()),
     ids=lambda one: one if isinstance(one, str) else "-".join(map(str, one.values())),
 )
-def test_no_answer_and_no_choice_depends_on_other_test_recordings(name, options, prompt_file):
+def test_predictions_do_not_depend_on_other_test_recordings(name, options, prompt_file):
     made = protocol(name, **options)
     checked = {
         (task.name, variant)
@@ -99,7 +99,7 @@ def test_no_answer_and_no_choice_depends_on_other_test_recordings(name, options,
     assert checked, "a protocol that predicts no kind of task"
 
 
-def test_every_other_protocol_has_a_test_of_its_own_or_learns_nothing():
+def test_every_other_protocol_has_its_own_leakage_test():
     others = set(list_protocols()) - {name for name, _ in choices()}
     assert others <= {*OF_ITS_OWN, *LEARNS_NOTHING, *OF_ALL_SPLITS}, (
         "add a test that the new protocol learns from no test row"
@@ -117,7 +117,7 @@ def test_every_other_protocol_has_a_test_of_its_own_or_learns_nothing():
 
 @pytest.mark.parametrize("task", TASKS[:3], ids=lambda one: one.kind)
 @pytest.mark.parametrize("made", [ZeroShot(), NativePrediction()], ids=lambda one: one.name)
-def test_what_learns_nothing_reads_no_other_split(made, task, prompt_file):
+def test_untrained_protocols_read_only_the_test_split(made, task, prompt_file):
     """Check that labels and embeddings of train and validation do not change the predictions, except through a chosen threshold."""
     data = replace(task_data(task), prompts=prompt_file)
     other = replace(task_data(task, seed=1), prompts=prompt_file)

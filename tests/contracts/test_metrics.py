@@ -63,14 +63,14 @@ SHAPE_FIRST = {
 
 
 @pytest.mark.parametrize("name", sorted({*NAMES} - SHAPE_FIRST))
-def test_nothing_to_score_is_said(name):
+def test_empty_input_is_reported(name):
     rows = len(CASES[name]["references"])
     empty = {key: one[:0] if np.shape(one)[:1] == (rows,) else one for key, one in CASES[name].items()}
     with pytest.raises(ValueError, match=r"^0 .*: there is nothing to score\.$"):
         load_formula(name).compute(**empty)
 
 
-def test_a_space_installs_what_its_page_is_tested_with():
+def test_spaces_pin_the_tested_packages():
     first, *pins = REQUIREMENTS
     assert first.endswith("{COMMIT}")
     tested = (folder("hf_metrics").parent / "constraints-leaderboard.txt").read_text().splitlines()
@@ -101,7 +101,7 @@ def test_files_need_nothing_but_their_requirements(name):
                 assert top in sys.stdlib_module_names or packages.get(top, top) in needed, top
 
 
-def test_copied_checks_are_equal():
+def test_copies_of_shared_checks_are_identical():
     """Check that checks shared by several formulas are identical copies, because a Space contains only its own files."""
     copies: dict[str, dict[str, str]] = {}
     for name in NAMES:
@@ -116,7 +116,7 @@ def test_copied_checks_are_equal():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_card_says_what_a_reader_needs(name):
+def test_card_has_all_required_sections(name):
     text = source(name).with_name("README.md").read_text(encoding="utf-8")
     _, front, body = text.split("---\n", 2)
     facts = yaml.safe_load(front)
@@ -167,12 +167,12 @@ def test_example_in_its_docstring_runs(name, at_root):
 
 
 @pytest.mark.parametrize(("name", "change"), [(name, change) for name in NAMES for change in BAD[name]])
-def test_bad_input_is_refused_with_a_count(name, change):
+def test_invalid_input_is_refused_with_a_count(name, change):
     check_refused(load_metric(name), change, {**CASES[name], **BAD[name][change]})
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if load_metric(name).compute_resamples])
-def test_a_weight_is_a_repeated_row(name):
+def test_an_integer_weight_equals_repeated_rows(name):
     check_weights(load_metric(name), CASES[name])
 
 
@@ -201,7 +201,7 @@ def test_two_processes_score_as_one(at_root, tmp_path, root):
     assert lines == ["RESULT {'mae': 3.0}", "RESULT None"]
 
 
-def test_metrics_combine(at_root):
+def test_metrics_can_be_combined(at_root):
     import evaluate
 
     both = evaluate.combine(["cardiobench/mae", "cardiobench/regression_report"])

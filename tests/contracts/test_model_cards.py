@@ -36,7 +36,7 @@ def test_a_card_without_a_published_setting_says_so(name):
 @pytest.mark.parametrize(
     "front", ["id: " + "[" * 100_000, "seen: 7", "id: [a]", "weights: text", "? {a: 1}\n: 2", "a: \ud800"]
 )
-def test_a_card_of_a_stranger_is_refused_and_ends_nothing(front, tmp_path):
+def test_an_invalid_user_card_is_refused_and_others_still_load(front, tmp_path):
     """Test deeply nested YAML, on which libyaml aborts the interpreter, and unusual types."""
     facts = yaml.safe_load(PATHS[0].read_text(encoding="utf-8").split("---\n")[1])
     name = front.partition(":")[0]
@@ -84,7 +84,7 @@ def test_card(path):
         assert score["source"] and isinstance(score["value"], (int, float))
 
 
-def test_every_way_into_ptb_xl_is_named():
+def test_every_ptb_xl_dataset_is_listed_as_seen():
     for name in list_models():
         seen = {"ptb_xl", "ptb_xl_500", "ptb_xl_sample"} & set(card(name).seen)
         assert len(seen) in (0, 3), name
@@ -147,7 +147,7 @@ def test_a_revision_is_a_full_commit_hash_or_none(tmp_path, revision):
         read_card(tmp_path / "a__b.md")
 
 
-def test_a_model_under_another_id_of_its_authors():
+def test_aliases_lead_to_the_registered_model():
     """Check that the alias has the same training data, but no list of commits."""
     for alias, name in (
         ("wanglab/ecg-fm-preprint", "wanglab/ecg-fm"),
@@ -159,7 +159,7 @@ def test_a_model_under_another_id_of_its_authors():
         assert alias not in list_models()
 
 
-def test_what_nobody_knows_is_not_called_no():
+def test_unknown_pretraining_data_is_not_reported_as_unseen():
     founder, clip = card("PKUDigitalHealth/ECGFounder"), card("mkaichristensen/echo-clip")
     assert founder.saw("georgia") is None and founder.saw("ptb_xl") is False
     assert clip.saw("echonet_lvh") is None and clip.saw("camus") is False
@@ -213,7 +213,7 @@ class TenSeconds(BaseEncoder):
         return parts.std(dim=1)
 
 
-def test_ecgs_are_checked_at_the_rate_that_a_run_gives():
+def test_ecg_models_are_checked_at_the_sampling_rate_of_a_run():
     check_model(TenSeconds())
 
 

@@ -72,14 +72,14 @@ class Centroid(PredictionProtocol):
         return ProtocolOutput(data.indices("test"), np.eye(len(means))[near])
 
 
-def test_a_protocol_that_stops_is_told_how_to_refuse():
+def test_a_failing_protocol_is_told_to_raise_not_applicable():
     with pytest.raises(AssertionError, match=r"centroid stops at a regression task \(ValueError: .*NotApplicable"):
         check_protocol(Centroid())
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", list_protocols())
-def test_runs_or_says_why_not(name, tmp_path):
+def test_every_protocol_runs_or_gives_a_reason(name, tmp_path):
     config = RunConfig(
         models=("cardiobench/ecg-morphology",),
         tasks=("ptb_xl_sample/cd",),

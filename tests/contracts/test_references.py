@@ -33,7 +33,7 @@ def delete_recordings(name, raw):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(TWINS))
-def test_no_recording_is_needed(name, tmp_path):
+def test_references_need_no_recordings(name, tmp_path):
     """Remove recordings but keep WFDB headers, which contain the labels of the Challenge datasets."""
     raw = tmp_path / name
     write_twin(name, raw, patients=4)
@@ -45,7 +45,7 @@ def test_no_recording_is_needed(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", GENERATED)
-def test_a_file_of_references_is_read_as_it_was_written(name, tmp_path):
+def test_references_survive_a_round_trip(name, tmp_path):
     for task in catalog.spec(name).all_tasks:
         references, dataset = task_references(task.name, None)
         again = read_references(references.write(tmp_path / "references.csv"), task)
@@ -56,7 +56,7 @@ def test_a_file_of_references_is_read_as_it_was_written(name, tmp_path):
 
 
 @pytest.mark.parametrize("task", ["cardiacnet/asd", "cardiacnet/pah", "segrwma/rwma_a2c"])
-def test_the_files_of_the_published_evaluator_suffice(shared, tmp_path, task):
+def test_references_can_be_made_from_the_published_evaluators_files(shared, tmp_path, task):
     """Test releases without a label table, whose labels come from the evaluator's files."""
     folder, target = shared / "data" / "splits", catalog.task(task)
     dataset, classes = target.dataset, dict(zip("01", target.classes, strict=True))

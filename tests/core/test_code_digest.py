@@ -46,7 +46,7 @@ def script(tmp_path) -> Path:
         ("LIMIT = 3", "LIMIT = 0x3"),
     ],
 )
-def test_comments_docstrings_and_formatting_do_not_count(script, old, new):
+def test_comments_docstrings_and_formatting_do_not_change_the_digest(script, old, new):
     before = code_digest(script)
     assert old in SOURCE
     script.write_text(SOURCE.replace(old, new))
@@ -68,14 +68,14 @@ def test_comments_docstrings_and_formatting_do_not_count(script, old, new):
         ("def run", "@staticmethod\n    def run"),
     ],
 )
-def test_what_the_code_does_counts(script, old, new):
+def test_changed_behaviour_changes_the_digest(script, old, new):
     before = code_digest(script)
     assert old in SOURCE
     script.write_text(SOURCE.replace(old, new))
     assert code_digest(script) != before
 
 
-def test_a_script_s_neighbours_count_and_a_move_or_a_renaming_does_not(script, tmp_path):
+def test_imported_neighbours_change_the_digest_but_moving_the_script_does_not(script, tmp_path):
     before = code_digest(script)
     moved = tmp_path / "elsewhere"
     moved.mkdir()
@@ -117,20 +117,20 @@ def package(tmp_path, monkeypatch) -> Path:
 NOT_IMPORTED = {"lab/typed.py", "lab/alone.py"}
 
 
-def test_imports_are_followed_wherever_they_stand(package):
+def test_imports_are_followed_anywhere_in_the_code(package):
     found = {str(path.relative_to(package.resolve())) for path in local_files(package / "lab" / "model.py")}
     assert found == FILES.keys() - NOT_IMPORTED
 
 
 @pytest.mark.parametrize("edited", FILES)
-def test_an_edit_counts_where_the_module_is_imported(package, edited):
+def test_edits_of_an_imported_module_change_the_digest(package, edited):
     before = code_digest(package / "lab" / "model.py")
     with (package / edited).open("a") as file:
         file.write("EDITED = 1\n")
     assert (code_digest(package / "lab" / "model.py") != before) is (edited not in NOT_IMPORTED)
 
 
-def test_an_installed_package_counts_by_its_own_modules_and_others_do_not(package, monkeypatch):
+def test_only_the_modules_of_the_users_package_enter_the_digest(package, monkeypatch):
     """Check that packages used by an installed plug-in count as libraries."""
     installed = package / "site-packages"
     for name in ("plug_in/__init__.py", "plug_in/net.py", "library/__init__.py"):
@@ -143,7 +143,7 @@ def test_an_installed_package_counts_by_its_own_modules_and_others_do_not(packag
     assert not [path for path in local_files(installed / "plug_in" / "model.py") if "library" in path.parts]
 
 
-def test_a_deeply_nested_expression(tmp_path):
+def test_a_deeply_nested_expression_can_be_digested(tmp_path):
     path = tmp_path / "deep.py"
     path.write_text("x = " + " + ".join(["1"] * 900))
     assert code_digest(path)
@@ -177,7 +177,7 @@ print(code_digest(Mine))
         ("y + 1", "y + 2", False),
     ],
 )
-def test_what_was_typed_in_counts_by_its_bytecode(old, new, same):
+def test_interactive_code_is_identified_by_its_bytecode(old, new, same):
     """Test a class defined in a notebook, which has no file."""
 
     def digest(text: str) -> str:

@@ -23,12 +23,12 @@ from cardiobench.core.run_options import RunOptions
 from cardiobench.core.setting import parse_options
 
 
-def test_every_field_says_what_it_is():
+def test_every_setting_has_help_and_a_group():
     for kind in (RunConfig, ScoreConfig):
         assert all(setting.help and setting.group for setting in settings_of(kind).values())
 
 
-def test_texts_become_the_types_of_the_fields_and_one_name_is_a_list_of_one():
+def test_texts_are_converted_to_the_field_types():
     config = make_config(
         RunConfig, {"models": "a/b", "tasks": ["x/y"], "limit": "3", "data_dir": "raw", "recording_timeout": "0.5"}
     )
@@ -49,13 +49,13 @@ def test_texts_become_the_types_of_the_fields_and_one_name_is_a_list_of_one():
         ({"overwrite": "maybe"}, "overwrite 'maybe': expected true or false"),
     ],
 )
-def test_a_value_out_of_range_is_named_with_its_field(values, message):
+def test_an_invalid_value_is_reported_with_its_field(values, message):
     with pytest.raises(BadConfig) as error:
         make_config(RunConfig, values)
     assert message in str(error.value)
 
 
-def test_all_mistakes_are_named_at_once_by_their_flags():
+def test_all_invalid_flags_are_reported_together():
     with pytest.raises(BadConfig, match=r"--model ''.*--jobs 0|--jobs 0.*--model ''"):
         make_config(RunConfig, {"models": [""], "jobs": 0}, flags=True)
 
@@ -65,7 +65,7 @@ def test_an_unknown_setting_names_the_nearest_one():
         make_config(RunConfig, {"batchsize": 3})
 
 
-def test_the_text_of_an_option():
+def test_options_are_parsed_from_text():
     texts = ["representation.refit=true", "representation.map_settings=[[15, 0.1]]", "knn.folds=3"]
     assert parse_options(texts) == {"representation": {"refit": True, "map_settings": [[15, 0.1]]}, "knn": {"folds": 3}}
     assert parse_options(["cross_validation.search=flat"]) == {"cross_validation": {"search": "flat"}}
@@ -85,7 +85,7 @@ def test_a_file_repeats_the_run_from_any_folder(tmp_path, monkeypatch):
     assert yaml.safe_load(to_yaml(again)) == yaml.safe_load(path.read_text()) and again.options == config.options
 
 
-def test_flags_come_before_the_file_and_options_one_by_one():
+def test_flags_override_the_file_and_options_are_merged():
     base = {"models": ["a"], "limit": 3, "options": {"knn": {"folds": 3, "k": 5}, "probe": {"x": 1}}}
     assert merge({"options": ["knn.k=7"]}, {"options": {}}) == {"options": {"knn": {"k": 7}}}
     assert merge(base, {"limit": 4, "options": ["knn.k=7"]}) == {
@@ -96,7 +96,7 @@ def test_flags_come_before_the_file_and_options_one_by_one():
 
 
 @pytest.mark.parametrize("text", ["- a\n", "a: [", "", None])
-def test_a_file_that_is_no_mapping_is_refused(tmp_path, text):
+def test_a_file_without_a_mapping_is_refused(tmp_path, text):
     path = tmp_path / "run.yaml"
     if text is not None:
         path.write_text(text)
@@ -105,7 +105,7 @@ def test_a_file_that_is_no_mapping_is_refused(tmp_path, text):
 
 
 @pytest.mark.parametrize("text", [None, "a: [", "x: y: z", "**Above**: *the floor*"])
-def test_a_file_that_is_no_yaml_is_one_line_with_the_file_to_give(tmp_path, text):
+def test_an_invalid_yaml_file_gives_one_line_with_advice(tmp_path, text):
     path = tmp_path / "report.md"
     path.mkdir() if text is None else path.write_text(text)
     with pytest.raises(

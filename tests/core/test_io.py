@@ -38,19 +38,19 @@ def test_a_failed_write_keeps_the_old_file_and_leaves_nothing_else(tmp_path, cod
     assert [file.name for file in tmp_path.iterdir()] == ["x.json"] and path.read_text("utf-8") == '{\n  "a": 1\n}\n'
 
 
-def test_a_number_that_is_not_finite_never_becomes_json(tmp_path):
+def test_non_finite_numbers_are_never_written_as_json(tmp_path):
     with pytest.raises(ValueError, match="JSON compliant"):
         write_json({"a": float("nan")}, tmp_path / "x.json")
     assert not list(tmp_path.iterdir())
 
 
-def test_temporary_names_differ_and_fit_where_the_file_itself_fits(tmp_path):
+def test_temporary_names_are_unique_and_not_too_long(tmp_path):
     path = tmp_path / ("ä" * 120 + ".json")  # 245 of the 255 bytes that file systems allow.
     assert temporary_path(path) != temporary_path(path)
     assert write_json(1, path).is_file()
 
 
-def test_orphans_of_dead_processes_are_removed_and_those_of_living_ones_and_other_machines_stay(tmp_path):
+def test_only_temporary_files_of_dead_local_processes_are_removed(tmp_path):
     code = "import os, sys; from pathlib import Path; from cardiobench.core.io import temporary_path, write_atomic\n"
     code += "write_atomic(sys.argv[1], lambda partial: (partial.write_text('half'), os._exit(9)))"
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "deep" / "x.json")], check=False)
@@ -63,7 +63,7 @@ def test_orphans_of_dead_processes_are_removed_and_those_of_living_ones_and_othe
     assert sorted(file for file in tmp_path.rglob("*") if file.is_file()) == sorted([living, foreign])
 
 
-def test_the_folder_of_a_killed_process_is_removed_with_what_is_in_it(tmp_path):
+def test_the_temporary_folder_of_a_killed_process_is_removed(tmp_path):
     code = "import os, sys; from pathlib import Path; from cardiobench.core.io import temporary_folder\n"
     code += "with temporary_folder(Path(sys.argv[1])) as f: (f / 'data').mkdir(); (f / 'data/x').write_text('half'); os._exit(9)"
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "georgia")], check=False)
@@ -73,7 +73,7 @@ def test_the_folder_of_a_killed_process_is_removed_with_what_is_in_it(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_an_orphan_that_cannot_be_removed_or_is_gone_stops_no_run(tmp_path, monkeypatch):
+def test_an_orphan_that_cannot_be_removed_does_not_stop_a_run(tmp_path, monkeypatch):
     """Test a read-only disk, and a directory that another run removes at the same time."""
     code = (
         "import os, sys; from pathlib import Path; from cardiobench.core.io import temporary_folder, temporary_path\n"

@@ -23,7 +23,7 @@ MB = 2**20
         ("4:memoryless:/\n", {"memory/memory.limit_in_bytes": "1"}, MACHINE),
     ],
 )  # fmt: skip
-def test_the_limit_is_the_least_of_a_process_and_the_groups_above_it(tmp_path, groups, files, limit):
+def test_the_memory_limit_is_the_smallest_of_process_and_cgroups(tmp_path, groups, files, limit):
     (tmp_path / "proc/self").mkdir(parents=True)
     (tmp_path / "proc/self/cgroup").write_text(groups)
     for name, text in files.items():
@@ -33,10 +33,10 @@ def test_the_limit_is_the_least_of_a_process_and_the_groups_above_it(tmp_path, g
     assert memory_limit(tmp_path) == limit
 
 
-def test_a_system_without_groups_has_its_own_memory(tmp_path):
+def test_without_cgroups_the_limit_is_the_memory_of_the_machine(tmp_path):
     assert memory_limit(tmp_path) == MACHINE
 
 
-def test_a_system_that_does_not_tell_its_memory_has_an_assumed_one(tmp_path, monkeypatch):
+def test_unknown_memory_is_replaced_by_a_default(tmp_path, monkeypatch):
     monkeypatch.delattr(os, "sysconf")
     assert memory_limit(tmp_path) == ASSUMED

@@ -16,24 +16,24 @@ from cardiobench.protocols.knn import NearestNeighbours
 from cardiobench.protocols.linear import streamed
 
 
-def test_a_module_a_class_with_its_bases_and_a_function_of_ours():
+def test_modules_classes_and_functions_state_versions():
     assert component_version(video) == "reader video 1"
     assert component_version(panecho.PanEchoEncoder) == "adapter panecho 1 < encoder clip 1 < encoder network 1"
     assert component_version(panecho.load) == component_version(partial(panecho.load, None)) == "adapter panecho 1"
 
 
-def test_a_version_counts_when_it_is_raised(monkeypatch):
+def test_raising_a_version_changes_the_identity(monkeypatch):
     monkeypatch.setattr(video, "VERSION", 2)
     assert component_version(video) == "reader video 2"
 
 
 @pytest.mark.parametrize("component", [streamed, Encoder])
-def test_a_component_of_ours_without_a_version_is_refused(component):
+def test_a_built_in_component_without_a_version_is_refused(component):
     with pytest.raises(TypeError, match="has no version"):
         component_version(component)
 
 
-def test_ids_are_text_that_no_move_changes():
+def test_ids_do_not_depend_on_module_paths():
     """Check that no id repeats a module path or class name, because renaming those must not change the id."""
     stated = stated_versions()
     assert {"reader video", "adapter panecho", "protocol probe", "scoring", "phantoms"} <= stated.keys()
@@ -41,7 +41,7 @@ def test_ids_are_text_that_no_move_changes():
     assert not [name for name in stated if PACKAGE.name in name or "." in name or ":" in name]
 
 
-def test_two_modules_of_one_id_are_refused(tmp_path, monkeypatch):
+def test_two_modules_with_one_id_are_refused(tmp_path, monkeypatch):
     for name in ("a.py", "b.py"):
         (tmp_path / name).write_text('COMPONENT = "reader x"\nVERSION = 1\n')
     monkeypatch.setattr("cardiobench.core.versions.PACKAGE", tmp_path)
@@ -54,7 +54,7 @@ def test_every_protocol_states_a_version(name):
     assert component_version(protocol_class(name)).startswith(f"protocol {name} ")
 
 
-def test_a_subclass_of_the_users_never_inherits_our_version_as_its_own(monkeypatch):
+def test_a_user_subclass_does_not_inherit_the_built_in_version(monkeypatch):
     class Mine(NearestNeighbours):
         name = "mine"
 
@@ -64,7 +64,7 @@ def test_a_subclass_of_the_users_never_inherits_our_version_as_its_own(monkeypat
     assert component_version(Mine) == f"{stated.rpartition(' ')[0]} 99"
 
 
-def test_a_version_that_the_user_states_stands_for_the_code():
+def test_a_stated_user_version_replaces_the_code_digest():
     class Stated(BaseEncoder):
         version = 3
 
@@ -76,7 +76,7 @@ def test_a_version_that_the_user_states_stands_for_the_code():
     assert component_version(Unstated).split(" < ")[0] != f"{Unstated.__qualname__} 3"
 
 
-def test_a_module_of_the_users_needs_an_id_beside_its_version(tmp_path):
+def test_a_user_module_with_a_version_needs_an_id(tmp_path):
     module = ModuleType("somebody")
     path = tmp_path / "somebody.py"
     path.write_text("VERSION = 1\n")

@@ -68,7 +68,7 @@ def test_hmc_qu_patients_with_both_labels(shared):
     assert loose.nunique() == 162 and loose_groups(table, loose).count == 0
 
 
-def test_tmed2_study_that_the_published_split_lacks(tmp_path, shared):
+def test_the_tmed2_study_missing_from_the_published_split_is_found(tmp_path, shared):
     published = pd.read_csv(shared / "data" / "splits" / "tmed2" / "per_image.csv", dtype=str)
     frame = pd.DataFrame(
         {
@@ -101,7 +101,7 @@ def dynamic(folder, levels):
         write_avi(folder / "Videos" / f"0X{number}.avi", level=level)
 
 
-def test_recordings_that_are_the_same(tmp_path):
+def test_duplicate_recordings_are_found(tmp_path):
     dynamic(tmp_path, (10, 20, 10, 30))
     findings = audit_folder("echonet_dynamic", tmp_path)
     check = "byte-identical recordings"
@@ -112,7 +112,7 @@ def test_recordings_that_are_the_same(tmp_path):
     assert counts(audit_folder("echonet_dynamic", tmp_path))[check] == 0
 
 
-def test_an_incomplete_copy_is_counted_not_refused(tmp_path):
+def test_an_incomplete_copy_is_counted_and_not_refused(tmp_path):
     dynamic(tmp_path, (10, 20, 30))
     found = counts(audit_folder("echonet_dynamic", tmp_path))
     assert found["files named by the tables but missing from the folder"] == 1
@@ -123,7 +123,7 @@ def test_an_incomplete_copy_is_counted_not_refused(tmp_path):
     )
 
 
-def test_ids_that_are_spelled_loosely():
+def test_ids_with_different_spelling_are_matched():
     builder = catalog.builder("echonet_dynamic")
     spelled = {
         "patient-26": "26",
@@ -165,6 +165,6 @@ def test_the_command(tmp_path, capsys):
     assert "Did you mean 'echonet_dynamic'" in capsys.readouterr().err
 
 
-def test_ids_without_a_loose_reading_are_no_finding():
+def test_ids_without_similar_spelling_give_no_finding():
     rows = pd.DataFrame({"split": ["train", "test"]})
     assert loose_groups(rows, pd.Series([None, None])).count == 0

@@ -39,7 +39,7 @@ def test_a_point_outside_the_decoded_frame_is_refused_where_the_table_has_no_siz
         source.labelled_frame(label)
 
 
-def test_a_caliper_that_is_absent_leaves_its_own_points_out(tmp_path):
+def test_a_missing_caliper_only_removes_its_own_points(tmp_path):
     (label,) = lvh(tmp_path, [DIAMETER, SEPTUM])
     assert np.isnan(label.points).all(axis=1).tolist() == [False, False, False, True]
     (label,) = lvh(tmp_path, [("LVIDd", 4.0, ("", ""), ("", "")), SEPTUM])

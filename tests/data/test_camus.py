@@ -49,7 +49,7 @@ def opened(raw, **options):
     return open_dataset("camus", raw, allow_missing=True, **options)
 
 
-def test_two_rows_a_patient(raw):
+def test_a_patient_has_two_rows(raw):
     source = opened(raw)
     got = source.frame.set_index("id")
     assert len(got) == 10
@@ -71,7 +71,7 @@ def test_a_patient_is_the_unit_of_the_ejection_fraction(raw):
     assert len(opened(raw).references(VIEW)) == 10
 
 
-def test_groups_have_the_right_bins_and_the_worse_view_counts(raw):
+def test_groups_have_the_right_bins_and_use_the_worse_view(raw):
     references = opened(raw).references(EF).set_index("id")
     by_name = {group.name: group_labels(group, references) for group in EF.groups}
     label = {name: dict(zip(references.index, values, strict=True)) for name, values in by_name.items()}
@@ -91,7 +91,7 @@ def test_a_changed_label_is_a_new_dataset(raw):
     assert after.references(EF).set_index("id").loc["patient0001", "y_true"] == 44
 
 
-def test_views_that_disagree_are_told(raw):
+def test_disagreeing_views_are_reported(raw):
     edit(raw, "patient0003", "4CH", "EF: 55", "EF: 58")
     source = opened(raw)
     assert source.references(EF).set_index("id").loc["patient0003", "y_true"] == 55
@@ -107,7 +107,7 @@ def test_a_patient_without_a_folder_is_counted(raw):
     assert source.coverage() == {"missing_files": 2, "absent_rows": 94} and len(source.frame) == 10
 
 
-def test_a_patient_in_no_list_is_left_out_and_named(raw):
+def test_a_patient_in_no_list_is_dropped_and_named(raw):
     (raw / "CAMUS_public/database_split/subgroup_training.txt").write_text("patient0002\n")
     source = opened(raw)
     assert source.table.excluded == {"patient in no subgroup list": ("patient0003",)}
@@ -128,13 +128,13 @@ def test_a_patient_in_no_list_is_left_out_and_named(raw):
         ("ED: 1", "ED 1", "'ED 1' is not 'Key: value'"),
     ],
 )
-def test_strange_facts_are_named(raw, old, new, message):
+def test_invalid_patient_facts_are_named(raw, old, new, message):
     edit(raw, "patient0003", "2CH", old, new)
     with pytest.raises(BadData, match=message):
         opened(raw)
 
 
-def test_missing_pieces_are_named(raw):
+def test_missing_files_are_named(raw):
     (raw / "CAMUS_public/database_nifti/patient0003/Info_4CH.cfg").unlink()
     with pytest.raises(MissingData, match=r"patient0003/Info_4CH\.cfg"):
         open_dataset("camus", raw)

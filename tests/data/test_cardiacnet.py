@@ -77,7 +77,7 @@ def test_units_have_the_names_of_published_predictions(whole, shared):
     assert len(source.references(VIEW)) == 704 and source.table.absent == {}
 
 
-def test_what_is_not_here_is_counted(raw):
+def test_missing_recordings_are_counted(raw):
     with pytest.raises(MissingData, match=r"train \d of 477"):
         open_dataset("cardiacnet", raw)
     source = opened(raw)
@@ -87,7 +87,7 @@ def test_what_is_not_here_is_counted(raw):
         assert source.expected(task, references) > (references["split"] == "test").sum()
 
 
-def test_the_layout_of_the_authors_page(tmp_path):
+def test_the_layout_of_the_authors_page_is_accepted(tmp_path):
     """Check that the source of `001_image.nii.gz` comes from the evaluator's file, the only place that states it."""
     for cohort in ("asd", "pah"):
         lines = [
@@ -109,7 +109,7 @@ def test_videos_in_no_split_are_named_and_masks_are_not(raw):
     }
 
 
-def test_a_smaller_twin_is_whole(raw):
+def test_a_smaller_twin_counts_as_complete(raw):
     write_manifest(raw, {})
     source = open_dataset("cardiacnet", raw)
     assert len(source.frame) == 5 and source.table.twin and source.coverage() == {"missing_files": 0, "absent_rows": 0}
@@ -126,20 +126,20 @@ def test_the_shipped_split_is_the_published_one(shared, cohort):
 
 
 @pytest.mark.parametrize("cohort, rows", [("asd", 228), ("pah", 476)])
-def test_the_rule_of_the_card_gives_the_split_again(shared, cohort, rows):
+def test_the_rule_on_the_card_reproduces_the_split(shared, cohort, rows):
     table = published(shared, cohort)
     table["label"] = table[cohort.upper()].map({"1": cohort.upper(), "0": f"no_{cohort.upper()}"})
     drawn = two_draws(table, cohort.upper(), test=0.2, validation=0.125)
     assert (table["patient_id"].map(drawn) == table["split"]).sum() == len(table) == rows
 
 
-def test_nothing_shipped_says_who_is_ill():
+def test_shipped_split_files_contain_no_diagnosis():
     for table in FIXED.values():
         assert list(table.columns) == ["id", "patient_id", "split"] and table["id"].is_monotonic_increasing
         assert not table["id"].str.contains(r"Non|_(?:PAH|ASD)_").any() and table["id"].is_unique
 
 
-def test_what_crosses_the_published_split(whole):
+def test_patients_crossing_the_published_split_are_reported(whole):
     builder = catalog.builder("cardiacnet")
     listed = opened(whole).table.listed
     for cohort, groups, rows in (("asd", 0, ""), ("pah", 60, "212 rows")):

@@ -142,7 +142,7 @@ def test_comments(text, expected):
         ("# Age: 1\n# Dx: 1\n#Dx: 2", r"line 3: 'Dx' occurs twice"),
     ],
 )
-def test_diagnoses_that_are_no_codes_are_refused(text, message):
+def test_diagnoses_without_codes_are_refused(text, message):
     with pytest.raises(BadData, match=message):
         cinc.parse_comments(Path("E1.hea"), text)
 
@@ -199,7 +199,7 @@ def test_the_folder_names_the_hospital(hospitals, below):
     assert ids["cd_chapman"] == ids["af_chapman"] == ["JS00001", "JS00002"] and ids["cd_ningbo"] == ["JS10646"]
 
 
-def test_the_whole_count_is_checked_although_its_splits_are_unknown(hospitals):
+def test_the_total_count_is_checked_without_split_counts(hospitals):
     with pytest.raises(MissingData, match=r"train \d+ of \d+, validation \d+ of \d+, test \d+ of \d+ rows"):
         open_dataset("chapman_ningbo", hospitals)
     source = opened(hospitals, "chapman_ningbo")
@@ -209,7 +209,7 @@ def test_the_whole_count_is_checked_although_its_splits_are_unknown(hospitals):
     assert source.expected(task, source.references(task)) > 8_800, "about one fifth of 45,152"
 
 
-def test_the_audit_shows_the_labels_that_a_hospital_gives_away(hospitals):
+def test_the_audit_shows_labels_predicted_by_the_hospital(hospitals):
     notes = {check: finding.note for check, finding in found(opened(hospitals, "chapman_ningbo")).items()}
     assert notes["records of chapman_shaoxing"] == "CD 0, AF 1" and notes["records of ningbo"] == "CD 1, AF 0"
 
@@ -228,7 +228,7 @@ def test_the_audit_names_leads_that_were_not_recorded_and_amplitudes_at_the_limi
     assert (limit.check, limit.examples) == ("records that reach 32.767 mV", ("JS00002",))
 
 
-def test_one_hospital_alone_says_so(hospitals):
+def test_a_copy_with_one_hospital_is_reported(hospitals):
     shutil.rmtree(hospitals / "training" / "ningbo")
     assert found(opened(hospitals, "chapman_ningbo"))["records of ningbo"].count == 0
     with pytest.raises(MissingData, match=f"Use --data-dir {hospitals / 'training'}$"):
@@ -238,7 +238,7 @@ def test_one_hospital_alone_says_so(hospitals):
 # ---- invalid input ----------------------------------------------------------------------------------------------------
 
 
-def test_a_header_without_its_signal_and_the_reverse_are_named(georgia):
+def test_headers_without_signals_and_signals_without_headers_are_named(georgia):
     folder = georgia / "training" / "georgia" / "g1"
     (folder / "E00001.mat").unlink()
     (folder / "E00002.hea").unlink()
@@ -256,7 +256,7 @@ def test_a_header_without_its_signal_and_the_reverse_are_named(georgia):
         ({"gain": "1000(0)/cm"}, "E00001.*'cm', which is not a unit of voltage"),
     ],
 )
-def test_records_that_cannot_be_used_are_named_when_they_are_read(georgia, change, message):
+def test_unusable_records_are_named_when_read(georgia, change, message):
     write(georgia / "training" / "georgia" / "g1", "E00001", comments("426783006"), **change)
     with pytest.raises(BadMedia, match=message):
         opened(georgia).recording(0)
@@ -283,13 +283,13 @@ def test_unknown_codes_are_kept_and_counted(georgia):
     assert (without.count, without.examples) == (1, ("E00005",))
 
 
-def test_a_record_that_stands_twice_is_refused(georgia):
+def test_a_repeated_record_is_refused(georgia):
     write(georgia / "training" / "georgia" / "g2", "E00001", comments("426783006"))
     with pytest.raises(BadData, match="1 ids occur more than once: E00001"):
         opened(georgia)
 
 
-def test_a_header_that_is_no_text_is_counted_and_named_when_it_is_read(georgia):
+def test_an_undecodable_header_is_counted_and_named_when_read(georgia):
     (georgia / "training" / "georgia" / "g1" / "E00001.hea").write_bytes(b"\xff\xfe\x00\x81")
     source = opened(georgia)
     assert found(source)["records without a diagnosis"].examples == ("E00001",)
@@ -307,7 +307,7 @@ def test_a_corrected_header_is_another_recording(georgia):
     assert after.frame["id"][changed].tolist() == ["E00001"] and after.table.digest != before.table.digest
 
 
-def test_records_that_are_the_same_are_known_and_dropped_on_demand(tmp_path):
+def test_known_duplicate_records_are_dropped_on_request(tmp_path):
     folder = tmp_path / "training" / "georgia" / "g1"
     for scale, name in enumerate(("E00001", "E07509", "E07510"), 1):
         write(folder, name, comments("426783006"), scale=scale)
@@ -363,7 +363,7 @@ def test_the_scored_classes_are_those_of_the_challenge(shared):
         assert classes == tuple(name for name, count in counts.items() if count >= 10)
 
 
-def test_a_class_is_any_of_its_codes_and_no_scored_code_is_no_class(georgia):
+def test_equivalent_codes_form_a_class_and_every_scored_code_has_one(georgia):
     write(georgia / "training" / "georgia" / "g1", "E00003", comments("713427006,59118001,427172004,10370003"))
     write(georgia / "training" / "georgia" / "g1", "E00004", comments("55930002"))
     write(georgia / "training" / "georgia" / "g1", "E00005", comments("Unknown"))
@@ -387,7 +387,7 @@ def test_each_hospital_has_its_own_classes(tmp_path):
 
 
 @pytest.mark.parametrize("misnamed", ["the files", "the header alone"])
-def test_the_record_that_calls_itself_s23074(misnamed, tmp_path):
+def test_the_misnamed_record_s23074_is_read(misnamed, tmp_path):
     folder = tmp_path / "training" / "ningbo" / "g13"
     write(folder, "S23074", comments("426177001"))
     if misnamed == "the header alone":

@@ -119,7 +119,7 @@ def test_the_order_of_columns_does_not_matter_and_flags_may_be_numbers(raw):
     pd.testing.assert_frame_equal(opened(raw).frame, before)
 
 
-def test_the_whole_count_is_checked(raw):
+def test_the_total_count_is_checked(raw):
     with pytest.raises(MissingData, match=r"train \d+ of \d+, validation \d+ of \d+, test \d+ of \d+ rows"):
         open_dataset("code15", raw)
 
@@ -136,7 +136,7 @@ def test_a_missing_part_is_named_and_its_exams_counted(raw):
     assert list(source.frame["id"]) == ["11", "13"] and len(source.table.listed) == 4
 
 
-def test_exams_without_a_tracing_and_the_reverse_are_named(raw):
+def test_exams_without_tracings_and_tracings_without_exams_are_named(raw):
     write(raw, [*EXAMS, exam(15, 4)], {0: (13, 11, 77)})
     source = opened(raw)
     assert source.table.missing == ("exams_part0.hdf5/15",) and "15" not in set(source.frame["id"])
@@ -170,7 +170,7 @@ def test_repeated_exam_ids_are_refused(raw):
         ({"trace_file": "../exams_part0.hdf5"}, "points outside the raw folder"),
     ],
 )
-def test_rows_that_say_nothing_usable_are_refused(raw, change, message):
+def test_rows_without_usable_values_are_refused(raw, change, message):
     write(raw, [*EXAMS, {**exam(15, 4), **change}], {})
     with pytest.raises(BadData, match=message):
         opened(raw)
@@ -189,14 +189,14 @@ def test_a_tracing_of_zeros_is_named_when_it_is_read(raw):
         source.recording(0)
 
 
-def test_a_part_that_is_cut_short_is_named(raw):
+def test_a_truncated_part_is_named(raw):
     part = raw / "exams_part1.hdf5"
     part.write_bytes(part.read_bytes()[:100])
     with pytest.raises(BadMedia, match=r"exams_part1\.hdf5 cannot be read as HDF5"):
         opened(raw)
 
 
-def test_a_replaced_part_is_opened_again(raw):
+def test_a_replaced_part_is_reopened(raw):
     assert opened(raw).recording(0).signal[0, 0] == 11
     other = raw / "other"
     other.mkdir()

@@ -42,7 +42,7 @@ def opened(raw):
     return open_dataset("code_test", raw, allow_missing=True)
 
 
-def test_rows_labels_and_the_one_split(raw):
+def test_rows_have_labels_and_a_single_split(raw):
     frame = opened(raw).frame
     assert frame["id"].tolist() == ["000", "001", "002"] and set(frame["split"]) == {"test"}
     assert frame["dx"].fillna("").tolist() == ["", "LBBB,AF", "SB"]
@@ -51,7 +51,7 @@ def test_rows_labels_and_the_one_split(raw):
     assert frame["sex"].tolist() == ["M", "F", "F"]
 
 
-def test_leads_are_put_in_the_usual_order_and_the_padding_is_gone(raw):
+def test_leads_are_reordered_and_padding_is_removed(raw):
     """Check the order of channels: the file has I II III aVL aVF aVR, so aVR, the fourth lead, is the sixth channel."""
     ecg = opened(raw).recording(1)
     assert ecg.signal.shape == (2800, 12) and ecg.fs == 400
@@ -105,7 +105,7 @@ def test_the_twin_holds_its_phantoms(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("target", ["cd", "six"])
-def test_a_probe_of_code15_answers_here_and_none_of_its_own(tmp_path, target):
+def test_a_code15_probe_transfers_and_no_probe_is_trained_here(tmp_path, target):
     """Check external validation: a probe trained on CODE-15% is scored on these exams, which are never used for training."""
     for name in ("code15", "code_test"):
         write_twin(name, tmp_path / name, patients=40, seed=len(name))

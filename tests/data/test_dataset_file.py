@@ -17,7 +17,7 @@ LEAST = {
 }
 
 
-def test_patients_are_told_apart_and_nothing_is_changed_once_checked():
+def test_patients_are_distinguished_and_the_dataset_is_immutable():
     checked = DatasetFile(**LEAST)
     assert not checked.patient_is_record and not checked.redistributable
     with pytest.raises(ValidationError, match="frozen"):

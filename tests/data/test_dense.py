@@ -101,7 +101,7 @@ def test_a_bad_mask_of_camus_is_named_and_the_others_are_read(camus, change, rea
     assert reason.replace("\\", "") in bad.reason and "patient0001_2CH_ED_gt.nii.gz" in bad.reason
 
 
-def test_damaged_and_unplaced_masks_of_camus_are_named(camus):
+def test_damaged_and_misplaced_masks_of_camus_are_named(camus):
     folder = camus / "database_nifti" / "patient0001"
     (folder / "patient0001_2CH_ED_gt.nii.gz").write_bytes(b"\x1f\x8b damaged")
     (folder / "Info_4CH.cfg").write_text(CFG.format(ed="nan"))
@@ -132,7 +132,7 @@ def test_another_mask_is_another_dataset_and_a_missing_one_is_named_and_counted(
     assert len(source.references(catalog.task("camus/ef"))) == 3, "its other tasks are unchanged"
 
 
-def test_a_prepared_folder_holds_the_same_masks_and_the_reasons_of_bad_ones(camus, tmp_path_factory):
+def test_a_prepared_folder_keeps_masks_and_reasons_for_invalid_ones(camus, tmp_path_factory):
     folder = camus / "database_nifti" / "patient0001"
     write_mask(folder, "patient0001_2CH_ES_gt.nii.gz", values=(0, 1, 2, 7))
     source, labels = labels_of("camus/lv_seg", camus)
@@ -256,7 +256,7 @@ def test_tracings_of_echonet_dynamic(dynamic):
         (BOX, -3, "frame -3): frames are counted from 0"),
     ],
 )
-def test_a_tracing_that_is_no_outline_is_named_and_the_others_are_read(dynamic, chords, frame, reason):
+def test_an_invalid_tracing_is_named_and_others_are_read(dynamic, chords, frame, reason):
     (dynamic / "VolumeTracings.csv").write_text(
         "FileName,X1,Y1,X2,Y2,Frame\n" + tracing("0X3C", frame, chords) + tracing("0X3C", 1, LONGER)
     )
@@ -266,7 +266,7 @@ def test_a_tracing_that_is_no_outline_is_named_and_the_others_are_read(dynamic, 
     assert len(audit(source)) > 0
 
 
-def test_a_tracing_that_is_listed_twice_is_the_same_tracing(dynamic):
+def test_a_tracing_listed_twice_counts_once(dynamic):
     once = tracing("0X3C", 2, BOX) + tracing("0X3C", 1, LONGER)
     (dynamic / "VolumeTracings.csv").write_text("FileName,X1,Y1,X2,Y2,Frame\n" + once + once)
     labels = labels_of("echonet_dynamic/lv_seg", dynamic)[1]

@@ -48,14 +48,14 @@ def test_each_size_takes_what_its_range_allows_and_lies_within_the_next(positive
         smaller = set(ids)
 
 
-def test_too_few_are_counted():
+def test_too_few_records_are_reported_with_counts():
     with pytest.raises(NotApplicable, match=r"size S of toy/cd is not available: 37 positives, 250 needed"):
         draw_subset(references(37, 5000), TASK, "S")
     with pytest.raises(NotApplicable, match=r"not available: 3 negatives, 15 needed"):
         draw_subset(references(100, 3), TASK, "XS")
 
 
-def test_a_patient_is_drawn_once_and_as_a_positive_where_one_record_is():
+def test_a_patient_is_drawn_once_and_is_positive_if_any_record_is():
     table = references(100, 100, records=3)
     table.loc[table["id"].isin([f"p{n}-0" for n in range(100)]), "y_true"] = "no CD"
     chosen = draw_subset(table, TASK, "XS").rows(table)
@@ -65,7 +65,7 @@ def test_a_patient_is_drawn_once_and_as_a_positive_where_one_record_is():
     assert len(set(chosen["id"].str[-1])) == 3, "each record of a patient can be drawn"
 
 
-def test_the_draw_follows_the_seed_and_nothing_else():
+def test_the_draw_depends_only_on_the_seed():
     table = references(400, 400)
     first = draw_subset(table, TASK, "XS", seed=1)
     shuffled = table.iloc[np.random.default_rng(5).permutation(len(table))].reset_index(drop=True)
@@ -75,7 +75,7 @@ def test_the_draw_follows_the_seed_and_nothing_else():
     assert 200 < len(set(first.ids) & set(other.ids)) < 420
 
 
-def test_written_and_read_back(tmp_path):
+def test_subsets_survive_a_round_trip(tmp_path):
     subset = draw_subset(references(40, 40), TASK, "XS", seed=3)
     path = write_subset(subset, tmp_path / "subsets" / "toy_xs.json")
     assert read_subset(path) == subset and path.read_text().count("\n") > 80, "one id per line"
@@ -91,7 +91,7 @@ def test_written_and_read_back(tmp_path):
         ('{"task": "t", "size": "XS", "seed": 0, "ids": [1]}', "must be unique strings"),
     ],
 )
-def test_a_file_that_is_no_subset(tmp_path, text, message):
+def test_an_invalid_subset_file_is_refused(tmp_path, text, message):
     (tmp_path / "x.json").write_text(text)
     with pytest.raises(BadData, match=message):
         read_subset(tmp_path / "x.json")
@@ -99,7 +99,7 @@ def test_a_file_that_is_no_subset(tmp_path, text, message):
         read_subset(tmp_path / "y.json")
 
 
-def test_ids_that_the_data_lacks_are_named():
+def test_unknown_ids_are_named():
     with pytest.raises(BadData, match=r"subset XS of toy/cd: 1 of 2 ids are not in the data: z"):
         Subset("toy/cd", "XS", 0, ("p0-0", "z")).rows(references(3, 3))
 

@@ -40,7 +40,7 @@ def test_rows(raw):
     assert source.recording(0).frames.shape == (3, 16, 16, 3)
 
 
-def test_the_folder_itself_is_accepted_too(raw):
+def test_the_inner_folder_is_also_accepted(raw):
     assert len(open_dataset("echonet_dynamic", raw / "EchoNet-Dynamic", allow_missing=True).frame) == 4
 
 
@@ -74,7 +74,7 @@ def test_missing_videos_are_listed(raw):
         ("EF,ESV", "EFR,ESV", "no column 'EF'.*nearest is 'EFR'"),
     ],
 )
-def test_strange_tables_are_refused_by_name(raw, old, new, message):
+def test_invalid_tables_are_refused_by_name(raw, old, new, message):
     write(raw, (HEADER + ROWS).replace(old, new))
     with pytest.raises(BadData, match=message):
         open_dataset("echonet_dynamic", raw, allow_missing=True)

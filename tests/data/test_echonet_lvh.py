@@ -73,7 +73,7 @@ def test_videos_in_one_folder(raw):
     assert open_dataset("echonet_lvh", raw).frame["media"].tolist()[0] == "videos/0XA.avi"
 
 
-def test_missing_and_double_videos(raw):
+def test_missing_and_repeated_videos_are_reported(raw):
     (raw / "Batch1/0XA.avi").unlink()
     with pytest.raises(MissingData, match=r"1 of 3 files .*0XA\.avi"):
         open_dataset("echonet_lvh", raw)
@@ -93,13 +93,13 @@ def test_missing_and_double_videos(raw):
         (",Calc,", ",Kind,", "no column 'Calc'"),
     ],
 )  # fmt: skip
-def test_strange_tables_are_refused_by_name(raw, old, new, message):
+def test_invalid_tables_are_refused_by_name(raw, old, new, message):
     edit(raw, old, new)
     with pytest.raises(BadData, match=message):
         open_dataset("echonet_lvh", raw)
 
 
-def test_what_the_audit_adds(raw):
+def test_the_audit_adds_findings(raw):
     edit(raw, "IVSd,1.4,2,", "IVSd,1.4,3,")
     source = open_dataset("echonet_lvh", raw)
     kinds, empty, repeated, apart, beyond = catalog.builder("echonet_lvh").findings(raw, source.table.listed)

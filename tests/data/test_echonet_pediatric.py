@@ -93,13 +93,13 @@ def test_body_mass_is_compared_within_the_age(tmp_path):
         ("CR02-V1-000001", "CR01-V1-000007", "1 ids occur more than once"),
     ],
 )  # fmt: skip
-def test_strange_tables_are_refused_by_name(raw, old, new, message):
+def test_invalid_tables_are_refused_by_name(raw, old, new, message):
     write(raw, A4C.replace(old, new, 1))
     with pytest.raises(BadData, match=message):
         open_dataset("echonet_pediatric", raw, allow_missing=True)
 
 
-def test_one_view_alone_is_not_the_release(raw):
+def test_one_view_alone_is_an_incomplete_release(raw):
     (raw / "PSAX" / "FileList.csv").unlink()
     with pytest.raises(MissingData, match=r"PSAX/FileList\.csv is missing from"):
         open_dataset("echonet_pediatric", raw, allow_missing=True)

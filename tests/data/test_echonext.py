@@ -88,7 +88,7 @@ def test_no_split_is_never_used(raw):
     assert opened(raw).table.missing == ()
 
 
-def test_labels_and_what_was_not_measured(raw):
+def test_unmeasured_labels_are_null(raw):
     frame = opened(raw).frame.set_index("id")
     assert frame["split"].tolist() == ["train", "test", "train", "validation"]
     assert frame["shd"].tolist() == ["SHD", "no SHD", "no SHD", "no SHD"]
@@ -155,13 +155,13 @@ def test_a_missing_array_is_named_and_its_ecgs_counted(raw):
         (lambda path: np.save(path, np.zeros((2, 2500, 12))), r"expected numbers of shape \(any, 1, 2500, 12\)"),
     ],
 )
-def test_arrays_that_are_none(raw, spoil, message):
+def test_invalid_arrays_are_refused(raw, spoil, message):
     spoil(raw / "EchoNext_train_waveforms.npy")
     with pytest.raises(BadMedia, match=message):
         opened(raw)
 
 
-def test_a_replaced_array_is_opened_again(raw):
+def test_a_replaced_array_is_reopened(raw):
     assert opened(raw).recording(0).signal[0, 0] == pytest.approx((32.43 + 5.44) * 0.00488)
     path = raw / "EchoNext_train_waveforms.npy"
     np.save(path, np.load(path)[::-1])
@@ -185,7 +185,7 @@ def test_the_twin_gives_back_its_phantoms(tmp_path):
     assert source.generated and source.table.absent == {}
 
 
-def test_findings_with_and_without_what_was_not_measured(raw):
+def test_findings_are_compared_with_and_without_unmeasured_labels(raw):
     frame = opened(raw).frame.set_index("id")
     assert frame["findings"].tolist() == ["lvef_lte_45", "", "", ""]
     assert frame["findings_measured"].tolist() == ["lvef_lte_45", "?lvef_lte_45", "?tr_max_gte_32", ""]

@@ -65,7 +65,7 @@ def test_videos_in_a_folder_of_their_own(tmp_path):
     assert opened(tmp_path).table.missing == ()
 
 
-def test_cells_and_headers_are_read_tolerantly(tmp_path):
+def test_cells_and_headers_may_vary_in_spelling(tmp_path):
     table = sheet("A2C", NAMES["A2C"]).replace({"non-MI": "Non MI", "MI": "mi "})
     table["Reference Frame"] = "3"
     table["ECHO"] = table["ECHO"] + " "
@@ -79,7 +79,7 @@ def test_cells_and_headers_are_read_tolerantly(tmp_path):
     assert columns.examples == tuple(f"Seg {number}" for number in (1, 2, 3, 5, 6, 7))
 
 
-def test_a_file_spelled_otherwise_is_found(tmp_path):
+def test_a_file_name_with_other_spelling_is_found(tmp_path):
     release(tmp_path)
     folder = tmp_path / "HMC-QU" / "A2C"
     (folder / "ES000100 N_2CH_3.avi").rename(folder / "ES000100  n_2CH_3.avi")
@@ -93,7 +93,7 @@ def test_a_file_spelled_otherwise_is_found(tmp_path):
         ("1", r"column 'SEG7' is '1'; expected MI or non-MI"),
     ],
 )
-def test_cells_that_say_nothing_are_refused(tmp_path, cell, message):
+def test_empty_cells_are_refused(tmp_path, cell, message):
     release(tmp_path)
     table = sheet("A2C", NAMES["A2C"])
     table.loc[0, "SEG7"] = cell
@@ -111,7 +111,7 @@ def test_an_empty_line_of_segments_is_no_label(tmp_path):
         opened(tmp_path)
 
 
-def test_recordings_that_the_split_does_not_know_are_named(tmp_path):
+def test_recordings_outside_the_split_are_named(tmp_path):
     release(tmp_path)
     table = sheet("A2C", NAMES["A2C"])
     table.loc[len(table)] = ["ES0999_CH2_9", *["MI"] * 6]
@@ -121,7 +121,7 @@ def test_recordings_that_the_split_does_not_know_are_named(tmp_path):
     assert len(source.frame) == 5
 
 
-def test_sheets_that_cannot_be_read(tmp_path):
+def test_unreadable_sheets_are_refused(tmp_path):
     release(tmp_path)
     path = tmp_path / "HMC-QU" / "A4C.xlsx"
     sheet("A4C", NAMES["A4C"]).rename(columns={"ECHO": "NAME"}).to_excel(path, index=False)
@@ -164,7 +164,7 @@ def test_counts_of_the_published_split(published):
     assert FIXED.groupby("split")["patient_id"].nunique().to_dict() == {"train": 114, "validation": 23, "test": 25}
 
 
-def test_the_rule_of_the_card_gives_the_split_again(shared):
+def test_the_rule_on_the_card_reproduces_the_split(shared):
     table = pd.read_csv(shared / "data" / "splits" / "hmcqu_split.csv", dtype=str)
     table = table.assign(label=table["STEMI"].map({"1": "STEMI", "0": "no_STEMI"}))
     drawn = two_draws(table, "STEMI", test=0.15, validation=0.15 / 0.90)

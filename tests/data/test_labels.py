@@ -23,14 +23,14 @@ def rows(cells, **columns):
     return pd.DataFrame({"id": ids, "patient_id": ids, "split": "test", **columns, "findings": cells})
 
 
-def test_a_cell_has_the_order_of_the_classes_and_reads_back():
+def test_a_label_cell_follows_class_order_and_survives_a_round_trip():
     cell = label_set({"TR", "MI"}, MEASURED.classes, ["AS"])
     assert cell == "MI;?AS;TR" and split_labels(cell) == (["MI", "TR"], ["AS"])
     assert label_set([], MEASURED.classes) == "" and split_labels("") == ([], [])
 
 
 @pytest.mark.parametrize(("present", "unmeasured"), [(["XX"], []), ([], ["XX"]), (["MI"], ["MI"])])
-def test_a_name_that_is_no_class_makes_no_cell(present, unmeasured):
+def test_an_unknown_class_name_is_refused_in_a_cell(present, unmeasured):
     with pytest.raises(ValueError, match="no classes"):
         label_set(present, MEASURED.classes, unmeasured)
 
@@ -56,7 +56,7 @@ def test_references_keep_a_recording_without_any_class_and_leave_out_one_without
     assert again["y_true"].tolist() == ["MI;PRC(S)", ""]
 
 
-def test_a_null_is_no_recording_without_any_class(tmp_path):
+def test_a_null_differs_from_an_empty_set_of_classes(tmp_path):
     table = rows(["MI", None]).rename(columns={"findings": "y_true"})
     table.to_parquet(tmp_path / "references.parquet")
     for source in (table, tmp_path / "references.parquet"):
@@ -71,7 +71,7 @@ def test_an_unknown_class_is_named():
 
 
 @pytest.mark.parametrize("classes", [("MI",), ("MI", "MI"), ("MI;AS", "TR"), ("?MI", "AS")])
-def test_classes_that_a_cell_could_not_hold_make_no_task(classes):
+def test_class_names_with_separators_are_refused(classes):
     with pytest.raises(ValueError, match="two different classes or more"):
         Task("toy/findings", "multilabel", "findings", ("auroc_macro",), classes)
 

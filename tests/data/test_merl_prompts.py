@@ -37,14 +37,14 @@ def test_classes_of_cpsc2018_have_the_sentences_of_their_names_there(clone):
     assert texts["PVC"] == ["about VPC"] and texts["NSR"] == ["about NORM"] and texts["RBBB"] == ["about CRBBB"]
 
 
-def test_tasks_that_merl_never_answered_have_none(clone):
+def test_tasks_unknown_to_merl_have_no_prompts(clone):
     for name in ("ptb_xl/af", "code15/six", "sph/aha"):
         with pytest.raises(NotApplicable, match="there are no prompts for"):
             prompts(catalog.task(name), clone)
 
 
 @pytest.mark.parametrize("content", ["[]", '{"NORM": ["a list"]}', "{", '{"NORM": "all others are missing"}'])
-def test_a_file_of_another_form_is_refused(clone, content):
+def test_a_file_in_another_format_is_refused(clone, content):
     (clone / "zeroshot" / "CKEPE_prompt.json").write_text(content)
     with pytest.raises(BadData, match="the format of the release"):
         prompts(catalog.task("cpsc2018/nine"), clone)

@@ -177,7 +177,7 @@ UNITS = (
 TARGETS = {"biplane_lvef": "ef", "mitral_regurg": "mr_modsev"}
 
 
-def test_units_and_what_cannot_be_used(tmp_path):
+def test_units_are_checked_and_unusable_values_are_dropped(tmp_path):
     got = labels(tmp_path, [[("septal_thickness", "1.0", "cm"), cells] for *cells, _ in UNITS])
     values = [got[TARGETS.get(name, name)].iloc[n] for n, (name, *_) in enumerate(UNITS)]
     assert [None if value is None else round(value, 9) for value in values] == [value for *_, value in UNITS]
@@ -189,7 +189,7 @@ def test_units_and_what_cannot_be_used(tmp_path):
         assert message.startswith(f"structured-measurement.csv.gz, line {line}: {name} {result!r}")
 
 
-def test_studies_of_other_kinds_and_of_other_people_give_no_label(tmp_path):
+def test_unrelated_studies_give_no_label(tmp_path):
     other = [("lvef", 30, "%", kind) for kind in ("stress", "tee")]
     (tmp_path / "patients.csv").write_text("subject_id,gender,anchor_age\n8001,F,61\n")
     labels(tmp_path, [[]])
@@ -239,7 +239,7 @@ def test_a_release_without_measurements_has_records_and_no_labels(raw):
     assert len(source.frame) == 4 and source.references(EF).empty
 
 
-def test_what_is_missing_is_named(raw):
+def test_missing_parts_are_named(raw):
     (raw / "files/p10/p10000055/s90000003/90000003_0001.dcm").unlink()
     with pytest.raises(MissingData, match=r"1 of 4 files .*90000003_0001\.dcm"):
         open_dataset("mimic_iv_echo", raw)

@@ -39,7 +39,7 @@ def load(folder, code, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_unmodified_client_reads_it(prepared, tmp_path):
+def test_the_unmodified_datasets_library_reads_a_prepared_folder(prepared, tmp_path):
     printed = load(
         prepared,
         "row = ds['test'][0]; print(json.dumps([{k: len(v) for k, v in ds.items()}, ds['test'].features['cd'].names,"
@@ -143,5 +143,5 @@ def test_a_prepared_clip_has_its_bytes_inside(tmp_path):
         np.testing.assert_array_equal(source.recording(number).frames, original.frames)
 
 
-def test_nothing_half_made_is_left(prepared):
+def test_no_partial_folder_is_left_behind(prepared):
     assert sorted(path.name for path in (prepared / "cardiobench").iterdir()) == ["ptb_xl_sample"]

@@ -44,7 +44,7 @@ def damaged(georgia, tmp_path):
 
 
 @pytest.mark.parametrize("processes", [None, 2])
-def test_recordings_that_cannot_be_read_are_all_named(damaged, tmp_path, processes):
+def test_all_unreadable_recordings_are_named(damaged, tmp_path, processes):
     with pytest.raises(
         BadMedia, match=r"3 of 20 recordings cannot be read: E00002, E00005, E00007\. .*E00002.*cut short"
     ):
@@ -52,7 +52,7 @@ def test_recordings_that_cannot_be_read_are_all_named(damaged, tmp_path, process
     assert list((tmp_path / "out" / "cardiobench").iterdir()) == [], "no partial file is left"
 
 
-def test_what_cannot_be_read_is_left_out_on_demand_and_counted(damaged, tmp_path):
+def test_unreadable_recordings_are_dropped_on_request_and_counted(damaged, tmp_path):
     folder = prepare("georgia", damaged, tmp_path, allow_missing=True)
     assert json.loads((folder / "cardiobench.json").read_text())["unreadable"] == ["E00002", "E00005", "E00007"]
     source = open_dataset("georgia", tmp_path)
@@ -74,7 +74,7 @@ def test_the_coverage_is_counted_against_the_same_rows_as_from_the_raw_folder(ge
     assert prepared.expected(CD, left) == (right["split"] == "test").sum()
 
 
-def test_an_empty_file_is_a_missing_one(tmp_path):
+def test_an_empty_file_counts_as_missing(tmp_path):
     write_twin("echonet_dynamic", tmp_path / "raw", patients=4)
     video = min((tmp_path / "raw" / "EchoNet-Dynamic" / "Videos").iterdir())
     video.write_bytes(b"")
@@ -86,7 +86,7 @@ def test_an_empty_file_is_a_missing_one(tmp_path):
     assert video.stem not in set(open_dataset("echonet_dynamic", tmp_path).frame["id"])
 
 
-def test_a_split_without_rows_is_no_split(tmp_path, monkeypatch):
+def test_splits_without_rows_are_omitted(tmp_path, monkeypatch):
     write_twin("echonet_dynamic", tmp_path / "raw", patients=3)
     assert set(open_dataset("echonet_dynamic", tmp_path / "raw").frame["split"]) == {"train", "test"}
     folder = prepare("echonet_dynamic", tmp_path / "raw", tmp_path)
@@ -117,7 +117,7 @@ def test_each_hospital_is_a_configuration(tmp_path, monkeypatch):
     assert ids["default"] == ids["chapman_shaoxing"] | ids["ningbo"]
 
 
-def test_without_data_it_is_said_what_to_do(tmp_path):
+def test_missing_data_gives_instructions(tmp_path):
     for refused in (lambda: prepare("camus", tmp_path, tmp_path / "out"), lambda: api.load_dataset("camus", tmp_path)):
         with pytest.raises(MissingData, match=r"Request it at https://.*\n.*cardiobench phantom camus --out"):
             refused()

@@ -21,14 +21,14 @@ def path(tmp_path):
     return file
 
 
-def test_a_label_comes_back(path):
+def test_labels_survive_a_round_trip(path):
     (label,) = read_labels(path, TASK, {"r1"})
     assert label.mask.tolist() == [[0, 1, 2], [3, 0, 1]] and label.spacing == (0.3, 0.2)
     assert not list(read_labels(path, TASK, {"other"}))
 
 
 @pytest.mark.parametrize("damage", ["a column less", "no height", "a height too many", "cut short"])
-def test_a_damaged_file_is_one_message(path, damage):
+def test_a_damaged_label_file_gives_one_message(path, damage):
     table = pq.read_table(path)
     if damage == "a column less":
         pq.write_table(table.drop_columns(["unit"]), path)

@@ -50,7 +50,7 @@ def studies(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_prepared_dicom_says_nothing_of_the_patient(studies, tmp_path):
+def test_prepared_dicom_files_contain_no_patient_data(studies, tmp_path):
     folder = prepare("mimic_iv_echo", studies, tmp_path)
     stored = b"".join(path.read_bytes() for path in sorted(folder.rglob("*.parquet")))
     first = sorted(studies.rglob("*.dcm"))[0].read_bytes()
@@ -75,7 +75,7 @@ def test_only_what_decoding_needs_is_kept(studies):
     assert file.SOPInstanceUID != pydicom.dcmread(path).SOPInstanceUID and deidentified(path) == deidentified(path)
 
 
-def test_items_of_sequences_that_are_kept_lose_everything_else_too(studies, tmp_path):
+def test_kept_dicom_sequences_are_stripped_too(studies, tmp_path):
     file = pydicom.dcmread(sorted(studies.rglob("*.dcm"))[0])
     region, nested = pydicom.Dataset(), pydicom.Dataset()
     region.RegionSpatialFormat, region.PatientName, region.RegionLocationMinX0 = 1, "DOE^JANE", 3
@@ -143,7 +143,7 @@ def test_a_second_opening_reads_no_file_for_its_digest_and_verify_reads_all(tmp_
     assert read == names[:1]
 
 
-def test_a_note_whose_digests_were_changed_too_is_refused(tmp_path):
+def test_a_manifest_with_forged_digests_is_refused(tmp_path):
     folder = ecgs(tmp_path)
     note = json.loads((folder / "cardiobench.json").read_text())
     for change in ({"twin": False}, {"shards": {}}, {"absent": {"test": 1}}, {"extra": 1}, {"seal": None}):
@@ -159,7 +159,7 @@ def test_a_note_whose_digests_were_changed_too_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("damage", [(b'"name": "ptb_xl_sample"', b'"name": "ptb_xl_simple"'), (b'"name"', b'"nbme"')])
-def test_a_note_of_another_name_is_refused_where_it_was_changed(tmp_path, damage):
+def test_a_renamed_and_edited_manifest_is_refused(tmp_path, damage):
     """Regression test: the bundled recordings were silently read instead."""
     note = prepare("ptb_xl_sample", None, tmp_path) / "cardiobench.json"
     assert open_dataset("ptb_xl_sample", tmp_path).raw == note.parent
@@ -168,7 +168,7 @@ def test_a_note_of_another_name_is_refused_where_it_was_changed(tmp_path, damage
         open_dataset("ptb_xl_sample", tmp_path)
 
 
-def test_a_whole_folder_of_another_dataset_is_passed_over(tmp_path):
+def test_a_prepared_folder_of_another_dataset_is_ignored(tmp_path):
     folder = prepare("ptb_xl_sample", None, tmp_path)
     assert find_prepared("phantom_ecg", folder) is None
 

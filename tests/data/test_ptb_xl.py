@@ -40,7 +40,7 @@ def test_the_sample_is_half_positive_and_keeps_patients_together():
     assert sum(path.stat().st_size for path in (SAMPLE / "data").rglob("*") if path.is_file()) < 4e6
 
 
-def test_a_record_is_what_its_header_says():
+def test_a_record_matches_its_header():
     """Check the first samples of record 1 against its header: I -119, II -55, III 64, with 1000 steps per mV."""
     source = open_dataset("ptb_xl_sample")
     ecg = source.recording(list(source.frame["id"]).index("00001"))
@@ -48,7 +48,7 @@ def test_a_record_is_what_its_header_says():
     assert ecg.signal[0, :3] == pytest.approx([-0.119, -0.055, 0.064])
 
 
-def test_the_sample_is_drawn_as_it_says(shared):
+def test_the_sample_follows_its_documented_rule(shared):
     spec = importlib.util.spec_from_file_location("draw", SAMPLE / "draw.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -97,7 +97,7 @@ def test_the_real_records_at_500_hz(shared):
         np.testing.assert_allclose(ecg.signal, theirs.p_signal, atol=1e-6)
 
 
-def test_the_paper_s_labels_stand_beside_the_corrected_ones(shared):
+def test_published_and_corrected_labels_are_separate_tasks(shared):
     """Check that only records whose single conduction statement is LPFB differ."""
     raw = shared / "data" / "samples" / "ptb-xl"
     frame = open_dataset("ptb_xl", raw, allow_missing=True).frame
@@ -108,7 +108,7 @@ def test_the_paper_s_labels_stand_beside_the_corrected_ones(shared):
     assert (frame["cd_paper"] != frame["cd"]).tolist() == only_posterior
 
 
-def test_statements_that_cannot_be_read_are_named(copy):
+def test_unreadable_statements_are_named(copy):
     path = copy / "ptbxl_database.csv"
     table = pd.read_csv(path)
     table.loc[3, "scp_codes"] = "{'NORM': 100.0"

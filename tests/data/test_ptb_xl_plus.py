@@ -48,21 +48,21 @@ def test_rows_are_joined_by_number_wherever_the_folder_lies(twin, tmp_path, plac
     assert rows.loc["00004", TARGETS].isna().all()
 
 
-def test_without_the_folder_there_are_no_labels_and_the_rest_is_as_it_was(twin, tmp_path):
+def test_a_missing_folder_only_removes_its_labels(twin, tmp_path):
     raw = shutil.copytree(twin, tmp_path / "ptb_xl", dirs_exist_ok=True)
     shutil.rmtree(raw / "ptb_xl_plus")
     rows = frame(raw)
     assert rows[TARGETS].isna().all(axis=None) and rows["cd"].notna().all()
 
 
-def test_a_number_that_stands_twice_is_refused(twin, tmp_path):
+def test_a_repeated_id_is_refused(twin, tmp_path):
     raw = shutil.copytree(twin, tmp_path / "ptb_xl", dirs_exist_ok=True)
     features(raw / "ptb_xl_plus", [(800, 150, 96, 3, 400, 447)] * 2)
     with pytest.raises(BadData, match=r"12sl_features\.csv has 1 ECGs more than once: 3"):
         frame(raw)
 
 
-def test_measurements_that_no_heart_has_are_no_labels_and_named(twin, tmp_path):
+def test_impossible_measurements_are_dropped_and_named(twin, tmp_path):
     raw = shutil.copytree(twin, tmp_path / "ptb_xl", dirs_exist_ok=True)
     features(raw / "ptb_xl_plus", [(50, 150, 96, 1, 400, 447), (800, 29999, -1, 2, 400, 447)])
     source = open_dataset("ptb_xl", raw, allow_missing=True)

@@ -59,13 +59,13 @@ def test_the_sixth_view_has_no_published_prompt(clone):
         prompts(catalog.task("tmed2/view"), clone)
 
 
-def test_another_word_is_another_digest_and_both_files_count(clone):
+def test_edited_prompts_change_the_digest(clone):
     task = catalog.task("echonet_lvh/ivsd")
     assert [file.name for file in prompt_files(task, clone)] == ["prompts.py", "regression.py"]
     assert prompt_digest(task, clone) != prompt_digest(task)
 
 
-def test_a_folder_that_is_no_clone_says_what_it_lacks(clone, tmp_path):
+def test_an_invalid_clone_is_refused_with_the_missing_files(clone, tmp_path):
     with pytest.raises(BadData, match=r"lacks src/prompts.py, src/regression.py.*git clone"):
         prompts(catalog.task("camus/ef"), tmp_path)
     (clone / "src" / "prompts.py").write_text("zero_shot_prompts = {}\nview_prompt = {}\n")

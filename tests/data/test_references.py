@@ -41,7 +41,7 @@ def rows():
     )
 
 
-def test_a_row_a_unit_without_other_views_and_without_null_labels():
+def test_references_have_one_row_per_labelled_unit():
     table = references_of(rows(), STUDY)
     assert table.to_dict("records") == [
         {"id": "a", "patient_id": "1", "split": "test", "y_true": "AS", "sex": "F"},
@@ -65,7 +65,7 @@ def made(task, table=None, twin=False, **units):
 
 @pytest.mark.parametrize("task", [BINARY, VALUE, FINDINGS])
 @pytest.mark.parametrize("name", ["refs.csv", "refs.parquet"])
-def test_write_and_read_back(tmp_path, task, name):
+def test_references_are_written_and_read_back(tmp_path, task, name):
     table = references(task if task is not FINDINGS else BINARY)
     table.loc[0, "id"] = "007"
     table.loc[1, ["sex", "age"]] = [None, np.nan]
@@ -81,7 +81,7 @@ def test_write_and_read_back(tmp_path, task, name):
     assert again.expected("test") == 2158 and again.expected("validation") == 0
 
 
-def test_a_frame_that_pandas_read_is_known_for_what_was_written(tmp_path):
+def test_a_frame_read_by_pandas_is_recognised(tmp_path):
     """Check text that `pandas.read_csv` would change: leading zeros, last digits and empty text."""
     findings = references(BINARY).assign(y_true="")
     findings["id"] = [f"{number:05d}" for number in range(len(findings))]
@@ -113,14 +113,14 @@ def changed_label(table):
         (lambda t: t.assign(dataset_version=["2.0.0", *t["dataset_version"][1:]]), "from several releases"),
     ],
 )
-def test_changed_references_do_not_know_their_release(tmp_path, change, words):
+def test_edited_references_lose_their_release(tmp_path, change, words):
     table = change(pd.read_csv(made(BINARY).write(tmp_path / "refs.csv"), dtype=str))
     again = read_references(table, BINARY)
     assert again.release is None and words in again.problem
     assert again.expected("test") is None and again.facts == {"name": "toy"}
 
 
-def test_a_release_of_another_size_than_is_known_is_not_believed(tmp_path):
+def test_a_claimed_release_size_is_checked(tmp_path):
     """Check the size, because anyone can compute a valid digest that claims the available units as the release."""
     task = dataclasses.replace(BINARY, expected={"rows": {"test": 2158}})
     few = read_references(made(task, test=64, train=40).write(tmp_path / "few.csv"), task)
@@ -179,7 +179,7 @@ def test_labels_that_are_not_finite_are_refused():
         check_references(table, VALUE)
 
 
-def test_references_of_a_twin_are_said_to_be_generated(tmp_path, capsys):
+def test_references_of_a_twin_are_marked_as_generated(tmp_path, capsys):
     write_twin("georgia", tmp_path / "georgia", patients=4)
     out = str(tmp_path / "refs.csv")
     assert main(["references", "georgia/af", "--data-dir", str(tmp_path / "georgia"), "--out", out]) == 0

@@ -62,7 +62,7 @@ def test_the_same_table_in_other_forms(tmp_path, content):
         ("a,", '"a,', "cannot be read as a CSV"),
     ],
 )
-def test_what_is_wrong_is_named_by_file_line_column_and_value(tmp_path, old, new, message):
+def test_invalid_cells_are_named_by_file_line_column_and_value(tmp_path, old, new, message):
     (tmp_path / "a.csv").write_text(ROWS.replace(old, new, 1))
     with pytest.raises(BadData, match=message):
         read_columns(tmp_path / "a.csv", COLUMNS)
@@ -122,7 +122,7 @@ def test_ptb_xl_ids_and_codes_in_other_spellings(database):
         ("filename_lr", "", "is empty; expected text"),
     ],
 )
-def test_ptb_xl_cells_that_cannot_be(database, column, cell, expected):
+def test_impossible_ptb_xl_cells_are_refused(database, column, cell, expected):
     table, read = database
     table.loc[2, column] = cell
     with pytest.raises(BadData, match=rf"ptbxl_database\.csv, line 4, column '{column}' .*{expected}"):

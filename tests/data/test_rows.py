@@ -81,7 +81,7 @@ def test_rows_that_break_the_rules_are_named(raw, bad, message):
         row_table(SPEC, [*rows(), bad], raw, allow_missing=True)
 
 
-def test_no_rows_at_all(raw):
+def test_a_dataset_without_rows_is_refused(raw):
     with pytest.raises(MissingData, match="the toy page"):
         row_table(SPEC, [], raw)
 
@@ -90,7 +90,7 @@ def test_a_null_label_is_no_error(raw):
     assert row_table(SPEC, [row(1, ef=None), row(2, **{"as": None}), row(3, "test")], raw).frame["ef"].isna().sum() == 1
 
 
-def test_missing_files_are_counted_and_named_and_only_skipped_on_demand(raw):
+def test_missing_files_are_counted_and_skipped_only_on_request(raw):
     (raw / "2.avi").unlink()
     with pytest.raises(MissingData, match=r"1 of 3 files .* 2\.avi.*--allow-missing"):
         row_table(SPEC, rows(), raw)
@@ -112,14 +112,14 @@ def test_an_incomplete_table_is_refused_unless_allowed_or_a_twin(raw):
 
 
 @pytest.mark.parametrize("name", ["../secret.avi", "/etc/passwd", "a/../../b.avi", "C:/x.avi", ""])
-def test_a_name_in_a_table_that_leaves_the_folder_is_refused(raw, name):
+def test_a_path_outside_the_folder_is_refused(raw, name):
     with pytest.raises(BadData, match="points outside the raw folder"):
         row_table(SPEC, [*rows(), {**row(4), "media": name}], raw, allow_missing=True)
     with pytest.raises(BadData, match="points outside"):
         safe_join(raw, name)
 
 
-def test_links_that_the_user_placed_are_followed_and_known(raw, tmp_path_factory):
+def test_symlinks_placed_by_the_user_are_followed(raw, tmp_path_factory):
     outside = tmp_path_factory.mktemp("disk") / "videos"
     outside.mkdir()
     (outside / "4.avi").write_bytes(b"xxxx")
@@ -166,7 +166,7 @@ def test_verified_fingerprints_follow_the_content(raw):
     assert (row_table(SPEC, rows(), raw).frame["fingerprint"] == trusted.frame["fingerprint"]).all()
 
 
-def test_nothing_is_complete_where_rows_of_the_release_are_absent(raw):
+def test_a_copy_with_missing_rows_is_incomplete(raw):
     """Check coverage with 2 of 10 training and 1 of 20 test rows present; cross-validation counts all 27 missing rows."""
     spec = dataclasses.replace(SPEC, expected={"train": 10, "test": 20})
     task = spec.tasks[0]
@@ -202,7 +202,7 @@ def test_archives_that_are_not_unpacked_are_named(raw):
         row_table(SPEC, rows(), raw)
 
 
-def test_digest_and_stamps_follow_what_they_should(raw):
+def test_digests_change_with_content_only(raw):
     before = row_table(SPEC, rows(), raw)
     again = row_table(SPEC, rows(), raw)
     assert before.digest == again.digest and list(before.frame["fingerprint"]) == list(again.frame["fingerprint"])

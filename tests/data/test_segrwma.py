@@ -74,7 +74,7 @@ def test_what_is_missing_is_counted(raw):
     assert len(open_dataset("segrwma", raw).frame) == 4
 
 
-def test_recordings_in_no_split(raw):
+def test_recordings_in_no_split_are_named(raw):
     (lacking,) = catalog.builder("segrwma").findings(raw, opened(raw).table.listed)
     assert lacking.count == 122 == 1782 - len(FIXED)
     name = f"{lacking.examples[0]}_image.nii.gz"

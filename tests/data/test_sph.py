@@ -94,7 +94,7 @@ def test_amplitudes_and_lengths_are_audited(raw):
         ({"ecg": np.full((12, 10), np.inf, np.float16)}, "not finite"),
     ],
 )
-def test_files_that_are_no_record(raw, content, message):
+def test_invalid_record_files_are_refused(raw, content, message):
     with h5py.File(raw / "records" / "A00001.h5", "w") as file:
         for name, values in content.items():
             file[name] = values
@@ -121,7 +121,7 @@ def test_the_twin_holds_its_phantoms(tmp_path):
         assert (row["sex"], row["age"]) == (record.truth.sex, record.truth.age)
 
 
-def test_statements_that_few_records_carry_are_not_asked_for(tmp_path):
+def test_rare_statements_are_unmeasured(tmp_path):
     source = opened(
         write(tmp_path, [("1", f"S{number}") for number in range(10)] + [("50", "T"), ("104+308;1", "U")], samples=50)
     )

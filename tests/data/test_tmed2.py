@@ -79,7 +79,7 @@ def test_the_tables_alone_in_their_own_folder(tmp_path):
     assert len(open_dataset("tmed2", tmp_path / "approved_users_only", allow_missing=True).frame) == 6
 
 
-def test_the_fixed_split_is_the_releases_but_for_one_study(tmp_path):
+def test_the_fixed_split_differs_from_the_release_by_one_study(tmp_path):
     fixed = pd.read_csv(catalog.dataset_folder("tmed2") / "splits" / "studies.csv")
     assert fixed["split"].value_counts().to_dict() == {"train": 360, "validation": 119, "test": 119}
     assert list(fixed.columns) == ["study_id", "split"], "labels of restricted datasets are not shipped"
@@ -112,12 +112,12 @@ def test_a_release_that_contradicts_the_fixed_split_is_refused(tmp_path):
         ),
     ],
 )
-def test_strange_labels_are_named(tmp_path, extra, message):
+def test_unknown_labels_are_named(tmp_path, extra, message):
     with pytest.raises(BadData, match=message):
         open_dataset("tmed2", release(tmp_path, [*OWN, extra]), allow_missing=True)
 
 
-def test_where_it_was_looked_for_and_what_to_do(tmp_path):
+def test_missing_data_lists_searched_folders_and_advice(tmp_path):
     with pytest.raises(
         MissingData, match=r"(?s)TMED-2 was not found in .*tmed\.cs\.tufts\.edu.*--data-dir.*cardiobench phantom tmed2"
     ) as caught:

@@ -43,7 +43,7 @@ def test_chords_out_of_order_are_less_solid():
     assert solidity(np.array([[0, 0], [1, 1], [2, 2]], float)) == 0, "all points on one line"
 
 
-def test_what_cannot_be_filled_names_its_source():
+def test_an_invalid_outline_names_its_source():
     with pytest.raises(BadData, match=r"t\.csv, line 7: the tracing has 1 chords"):
         chords_outline(np.ones((2, 4)), "t.csv, line 7")
     with pytest.raises(BadData, match=r"t\.csv, line 7: the outline has 2 points"):

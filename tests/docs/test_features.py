@@ -14,7 +14,7 @@ BLOCK = re.compile(r"```bash\n(.*?)```", re.DOTALL)
 
 
 @pytest.mark.parametrize("name", own_extensions())
-def test_the_page_lies_in_the_folder_and_its_lines_can_be_typed(root, name):
+def test_every_feature_has_a_page_with_valid_commands(root, name):
     page = (root / PACKAGE.replace(".", "/") / name / "docs.md").read_text(encoding="utf-8")
     assert re.match(r"# \w[^\n]+\n\n[\w`]", page) and len(re.findall(r"^# ", page, re.MULTILINE)) == 1
     lines = [line for block in BLOCK.findall(page) for line in block.splitlines() if line.startswith("cardiobench ")]

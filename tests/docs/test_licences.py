@@ -35,6 +35,6 @@ def test_the_page_names_the_gpl_code_that_the_video_wheels_bundle(root):
         ),
     ],
 )
-def test_what_an_audit_ends_with(packages, code, said):
+def test_an_audit_ends_with_a_clear_exit_code(packages, code, said):
     got, text = verdict({"dependencies": packages})
     assert got == code and re.search(said, text)

@@ -32,7 +32,7 @@ def output(cell: dict) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NOTEBOOKS)
-def test_it_gives_the_stored_outputs_again(name, tmp_path):
+def test_a_notebook_reproduces_its_stored_outputs(name, tmp_path):
     """Run all cells in order in a new process; the last digits may differ between processors."""
     for folder in ("notebooks", "run_notebooks.py"):
         source, target = FOLDER.parent / folder, tmp_path / folder
@@ -56,7 +56,7 @@ def test_it_gives_the_stored_outputs_again(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
-def test_it_has_small_outputs_and_no_trace_of_a_machine(name):
+def test_notebook_outputs_are_small_and_contain_no_local_paths(name):
     code = cells(name, "code")
     assert sum(bool(cell["outputs"]) for cell in code) >= 2
     assert all(cell["execution_count"] is None for cell in code)

@@ -47,14 +47,14 @@ TUTORIALS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TUTORIALS)
-def test_a_page_of_the_first_hour_runs_as_it_stands(root, tmp_path, name):
+def test_tutorial_pages_run_unchanged(root, tmp_path, name):
     count, position, printed, file = TUTORIALS[name]
     done = run_page(root / "docs" / f"{name}.md", tmp_path)
     assert len(done) == count and printed in done[position]
     assert (tmp_path / file).exists()
 
 
-def test_every_page_is_in_the_contents(root):
+def test_every_page_is_in_the_table_of_contents(root):
     contents = (root / "docs" / "index.md").read_text(encoding="utf-8")
     for page in (root / "docs").glob("*.md"):
         assert page.stem == "index" or re.search(rf"^{page.stem}$", contents, re.MULTILINE), page.name

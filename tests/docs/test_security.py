@@ -4,7 +4,7 @@ import ast
 import re
 
 
-def test_every_promise_names_a_test_that_is_there(root):
+def test_every_promise_names_an_existing_test(root):
     text = (root / "SECURITY.md").read_text(encoding="utf-8")
     promises = text.partition("## What is promised")[2].partition("## What is not promised")[0]
     items = re.split(r"^\* ", promises, flags=re.MULTILINE)[1:]
@@ -17,6 +17,6 @@ def test_every_promise_names_a_test_that_is_there(root):
             assert function in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}, (file, function)
 
 
-def test_readers_find_the_page(root):
+def test_the_security_page_is_linked(root):
     assert "](SECURITY.md)" in (root / "README.md").read_text(encoding="utf-8")
     assert "SECURITY.md" in (root / "docs" / "share.md").read_text(encoding="utf-8")

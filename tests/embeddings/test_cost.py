@@ -56,7 +56,7 @@ def measured(name, folder, frames=2):
     return model, meter.counted
 
 
-def test_layers_are_counted_as_on_paper():
+def test_layer_costs_equal_hand_counts():
     conv = nn.Sequential(nn.Conv1d(12, 8, 5), nn.BatchNorm1d(8), nn.ReLU(), nn.Flatten(), nn.Linear(8 * 96, 3)).eval()
     size = 12 * 8 * 5 + 8 + 16 + 8 * 96 * 3 + 3
     assert counted(lambda: conv(torch.randn(1, 12, 100)), conv) == (
@@ -79,7 +79,7 @@ def test_a_fused_layer_counts_as_its_parts(fused):
     assert (size, flops) == (held, block(5, 16, 32)) == (block_size(16, 32), 22_080)
 
 
-def test_what_is_not_used_is_not_counted_and_what_is_shared_counts_once():
+def test_unused_layers_are_ignored_and_shared_layers_count_once():
     shared, unused = nn.Linear(4, 4), nn.Linear(100, 100)
     network = nn.ModuleList([shared, shared, unused])
     assert counted(lambda: shared(shared(torch.ones(1, 4))), network)[:2] == (20, 64)
@@ -93,7 +93,7 @@ def test_a_timm_model(tmp_path):
     assert found == {"parameters": size, "flops": flops}
 
 
-def test_an_open_clip_model_has_its_text_tower_apart(tmp_path):
+def test_the_text_tower_of_open_clip_is_counted_separately(tmp_path):
     _, found = measured("org/clip", tiny_open_clip(tmp_path / "clip"))
     width, tokens = 32, GRID + 1
     flops = patches(width) + 2 * block(tokens, width, 4 * width) + linear(1, width, 16)
@@ -119,7 +119,7 @@ def test_a_transformers_model(tmp_path):
     }
 
 
-def test_a_torchvision_network_in_an_encoder_of_ones_own():
+def test_a_torchvision_network_in_a_user_encoder_is_counted():
     torchvision = pytest.importorskip("torchvision")
 
     class Own(BaseEncoder):
@@ -181,7 +181,7 @@ def test_the_precision_changes_no_count(precision):
     assert meter.counted == {"parameters": 35, "flops": 60}, "of one part"
 
 
-def test_a_network_that_cannot_be_looked_into_is_encoded_all_the_same(tmp_path):
+def test_a_network_that_cannot_be_counted_is_still_encoded(tmp_path):
     class Closed(Doubler):
         def encode(self, parts):
             if len(torch.utils._python_dispatch._get_current_dispatch_mode_stack()):
@@ -213,7 +213,7 @@ def encoded(store, numbers, encoder):
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_stored_embeddings_carry_the_cost_of_the_run_that_made_them(tmp_path, workers):
+def test_stored_embeddings_keep_the_cost_of_their_run(tmp_path, workers):
     store = EmbeddingStore(tmp_path, "network", "toy", {"dtype": "float32"})
     jobs = pieces((0, 1, 4), store)
     extract(loaded(Network()), jobs, device=CPU, batch_size=2, workers=workers)
@@ -251,7 +251,7 @@ def test_shards_of_older_versions_state_no_cost(tmp_path):
     assert (cost.width, cost.bytes, cost.reason, cost.timings) == (4, 16.0, NOT_MEASURED, ())
 
 
-def test_what_has_no_network_says_so():
+def test_a_model_without_network_states_no_cost():
     facts = {"parameters": 0, "flops": 999, "precision": "fp32", "device": "cpu", "seconds": 1.0, "decoding": 1.0}
     cost = cost_of([{**facts, "recordings": 1, "parts": 1, "peak_memory": None}], 3, 12.0)
     assert cost.reason == NO_NETWORK and cost.parameters is None and math.isnan(cost.flops)
@@ -263,7 +263,7 @@ def test_what_has_no_network_says_so():
     [(0, "0"), (999, "999"), (999.6, "1 k"), (2_149_381, "2.15 M"), (1e9, "1 G"), (99_960_000, "100 M"),
      (12_345, "12.3 k"), (1e21, "1000000 P"), (None, "–"), (math.nan, "–"), (0.5, "0.5")],
 )  # fmt: skip
-def test_large_numbers_are_short(value, text):
+def test_large_numbers_are_abbreviated(value, text):
     assert short(value) == text
 
 

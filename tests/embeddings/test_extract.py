@@ -60,7 +60,7 @@ def test_out_of_memory_halves_the_batch_for_good():
     assert encoder.batches == [2] * 8, "the batch size is remembered"
 
 
-def test_one_part_that_does_not_fit_is_an_error():
+def test_a_single_part_that_does_not_fit_is_an_error():
     with pytest.raises(torch.OutOfMemoryError):
         PartEncoder(loaded(Doubler(room=0)), CPU)(torch.ones(4, 1))
 
@@ -115,7 +115,7 @@ def test_tokens_are_stored_part_after_part_in_their_order(tmp_path):
     assert stored.pooled("mean")[0] == pytest.approx([37.0] * 3), "other protocols use the mean of all"
 
 
-def test_what_fails_is_named_and_the_rest_is_kept(tmp_path):
+def test_failed_recordings_are_named_and_the_rest_is_kept(tmp_path):
     store = EmbeddingStore(tmp_path, "doubler", "toy", {})
     done = []
     failures = extract(
@@ -159,7 +159,7 @@ def test_a_worker_that_dies_stops_or_hangs_costs_one_recording_and_is_replaced(t
 
 
 @pytest.mark.parametrize("stopped", [0, 1000])
-def test_the_time_in_which_all_processes_were_stopped_together_makes_no_recording_late(monkeypatch, stopped):
+def test_time_in_suspension_does_not_count_as_a_timeout(monkeypatch, stopped):
     """Simulate a job that a scheduler suspends: of a thousand seconds of waiting, one counts."""
     clock = SimpleNamespace(now=0.0)
 
@@ -177,7 +177,7 @@ def test_the_time_in_which_all_processes_were_stopped_together_makes_no_recordin
     assert waits == 2, "the waits were 1, 1 and 0.5 seconds"
 
 
-def test_workers_yield_in_order_whatever_each_recording_takes():
+def test_workers_yield_results_in_order():
     class Slow(list):
         def __getitem__(self, position):
             time.sleep(0.05 * (position % 3 == 0))
@@ -190,7 +190,7 @@ def test_workers_yield_in_order_whatever_each_recording_takes():
 @pytest.mark.parametrize(
     ("cores", "processes", "workers"), [(1, 1, 1), (2, 1, 2), (4, 1, 3), (64, 1, 8), (64, 8, 7), (4, 8, 1)]
 )
-def test_workers_are_as_many_as_the_cores_that_are_allotted(monkeypatch, cores, processes, workers):
+def test_the_default_number_of_workers_is_that_of_allotted_cores(monkeypatch, cores, processes, workers):
     """Test a scheduler that grants 4 of 64 cores: 64 processes would exceed the memory of the job."""
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr(os, "cpu_count", lambda: 64)
@@ -210,7 +210,7 @@ def test_a_defect_in_a_worker_is_raised_and_no_worker_is_left():
     assert set(multiprocessing.active_children()) <= others
 
 
-def test_an_encoder_that_sees_the_rate_tells_hospitals_apart_unless_all_come_at_one():
+def test_resampling_hides_hospital_sampling_rates_from_encoders():
     """Test PTB-XL at 100 Hz with Georgia at 500 Hz, where the number of samples would reveal the dataset."""
 
     class Samples(BaseEncoder):
@@ -244,7 +244,7 @@ def test_an_encoder_that_sees_the_rate_tells_hospitals_apart_unless_all_come_at_
 
 
 @pytest.mark.parametrize("system", ["win32", "darwin"])
-def test_recordings_are_decoded_in_this_process_where_a_fork_is_not_safe(system, monkeypatch):
+def test_recordings_are_decoded_in_process_if_forking_is_unsafe(system, monkeypatch):
     monkeypatch.setattr(sys, "platform", system)
     assert default_workers(1) == 0
     monkeypatch.setattr(decoding, "get_all_start_methods", lambda: ["spawn"])

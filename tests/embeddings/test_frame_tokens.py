@@ -42,7 +42,7 @@ def test_the_time_that_holds_the_middle_frame():
     assert moving.preprocessing["tokens"] != still.preprocessing["tokens"]
 
 
-def test_models_without_a_time_of_a_frame_say_so():
+def test_models_without_frame_times_are_refused():
     with pytest.raises(NotApplicable, match="encodes single frames"):
         FrameTokens(pixel_patches().encoder, moving=True)
     mixing = Times()

@@ -64,7 +64,7 @@ def test_a_version_changes_the_keys_of_the_models_that_the_component_serves(mode
     assert {name for name in models if before[name] != after[name]} == changed
 
 
-def test_overlays_count_where_they_are_masked(models, monkeypatch):
+def test_masked_overlays_change_the_key(models, monkeypatch):
     before = embedding_key(models["siglip"], dataset("camus", masked=True))
     monkeypatch.setattr(overlays, "VERSION", 2)
     assert embedding_key(models["siglip"], dataset("camus", masked=True)) != before
@@ -74,7 +74,7 @@ def test_every_kind_of_media_has_its_readers():
     assert {catalog.spec(name).media for name in catalog.list_datasets()} <= READERS.keys()
 
 
-def test_the_key_holds_neither_a_path_nor_a_class_nor_a_library(models):
+def test_keys_contain_no_paths_classes_or_libraries(models):
     """Check that a moved module, a renamed class and another version of numpy do not change the key."""
     for name, key in keys(models).items():
         components = json.dumps([key["adapter"], key["readers"]])
@@ -95,7 +95,7 @@ class Mine(CardioBuilder):
 """
 
 
-def test_a_builder_of_the_users_counts_by_its_code(models, tmp_path, monkeypatch):
+def test_a_user_builder_is_identified_by_its_code(models, tmp_path, monkeypatch):
     path = tmp_path / "mine_of_key" / "builder.py"
     path.parent.mkdir()
     path.write_text(BUILDER)

@@ -59,7 +59,7 @@ def test_rows_scaled_all_together_are_found():
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_honest_vectors_are_not_accused(seed):
+def test_vectors_scaled_on_training_rows_pass(seed):
     raw = features(seed)
     binary = (raw > 5).astype(float)
     honest = {
@@ -76,7 +76,7 @@ def test_honest_vectors_are_not_accused(seed):
     assert {name: audit(values) for name, values in honest.items() if audit(values)} == {}
 
 
-def test_vectors_that_are_normalised_within_each_recording_are_not_accused():
+def test_vectors_normalised_per_recording_pass():
     tokens = np.random.default_rng(0).normal(size=(len(SPLITS), 30, 8))
     tokens = (tokens - tokens.mean(axis=1, keepdims=True)) / tokens.std(axis=1, keepdims=True)
     assert audit(tokens.reshape(-1, 8), np.repeat(IDS, 30)) == []

@@ -35,7 +35,7 @@ def filled(folder):
     return kept
 
 
-def test_vectors_come_back_in_the_order_asked_for_with_their_parts(tmp_path):
+def test_vectors_are_returned_in_the_requested_order(tmp_path):
     got = filled(tmp_path).load(["c", "a"], ["1", "1"])
     np.testing.assert_array_equal(got.parts(0), [[5, 5], [5, 5]])
     np.testing.assert_array_equal(got.parts(1), [[0, 1], [2, 3], [4, 5]])
@@ -46,7 +46,7 @@ def test_absent_ids_are_named(tmp_path):
         filled(tmp_path).load(["a", "nobody"], ["1", "1"])
 
 
-def test_a_replaced_file_is_missing_again(tmp_path):
+def test_a_replaced_recording_counts_as_missing(tmp_path):
     kept = filled(tmp_path)
     assert kept.missing(["a", "b", "c"], ["1", "other", "1"]).tolist() == [1]
     kept.append(["b"], ["other"], [np.zeros((1, 2))])
@@ -55,7 +55,7 @@ def test_a_replaced_file_is_missing_again(tmp_path):
 
 
 @pytest.mark.parametrize("change", [{"revision": "abd"}, {"preprocessing": {"frames": 8}}])
-def test_anything_in_the_key_is_another_folder(tmp_path, change):
+def test_every_key_entry_selects_another_folder(tmp_path, change):
     assert store(tmp_path, **change).folder != store(tmp_path).folder
     assert store(tmp_path).folder == store(tmp_path).folder
 
@@ -100,7 +100,7 @@ def test_a_damaged_shard_is_set_aside_and_its_recordings_are_missing_again(tmp_p
 
 
 @pytest.mark.slow
-def test_of_1600_flipped_bits_none_is_silent_and_none_crashes(tmp_path):
+def test_every_flipped_bit_is_detected_without_a_crash(tmp_path):
     rng = np.random.default_rng(0)
     names, marks = [f"patient{n}" for n in range(SHARD)], ["1"] * SHARD
     kept = store(tmp_path)
@@ -243,7 +243,7 @@ def test_the_mean_of_one_part_is_the_stored_vectors_and_nobody_can_change_them(t
             array[0] = 1
 
 
-def test_vectors_that_would_fill_the_memory_lie_in_a_file_that_is_gone_afterwards(tmp_path, monkeypatch):
+def test_large_vectors_use_a_temporary_file(tmp_path, monkeypatch):
     kept = filled(tmp_path)
     files = sorted(kept.folder.iterdir())
     in_memory = kept.load(["c", "a", "b"], ["1"] * 3)
@@ -253,7 +253,7 @@ def test_vectors_that_would_fill_the_memory_lie_in_a_file_that_is_gone_afterward
     np.testing.assert_array_equal(mapped.vectors, in_memory.vectors)
 
 
-def test_a_disk_without_room_for_that_file_is_said_before_anything_is_read(tmp_path, monkeypatch):
+def test_insufficient_disk_space_is_reported_before_reading(tmp_path, monkeypatch):
     """Check that blocks are allocated first: writing to a sparse file on a full disk would end the process with SIGBUS."""
     kept = filled(tmp_path)
 
@@ -267,7 +267,7 @@ def test_a_disk_without_room_for_that_file_is_said_before_anything_is_read(tmp_p
         kept.load(["c", "a", "b"], ["1"] * 3)
 
 
-def test_an_unwritable_folder_is_said_so(tmp_path):
+def test_an_unwritable_folder_is_reported(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UnwritableOutput, match="cannot be written to"):
         store(tmp_path / "file").append(["a"], ["1"], [np.ones((1, 2))])
@@ -301,5 +301,5 @@ def test_two_processes_write_side_by_side(tmp_path):
 @pytest.mark.parametrize(
     "name, folder", [("org/name", "org__name"), ("../a/b/model", "b__model"), ("./x", "x"), ("/", "")]
 )
-def test_a_model_name_never_leads_out_of_the_folder(name, folder):
+def test_a_model_name_cannot_escape_the_folder(name, folder):
     assert folder_name(name) == folder

@@ -29,7 +29,7 @@ def as_dict(table):
 
 
 @pytest.mark.parametrize("suffix", [".parquet", ".npz", ".csv"])
-def test_what_is_written_is_read_bit_by_bit(tmp_path, suffix):
+def test_vectors_survive_a_round_trip_bitwise(tmp_path, suffix):
     rows, offsets = vectors(6), np.array([0, 1, 3, 4, 6])
     rows[0, :] = [1 / 3, 1e-38, -0.0]
     path = write_vectors(tmp_path / f"x{suffix}", [("camus", name) for name in IDS], offsets, rows, {"pooling": "mean"})
@@ -40,7 +40,7 @@ def test_what_is_written_is_read_bit_by_bit(tmp_path, suffix):
         assert as_dict(table.of("camus"))[name].tobytes() == rows[offsets[place] : offsets[place + 1]].tobytes()
 
 
-def test_one_content_has_one_digest_whatever_its_format_and_order(tmp_path):
+def test_the_digest_does_not_depend_on_format_and_order(tmp_path):
     frame = wide()
     frame.to_csv(tmp_path / "a.csv", index=False)
     frame.iloc[::-1].to_csv(tmp_path / "b.csv", index=False, sep=";")
@@ -84,7 +84,7 @@ def test_npz_with_a_block_of_parts_for_each_id(tmp_path):
     assert table.pooling == "mean_l2" and np.array_equal(as_dict(table)["007"], block[0])
 
 
-def test_other_columns_are_left_alone():
+def test_other_columns_are_ignored():
     assert read_vectors(wide(label1=[1, 0, 1, 0], fold=[1, 2, 3, 4], sex="F")).dim == 3
     named = wide().rename(columns=lambda name: name.replace("v", "dim_"))
     assert read_vectors(named.assign(age1=60)).digest == read_vectors(wide()).digest
@@ -111,14 +111,14 @@ def test_other_columns_are_left_alone():
         (pd.DataFrame({"id": IDS, "v": [[], [], [], []]}, dtype=object), "no numbers"),
     ],
 )
-def test_what_is_wrong_is_counted(frame, said):
+def test_problems_are_counted(frame, said):
     table = read_vectors(frame)
     with pytest.raises(BadData, match="the data frame: ") as error:
         table.check()
     assert said in str(error.value) and "\n" not in str(error.value)
 
 
-def test_all_that_is_wrong_is_one_message():
+def test_all_problems_are_in_one_message():
     frame = wide(["a", "b", "a", "x"], np.where(np.eye(4, 3), np.nan, vectors()))
     with pytest.raises(BadData) as error:
         read_vectors(frame).check(["a", "b", "c", "d"], ["a", "b", "c", "d", "e"], of="camus")
@@ -147,13 +147,13 @@ def test_python_objects_are_not_read_and_the_message_says_how_to_save(tmp_path):
 
 
 @pytest.mark.parametrize("header", ["id,id,v0,v1", "id,v0,v0,v1"])
-def test_a_column_that_stands_twice_is_refused(tmp_path, header):
+def test_a_repeated_column_is_refused(tmp_path, header):
     (tmp_path / "x.csv").write_text(f"{header}\n1,2,3,4\n")
     with pytest.raises(BadData, match=r"column (id|v0) occurs twice"):
         read_vectors(tmp_path / "x.csv")
 
 
-def test_files_that_are_none(tmp_path):
+def test_invalid_files_are_refused(tmp_path):
     files = {
         "a.parquet": b"PAR1 not at all",
         "b.npz": b"PK\x03\x04 broken",

@@ -43,7 +43,7 @@ def silent_flips(place, folder, count, seed):
     ("name", "count", "seed"),
     [(name, QUICK, 0) for name in PLACES] + [pytest.param(name, FLIPS, 1, marks=pytest.mark.slow) for name in PLACES],
 )
-def test_no_flipped_bit_is_read_in_silence(name, count, seed, tmp_path, record_property):
+def test_every_flipped_bit_is_detected(name, count, seed, tmp_path, record_property):
     folder = tmp_path / "place"
     folder.mkdir()
     silent = silent_flips(PLACES[name], folder, count, seed)

@@ -132,7 +132,7 @@ def test_every_command_is_tried():
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("command", [name for name in LINES if name in commands()])
-def test_any_argument_may_be_anything(command, damaged, tmp_path, monkeypatch, capsys, record_property):
+def test_arbitrary_arguments_give_one_message(command, damaged, tmp_path, monkeypatch, capsys, record_property):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     monkeypatch.setenv("CARDIOBENCH_CACHE", str(tmp_path / "cache"))
@@ -177,7 +177,7 @@ def test_any_argument_may_be_anything(command, damaged, tmp_path, monkeypatch, c
     ],
     ids=lambda value: str(value)[:30],
 )
-def test_errors_of_the_system_are_one_message(error, code, message, capsys):
+def test_system_errors_give_one_message(error, code, message, capsys):
     def fail(arguments):
         raise error
 
@@ -193,7 +193,7 @@ def test_a_defect_keeps_its_traceback():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("megabytes", [1500, 2500])
-def test_little_memory_is_one_message(megabytes, tmp_path):
+def test_insufficient_memory_gives_one_message(megabytes, tmp_path):
     line = f"ulimit -v {megabytes * 1024}; exec {sys.executable} -m cardiobench.cli {LINES['eval']}"
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
     done = subprocess.run(["bash", "-c", line], cwd=tmp_path, capture_output=True, check=False, env=environment)
@@ -202,7 +202,7 @@ def test_little_memory_is_one_message(megabytes, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("line", ["list", "list --models", "floors", "doctor --model cardiobench/constant"])
-def test_nobody_reads_the_output(line, tmp_path):
+def test_a_closed_pipe_ends_quietly(line, tmp_path):
     shell = f"PYTHONUNBUFFERED=1 {sys.executable} -m cardiobench.cli {line} | true; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", shell], cwd=tmp_path, capture_output=True, check=False)
     assert done.returncode == 141 and not done.stderr
@@ -284,12 +284,12 @@ def tables():
         lambda truth, answers: cardiobench.evaluate("cardiobench/constant", TASK, limit=10**30),
     ],
 )
-def test_arguments_of_the_python_api_that_are_none(call):
+def test_invalid_python_arguments_give_one_message(call):
     with pytest.raises(CardioBenchError):
         call(*tables())
 
 
-def test_references_do_not_take_the_place_of_another_file(tmp_path, capsys):
+def test_references_do_not_overwrite_other_files(tmp_path, capsys):
     file = tmp_path / "thesis.csv"
     line = ["references", "ptb_xl_sample/cd", "--out", str(file)]
     for content in ("id,notes\n1,a\n", "", "PK\x03\x04"):
@@ -301,7 +301,7 @@ def test_references_do_not_take_the_place_of_another_file(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("line", [f"eval {ECG}", "doctor --model cardiobench/constant"])
-def test_a_device_that_is_not_here_is_one_line(line, tmp_path, monkeypatch, capsys):
+def test_an_unavailable_device_gives_one_line(line, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     assert main([*line.split(), "--device", "cuda"]) == 2
@@ -336,7 +336,7 @@ def test_a_device_that_is_not_here_is_one_line(line, tmp_path, monkeypatch, caps
         ("completion bsh", "'bsh' is not one of bash"),
     ],
 )
-def test_what_was_meant_is_named(line, answer, capsys):
+def test_close_matches_and_choices_are_suggested(line, answer, capsys):
     try:
         code = main(line.split())
     except SystemExit as stop:

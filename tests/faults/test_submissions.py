@@ -1,6 +1,6 @@
 """Check that submissions with several consistently manipulated fields are refused.
 
-Changes of single leaves are tested in `tests/leaderboard/test_every_leaf.py`.
+Changes of single leaves are tested in `tests/leaderboard/test_changed_fields.py`.
 """
 
 import json
@@ -202,7 +202,7 @@ LIES = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LIES)
-def test_a_lie_that_agrees_with_itself_is_refused(honest, name, record_property):
+def test_a_consistent_manipulation_is_refused(honest, name, record_property):
     kind, lie = LIES[name]
     submission = honest[kind]
     assert not outcome(submission, submission.result.to_json())
@@ -248,7 +248,7 @@ def test_other_predictions_are_refused(honest, kind, name, record_property):
 
 @pytest.mark.skipif(not FOLDS, reason="its extension is not here")
 @pytest.mark.parametrize("picked", [34, 60])
-def test_hand_picked_units_with_a_result_of_their_own_are_refused(toy, honest, picked):
+def test_results_of_hand_picked_units_are_refused(toy, honest, picked):
     """Score only the submitter's favourite units, and claim that there are no others."""
     whole = honest["folds"]
     record = json.loads(json.dumps(whole.result.to_json()))

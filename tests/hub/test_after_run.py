@@ -103,7 +103,7 @@ def test_a_push_that_fails_can_be_done_later(model, hub, saved, quick, fault):
 
 
 @pytest.mark.parametrize("fault", PASSING)
-def test_trouble_that_passes_is_sat_out(model, hub, saved, quick, fault):
+def test_temporary_failures_are_retried(model, hub, saved, quick, fault):
     hub.faults.add(COMMIT, **PASSING[fault])
     assert push_all(RESULTS, saved, Console()) == []
     assert hub.faults.all_happened and commits(model) == 1
@@ -130,7 +130,7 @@ def test_no_network(model, hub, saved, quick, monkeypatch):
     check_kept_and_pushed_later(model, saved, failed, before)
 
 
-def test_a_token_that_is_not_valid(model, client, saved):
+def test_an_invalid_token_is_reported(model, client, saved):
     before = contents(saved)
     client("hf_NobodyKnowsThisToken")
     failed = push_all(RESULTS, saved, Console())
@@ -139,14 +139,14 @@ def test_a_token_that_is_not_valid(model, client, saved):
     check_kept_and_pushed_later(model, saved, failed, before)
 
 
-def test_the_model_of_somebody_else_gets_a_pull_request(model, client, saved, capsys):
+def test_another_users_model_gets_a_pull_request(model, client, saved, capsys):
     client(BOB)
     assert push_all(RESULTS, saved, Console()) == []
     assert commits(model) == 0 and [pull.author for pull in model.pulls] == ["bob"]
     assert "/discussions/1" in capsys.readouterr().out
 
 
-def test_a_folder_is_no_repository(tmp_path, client, hub, saved):
+def test_a_local_model_is_not_pushed(tmp_path, client, hub, saved):
     """Test a local model, whose Hub repository is unknown: the command in the message has a placeholder for it."""
     (tmp_path / "mine").mkdir()
     name = str(tmp_path / "mine")
@@ -155,7 +155,7 @@ def test_a_folder_is_no_repository(tmp_path, client, hub, saved):
     assert not any("/commit/" in line for line in hub.requests)
 
 
-def test_a_rehearsal_is_no_failure_and_goes_nowhere(model, hub, saved, capsys):
+def test_a_rehearsal_is_not_pushed_and_does_not_fail(model, hub, saved, capsys):
     twin = replace(RESULTS[0], dataset={**RESULTS[0].dataset, "twin": True, "limit": 3})
     assert push_all([twin], saved, Console()) == []
     told = " ".join(capsys.readouterr().out.split())
@@ -164,7 +164,7 @@ def test_a_rehearsal_is_no_failure_and_goes_nowhere(model, hub, saved, capsys):
     )
 
 
-def test_what_must_hold_before_a_run(model, hub, client, tmp_path, monkeypatch):
+def test_push_requirements_are_checked_before_a_run(model, hub, client, tmp_path, monkeypatch):
     assert check_before_run([MODEL]) == [f"{MODEL}: results will be committed as alice"]
     with pytest.raises(HubError, match="1000 draws of patients, and this run has 50"):
         check_before_run([MODEL], resamples=50)
@@ -213,7 +213,7 @@ def ended(monkeypatch, tmp_path):
     return end
 
 
-def test_a_run_whose_push_fails_ends_with_1_and_says_so(model, hub, quick, ended, capsys):
+def test_a_failed_push_gives_exit_code_1(model, hub, quick, ended, capsys):
     hub.faults.add(COMMIT, status=403, times=2)
     outcome = ended()
     assert outcome.exit_code == 1 and outcome.results == RESULTS

@@ -70,7 +70,7 @@ def is_subsequence(part, whole):
 
 @pytest.mark.parametrize("newline", NEWLINES.values(), ids=NEWLINES)
 @pytest.mark.parametrize("card", CARDS.values(), ids=CARDS)
-def test_every_byte_that_is_not_ours_stays(card, newline):
+def test_other_bytes_of_a_card_are_unchanged(card, newline):
     card = card.replace("\n", newline)
     merged = merge(card, result(), regression())
     assert is_subsequence(card, merged), "nothing is removed or moved"
@@ -90,7 +90,7 @@ def test_every_byte_that_is_not_ours_stays(card, newline):
 
 
 @pytest.mark.parametrize("name", ["no card", "other results", "flow style", "indented lists"])
-def test_again_changes_nothing_and_a_new_value_takes_the_old_ones_place(name):
+def test_repeated_writes_change_nothing_and_new_values_replace_old_ones(name):
     card = CARDS[name].replace("\n", "\r\n" if name == "indented lists" else "\n")
     once = merge(card, result(), regression())
     assert merge(once, result(), regression()) == once
@@ -114,7 +114,7 @@ def test_the_same_entries_as_the_hubs_own_merge():
     )
 
 
-def test_two_users_stand_side_by_side():
+def test_entries_of_two_users_are_both_kept():
     both = merge(merge("", result()), result(value=0.5), user="bob")
     values = [
         (r.metric_args["run_by"], r.metric_value) for r in parsed(both).eval_results if r.metric_type == "f1_macro"
@@ -124,7 +124,7 @@ def test_two_users_stand_side_by_side():
     assert changed == both.replace("0.7123456789012345", "0.6")
 
 
-def test_entries_that_another_tool_put_together_are_told_apart():
+def test_entries_merged_by_other_tools_are_separated():
     both = merge(merge(CARDS["other results"], result()), result(value=0.5), user="bob")
     rewritten = ModelCard(both)
     text = str(ModelCard(f"---\n{rewritten.data.to_yaml()}\n---\ntext"))  # Format of metadata_update.
@@ -152,12 +152,12 @@ def test_entries_that_another_tool_put_together_are_told_apart():
         ("---\nmodel-index:\n- text\n---\n", "cannot be changed"),
     ],
 )
-def test_a_card_that_cannot_be_changed_in_place_is_left_alone(card, reason):
+def test_a_card_that_cannot_be_edited_in_place_is_unchanged(card, reason):
     with pytest.raises(BadData, match=reason):
         merge(card, result())
 
 
-def test_a_card_that_is_not_utf8_is_left_alone():
+def test_a_card_that_is_not_utf8_is_unchanged():
     with pytest.raises(BadData, match="not UTF-8"):
         cards.text_of(b"# caf\xe9", "README.md")
 
@@ -201,26 +201,26 @@ def test_evaluation_results_of_others_stay(old, newline):
     assert eval_results.merge(merged.encode(), better, "file").decode() == merged.replace("0.7123456789012345", "0.9")
 
 
-def test_flags_stand_in_the_notes():
+def test_flags_are_written_in_notes():
     seen = result(seen_in_pretraining=True, collapsed=True)
     (entry,) = eval_results.entries(seen, "alice", "https://hub/r.json", None)
     assert "collapsed" in entry["notes"] and "seen in pretraining: yes" in entry["notes"]
     assert "revision" not in entry["dataset"]
 
 
-def test_a_file_that_is_no_list_is_left_alone():
+def test_a_file_without_a_list_is_left_unchanged():
     with pytest.raises(BadData, match="not a list"):
         eval_results.merge(b"a: 1\n", [], "file")
 
 
-def test_one_protocol_speaks_for_a_task():
+def test_each_task_has_one_headline_protocol():
     assert eval_results.primary_protocol(["knn", "zero_shot.rank_mean_median", "probe"]) == "probe"
     assert eval_results.primary_protocol(["zero_shot.b", "zero_shot.a", "knn"]) == "zero_shot.a"
     assert eval_results.primary_protocol(["something"]) == "something"
     assert eval_results.primary_protocol(["something", "zero_shot", "few_shot"]) == "zero_shot"
 
 
-def test_what_others_measured_is_compared_metric_by_metric():
+def test_results_of_others_are_compared_by_metric():
     """Check single measurements, so that the protection of other users' entries has no gap."""
     ours, theirs, more = ({"type": name, "value": 1.0} for name in ("ours", "theirs", "more"))
     results = [{"task": "a", "metrics": [ours, theirs]}, {"task": "b", "metrics": [ours]}, {"task": "c"}]

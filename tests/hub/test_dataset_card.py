@@ -50,7 +50,7 @@ def test_the_card_of_published_recordings_has_their_features_splits_and_size(hub
 
 
 @pytest.mark.parametrize("name", catalog.list_datasets())
-def test_every_card_is_what_the_libraries_and_the_hub_take(hub, client, name):
+def test_every_card_is_valid_for_the_hub(hub, client, name):
     spec = catalog.spec(name)
     card = DatasetCard(with_gate(index_files(name)["README.md"].decode(), spec))
     card.validate(repo_type="dataset")
@@ -70,7 +70,7 @@ DENSE = {"segmentation": "image-segmentation", "landmarks": "keypoint-detection"
 
 
 @pytest.mark.slow
-def test_a_gate_is_there_before_the_recordings_and_asks_for_the_agreement(hub, client, prepared):
+def test_access_is_restricted_before_recordings_are_uploaded(hub, client, prepared):
     rights = {"prepared": prepared, "i_have_the_right": True}
     with pytest.raises(LicenceError, match="--gated"):
         publications("tmed2", "org", **rights)
@@ -95,7 +95,7 @@ def test_a_gate_is_there_before_the_recordings_and_asks_for_the_agreement(hub, c
 
 
 @pytest.mark.parametrize("gate", [False, pytest.param("auto", marks=pytest.mark.slow)])
-def test_a_page_that_lets_everybody_in_is_closed_first(hub, client, prepared, gate):
+def test_an_open_repository_is_restricted_first(hub, client, prepared, gate):
     send("tmed2")
     repository = hub.store.repository("dataset", "org/tmed2")
     repository.gated = gate

@@ -29,7 +29,7 @@ def vectors(model):
     return encoder.encode(encoder.transform(Clip(frames, np.arange(6), 6)))
 
 
-def test_what_is_not_on_the_hub_says_where_it_comes_from():
+def test_models_outside_the_hub_state_their_source():
     """Other models are downloads from elsewhere; tests/models loads them from a local folder."""
     for name in set(CHECKPOINTS) - set(ON_HUB):
         assert "download" in card(name).access or not card(name).public_weights

@@ -40,7 +40,7 @@ def pushed(model):
         (404, "no such repository"),
     ],
 )
-def test_a_refusal_is_final_and_says_what_to_do(model, hub, status, words):
+def test_refusals_are_not_retried_and_give_advice(model, hub, status, words):
     hub.faults.add(COMMIT, status=status, times=2 if status == 403 else 1)  # The request for the owner is refused too.
     pauses = []
     with pytest.raises(HubError, match=words) as caught:
@@ -51,7 +51,7 @@ def test_a_refusal_is_final_and_says_what_to_do(model, hub, status, words):
     assert pushed(model) == 1
 
 
-def test_the_hub_that_is_really_asked_refuses_in_the_same_words(model, client, monkeypatch, hub):
+def test_the_real_hub_uses_the_same_error_texts(model, client, monkeypatch, hub):
     client("hf_NobodyKnowsThisToken")
     with pytest.raises(HubError, match="not logged in, or the token is not valid"):
         send()
@@ -66,7 +66,7 @@ def test_the_hub_that_is_really_asked_refuses_in_the_same_words(model, client, m
 
 
 @pytest.mark.parametrize("status", [409, 412])
-def test_somebody_else_was_faster(model, hub, status):
+def test_a_concurrent_commit_is_retried(model, hub, status):
     """Test a commit by another user between our read and write: we read and merge again, and both changes are present."""
 
     def somebody():
@@ -79,35 +79,35 @@ def test_somebody_else_was_faster(model, hub, status):
     assert len(ModelCard.load(MODEL).data.eval_results) == 2
 
 
-def test_a_repository_that_never_stands_still(model, hub):
+def test_a_constantly_changing_repository_ends_with_an_error(model, hub):
     hub.faults.add(COMMIT, status=412, times=99)
     with pytest.raises(HubError, match="kept changing"):
         send()
     assert pushed(model) == 0
 
 
-def test_two_who_create_the_same_repository(hub, client):
+def test_concurrent_creation_of_a_repository_succeeds(hub, client):
     hub.faults.add("POST /api/repos/create", first=lambda: hub.store.put("dataset", "org/results", {}))
     push_to_dataset([result()], "org/results", dry_run=False, on_diff=lambda text: None)
     assert hub.faults.all_happened
     assert [name for name in hub.store.repository("dataset", "org/results").files() if name.startswith("data/")]
 
 
-def test_too_many_requests_waits_as_long_as_it_is_told(model, hub):
+def test_rate_limits_wait_as_long_as_requested(model, hub):
     hub.faults.add(COMMIT, status=429, headers={"Retry-After": "17"})
     pauses = []
     send(pauses)
     assert pauses == [17.0] and pushed(model) == 1
 
 
-def test_trouble_that_passes(model, hub):
+def test_temporary_failures_are_retried(model, hub):
     hub.faults.add(COMMIT, status=500, times=2)
     pauses = []
     send(pauses)
     assert pauses == [1.0, 2.0] and pushed(model) == 1 and hub.faults.all_happened
 
 
-def test_trouble_that_stays(model, hub):
+def test_permanent_failures_end_with_an_error(model, hub):
     hub.faults.add(COMMIT, status=503, times=99)
     pauses = []
     with pytest.raises(HubError, match=r"problem of its own \(HTTP 503"):
@@ -163,7 +163,7 @@ def test_every_call_is_tried_again(model, hub, call):
 
 
 @pytest.mark.parametrize("call", ["/whoami", "/refs", COMMIT])
-def test_a_call_that_is_never_answered_ends(model, hub, monkeypatch, call):
+def test_an_unanswered_call_times_out(model, hub, monkeypatch, call):
     monkeypatch.setattr("cardiobench.hub.api.TIMEOUT", 0.2)
     hub.faults.add(call, stall=3, times=5)
     with pytest.raises(HubError, match="could not be reached"):
@@ -183,7 +183,7 @@ def test_offline(model, monkeypatch):
         send()
 
 
-def test_the_command_says_it_in_one_line_and_keeps_the_results(model, hub, tmp_path, capsys):
+def test_hub_failures_give_one_line_and_keep_results(model, hub, tmp_path, capsys):
     path = result().save(tmp_path / "results" / "tmed2__as.json")
     content = path.read_bytes()
     hub.faults.add(COMMIT, status=403, times=2)
@@ -194,7 +194,7 @@ def test_the_command_says_it_in_one_line_and_keeps_the_results(model, hub, tmp_p
 
 
 @pytest.mark.slow
-def test_tokens_are_never_printed_nor_kept(model, hub, tmp_path, caplog, capfd):
+def test_tokens_are_neither_printed_nor_stored(model, hub, tmp_path, caplog, capfd):
     """Return all output and written files, with the most verbose library logging, with and without failures."""
     caplog.set_level(logging.DEBUG)
     result().save(tmp_path / "work" / "results" / "tmed2__as.json")
@@ -232,7 +232,7 @@ def test_tokens_are_never_printed_nor_kept(model, hub, tmp_path, caplog, capfd):
     ],
     ids=lambda error: type(error).__name__,
 )
-def test_an_error_of_one_repository_does_not_keep_the_others(hub, client, monkeypatch, error, capsys):
+def test_an_error_in_one_repository_does_not_stop_the_others(hub, client, monkeypatch, error, capsys):
     from huggingface_hub import HfApi
 
     commit = HfApi.create_commit

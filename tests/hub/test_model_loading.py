@@ -76,7 +76,7 @@ def test_another_commit_than_the_pinned_one(repository, pin):
         load_model(NAME)
 
 
-def test_another_file_than_the_card_means(repository, pin):
+def test_a_file_with_another_checksum_is_refused(repository, pin):
     pin(revision=repository[1], weights={FILE: "0" * 64})
     with pytest.raises(BadModel, match=r"differs from the file in the card of"):
         load_model(NAME)
@@ -90,7 +90,7 @@ def test_another_file_than_the_card_means(repository, pin):
     [(403, "GatedRepo", "is gated. Accept its terms"), (401, "GatedRepo", "is gated. Accept its terms"),
      (401, "RepoNotFound", "neither a folder here nor a model on the Hub that you can see")],
 )  # fmt: skip
-def test_who_may_not_have_it(hub, repository, pin, status, code, message):
+def test_missing_access_is_explained(hub, repository, pin, status, code, message):
     pin(revision=repository[1])
     hub.faults.add("(GET|HEAD) .*echo-clip", times=50, status=status, headers={"X-Error-Code": code})
     with pytest.raises(BadModel) as caught:

@@ -88,7 +88,7 @@ def test_the_public_form_is_an_index_that_load_dataset_reads(hub, client, name, 
 
 
 @pytest.mark.slow
-def test_published_again_nothing_is_committed(hub, client, prepared):
+def test_publishing_again_commits_nothing(hub, client, prepared):
     wanted = publish_datasets.publications("ptb_xl_sample", "org", prepared=prepared)
     send(wanted)
     repository = hub.store.repository("dataset", "org/ptb_xl_sample")
@@ -121,7 +121,7 @@ def test_one_change_is_one_commit_and_stale_files_go(hub, client, prepared):
 
 
 @pytest.mark.parametrize("name", AGREEMENTS)
-def test_recordings_under_an_agreement_never_go_to_a_public_page(hub, client, prepared, name, tmp_path):
+def test_restricted_recordings_are_never_made_public(hub, client, prepared, name, tmp_path):
     """Test a twin whose note is changed to claim that it is the release, as with real data."""
     spec = catalog.spec(name)
     folder = tmp_path / "cardiobench" / name
@@ -160,7 +160,7 @@ def test_recordings_under_an_agreement_never_go_to_a_public_page(hub, client, pr
     assert b"patient" not in sent and [len(json.loads(sent)[key]) for key in ("missing", "unreadable")] == [1, 2]
 
 
-def test_a_twin_says_on_its_page_that_it_is_one(hub, client, prepared):
+def test_published_twins_are_marked_as_synthetic(hub, client, prepared):
     rights = {"private": True, "i_have_the_right": True}
     with pytest.raises(LicenceError, match="whatever its folder says of itself"):
         publish_datasets.publications("tmed2", "org", prepared=prepared)
@@ -193,7 +193,7 @@ def test_every_metric_is_a_space(hub, client, root, name):
         assert there[file] == (root / "hf_metrics" / name / file).read_bytes()
 
 
-def test_metrics_elsewhere_call_themselves_by_their_new_name(hub, client):
+def test_metrics_in_another_namespace_use_its_name(hub, client):
     send(publish_metrics.publications(["mae"], "org"))
     assert b'evaluate.load("org/mae")' in files(hub, "space", "org/mae")["mae.py"]
     assert b"cardiobench/mae" not in files(hub, "space", "org/mae")["README.md"]
@@ -219,7 +219,7 @@ def test_models_keep_the_results_on_their_cards(hub, client):
     assert [r.metric_type for r in card.data.eval_results] == ["f1_macro", "auroc"]
 
 
-def test_the_models_of_others_are_theirs():
+def test_models_of_others_are_not_published():
     others = [name for name in list_models() if not name.startswith("cardiobench/")]
     for name in others[:1]:
         with pytest.raises(LicenceError, match="its authors'"):
@@ -241,7 +241,7 @@ def test_dry_run_is_the_default(hub, client, capsys):
     assert main(["publish", "metrics", "mean"]) == 2 and "no metric 'mean'" in capsys.readouterr().err
 
 
-def test_what_one_repository_refuses_does_not_stop_the_others(hub, client, capsys):
+def test_a_refused_repository_does_not_stop_the_others(hub, client, capsys):
     client(BOB)
     hub.store.put("space", "bob/mae", {})
     assert main(["publish", "metrics", "mae", "--yes"]) == 1

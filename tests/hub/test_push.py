@@ -105,7 +105,7 @@ def test_pulled_files_are_results_that_can_be_pushed(model, tmp_path):
     assert not done.changes
 
 
-def test_two_users_both_survive(model, hub, client):
+def test_results_of_two_users_are_both_kept(model, hub, client):
     send()
     hub.store.users[BOB] = type(hub.store.users[BOB])("bob", ("org",))
     client(BOB)
@@ -125,7 +125,7 @@ def test_two_users_both_survive(model, hub, client):
     assert not send()[0].changes
 
 
-def test_the_model_of_somebody_else_gets_a_pull_request_and_only_one(model, client):
+def test_another_users_model_gets_exactly_one_pull_request(model, client):
     client(BOB)
     head = model.resolve("main")
     done, _ = send()
@@ -154,7 +154,7 @@ def test_a_pull_request_for_ones_own_model_when_asked(model):
     assert send(as_pull_request=True)[0].pull_request and len(model.pulls) == 1
 
 
-def test_a_later_protocol_does_not_speak_for_the_task(model):
+def test_a_later_protocol_does_not_replace_the_headline(model):
     send([result()])
     send([result(protocol="knn", value=0.99)])
     (entry,) = yaml.safe_load(model.files()[".eval_results/cardiobench-tmed2.yaml"])
@@ -213,14 +213,14 @@ def test_dry_run_is_the_default_and_shows_the_diff(model, tmp_path, capsys, hub)
     assert "wrote 3 results" in capsys.readouterr().out
 
 
-def test_without_a_token_the_dry_run_still_shows_what_would_be(model, monkeypatch):
+def test_a_dry_run_needs_no_token(model, monkeypatch):
     monkeypatch.setattr("huggingface_hub.get_token", lambda: None)
     said = []
     done = push(RESULTS, MODEL, dry_run=True, on_diff=said.append)
     assert done.changes and "cardiobench/you/probe/tmed2__as.json" in done.changes
 
 
-def test_which_results(tmp_path):
+def test_results_are_selected_by_model(tmp_path):
     local = result(model={"name": "./my_model", "revision": "1"})
     assert select_model([local], "./my_model", "me/model")[0].model["name"] == "me/model"
     with pytest.raises(BadData, match=r"no results of me/model, only of \./my_model\. Say which with --model"):
@@ -241,7 +241,7 @@ def test_analyses_are_not_pushed(tmp_path):
     assert [to_bytes(one) for one in find_results(saved)] == [to_bytes(regression())]
 
 
-def test_names_from_the_hub_lead_nowhere_else(tmp_path):
+def test_names_from_the_hub_cannot_escape_the_folder(tmp_path):
     inside = save([("alice", result(task="../x/../../y"))], tmp_path / "out")
     assert [file.relative_to(tmp_path / "out").parts[0] for file in inside] == ["alice"]
     for changes in (
@@ -282,7 +282,7 @@ REHEARSALS = {
 
 
 @pytest.mark.parametrize("reason", REHEARSALS)
-def test_a_rehearsal_is_no_score_of_the_benchmark(model, reason):
+def test_a_rehearsal_is_not_a_benchmark_score(model, reason):
     send([result()])
     before = dict(model.files())
     rehearsal = result(value=0.9, **REHEARSALS[reason])
@@ -299,7 +299,7 @@ def test_a_rehearsal_is_no_score_of_the_benchmark(model, reason):
     assert b"0.9\n" not in files["README.md"] and len(pull(MODEL)) == 2, "a dry run is not pulled as a score"
 
 
-def test_all_rehearsals_are_written_and_no_score_is_lost_among_them(model):
+def test_rehearsals_are_written_without_replacing_scores(model):
     few = {"dataset": {**result().dataset, "limit": 5}}
     rehearsals = [result(**few), consistent(protocol="knn", value=0.5, **few), regression(**few)]
     send([*rehearsals, result(protocol="zero_shot")], include_rehearsals=True)
@@ -316,7 +316,7 @@ def test_all_rehearsals_are_written_and_no_score_is_lost_among_them(model):
         send(rehearsals)
 
 
-def test_a_more_complete_result_takes_the_place_of_another_of_the_same_day(model):
+def test_a_more_complete_result_replaces_another_of_the_same_day(model):
     send([result(coverage={"scored": 90, "expected": 200})], include_rehearsals=True)
     (path,) = [path for path in model.files() if path.endswith(".json")]
     _, said = send([result(value=0.6, coverage={"scored": 119, "expected": 200})], include_rehearsals=True)
@@ -340,7 +340,7 @@ def test_an_older_result_never_replaces_a_newer_one(model):
     assert "this result is less complete (90/200 against 119/200 scored)" in said
 
 
-def test_a_member_who_may_only_read_asks_the_owner(model, hub, client):
+def test_a_member_without_write_access_opens_a_pull_request(model, hub, client):
     hub.store.users[BOB] = User("bob", (), ("org",))
     client(BOB)
     done, _ = send()
@@ -387,7 +387,7 @@ def test_one_damaged_file_does_not_stop_a_pull(model, content, tmp_path, capsys)
     assert f"left out: {path}" in capsys.readouterr().out and len(list(tmp_path.glob("out/**/*.json"))) == 3
 
 
-def test_completeness_is_a_share_of_what_was_expected_then():
+def test_completeness_is_relative_to_the_recorded_release():
     fewer_of_few, more_of_many = ({"scored": scored, "expected": expected} for scored, expected in ((5, 5), (6, 10)))
     assert worse_than(result(coverage=fewer_of_few), result(coverage=more_of_many)) == ""
     assert "less complete" in worse_than(result(coverage=more_of_many), result(coverage=fewer_of_few))

@@ -62,7 +62,7 @@ def test_a_record_has_the_documented_columns_and_the_whole_result(hub, client):
     assert all(f"| `{name}` | {kind} |" in card for name, kind in COLUMNS.items())
 
 
-def test_two_users_and_a_request_where_one_may_not_write(hub, client):
+def test_users_without_write_access_open_a_pull_request(hub, client):
     send(result())
     client(BOB)
     assert send(result()).pull_request

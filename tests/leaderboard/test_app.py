@@ -47,7 +47,7 @@ def finish(page, seen, app):
     app.close()
 
 
-def test_a_folder_is_shown_and_filters(browser, tmp_path):
+def test_the_board_of_a_folder_can_be_filtered(browser, tmp_path):
     example_results.folder_of_results(tmp_path)
     example_results.write_result(tmp_path, HOSTILE, "phantom_echo/ef", 0.5, seed=7)
     example_results.write_result(tmp_path, "org/broken").write_text("{")
@@ -75,7 +75,7 @@ def test_a_folder_is_shown_and_filters(browser, tmp_path):
     finish(page, seen, app)
 
 
-def test_one_suite_at_a_time_on_a_telephone(browser, tmp_path):
+def test_a_phone_shows_one_suite_at_a_time(browser, tmp_path):
     """Check that the page fits the screen, the first score is visible, and changing the suite changes every table."""
     for suite, model in (("echo_v1", "org/old"), ("echo_v2", "org/new")):
         path = example_results.write_result(tmp_path, model, "phantom_echo/ef", 0.5)
@@ -94,7 +94,7 @@ def test_one_suite_at_a_time_on_a_telephone(browser, tmp_path):
     finish(page, seen, app)
 
 
-def test_a_dataset_on_the_hub_is_shown_and_filters(browser, hub, client):  # noqa: F811
+def test_the_board_of_a_hub_dataset_can_be_filtered(browser, hub, client):  # noqa: F811
     send(consistent(), consistent(protocol="knn", value=0.6))
     page, seen, app = opened(browser, [REPOSITORY])
     shown(page, "overview", "knn", "probe")
@@ -122,7 +122,7 @@ def test_a_link_opens_a_task_with_its_charts(browser, tmp_path, width, theme):
     finish(page, seen, app)
 
 
-def test_every_filter_and_download_does_what_it_says(browser, tmp_path):
+def test_every_filter_and_download_works(browser, tmp_path):
     import pandas as pd
 
     write = example_results.write_result
@@ -164,7 +164,7 @@ def test_every_filter_and_download_does_what_it_says(browser, tmp_path):
     finish(page, seen, app)
 
 
-def test_the_page_of_a_model_fits_a_telephone(browser, tmp_path):
+def test_the_model_page_fits_a_phone(browser, tmp_path):
     from cardiobench.leaderboard.app import launch
 
     example_results.folder_of_results(tmp_path)

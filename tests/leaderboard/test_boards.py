@@ -28,14 +28,14 @@ def collected(*entries):
     return Collection(tuple(entries))
 
 
-def test_places_of_a_task_are_groups_that_cannot_be_told_apart():
+def test_indistinguishable_models_share_places():
     """Check that differences of 0.01 (standard error 0.014) are noise, and those of 0.2 are not."""
     found = table.scores(collected(entry("b/b", 0.8), entry("c/c", 0.6), entry("a/a", 0.79)), TASK)
     assert found.texts("place") == ["1–2", "1–2", "3"]
     assert [name.partition("]")[0] for name in found.texts("model")] == ["[a/a", "[b/b", "[c/c"]
 
 
-def test_the_overview_counts_the_tasks_that_tell_two_rows_apart():
+def test_the_overview_counts_tasks_that_distinguish_two_rows():
     """Check that x beats y on one task and ties on the other; z is worse than both on its only task."""
     entries = [
         entry("y/y", 0.6), entry("y/y", 0.71, OTHER), entry("x/x", 0.8), entry("x/x", 0.7, OTHER), entry("z/z", 0.3)
@@ -48,7 +48,7 @@ def test_the_overview_counts_the_tasks_that_tell_two_rows_apart():
     assert [(one.row.model, one.place.text) for one in rows] == [("x/x", "1–2"), ("y/y", "1–2")]
 
 
-def test_conditions_are_never_in_one_ranking_and_stand_beside_as_references():
+def test_other_conditions_are_references_and_not_ranked():
     scratch = entry("org/net", 0.95, protocol=EXTERNAL, variant="from_scratch")
     view = collected(entry("a/a", 0.8), entry("b/b", 0.5), scratch)
     assert (
@@ -89,7 +89,7 @@ def test_filters_hide_rows_and_change_no_place(choice, left):
     assert [text.endswith(table.BASELINE) for text in found.texts("model")] == [name == "constant" for name in names]
 
 
-def test_a_state_that_does_not_exist_becomes_the_first_that_does():
+def test_an_invalid_state_is_replaced_by_the_first_valid_one():
     view = collected(entry("a/a", 0.8), entry("a/a", 0.7, OTHER))
     state, options = settle(
         {"": view}, {"board": "<script>", "task": OTHER, "above": "true", "size": "huge", "odd": "x"}

@@ -48,14 +48,14 @@ def test_points_are_those_of_the_board_and_the_best_of_other_conditions():
     assert "known" in charts.against_flops(found[1:], "f1")
 
 
-def test_names_are_text():
+def test_hostile_names_are_escaped():
     hostile = point(70, 1e6, name='<img src=x onerror="window.hacked=1">')
     for html in (charts.intervals([hostile], "<b>"), charts.against_flops([hostile], "<b>")):
         assert "<img" not in html and "&lt;img" in html and 'title="&lt;img' in html
 
 
 @pytest.mark.parametrize("tab", TABS)
-def test_a_tab_makes_its_own_contents_only(tab):
+def test_only_the_visible_tab_is_computed(tab):
     view = collected(entry("a/a", 0.8))
     state, _ = settle({"": view}, {})
     assert tuple(outputs(view, state, tab)) == TABS[tab]

@@ -84,7 +84,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("case", HOSTILE)
-def test_one_hostile_row_costs_itself_only(hub, client, case):  # noqa: F811
+def test_one_hostile_row_does_not_affect_others(hub, client, case):  # noqa: F811
     change, words = HOSTILE[case]
     send(consistent())
     content = change.get("result")
@@ -104,7 +104,7 @@ def test_one_hostile_row_costs_itself_only(hub, client, case):  # noqa: F811
     assert words in problem.message
 
 
-def test_nobody_takes_the_place_of_another_person(hub, client):  # noqa: F811
+def test_submissions_cannot_replace_those_of_another_owner(hub, client):  # noqa: F811
     """Test equal model and task by two users, a repeated id, and many results on private data: each is kept or listed."""
     honest = dated(consistent(), "2026-01-01T00:00:00+00:00")
     send(honest)
@@ -139,7 +139,7 @@ def send_raw(repository, contents):
     HfApi().create_commit(REPOSITORY, operations, commit_message="x", repo_type="dataset")
 
 
-def test_suites_are_ranked_apart(hub, client):  # noqa: F811
+def test_suites_are_ranked_separately(hub, client):  # noqa: F811
     """Check that results of the next version of a suite neither replace nor outrank those of the first."""
     first = consistent()
     stamps = [
@@ -158,7 +158,7 @@ def test_suites_are_ranked_apart(hub, client):  # noqa: F811
     assert not any(view.problems for view in views.values())
 
 
-def test_a_file_beyond_the_limits_is_named_and_read_no_further(monkeypatch):
+def test_oversized_files_are_named_and_skipped(monkeypatch):
     """Check the limits: a few kilobytes of Parquet can expand to any number of equal rows or any length of text."""
     name = f"data/bob-{1:016}.parquet"
     many = pa.table({column: pa.repeat("x", source.MAX_ROWS + 1) for column in ("result_id", "pushed_by", "result")})
@@ -178,7 +178,7 @@ def test_a_file_beyond_the_limits_is_named_and_read_no_further(monkeypatch):
     assert len(view.entries) == 1
 
 
-def test_what_is_not_there_is_said(hub, client, tmp_path):  # noqa: F811
+def test_missing_inputs_are_reported(hub, client, tmp_path):  # noqa: F811
     with pytest.raises(HubError, match="no such repository"):
         load(["org/absent"])
     with pytest.raises(MissingData, match="there is no folder"):
@@ -206,7 +206,7 @@ def test_a_model_links_to_its_page_and_a_strangers_text_stays_text(name, cell):
     assert table.model_cell(name) == cell
 
 
-def test_the_tables_of_a_folder_filter(tmp_path):
+def test_the_tables_of_a_folder_can_be_filtered(tmp_path):
     found = load([str(example_results.folder_of_results(tmp_path))])
     assert table.kinds(found) == [
         f"Generated recordings, {name}" for name in ("ECG: diagnoses", "Echo: measurements", "Echo: views")
@@ -260,7 +260,7 @@ def test_a_measurement_is_shown_in_its_unit(hub, client):  # noqa: F811
     assert "mae %" in table.about(found, "camus/ef") and table.scores(found, "camus/ef").values("score") == [7.25]
 
 
-def test_an_interval_of_refits_is_ranked_apart(hub, client):  # noqa: F811
+def test_results_with_refits_are_ranked_separately(hub, client):  # noqa: F811
     """Check that predictions are not expected to confirm the part of an interval due to refits."""
     refitted = consistent(value=0.9, protocol="knn", seen_in_pretraining=False)
     score = replace(refitted.score, covers="test and training patients")
@@ -275,7 +275,7 @@ def test_an_interval_of_refits_is_ranked_apart(hub, client):  # noqa: F811
     ]
 
 
-def test_files_of_predictions_are_no_files_of_results(hub, client):  # noqa: F811
+def test_prediction_files_are_not_read_as_results(hub, client):  # noqa: F811
     send(consistent())
     send_raw(hub.store.repository("dataset", REPOSITORY), {f"predictions/alice-{1:016}.parquet": other()})
     assert not load([REPOSITORY]).problems

@@ -132,7 +132,7 @@ QUICK = ("a higher score", "other answers", "no predictions", "a unit of the tra
 @pytest.mark.parametrize(
     "case", [case if case in QUICK else pytest.param(case, marks=pytest.mark.slow) for case in MANIPULATED]
 )
-def test_a_manipulated_submission_fails_and_says_why(hub, client, submission, case, capsys):  # noqa: F811
+def test_a_manipulated_submission_fails_with_the_reason(hub, client, submission, case, capsys):  # noqa: F811
     """The changed result gets a new, valid checksum, as a cheating submitter would add."""
     change, answers, words = MANIPULATED[case]
     folder, saved = submission
@@ -161,7 +161,7 @@ def pull_request(hub, author, files, deleted=()):  # noqa: F811
     return repository
 
 
-def test_what_is_there_may_not_be_changed(hub, client):  # noqa: F811
+def test_existing_files_may_not_be_changed(hub, client):  # noqa: F811
     pull_request(hub, "bob", {f"data/alice-{0:016}.parquet": b"PAR2"}, ["README.md"])
     checks = verify_submission(REPOSITORY, "refs/pr/1")
     assert [check.name for check in checks] == ["README.md", f"data/alice-{0:016}.parquet"]
@@ -208,7 +208,7 @@ def test_a_file_that_the_main_branch_gained_meanwhile_is_not_replaced(hub, clien
     assert check.name == path and "main branch has a different file" in check.problems[0]
 
 
-def test_a_pull_request_brings_no_card(hub, client, submission):  # noqa: F811
+def test_pull_requests_may_not_change_the_card(hub, client, submission):  # noqa: F811
     hub.store.put("dataset", REPOSITORY, {"notes.txt": b"a dataset without a card"})
     client(BOB)
     assert push_all(submission[0]) == 0

@@ -40,7 +40,7 @@ def metric(number=SHARE, **functions):
         (metric(per_row=lambda references, predictions: {"close": np.ones(3)}), "mean of its per_row 1.0"),
     ],
 )
-def test_what_a_formula_does_not_keep_to_is_named(wrong, message):
+def test_violated_declarations_are_named(wrong, message):
     with pytest.raises(AssertionError, match=message):
         check_numbers(wrong, ROWS)
 
@@ -51,7 +51,7 @@ def test_a_possible_share_without_a_range_is_warned_of():
 
 
 @pytest.mark.filterwarnings("error")
-def test_what_is_declared_right_is_silent():
+def test_correct_declarations_pass():
     def rows(references, predictions):
         return {"close": np.abs(references - predictions) <= 5}
 

@@ -29,7 +29,7 @@ def test_a_binary_result_shows_about_twenty_numbers():
     assert result.overall["observed_share"].value == pytest.approx(0.5, abs=0.2)
 
 
-def test_numbers_of_measurements_and_no_interval_around_what_gross_errors_move():
+def test_regression_numbers_sensitive_to_outliers_have_no_interval():
     joined, result = scored_example("phantom_echo/ef", 0.9, 1)
     frame = joined.frame
     assert {"mae", "bias", "agreement_low", "agreement_high", "within_5_points", "failed"} <= set(result.overall)

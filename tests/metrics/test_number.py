@@ -43,7 +43,7 @@ def test_directions_alone_are_enough():
         ({"HIGHER_IS_BETTER": "yes"}, "better is 'yes'"),
     ],
 )
-def test_a_table_that_means_nothing_is_refused(declared, message):
+def test_an_invalid_number_table_is_refused(declared, message):
     with pytest.raises(BadConfig, match=message):
         read_numbers("mine", formula(**declared))
 
@@ -60,7 +60,7 @@ def test_a_value_is_shown_in_its_unit():
     assert share.text(np.nan) == "undefined"
 
 
-def test_skill_is_the_way_from_the_floor_to_a_perfect_value():
+def test_skill_is_relative_to_floor_and_perfect_value():
     assert Number("a", range=(0, 1)).skill(0.8, 0.6) == pytest.approx(0.5)
     assert Number("a", "lower", (0, np.inf)).skill(3.0, 12.0) == pytest.approx(0.75)
     assert Number("a", "lower", (1, np.inf)).skill(4.0, 7.0) == pytest.approx(0.5)  # A perfect median rank is 1.
@@ -69,7 +69,7 @@ def test_skill_is_the_way_from_the_floor_to_a_perfect_value():
         assert np.isnan(unknown.skill(0.8, 0.6))
 
 
-def test_what_lies_outside_the_range_is_impossible():
+def test_values_outside_the_range_are_rejected():
     share = Number("a", range=(0, 1))
     assert share.possible(np.nan) and share.possible(1 + 1e-12) and not share.possible(1.01) and not share.possible(-1)
     assert Number("a").possible(-1e300)
@@ -102,7 +102,7 @@ def test_a_broken_package_does_not_stop_a_page(source, tmp_path, monkeypatch):
     clear()
 
 
-def test_every_metric_of_ours_declares_its_numbers():
+def test_every_built_in_metric_declares_its_numbers():
     for name in list_metrics():
         metric = load_metric(name)
         assert metric.primary.key == metric.primary_key in metric.numbers

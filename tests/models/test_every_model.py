@@ -74,7 +74,7 @@ def clips():
     return [Clip(frames, np.arange(len(frames)), len(frames)) for frames in found]
 
 
-def test_none_is_left_out():
+def test_every_registered_model_is_tested():
     loadable = {name for name in list_models() if card(name).weights and card(name).adapter != NO_ADAPTER}
     assert loadable == set(TINY) | ELSEWHERE
     assert {name for name in loadable if card(name).adapter == BY_FILES} == set(TINY)
@@ -116,7 +116,7 @@ def test_the_same_clip_gives_the_same_embedding(made):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("made", [name for name in TINY if card(name).poolings or card(name).variants], indirect=True)
-def test_what_a_card_offers_is_there(made):
+def test_everything_offered_by_a_card_exists(made):
     name, folder = made
     clip = clips()[2]
     seen = set()

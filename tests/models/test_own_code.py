@@ -71,7 +71,7 @@ def written(folder, source, name="mine.py"):
         ("torch.nn:Linear", "lacks transform, encode"),
     ],
 )
-def test_nothing_is_called_that_is_no_encoder(name, message, monkeypatch):
+def test_only_encoders_are_called(name, message, monkeypatch):
     monkeypatch.setattr(os, "system", os.system)
     with pytest.raises(BadModel, match=message):
         find_custom(name)
@@ -95,7 +95,7 @@ def test_nothing_is_called_that_is_no_encoder(name, message, monkeypatch):
         ("class Needs(Mine):\n    def __init__(self, size): CALLED.append(1)", "Needs"),
     ],
 )
-def test_of_a_file_too(tmp_path, source, what):
+def test_only_encoders_in_a_file_are_called(tmp_path, source, what):
     path = written(tmp_path, source)
     with pytest.raises(BadModel):
         find_custom(f"{path}:{what}")()
@@ -200,7 +200,7 @@ CLIP = Clip(np.zeros((4, 8, 8, 3), np.uint8), np.arange(4), 4, 30.0)
         (CLIP, lambda x: torch.zeros(1, 3, 2).reshape(7), "RuntimeError: shape"),
     ],
 )
-def test_parts_that_are_none_are_said_with_their_shape(recording, parts, message):
+def test_invalid_parts_are_reported_with_their_shape(recording, parts, message):
     with pytest.raises(BadModel, match=message):
         transform(Toy(parts), recording)
 
@@ -220,7 +220,7 @@ def test_parts_that_are_none_are_said_with_their_shape(recording, parts, message
         (lambda x: torch.zeros(8, 0), r"shape \(8, 0\)"),
     ],
 )
-def test_vectors_that_are_none_are_said_with_both_shapes(vectors, message):
+def test_invalid_vectors_are_reported_with_both_shapes(vectors, message):
     with pytest.raises(BadModel, match=message):
         encode(Toy(vectors=vectors), torch.zeros(8, 5000, 12))
 
@@ -267,7 +267,7 @@ class Plain(BaseEncoder):
         ({"name": property(lambda self: 1 / 0)}, "ZeroDivisionError"),
     ],
 )
-def test_what_an_encoder_says_of_itself_is_checked(facts, message):
+def test_declared_facts_of_an_encoder_are_checked(facts, message):
     encoder = type("Plain", (Plain,), facts)()
     with pytest.raises(BadModel, match=message):
         loaded(encoder, "a test", "fp32", torch.device("cpu"))

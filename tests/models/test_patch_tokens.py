@@ -92,7 +92,7 @@ def test_a_model_without_tokens_says_why(name):
         load_model(name, pooling="tokens")
 
 
-def test_a_model_of_ones_own_keeps_its_tokens():
+def test_user_models_can_store_tokens():
     model = load(
         "own", RunConfig(models=("own",)), lambda: torch.device("cpu"), "tokens", encoders={"own": PixelPatches}
     )

@@ -66,7 +66,7 @@ def checkpoint(request, tmp_path, monkeypatch):
     return name, CHECKPOINTS[name](tmp_path / "files")
 
 
-def test_none_is_left_out():
+def test_every_registered_model_is_tested():
     assert set(CHECKPOINTS) == {
         name for name in list_models() if card(name).weights and card(name).adapter != NO_ADAPTER
     }
@@ -141,7 +141,7 @@ CLIP_ENCODERS = {"echonet/EchoPrime", "CarDS-Yale/PanEcho", "sekeun/EchoFM"}
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("checkpoint", "variant"), ENCODERS, indirect=["checkpoint"])
-def test_what_is_asked_of_a_model_itself(checkpoint, variant, tmp_path, monkeypatch):
+def test_protocols_that_query_the_model_run(checkpoint, variant, tmp_path, monkeypatch):
     """Check analyses of sentences, single frames and one disturbance: each gives numbers if the card allows it."""
     name, weights = checkpoint
     model, installed = card(name), set(list_protocols())
@@ -176,7 +176,7 @@ STORED = (
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("checkpoint", "task", "protocols", "patients"), STORED, indirect=["checkpoint"])
-def test_what_works_on_stored_vectors(checkpoint, task, protocols, patients, tmp_path):
+def test_protocols_on_stored_vectors_run(checkpoint, task, protocols, patients, tmp_path):
     name, weights = checkpoint
     protocols = tuple(protocol for protocol in protocols if protocol in list_protocols())
     options = {protocol: FEW[protocol] for protocol in protocols if protocol in FEW}

@@ -162,7 +162,7 @@ def test_not_a_state_dict(originals, tmp_path):
     assert "not a table of tensors" in refusal(folder)
 
 
-def test_values_that_are_not_finite(originals, tmp_path):
+def test_non_finite_values_are_refused(originals, tmp_path):
     folder = tmp_path / "timm"
     shutil.copytree(originals["timm"], folder)
     change(folder / "model.safetensors", lambda state: state["norm.weight"].fill_(float("nan")))
@@ -364,7 +364,7 @@ def test_tied_tensors_may_be_left_out():
         load_exactly(Tied(), {}, "x")
 
 
-def test_what_is_no_weights_file_at_all(originals, tmp_path):
+def test_files_that_are_not_weights_are_refused(originals, tmp_path):
     for kind, file in WEIGHTS.items():
         folder = tmp_path / kind
         shutil.copytree(originals[kind], folder)

@@ -220,7 +220,7 @@ def test_trusted_code_sees_no_token(originals, tmp_path, monkeypatch):
     assert os.environ["HF_TOKEN"] == os.environ["HUGGING_FACE_HUB_TOKEN"] == "hf_secret"
 
 
-def test_tokens_come_back(monkeypatch, tmp_path):
+def test_hub_tokens_are_restored(monkeypatch, tmp_path):
     from huggingface_hub import get_token
 
     monkeypatch.setenv("HF_TOKEN", "hf_secret")
@@ -267,7 +267,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("how", STRANGE)
-def test_a_configuration_that_is_none(model, how):
+def test_an_invalid_configuration_is_refused(model, how):
     kind, folder = model
     file = folder / CONFIG[kind]
     changed = STRANGE[how](file.read_text())
@@ -287,7 +287,7 @@ def paths(content, before=()):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", CHANGES)
-def test_any_value_of_a_configuration_may_be_anything(model, how):
+def test_arbitrary_configuration_values_are_handled(model, how):
     """Check that a model is refused, or loads if the value does not matter; only BadModel may be raised."""
     kind, folder = model
     file = folder / CONFIG[kind]
@@ -360,7 +360,7 @@ def test_the_index_of_shards_is_a_mapping_of_texts(originals, tmp_path):
             load_model(str(folder))
 
 
-def test_what_is_plain():
+def test_plain_settings_are_recognised():
     assert plain({"a": [1, 2.5, None, True, "x"]}, "here") == {"a": [1, 2.5, None, True, "x"]}
     for strange in (nested(30), {"a": "x" * 10_000}, {"a": 10**10}, {"a": float("inf")}, {"depths": [3, 100_000]}):
         with pytest.raises(BadModel, match="here"):

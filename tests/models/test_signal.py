@@ -24,7 +24,7 @@ def test_a_level_that_is_not_zero_does_not_ring_at_the_ends():
     np.testing.assert_allclose(resample(np.full((1000, 12), 3.0), 500, 100), 3.0, atol=0.02)
 
 
-def test_resampling_is_that_of_scipy():
+def test_resampling_equals_scipy():
     from scipy.signal import resample_poly
 
     noise = np.random.default_rng(0).normal(size=(1000, 3))

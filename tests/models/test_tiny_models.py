@@ -64,13 +64,13 @@ def test_alone_or_in_a_batch_once_or_twice(encoder, clip):
     torch.testing.assert_close(alone, together, rtol=1e-5, atol=1e-6)
 
 
-def test_nothing_learns_and_nothing_is_dropped(encoder):
+def test_models_are_frozen_and_without_dropout(encoder):
     assert not any(module.training for module in encoder.network.modules())
     assert not any(parameter.requires_grad for parameter in encoder.network.parameters())
     assert {parameter.dtype for parameter in encoder.network.parameters()} == {torch.float32}
 
 
-def test_a_still_is_a_clip_of_one_frame(encoder, clip):
+def test_a_still_equals_a_clip_of_one_frame(encoder, clip):
     one = Clip(clip.frames[:1], np.arange(1), 1)
     torch.testing.assert_close(encoder.transform(one), encoder.transform(clip)[:1])
 

@@ -111,7 +111,7 @@ def test_families_of_transformers(kind, grid):
         torch.testing.assert_close(tokens.flatten(1, 3), whole[:, 2:])
 
 
-def test_a_network_without_tokens_says_so():
+def test_networks_without_tokens_are_reported():
     encoder = ImageEncoder(
         name="org/plain",
         revision="1",

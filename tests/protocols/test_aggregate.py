@@ -39,14 +39,14 @@ def test_a_patients_ejection_fraction_is_the_mean_over_views():
     assert dict(zip(got["id"], got["y_pred"], strict=True)) == {"p1": 45.0, "p2": 61.0}
 
 
-def test_an_answer_that_is_no_number_is_refused_and_not_left_out_of_a_mean():
+def test_non_numeric_predictions_are_refused_and_not_skipped():
     task = dataclasses.replace(REGRESSION, unit_column="patient_id")
     data = task_data(task, np.eye(3), [50.0] * 3, ["test"] * 3, patients=["p1", "p1", "p2"])
     with pytest.raises(BadPredictions, match="1 of 3 recordings are not finite numbers: p1"):
         aggregate(data, ProtocolOutput(data.indices("test"), np.array([np.nan, 50.0, 61.0]), {}))
 
 
-def test_every_protocol_says_its_options():
+def test_every_protocol_states_its_options():
     for name in list_protocols():
         made = protocol(name)
         assert made.name == name and made.get_params() == dataclasses.asdict(made)

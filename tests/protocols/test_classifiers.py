@@ -70,7 +70,7 @@ def test_a_forest_of_fewer_trees_is_the_start_of_a_larger_one(data):
 
 
 @pytest.mark.parametrize("classes", [2, 3])
-def test_logistic_regression_is_scikit_learns(classes):
+def test_logistic_regression_equals_scikit_learn(classes):
     features, labels = make_classification(
         n_samples=150, n_features=10, n_informative=6, n_classes=classes, random_state=1
     )
@@ -92,7 +92,7 @@ def test_logistic_regression_is_scikit_learns(classes):
         assert np.ptp(logit[:, 0] - expected) < 0.02
 
 
-def test_a_network_is_scikit_learns_pipeline(data):
+def test_the_network_equals_a_scikit_learn_pipeline(data):
     """Compare float32 and float64 with the same initial weights and batches: after 20 epochs, they differ by rounding only."""
     features, labels, (train, valid) = data
     params = {"alpha": 1e-2, "learning_rate": 1e-3}

@@ -27,7 +27,7 @@ def peer(kind, data, k):
     return model, scaler.transform(data.features[test])
 
 
-def test_regression_and_classification_are_scikit_learns(regression, binary):
+def test_regression_and_classification_equal_scikit_learn(regression, binary):
     output = NearestNeighbours().predict(regression, None, "")
     model, asked = peer(KNeighborsRegressor, regression, output.details["k"])
     np.testing.assert_allclose(output.values, model.predict(asked))
@@ -148,7 +148,7 @@ def test_k_is_chosen_without_the_patients_own_records():
 @pytest.mark.parametrize(
     "split, labels, message", [("test", "no", "no training rows"), ("train", "no", "all 9 training rows .* are 'no'")]
 )
-def test_what_a_probe_cannot_learn_neighbours_cannot_either(split, labels, message):
+def test_tasks_refused_by_the_probe_are_refused_by_knn(split, labels, message):
     data = task_data(BINARY, np.eye(10), [labels] * 10, [split] * 9 + ["test"])
     with pytest.raises(NotApplicable, match=message):
         NearestNeighbours().predict(data, None, "")

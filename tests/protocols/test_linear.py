@@ -38,7 +38,7 @@ def halves(n):
 
 
 @pytest.mark.parametrize("shape", [(120, 8), (40, 60)])
-def test_ridge_is_scikit_learns(shape):
+def test_ridge_equals_scikit_learn(shape):
     """Check equality within 1e-12: both solve a linear system in float64 with a condition number of at most 1e4 here."""
     features, _ = sample(*shape, 2)
     targets = features @ np.random.default_rng(2).normal(size=shape[1]) + 50
@@ -52,7 +52,7 @@ def test_ridge_is_scikit_learns(shape):
 
 @pytest.mark.parametrize("n, d, classes", [(240, 6, 2), (80, 90, 2), (300, 5, 4), (60, 80, 3)])
 @pytest.mark.parametrize("class_weight", [None, "balanced"])
-def test_logistic_regression_is_scikit_learns(n, d, classes, class_weight):
+def test_logistic_regression_equals_scikit_learn(n, d, classes, class_weight):
     """Bound the distance from the minimum by the gap of the mean loss.
 
     The total loss is strongly convex in the coefficients with the penalty as its constant, so coefficients are within
@@ -172,7 +172,7 @@ def test_principal_rows_diagonalise_the_weighted_products(shape):
     "labels, penalties, message",
     [([1, 1, 1], [1.0], r"labels of classes \[1\]"), ([0, 1, 1], [0.0], "penalties"), ([0, 1], [1.0], "2 labels")],
 )
-def test_what_cannot_be_fitted_is_refused(labels, penalties, message):
+def test_invalid_fits_are_refused(labels, penalties, message):
     with pytest.raises(ValueError, match=message):
         fit_linear_models(np.eye(3, dtype=np.float32), np.arange(3), np.array(labels), penalties, classes=2)
 

@@ -23,7 +23,7 @@ def fold_weights(n, folds):
 
 @pytest.mark.parametrize("n, d, classes", [(120, 6, 2), (40, 90, 2), (150, 5, 4)])
 @pytest.mark.parametrize("class_weight", [None, "balanced"])
-def test_every_fold_and_penalty_is_scikit_learns(n, d, classes, class_weight):
+def test_every_fold_and_penalty_equals_scikit_learn(n, d, classes, class_weight):
     features, labels = sample(n, d, classes)
     penalties, folds = np.array([0.3, 100.0, 3.0]), fold_weights(n, 3)
     path = fold_logistic_path(features, labels, penalties, folds=folds, class_weight=class_weight, tolerance=1e-13)

@@ -154,7 +154,7 @@ def test_the_score_of_each_label_is_its_mean_cosine_by_zero_shot(tmp_path):
         assert roc_auc_score(truth[test, code], output.values[:, code]) == pytest.approx(wanted)
 
 
-def test_nothing_to_learn_from_is_said():
+def test_missing_training_data_is_reported():
     data, _ = labelled(n=60)
     rows = data.rows.assign(findings="A")
     with pytest.raises(

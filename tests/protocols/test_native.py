@@ -60,7 +60,7 @@ def test_two_classes_and_views():
     assert aggregate(data, NativePrediction().predict(data, Heads(), ""))["y_pred"].tolist() == ["PSAX", "Other"]
 
 
-def test_what_no_head_answers_says_so():
+def test_tasks_without_a_head_give_a_reason():
     data = task_data(dataclasses.replace(REGRESSION, target="lvidd"), [[1.0, 0]], [4.0], ["test"])
     with pytest.raises(NotApplicable, match=r"do not answer 'lvidd'.*they answer ef, as, view"):
         NativePrediction().predict(data, Heads(), "")
@@ -71,7 +71,7 @@ def test_what_no_head_answers_says_so():
 
 
 @pytest.mark.parametrize("answer", [np.array([1.2]), np.array([[0.5, 0.5]]), np.array([np.nan])])
-def test_answers_that_break_the_contract_are_refused(answer, monkeypatch):
+def test_invalid_predictions_are_refused(answer, monkeypatch):
     monkeypatch.setattr(Heads, "predict_native", lambda self, target, units: answer)
     data = task_data(BINARY, [[1.0, 0]], ["yes"], ["test"])
     with pytest.raises(BadModel, match="toy"):

@@ -48,7 +48,7 @@ def test_a_class_refuses_the_recipe_of_another(kind):
         ("zero_shot", "share", float("inf")),
     ],
 )
-def test_a_value_of_another_kind_is_refused_with_what_is_expected(name, option, value):
+def test_a_value_of_another_type_is_refused_with_the_expected_one(name, option, value):
     with pytest.raises(CardioBenchError, match=rf"{name}\.{option}=.*Give a value such as "):
         made(name, **{option: value})
 
@@ -138,7 +138,7 @@ def test_a_list_is_refused_where_a_value_stands_twice_or_none_is_in_it(name, opt
         made(name, **{option: value})
 
 
-def test_names_that_are_none():
+def test_invalid_option_names_are_refused():
     with pytest.raises(UnknownName, match="Did you mean 'refits'"):
         made("probe", refitts=2)
 

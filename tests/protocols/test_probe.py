@@ -92,7 +92,7 @@ def test_constant_embeddings_give_one_answer():
 @pytest.mark.parametrize(
     "split, labels, message", [("test", "no", "no training rows"), ("train", "no", "all 9 training rows .* are 'no'")]
 )
-def test_what_cannot_be_learned_is_not_applicable(split, labels, message):
+def test_unlearnable_tasks_are_not_applicable(split, labels, message):
     data = task_data(BINARY, np.eye(10), [labels] * 10, [split] * 9 + ["test"])
     with pytest.raises(NotApplicable, match=message):
         LinearProbe().predict(data, None, "")

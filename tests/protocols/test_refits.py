@@ -21,7 +21,7 @@ from tests.protocols.conftest import BINARY, task_data
 
 
 @pytest.mark.parametrize("kind", ["binary", "regression"])
-def test_a_refit_of_the_probe_is_scikit_learns_with_the_patients_weights(kind, request):
+def test_probe_refits_equal_scikit_learn_with_patient_weights(kind, request):
     data = request.getfixturevalue(kind)
     both, test = data.indices("train", "validation"), data.indices("test")
     output = LinearProbe(refits=3, seed=5).predict(data, None, "")

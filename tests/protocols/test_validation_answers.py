@@ -62,7 +62,7 @@ def test_no_answer_follows_from_the_label_of_its_own_patient(regression, binary,
         np.testing.assert_allclose(before.values[rows], after.values[rows])
 
 
-def test_they_lie_in_a_file_of_their_own(tmp_path):
+def test_validation_predictions_have_a_separate_file(tmp_path):
     results = cardiobench.evaluate(
         "cardiobench/ecg-morphology",
         ["ptb_xl_sample/cd"],

@@ -24,7 +24,7 @@ def results(folder):
     return EvaluationResults([entry.result for entry in collect([folder]).entries], folder)
 
 
-def test_it_is_a_sequence_whose_slices_are_results_too(results, folder):
+def test_an_evaluation_is_a_sequence_and_its_slices_are_evaluations(results, folder):
     assert len(results) == 9 and results[0] in list(results) and results[-1] is results[8]
     some = results[2:4]
     assert isinstance(some, EvaluationResults) and some.folder == folder and len(some) == 2
@@ -60,18 +60,18 @@ def test_a_notebook_shows_a_row_for_each_and_every_text_escaped(results):
     assert many.count("<tr>") == SHORT_HTML + 1 and "and 3 more" in many
 
 
-def test_it_compares_as_the_command_does(results, folder, capsys):
+def test_compare_equals_the_command(results, folder, capsys):
     frame = results.compare(resamples=100)
     assert main(["compare", str(folder), "--resamples", "100", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["pairs"] == frame.to_dict("records") and len(frame) == 9
 
 
-def test_it_compares_its_own_results_alone(results):
+def test_compare_only_uses_its_own_results(results):
     two = EvaluationResults([one for one in results if one.model["name"] != "org/flat"], results.folder)
     assert set(two.compare(resamples=50)["model"]) | set(two.compare(resamples=50)["other"]) == {"org/one", "org/two"}
 
 
-def test_what_cannot_be_compared_is_one_message(results):
+def test_impossible_comparisons_give_one_message(results):
     with pytest.raises(MissingData, match="no two models among these results"):
         results[:1].compare()
     with pytest.raises(MissingData, match="no two models"):

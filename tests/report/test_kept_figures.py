@@ -46,7 +46,7 @@ def test_a_changed_picture_is_drawn_again(first, drawn):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("text", ["", "{", '{"digest": 1}', "[]"])
-def test_a_damaged_note_is_no_reason_to_stop(first, drawn, text):
+def test_a_damaged_figure_index_is_ignored(first, drawn, text):
     folder, figures = first
     for note in (folder / "out" / "figures").glob(f"*{SUFFIX}"):
         note.write_text(text, encoding="utf-8")
@@ -54,14 +54,14 @@ def test_a_damaged_note_is_no_reason_to_stop(first, drawn, text):
 
 
 @pytest.mark.slow
-def test_another_program_draws_again(first, drawn, monkeypatch):
+def test_another_version_redraws_figures(first, drawn, monkeypatch):
     folder, figures = first
     monkeypatch.setattr(kept, "_program", lambda: "another")
     assert again(folder) == figures and TASK in drawn
 
 
 @pytest.mark.slow
-def test_further_answers_are_drawn(first, drawn):
+def test_new_predictions_are_drawn(first, drawn):
     folder, figures = first
     again(folder)
     drawn.clear()

@@ -44,7 +44,7 @@ def pair(a, b, better, contest=("tmed2/as", "probe")):
     return Pair(contest, a, b, Made(**fields))
 
 
-def test_a_table_written_by_hand():
+def test_the_table_equals_a_hand_written_one():
     values = {"org/a_b": 0.9, "org/close": 0.88, "[x](y)": 0.441315}
     entries = [ResultEntry(Path(f"{name}.json"), result(value, name)) for name, value in values.items()]
     pairs = [
@@ -68,7 +68,7 @@ def test_a_table_written_by_hand():
         ("vit---b `x`\n\u202ey", r"vit-{}-{}-b \textasciigrave{}x\textasciigrave{}  y"),
     ],
 )
-def test_hostile_names_are_text(text, written):
+def test_hostile_names_are_escaped(text, written):
     assert latex_text(text) == written
 
 

@@ -46,7 +46,7 @@ def test_shades(value, shade):
     assert ScoreCell(entry(), value, ()).shade == shade and len(STEPS) == 6
 
 
-def test_marks_of_everything_that_a_reader_must_see():
+def test_every_flag_has_a_mark():
     one = result(collapsed=True, seen_in_pretraining=True)
     one = dataclasses.replace(one, dataset={"name": "tmed2", "twin": True, "limit": 5})
     assert marks(one) == (
@@ -76,7 +76,7 @@ def test_tables_by_kind_and_coverage_of_each_row():
     assert first.rows[1].cells[1] == "not run"
 
 
-def test_two_ways_of_running_a_model_are_two_rows():
+def test_two_settings_of_a_model_give_two_rows():
     one, two = entry(), entry()
     two = ResultEntry(two.path, dataclasses.replace(two.result, model={"name": "org/name", "revision": "other"}))
     (board,) = overview_tables([one, two])
@@ -127,7 +127,7 @@ def test_generated_recordings_have_tables_of_their_own_after_all_others():
     ]
 
 
-def test_a_cell_in_sentences():
+def test_cells_are_described_in_sentences():
     one = result(0.6, generated=False, bounds=Bounds(12, 0.57, 0.67))
     text = naming.tooltip(ScoreCell(ResultEntry(entry().path, one), skill(one), marks(one)))
     assert "Floor 50.00. Difference" in text
@@ -136,7 +136,7 @@ def test_a_cell_in_sentences():
     assert formatting.bounds(result(0.6)) == ""
 
 
-def test_every_metric_in_its_own_digits():
+def test_metrics_have_their_own_number_of_digits():
     one = result(0.6)
     assert naming.metric_text("sensitivity", Estimate(0.9, 0.8, 0.95, 10, 10), one) == ("90.0", "80.0 – 95.0")
     assert naming.metric_text("brier", Estimate(0.0974, NAN, NAN, 10, 10, "too few"), one) == ("0.097", "")
@@ -156,7 +156,7 @@ def test_where_the_decision_threshold_comes_from():
     assert naming.operating_point(result(0.6)) == ""
 
 
-def test_a_gap_stands_beside_the_one_that_chance_makes():
+def test_a_gap_is_shown_with_the_gap_expected_by_chance():
     groups = {
         "sex": Breakdown(
             {"F": Estimate(0.5, 0.4, 0.6, 60, 60), "M": Estimate(0.6, 0.5, 0.7, 60, 60)},

@@ -86,7 +86,7 @@ def models_in(page, table):
     return table.locator("tbody tr:visible th .name").all_inner_texts()
 
 
-def test_it_opens_and_has_its_parts(page, tmp_path):
+def test_the_page_opens_and_is_complete(page, tmp_path):
     assert page.title() == "CardioBench results"
     for part in ("minute", "overview", "tasks", "models", "problems"):
         assert page.locator(f"#{part} h2").count() == 1
@@ -98,7 +98,7 @@ def test_it_opens_and_has_its_parts(page, tmp_path):
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(18, 22, 27)"
 
 
-def test_it_sorts_both_ways_by_keyboard_and_what_has_no_score_stands_last(page):
+def test_tables_sort_by_keyboard_with_missing_scores_last(page):
     table = page.locator(".heat").filter(has_text="phantom_ecg/cd")
     head = table.locator("th.task").filter(has_text="phantom_ecg/cd")
     head.locator("button").focus()
@@ -111,7 +111,7 @@ def test_it_sorts_both_ways_by_keyboard_and_what_has_no_score_stands_last(page):
     assert models_in(page, table) != best_first and models_in(page, table)[0] == "org/flat"
 
 
-def test_it_filters_by_keyboard_and_counts(page):
+def test_tables_filter_by_keyboard_and_show_counts(page):
     table = page.locator(".heat").filter(has_text="phantom_ecg/cd")
     page.locator("#f-model").focus()
     page.keyboard.type("ORG/TW")
@@ -155,7 +155,7 @@ def test_enter_opens_the_task_with_its_pictures(page):
     assert "Bland-Altman" in captions[1]
 
 
-def test_never_colour_alone(page):
+def test_nothing_is_shown_by_colour_alone(page):
     """Check that every cell of the heat table has a symbol, and its number a direction."""
     for text in page.locator(".heat td.cell").all_inner_texts():
         assert any(sign in text for sign in "▲◇≈▼?·") and ("%" in text)
@@ -186,14 +186,14 @@ def test_hostile_names_and_notes_are_text(page, report):
     assert "<script>" not in twin and "](javascript:" not in twin.replace("\\](", "") and "<img" not in twin
 
 
-def test_on_a_telephone_nothing_is_wider_than_the_screen(browser, report):
+def test_the_page_fits_a_phone(browser, report):
     page, _ = watched(browser, report[0].as_uri(), viewport={"width": 390, "height": 844})
     page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     page.close()
 
 
-def test_studies_stand_with_their_task_and_damaged_ones_are_named(page):
+def test_analyses_are_shown_with_their_task_and_damaged_ones_named(page):
     text = page.content()
     assert "few shot" in text and "its figure cannot be drawn" in text
     assert (
@@ -202,7 +202,7 @@ def test_studies_stand_with_their_task_and_damaged_ones_are_named(page):
     )
 
 
-def test_print_shows_everything(page):
+def test_print_opens_all_details(page):
     page.emulate_media(media="print")
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     assert page.locator("details:not([open])").count() == 0
@@ -320,7 +320,7 @@ def test_every_cell_has_an_address_that_leads_back_to_it(page, browser, report):
         page.locator(f"#{part.get_attribute('id')}[open]:target").wait_for()
 
 
-def test_the_legend_stands_after_the_tables(page):
+def test_the_legend_follows_the_tables(page):
     first, legend = page.locator(".heat").last, page.locator("#overview .legend")
     assert first.bounding_box()["y"] < legend.bounding_box()["y"]
     assert legend.locator("dt").all_inner_texts() == [

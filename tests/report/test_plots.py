@@ -64,7 +64,7 @@ def test_scores_without_a_floor_have_no_legend(tmp_path):
 
 
 @pytest.mark.filterwarnings("error")
-def test_the_squares_of_a_heatmap_have_room_whatever_the_models_are_called(tmp_path):
+def test_heatmaps_have_room_for_long_model_names(tmp_path):
     names = ["./projects/foundation/experiments/checkpoints/2026-05-05/model_large_patch14", "org/model"]
     with figure_style():
         figure, axes = subplots(figsize=(4.8, 3.2))
@@ -178,7 +178,7 @@ def test_an_analysis_whose_table_lacks_a_column_is_named(tmp_path, monkeypatch):
     assert [(problem.kind, problem.subject) for problem in report.problems] == [("no picture", "toy")]
 
 
-def test_a_study_of_other_data_than_is_ranked_is_said_and_not_shown(tmp_path):
+def test_an_analysis_of_other_data_is_reported_and_not_shown(tmp_path):
     example_results.write_result(tmp_path, "org/one", "phantom_echo/ef")
     folder = tmp_path / "org__one" / "r1" / "frame_similarity"
     similarity_record("org/one", 0.9).save(folder / "phantom_echo__a.json")

@@ -109,7 +109,7 @@ def test_results_of_other_data_and_damaged_files_are_not_compared(results, capsy
     assert "other data" in shown and "unreadable" in shown and "org/two" not in shown.partition("places")[2]
 
 
-def test_nothing_to_compare_is_said(results, capsys):
+def test_missing_comparisons_are_reported(results, capsys):
     assert main(["compare", str(results), "--protocols", "knn"]) != 0
     assert "no two models" in capsys.readouterr().err
 
@@ -144,7 +144,7 @@ def test_one_class_is_in_no_ranking_and_generated_tasks_are_called_so(results):
         ("too few to say", "", "too few to say, exploratory"),
     ],
 )
-def test_what_may_be_said_of_two_models(better, family, text):
+def test_statements_about_two_models_follow_the_rules(better, family, text):
     comparison = SimpleNamespace(margin=0.02, detectable=0.11, text=load_metric("f1_macro").numbers["f1_macro"].text)
     pair = SimpleNamespace(a="org/a", b="org/b", better=better, family=family, comparison=comparison)
     assert ranks.outcome(pair) == text

@@ -107,7 +107,7 @@ def test_a_number_or_name_that_was_edited_is_refused(tmp_path, change):
         (lambda content: content["model"].update(name=None), "model.name: Input should be a valid string"),
     ],
 )
-def test_a_result_that_contradicts_itself_is_refused_even_with_a_fitting_seal(tmp_path, change, words):
+def test_inconsistent_results_are_refused_despite_a_valid_checksum(tmp_path, change, words):
     path = example_results.write_result(tmp_path)
     edit(path, change, sealed=True)
     with pytest.raises(BadData, match=words):
@@ -137,7 +137,7 @@ def test_predictions_that_were_edited_are_refused_and_scored_again(tmp_path):
     assert load_cached_score(path, "k") is not None and load_cached_score(path, "other") is None
 
 
-def test_half_finished_work(tmp_path):
+def test_temporary_files_are_ignored(tmp_path):
     one, two = example_results.write_result(tmp_path), example_results.write_result(tmp_path, "org/two")
     one.unlink()
     two.with_name(f".{two.name}.123.tmp").write_text("{")
@@ -204,7 +204,7 @@ def test_of_one_result_twice_the_newest_counts(tmp_path):
     assert [entry.path for entry in found.entries] == [new] and [p.kind for p in found.problems] == ["older run"]
 
 
-def test_records_are_no_results(tmp_path):
+def test_other_json_records_are_not_results(tmp_path):
     AnalysisResult("alignment", "camus/ef", ("camus/ef",), {"r": point_estimate(0.5)}).save(
         tmp_path / "m/r/alignment/camus__ef.json"
     )
@@ -230,7 +230,7 @@ def test_a_table_of_an_analysis_that_was_edited_is_not_shown(tmp_path, damage):
     assert file.name in found.problems[0].message
 
 
-def test_nothing_there(tmp_path):
+def test_an_empty_folder_is_reported(tmp_path):
     with pytest.raises(MissingData, match="accelerate launch"):
         collect([tmp_path])
     with pytest.raises(MissingData, match="no folder"):
@@ -262,7 +262,7 @@ def test_the_command_shows_what_is_wrong_without_a_traceback(tmp_path, capsys, l
 
 
 @pytest.mark.slow
-def test_answers_that_cannot_be_read_cost_the_picture_only(tmp_path):
+def test_unreadable_predictions_only_remove_the_figure(tmp_path):
     predictions_path(example_results.write_result(tmp_path / "r")).write_bytes(b"PAR1 broken")
     example_results.write_result(tmp_path / "r", "org/two")
     assert main(["report", str(tmp_path / "r"), "--out", str(tmp_path / "out")]) == 0
@@ -285,7 +285,7 @@ def put(tree, path, value):
 
 
 @pytest.mark.slow
-def test_whatever_stands_in_a_file_there_is_never_a_traceback(tmp_path):
+def test_arbitrary_file_contents_never_give_a_traceback(tmp_path):
     """Replace every value of a result by values of other types, with a valid checksum: it is refused, or all pages show it."""
     from pathlib import Path
 

@@ -11,17 +11,17 @@ TEXTS = ["=1+1", "+x", "-x", "@SUM(A1)", "\t=1", "'=1", "''=1", "a=1", "'quoted'
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_there_and_back(text):
+def test_texts_survive_a_round_trip(text):
     assert unescape_formula(escape_formula(text)) == text
     assert not escape_formula(text).startswith(("=", "+", "-", "@", "\t"))
 
 
 @pytest.mark.parametrize("number", ["-0.5", "+3", "1e-3", "-1.", -0.5, None])
-def test_a_number_stays_a_number(number):
+def test_numbers_stay_numbers(number):
     assert escape_formula(number) == number
 
 
-def test_every_csv_that_is_written(tmp_path):
+def test_every_written_csv_is_safe(tmp_path):
     table = pd.DataFrame({"=name": ["=cmd", "ok"], "value": [-0.5, 1.0], "n": [-1, 2]})
     assert write_csv(table, tmp_path / "a.csv").read_text() == "'=name,value,n\n'=cmd,-0.5,-1\nok,1.0,2\n"
     written = write_failures([("=model", "d", "id", "-reason")], tmp_path).read_text()

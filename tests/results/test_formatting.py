@@ -65,7 +65,7 @@ def test_a_measurement_keeps_its_unit():
     assert cells[3] == "mae % ↓" and cells[4] == "6.41"
 
 
-def test_an_undefined_number_is_a_word():
+def test_undefined_numbers_are_written_as_words():
     undefined = result()
     undefined = dataclasses.replace(undefined, overall={"f1_macro": Estimate(NAN, NAN, NAN, 3, 1, "one class")})
     assert tables.row(undefined)[4:6] == ("undefined", "none")
@@ -86,7 +86,7 @@ def test_the_best_stands_first_whatever_the_direction():
 @pytest.mark.parametrize(
     "name", ["<script>alert(1)</script>", "[x](javascript:alert(1))", "a|b\n| c |", "`code` *bold*"]
 )
-def test_a_hostile_name_is_text(name):
+def test_hostile_names_are_escaped(name):
     text = tables.markdown([result(model=name)])
     assert len(text.splitlines()) == 3
     assert not re.search(r"<script|(?<!\\)\]\(|(?<!\\)[`*]", text)

@@ -41,7 +41,7 @@ def test_two_folders_become_one_and_a_second_time_changes_nothing(tmp_path):
     assert ScoreResult.load(path).task == "ptb_xl/cd" and predictions_path(path).is_file()
 
 
-def test_what_differs_or_was_edited_is_refused_before_anything_is_written(tmp_path):
+def test_conflicting_or_edited_files_are_refused_before_writing(tmp_path):
     one, two, out = (tmp_path / name for name in ("one", "two", "out"))
     write(one, "ptb_xl/cd", key="1")
     path = write(two, "ptb_xl/cd", key="2")
@@ -59,7 +59,7 @@ def test_what_differs_or_was_edited_is_refused_before_anything_is_written(tmp_pa
     assert not out.exists()
 
 
-def test_a_share_that_nothing_falls_to_is_said(tmp_path, capsys):
+def test_empty_shards_are_reported(tmp_path, capsys):
     write(tmp_path / "one", "ptb_xl/cd")
     (tmp_path / "two" / "runs" / "0123").mkdir(parents=True)
     assert main(["merge", *(str(tmp_path / name) for name in ("one", "two")), "--out", str(tmp_path / "out")]) == 0
@@ -68,7 +68,7 @@ def test_a_share_that_nothing_falls_to_is_said(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(("part", "out"), [("all/part", "all"), ("all", "all/out"), ("all/part", "all/../all")])
-def test_folders_that_lie_one_in_the_other_are_refused(tmp_path, part, out):
+def test_nested_folders_are_refused(tmp_path, part, out):
     """Otherwise, their results would count as those of the target and would not be copied."""
     write(tmp_path / part, "ptb_xl/cd")
     with pytest.raises(BadConfig, match="contain one another"):

@@ -74,7 +74,7 @@ def test_older_results_ask_the_metrics():
     assert formatting.metric_name(older) == "mae % ↓" and skill(older) == pytest.approx(1 - 6.41 / 8)
 
 
-def test_what_is_recorded_comes_before_what_is_installed():
+def test_recorded_facts_take_precedence_over_installed_metrics():
     """Test a package that computes another number with the same name."""
     theirs = of_elsewhere(metric="accuracy", overall={"accuracy": Estimate(0.52, 0.4, 0.64, 50, 48)}, numbers={"accuracy": NumberFacts("higher", (0.0, 10.0), "mm")})  # fmt: skip
     assert formatting.metric_name(theirs) == "accuracy mm ↑" and theirs.number().best == 10

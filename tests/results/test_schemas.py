@@ -44,7 +44,7 @@ def test_a_result_of_schema_5_is_of_the_present_rules_and_lacks_its_cost():
 
 
 @pytest.mark.parametrize("schema", sorted(set(FILES) - {5}))
-def test_the_verdict_of_older_rules_is_shown_and_holds_no_longer(schema):
+def test_verdicts_of_older_rules_are_shown_as_outdated(schema):
     written, result = json.loads(FILES[schema].read_text("utf-8")), ScoreResult.load(FILES[schema])
     assert result.outdated and result.verdict.sentence == OLDER_RULES
     assert result.verdict.word == "no comparison possible"
@@ -56,7 +56,7 @@ def test_the_verdict_of_older_rules_is_shown_and_holds_no_longer(schema):
     assert verdict(result) == f"{OLDER_RULES} (then: {result.verdict.former})"
 
 
-def test_a_word_that_is_no_more_can_be_read():
+def test_removed_verdicts_can_still_be_read():
     written = json.loads(FILES[4].read_text("utf-8"))
     written["verdict"]["word"] = "below the floor"
     assert ScoreResult.from_json({**written, CHECKSUM: checksum(written)}).verdict.former == "below the floor"

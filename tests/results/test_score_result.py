@@ -53,7 +53,7 @@ def test_round_trip_through_a_file(tmp_path):
     assert [entry.name for entry in path.parent.iterdir()] == ["r.json"]
 
 
-def test_nan_is_valid_json_with_its_reason(tmp_path):
+def test_nan_is_stored_as_null_with_a_reason(tmp_path):
     undefined = Estimate(NAN, NAN, np.inf, 5, 1, "one patient")
     path = result(overall={"mae": undefined}).save(tmp_path / "r.json")
     record = json.loads(path.read_text(), parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
@@ -90,7 +90,7 @@ def test_numpy_numbers_are_written_as_numbers(tmp_path):
         (json.dumps(seal({"schema": ScoreResult.schema})), "task: Field required.*and 6 more"),
     ],
 )
-def test_files_that_are_no_results(tmp_path, text, words):
+def test_invalid_result_files_are_refused(tmp_path, text, words):
     path = tmp_path / "r.json"
     path.write_text(text)
     with pytest.raises(BadData, match=words) as error:

@@ -27,7 +27,7 @@ def test_signs_and_texts_are_unambiguous():
 
 
 @pytest.mark.parametrize("verdict", list(Verdict))
-def test_a_verdict_is_its_text(verdict):
+def test_verdicts_equal_their_texts(verdict):
     """Check that verdicts compare with plain text, as older code, users and files need."""
     text = str(verdict)
     assert type(text) is str and verdict == text and MARKS[text] == (verdict.sign, verdict.meaning)

@@ -76,7 +76,7 @@ def test_a_formula_of_the_users_counts_by_its_code_and_ours_by_its_version(tmp_p
     assert load.formula_version("mae") == load.formula_version("within") == "4"
 
 
-def test_words_about_a_task_and_fields_at_their_defaults_do_not_count():
+def test_descriptions_and_default_fields_do_not_change_the_key():
     facts = task_facts(TASK)
     assert task_facts(replace(TASK, description="reworded", expected={"rows": {"total": 7}})) == facts
     assert {"classes", "structures", "partially_labelled"}.isdisjoint(facts)

@@ -210,7 +210,7 @@ def test_recordings_are_not_needed(tmp_path, monkeypatch):
     assert not any("files of the release" in one for one in results[0].warnings)
 
 
-def test_what_cannot_be_asked_of_vectors_is_not_applicable(made, tmp_path):
+def test_protocols_that_need_a_model_are_not_applicable(made, tmp_path):
     root, _ = made
     wanted = [name for name in ("zero_shot", "native", "stress", "dense") if name in list_protocols()]
     with pytest.raises(NotApplicable, match="has no pooling 'max'"):
@@ -227,7 +227,7 @@ def test_what_cannot_be_asked_of_vectors_is_not_applicable(made, tmp_path):
         ({"model_name": MODEL, "seen_in_pretraining": "ptb_xl_sample"}, "the card of cardiobench/ecg-morphology says"),
     ],
 )
-def test_settings_that_do_not_go_with_it(made, tmp_path, settings, said):
+def test_conflicting_settings_are_refused(made, tmp_path, settings, said):
     with pytest.raises(BadConfig, match=said):
         evaluate(tmp_path, **{"embeddings": made[0] / "x.parquet", **settings})
 

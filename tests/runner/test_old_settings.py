@@ -80,7 +80,7 @@ def test_old_flags_and_stored_files_give_the_options_that_they_gave(flags, chang
     assert digests(again) == wanted and again.options == given.options
 
 
-def test_each_is_said_with_what_to_write_and_what_nothing_takes_is_left_out(capsys):
+def test_old_settings_are_reported_with_their_replacement(capsys):
     config = settings("--protocols", "zero_shot", "--share", "0.4", "--stress-patients", "0")
     assert config.options == {"zero_shot": {"share": 0.4}}
     assert capsys.readouterr().err.splitlines() == [
@@ -101,21 +101,21 @@ def test_a_default_is_said_of_a_flag_but_not_of_a_stored_file(tmp_path, capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_a_line_that_is_said_means_the_same():
+def test_suggested_replacements_are_equivalent():
     given = {"sizes": ["XS", "S"], "protocols": ["cross_validation"]}
     translated, (line,) = translate(given, given)
     assert 'use --option \'cross_validation.sizes=["XS", "S"]\'.' in line
     assert translated["options"] == {"cross_validation": {"sizes": ["XS", "S"]}}
 
 
-def test_what_is_spelled_as_today_wins_and_flags_come_before_the_file(tmp_path):
+def test_current_spellings_take_precedence(tmp_path):
     line = ("--protocols", "zero_shot", "--share", "0.4")
     assert settings(*line, "--option", "zero_shot.share=0.5").options == {"zero_shot": {"share": 0.5}}
     (tmp_path / "run.yaml").write_text("protocols: [zero_shot]\noptions: {zero_shot: {share: 0.3}}\n")
     assert settings("--config", "run.yaml", "--share", "0.4").options == {"zero_shot": {"share": 0.4}}
 
 
-def test_a_file_may_not_say_in_an_old_spelling_what_it_may_not_say_today(tmp_path, monkeypatch):
+def test_forbidden_settings_are_refused_in_old_spellings_too(tmp_path, monkeypatch):
     assert not OLD.keys() & settings_of(RunConfig).keys()
     monkeypatch.setitem(OLD, "cache", OldSetting(None, "DIR", lambda folder: {"cache_dir": folder}))
     assert str(settings("--cache", "mine").cache_dir) == "mine", "every row of the table is a flag"

@@ -62,7 +62,7 @@ def test_an_edit_of_the_file_is_another_revision(file, tmp_path):
     ("name", "message"),
     [("nowhere.py:Means", "there is no file"), ("no_such_package:Means", "there is no module no_such_package")],
 )
-def test_what_is_not_there_is_said(name, message):
+def test_missing_inputs_are_reported(name, message):
     with pytest.raises(BadModel, match=message):
         find_custom(name)
 

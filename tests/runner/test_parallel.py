@@ -116,7 +116,7 @@ def alone():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("backend", "package"), WORKERS)
-def test_workers_of_every_kind_come_to_the_same_bits(config, alone, backend, package):
+def test_every_backend_gives_bitwise_equal_results(config, alone, backend, package):
     if importlib.util.find_spec(package) is None:
         pytest.skip(f"the optional package '{package}' is not installed: make test-cluster")
     if not alone:
@@ -141,9 +141,7 @@ def records(folder):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("backend", "package"), WORKERS)
-def test_every_protocol_that_needs_embeddings_alone_comes_to_the_same_bits_in_workers(
-    tmp_path, cache, backend, package
-):
+def test_embedding_protocols_give_bitwise_equal_results_in_workers(tmp_path, cache, backend, package):
     if importlib.util.find_spec(package) is None:
         pytest.skip(f"the optional package '{package}' is not installed: make test-cluster")
     protocols = tuple(name for name in list_protocols() if protocol_class(name).from_embeddings)
@@ -167,7 +165,7 @@ def test_every_protocol_that_needs_embeddings_alone_comes_to_the_same_bits_in_wo
 
 
 @pytest.mark.slow
-def test_cells_that_compare_texts_or_train_attention_come_to_the_same_bits_in_workers(tmp_path, cache, monkeypatch):
+def test_text_and_attention_protocols_give_bitwise_equal_results_in_workers(tmp_path, cache, monkeypatch):
     sent, real = set(), parallel.run_group
 
     def dispatched(cells, evaluate):
@@ -300,7 +298,7 @@ def test_an_unknown_backend_or_one_that_is_not_installed_is_said(monkeypatch):
             pytest.fail("it is not there")
 
 
-def test_cells_of_a_protocol_that_says_nothing_of_its_work_are_priced_by_their_variant(result_of):
+def test_costs_without_a_workload_are_estimated_by_variant(result_of):
     made = DurationEstimator(Shipped(), [result_of("stiff", 2), result_of("stiff", 4), result_of("soft", 30)])
     assert made.estimate("stiff") == pytest.approx(3) and made.estimate("soft", records=7) == pytest.approx(30)
     assert not DurationEstimator(Shipped(), [replace(result_of("stiff", 2), protocol="knn")])
@@ -314,7 +312,7 @@ def result_of():
     )
 
 
-def test_spans_of_time_in_words():
+def test_durations_are_written_in_words():
     assert [format_seconds(seconds) for seconds in (12.4, 89, 600, 5399, 7200)] == [
         "12 s",
         "89 s",

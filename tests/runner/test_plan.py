@@ -48,7 +48,7 @@ def test_a_study_across_datasets_holds_real_or_generated_recordings():
     assert any(list(members) == real for members in found.values())
 
 
-def test_what_a_dataset_lacks_is_said_and_nothing_of_a_whole_one():
+def test_missing_files_are_reported_only_for_incomplete_datasets():
     table = SimpleNamespace(twin=False, excluded={})
     spec, frame = SimpleNamespace(version="1", generated=False), pd.DataFrame({"split": ["test", "train", "test"]})
     for absent, said in ((0, "complete"), (3, "3 rows of the release absent")):

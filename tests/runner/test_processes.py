@@ -107,7 +107,7 @@ def assert_same(folder, other):
     assert results(folder) == results(other) != {}
 
 
-def test_two_processes_are_one(one, tmp_path):
+def test_two_processes_give_the_results_of_one(one, tmp_path):
     printed = call(*line(tmp_path, launch=TWO))
     assert len(list(tmp_path.glob("cache/embeddings/*/*/*/*rank1*.arrow"))) > 0, "the second process encoded its share"
     assert printed.count("plan") == 1, "only one process prints"
@@ -130,7 +130,7 @@ def test_a_push_that_cannot_be_done_ends_two_processes_before_they_encode(tmp_pa
     assert "hf_made_up" not in ended.stdout + ended.stderr and not list(tmp_path.glob("cache/embeddings/*"))
 
 
-def test_two_machines_are_one(one, tmp_path):
+def test_two_machines_give_the_results_of_one(one, tmp_path):
     """Run two nodes on the loopback interface, each with its own launcher and temporary folder, and shared folders."""
     port, nodes = free_port(), []
     for rank in range(2):
@@ -175,7 +175,7 @@ sys.exit(main(sys.argv[2:]))
 
 
 @pytest.mark.parametrize(("sent", "code", "stored"), [(signal.SIGKILL, -9, 4), (signal.SIGTERM, 143, 7)])
-def test_stopped_and_started_again_is_never_stopped(one, tmp_path, sent, code, stored):
+def test_interrupted_runs_give_the_results_of_uninterrupted_ones(one, tmp_path, sent, code, stored):
     """Stop after one shard of four recordings and three more, which are stored on SIGTERM."""
     command = [str(part) for part in line(tmp_path, "--batch-size", "1", "--workers", "0")]
     more = command[command.index("cardiobench.eval") + 1 :]

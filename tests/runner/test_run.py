@@ -143,7 +143,7 @@ def test_a_file_of_predictions_is_scored_by_the_named_metrics_only(tmp_path):
         score_file(dataclasses.replace(config, metrics=("auroc",)))
 
 
-def test_the_same_line_again_does_nothing_twice(config, monkeypatch):
+def test_a_repeated_command_recomputes_nothing(config, monkeypatch):
     run(config)
     path, _ = result_of(config)
     before = path.stat().st_mtime_ns
@@ -210,13 +210,13 @@ def test_a_limit_on_decoded_size_costs_the_recordings_that_exceed_it(config, tmp
     assert summary.failures and all("--max-recording-mb" in str(failure) for failure in summary.failures)
 
 
-def test_a_few_patients_to_try_things_out(config):
+def test_a_limit_uses_the_first_patients(config):
     run(dataclasses.replace(config, limit=5))
     _, result = result_of(config)
     assert result.score.n_patients == 5 and any("first 5 patients" in warning for warning in result.warnings)
 
 
-def test_what_does_not_apply_says_why(config):
+def test_inapplicable_protocols_give_a_reason(config):
     outcome = run(dataclasses.replace(config, protocols=("zero_shot",)))
     assert outcome.exit_code == 0 and not outcome.results
     assert "no text tower" in outcome.not_applicable[0][3]
@@ -234,7 +234,7 @@ def test_what_does_not_apply_says_why(config):
         ({"tasks": ("tmed2/as",)}, MissingData, "TMED-2 was not found"),
     ],
 )
-def test_wrong_requests_are_answered_before_any_work(config, change, error, message):
+def test_invalid_requests_are_refused_before_any_work(config, change, error, message):
     with pytest.raises(error, match=message):
         run(dataclasses.replace(config, **change))
 
@@ -297,7 +297,7 @@ def test_not_applicable_is_an_error_of_its_own_kind():
 
 
 @pytest.mark.slow
-def test_a_suite_is_what_everybody_runs(config, tmp_path):
+def test_a_suite_fixes_tasks_and_options(config, tmp_path):
     outcome = run(dataclasses.replace(config, tasks=(), protocols=(), suite="quick", limit=8))
     assert {result.task for result in outcome.results} == {"phantom_ecg/cd", "phantom_ecg/af", "phantom_ecg/findings"}
     assert {result.stamp["suite"] for result in outcome.results} == {"quick"}

@@ -16,7 +16,7 @@ ECG, ECHO = (SimpleNamespace(spec=SimpleNamespace(modality=modality)) for modali
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7])
-def test_every_pair_that_goes_together_is_in_one_share(count):
+def test_every_pair_belongs_to_one_shard(count):
     models, datasets = ("cardiobench/minirocket", "cardiobench/random-vit", "lab/own"), {"a": ECG, "b": ECHO, "c": ECG}
     taken = modalities_of((*models, "lab/ecg"), {"lab/ecg": SimpleNamespace(modalities=("ecg",))})
     assert taken.pop("lab/ecg") == ("ecg",), "an encoder object states it"
@@ -34,13 +34,13 @@ def test_every_pair_that_goes_together_is_in_one_share(count):
 
 
 @pytest.mark.parametrize("shard", ["0/2", "3/2", "1/0", "3", "a/b", "1/2/3", "-1/2"])
-def test_a_share_that_is_none_is_refused(shard):
+def test_an_invalid_shard_is_refused(shard):
     with pytest.raises(BadConfig, match="expected I/N"):
         parse_shard(shard)
 
 
 @pytest.mark.slow
-def test_the_shares_of_a_run_are_the_run(tmp_path):
+def test_shards_together_give_the_complete_run(tmp_path):
     config = RunConfig(
         models=("cardiobench/ecg-morphology", "cardiobench/constant"),
         tasks=("ptb_xl_sample/cd", "phantom_ecg/cd"),

@@ -38,7 +38,7 @@ def test_p_is_multiplied_and_the_interval_is_at_the_level_of_its_share():
     assert one.verdict.word is Verdict.ABOVE
 
 
-def test_what_only_the_choice_lifted_is_no_longer_above():
+def test_selection_among_submissions_is_corrected_for():
     assert best_of(above(p=0.02), 5).verdict.word is Verdict.NOTHING
     assert best_of(above(low=0.51), 5).verdict.word is Verdict.INFORMED
     assert best_of(above(), 1) == above()

@@ -35,7 +35,7 @@ def test_the_better_model_is_found_whatever_the_order():
     assert (found.n, found.n_patients) == (60, 30)
 
 
-def test_pairing_sees_what_two_intervals_cannot():
+def test_pairing_detects_differences_within_overlapping_intervals():
     """Test two models that share an error of SD 8 per row; one has an additional error of 0.3."""
     table = references(VALUE, n_test=200)
     truth = test_rows(table)
@@ -105,7 +105,7 @@ def test_two_balanced_accuracies_are_compared_by_welchs_test_of_what_each_class_
     )
 
 
-def test_a_difference_that_is_the_same_for_every_patient_is_no_chance():
+def test_a_constant_difference_is_significant():
     truth, clusters, metric = np.arange(20.0), Clusters.of(np.arange(20)), load_metric("mae")
     two, four = (ScoringInput(truth, truth + error) for error in (2.0, 4.0))
     found = paired_difference(metric, "mae", two, four, clusters, 0)
@@ -113,7 +113,7 @@ def test_a_difference_that_is_the_same_for_every_patient_is_no_chance():
     assert paired_difference(metric, "mae", two, two, clusters, 0).p_value == 1
 
 
-def test_members_that_were_not_run_count():
+def test_missing_members_count_in_the_correction():
     family = Family("suite/probe", ("a", "b", "c"))
     assert family.adjust(0.02) == pytest.approx(0.06) == holm([0.02, 1.0, 1.0])[0]
     assert family.adjust(0.4) == 1.0 and np.isnan(family.adjust(np.nan))
@@ -160,6 +160,6 @@ def test_holm_by_hand():
 
 
 @pytest.mark.parametrize("values", [[0.1, 1.2], [np.nan], [[0.1, 0.2]]])
-def test_holm_refuses_what_is_no_p_value(values):
+def test_holm_refuses_invalid_p_values(values):
     with pytest.raises(ValueError, match="p-values"):
         holm(values)

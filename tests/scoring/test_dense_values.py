@@ -24,7 +24,7 @@ DIAMOND = (abs(x - 20) + abs(y - 40) <= 9).astype(int)
         ((0.2, 1.7), ELLIPSE, DIAMOND, 34.03868103027344),
     ],
 )
-def test_hausdorff95_is_that_of_monai(spacing, one, other, expected):
+def test_hausdorff95_equals_monai(spacing, one, other, expected):
     """Values of `monai.metrics.compute_hausdorff_distance(..., percentile=95, spacing=...)` in MONAI 1.6.1, float32."""
     assert HD95([one], [other], spacing=spacing)["hausdorff95"] == pytest.approx(expected, rel=1e-6)
     assert HD95([other], [one], spacing=spacing)["hausdorff95"] == pytest.approx(expected, rel=1e-6), "symmetric"
@@ -34,7 +34,7 @@ def test_hausdorff95_is_that_of_monai(spacing, one, other, expected):
     ("one", "other", "expected"),
     [(DISC, ELLIPSE, 0.7929883003234863), (DISC, DIAMOND, 0.1536523997783661), (ELLIPSE, DIAMOND, 0.16449086368083954)],
 )
-def test_dice_is_that_of_monai_and_the_f1_of_scikit_learn(one, other, expected):
+def test_dice_equals_monai_and_scikit_learn(one, other, expected):
     """Values of `monai.metrics.compute_dice` in MONAI 1.6.1, float32."""
     assert DICE([one], [other])["dice"] == pytest.approx(expected, rel=1e-6)
     assert DICE([one], [other])["dice"] == pytest.approx(f1_score(one.ravel(), other.ravel()), rel=1e-12)

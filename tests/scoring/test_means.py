@@ -41,7 +41,7 @@ def test_mean_is_that_of_the_tasks_where_it_is_defined():
     assert mean_over_tasks([members[2][0]], "auroc")[1] == 0
 
 
-def test_the_same_task_twice_is_no_surer_than_once():
+def test_a_repeated_task_does_not_narrow_the_interval():
     """Independent draws for each task would make the interval narrower by the square root of two."""
     one, *_ = predictions("a", 1)
     single, twice = (mean_over_tasks([one] * count, "auroc", resamples=200)[0] for count in (1, 2))

@@ -39,7 +39,7 @@ def written(tmp_path, text, name="my.csv"):
 )
 @pytest.mark.parametrize("separator", [",", ";", "\t"])
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
-def test_ways_to_write_the_same_answers(tmp_path, header, rows, separator, mark):
+def test_equivalent_prediction_files_give_equal_scores(tmp_path, header, rows, separator, mark):
     text = mark + "\n".join([header, *rows]).replace(",", separator) + "\n"
     answers = read_predictions(written(tmp_path, text), BINARY)
     assert answers["id"].tolist() == ["007", "8"]
@@ -138,7 +138,7 @@ def good(table, task):
         (lambda a: a.drop(columns="y_pred"), ["neither y_pred nor probabilities"]),
     ],
 )
-def test_what_does_not_fit_is_refused(change, words):
+def test_mismatched_predictions_are_refused(change, words):
     table = references(BINARY)
     with pytest.raises(BadPredictions) as error:
         Predictions.join(table, change(good(table, BINARY)), BINARY, source="my.csv")
@@ -185,7 +185,7 @@ def test_missing_predictions_can_be_allowed_and_lower_the_coverage():
         (b"id,y_pred\n\xff\xfea,sick\n", "UTF-8"),
     ],
 )
-def test_files_that_are_no_predictions(tmp_path, text, words):
+def test_invalid_prediction_files_are_refused(tmp_path, text, words):
     with pytest.raises(BadPredictions, match=words):
         read_predictions(written(tmp_path, text), BINARY)
 
@@ -196,7 +196,7 @@ def test_a_cell_that_is_no_number_is_named(tmp_path):
         read_predictions(path, VALUE)
 
 
-def test_a_file_that_is_not_there(tmp_path):
+def test_a_missing_file_is_reported(tmp_path):
     with pytest.raises(MissingData, match="does not exist"):
         read_predictions(tmp_path / "none.csv", VALUE)
 
@@ -255,7 +255,7 @@ print(len(joined.frame), spent, peak)
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux's count of peak memory")
-def test_a_million_rows(tmp_path):
+def test_a_million_rows_are_read_quickly(tmp_path):
     """Run in a separate process, so that the peak memory is its own."""
     line = [sys.executable, "-c", MILLION, str(tmp_path / "big.csv")]
     done = subprocess.run(line, capture_output=True, text=True, check=False)

@@ -95,7 +95,7 @@ def test_multiclass_against_scikit_learn():
     assert found.score.low < expected < found.score.high
 
 
-def test_few_patients_and_few_positives_are_said():
+def test_few_patients_and_few_positives_are_reported():
     table = references(BINARY, n_test=26, per_patient=1)
     rows = table.index[table["split"] == "test"]
     table.loc[rows, "y_true"] = ["sick"] * 4 + ["well"] * 22
@@ -105,7 +105,7 @@ def test_few_patients_and_few_positives_are_said():
     assert found.score.value == 1.0 and found.score.low < 0.95 and found.verdict.word == "too few to say"
 
 
-def test_one_class_only_is_scored_over_that_class_and_said():
+def test_a_single_class_is_scored_and_reported():
     table = references(BINARY, per_patient=1).assign(y_true="well")
     truth = test_rows(table)
     found = score(Predictions.join(table, truth[["id"]].assign(y_pred="well"), BINARY), table)
@@ -129,7 +129,7 @@ def test_the_same_seed_gives_the_same_result_and_another_does_not():
     assert first.score.low != other.score.low and first.score.value == other.score.value
 
 
-def test_what_the_runner_knows_is_kept():
+def test_facts_from_the_runner_are_kept():
     predictions, table = joined(VALUE, lambda truth: truth["y_true"])
     found = score(predictions, table, ResultContext(protocol="probe", variant="linear", options={"c": 1.0}, dataset={"name": "toy"}, model={"name": "org/x", "revision": "abc"}, seen_in_pretraining=True, resamples=50, seed=9))  # fmt: skip
     assert (found.protocol, found.variant, found.options, found.seen_in_pretraining) == (

@@ -51,7 +51,7 @@ def test_a_difference_covers_the_seeds_of_its_models():
     assert lost.outcome == "undecided" and lost.low < 0 < lost.high and lost.p_value > 0.5
 
 
-def test_too_few_patients_stay_too_few():
+def test_seeds_do_not_replace_missing_patients():
     found = compare(answers(2.0, name="a")[0], answers(4.0, name="b")[0])
     unknown = replace(found, p_value=np.nan, low=np.nan, high=np.nan, p_adjusted=np.nan)
     assert with_spread(unknown, 1.0).outcome == "too few to say"

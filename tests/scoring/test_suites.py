@@ -45,7 +45,7 @@ PUBLISHED = tuple(suites_in(suites))
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
-def test_without_extensions_a_published_suite_names_what_is_absent_and_runs_otherwise(name, monkeypatch):
+def test_published_suites_name_missing_extensions(name, monkeypatch):
     suite = load_suite(name)
     monkeypatch.setattr("cardiobench.core.extensions.extensions", dict)
     absent = [one for one in suite.protocols if one not in list_protocols()]

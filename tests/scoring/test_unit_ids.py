@@ -49,12 +49,12 @@ def test_another_spelling_of_the_same_ids_is_explained(ids, spell):
 
 
 @pytest.mark.parametrize("name", ["zzz", "00382", "217000", "21.7"])
-def test_nothing_is_suggested_for_an_id_that_resembles_none(name):
+def test_no_suggestion_is_made_for_a_dissimilar_id(name):
     with pytest.raises(BadPredictions, match=rf"Not among them: {name}\. No id of the references resembles it\."):
         join(NUMBERS, [*NUMBERS[2:], name])
 
 
-def test_answers_for_units_without_a_label_are_left_out_and_counted():
+def test_predictions_for_unlabelled_units_are_dropped_and_counted():
     joined = join(NUMBERS, [*NUMBERS[2:], "x1"], unlabelled=UNLABELLED)
     assert joined.frame["id"].tolist() == NUMBERS[2:] and joined.expected == 18
     assert joined.warnings == ("answers for units of the test split that have no label of toy/sick were left out: 1",)
@@ -69,6 +69,6 @@ def test_units_of_other_splits_are_named_with_their_split():
     assert "resembles" not in message
 
 
-def test_the_message_on_a_missing_answer_names_the_flag():
+def test_the_message_about_missing_predictions_names_the_flag():
     with pytest.raises(BadPredictions, match=r"17 of the 18 .* Missing: 21719\. .*--allow-missing"):
         join(NUMBERS, NUMBERS[2:-1])

@@ -65,11 +65,11 @@ def word(low, high, p, patients=100, others=np.nan, floor=0.5, higher=True, back
         ("carries information, not above the floor", word(9, 11, 0.01, floor=8, higher=False)),
     ],
 )
-def test_the_word(expected, found):
+def test_the_verdict_equals_the_expected_one(expected, found):
     assert found.word == expected and isinstance(found.word, Verdict) and found.sentence
 
 
-def test_a_negative_word_says_how_often_permutations_reach_the_score_and_what_could_have_been_seen():
+def test_a_negative_verdict_states_permutation_rate_and_detectable_difference():
     sentence = word(0.45, 0.7, 0.12).sentence
     assert sentence.startswith(
         "the score is reached in 12 of 100 permutations of the same answers over patients (p = 0.12 by auroc, 1,999 per"
@@ -175,7 +175,7 @@ def test_a_missing_number_may_lie_at_the_far_end_of_its_range():
     assert found.y_pred.tolist() == [50, 100, 0]
 
 
-def test_generated_recordings_say_so():
+def test_generated_recordings_are_marked():
     table = references(VALUE)
     truth = test_rows(table)
     joined = Predictions.join(table, truth[["id"]].assign(y_pred=truth["y_true"]), VALUE)
@@ -209,7 +209,7 @@ def test_a_good_model_is_above_the_floor():
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("part", validity.PARTS)
-def test_every_promise_of_the_verdicts(part):
+def test_every_promise_of_the_verdicts_holds_in_simulation(part):
     """Run 200 repetitions of every promise."""
     assert validity.broken(part, 200) == []
 

@@ -80,7 +80,7 @@ def test_percentiles_of_known_values():
     assert np.isnan(percentile_interval(np.full(5, np.nan))).all()
 
 
-def test_nine_patients_have_no_interval_and_say_so():
+def test_nine_patients_have_no_interval_and_a_note():
     sample, _ = clustered("mae")
     found = bootstrap(load_metric("mae"), sample, np.arange(90) % 9, 50)["mae"]
     assert found.value > 0 and np.isnan(found.low) and np.isnan(found.high)

@@ -34,7 +34,7 @@ def test_two_by_two_is_fishers_exact_test():
     assert p_of_classes(truth, answer, alone(22), 2, 9999).p_value == pytest.approx(exact, abs=0.012)
 
 
-def test_answers_that_are_turned_round_are_seen_by_the_other_tail():
+def test_reversed_predictions_are_detected_by_the_other_tail():
     """With one row per patient, AUROC is the Mann-Whitney statistic with scipy's tails; permuted statistics agree."""
     rng, ill = np.random.default_rng(0), np.repeat([0, 1], (40, 30))
     score = rng.normal(size=70) - 1.5 * ill
@@ -92,7 +92,7 @@ def test_every_row_of_a_donor_is_permuted_alike():
             assert share == pytest.approx(1 / size, abs=0.05)
 
 
-def test_one_of_each_view_per_patient_is_seen():
+def test_permutations_respect_one_recording_of_each_view_per_patient():
     """Permuting whole patients with their rows in order would give a perfect model p = 1."""
     patients, truth = np.repeat(np.arange(40), 2), np.tile([0, 1], 40)
     assert p_of_classes(truth, truth, Clusters.of(patients), 2).p_value < 0.01
@@ -122,7 +122,7 @@ def test_rows_of_a_patient_do_not_count_as_patients(kind):
     assert np.mean(by_patient) <= 0.10 < np.mean(by_row)
 
 
-def test_answers_that_are_all_too_low_still_show_what_they_know():
+def test_predictions_with_an_offset_still_carry_information():
     rng = np.random.default_rng(0)
     truth = rng.normal(55, 10, 50)
     assert p_of_numbers(truth, 0.7 * truth - 60 + rng.normal(0, 5, 50), alone(50)).p_value < 0.01

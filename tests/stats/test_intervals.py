@@ -78,7 +78,7 @@ def test_a_good_score_over_four_classes_is_within_its_interval():
     assert np.mean(held) >= 0.9
 
 
-def test_an_interval_without_width_says_that_it_promises_nothing():
+def test_zero_width_intervals_are_marked():
     """Test predictions that are all two points too high, which tell nothing about the error of another patient."""
     truth = np.arange(20.0)
     rows = Sampler(ScoringInput(truth, truth + 2), one_row_each(20), np.zeros(0, bool))
@@ -97,7 +97,7 @@ def test_the_interval_of_a_mean_by_hand():
     assert (perfect.low, perfect.high, perfect.se) == pytest.approx((1 - 0.5 / 2, 1, 0))
 
 
-def test_auroc_is_scikit_learns_and_its_variance_delongs():
+def test_auroc_equals_scikit_learn_with_delongs_variance():
     rng = np.random.default_rng(0)
     positive = rng.random(200) < 0.3
     scores = np.round(rng.normal(size=200) + positive, 1)
@@ -164,7 +164,7 @@ def test_a_share_of_patients_has_wilsons_interval_as_scipy_has_it(hits, people):
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
 
 
-def test_the_pessimistic_end_of_a_mean_error_counts_one_who_is_as_wrong_as_can_be():
+def test_the_pessimistic_end_of_a_mean_error_includes_one_worst_case():
     """Check 29 patients by hand, and one more at the largest distance from the median; the width is unchanged."""
     rng = np.random.default_rng(3)
     truth = rng.normal(55, 12, 29)

@@ -28,7 +28,7 @@ def simulated(n, d, gain, seed, each=1, folds=5):
 
 
 @pytest.mark.parametrize("d", [3, 90])
-def test_scores_are_those_of_ridge_regression_fold_by_fold(d):
+def test_scores_equal_ridge_regression_fold_by_fold(d):
     features, labels, folds, _ = simulated(60, d, 1, 0)
     scaled = StandardScaler().fit_transform(features)
     expected = np.empty(60)
@@ -43,7 +43,7 @@ def test_scores_are_those_of_ridge_regression_fold_by_fold(d):
     np.testing.assert_allclose(ours, roc_auc_score(labels, expected), atol=1e-12)
 
 
-def test_noise_is_found_as_often_as_it_may_be_and_signal_nearly_always():
+def test_noise_is_rejected_at_the_level_and_signal_is_found():
     noise = [refitted_test(*simulated(80, 100, 0, seed), 199, seed).p_value for seed in range(30)]
     assert np.mean(np.array(noise) <= 0.05) <= 0.14 and np.mean(noise) > 0.3
     signal = refitted_test(*simulated(80, 100, 6, 0), seed=0)

@@ -67,7 +67,7 @@ def test_a_score_is_the_mean_over_patients_with_a_t_interval_on_the_log_of_its_c
     assert result.verdict.word == "no information shown", "all patients have the same mask"
 
 
-def test_scores_are_means_and_no_medians():
+def test_scores_are_means_and_not_medians():
     """Test frames with Dice 1, 1 and .4 (mean .8) and units with 1, 1, 1 and .2 (mean .8); the medians are 1."""
     shifted = DenseScorer(SEGMENTATION, with_volumes=False)
     for number, rows in enumerate((0, 0, 6)):
@@ -163,7 +163,7 @@ def test_a_missing_landmark_frame_is_as_far_off_as_the_worst_unit():
     assert (result.bounds.worst, result.bounds.best) == pytest.approx(((78 + 12) / 13, 78 / 13))
 
 
-def test_the_same_answer_for_all_is_collapsed():
+def test_identical_predictions_are_collapsed():
     scorer, references = boxes(shift=lambda number: 8)
     result = score_answers(FrameAnswers(scorer, {"best_uninformed": floor_of(scorer)}, 12), references, CONTEXT)
     assert result.collapsed and result.verdict.word != "above the floor"
@@ -223,7 +223,7 @@ def test_masks_without_a_volume_are_counted_and_leave_their_patient_out(perfect)
     assert f"1 of {len(scorer.rows)} predicted masks have no volume (empty mask 1)" in result.warnings
 
 
-def test_an_island_costs_the_volume_of_a_mask_and_not_of_its_largest_piece(phantoms, perfect):
+def test_islands_affect_the_volume_of_a_mask_but_not_of_its_largest_component(phantoms, perfect):
     """Test islands of up to 9 pixels next to a cavity of thousands: without islands, every mask equals the truth."""
     _, references, ef = perfect
     spoilt = DenseScorer(SEGMENTATION)

@@ -34,7 +34,7 @@ def permuted(frame, truths, answers, **options):
     )
 
 
-def test_dice_of_each_mask_with_each_other_is_scikit_learns():
+def test_pairwise_dice_equals_scikit_learn():
     rng = np.random.default_rng(0)
     truth, answer = rng.integers(0, 3, (4, 50)), rng.integers(0, 3, (3, 50))
     expected = [[sum(f1_score(one == label, other == label) for label in (1, 2)) for other in answer] for one in truth]
@@ -83,7 +83,7 @@ def test_patients_are_exchanged_with_those_who_have_the_same_views():
     )
 
 
-def test_who_has_views_that_no_other_has_stays_at_home_and_is_counted():
+def test_patients_with_unique_views_are_not_exchanged_and_are_counted():
     frame = frames(*["A"] * 12, "AB", "B")
     rng = np.random.default_rng(0)
     truth = rng.normal(size=len(frame))
@@ -102,7 +102,7 @@ def test_several_recordings_of_a_view_are_assigned_in_turn_from_a_random_start()
     assert found.p_reversed == pytest.approx(1 / 2 + 1 / 2 * 1 / 3, abs=0.015)
 
 
-def test_views_and_phases_that_are_not_told_are_one():
+def test_unknown_views_and_phases_form_one_stratum():
     frame = frames(*["A"] * 12).assign(view=None, phase=None)
     assert permuted(frame, range(12), range(12)).p_value == 1 / (1 + DRAWS)
 

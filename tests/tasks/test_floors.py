@@ -108,7 +108,7 @@ def test_floors_of_numbers():
     assert best_uninformed("pearson", truth, 0).value == best_uninformed("r2", truth, 0).value == 0
 
 
-def test_collapsed():
+def test_collapsed_predictions_are_flagged():
     truth = np.array([0, 1, 1, 0])
     assert is_collapsed(BINARY, ScoringInput(truth, np.ones(4, dtype=int)))
     assert not is_collapsed(BINARY, ScoringInput(truth, np.array([1, 1, 1, 0])))

@@ -27,7 +27,7 @@ def test_edges_belong_to_the_range_below():
     assert group_labels(left, ages).tolist()[:3] == ["thin", "thick", "thick"]
 
 
-def test_text_where_numbers_are_due():
+def test_text_in_a_numeric_column_is_refused():
     with pytest.raises(BadData, match="1 values of age are not numbers"):
         group_labels(AGE_GROUPS, pd.DataFrame({"age": ["old", 3]}))
 
@@ -43,7 +43,7 @@ def test_spellings_of_one_value_are_one_group_called_by_the_most_frequent():
 
 
 @pytest.mark.parametrize("code", [-999, np.inf, -np.inf, 999, -0.1])
-def test_an_age_that_cannot_be_is_no_age_and_is_named(code):
+def test_impossible_ages_are_ignored_and_named(code):
     frame = pd.DataFrame(
         {"patient_id": [f"p{i}" for i in range(24)], "age": [30.0] * 10 + [90.0] * 10 + [code] * 3 + [None]}
     )
@@ -66,11 +66,11 @@ def test_patients_are_counted_not_rows():
     assert split_rows(SEX_GROUPS, frame).skipped == {"sex=F": "9 patients, 10 needed"}
 
 
-def test_a_column_that_is_not_there_is_said():
+def test_missing_columns_are_reported():
     assert "no column 'sex'" in split_rows(SEX_GROUPS, pd.DataFrame({"patient_id": ["a"]})).skipped["sex"]
 
 
-def test_values_gap_and_difference_of_two_groups():
+def test_two_groups_have_values_a_gap_and_a_difference():
     table = references(VALUE, n_test=120)
     truth = test_rows(table)
     error = np.where(truth["sex"] == "F", 3.0, 8.0) + np.random.default_rng(0).normal(0, 1, len(truth))
@@ -114,7 +114,7 @@ def test_a_sicker_group_with_the_same_sensitivity_has_no_gap():
     assert np.mean(np.array(p_values) < 0.05) <= 0.15
 
 
-def test_what_the_mix_explains_is_subtracted_from_difference_and_interval():
+def test_class_mix_is_subtracted_from_difference_and_interval():
     """Test larger errors at low values; group 1 has mostly low values but no additional difference."""
     rng = np.random.default_rng(0)
     group = np.repeat([0, 1], 150)
@@ -140,7 +140,7 @@ def test_what_the_mix_explains_is_subtracted_from_difference_and_interval():
     assert abs(gap.difference) < 0.3 and not dataclasses.replace(gap, p_adjusted=gap.p_value).shown
 
 
-def test_a_difference_is_said_where_interval_and_p_agree():
+def test_differences_are_claimed_only_if_interval_and_p_agree():
     sure = Gap(0.3, 0.1, 0.2, 0.001, 0.01, 0.2, 0.05, 0.35)
     assert sure.shown
     assert not dataclasses.replace(sure, low=-0.01).shown and not dataclasses.replace(sure, p_adjusted=0.06).shown
@@ -149,7 +149,7 @@ def test_a_difference_is_said_where_interval_and_p_agree():
     )
 
 
-def test_women_over_eighty_are_a_group_of_their_own():
+def test_women_over_eighty_form_a_group():
     table = references(VALUE, n_test=200, per_patient=1)
     table["age"] = np.where(np.arange(len(table)) % 4 < 2, 85.0, 50.0)
     truth = test_rows(table)
@@ -157,7 +157,7 @@ def test_women_over_eighty_are_a_group_of_their_own():
     assert "F, >80" in score(joined, table, ResultContext(resamples=20)).groups["sex x age"].values
 
 
-def test_the_oldest_group_is_there():
+def test_the_oldest_age_group_is_scored():
     table = references(VALUE, n_test=120, per_patient=1)
     table["age"] = np.where(np.arange(len(table)) % 3 == 0, 85.0, 50.0)
     truth = test_rows(table)

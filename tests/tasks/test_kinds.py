@@ -53,7 +53,7 @@ def test_every_kind_has_rules():
             assert task.rules.answer in {"class", "labels"} or not task.classes
 
 
-def test_an_unknown_kind_is_refused_by_the_names_of_all(others):
+def test_an_unknown_kind_is_refused_with_the_known_kinds(others):
     with pytest.raises(ValueError, match=r"no kind of task 'counts'. The kinds are regression, .*landmarks, count, "):
         Task("toy/n", "counts", "n", ("mae",))
     with pytest.raises(ValueError, match="a finding task has structures"):
@@ -63,7 +63,7 @@ def test_an_unknown_kind_is_refused_by_the_names_of_all(others):
 
 
 @pytest.mark.parametrize("task", [VALUE, BINARY], ids=lambda task: task.kind)
-def test_a_kind_from_elsewhere_is_scored_like_the_one_that_it_inherits_from(others, task):
+def test_a_user_kind_is_scored_like_its_base_class(others, task):
     other, table = replace(task, kind=INSTEAD[task.kind]), references(task)
     truth = test_rows(table)
     if task.classes:
@@ -83,7 +83,7 @@ def test_a_kind_names_its_reports(others):
     assert metrics_of(replace(ef, kind="count"))[1:] == ("regression_report",)
 
 
-def test_the_manual_s_kind_works(root, monkeypatch):
+def test_the_kind_in_the_manual_works(root, monkeypatch):
     page = (root / "CONTRIBUTING.md").read_text("utf-8")
     code = page.split("## Add a kind of task")[1].split("```python\n")[1].split("```")[0]
     monkeypatch.setitem(KINDS, "count", None)
@@ -108,7 +108,7 @@ def test_a_kind_of_an_installed_package_is_known(monkeypatch):
 
 
 @pytest.mark.slow
-def test_kinds_from_elsewhere_run_under_protocols_that_do_not_know_them(others, monkeypatch, tmp_path, request):
+def test_user_kinds_run_under_built_in_protocols(others, monkeypatch, tmp_path, request):
     request.addfinalizer(find_task.cache_clear)  # The report of the run keeps the tasks of the other kinds.
     for name in ("phantom_echo", "phantom_ecg"):
         builder = catalog.builder(name)

@@ -83,7 +83,7 @@ def test_hand_worked_example():
     assert compute(truth, scores)["auroc_macro"] == 3.5 / 8
 
 
-def test_one_that_sees_the_labels_and_one_that_says_the_same_to_all():
+def test_perfect_and_constant_predictions_get_extreme_scores():
     truth, _ = tables(unmeasured=0)
     seen = score(joined(truth, truth)[0], joined(truth, truth)[1], ResultContext(resamples=200))
     assert seen.score.value == 1.0 and seen.overall["auprc_macro"].value == 1.0 and not seen.collapsed
@@ -169,14 +169,14 @@ def test_the_information_test_keeps_its_level():
         (lambda frame: frame.assign(y_pred="A;XX"), "not classes of toy/findings"),
     ],
 )
-def test_what_cannot_be_scored_is_refused(change, message):
+def test_unscorable_predictions_are_refused(change, message):
     truth, scores = tables()
     _, references, answers = joined(truth, scores)
     with pytest.raises(BadPredictions, match=message):
         Predictions.join(references, change(answers), TASK)
 
 
-def test_predictions_of_others_are_read_by_their_columns(tmp_path):
+def test_external_predictions_are_read_by_column(tmp_path):
     truth, scores = tables()
     predictions, _, answers = joined(truth, scores)
     answers.to_csv(tmp_path / "answers.csv", index=False)
@@ -201,7 +201,7 @@ NAMES = ("multilabel_f1", "multilabel_precision", "multilabel_recall", "multilab
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_numbers_of_decisions_are_scikit_learns(seed):
+def test_scores_of_decisions_equal_scikit_learn(seed):
     rng = np.random.default_rng(seed)
     truth, scores = tables(n=int(rng.integers(8, 60)), seed=seed, unmeasured=rng.choice([0, 0.1, 0.5]))
     answers = (scores >= rng.random(4)).astype(float)
@@ -269,7 +269,7 @@ def test_decisions_alone_are_ranked_by_their_f1_and_have_no_auroc():
     assert nothing.score.value == 0 and nothing.collapsed and nothing.verdict.p_value == 1
 
 
-def test_answers_beside_probabilities_are_used_as_given():
+def test_given_decisions_are_used_instead_of_probabilities():
     truth, scores = tables(n=120)
     _, references, answers = joined(truth, scores)
     cells = [label_set(np.array(CLASSES)[row >= 0.3], CLASSES) for row in scores]
@@ -297,7 +297,7 @@ def test_decisions_are_compared_on_the_same_patients():
         compare(joined(truth, scores)[0], one, "auroc_macro")
 
 
-def test_a_label_of_four_patients_is_left_out_of_a_comparison_which_says_so():
+def test_comparisons_omit_and_name_labels_of_four_patients():
     truth, scores = tables(n=400)
     truth[:, 0] = np.arange(len(truth)) < 8  # Rows of four patients.
     others = np.random.default_rng(1).random(scores.shape)

@@ -20,7 +20,7 @@ def stated():
 
 
 @pytest.mark.parametrize("name", MARKED)
-def test_an_output_moves_with_a_version_only(name, stated):
+def test_outputs_change_only_with_a_version(name, stated):
     written, new = Written.read(), run_case(name)
     assert name in written.cases, f"{name} is new. {AGAIN}"
     problem = forgotten(name, new, written, stated)
@@ -37,13 +37,13 @@ def test_the_file_has_the_version_of_every_component(stated):
     assert not other, f"written and stated versions differ: {other}. {AGAIN}"
 
 
-def test_every_component_makes_an_output(stated):
+def test_every_component_has_an_output(stated):
     # If an extension is not installed, its case may be the only one of an installed component.
     tried = {one for entry in Written.read().cases.values() for one in entry["components"]}
     assert set(stated) <= tried, f"without a case: {sorted(set(stated) - tried)}"
 
 
-def test_a_sketch_sees_a_thousandth_and_no_last_digit():
+def test_sketches_show_a_change_of_a_thousandth_but_not_of_the_last_digit():
     values = np.random.default_rng(0).normal(size=(300, 40))
     before = sketch([values, [400.0]])
     assert distance(before, sketch([values * (1 + 1e-7), [400.0]])) < TOLERANCE / 10
@@ -77,7 +77,7 @@ def change_reader(monkeypatch, version):
     monkeypatch.setattr(components, "versions", lambda: {**stated, "reader still": version})
 
 
-def test_the_file_is_not_written_again_where_a_version_was_forgotten(another_file, monkeypatch):
+def test_versions_are_not_written_if_a_version_was_not_raised(another_file, monkeypatch):
     before = another_file.read_bytes()
     change_reader(monkeypatch, Written.read().versions["reader still"])
     (problem,) = rewrite(["reader still"])
@@ -85,7 +85,7 @@ def test_the_file_is_not_written_again_where_a_version_was_forgotten(another_fil
     assert another_file.read_bytes() == before
 
 
-def test_a_version_that_was_counted_up_asks_for_all_its_cases(another_file, monkeypatch):
+def test_a_raised_version_requires_all_its_cases(another_file, monkeypatch):
     change_reader(monkeypatch, "2")
     assert all("give this case too" in line for line in rewrite(["reader still"]))
     written = Written.read()

@@ -44,7 +44,7 @@ KINDS = ("mjpg", "mpeg4", "h264", "gif", "dicom", "dicom_grey", "nifti", "nifti_
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_name_of_a_file_proves_nothing(one_of_each, kind, tmp_path):
+def test_formats_are_detected_by_content_not_by_name(one_of_each, kind, tmp_path):
     path = tmp_path / "wrong.dat"
     path.write_bytes(one_of_each[kind])
     clip = read_clip(path)
@@ -57,7 +57,7 @@ def test_the_name_of_a_file_proves_nothing(one_of_each, kind, tmp_path):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("kind", KINDS)
-def test_damage_gives_frames_or_bad_media_and_nothing_else(one_of_each, kind):
+def test_damaged_files_give_frames_or_raise_bad_media(one_of_each, kind):
     """Yield 60 seeded kinds of damage: truncation, changed bytes at the start or anywhere, and a block of zeros."""
     rng = np.random.default_rng(7)
     refused = 0
@@ -91,14 +91,14 @@ def test_damage_gives_frames_or_bad_media_and_nothing_else(one_of_each, kind):
         (b"RIFF", r"clip\.avi is not an AVI"),
     ],
 )
-def test_what_is_no_recording(content, message, tmp_path):
+def test_other_files_are_refused_as_recordings(content, message, tmp_path):
     path = tmp_path / "clip.avi"
     path.write_bytes(content)
     with pytest.raises(BadMedia, match=message):
         read_clip(path)
 
 
-def test_missing_files_and_folders(tmp_path):
+def test_missing_files_and_folders_are_refused(tmp_path):
     with pytest.raises(BadMedia, match=r"gone\.avi cannot be opened \(No such file"):
         read_clip(tmp_path / "gone.avi")
     (tmp_path / "001_image.nii").mkdir()
@@ -116,7 +116,7 @@ def test_a_package_that_is_not_installed_is_named(one_of_each, kind, module, mon
         read_clip(one_of_each[kind])
 
 
-def test_sampling_that_means_nothing():
+def test_invalid_frame_sampling_is_refused():
     with pytest.raises(ValueError, match="start='unifrom'"):
         FrameSampling(start="unifrom")
     with pytest.raises(ValueError, match="count=0"):

@@ -66,7 +66,7 @@ def levels(content: bytes, **options) -> np.ndarray:
 # ---- real files ---------------------------------------------------------------------------------------------------------
 
 
-def test_the_real_cine(real):
+def test_a_real_cine_is_decoded(real):
     """Compare 30 frames of 240 x 320 in YBR_FULL_422 JPEG with OpenCV on the same JPEG streams."""
     path = real / "examples_ybr_color.dcm"
     streams = generate_frames(pydicom.dcmread(path).PixelData, number_of_frames=30)
@@ -86,7 +86,7 @@ def test_the_real_cine(real):
     assert clip.frames[:, 100:140, :40].max() < 30
 
 
-def test_the_same_picture_in_two_syntaxes_and_as_rgb(real):
+def test_equal_pictures_in_three_encodings_decode_equally(real):
     """Check that US1_J2KR and examples_jpeg2k contain the same lossless image, and examples_rgb_color a smaller copy."""
     first, second = (read_clip(real / name).frames[0] for name in ("US1_J2KR.dcm", "examples_jpeg2k.dcm"))
     assert first.shape == (480, 640, 3)
@@ -102,7 +102,7 @@ def test_the_same_picture_in_two_syntaxes_and_as_rgb(real):
     assert red > 200 > 100 > blue
 
 
-def test_the_real_palette(real):
+def test_a_real_palette_image_is_decoded(real):
     """Check each level against the three tables of 16-bit entries, looked up by hand."""
     path = real / "examples_palette.dcm"
     header = pydicom.dcmread(path)
@@ -115,7 +115,7 @@ def test_the_real_palette(real):
     assert clip.frames[0, 5, 5, 2] > clip.frames[0, 5, 5, 0] + 30  # The title bar is blue.
 
 
-def test_the_real_big_endian_picture_by_planes(real):
+def test_a_real_big_endian_planar_image_is_decoded(real):
     path = real / "ExplVR_BigEnd.dcm"
     planes = np.frombuffer(pydicom.dcmread(path).PixelData, np.uint8, 3 * 60 * 80).reshape(3, 60, 80)
     clip = read_clip(path)
@@ -126,14 +126,14 @@ def test_the_real_big_endian_picture_by_planes(real):
 # ---- colour by hand -----------------------------------------------------------------------------------------------------
 
 
-def test_rgb_comes_out_as_it_went_in():
+def test_rgb_survives_a_round_trip():
     frames = moving_frames(3, 20, 24)
     clip = read_clip(dicom_bytes(frames, "RGB", CineRate=50))
     np.testing.assert_array_equal(clip.frames, frames)
     assert clip.fps == 50.0
 
 
-def test_ybr_full_by_the_standards_equations():
+def test_ybr_full_follows_the_equations_of_the_standard():
     """Check the conversion of PS3.3 C.7.6.3.1.2: Y = .299 R + .587 G + .114 B, with Cb and Cr around 128."""
     rgb = moving_frames(2, 20, 24).astype(float)
     red, green, blue = np.moveaxis(rgb, -1, 0)
@@ -149,7 +149,7 @@ def test_ybr_full_by_the_standards_equations():
     assert np.abs(clip.frames - rgb).max() <= 3
 
 
-def test_planes_instead_of_pixels():
+def test_planar_configuration_is_decoded():
     frames = moving_frames(2, 20, 24)
     planes = np.ascontiguousarray(frames.transpose(0, 3, 1, 2)).tobytes()
     clip = read_clip(dicom_bytes(frames, "RGB", PlanarConfiguration=1, PixelData=planes))
@@ -161,7 +161,7 @@ def test_planes_instead_of_pixels():
 RAMP = np.arange(256, dtype=np.uint8).reshape(1, 16, 16)
 
 
-def test_eight_bits_stay_as_they_are_and_monochrome1_is_turned_round():
+def test_eight_bits_are_unchanged_and_monochrome1_is_inverted():
     dim = RAMP // 2  # A dim image stays dim.
     np.testing.assert_array_equal(levels(dicom_bytes(dim)), dim)
     np.testing.assert_array_equal(levels(dicom_bytes(dim, "MONOCHROME1")), 255 - dim)
@@ -222,7 +222,7 @@ def test_frame_rates():
 # ---- unreadable files ------------------------------------------------------------------------------------------------
 
 
-def test_cut_short_at_any_place(real, tmp_path):
+def test_truncation_at_any_position_is_refused(real, tmp_path):
     for name in ("examples_ybr_color.dcm", "US1_J2KR.dcm", "examples_palette.dcm"):
         content = (real / name).read_bytes()
         for share in (0.001, 0.05, 0.5, 0.9, 0.99):
@@ -232,7 +232,7 @@ def test_cut_short_at_any_place(real, tmp_path):
                 read_clip(path)
 
 
-def test_a_cut_last_picture_is_seen_by_its_length_not_by_its_decoder():
+def test_a_truncated_last_frame_is_detected_by_its_length():
     """Test truncated JPEG streams, which some decoders silently fill with grey."""
     jpeg = cv2.imencode(".jpg", moving_frames(1, 64, 64)[0], [cv2.IMWRITE_JPEG_QUALITY, 100])[1].tobytes()
     grey = np.zeros((1, 64, 64), np.uint8)

@@ -23,7 +23,7 @@ def exams(tmp_path):
     return path, tracings
 
 
-def test_by_row_and_by_exam_id(exams):
+def test_records_are_found_by_row_and_by_exam_id(exams):
     path, tracings = exams
     for record in (0, np.int64(0), "1169160"):
         ecg = read_ecg(path, record)
@@ -32,7 +32,7 @@ def test_by_row_and_by_exam_id(exams):
     np.testing.assert_array_equal(read_ecg(path, "2").signal, tracings[1, 6:-6])
 
 
-def test_no_more_is_cut_than_both_sides_have(exams):
+def test_only_padding_on_both_sides_is_removed(exams):
     """Test a recording that begins with true zeros: padding is symmetric, so the side with fewer zeros determines it."""
     path, tracings = exams
     with h5py.File(path, "r+") as file:
@@ -43,7 +43,7 @@ def test_no_more_is_cut_than_both_sides_have(exams):
     assert read_ecg(path, 0).signal.shape == (40, 12)
 
 
-def test_columns_in_another_order(exams):
+def test_columns_may_be_in_another_order(exams):
     path, tracings = exams
     ecg = read_ecg(path, 0, leads=LEADS[::-1])
     np.testing.assert_array_equal(ecg.signal, tracings[0, :, ::-1])
@@ -85,7 +85,7 @@ def test_refused_with_the_reason(exams):
             read_ecg(path, record)
 
 
-def test_a_doubled_exam_id(exams):
+def test_a_repeated_exam_id_is_refused(exams):
     path, _ = exams
     with h5py.File(path, "r+") as file:
         file["exam_id"][1] = 1169160
@@ -93,7 +93,7 @@ def test_a_doubled_exam_id(exams):
         read_ecg(path, "1169160")
 
 
-def test_values_that_are_not_finite(exams):
+def test_non_finite_values_are_refused(exams):
     path, _ = exams
     with h5py.File(path, "r+") as file:
         file["tracings"][0, 5:8, 2] = np.nan
@@ -102,7 +102,7 @@ def test_values_that_are_not_finite(exams):
         read_ecg(path, 0)
 
 
-def test_another_layout(tmp_path, exams):
+def test_another_layout_is_refused(tmp_path, exams):
     path = tmp_path / "other.hdf5"
     with h5py.File(path, "w") as file:
         file["signals"] = np.ones((2, 3))
@@ -125,7 +125,7 @@ def test_cut_short(exams):
             read_ecg(path, 0)
 
 
-def test_neither_hdf5_nor_wfdb(tmp_path):
+def test_a_file_that_is_neither_hdf5_nor_wfdb_is_refused(tmp_path):
     path = tmp_path / "exams.csv"
     path.write_text("exam_id,age\n")
     with pytest.raises(BadMedia, match=r"exams\.csv is not an HDF5 file and has no WFDB header"):
@@ -137,7 +137,7 @@ def test_neither_hdf5_nor_wfdb(tmp_path):
         read_ecg(tmp_path)
 
 
-def test_names_that_are_no_text(tmp_path):
+def test_names_that_are_not_text_are_refused(tmp_path):
     """Test a damaged file for which h5py returns names as bytes."""
     path = tmp_path / "other.hdf5"
     with h5py.File(path, "w") as file:
@@ -146,7 +146,7 @@ def test_names_that_are_no_text(tmp_path):
         read_ecg(path, 0)
 
 
-def test_a_block_of_the_user_before_the_file_moves_no_record(tmp_path):
+def test_an_hdf5_user_block_does_not_shift_records(tmp_path):
     whole = np.random.default_rng(0).normal(size=(2, 4096, 12)).astype(np.float32)
     with h5py.File(tmp_path / "exams.hdf5", "w", userblock_size=512) as file:
         file["tracings"], file["exam_id"] = whole, np.array([5, 6])

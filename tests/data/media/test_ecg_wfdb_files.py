@@ -54,7 +54,7 @@ def test_ptb_xl_record_1_by_hand(ptb_xl):
 
 
 @pytest.mark.parametrize("suffix", [".hea", ".dat", ""])
-def test_a_record_by_any_of_its_names(ptb_xl, suffix):
+def test_a_record_is_found_by_any_of_its_names(ptb_xl, suffix):
     ecg = read_ecg(ptb_xl / f"00001_lr{suffix}")
     assert ecg.signal[0, 0] == np.float32(-0.119)
 
@@ -119,7 +119,7 @@ def test_leads_are_found_by_name(tmp_path, digital):
     np.testing.assert_array_equal(read_ecg(record).signal, (digital / 1000).astype(np.float32))
 
 
-def test_further_channels_are_left_out(tmp_path, digital):
+def test_other_channels_are_ignored(tmp_path, digital):
     wider = np.column_stack([digital[:, :1], digital])
     record = write_record(tmp_path, wider, names=["vx", *LEADS])
     np.testing.assert_array_equal(read_ecg(record).signal, (digital / 1000).astype(np.float32))
@@ -160,7 +160,7 @@ def test_the_micro_sign_in_utf8(tmp_path, digital):
     np.testing.assert_allclose(read_ecg(record).signal, digital / 1e6, rtol=1e-6)
 
 
-def test_what_a_header_may_leave_out(tmp_path, digital):
+def test_optional_header_fields_have_defaults(tmp_path, digital):
     """Check the defaults of header(5): the unit is mV, the baseline is the ADC zero, and the count is all samples."""
     lines = ["rec 12 500/500(0)", *(f"rec.dat 16 200 12 7 0 0 0 {lead}" for lead in LEADS)]
     record = write_record(tmp_path, digital, header=["# a comment first", "", *lines])
@@ -169,7 +169,7 @@ def test_what_a_header_may_leave_out(tmp_path, digital):
     np.testing.assert_allclose(ecg.signal, (digital - 7.0) / 200, rtol=1e-6)
 
 
-def test_a_line_without_the_name_of_its_lead(tmp_path, digital):
+def test_a_signal_line_without_a_lead_name_is_refused(tmp_path, digital):
     """Check that the description, which header(5) puts last, may be missing; lead names must then be given."""
     lines = ["rec 12 500", *(f"rec.dat 16 1000(0)/mV 16 0 {digital[0, lead]} 0 0" for lead in range(12))]
     record = write_record(tmp_path, digital, header=lines)
@@ -225,12 +225,12 @@ def test_gaps_are_counted_by_lead(tmp_path, digital, form, mark):
 
 
 @pytest.mark.parametrize("gain", ["0(0)", "0", "0.0(5)"])
-def test_without_gain(tmp_path, digital, gain):
+def test_a_missing_gain_is_refused(tmp_path, digital, gain):
     with pytest.raises(BadMedia, match="lead I has no gain"):
         read_ecg(write_record(tmp_path, digital, gain=gain))
 
 
-def test_missing_and_doubled_leads(tmp_path, digital):
+def test_missing_and_repeated_leads_are_refused(tmp_path, digital):
     with pytest.raises(BadMedia, match=r"rec\.hea has no lead V4, V6: its 10 channels are I, II, III"):
         read_ecg(write_record(tmp_path, digital[:, :10], names=[n for n in LEADS if n not in ("V4", "V6")]))
     with pytest.raises(BadMedia, match="has lead V1 2 times"):
@@ -242,14 +242,14 @@ def test_flat(tmp_path):
         read_ecg(write_record(tmp_path, np.zeros((SAMPLES, 12))))
 
 
-def test_without_its_signal_file(tmp_path, digital):
+def test_a_missing_signal_file_is_refused(tmp_path, digital):
     record = write_record(tmp_path, digital)
     record.with_suffix(".dat").unlink()
     with pytest.raises(BadMedia, match=r"rec\.hea names rec\.dat, which is not in the same folder"):
         read_ecg(record)
 
 
-def test_without_its_header(tmp_path, digital):
+def test_a_missing_header_is_refused(tmp_path, digital):
     record = write_record(tmp_path, digital)
     record.with_suffix(".hea").unlink()
     with pytest.raises(BadMedia, match=r"rec\.dat is not an HDF5 file and has no WFDB header beside it \(rec\.hea\)"):
@@ -259,7 +259,7 @@ def test_without_its_header(tmp_path, digital):
 
 
 @pytest.mark.parametrize("file", ["../rec.dat", "/etc/passwd", "sub/rec.dat", "..", "~"])
-def test_a_header_that_leads_elsewhere(tmp_path, digital, file):
+def test_a_header_pointing_outside_its_folder_is_refused(tmp_path, digital, file):
     lines = [f"rec 12 100 {SAMPLES}", *(f"{file} 16 1000(0)/mV 16 0 0 0 0 {lead}" for lead in LEADS)]
     with pytest.raises(BadMedia, match="which must be in the same folder"):
         read_ecg(write_record(tmp_path, digital, header=lines))
@@ -279,7 +279,7 @@ def test_a_header_that_leads_elsewhere(tmp_path, digital, file):
         (("/mV", "/mmHg"), "lead I is in 'mmHg', which is not a unit of voltage"),
     ],
 )
-def test_headers_that_cannot_be_right(tmp_path, digital, change, message):
+def test_impossible_headers_are_refused(tmp_path, digital, change, message):
     record = write_record(tmp_path, digital)
     header = record.with_suffix(".hea")
     assert change[0] in header.read_text()

@@ -39,7 +39,7 @@ def test_rows_run_down_the_picture(heart):
     assert clip.frames[0, 15, 26, 0] == 60  # The bright spot is in row 15, column 26.
 
 
-def test_brightness_is_that_of_the_whole_volume_whichever_frames_are_read(heart):
+def test_brightness_is_scaled_over_the_whole_volume(heart):
     volume = heart.astype(np.int16) * 10 - 500  # Values -500 to 2050 become 0 to 255.
     clip = read_clip(nifti_bytes(volume), FrameSampling(2), key_frame=1)
     np.testing.assert_array_equal(clip.indices, [1, 2])
@@ -52,7 +52,7 @@ def test_levels_are_rounded():
     np.testing.assert_array_equal(read_clip(nifti_bytes(volume)).frames[0, :, :, 0], [[0, 128], [64, 255]])
 
 
-def test_the_headers_scaling_counts():
+def test_the_scaling_of_the_header_is_applied():
     """Check that a negative slope inverts the brightness."""
     stored = np.array([[0, 10], [20, 40]], np.int16)[..., None]
     clip = read_clip(nifti_bytes(stored, slope=-2.0, inter=7.0))
@@ -92,7 +92,7 @@ def test_a_still(heart, shape):
 PUBLISHED = FrameSampling(None, nifti="paper")
 
 
-def test_the_reading_of_the_first_cardiobench(heart):
+def test_the_reading_of_the_published_benchmark_is_reproduced(heart):
     """Compare each frame separately: truncated to integers, with x along the rows."""
     clip = read_clip(nifti_bytes(heart), PUBLISHED)
     assert clip.frames.shape == (4, 30, 20, 3)
@@ -126,7 +126,7 @@ def test_refused_with_the_reason(volume, message):
         read_clip(nifti_bytes(volume), name="patient0007")
 
 
-def test_values_that_are_not_finite():
+def test_non_finite_values_are_refused():
     volume = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
     volume[0, 0, 0], volume[1, 1, 1] = np.nan, np.inf
     with pytest.raises(BadMedia, match="contains 2 values that are not finite"):
@@ -148,11 +148,11 @@ def test_cut_short(heart, tmp_path):
             read_clip(path)
 
 
-def test_a_zipped_text_is_no_volume():
+def test_a_compressed_text_file_is_refused():
     with pytest.raises(BadMedia, match="notes cannot be decoded as NIfTI"):
         read_clip(gzip.compress(b"patient0001 training"), name="notes")
 
 
-def test_a_reading_that_is_not_known_is_refused():
+def test_an_unknown_nifti_reading_is_refused():
     with pytest.raises(ValueError, match="nifti='raw'"):
         FrameSampling(nifti="raw")

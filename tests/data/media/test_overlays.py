@@ -19,7 +19,7 @@ def cine(frames=4, size=24):
     return Clip(pixels, np.arange(frames), frames)
 
 
-def test_outside_the_declared_regions_everything_is_black():
+def test_pixels_outside_the_declared_regions_are_blackened():
     clip = dataclasses.replace(cine(), regions=((8, 8, 20, 16), (8, 16, 20, 99)))
     masked = mask_overlays(clip, "a").frames
     np.testing.assert_array_equal(masked[:, 8:20, 8:20], clip.frames[:, 8:20, 8:20])
@@ -28,7 +28,7 @@ def test_outside_the_declared_regions_everything_is_black():
     assert not masked[:, outside].any() and clip.frames[:, 1:4, 1:9].all(), "the recording itself is unchanged"
 
 
-def test_without_regions_what_never_changes_is_black():
+def test_without_regions_constant_pixels_are_blackened():
     masked = mask_overlays(cine(), "a").frames
     assert not masked[:, 1:4, 1:9].any()
     assert (masked[:, 8:20, 8:20] == cine().frames[:, 8:20, 8:20]).mean() > 0.95

@@ -16,7 +16,7 @@ def video() -> bytes:
     return avi_of(mjpg_packets(moving_frames(9, 32, 48)), (32, 48))
 
 
-def test_bytes_win_over_the_path(video, tmp_path):
+def test_bytes_take_precedence_over_the_path(video, tmp_path):
     other = tmp_path / "other.avi"
     other.write_bytes(avi_of(mjpg_packets(moving_frames(2, 16, 16)), (16, 16)))
     row = {"id": "a", "video": {"path": str(other), "bytes": video}}
@@ -25,7 +25,7 @@ def test_bytes_win_over_the_path(video, tmp_path):
     assert decode(row).frames.shape == (2, 16, 16, 3)
 
 
-def test_the_rows_key_frame_counts(video):
+def test_the_key_frame_of_the_row_is_used(video):
     row = {"id": "a", "video": {"path": None, "bytes": video}, "key_frame": np.int64(6)}
     assert decode(row, FrameSampling(16)).indices.tolist() == [6, 7, 8]
     for absent in (None, float("nan")):

@@ -65,7 +65,7 @@ def test_sixteen_bit_keeps_the_high_byte_as_opencv_does():
     np.testing.assert_array_equal(read_clip(content).frames[0], (colour >> 8)[..., ::-1])
 
 
-def test_what_is_transparent_lies_on_black(frame):
+def test_transparent_pixels_are_blended_with_black(frame):
     alpha = np.full((30, 40), 255, np.uint8)
     opaque = np.dstack([frame, alpha])
     np.testing.assert_array_equal(read_clip(encoded(Image.fromarray(opaque))).frames[0], frame)
@@ -78,7 +78,7 @@ def test_what_is_transparent_lies_on_black(frame):
     assert (read_clip(encoded(grey)).frames[0, :10] == 0).all()
 
 
-def test_a_photo_stands_upright(frame):
+def test_exif_rotation_is_applied(frame):
     exif = Image.Exif()
     exif[0x0112] = 6  # Frames that need a rotation of 90 degrees clockwise.
     content = encoded(Image.fromarray(frame), "JPEG", exif=exif)
@@ -100,7 +100,7 @@ def test_cut_short(frame, form, share, tmp_path):
         read_clip(path)
 
 
-def test_a_picture_that_would_fill_the_memory():
+def test_an_oversized_picture_is_refused():
     """Test a header of 60000 x 60000 pixels without image data."""
 
     def chunk(tag: bytes, data: bytes) -> bytes:

@@ -66,7 +66,7 @@ def test_a_broken_picture_is_named_by_the_codec(frames):
         read_clip(avi_of(packets, (64, 80)), name="study 7")
 
 
-def test_a_patched_up_picture_spoils_what_follows(tmp_path, frames):
+def test_a_concealed_frame_also_invalidates_later_frames(tmp_path, frames):
     """Test damaged MPEG-4 frames: FFmpeg conceals the damage, and later frames depend on the concealed one, so they are rejected too."""
     path = write_video(tmp_path / "clip.avi", frames, "mpeg4")
     with av.open(str(path)) as container:
@@ -84,12 +84,12 @@ def test_frames_of_two_sizes(frames):
         read_clip(avi_of(packets, (64, 80)))
 
 
-def test_a_codec_nobody_knows(frames):
+def test_an_unknown_codec_is_refused(frames):
     with pytest.raises(BadMedia, match=r"cannot be decoded|no installed codec can decode"):
         read_clip(avi_of(mjpg_packets(frames), (64, 80), codec=b"QZQZ"))
 
 
-def test_sound_alone(tmp_path):
+def test_a_file_with_sound_alone_is_refused(tmp_path):
     path = tmp_path / "sound.mp4"
     with av.open(str(path), "w") as container:
         stream = container.add_stream("aac", rate=8000)
@@ -101,7 +101,7 @@ def test_sound_alone(tmp_path):
         read_clip(path)
 
 
-def test_words_in_another_alphabet_do_no_harm(frames):
+def test_non_latin_metadata_is_accepted(frames):
     """Test a Latin-1 title, which is invalid UTF-8: invalid metadata must not prevent reading the frames."""
     title = b"IART" + (4).to_bytes(4, "little") + b"\xc9cho"
     info = b"LIST" + (4 + len(title)).to_bytes(4, "little") + b"INFO" + title

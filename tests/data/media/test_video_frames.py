@@ -61,7 +61,7 @@ def test_every_frame_equals_opencv_and_pyav(videos, kind):
     start=st.sampled_from(["key_frame", "first", "uniform"]),
     key_frame=st.integers(0, 40),
 )
-def test_wanted_frames_equal_those_of_a_full_decode(videos, decoded, kind, count, stride, start, key_frame):
+def test_selected_frames_equal_those_of_a_full_decode(videos, decoded, kind, count, stride, start, key_frame):
     whole = decoded[kind]
     sampling = FrameSampling(count=count, stride=stride, start=start)
     clip = read_clip(videos[kind], sampling, key_frame=key_frame)
@@ -80,7 +80,7 @@ def test_sampling_by_hand(videos):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_bytes_read_as_the_path_does_whatever_it_is_called(videos, kind, tmp_path):
+def test_reading_bytes_equals_reading_the_file(videos, kind, tmp_path):
     renamed = tmp_path / "ES0001 _4CH:1.txt"
     renamed.write_bytes(videos[kind].read_bytes())
     expected = read_clip(videos[kind]).frames
@@ -88,7 +88,7 @@ def test_bytes_read_as_the_path_does_whatever_it_is_called(videos, kind, tmp_pat
     np.testing.assert_array_equal(read_clip(renamed.read_bytes()).frames, expected)
 
 
-def test_the_real_colours_come_out():
+def test_colours_are_decoded_correctly():
     """Test halves in red, green and blue, which detect swapped channels and flipped images."""
     frame = np.zeros((64, 64, 3), np.uint8)
     frame[:32, :32, 0] = frame[:32, 32:, 1] = frame[32:, :32, 2] = 255
@@ -136,7 +136,7 @@ def test_frames_without_bytes_are_counted(index, lost):
         read_clip(content)
 
 
-def test_a_not_coded_mpeg4_picture_is_no_frame(tmp_path):
+def test_a_skipped_mpeg4_picture_is_not_counted_as_a_frame(tmp_path):
     """Return 13 packets, one of them a not-coded N-VOP (ISO 14496-2, 6.2.5: vop_coded = 0), which the decoder does not show."""
     plain = write_video(tmp_path / "plain.avi", moving_frames(12, 64, 80), "mpeg4")
     with av.open(str(plain)) as container:
@@ -173,14 +173,14 @@ def test_gif_equals_pillow(tmp_path):
 
 
 @pytest.mark.parametrize("degrees", [90, 180, -90])
-def test_a_turned_recording_stands_upright_as_opencv_shows_it(tmp_path, degrees):
+def test_rotation_metadata_is_applied_as_in_opencv(tmp_path, degrees):
     path = write_video(tmp_path / "turned.mp4", moving_frames(3, 48, 64), "libx264", rotation=degrees)
     expected = opencv_frames(path)
     assert expected.shape[1:3] == ((64, 48) if degrees != 180 else (48, 64))
     np.testing.assert_array_equal(read_clip(path).frames, expected)
 
 
-def test_sound_beside_the_picture_is_passed_over(tmp_path):
+def test_audio_streams_are_ignored(tmp_path):
     path = tmp_path / "doppler.mp4"
     frames = moving_frames(6, 48, 64)
     with av.open(str(path), "w") as container:

@@ -61,7 +61,7 @@ def test_only_fibrillation_makes_the_intervals_irregular(kind):
         assert intervals.min() > 0.2999
 
 
-def test_irregularity_is_seen_by_the_detector():
+def test_a_detector_sees_irregular_rhythm():
     def variation(truth: EcgTruth) -> float:
         intervals = np.diff(detected(truth))
         return float(intervals.std() / intervals.mean())
@@ -155,7 +155,7 @@ def test_the_normal_r_wave_grows_from_v1_to_v4_and_the_s_wave_vanishes():
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("fs", [100, 400, 500])
-def test_einthoven_and_goldberger_hold(kind, fs):
+def test_limb_leads_satisfy_einthoven_and_goldberger(kind, fs):
     signal = ecg_signal(KINDS[kind], fs=fs)
     one, two, three, avr, avl, avf = signal.T[:6]
     np.testing.assert_allclose(three, two - one, atol=1e-6)
@@ -227,7 +227,7 @@ def test_a_patient_is_the_same_in_a_cohort_of_any_size():
         (dict(pr_ms=None), "above 200"),
     ],
 )
-def test_a_truth_that_contradicts_itself_is_refused(changes, message):
+def test_contradictory_parameters_are_refused(changes, message):
     with pytest.raises(ValueError, match=message):
         replace(NORMAL, **changes)
     with pytest.raises(ValueError, match="positive"):

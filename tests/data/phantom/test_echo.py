@@ -158,7 +158,7 @@ def test_poor_quality_has_less_contrast_than_good():
     assert contrast("Good") > contrast("Medium") + 10 > contrast("Poor") + 20
 
 
-def test_the_ejection_fraction_can_be_seen_in_the_picture():
+def test_the_ejection_fraction_is_visible_in_the_image():
     """Check that a threshold on the smoothed image finds the ejection fraction of the short axis, without a mask of systole."""
     stated, seen = [], []
     for seed, fraction in enumerate(np.linspace(22, 74, 14)):
@@ -273,7 +273,7 @@ def test_a_patient_is_the_same_in_a_cohort_of_any_size():
         (dict(view="A4C", aortic_level=True), "aortic_level is only possible in view PSAX"),
     ],
 )
-def test_a_truth_that_contradicts_itself_is_refused(changes, message):
+def test_contradictory_parameters_are_refused(changes, message):
     with pytest.raises(ValueError, match=message):
         EchoTruth(**(HEART | dict(view="PLAX") | changes))
 

@@ -74,7 +74,7 @@ def test_headers_look_like_those_of_the_release(georgia, shared):
     assert [line.split(":")[0] for line in theirs[13:]] == [line.split(":")[0] for line in ours[13 : len(theirs)]]
 
 
-def test_chapman_alone_has_fibrillation_and_ningbo_alone_says_complete(chapman_ningbo):
+def test_only_chapman_labels_fibrillation_and_only_ningbo_complete_block(chapman_ningbo):
     codes = {}
     for hospital in ("chapman_shaoxing", "ningbo"):
         paths = sorted((chapman_ningbo / hospital).glob("g*/*.hea"))
@@ -112,7 +112,7 @@ def test_code15_parts_hold_the_exams_of_the_table(exams, shared):
     assert set(seen) == {2934, 4096}
 
 
-def test_code15_labels_tell_the_truth(exams):
+def test_code15_labels_match_the_phantoms(exams):
     table = pd.read_csv(exams / "exams.csv")
     truths = [record.truth for record in ecg_patients(15, 3)]
     assert table["AF"].tolist() == [truth.af for truth in truths]

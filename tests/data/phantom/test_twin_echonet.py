@@ -106,7 +106,7 @@ def test_pediatric_tracings_are_points_of_polygons_or_say_that_a_phase_is_missin
             assert cv2.contourArea(outline[["X", "Y"]].to_numpy(np.float32)) > 100
 
 
-def test_lvh_measures_what_the_list_says(lvh):
+def test_lvh_measurements_match_the_phantoms(lvh):
     table = pd.read_csv(lvh / "MeasurementsList.csv", index_col=0)
     assert list(table.columns) == [
         "HashedFileName", "Calc", "CalcValue", "Frame", "X1", "X2", "Y1", "Y2", "Frames", "FPS", "Width", "Height", "split",
@@ -135,7 +135,7 @@ def test_lvh_measures_what_the_list_says(lvh):
             assert values["IVSs"] > values["IVSd"]
 
 
-def test_lvh_diameters_join_the_dark_cavity_and_walls_are_bright(lvh):
+def test_lvh_calipers_span_the_dark_cavity_and_bright_walls(lvh):
     table = pd.read_csv(lvh / "MeasurementsList.csv", index_col=0)
     brightness = {"LVIDd": [], "LVPWd": []}
     for row in table[table["Calc"].isin(brightness)].itertuples():

@@ -36,7 +36,7 @@ def test_files_lie_where_the_record_list_says(twin, records):
     assert len(studies) == 8 and set(studies) == {1, 2}
 
 
-def test_a_study_is_cines_in_colour_and_one_still(twin, records):
+def test_a_study_has_colour_cines_and_one_still(twin, records):
     study = records[records["study_id"] == records["study_id"].iloc[0]]
     *cines, still = [pydicom.dcmread(twin / path) for path in study["dicom_filepath"]]
     assert len(cines) >= 3
@@ -72,7 +72,7 @@ def test_measurements_are_linked_to_studies(twin, records):
     assert {"cm", "mm"} == set(tapse["unit"]) and (tapse.loc[tapse["unit"] == "cm", "result"].astype(float) > 5).any()
 
 
-def test_the_text_above_a_spectrum_is_masked_and_the_result_stands_apart(twin, monkeypatch, tmp_path):
+def test_masking_removes_spectrum_text_and_gives_a_separate_result(twin, monkeypatch, tmp_path):
     monkeypatch.setenv("CARDIOBENCH_CACHE", str(tmp_path))
     plain = open_dataset("mimic_iv_echo", twin)
     masked = plain.with_masked_overlays()

@@ -19,11 +19,11 @@ def lit(picture):
     return columns[0], rows[0], columns[-1], rows[-1]
 
 
-def test_a_letterbox_has_the_picture_in_its_middle():
+def test_a_letterboxed_picture_is_centred():
     assert lit(letterbox(np.ones((1, 80, 60)), 112, 104)[0]) == (22, 16, 81, 95)
 
 
-def test_the_region_of_a_cine_is_where_its_picture_lies(monkeypatch):
+def test_the_region_of_a_cine_covers_its_picture(monkeypatch):
     def white(truth, frames, size, fps):
         return np.full((frames, size, size, 3), 255, np.uint8)
 

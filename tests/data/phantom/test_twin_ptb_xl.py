@@ -67,7 +67,7 @@ def test_the_slow_record_is_the_fast_one_sampled_less_often(raw, table):
         assert np.corrcoef(slow[10:-10, lead], fast[::5][10:-10, lead])[0, 1] > 0.98
 
 
-def test_statements_tell_the_truth(table):
+def test_statements_match_the_phantoms(table):
     for codes, phantom in zip(table["scp_codes"].map(ast.literal_eval), ecg_patients(30, 2), strict=True):
         assert ("AFIB" in codes) == phantom.truth.af
         assert bool({"CRBBB", "CLBBB", "1AVB"} & set(codes)) == phantom.truth.cd

@@ -132,7 +132,7 @@ def test_wide_right_chambers_and_a_hole_between_the_atria_show():
         assert np.ptp(changed, axis=0).max() < 40
 
 
-def test_choosing_serves_every_split_with_and_without_disease_first():
+def test_every_split_first_gets_patients_with_and_without_disease():
     table = pd.DataFrame(
         [(f"p{i}", split) for i, split in enumerate(("test", "train") * 5)], columns=["patient_id", "split"]
     )
@@ -144,7 +144,7 @@ def test_choosing_serves_every_split_with_and_without_disease_first():
     assert choose(table, 0, np.random.default_rng(0)).empty
 
 
-def test_a_sheet_is_read_by_openpyxl(tmp_path):
+def test_sheets_can_be_read_by_openpyxl(tmp_path):
     write_xlsx(tmp_path / "a.xlsx", [("ECHO", "SEG1"), ("ES0001 _4CH_1", "MI"), ("a <b> & c", "non-MI")])
     sheet = pd.read_excel(tmp_path / "a.xlsx")
     assert sheet.to_dict("list") == {"ECHO": ["ES0001 _4CH_1", "a <b> & c"], "SEG1": ["MI", "non-MI"]}

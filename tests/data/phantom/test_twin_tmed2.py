@@ -93,7 +93,7 @@ def test_stenosis_can_be_seen_in_parasternal_pictures(raw, fold0, view):
     assert 0.75 < roc_auc_score(rows["diagnosis_label"] == "severe_AS", brightest)
 
 
-def test_no_number_belongs_to_a_patient_of_the_release(shared, fold0):
+def test_no_twin_id_is_a_patient_id_of_the_release(shared, fold0):
     real = pd.read_csv(shared / "data" / "splits" / "tmed2" / "per_image.csv")
     ours = set(fold0["query_key"].str.partition("s")[0])
     assert not ours & set(real["query_key"].str.partition("s")[0])

@@ -42,7 +42,7 @@ def test_a_folder_of_each_format_holds_the_samples_that_were_written(form, some,
 
 
 @pytest.mark.parametrize("form", [name for name, (_, flags, _) in FORMATS.items() if flags])
-def test_what_the_files_do_not_say_is_asked_for_by_the_flags_that_say_it(form, some, tmp_path, capsys):
+def test_missing_information_is_requested_with_its_flag(form, some, tmp_path, capsys):
     frame, signals = some
     write, flags, _ = FORMATS[form]
     folder = tmp_path / "recordings"

@@ -72,7 +72,7 @@ TO_BOARD = ("--to-dataset", BOARD, "--with-predictions")
 
 @pytest.mark.parametrize("where", [TO_MODEL, TO_BOARD], ids=["card", "board"])
 @pytest.mark.parametrize("flags", [(), ("--local-dataset", "other")], ids=["unnamed", "another named"])
-def test_they_stay_here_unless_the_command_line_names_them(hub, client, hospital, capsys, where, flags):  # noqa: F811
+def test_own_results_are_pushed_only_if_named(hub, client, hospital, capsys, where, flags):  # noqa: F811
     hub.store.put("model", MODEL, {"README.md": b"# Net"})
     assert push(hospital, *where, *flags) != 0
     assert "--local-dataset mine" in capsys.readouterr().err
@@ -80,7 +80,7 @@ def test_they_stay_here_unless_the_command_line_names_them(hub, client, hospital
     assert not [one for one in hub.store.repositories if "results" in str(one)]
 
 
-def test_a_card_gets_scores_alone_of_data_that_nobody_else_has(hub, client, hospital):  # noqa: F811
+def test_model_cards_get_only_scores_of_private_data(hub, client, hospital):  # noqa: F811
     hub.store.put("model", MODEL, {"README.md": b"# Net"})
     assert push(hospital, *TO_MODEL, "--local-dataset", "mine") == 0
     files = hub.store.repository("model", MODEL).files()
@@ -92,7 +92,7 @@ def test_a_card_gets_scores_alone_of_data_that_nobody_else_has(hub, client, hosp
     assert "SECRET" not in sent(hub.store.repository("model", MODEL))
 
 
-def test_a_board_gets_scores_alone_and_says_so(hub, client, hospital, monkeypatch, capsys):  # noqa: F811
+def test_leaderboards_get_only_scores_of_private_data(hub, client, hospital, monkeypatch, capsys):  # noqa: F811
     assert push(hospital, *TO_BOARD, "--local-dataset", "mine") == 0
     assert "its ids never leave this machine" in capsys.readouterr().out
     repository = hub.store.repository("dataset", BOARD)
@@ -108,7 +108,7 @@ def test_a_board_gets_scores_alone_and_says_so(hub, client, hospital, monkeypatc
 
 
 @pytest.mark.parametrize("name", ["ptb_xl_sample", "tmed2"])
-def test_a_published_dataset_cannot_be_called_ones_own(hub, client, hospital, name):  # noqa: F811
+def test_a_published_dataset_cannot_be_declared_private(hub, client, hospital, name):  # noqa: F811
     """Test a result that is marked to be accepted without its predictions."""
     mine = ScoreResult.load(next(hospital.results.rglob("*__cd.json")))
     task = next(task for task in catalog.spec(name).tasks if task.kind == "binary")

@@ -53,7 +53,7 @@ def refused(hospital, tmp_path, capsys):
     return run
 
 
-def test_no_column_of_patients_is_refused_and_the_way_on_stands_on_every_result(hospital, tmp_path, capsys):
+def test_missing_patient_ids_are_refused_or_noted_on_every_result(hospital, tmp_path, capsys):
     labels = pd.read_csv(write_labels(hospital[0], tmp_path / "labels.csv"), dtype=str).drop(columns="patient_id")
     labels.to_csv(tmp_path / "labels.csv", index=False)
     assert adopt(hospital[1], tmp_path / "labels.csv", tmp_path / "own", *LABEL, *STATED) == 2
@@ -102,7 +102,7 @@ def test_a_unit_that_the_amplitudes_contradict_is_refused_with_the_one_that_fits
         ({"split": ["fold3"] + ["test"] * 23}, "1 of 24 cells are not a split: 'fold3'"),
     ],
 )
-def test_poor_tables_are_refused(refused, columns, said):
+def test_unusable_tables_are_refused(refused, columns, said):
     assert re.search(said, refused(**columns))
 
 
@@ -124,7 +124,7 @@ def test_missing_and_damaged_recordings_are_refused_with_counts_unless_allowed(h
     assert open_dataset("mine", allow_missing=True).coverage()["missing_files"] == 2
 
 
-def test_what_is_odd_is_said_beside_the_table(hospital, tmp_path, capsys):
+def test_unusual_values_are_reported_with_the_table(hospital, tmp_path, capsys):
     ages = [300.0, *([np.nan] * 6), *range(40, 57)]
     labels = write_labels(hospital[0], tmp_path / "labels.csv", age=ages, sex=["0", "1"] * 12, split="")
     flags = ("--split-column", "none", "--group", "file")
@@ -152,7 +152,7 @@ def test_what_is_odd_is_said_beside_the_table(hospital, tmp_path, capsys):
         ({"tasks": {"cd": {"kind": "regression", "column": "cd", "metrics": ["mae"], "range": ["low", 3]}}}, "range"),
     ],
 )
-def test_the_file_cannot_be_edited_to_something_else(hospital, tmp_path, change, said):
+def test_invalid_edits_of_the_dataset_file_are_refused(hospital, tmp_path, change, said):
     labels = write_labels(hospital[0], tmp_path / "labels.csv")
     assert adopt(hospital[1], labels, tmp_path / "own", *LABEL, *STATED) == 0
     path = tmp_path / "own" / "mine" / "dataset.yaml"
@@ -161,7 +161,7 @@ def test_the_file_cannot_be_edited_to_something_else(hospital, tmp_path, change,
         catalog.spec("mine")
 
 
-def test_a_file_from_a_stranger_runs_no_code_and_its_tables_lead_nowhere(hospital, tmp_path):
+def test_an_untrusted_dataset_file_runs_no_code_and_reads_no_other_folder(hospital, tmp_path):
     labels = write_labels(hospital[0], tmp_path / "labels.csv")
     assert adopt(hospital[1], labels, tmp_path / "own", *LABEL, *STATED) == 0
     folder = tmp_path / "own" / "mine"
@@ -178,7 +178,7 @@ def test_a_file_from_a_stranger_runs_no_code_and_its_tables_lead_nowhere(hospita
     assert not (tmp_path / "ran").exists()
 
 
-def test_an_adopted_dataset_is_not_written_over_and_no_name_is_taken_twice(hospital, tmp_path, capsys):
+def test_adopted_datasets_are_not_overwritten_and_names_are_unique(hospital, tmp_path, capsys):
     labels = write_labels(hospital[0], tmp_path / "labels.csv")
     assert adopt(hospital[1], labels, tmp_path / "own", *LABEL, *STATED) == 0
     before = {path.name: path.read_bytes() for path in (tmp_path / "own" / "mine").iterdir()}
@@ -191,7 +191,7 @@ def test_an_adopted_dataset_is_not_written_over_and_no_name_is_taken_twice(hospi
         assert adopt(hospital[1], labels, tmp_path / "own", *LABEL, *STATED, name=name) == 2
 
 
-def test_a_changed_label_is_another_dataset_and_a_lost_row_is_told(hospital, tmp_path):
+def test_a_changed_label_changes_the_digest_and_lost_rows_are_reported(hospital, tmp_path):
     labels = write_labels(hospital[0], tmp_path / "labels.csv")
     assert adopt(hospital[1], labels, tmp_path / "own", *LABEL, *STATED) == 0
     first = open_dataset("mine")
@@ -248,7 +248,7 @@ def test_what_a_column_of_many_numbers_looks_like():
         assert ColumnProfile("x", len(values), len(values), tuple(values), numbers).kind == kind
 
 
-def test_an_answer_is_asked_for_until_it_is_one():
+def test_questions_are_repeated_until_the_answer_is_valid():
     for typed, choices, empty, answer in (
         (["", "x"], (), False, "x"),
         (["x", "b"], ("a", "b"), False, "b"),

@@ -49,7 +49,7 @@ def environment():
     return {**os.environ, "PYTHONPATH": str(Path(cardiobench.__file__).parents[1]), "COLUMNS": "200", "TERM": "dumb"}
 
 
-def test_a_person_at_a_terminal_is_asked(line, tmp_path):
+def test_questions_are_asked_at_a_terminal(line, tmp_path):
     master, slave = pty.openpty()
     process = subprocess.Popen(line, cwd=tmp_path, env=environment(), stdin=slave, stdout=slave, stderr=slave)
     os.close(slave)
@@ -72,7 +72,7 @@ def test_a_person_at_a_terminal_is_asked(line, tmp_path):
     assert (declared["recordings"]["sampling_rate"], declared["recordings"]["unit"]) == (100.0, "mV")
 
 
-def test_nothing_is_asked_where_answers_come_through_a_pipe(line, tmp_path):
+def test_no_questions_are_asked_without_a_terminal(line, tmp_path):
     typed = b"".join(answer for _, answer in ANSWERS)
     done = subprocess.run(line, cwd=tmp_path, env=environment(), input=typed, capture_output=True, timeout=240)
     assert done.returncode == 2 and not (tmp_path / "own").exists()

@@ -52,7 +52,7 @@ def drawn():
     return task_data(EF, on_arc(shown), truth, ["test"] * N, patients, pooling="mean_l2")
 
 
-def test_r_is_what_theory_gives(drawn):
+def test_the_correlation_equals_its_theoretical_value(drawn):
     finding = Alignment().analyze(study_of(drawn, resamples=200), Pair())
     found = finding.values["text_axis_pearson"]
     # The truth has deviation 10 and the noise 8: r = 10 / sqrt(10^2 + 8^2).
@@ -84,7 +84,7 @@ def test_maps_of_prompts_and_recordings_where_they_are_asked_for(drawn):
     assert found.warnings == ("no map of 3 recordings: it needs 4",) and "x" in found.tables["texts"]
 
 
-def test_the_axis_does_not_turn_with_the_labels(drawn):
+def test_the_text_axis_does_not_depend_on_labels(drawn):
     rows = drawn.rows.assign(ef=100 - drawn.rows["ef"])
     one, other = (
         Alignment().analyze(study_of(data, resamples=20), Pair())
@@ -94,7 +94,7 @@ def test_the_axis_does_not_turn_with_the_labels(drawn):
     assert (one.tables["recordings"]["along"] == other.tables["recordings"]["along"]).all()
 
 
-def test_zero_shot_has_the_error_that_theory_gives(drawn):
+def test_the_zero_shot_error_equals_its_theoretical_value(drawn):
     """Check the error against that of the noise, NOISE x sqrt(2 / pi), since the nearest prompts lie around the shown number."""
     lines = np.arange(1500)
     answers = ZeroShot().predict_numbers(drawn, Pair(), prompts(EF)[0]["templates"], lines, "per_frame_median")
@@ -111,7 +111,7 @@ def test_pictures_across_the_axis_have_no_correlation(drawn):
     assert abs(found.value) < 0.05
 
 
-def test_a_model_without_text_or_without_an_axis_does_not_take_part(drawn):
+def test_models_without_text_or_axis_are_not_applicable(drawn):
     mute = type("Mute", (), {k: v for k, v in vars(Pair).items() if k != "encode_text" and k[:2] != "__"})()
     with pytest.raises(NotApplicable, match="no text tower"):
         Alignment().analyze(study_of(drawn), mute)

@@ -243,7 +243,7 @@ def test_one_vector_per_recording_is_refused(binary):  # noqa: F811
 
 
 @pytest.mark.parametrize(("given", "advice"), [(False, "--pooling tokens"), (True, "several rows per id")])
-def test_who_brings_one_vector_per_recording_is_told_how_to_bring_several(given, advice, tmp_path, capsys):
+def test_single_vectors_per_recording_are_refused_with_advice(given, advice, tmp_path, capsys):
     refs = cardiobench.load_references("ptb_xl_sample/cd")
     refs[["id"]].assign(v0=1.0, v1=2.0).to_csv(tmp_path / "one.csv", index=False)
     model = ["--embeddings", str(tmp_path / "one.csv")] if given else ["--model", "cardiobench/constant"]

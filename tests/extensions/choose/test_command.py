@@ -72,7 +72,7 @@ def excluded(results, **limits):
     return {name: "; ".join(reasons) for name, reasons in choice.excluded.items()}
 
 
-def test_models_that_answer_alike_are_not_told_apart_and_the_cheapest_is_chosen(results):
+def test_among_equal_models_the_cheapest_is_chosen(results):
     choice, _ = choose([results], task=TASK, prevalence=0.1)
     assert set(choice.decision.best) == set(COSTS) and choice.chosen.name == "cardiobench/constant"
     assert [one.task for one in choice.points] == [TASK] and choice.points[0].prevalence == 0.1
@@ -108,7 +108,7 @@ def test_a_constraint_excludes_and_says_why(results, limits, out):
     assert set(found) == out and all(found.values())
 
 
-def test_data_that_may_have_been_seen_are_not_unseen(results, tmp_path):
+def test_possibly_seen_data_do_not_count_as_unseen(results, tmp_path):
     save(results, tmp_path, "lab/saw", COSTS["lab/small"], seen=True)
     save(results, tmp_path, "lab/unknown", COSTS["lab/small"], seen=None)
     found = excluded(results, unseen=True)
@@ -154,7 +154,7 @@ def test_a_better_model_is_chosen_whatever_it_costs(results, tmp_path):
     assert choice.decision.best == ("lab/best",) and choice.chosen.name == "lab/best"
 
 
-def test_the_paragraph_and_the_json_say_the_same(results, capsys):
+def test_text_and_json_output_agree(results, capsys):
     line = [
         "choose",
         str(results),
@@ -179,7 +179,7 @@ def test_the_paragraph_and_the_json_say_the_same(results, capsys):
     assert record["paragraph"] in shown and "lab/large" in shown
 
 
-def test_nothing_left_is_said_and_ends_with_1(results, capsys):
+def test_no_remaining_model_gives_exit_code_1(results, capsys):
     assert main(["choose", str(results), "--task", TASK, "--worst-group", "99.9"]) == 1
     said = capsys.readouterr().out
     assert "No model was chosen" in said and "relax a constraint" in said
@@ -206,7 +206,7 @@ def test_results_that_cannot_be_used_are_named_with_the_reason(results, capsys):
         (["--task", f"{NAME}/EF"], "Did you mean"),
     ],
 )
-def test_a_mistake_gets_one_message(results, capsys, more, words):
+def test_an_invalid_request_gives_one_message(results, capsys, more, words):
     assert main(["choose", str(results), *more]) == 2
     told = capsys.readouterr().err
     assert words in told and "Traceback" not in told
@@ -228,7 +228,7 @@ def test_a_mistake_gets_one_message(results, capsys, more, words):
         (["--task", f"{NAME}/view", "--sensitivity", "0.9"], "--sensitivity 0.9 applies to tasks of two classes"),
     ],
 )
-def test_what_applies_to_no_task_is_refused(results, capsys, flags, words):
+def test_constraints_that_apply_to_no_task_are_refused(results, capsys, flags, words):
     assert main(["choose", str(results), *flags]) == 2
     told = capsys.readouterr().err
     assert words in told and "Traceback" not in told
@@ -249,7 +249,7 @@ def test_leads_exclude_models_of_ecgs_that_take_others(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     "flag", [["--prevalence", "1"], ["--sensitivity", "0"], ["--max-flops", "-3"], ["--leads", "Z"]]
 )
-def test_a_value_that_is_none_is_refused(results, capsys, flag):
+def test_invalid_values_are_refused(results, capsys, flag):
     with pytest.raises(SystemExit):
         main(["choose", str(results), "--task", TASK, *flag])
     assert "Traceback" not in capsys.readouterr().err

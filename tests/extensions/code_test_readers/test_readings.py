@@ -47,7 +47,7 @@ def test_the_published_table_is_reproduced_to_its_three_digits(answered, gold):
             assert f"{found:.3f}" == f"{getattr(row, name):.3f}", (row.diagnosis, row.reader, name)
 
 
-def test_means_are_scikit_learns(answered, gold):
+def test_means_equal_scikit_learn(answered, gold):
     means = {reader: f1_score(gold, table(answered, reader), average="macro") for reader in READERS}
     assert [round(means[one], 3) for one in (NETWORK, *DOCTORS)] == [0.925, 0.862, 0.829, 0.817]
     for reader in READERS:
@@ -105,7 +105,7 @@ def test_differences_agree_with_a_bootstrap_of_patients(answered, gold):
         assert comparison.outcome == "better" and comparison.p_value <= comparison.p_adjusted < 0.05
 
 
-def test_what_the_demo_prints():
+def test_the_demo_prints_the_readings():
     started = time.process_time()
     parts = list(demo())
     assert time.process_time() - started < 6, "about half a second on an idle machine"

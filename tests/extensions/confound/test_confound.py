@@ -42,13 +42,13 @@ def test_an_embedding_of_datasets_tells_them_and_nothing_of_the_label():
 
 
 @pytest.mark.slow
-def test_an_embedding_of_classes_is_carried_from_place_to_place():
+def test_class_embeddings_transfer_between_hospitals():
     got = values(QUICK.analyze(study(embeddings(120, 12, of_class=4)), None))
     assert got["auroc_own"] == got["auroc_carried"] == got["auroc_mixed"] == 1.0 and got["carrying_costs"] == 0.0
     assert got["identity_balanced_accuracy"] == pytest.approx(1 / 3, abs=0.08)
 
 
-def test_a_class_that_turns_round_in_another_dataset_is_carried_to_the_wrong_side():
+def test_reversed_classes_transfer_with_reversed_scores():
     found = embeddings(120, 6, of_class=2, names=("one", "two"))
     features, labels = found["two"]
     found["two"] = -features, labels
@@ -70,7 +70,7 @@ def mixed_hospitals(n=240, seed=0):
     return features, labels, hospitals
 
 
-def test_a_label_of_one_hospital_is_given_away_by_it():
+def test_a_label_from_one_hospital_is_predicted_by_the_hospital():
     finding = QUICK.analyze(hospital_study(*mixed_hospitals()), None)
     got = values(finding)
     # By hand: for 3 of 5 negatives, the positive is in the first hospital and the negative in the second; the others tie.
@@ -91,7 +91,7 @@ def test_pairs_count_where_one_model_answered_both():
     assert np.isnan(answers.auroc(labels, np.array([0, 3])))
 
 
-def test_what_the_place_alone_says_by_hand():
+def test_the_score_from_the_hospital_alone_equals_a_hand_worked_value():
     # First hospital: 3 of 4 are positive; second: none of 4.
     records = SiteRecords(
         ("a", "b"), np.zeros((8, 1)), np.array([1, 1, 1, 0, 0, 0, 0, 0]), np.repeat([0, 1], 4), np.arange(8)
@@ -100,7 +100,7 @@ def test_what_the_place_alone_says_by_hand():
     assert records.with_both_classes == []
 
 
-def test_one_hospital_alone_is_no_confounder():
+def test_a_single_hospital_cannot_confound():
     features, labels, _ = mixed_hospitals()
     with pytest.raises(NotApplicable, match="all records are from first"):
         QUICK.analyze(hospital_study(features, labels, ["first"] * len(labels)), None)
@@ -130,7 +130,7 @@ def test_subjects_are_labels_across_datasets_and_tasks_of_several_hospitals():
     assert len(found["cd"]) > 3 and len(found["chapman_ningbo/af"]) == 1
 
 
-def test_what_has_one_dataset_or_more_than_two_classes_says_so():
+def test_unsuitable_tasks_are_refused_with_the_reason():
     with pytest.raises(NotApplicable, match="one is the only dataset of cd here"):
         QUICK.analyze(study(embeddings(60, 10, names=("one",))), None)
     tasks = (catalog.task("camus/view"), catalog.task("tmed2/view"))

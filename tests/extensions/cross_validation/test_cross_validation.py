@@ -53,7 +53,7 @@ def fingerprints(patients=60, each=4, d=40, seed=0):
 
 
 @pytest.mark.parametrize("name", ["logistic", "forest", "tree"])
-def test_ungrouped_folds_give_a_patients_answer_away_and_grouped_ones_do_not(name):
+def test_only_ungrouped_folds_leak_patients(name):
     features, labels, patients = fingerprints()
     protocol = CrossValidation(folds=5, inner=2, grids=SMALL)
     grouped = protocol.cross_validate(name, features, labels, patients)
@@ -82,7 +82,7 @@ def test_folds_need_a_patient_of_each_class_each():
         balanced_folds(np.repeat([0, 1], [10, 60]), np.arange(70), 15, 0, grouped=False)
 
 
-def test_nested_search_is_scikit_learns_search_in_each_fold():
+def test_nested_search_equals_scikit_learn_in_each_fold():
     features, labels, patients = informative()
     outer = balanced_folds(labels, patients, 4, 0)
     grid = param_grid(SMALL["logistic"])
@@ -111,7 +111,7 @@ def test_a_flat_search_takes_the_point_that_is_best_on_the_folds_reported():
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
-def test_no_classifier_looks_at_a_label_that_is_held_out(name):
+def test_no_classifier_uses_held_out_labels(name):
     features, labels, patients = informative()
     ((train, valid), *_) = balanced_folds(labels, patients, 4, 0)
     other = labels.copy()

@@ -30,7 +30,7 @@ def finished(variant, seconds, records=None, model="a/b", protocol="cross_valida
     )
 
 
-def test_a_cell_is_priced_by_those_most_like_it():
+def test_durations_are_predicted_from_similar_cells():
     assert not DurationEstimator(PROTOCOL)
     assert not DurationEstimator(PROTOCOL, [finished("XS.tree", 9, protocol="knn"), finished("XS.best", 1)])
     done = [finished("XS.tree", 2), finished("XS.tree", 4), finished("S.mlp", 30), finished("M.mlp", 50)]
@@ -55,7 +55,7 @@ def test_a_cell_is_priced_by_those_most_like_it():
 
 
 @pytest.mark.parametrize("jobs", [1, 4])
-def test_what_is_announced_is_right_within_a_factor_of_two_once_the_first_of_each_kind_is_done(jobs):
+def test_predicted_durations_are_within_a_factor_of_two(jobs):
     """Simulate cells with a clock; their costs differ from the table and are not proportional to the records."""
     rng = np.random.default_rng(0)
     costs = dict(zip(UNIT_COSTS, (300.0, 2.0, 40.0, 90.0, 0.5), strict=True))  # Seconds of a cell of 499 records.

@@ -21,7 +21,7 @@ def test_an_option_is_set_and_recorded_and_a_word_is_a_list_of_one():
 @pytest.mark.parametrize(
     ("option", "value"), [("sizes", ["XL"]), ("sizes", "XL"), ("folds", 0), ("search", "quick"), ("grouped", 1)]
 )
-def test_a_value_of_another_kind_is_refused_with_what_is_expected(option, value):
+def test_a_value_of_another_type_is_refused_with_the_expected_one(option, value):
     with pytest.raises(CardioBenchError, match=rf"cross_validation\.{option}=.*Give a value such as "):
         made(**{option: value})
 

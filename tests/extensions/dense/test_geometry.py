@@ -72,7 +72,7 @@ def test_patches_in_one_line():
     np.testing.assert_allclose(edges(window), [0, 0, 1, 1], atol=0.01)
 
 
-def test_what_is_no_crop_is_refused():
+def test_views_that_are_not_crops_are_refused():
     def swirled(frame):
         rows, columns = np.indices((64, 64)) / 64
         y = (rows + 0.2 * np.sin(3 * columns)) % 1
@@ -84,7 +84,7 @@ def test_what_is_no_crop_is_refused():
         measure(Pictures(lambda frame: np.zeros((8, 8, 3), np.uint8)), 128, (4, 4))
 
 
-def test_letterbox_and_what_is_not_seen():
+def test_letterboxed_and_unseen_pixels_are_handled():
     box = Letterbox(100, 201)
     assert (box.side, box.top, box.left) == (201, 50, 0)
     square = box.apply(np.full((2, 100, 201, 3), 7, np.uint8))

@@ -99,7 +99,7 @@ def drawn(n=24, side=32, shift=0.0):
     return labels, np.array(tokens, dtype=np.float16)
 
 
-def test_what_the_tokens_say_is_read():
+def test_planted_token_information_is_recovered():
     labels, tokens = drawn()
     data = data_of(labels, tokens)
     fitted = DensePrediction(penalties=(1e-1, 1e3)).fit(data)

@@ -63,7 +63,7 @@ def test_a_model_without_tokens_says_why(tmp_path):
     assert "no tokens" in reason
 
 
-def test_what_runs_without_being_named():
+def test_dense_tasks_run_by_default():
     assert default_protocols(()) == ("zero_shot", "probe", "knn")
     assert default_protocols(("phantom_echo",)) == ("zero_shot", "probe", "knn")
     assert default_protocols((MASKS,)) == ("dense",)
@@ -71,7 +71,7 @@ def test_what_runs_without_being_named():
 
 
 @pytest.mark.slow
-def test_a_changed_option_is_another_result(tmp_path):
+def test_a_changed_option_gives_a_separate_result(tmp_path):
     settings = config(tmp_path, models=("cardiobench/random-vit",), tasks=(MASKS,), limit=4)
     first = run(settings)
     assert "random_vit" not in first.results[0].floors  # The model is itself this floor.

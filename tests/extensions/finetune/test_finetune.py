@@ -38,7 +38,7 @@ def trained(recipe, data, encoder, seed=0, mode="full"):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
-def test_it_learns_what_is_plain_and_leaves_the_model_as_it_is(data, encoder, mode):
+def test_fine_tuning_learns_a_clear_signal_and_keeps_the_model_unchanged(data, encoder, mode):
     before = weights(encoder.network)
     output = replace(QUICK, epochs=15, rates=(1e-2,)).predict(data, encoder, mode)
     assert roc_auc_score(data.labels[output.indices], output.values[:, 1]) > 0.9
@@ -277,12 +277,12 @@ class InPlace(Tiny):
 
 
 @pytest.mark.parametrize("name", ["cardiobench/minirocket", "cardiobench/ecg-morphology", "cardiobench/metadata"])
-def test_a_model_without_a_network_takes_no_part(name):
+def test_models_without_a_network_are_not_applicable(name):
     with pytest.raises(NotApplicable, match=rf"{name} has no PyTorch network"):
         QUICK.check_encoder(load_model(name).encoder, BINARY)
 
 
-def test_a_network_that_cannot_be_trained_takes_no_part(data, encoder):
+def test_untrainable_networks_are_not_applicable(data, encoder):
     with pytest.raises(NotApplicable, match="no gradient with respect to any parameter"):
         trained(QUICK, data, Blocked())
     with pytest.raises(NotApplicable, match="3 blocks, but training of 4 was requested"):

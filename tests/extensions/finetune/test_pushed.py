@@ -26,7 +26,7 @@ RESULTS, SUITE = "org/cardiobench-results", "cheap_finetuned"
 TUNED = {"protocol": "finetune", "variant": "full", "seen_in_pretraining": False}
 
 
-def test_a_fine_tuned_network_is_never_in_one_rank_with_frozen_ones():
+def test_fine_tuned_networks_are_ranked_separately():
     frozen = consistent(value=0.7, seen_in_pretraining=False)
     refitted = replace(frozen, protocol="knn", overall={
         **frozen.overall, "f1_macro": replace(frozen.score, covers="test and training patients")})  # fmt: skip

@@ -53,7 +53,7 @@ def test_a_model_that_ignores_its_input_has_one_everywhere():
     assert finding.values["frames between patients"].value == pytest.approx(1)
 
 
-def test_a_model_of_whole_clips_or_stills_does_not_take_part():
+def test_clip_and_still_models_are_not_applicable():
     with pytest.raises(NotApplicable, match="no test recording of phantom_echo/ef has two frames"):
         found([np.ones((1, 4))] * 3, list("abc"))
     with pytest.raises(NotApplicable, match="video encodes whole clips and has no vectors of frames"):

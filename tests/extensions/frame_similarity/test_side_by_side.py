@@ -10,7 +10,7 @@ from cardiobench.results.collect import assemble
 from tests.report.example_results import similarity_record
 
 
-def test_frame_similarities_stand_side_by_side_in_one_scale(tmp_path):
+def test_frame_similarities_share_one_colour_scale(tmp_path):
     records = [
         similarity_record("org/one", 0.9),
         similarity_record("org/two", 0.5, seen_in_pretraining={"phantom_echo": True}),

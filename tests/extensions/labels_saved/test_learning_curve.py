@@ -137,7 +137,7 @@ def test_a_training_is_priced_before_it_starts(clouds, name):
         ({"draws": 1}, "a whole number from 2 to 1,000"),
     ],
 )
-def test_what_gives_no_curve_is_refused(options, message):
+def test_tasks_without_a_curve_are_refused(options, message):
     with pytest.raises(Exception, match=message) as raised:
         protocol("learning_curve", **options)
     assert isinstance(raised.value, BadConfig.__base__)
@@ -159,7 +159,7 @@ def record(clouds, name, learner="probe", **changed):
 
 
 @pytest.mark.slow
-def test_models_stand_side_by_side_with_what_they_need(clouds, tmp_path):
+def test_models_are_listed_with_the_patients_they_need(clouds, tmp_path):
     records = [record(clouds, "lab/a"), record(clouds, "lab/b", "knn"), record(clouds, "lab/c", seed=1)]
     curves = curves_of(records)
     assert [one.name for one in curves.curves] == ["lab/a, probe", "lab/b, knn"]
@@ -177,7 +177,7 @@ def test_models_stand_side_by_side_with_what_they_need(clouds, tmp_path):
     assert len(pd.read_csv(files[1])) == 2
 
 
-def test_a_record_of_one_curve_and_no_record_at_all_are_said(clouds, tmp_path):
+def test_missing_curves_are_reported(clouds, tmp_path):
     one = Collection([], analyses=[(tmp_path / "a.json", record(clouds, "lab/a"))])
     assert "nothing to compare it with" in write.write_labels_saved(one, tmp_path)[0][0].read_text("utf-8")
     nothing = write.write_labels_saved(Collection([]), tmp_path)[0]

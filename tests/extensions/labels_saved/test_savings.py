@@ -48,7 +48,7 @@ def test_the_factor_is_the_distance_at_the_lower_end_and_turns_round():
     assert factors(*errors)[0] == pytest.approx(10), "errors fall"
 
 
-def test_ends_that_no_subset_reaches_are_said_as_such():
+def test_unreached_scores_are_reported_as_bounds():
     high, low, steep = [0.8, 0.85, 0.9], [0.3, 0.5, 0.7], [0.5, 0.8, 0.95]
     better = curve([0.5, 0.7, 0.9], [[0.5, 0.7, 0.9]] * 20 + [high] * 20)
     worse = curve(low, [steep] * 10 + [low] * 30, "b")

@@ -137,7 +137,7 @@ def settings(folder, **changes):
         ("=", "expected NAME or NAME=VALUE"),
     ],
 )
-def test_what_is_no_lead_set_is_refused_before_any_work(tmp_path, value, message):
+def test_invalid_lead_sets_are_refused_before_any_work(tmp_path, value, message):
     config = settings(
         tmp_path, models=("cardiobench/constant",), tasks=("ptb_xl_sample/cd",), conditions=f"leads{value}"
     )
@@ -174,7 +174,7 @@ def test_a_run_of_every_task_takes_those_of_ecgs(tmp_path):
     assert {catalog.modality(task) for task in request.tasks} == {"ecg"}
 
 
-def test_the_value_is_taken_as_it_stands_on_the_command_line():
+def test_lead_names_are_taken_as_typed():
     arguments = build_parser().parse_args(["--model", "a/b", "--condition", "leads=I,II,III,aVR,aVL,aVF"])
     assert read_settings(arguments).conditions == ("leads=I,II,III,aVR,aVL,aVF",)
     asked = parse_leads("I,II,III,aVR,aVL,aVF")
@@ -216,7 +216,7 @@ def test_a_model_that_cannot_take_the_leads_is_not_applicable(value, message):
         condition.model(load(FirstLead()), value)
 
 
-def test_vectors_that_were_given_have_no_fewer_leads(tmp_path):
+def test_given_embeddings_cannot_use_fewer_leads(tmp_path):
     path = tmp_path / "vectors.parquet"
     write_vectors(path, [("ptb_xl_sample", "x")], np.array([0, 1]), np.ones((1, 3), np.float32), {"model": "toy/given"})
     with pytest.raises(
@@ -227,7 +227,7 @@ def test_vectors_that_were_given_have_no_fewer_leads(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("figures")
-def test_a_label_of_one_lead_is_gone_without_it(planted):
+def test_a_label_visible_in_one_lead_is_lost_without_it(planted):
     """Test a label that is only visible in V1."""
     whole = run(settings(planted), encoders=(Spread(),)).results[0]
     summary = run(settings(planted, conditions="leads=I,II"), encoders=(Spread(),))
@@ -242,7 +242,7 @@ def test_a_label_of_one_lead_is_gone_without_it(planted):
 
 
 @pytest.mark.slow
-def test_twelve_leads_and_fewer_stand_apart_and_beside_each_other(planted):
+def test_results_of_fewer_leads_are_separate_and_compared(planted):
     """Check results, embeddings, ranks, pages and costs of lead sets."""
     whole = settings(planted)
     models = (Spread(), AnyLeads())
@@ -305,7 +305,7 @@ def test_a_submission_is_verified_under_the_lead_set():
     )
 
 
-def test_no_page_takes_fewer_leads_for_its_headline():
+def test_headlines_never_use_fewer_leads():
     assert primary_protocol(["probe.leads=I", "knn"]) == "knn"
 
 
@@ -374,7 +374,7 @@ def test_an_answer_states_the_leads_beside_the_options_of_its_protocol():
     assert found["penalty"] == 1.0 and found["leads"] == "I II" and "fs" not in found
 
 
-def test_protocols_stand_beside_each_other_within_a_lead_set():
+def test_protocols_are_compared_within_a_lead_set():
     facts = {"score": 0.7, "score_low": 0.6, "score_high": 0.8, "loss": 0.1, "loss_low": 0.0, "loss_high": 0.2}
     facts |= {"floor": 0.5, "unit": "", "metric": "AUROC", "better": "higher", "taken": "native"}
     sets = [" ".join(LEADS[:count]) for count in (12, 6, 3, 2, 1)]

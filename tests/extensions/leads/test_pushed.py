@@ -21,7 +21,7 @@ def run(folder, leads, *more):
 
 
 @pytest.mark.slow
-def test_it_is_verified_and_taken_for_the_same_leads_alone(hub, client, tmp_path, capsys):  # noqa: F811
+def test_results_are_reused_only_for_the_same_leads(hub, client, tmp_path, capsys):  # noqa: F811
     hub.store.put("dataset", BOARD, {"README.md": b"a card"})
     hub.store.put("model", MODEL, {"README.md": b"# Net"})
     result = run(tmp_path / "theirs", "I,II")

@@ -19,7 +19,7 @@ def test_metrics_are_copied_again_over_an_earlier_mirror(tmp_path):
     assert (tmp_path / "cardiobench" / "mae" / "mae.py").is_file()
 
 
-def test_a_folder_of_something_else_is_not_overwritten(tmp_path):
+def test_unrelated_folders_are_not_overwritten(tmp_path):
     other = tmp_path / "cardiobench" / "mae" / "notes.txt"
     other.parent.mkdir(parents=True)
     other.write_text("mine", "utf-8")
@@ -35,14 +35,14 @@ def test_a_dataset_without_data_says_why(tmp_path, monkeypatch):
     assert not (tmp_path / "cardiobench" / "tmed2").exists()
 
 
-def test_an_unknown_name_stops_before_anything_is_written(tmp_path):
+def test_unknown_names_are_refused_before_writing(tmp_path):
     with pytest.raises(UnknownName, match="tmed2"):
         list(mirror_datasets(tmp_path, ["phantom_ecg", "tmed"]))
     assert not (tmp_path / "cardiobench").exists()
 
 
 @pytest.mark.slow
-def test_the_page_of_the_manual_runs_as_it_stands(root, tmp_path):
+def test_the_page_of_the_manual_runs_unchanged(root, tmp_path):
     page = (root / "cardiobench/extensions/mirror/docs.md").read_text("utf-8")
     (code,) = re.findall(r"```bash\n(.*?)```", page, re.DOTALL)
     env = {name: value for name, value in os.environ.items() if name != "CARDIOBENCH_DATA"}

@@ -110,7 +110,7 @@ class TrueViews(RunProfile):
     paper_rows = True
 
 
-def test_what_contradicts_it_is_refused_before_any_work(tmp_path, monkeypatch):
+def test_contradictory_settings_are_refused_before_any_work(tmp_path, monkeypatch):
     manifest = Extension(profiles={"true": f"{__name__}:TrueViews"})
     request = {"models": "cardiobench/constant", "tasks": "ptb_xl_sample/cd", "output_dir": tmp_path}
     with monkeypatch.context() as patch:

@@ -46,5 +46,5 @@ def test_a_card_that_calls_a_published_number_a_constant_is_right(name, claim):
     assert verdicts == {f"equals the constant {task.classes[1]}"}
 
 
-def test_there_are_such_claims():
+def test_claims_about_constants_exist():
     assert len(CLAIMS) >= 4

@@ -192,7 +192,7 @@ def test_table_4_as_published():
     assert row["dataset level, ARI, AF"] == "– (0.20)"
 
 
-def test_nothing_to_show_makes_no_table():
+def test_without_results_no_table_is_written():
     assert ecg_grids(best_cells([]), []) == [] and ecg_numbers([], []) == {}
 
 
@@ -217,7 +217,7 @@ def test_what_having_seen_a_dataset_adds_is_found_under_models_and_tasks_of_diff
     assert np.isnan(seen_effect(cells.assign(seen=cells["model"] == "m0"), ["label", "size", "dataset"], "f1_median"))
 
 
-def test_pairs_that_turn_round():
+def test_pairs_with_reversed_order_are_counted():
     assert count_order_changes(np.array([3.0, 2.0, 1.0]), np.array([3.0, 2.0, 1.0])) == (3, 0.0, False)
     assert count_order_changes(np.array([3.0, 2.0, 1.0]), np.array([1.0, 2.0, 3.0])) == (3, 3.0, True)
     assert count_order_changes(np.array([3.0, 2.0, 1.0]), np.array([3.0, 1.0, 2.0])) == (3, 1.0, False)

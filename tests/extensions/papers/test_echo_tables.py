@@ -75,7 +75,7 @@ def test_the_floors_of_shipped_splits():
     "name",
     ["<script>", "[x](javascript:alert(1))", "\\input{/etc/passwd} $x$ & %", "a_b^c~d#", "x" * 10_000, "\u202emodel"],
 )
-def test_a_hostile_name_is_text(name):
+def test_hostile_names_are_escaped(name):
     grid = Grid("t", "title", ("model", "x"), (((name, (GridCell("1", 1.0, 1),)),),))
     text = grid.markdown()
     assert "<script" not in text and "](javascript" not in text.replace("\\](", "") and text.count("\n| ") == 3

@@ -35,7 +35,7 @@ def test_k_is_the_one_that_scikit_learn_finds_in_the_same_folds(request, kind):
     assert (output.details["refits"], output.refits, output.validation, output.inner) == (0, (), None, None)
 
 
-def test_what_no_paper_says_is_refused():
+def test_settings_no_paper_defines_are_refused():
     for made in (PaperNeighbours(), PaperProbe()):
         with pytest.raises(NotApplicable, match="several classes"):
             made.check(catalog.task("phantom_ecg/findings"))

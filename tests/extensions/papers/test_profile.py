@@ -74,7 +74,7 @@ def test_the_published_probe_has_a_preprocessing_of_its_own():
     assert frame_settings(facts_of(card, "echo_clip"), card.id).sampling.nifti == "canonical"
 
 
-def test_a_model_whose_published_preprocessing_is_unknown_says_so():
+def test_unknown_published_preprocessing_is_reported():
     model = load_model("cardiobench/constant")
     assert PROFILE.with_warning(model, None) is model, "no paper contains a baseline of this benchmark"
     with_weights = replace(model, weight_files={"w": "0"})

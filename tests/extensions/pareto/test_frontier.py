@@ -79,7 +79,7 @@ def test_the_page_names_every_model_and_its_picture_is_drawn(collection, tmp_pat
     assert {path.suffix for path in files} == {".md", ".csv", ".png", ".svg"} and all(path.is_file() for path in files)
 
 
-def test_nothing_to_compare_is_said(collection, tmp_path):
+def test_missing_comparisons_are_reported(collection, tmp_path):
     files, _ = write_costs(Collection(collection.entries[:1]), tmp_path)
     assert [path.name for path in files] == ["cost.md"] and "No task has two results" in files[0].read_text("utf-8")
 

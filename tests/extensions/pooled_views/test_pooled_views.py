@@ -33,7 +33,7 @@ def unanswered(frames):
     return {name: frame[:0] for name, frame in frames.items()}
 
 
-def test_datasets_of_one_view_are_judged_together():
+def test_datasets_with_one_view_are_scored_together():
     """Check that one dataset has a single class and no verdict, and that equal patient numbers stay separate when pooled."""
     frames = {name: views(name, view) for name, view in (("a", "A4C"), ("b", "A2C"), ("c", "PLAX"))}
     joined = pool(frames, unanswered(frames), 90)

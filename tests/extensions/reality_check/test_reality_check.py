@@ -80,14 +80,14 @@ def test_fewer_leads_of_raw_crops(checkpoint):
     np.testing.assert_array_equal(crops, whole[:, [LEADS.index("II"), LEADS.index("V6")]])
 
 
-def test_without_resampy_there_is_one_message(checkpoint, monkeypatch):
+def test_missing_resampy_gives_one_message(checkpoint, monkeypatch):
     model, _ = checkpoint("vuno/ST-MEM")
     monkeypatch.setitem(sys.modules, "resampy", None)
     with pytest.raises(MissingExtra, match=r"pip install 'cardiobench\[resampy\]'"):
         condition.model(model, "")
 
 
-def test_a_model_that_nobody_feeds_so_is_not_applicable():
+def test_models_not_trained_on_raw_crops_are_not_applicable():
     with pytest.raises(NotApplicable, match="minirocket"):
         condition.model(load_model("cardiobench/minirocket"), "")
     with pytest.raises(BadConfig, match="takes no value"):
@@ -95,7 +95,7 @@ def test_a_model_that_nobody_feeds_so_is_not_applicable():
 
 
 @pytest.mark.slow
-def test_both_ways_stand_side_by_side(checkpoint, tmp_path, monkeypatch):
+def test_raw_and_standard_inputs_are_compared(checkpoint, tmp_path, monkeypatch):
     name = "vuno/ST-MEM"
     _, files = checkpoint(name)
     change_card(monkeypatch, name)

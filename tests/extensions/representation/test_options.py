@@ -18,6 +18,6 @@ def test_an_option_is_set_and_recorded():
 
 
 @pytest.mark.parametrize(("option", "value"), [("refit", 1), ("geometry_in", "some"), ("map_settings", [[15]])])
-def test_a_value_of_another_kind_is_refused_with_what_is_expected(option, value):
+def test_a_value_of_another_type_is_refused_with_the_expected_one(option, value):
     with pytest.raises(CardioBenchError, match=rf"representation\.{option}=.*Give a value such as "):
         made(**{option: value})

@@ -178,7 +178,7 @@ def test_a_classifier_that_uses_few_dimensions_is_no_evidence_of_sharing():
     assert any(said in warning for warning in finding.warnings)
 
 
-def test_one_dataset_has_no_overlap_and_says_so(small):
+def test_a_single_dataset_has_no_overlap(small):
     found = small.analyze(study(embeddings(60, 40, of_class=30, names=("one",))), None)
     assert np.isnan(found.values["overlap_at_50"].value) and "only dataset" in found.values["overlap_at_50"].reason
     assert np.isnan(found.values["knn_agreement_dataset"].value)
@@ -186,7 +186,7 @@ def test_one_dataset_has_no_overlap_and_says_so(small):
     assert set(found.tables) == {"geometry", "maps", "stability"}
 
 
-def test_too_few_dimensions_for_k_are_said(small):
+def test_too_few_dimensions_are_reported(small):
     found = small.analyze(study(embeddings(60, 40, of_class=5)), None).values
     assert np.isnan(found["overlap_at_50"].value) and "40 dimensions" in found["overlap_at_50"].reason
     assert found["overlap_at_25"].value > 0

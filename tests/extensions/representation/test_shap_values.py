@@ -110,6 +110,6 @@ def test_features_that_a_tree_was_not_given_have_no_share():
     assert len(left_out) == 76 and not found[:, left_out].any()
 
 
-def test_something_else_cannot_be_explained():
+def test_unsupported_classifiers_are_refused():
     with pytest.raises(TypeError, match="no SHAP values for a dict"):
         shap_values({}, np.zeros((1, 1)), np.zeros((1, 1)))

@@ -47,7 +47,7 @@ def frame(inputs, file, profile=PAPER):
 
 
 @pytest.mark.parametrize("folder", STOPS + GOES_ON)
-def test_a_probability_that_is_no_number(inputs, folder):
+def test_invalid_probabilities_are_handled_as_published(inputs, folder):
     path = only(inputs, folder)
     table = pd.read_csv(path)
     table.loc[table.index, "prob_A2C"] = np.where(table.index % 3 == 0, np.nan, table["prob_A2C"])
@@ -66,14 +66,14 @@ def test_a_probability_that_is_no_number(inputs, folder):
         )  # Counted before they are dropped.
 
 
-def test_an_answer_that_is_no_number(inputs):
+def test_non_numeric_predictions_are_handled_as_published(inputs):
     change(inputs, "HMCQU/stemi/model", lambda t: t.assign(stemi_pred=t["stemi_pred"].astype(float).where(t.index > 3)))
     assert frame(inputs, "HMCQU/hmcqu_stemi_metrics.csv")["n"][0] < 16
     failures = made_of(inputs, "HMCQU", BY_PATIENT).failures
     assert len(failures) == 1 and "HMCQU/stemi" in failures[0][0] and "Every row needs one" in failures[0][1]
 
 
-def test_an_answer_that_is_no_class(inputs):
+def test_unknown_classes_are_handled_as_published(inputs):
     change(inputs, "TMED2/AS/model", lambda t: t.assign(as_pred=0.5))
     failures = made_of(inputs, "TMED2").failures
     assert [name for name, _ in failures] == ["TMED2/AS/model.csv"] and "neither 0 nor 1" in failures[0][1]
@@ -200,7 +200,7 @@ def test_the_others_are_scored(inputs, capsys, tmp_path):
     assert not (tmp_path / "o" / "HMCQU" / "hmcqu_stemi_metrics.csv").exists()
 
 
-def test_what_is_not_there_is_said(inputs, tmp_path, capsys):
+def test_missing_inputs_are_reported(inputs, tmp_path, capsys):
     (inputs / "splits" / "camus_split.csv").unlink()
     assert (
         main(["reproduce-reference", "--inputs", str(inputs), "--out", str(tmp_path / "o"), "--profile", "default"])

@@ -248,7 +248,7 @@ def test_a_mildly_reduced_fraction_is_set_against_higher_and_lower_ones():
     assert (rows.loc["reduced ejection fraction", ["n_with", "n_without"]] == 1).all()
 
 
-def test_always_yes_is_a_half():
+def test_always_answering_yes_scores_one_half():
     encoder = Negation()
     data = task_data(EF, [[1.0, 0.1]] * 6, [30.0, 35, 38, 40, 60, 65], ["test"] * 6)
     (row,) = Retrieval().analyze(study_of(data), encoder).tables["negation"].to_dict("records")
@@ -265,7 +265,7 @@ def test_a_model_that_ignores_its_input_finds_nothing():
     assert (recall.loc[recall["measure"].str.startswith("recall"), "value"] == 0).all()
 
 
-def test_what_cannot_take_part_says_why():
+def test_unsuitable_models_give_a_reason():
     data = pictured(Reader())
     mute = type("Mute", (), {k: v for k, v in vars(Reader).items() if k != "encode_text" and k[:2] != "__"})()
     with pytest.raises(NotApplicable, match="no text tower"):

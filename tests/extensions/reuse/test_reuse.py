@@ -38,7 +38,7 @@ def theirs(tmp_path_factory):
 
 
 @pytest.mark.slow
-def test_a_verified_result_is_taken_and_the_rest_computed(theirs, hub, client, tmp_path, capsys):  # noqa: F811
+def test_verified_results_are_reused_and_others_computed(theirs, hub, client, tmp_path, capsys):  # noqa: F811
     folder, result = theirs
     hub.store.put("dataset", REPOSITORY, {"README.md": b"a card"})
     assert main(["push", str(folder / "results"), "--to-dataset", REPOSITORY, "--with-predictions", "--yes"]) == 0
@@ -69,7 +69,7 @@ def test_a_verified_result_is_taken_and_the_rest_computed(theirs, hub, client, t
 
 
 @pytest.mark.slow
-def test_the_missing_results_of_a_suite_have_a_price(theirs, hub, client, tmp_path, capsys, monkeypatch):  # noqa: F811
+def test_missing_results_have_an_estimated_cost(theirs, hub, client, tmp_path, capsys, monkeypatch):  # noqa: F811
     folder, _ = theirs
     suites = tmp_path / "suites"
     suites.mkdir()
@@ -106,7 +106,7 @@ CHANGES = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CHANGES)
-def test_what_is_not_the_same_is_computed_and_says_why_in_one_line(theirs, tmp_path, monkeypatch, capsys, case):
+def test_different_results_are_recomputed_with_a_reason(theirs, tmp_path, monkeypatch, capsys, case):
     folder, result = theirs
     change, reason = CHANGES[case]
     record = {name: value for name, value in result.to_json().items() if name != CHECKSUM}
@@ -150,7 +150,7 @@ def test_the_first_difference_is_named():
     assert "its key is b" in difference(stamp={**stamp, "key": "b"})
 
 
-def test_taking_and_computing_again_contradict_each_other():
+def test_reuse_and_overwrite_are_mutually_exclusive():
     check_reuse(RunConfig())
     with pytest.raises(BadConfig, match="Remove one of these flags"):
         check_reuse(replace(RunConfig(), reuse=REPOSITORY, overwrite=True))

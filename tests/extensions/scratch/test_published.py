@@ -18,7 +18,7 @@ TASK = "echonet_dynamic/ef"
     ("qualities", "words"),
     [((0.9, 0.2), "better than"), ((0.2, 0.9), "worse than"), ((0.5, 0.5), "not distinguishable from")],
 )
-def test_a_model_is_told_how_it_stands_to_training_from_scratch(qualities, words, tmp_path):
+def test_models_are_compared_with_training_from_scratch(qualities, words, tmp_path):
     write_result(tmp_path, "lab/model", TASK, qualities[0], 1)
     write_result(tmp_path, "cardiobench/scratch-r2plus1d", TASK, qualities[1], 2, "scratch")
     (found,) = [one for one in beside_references(collect([tmp_path]).entries) if one.model == "lab/model"]

@@ -54,7 +54,7 @@ def same(first, second):
     return first.keys() == second.keys() and all(torch.equal(first[name], second[name]) for name in first)
 
 
-def test_it_learns_what_is_plain(data):
+def test_training_learns_a_clear_signal(data):
     output = replace(QUICK, epochs=15).predict(data, SMALL, "")
     positive = data.labels[output.indices] == 1
     assert output.values[positive, 1].min() > output.values[~positive, 1].max()
@@ -189,7 +189,7 @@ def test_validation_patients_of_one_class_cannot_choose():
         QUICK.prepare(data_of(waves, labels), SMALL).train(0)
 
 
-def test_a_trained_model_takes_no_part():
+def test_trained_models_are_not_applicable():
     with pytest.raises(NotApplicable, match="trained already"):
         QUICK.check_encoder(SimpleNamespace(name="cardiobench/minirocket"), BINARY)
 

@@ -233,7 +233,7 @@ def test_intervals_are_those_of_the_results_and_of_compare():
     assert (found.tables["scores"].iloc[0][columns] == 0).all(), "an undisturbed recording from its copy"
 
 
-def test_a_model_that_nothing_can_ask_does_not_take_part():
+def test_models_without_predictions_are_not_applicable():
     data = made(1.0, split=["validation"] * 40 + ["test"] * 40)
     with pytest.raises(NotApplicable, match=r"no training rows.*no trained heads.*no text tower"):
         Stress().analyze(study_of(data), load_model("cardiobench/constant"))

@@ -143,7 +143,7 @@ def _floor(data):
     return frame.set_index("id").loc[[f"s{one}" for one in range(150, 200)]]
 
 
-def test_what_was_recorded_by_hand():
+def test_recording_facts_equal_hand_worked_values():
     data = studies(np.array([True, False, True, False]), [(2, 0, 1, 0), (0, 1, 0, 0), (1, 1, 1, 1), (0, 0, 0, 1)])
     units = recorded(data.rows.sort_values("study_id"), AS)
     assert list(units.rows["study_id"]) == ["s0", "s1", "s2", "s3"]
@@ -230,7 +230,7 @@ def test_a_model_puts_recordings_together_in_its_own_way():
         QUICK.predict(data, type("Plain", (), {"name": "toy/plain"})(), "own")
 
 
-def test_what_cannot_be_put_together_says_why():
+def test_uncombinable_recordings_give_a_reason():
     marked, present = some(80)
     data = studies(marked, present)
     with pytest.raises(NotApplicable, match="is a unit of its own"):

@@ -70,7 +70,7 @@ def test_each_score_is_logged_with_interval_and_floor(config, monkeypatch, tmp_p
     assert f"{prefix}/floor" in values
 
 
-def test_a_tracker_that_is_not_there_is_refused_before_the_run(config, monkeypatch, tmp_path):
+def test_a_missing_tracker_is_refused_before_the_run(config, monkeypatch, tmp_path):
     monkeypatch.setattr(tracking, "get_available_trackers", list)
     with pytest.raises(BadConfig, match="pip install wandb"):
         run(config("wandb"))

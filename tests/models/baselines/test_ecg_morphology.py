@@ -108,7 +108,7 @@ def test_share_of_fibrillation_waves():
 
 
 @pytest.mark.parametrize("samples", [75, 500, 2500, 2503])
-def test_filter_is_that_of_scipy(samples):
+def test_the_filter_equals_scipy(samples):
     from scipy.signal import butter, sosfiltfilt
 
     noise = np.random.default_rng(samples).normal(size=(samples, 3)).astype(np.float32)
@@ -118,7 +118,7 @@ def test_filter_is_that_of_scipy(samples):
     np.testing.assert_allclose(zero_phase(noise, 6, 24)[inner], expected[inner], atol=0.01 if samples > 100 else 0.1)
 
 
-def test_median_is_that_of_numpy():
+def test_the_median_equals_numpy():
     for count in (1, 4, 7):
         values = np.random.default_rng(count).normal(size=(count, 5, 3))
         np.testing.assert_allclose(median(values), np.median(values, axis=0))
@@ -134,7 +134,7 @@ def test_beats_are_aligned():
 
 @pytest.mark.parametrize("samples", [1, 30, 74, 100, 249, 250, 400, 2500])
 @pytest.mark.parametrize("kind", ["flat", "noise", "spike", "step"])
-def test_whatever_comes_gives_numbers(samples, kind):
+def test_any_signal_gives_finite_numbers(samples, kind):
     rng = np.random.default_rng(samples)
     signal = np.zeros((samples, 12), dtype=np.float32)
     if kind == "noise":
@@ -154,12 +154,12 @@ def test_any_finite_record_gives_finite_features(signal):
     assert np.isfinite(feature_vector(Ecg(signal, 100.0))).all()
 
 
-def test_no_beat_is_flagged():
+def test_a_record_without_beats_is_flagged():
     assert ecg_features(np.zeros((2500, 12)))["has_beats"] == 0
     assert ecg_features(phantom()[1])["has_beats"] == 1
 
 
-def test_features_stand_in_one_order():
+def test_features_have_a_fixed_order():
     with_beats, without = ecg_features(phantom()[1]), ecg_features(np.zeros((2500, 12)))
     assert list(with_beats) == list(without)
     assert [np.size(value) for value in with_beats.values()] == [np.size(value) for value in without.values()]
@@ -200,7 +200,7 @@ def real(shared):
 
 
 @pytest.mark.slow
-def test_beats_of_real_records_are_those_of_another_detector(real):
+def test_beats_of_real_records_agree_with_another_detector(real):
     """Check that beat counts differ by at most one in 100 of 100 records, as measured when the test was written."""
     from wfdb.processing import xqrs_detect
 

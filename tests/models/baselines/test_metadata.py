@@ -22,7 +22,7 @@ def test_the_facts_of_an_ecg_by_hand():
     assert sum(found[10:]) == 0, "the machine is unknown"
 
 
-def test_the_signal_is_not_read_and_the_facts_are():
+def test_only_facts_and_never_the_signal_are_read():
     assert metadata_features(ecg(0.0, age=50.0)) == metadata_features(ecg(3.0, age=50.0))
     assert metadata_features(ecg(age=50.0)) != metadata_features(ecg(age=51.0)) != metadata_features(ecg())
     assert sum(metadata_features(ecg(machine="GE"))[10:]) == 1
@@ -34,7 +34,7 @@ def test_the_shape_of_a_clip():
     assert found[2:5] == [0, 1, 0] and found[5:10] == [2.0, 5.0, 1.12, 2.24, 1.0]
 
 
-def test_the_rows_of_a_dataset_reach_it_and_the_label_does_not():
+def test_the_model_sees_row_facts_but_not_labels():
     dataset = open_dataset("ptb_xl_sample", None)
     row, recording = dataset.frame.iloc[0], dataset.recording(0)
     assert recording.facts == {"age": row["age"], "sex": row["sex"]}

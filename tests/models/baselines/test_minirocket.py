@@ -51,7 +51,7 @@ def test_dilations_of_the_paper():
     assert len(KERNELS) * numbers.sum() == FEATURES == 9996
 
 
-def test_convolution_is_that_of_torch(encoder, record):
+def test_the_convolution_equals_torch(encoder, record):
     signal = encoder.transform(record)[0]
     for bank in encoder.banks[:: len(encoder.banks) // 4]:
         expected = torch.nn.functional.conv1d(
@@ -122,7 +122,7 @@ def test_biases_are_quantiles_of_what_they_were_calibrated_on():
     np.testing.assert_allclose(np.sort(shares.numpy()), np.linspace(0, 1, len(shares)), atol=0.01)
 
 
-def test_scale_and_offset_of_a_lead_do_not_count(encoder, record):
+def test_scale_and_offset_of_a_lead_have_no_effect(encoder, record):
     other = Ecg((record.signal * np.linspace(0.5, 3, 12) + np.arange(12)).astype(np.float32), 100.0)
     first, second = (encoder.encode(encoder.transform(ecg)) for ecg in (record, other))
     torch.testing.assert_close(first, second, rtol=0, atol=3e-3)
@@ -137,7 +137,7 @@ def test_one_by_one_or_together(encoder, record):
         encoder.encode(parts[:, :8])
 
 
-def test_record_is_brought_to_ten_seconds(encoder):
+def test_records_are_cut_or_padded_to_ten_seconds(encoder):
     long = np.zeros((1400, 12), dtype=np.float32)
     long[700] = 1
     part = encoder.transform(Ecg(long, 100.0))[0]

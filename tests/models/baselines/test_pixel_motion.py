@@ -68,7 +68,7 @@ def test_a_still_has_no_motion():
 
 @pytest.mark.parametrize("spread", [15, 45])
 @pytest.mark.parametrize("seed", range(4))
-def test_otsu_is_that_of_opencv(seed, spread):
+def test_otsu_equals_opencv(seed, spread):
     rng = np.random.default_rng(seed)
     low, high = rng.normal(rng.uniform(30, 80), spread, 4000), rng.normal(rng.uniform(140, 200), spread, 3000)
     values = np.concatenate([low, high]).clip(0, 255).astype(np.uint8)

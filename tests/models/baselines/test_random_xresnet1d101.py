@@ -20,7 +20,7 @@ def test_the_seed_decides_the_weights_and_no_other_random_state():
     assert digest != weights_digest(random_xresnet1d101(1))
 
 
-def test_weights_are_those_of_a_new_network():
+def test_weights_equal_those_of_a_new_network():
     """Check the deviation sqrt(2 / fan in) of every convolution (He et al.); a bottleneck starts as its identity path."""
     network = random_xresnet1d101().eval()
     for name, module in network.named_modules():
@@ -32,7 +32,7 @@ def test_weights_are_those_of_a_new_network():
         torch.testing.assert_close(network[6][5](signal), signal)  # Its input is never negative.
 
 
-def test_tokens_are_those_of_the_mean():
+def test_the_mean_of_tokens_equals_the_vector():
     rng = np.random.default_rng(3)
     mean, tokens = (load_model(NAME, pooling=pooling) for pooling in (None, "tokens"))
     records = [Ecg(rng.normal(size=(5000, 12)).astype(np.float32), 500) for _ in range(3)]

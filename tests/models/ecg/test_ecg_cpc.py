@@ -21,7 +21,7 @@ def shallow(monkeypatch):
 
 
 @pytest.mark.slow
-def test_settings_are_read_as_nothing(tmp_path, shallow):
+def test_settings_in_the_checkpoint_are_skipped(tmp_path, shallow):
     (file,) = fake.ecg_cpc(tmp_path).iterdir()
     content = zipfile.ZipFile(file).read("last_11597276/data.pkl")
     assert b"RNNEncoderConfig" in content and b"omegaconf" in content
@@ -44,7 +44,7 @@ def trap(folder, name, kind):
     return folder / "weights.ckpt"
 
 
-def test_nothing_is_called_by_the_name_of_a_setting(tmp_path):
+def test_no_class_named_in_settings_is_called(tmp_path):
     calls = []
     kind = type("run", (), {"__new__": lambda *given: calls.append(given)})
     path = trap(tmp_path, "clinical_ts.tools.run", kind)
@@ -62,7 +62,7 @@ def test_names_of_other_packages_are_refused(tmp_path, name):
         read_weights([trap(tmp_path, name, type("run", (), {}))])
 
 
-def test_without_resampy_there_is_one_message(tmp_path, shallow, monkeypatch):
+def test_missing_resampy_gives_one_message(tmp_path, shallow, monkeypatch):
     folder = fake.ecg_cpc(tmp_path)
     monkeypatch.setitem(sys.modules, "resampy", None)
     with pytest.raises(MissingExtra, match=r"'resampy'. Install it with: pip install 'cardiobench\[resampy\]'$"):

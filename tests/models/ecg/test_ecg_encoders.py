@@ -126,7 +126,7 @@ def test_poolings(folders, encoders, name):
         assert got.preprocessing["pooling"] == pooling
 
 
-def test_register_of_weimann_is_its_cls(folders):
+def test_the_register_of_weimann_is_its_cls_token(folders):
     name = "kweimann/ECG-JEPA"
     encoder = load(name, folders(name), pooling="cls")
     parts = encoder.transform(record())
@@ -165,7 +165,7 @@ def test_first_window_of_ecg_fm():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
-def test_records_that_cannot_be_encoded(encoders, name):
+def test_unsuitable_records_are_refused(encoders, name):
     encoder = encoders(name)
     with pytest.raises(BadMedia, match=r"lasts 0\.50 s"):
         encoder.transform(record(0.5))
@@ -238,7 +238,7 @@ def test_a_pickle_that_would_run_code(tmp_path, name):
 
 
 @pytest.mark.slow
-def test_the_settings_of_ecg_fm_are_read_as_nothing(tmp_path, folders):
+def test_settings_in_the_ecg_fm_checkpoint_are_skipped(tmp_path, folders):
     folder = folders("wanglab/ecg-fm")
     (file,) = folder.iterdir()
     with pytest.raises(Exception, match=r"omegaconf"):
@@ -247,7 +247,7 @@ def test_the_settings_of_ecg_fm_are_read_as_nothing(tmp_path, folders):
 
 
 @pytest.mark.slow
-def test_finetuned_ecg_fm_says_so(tmp_path):
+def test_a_fine_tuned_ecg_fm_is_refused(tmp_path):
     encoder = load("wanglab/ecg-fm", fake.ecg_fm_finetuned(tmp_path))
     assert "fine-tuned" in encoder.warnings[0]
 
@@ -258,7 +258,7 @@ def test_size_of_weimann_by_its_weights(tmp_path, name):
     assert load("kweimann/ECG-JEPA", folder).dim == {"S": 384, "B": 768}[name]
 
 
-def test_weimann_of_no_published_size(tmp_path):
+def test_an_unpublished_size_of_weimann_is_refused(tmp_path):
     torch.save({"model": {"target_encoder.norm.weight": torch.ones(100)}}, tmp_path / "ecg_jepa_weimann.pt")
     with pytest.raises(BadModel, match="tokens of length 100, expected one of 192, 384, 768"):
         load("kweimann/ECG-JEPA", tmp_path)

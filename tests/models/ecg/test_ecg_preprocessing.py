@@ -32,7 +32,7 @@ def close(got, wanted, atol):
     np.testing.assert_allclose(got, wanted, rtol=0, atol=atol)
 
 
-def test_ecg_fm_is_the_published_code():
+def test_ecg_fm_equals_the_published_code():
     golden = Golden("prep_ecgfm")
     stored = golden.arrays
     for case, signal, fs in inputs(golden):
@@ -45,7 +45,7 @@ def test_ecg_fm_is_the_published_code():
         close(parts[-1][:, ::10], stored[f"last_segment/{case}[:, ::10]"], 1e-6)
 
 
-def test_ecgfounder_is_the_published_code():
+def test_ecgfounder_equals_the_published_code():
     golden = Golden("prep_ecgfounder")
     stored = golden.arrays
     signal = golden.input((12, 5000), "ecg", "ecgf").T
@@ -61,7 +61,7 @@ def test_ecgfounder_is_the_published_code():
     assert ecgfounder.resampled(shorter, 2000).T.shape == tuple(stored["resample_halving_shape"])
 
 
-def test_hubert_ecg_is_the_published_code():
+def test_hubert_ecg_equals_the_published_code():
     golden = Golden("prep_hubert_ecg")
     stored = golden.arrays
     for case, signal, fs in inputs(golden):
@@ -69,7 +69,7 @@ def test_hubert_ecg_is_the_published_code():
         close(hubert_ecg.prepare(signal, fs)[0], stored[f"model_input/{case}"], 1e-5)
 
 
-def test_st_mem_is_the_published_code():
+def test_st_mem_equals_the_published_code():
     golden = Golden("prep_st_mem")
     stored = golden.arrays
     for case, signal, fs in inputs(golden):
@@ -84,7 +84,7 @@ def test_st_mem_is_the_published_code():
         close(st_mem.prepare(signal, fs, "center", **few)[0, :, ::15], stored[f"center/{case}[:, ::15]"], 1e-5)
 
 
-def test_ecg_cpc_is_the_published_code():
+def test_ecg_cpc_equals_the_published_code():
     golden = Golden("prep_ecg_cpc")
     stored = golden.arrays
     for case, signal, fs in inputs(golden):
@@ -109,7 +109,7 @@ def strength(signal):
     return np.sqrt(2) * signal[1000:-1000].std(axis=0)
 
 
-def test_straight_lines():
+def test_linear_interpolation_equals_hand_worked_values():
     ramp = np.stack([np.linspace(0, 1, 7), np.linspace(5, -5, 7)], axis=1)
     got = interpolate(ramp, 11)
     close(got, np.stack([np.linspace(0, 1, 11), np.linspace(5, -5, 11)], axis=1), 1e-12)
@@ -257,7 +257,7 @@ def test_scales_of_weimann():
     assert fixed[11] == pytest.approx((0.1 + 0.001) / 0.242)
 
 
-def test_ked_is_the_published_code():
+def test_ked_equals_the_published_code():
     golden = Golden("prep_ked")
     stored = golden.arrays
     for case, at in ((0, "ked0"), (1, "ked1")):

@@ -23,7 +23,7 @@ KED = "control-spiderman/ECGFM-KED"
 
 @pytest.mark.slow
 @torch.inference_mode()
-def test_decoder_is_the_published_network():
+def test_decoder_equals_the_published_network():
     golden = Golden("ked_tqn")
     network = loaded(KedDecoder, golden.weights, golden.name).eval()
     assert golden.shapes == {name: tuple(tensor.shape) for name, tensor in network.state_dict().items()}
@@ -41,7 +41,7 @@ def test_decoder_is_the_published_network():
 
 @pytest.mark.slow
 @torch.inference_mode()
-def test_text_encoder_is_the_published_network():
+def test_text_encoder_equals_the_published_network():
     golden = Golden("ked_text_encoder")
     network = loaded_text(KedText, golden.weights, golden.name).eval()
     assert golden.shapes == {name: tuple(tensor.shape) for name, tensor in network.state_dict().items()}
@@ -100,7 +100,7 @@ def test_stored_tokens_answer_as_the_whole_network_does(given):
         assert np.isfinite(encoder.predict_native(target, units)).all()
 
 
-def test_what_queries_need_is_told(given):
+def test_requirements_of_queries_are_stated(given):
     with pytest.raises(NotApplicable, match="Add --pooling tokens"):
         load_model(KED, weights=given, variant="queries")
     assert not isinstance(load_model(KED, weights=given, pooling="tokens").encoder, NativeHeads)

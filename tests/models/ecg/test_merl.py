@@ -30,7 +30,7 @@ def golden_network(golden, build):
 
 @pytest.mark.slow
 @torch.inference_mode()
-def test_resnet18_is_the_published_network():
+def test_resnet18_equals_the_published_network():
     golden = Golden("merl_resnet18")
     network = golden_network(golden, nets.MerlResNet18Shared)
     whole = torch.from_numpy(golden.input((2, 12, 5000), "uniform"))
@@ -52,7 +52,7 @@ def test_resnet18_is_the_published_network():
 
 
 @torch.inference_mode()
-def test_vit_tiny_is_the_published_network():
+def test_vit_tiny_equals_the_published_network():
     golden = Golden("merl_vit_tiny")
     network = golden_network(golden, nets.MerlVitTinyShared)
     whole = torch.from_numpy(golden.input((2, 12, 5000), "uniform"))
@@ -63,7 +63,7 @@ def test_vit_tiny_is_the_published_network():
 
 @pytest.mark.slow
 @torch.inference_mode()
-def test_text_tower_is_the_published_network():
+def test_text_tower_equals_the_published_network():
     golden = Golden("merl_text_tower")
     network = loaded_text(MerlText, golden.weights, golden.name).eval()
     assert golden.shapes == {name: tuple(tensor.shape) for name, tensor in network.state_dict().items()}
@@ -83,7 +83,7 @@ def prepared(signal, seconds=10.0):
 
 
 @pytest.mark.parametrize(("case", "samples", "seconds"), [(0, 5000, 10), (1, 6000, 10), (2, 7500, 5), (4, 5000, 10)])
-def test_preprocessing_is_the_published_code(case, samples, seconds):
+def test_preprocessing_equals_the_published_code(case, samples, seconds):
     golden = Golden("prep_merl")
     signal = golden.input((12, samples), "ecg", f"mer{case}").T
     signal = np.rint(signal * 1000 / 4.88) if case == 4 else signal

@@ -57,7 +57,7 @@ def folder(tmp_path):
     return folder
 
 
-def test_the_form_of_the_signal_by_file_and_by_flags(folder):
+def test_the_signal_format_is_set_by_file_or_flags(folder):
     given = load_model(str(folder), trust_remote_code=True)
     assert leads_of(given.encoder) == ("V1", "II")
     signal = np.random.default_rng(0).normal(size=(1000, 12)).astype(np.float32)
@@ -94,7 +94,7 @@ def test_the_form_of_the_signal_by_file_and_by_flags(folder):
         ({"seconds": "long"}, "seconds: "),
     ],
 )
-def test_what_is_no_form_of_a_signal_is_named(folder, change, message):
+def test_invalid_signal_formats_are_named(folder, change, message):
     with pytest.raises(BadModel, match=message):
         load_model(str(folder), trust_remote_code=True, preprocessing=change)
 

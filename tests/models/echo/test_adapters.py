@@ -159,7 +159,7 @@ def test_echoprime_without_its_bank_has_embeddings_and_views(echoprime, tmp_path
     assert len(loaded.warnings) == 1 and name in loaded.warnings[0]
 
 
-def test_echoprime_is_refused_when_it_is_not_whole(echoprime, tmp_path):
+def test_incomplete_echoprime_files_are_refused(echoprime, tmp_path):
     folder = linked(echoprime, tmp_path / "EchoPrime")
     classifier = next(folder.rglob("view_classifier.pt"))
     state = torch.load(classifier, weights_only=True, mmap=True)
@@ -259,7 +259,7 @@ def test_answers_of_panecho(pan):
         (lambda state: state.update({"EF_head.1.weight": torch.zeros(2, 768)}), "1 wrong shape: EF_head.1.weight"),
     ],
 )
-def test_panecho_is_refused_when_it_is_not_whole(tmp_path, change, message):
+def test_incomplete_panecho_files_are_refused(tmp_path, change, message):
     with pytest.raises(BadModel, match=message):
         load_model("CarDS-Yale/PanEcho", weights=fake.panecho_file(tmp_path, change))
 
@@ -313,7 +313,7 @@ def test_echofm_of_other_settings_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["bowang-lab/EchoJEPA", "siemens-healthineers/EchoVLM"])
-def test_models_without_public_weights_say_so(name, tmp_path):
+def test_models_without_public_weights_are_reported(name, tmp_path):
     assert not card(name).public_weights and card(name).seen == ("mimic_iv_echo",)
     for weights in (None, tmp_path):
         with pytest.raises(BadModel, match="nobody outside its authors has the weights"):

@@ -108,7 +108,7 @@ def test_tokens_are_those_of_clip():
     assert ids[2, 0] == 49406 and ids[2, -1] == 49407 and not (ids[2] == 0).any()
 
 
-def test_without_the_temperature_every_result_says_so(tmp_path):
+def test_a_missing_temperature_is_noted_on_every_result(tmp_path):
     files = fake.dinotxt_folder(tmp_path, lambda backbone, rest: rest.pop("logit_scale"))
     loaded = load_model(NAME, weights=files)
     encoder = loaded.encoder
@@ -130,7 +130,7 @@ def test_weights_that_do_not_fit_are_refused(tmp_path, change, message):
         load_model(NAME, weights=fake.dinotxt_folder(tmp_path, change))
 
 
-def test_files_that_are_missing_alone_or_others(folder, tmp_path, monkeypatch):
+def test_missing_or_extra_files_are_reported(folder, tmp_path, monkeypatch):
     with pytest.raises(BadModel, match="Give the folder that contains both"):
         load_model(NAME, weights=folder / dinotxt.HEADS[0])
     fake.dinotxt_folder(tmp_path)

@@ -75,7 +75,7 @@ def test_a_report_encoder_that_does_not_fit_is_refused(download, change, message
         load_model(NAME, weights=download, variant="prompts")
 
 
-def test_what_is_missing_is_named(download):
+def test_missing_parts_are_named(download):
     vocabulary = weights_of(download) / "vocab.txt"
     words = vocabulary.read_text()
     vocabulary.write_text(words + "onemore\n")
@@ -99,7 +99,7 @@ def test_doctor_says_how_prompts_can_be_used(download):
 
 
 @pytest.mark.parametrize("content", [b"[" * 100_000, b'{"model": 7}', b"\xff\xfe\x00", b""])
-def test_a_damaged_tokenizer_costs_this_model_only(download, content):
+def test_a_damaged_tokenizer_only_affects_this_model(download, content):
     (weights_of(download) / "tokenizer.json").write_bytes(content)
     try:
         load_model(NAME, weights=download, variant="prompts")

@@ -225,7 +225,7 @@ def test_damaged_file_is_refused(download, file, content, message, monkeypatch):
         (Harmful(), "could run code"),
     ],
 )
-def test_half_of_the_bank_that_is_none(download, value, message):
+def test_an_invalid_half_of_the_bank_is_refused(download, value, message):
     torch.save(value, next(download.rglob("candidate_embeddings_p2.pt")))
     with pytest.raises(BadModel, match=message):
         read_retrieval(given_files("echonet/EchoPrime", download))
@@ -234,7 +234,7 @@ def test_half_of_the_bank_that_is_none(download, value, message):
 @pytest.mark.parametrize(
     ("weight", "message"), [("x", "not a number"), ("", "empty or not finite"), ("inf", "not finite")]
 )
-def test_section_weight_that_is_none(tmp_path, weight, message):
+def test_an_invalid_section_weight_is_refused(tmp_path, weight, message):
     path = tmp_path / "MIL_weights.csv"
     fake.section_weights(path)
     head, first, *rest = path.read_text().splitlines()

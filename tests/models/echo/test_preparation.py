@@ -32,7 +32,7 @@ def test_border_rule():
 
 @pytest.mark.parametrize("shape", [(100, 101), (101, 100), (9, 9), (1, 1), (1, 500), (500, 1)])
 @pytest.mark.parametrize("border", ["truncate", "round"])
-def test_frames_that_the_published_crop_fails_on(shape, border):
+def test_small_frames_are_cropped_where_published_code_fails(shape, border):
     frame = np.full((*shape, 3), 7, dtype=np.uint8)
     assert (crop.crop_and_scale(frame, (32, 24), border=border) == np.full((24, 32, 3), 7)).all()
 

@@ -94,7 +94,7 @@ def reference(network: DINOv3) -> nn.Module:
 
 @pytest.mark.parametrize(("height", "width"), [(64, 64), (48, 80)])
 @torch.no_grad()
-def test_backbone_is_that_of_transformers(height, width):
+def test_backbone_equals_transformers(height, width):
     network, frames = dinov3(), pictures(2, 3, height, width)
     ours = network(frames)
     close(ours, reference(network)(pixel_values=frames).last_hidden_state)
@@ -168,7 +168,7 @@ def test_vision_tower_is_the_head_on_all_tokens_then_class_token_beside_the_mean
 
 
 @torch.no_grad()
-def test_text_tower_is_that_of_open_clip():
+def test_text_tower_equals_open_clip():
     from open_clip.transformer import TextTransformer
 
     ours = drawn(TextTower(DIM, DEPTH, HEADS, 2 * DIM))

@@ -149,7 +149,7 @@ def test_st_mem_is_blind_to_voltage(small_st_mem):
 
 
 @pytest.mark.parametrize("qkv_bias", [False, True])
-def test_attention_is_that_of_pytorch(qkv_bias):
+def test_attention_equals_pytorch(qkv_bias):
     generator = torch.Generator().manual_seed(0)
     own, theirs = Attention(24, 4, True, qkv_bias).eval(), torch.nn.MultiheadAttention(24, 4, batch_first=True).eval()
     with torch.no_grad():

@@ -47,7 +47,7 @@ def test_size(make, tensors, numbers):
 
 
 @torch.no_grad()
-def test_block_of_echofm_is_that_of_timm():
+def test_block_of_echofm_equals_timm():
     ours = drawn(echofm.EchoFmBlock(64, heads=4))
     theirs = timm.models.vision_transformer.Block(64, 4, qkv_bias=True, norm_layer=partial(nn.LayerNorm, eps=1e-6))
     state = ours.state_dict()

@@ -11,7 +11,7 @@ def test_default_pooling_and_variant_of_every_card():
     assert {name: chosen for name, chosen in first.items() if any(chosen)} == DEFAULTS
 
 
-def test_every_adapter_is_here():
+def test_every_adapter_is_tested():
     ecg = {"sehunfromdaegu/ECG_JEPA", "kweimann/ECG-JEPA", "wanglab/ecg-fm", "PKUDigitalHealth/ECGFounder"}
     ecg |= {"cheliu-computation/MERL-resnet18", "cheliu-computation/MERL-vit-tiny"}
     ecg |= {"control-spiderman/ECGFM-KED"}

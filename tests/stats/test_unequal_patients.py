@@ -35,7 +35,7 @@ def test_one_patient_with_most_of_the_rows_makes_few_patients():
     assert Clusters.of(np.repeat(np.arange(7), 3)).effective == pytest.approx(7)
 
 
-def test_a_mean_error():
+def test_intervals_of_a_mean_error():
     errors = np.random.default_rng(0).gamma(2, 3, len(WHO))
     influence = (errors - errors.mean()) / len(errors)
     by_hand = expected(lambda weights: np.average(errors, weights=weights[WHO]))

@@ -54,7 +54,7 @@ def training(*layers):
         training(torch.nn.Dropout(0.5), torch.nn.BatchNorm1d(8)).eval(),
     ],
 )
-def test_a_model_that_answers_twice_the_same_is_let_through(network):
+def test_a_deterministic_model_passes(network):
     check_repeatable(model(network), Source(), range(6), CPU)
 
 
@@ -78,7 +78,7 @@ class DropPath(torch.nn.Module):
         (torch.nn.TransformerEncoderLayer(8, 2, 8), "Dropout, MultiheadAttention"),
     ],
 )
-def test_training_mode_is_one_clear_message(layer, name):
+def test_training_mode_is_reported_in_one_message(layer, name):
     said = refused(training(layer))
     assert said.startswith(f"lab/mine is in training mode: {name} acted") and "eval()" in said
 
@@ -101,12 +101,12 @@ def noisy(parts):
 
 
 @pytest.mark.parametrize("network", [functional, of_the_batch, noisy])
-def test_a_model_that_answers_differently_is_one_clear_message(network):
+def test_a_nondeterministic_model_is_reported_in_one_message(network):
     said = refused(network)
     assert "gives different vectors when a recording is encoded again" in said and "fixed seed" in said
 
 
-def test_a_random_preparation_is_noticed_too():
+def test_random_preprocessing_is_detected():
     generator = np.random.default_rng(0)
     assert "encoded again" in refused(linear, transform=lambda array: torch.from_numpy(array[generator.permutation(3)]))
 
@@ -129,7 +129,7 @@ def store(tmp_path):
     return kept
 
 
-def test_stored_vectors_are_compared_with_those_of_now(store):
+def test_stored_vectors_are_compared_with_new_ones(store):
     assert drift(model(linear), Source(), store, 2, CPU) is None
     found = drift(model(lambda parts: linear(parts) * 1.5), Source(), store, 2, CPU)
     assert found.id in "bf" and found.difference > 0.5
@@ -139,7 +139,7 @@ def test_another_number_of_parts_or_of_values_is_a_difference(store):
     assert drift(model(lambda parts: linear(parts)[:, :4]), Source(), store, 1, CPU).difference == np.inf
 
 
-def test_a_change_that_one_recording_alone_shows(store):
+def test_a_change_in_a_single_recording_is_detected(store):
     """The first stored recording is unchanged; only the last one differs."""
     last = torch.from_numpy(Source().recording(5))
 
@@ -149,7 +149,7 @@ def test_a_change_that_one_recording_alone_shows(store):
     assert drift(model(changed), Source(), store, 2, CPU).id == "f"
 
 
-def test_an_empty_store_and_one_whose_recordings_are_gone_say_nothing(store, tmp_path):
+def test_stores_without_readable_recordings_are_not_checked(store, tmp_path):
     empty = EmbeddingStore(tmp_path / "other", "lab/mine", "toy", {})
     assert drift(model(noisy), Source(), empty, 2, CPU) is None
     gone = SimpleNamespace(frame=Source.frame.assign(fingerprint="2"), recording=Source().recording)

@@ -69,7 +69,7 @@ def test_weights_alone_are_known_by_their_published_keys(tmp_path, name, wrapped
         assert found.poolings == card(name).poolings
 
 
-def test_keys_of_no_network_are_told(tmp_path):
+def test_unknown_weight_keys_are_reported(tmp_path):
     save_file({"layer.weight": torch.zeros(2)}, tmp_path / "x.safetensors")
     with pytest.raises(BadModel) as caught:
         load_model(str(tmp_path))
@@ -97,7 +97,7 @@ def test_hubert_ecg_needs_no_remote_code(tmp_path):
 # ---- a name, and files from elsewhere
 
 
-def test_a_registered_name_with_files_of_the_users(tmp_path, clip):
+def test_registered_models_accept_user_files(tmp_path, clip):
     folder = tiny_open_clip(tmp_path / "downloaded", safe=False)
     loaded = load_model(ECHO_CLIP.upper(), weights=folder)
     encoder = loaded.encoder
@@ -110,7 +110,7 @@ def test_a_registered_name_with_files_of_the_users(tmp_path, clip):
         load_model(ECHO_CLIP, weights=tmp_path / "nowhere")
 
 
-def test_another_name_with_files_of_the_users(tmp_path):
+def test_other_names_accept_user_files(tmp_path):
     encoder = load_model("someone/vit", weights=tiny_timm(tmp_path / "vit"))
     assert encoder.name == "someone/vit"
 
@@ -176,7 +176,7 @@ def test_settings_beside_the_weights(tmp_path, clip):
         ({"pooling": "median"}, "requests pooling 'median'"),
     ],
 )
-def test_settings_that_are_none(tmp_path, facts, message):
+def test_invalid_settings_are_refused(tmp_path, facts, message):
     folder = tiny_timm(tmp_path / "vit")
     (folder / "cardiobench.json").write_text(json.dumps(facts))
     with pytest.raises(BadModel) as caught:

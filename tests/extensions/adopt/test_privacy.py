@@ -39,7 +39,7 @@ def own_result(**changes):
     return replace(result, dataset={**result.dataset, "name": "mine", "local": True}, **changes)
 
 
-def test_results_of_ones_own_data_go_nowhere_unless_they_are_named():
+def test_results_of_own_data_are_sent_only_if_named():
     said = []
     other = example()
     assert leave_out_local([own_result(), other], (), said.append) == [other]
@@ -49,7 +49,7 @@ def test_results_of_ones_own_data_go_nowhere_unless_they_are_named():
     assert leave_out_local([own_result()], ("mine",), said.append) == [own_result()]
 
 
-def test_no_id_of_ones_own_data_is_in_a_public_result():
+def test_public_results_contain_no_ids_of_own_data():
     ids = {"12345", "P 7/2", "a.b", "1"}
     result = own_result(warnings=("odd: 12345, P 7/2 and a.b of 123456 rows",))
     (said,) = public_result(result, ids=ids).warnings
@@ -86,7 +86,7 @@ def test_a_reader_of_an_installed_package_reads_a_format_of_its_own(tmp_path, mo
     assert np.array_equal(open_dataset("mine").recording(3).signal, signals[3])
 
 
-def test_a_dataset_of_ones_own_is_not_published(tmp_path):
+def test_own_datasets_are_not_published(tmp_path):
     frame, signals = bundled(12)
     folder = tmp_path / "recordings"
     folder.mkdir()
@@ -99,7 +99,7 @@ def test_a_dataset_of_ones_own_is_not_published(tmp_path):
     assert open_dataset("mine").spec.marks == {"local": True, "patient_is_record": True}
 
 
-def test_every_score_says_that_patients_are_not_known():
+def test_every_score_states_that_patient_ids_are_unknown():
     table = references(BINARY)
     answers = test_rows(table)[["id"]].assign(y_pred=BINARY.classes[0])
     context = ResultContext(dataset={"name": "mine", "patient_is_record": True}, resamples=20)

@@ -9,7 +9,7 @@ from cardiobench.stats.clusters import Clusters
 from cardiobench.stats.failures import failures_sentence, share_failed
 
 
-def test_none_of_sixty_patients_may_be_six_in_a_hundred():
+def test_zero_failures_of_sixty_allow_a_rate_of_six_percent():
     number = load_metric("mae").primary
     failed = share_failed(np.full(60, 14.9), Clusters.of(np.arange(60)), number, "%")
     expected = stats.binomtest(0, 60).proportion_ci(method="wilson")

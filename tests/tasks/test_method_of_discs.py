@@ -90,6 +90,6 @@ def test_the_outline_runs_between_inside_and_outside_and_the_longest_counts():
         (lambda mask: mask & (np.arange(120) == 60) & (np.arange(160) == 60)[:, None], "no base found"),
     ],
 )
-def test_masks_without_discs_say_why(spoil, reason):
+def test_masks_without_discs_give_a_reason(spoil, reason):
     with pytest.raises(NoDiscs, match=reason):
         discs(spoil(half_ellipse(100, 50)), (1.0, 1.0))

@@ -55,7 +55,7 @@ def test_published_rows_are_those_that_were_prepared(published, prepared):
     assert (remote.recording(3).signal == local.recording(3).signal).all()
 
 
-def test_recordings_that_are_left_out_are_counted_by_split(tmp_path):
+def test_omitted_recordings_are_counted_by_split(tmp_path):
     write_twin("ptb_xl", tmp_path / "raw", patients=10)
     lost = next(path for path in sorted((tmp_path / "raw").rglob("*.dat")))
     lost.unlink()
@@ -70,7 +70,7 @@ def test_recordings_that_are_left_out_are_counted_by_split(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_first_recordings_of_a_version_stay_and_are_read_offline(published, prepared, hub, monkeypatch):
+def test_a_downloaded_version_is_pinned_and_read_offline(published, prepared, hub, monkeypatch):
     first = open_dataset("ptb_xl", published=True).facts
     put(prepared[1])
     assert published.tags[data_tag(open_dataset("ptb_xl", prepared[1]).spec)] == first["hub_commit"]
@@ -80,7 +80,7 @@ def test_the_first_recordings_of_a_version_stay_and_are_read_offline(published, 
     assert open_dataset("ptb_xl", published=True).facts == first and len(hub.requests) == asked
 
 
-def test_a_folder_that_is_given_wins_and_nobody_asks_the_hub_unasked(published, prepared, hub):
+def test_a_given_folder_takes_precedence_over_the_hub(published, prepared, hub):
     asked = len(hub.requests)
     other = open_dataset("ptb_xl", prepared[1], published=True)
     assert "hub_commit" not in other.facts
@@ -95,7 +95,7 @@ def test_a_folder_that_is_given_wins_and_nobody_asks_the_hub_unasked(published, 
     assert len(hub.requests) == asked
 
 
-def test_what_is_not_published_says_both_reasons(hub, client):
+def test_unpublished_data_gives_both_reasons(hub, client):
     with pytest.raises(MissingData, match=r"(?s)PTB-XL was not found.*Nor could cardiobench/ptb_xl be read on the Hub"):
         open_dataset("ptb_xl", published=True)
     publish(publications("ptb_xl", "cardiobench"), dry_run=False, on_diff=lambda text: None)

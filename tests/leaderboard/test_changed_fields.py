@@ -73,7 +73,7 @@ def remembered(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_changed_leaf_is_refused_or_taken_on_trust(toy, remembered, kind):
+def test_a_changed_leaf_is_refused_or_listed_as_unverified(toy, remembered, kind):
     submission = submit(toy, **KINDS[kind])
     honest = verify.check(submission.entry(), submission.files(submission.entry()), submission.data_dir)
     complete = not KINDS[kind].get("missing")

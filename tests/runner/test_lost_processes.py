@@ -50,7 +50,7 @@ def start(folder, rank: int, port: int, seconds: float, slow: float = 0) -> subp
 
 
 @pytest.mark.slow
-def test_a_late_process_leaves_no_recording_to_nobody(tmp_path):
+def test_every_recording_is_encoded_despite_a_late_process(tmp_path):
     port = free_port()
     started = [start(tmp_path, rank, port, seconds=4 * rank) for rank in (0, 1)]
     for process in started:
@@ -131,7 +131,7 @@ def test_a_machine_that_does_not_answer_is_lost(guard):
     assert re.match("process 1 of 2 has been silent for 40 s", guard(repeat(b"")))
 
 
-def test_a_process_that_beats_is_not_lost_and_one_that_is_done_need_not(guard):
+def test_live_and_finished_processes_are_not_reported_as_lost(guard):
     beats = [processes.BEAT] * 3 * processes.SILENT_BEATS
     assert guard([*beats, processes.BEAT + processes.DONE]) is None
     assert re.match("process 1 of 2 was lost", guard(beats))
@@ -154,7 +154,7 @@ def test_the_error_that_another_process_ends_with_is_said_once(guard, monkeypatc
 @pytest.mark.parametrize(
     "environment", [{"WORLD_SIZE": "2"}, {"RANK": "1"}, {"RANK": "1", "WORLD_SIZE": "2"}, {"WORLD_SIZE": "two"}]
 )
-def test_what_another_launcher_left_in_the_environment_is_explained(environment, monkeypatch):
+def test_leftover_launcher_variables_are_explained(environment, monkeypatch):
     for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"):
         monkeypatch.delenv(name, raising=False)
     assert check_environment() == 1

@@ -89,7 +89,7 @@ def doctor(tmp_path, capsys):
     return run
 
 
-def test_a_sound_model_has_only_good_lines(doctor):
+def test_a_valid_model_has_no_findings(doctor):
     code, lines = doctor("Mine")
     assert code == 0 and all(one["good"] for one in lines.values())
     assert lines["ecg: recording"]["found"] == "signal (5000, 12) float32 at 500 Hz"
@@ -113,7 +113,7 @@ def test_a_sound_model_has_only_good_lines(doctor):
         ("Random", {"ecg: the same again"}, "encoded again"),
     ],
 )
-def test_a_mistake_is_marked(doctor, kind, wrong, said):
+def test_each_mistake_is_marked(doctor, kind, wrong, said):
     code, lines = doctor(kind)
     marked = {what for what, one in lines.items() if not one["good"]}
     assert code == 1 and wrong <= marked, marked

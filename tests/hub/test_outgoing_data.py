@@ -77,7 +77,7 @@ def everything(hub):
     return b"\n".join(parts)
 
 
-def test_nothing_that_is_marked_leaves_this_machine(marked, hub, client, capsys):
+def test_no_marked_data_is_sent(marked, hub, client, capsys):
     hub.store.put("model", MODEL, {"README.md": b"# A model\n"})
     results, model = str(marked / "results"), str(marked / "my_model")
     line = ["push", results, "--include-rehearsals", "--yes"]
@@ -95,7 +95,7 @@ def test_nothing_that_is_marked_leaves_this_machine(marked, hub, client, capsys)
 
 
 @pytest.mark.slow
-def test_neither_a_run_nor_a_space_nor_prepared_data_sends_a_mark(marked, hub, client, capsys):
+def test_no_command_sends_marked_data(marked, hub, client, capsys):
     """Ids of public recordings are not secret, but their location on this machine is."""
     hub.store.put("model", MODEL, {"README.md": b"# A model\n"})
     folder = marked / "results"
@@ -146,7 +146,7 @@ def test_texts(text, clean):
     assert clean_text(text, {"patient0012"}) == clean
 
 
-def test_what_must_not_leave_is_refused_whatever_made_it(client, tmp_path, monkeypatch):
+def test_private_content_is_refused_from_any_source(client, tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     with pytest.raises(LicenceError, match="your token"):
         check_outgoing("README.md", f"token {ALICE}".encode())

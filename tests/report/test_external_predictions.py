@@ -72,7 +72,7 @@ def test_each_model_is_compared_with_each_file_whatever_the_protocol(folder):
     assert better == {"ours (predictions)": "b", "theirs (predictions.readers)": "a"}
 
 
-def test_files_have_ranks_among_themselves_and_none_beside_models(folder):
+def test_external_files_are_ranked_separately(folder):
     entries = collect([folder]).entries
     _, _, rankings = ranks.compare_all_pairs(entries, resamples=100)
     rows = [dict(zip(ranks.RANK_COLUMNS, row, strict=True)) for row in ranks.rank_rows(rankings)]
@@ -85,7 +85,7 @@ def test_files_have_ranks_among_themselves_and_none_beside_models(folder):
     assert of_probe == ["org/one", "org/two", "ours (predictions)", "theirs (predictions.readers)"]
 
 
-def test_a_file_for_other_units_or_labels_is_one_sentence(folder):
+def test_files_with_other_units_or_labels_are_reported(folder):
     """Test ids that are missing on one side, and a different true label for one patient."""
     path = next((folder / "predictions" / "ours").glob("*.json"))
     result, frame = ScoreResult.load(path), pd.read_parquet(predictions_path(path))
@@ -137,7 +137,7 @@ def test_the_figure_has_a_line_for_each_file(folder):
     assert not [line for line in alone.lines if line.get_linestyle() == "-."]
 
 
-def test_the_leaderboard_ranks_files_after_models_and_apart(folder):
+def test_the_leaderboard_lists_files_separately_after_models(folder):
     collection = collect([folder])
     real = dataclasses.replace(
         collection,
@@ -152,7 +152,7 @@ def test_the_leaderboard_ranks_files_after_models_and_apart(folder):
     assert table.about(real, TASK).endswith(ELSEWHERE)
 
 
-def test_files_stand_beside_the_results_of_every_suite(folder):
+def test_files_are_shown_with_every_suite(folder):
     entries = [
         dataclasses.replace(
             entry, result=dataclasses.replace(entry.result, stamp={**entry.result.stamp, "suite": "mine 1"})
@@ -178,7 +178,7 @@ def test_a_file_on_other_data_than_the_models_is_named(folder):
     assert problem.kind == "other data" and "version 0.9" in problem.message and problem.subject.startswith("ours")
 
 
-def test_the_page_and_the_command_say_so(folder, capsys):
+def test_page_and_command_mark_external_files(folder, capsys):
     page = write_markdown(collect([folder]), folder)[0].read_text()
     assert ELSEWHERE in page and "| reference | ours (predictions) |" in page
     assert main(["compare", str(folder), "--resamples", "100"]) == 0

@@ -44,7 +44,7 @@ def pushed(hub, client, given):  # noqa: F811
 
 
 @pytest.mark.slow
-def test_they_are_checked_as_others_and_verify_says_what_nobody_saw(pushed, capsys):
+def test_given_embeddings_are_verified_and_the_unchecked_part_is_stated(pushed, capsys):
     checks = verify_submission(REPOSITORY, "main")
     assert [check.outcome for check in checks] == ["ok", "ok"]
     assert all(f"on trust: model: {NOT_SEEN}" in check.notes for check in checks)
@@ -58,7 +58,7 @@ def test_they_are_checked_as_others_and_verify_says_what_nobody_saw(pushed, caps
         assert set(pd.read_parquet(io.BytesIO(files[path]))) == {"id", "y_pred", "p_no CD", "p_CD"}
 
 
-def test_the_board_ranks_them_among_themselves(pushed, given):
+def test_given_embeddings_are_ranked_separately(pushed, given):
     model = consistent(task=TASK, protocol="knn", dataset=ScoreResult.load(next(given.rglob("*__cd.json"))).dataset)
     push_to_dataset([model], REPOSITORY, dry_run=False, on_diff=lambda text: None)
     (view,) = source.load([REPOSITORY]).values()
@@ -68,7 +68,7 @@ def test_the_board_ranks_them_among_themselves(pushed, given):
     assert ELSEWHERE in table.about(view, TASK)
 
 
-def test_they_go_to_no_models_card(hub, client, given, tmp_path, capsys):  # noqa: F811
+def test_given_embeddings_are_not_written_to_model_cards(hub, client, given, tmp_path, capsys):  # noqa: F811
     model = hub.store.put("model", "lab/net", {"README.md": b"# Net"})
     assert main(["push", str(given), "--to", "lab/net", "--yes"]) == 2
     said = capsys.readouterr().err

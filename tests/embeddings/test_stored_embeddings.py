@@ -24,7 +24,7 @@ def cache_command(cache, *more):
     return main(["cache", *more, "--cache-dir", str(cache)])
 
 
-def test_what_is_stored_is_listed_with_its_size(tmp_path, capsys):
+def test_stored_embeddings_are_listed_with_sizes(tmp_path, capsys):
     (
         fill(tmp_path),
         fill(tmp_path, dataset="tmed2"),
@@ -46,7 +46,7 @@ def test_what_is_stored_is_listed_with_its_size(tmp_path, capsys):
     assert cache_command(tmp_path / "none", "list") == 0 and "no embeddings are stored" in capsys.readouterr().out
 
 
-def test_a_changed_byte_is_found(tmp_path, capsys):
+def test_a_changed_byte_is_detected(tmp_path, capsys):
     fill(tmp_path, dataset="tmed2")
     store, _ = fill(tmp_path)
     assert cache_command(tmp_path, "verify") == 0
@@ -64,7 +64,7 @@ def test_a_changed_byte_is_found(tmp_path, capsys):
     assert "key.json is missing, damaged or of another store" in capsys.readouterr().out
 
 
-def test_only_what_is_named_is_deleted_and_only_with_yes(tmp_path, capsys):
+def test_only_selected_embeddings_are_deleted_after_confirmation(tmp_path, capsys):
     store, _ = fill(tmp_path)
     kept, _ = fill(tmp_path, dataset="tmed2")
     outside = tmp_path / "outside"
@@ -106,7 +106,7 @@ def test_an_export_of_more_than_one_thing_is_refused(tmp_path):
         export_stores(find_stores(tmp_path, "org/two"), tmp_path / "x.pkl")
 
 
-def test_shards_that_do_not_note_their_pooling_say_so(tmp_path, capsys):
+def test_shards_without_recorded_pooling_are_reported(tmp_path, capsys):
     fill(tmp_path, pooling="")
     assert cache_command(tmp_path, "export", "--out", str(tmp_path / "x.parquet")) == 0
     assert "is not stored: give --pooling" in capsys.readouterr().out

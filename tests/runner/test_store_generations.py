@@ -14,7 +14,7 @@ from cardiobench.models.cards import find_card
 from cardiobench.runner.context import RunContext
 from cardiobench.runner.generation import current_plan
 from cardiobench.runner.processes import SingleProcess
-from tests.embeddings.test_repeat import Source, linear, model
+from tests.embeddings.test_repeated_encoding import Source, linear, model
 
 OLD, NEW = {"torch": "2.4.1"}, {"torch": "2.6.0"}
 
@@ -80,13 +80,13 @@ def test_a_model_with_golden_vectors_is_not_asked(generation):
     assert generation.choose(model(other), NEW)[0] == 0, "a baseline has no weights"
 
 
-def test_a_model_of_the_users_own_is_asked_always(generation):
+def test_user_models_are_always_checked(generation):
     generation.fill(linear, OLD)
     assert generation.choose(model(linear, custom=("Mine 1",)), OLD, complete=True)[0] == 0
     assert generation.choose(model(other, custom=("Mine 1",)), OLD, complete=True)[0] == 1
 
 
-def test_a_result_from_two_sets_of_libraries_says_so(tmp_path, monkeypatch):
+def test_results_from_two_library_versions_are_marked(tmp_path, monkeypatch):
     folders = {"output_dir": tmp_path / "out", "cache_dir": tmp_path / "cache", "workers": 0, "resamples": 20}
     results = []
     for libraries, limit in ((OLD, 20), (NEW, None)):

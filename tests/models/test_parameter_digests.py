@@ -78,7 +78,7 @@ WRAPPED = {
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("kind", WRAPPED)
-def test_a_changed_weight_counts_wherever_it_is_held(kind):
+def test_changed_weights_are_detected_in_any_attribute(kind):
     def values(weight):
         return held_by(SimpleNamespace(given=WRAPPED[kind](network(weight)))).values
 
@@ -94,7 +94,7 @@ def test_the_same_values_in_another_place_shape_or_type_are_others():
     assert held_by({"b": ALIKE + 1, "a": ALIKE}).values == held_by(places[0]).values
 
 
-def test_what_an_encoder_counts_or_keeps_of_an_output_does_not_count():
+def test_counters_and_cached_outputs_are_ignored():
     with torch.inference_mode():
         output = network()(torch.ones(1, 3))
     plain, used = SimpleNamespace(net=network(), calls=0), SimpleNamespace(net=network(), calls=7, last=output)
