@@ -9,8 +9,9 @@ from cardiobench.core.errors import CardioBenchError, HubError
 from cardiobench.hub.api import NOBODY, call, connect, whoami
 from cardiobench.hub.commit import Target, read_snapshot
 from cardiobench.hub.outgoing import ids_below, public_result
-from cardiobench.hub.push_results import Rehearsal, push, select_model
+from cardiobench.hub.push_results import Rehearsal, beside_references, push, select_model
 from cardiobench.models.files import REPOSITORY
+from cardiobench.results.collect import ResultEntry
 from cardiobench.results.paths import folder_name
 from cardiobench.results.record import EMBEDDINGS
 from cardiobench.results.score_result import ScoreResult
@@ -72,13 +73,16 @@ def check_before_run(
     ]
 
 
-def push_all(results: Sequence[ScoreResult], folder: Path, console: Console) -> list[tuple[str, str]]:
+def push_all(
+    results: Sequence[ScoreResult], folder: Path, console: Console, entries: Sequence[ResultEntry] = ()
+) -> list[tuple[str, str]]:
     """Push the results of every model. Failures are reported together with the command that pushes them later.
 
     Args:
         results: Results to push.
         folder: Local folder of the results.
         console: Console that prints the changes before they are written.
+        entries: All results of the folder, among them references for the cards.
 
     Returns:
         Pairs (model, reason) of models that were not pushed.
@@ -90,7 +94,13 @@ def push_all(results: Sequence[ScoreResult], folder: Path, console: Console) -> 
                 raise HubError(f"{name} is a local folder. Give the name of its repository.")
             selected = select_model(results, name, name)
             ids = ids_below(_folder_of(results, name, folder))
-            done = push([public_result(one, ids=ids) for one in selected], name, dry_run=False, on_diff=console.print)
+            done = push(
+                [public_result(one, ids=ids) for one in selected],
+                name,
+                dry_run=False,
+                on_diff=console.print,
+                beside=beside_references(entries, name),
+            )
         except Rehearsal as error:
             console.print(str(error))
         except CardioBenchError as error:

@@ -65,6 +65,16 @@ def results_block(card: str, source: str) -> str:
     return block_of(card, INDEX, source)
 
 
+def metrics_of(card: str, source: str) -> list[Mapping[str, Any]]:
+    """Return all metrics in the `model-index` of a card; none if it is not well formed."""
+    content, _ = yaml_text.parse(results_block(card, source), source)
+    models = (content or {}).get(INDEX) or []
+    if not _well_formed(models):
+        return []
+    entries = [entry for model in models for entry in model.get("results") or ()]
+    return [metric for entry in entries for metric in entry.get("metrics") or ()]
+
+
 def block_of(card: str, key: str, source: str = "the card") -> str:
     """Return the text of a key in a card's front matter; empty if there is none."""
     match = FRONT.match(card)

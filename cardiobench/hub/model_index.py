@@ -1,7 +1,7 @@
 """Results as entries of the `model-index` of a model card."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from cardiobench.core.io import to_plain
@@ -14,7 +14,7 @@ from cardiobench.results.score_result import ScoreResult
 BENCHMARK = "CardioBench"
 
 
-def entry(result: ScoreResult, user: str, url: str, revision: str | None) -> dict[str, Any]:
+def entry(result: ScoreResult, user: str, url: str, revision: str | None, beside: Sequence[str] = ()) -> dict[str, Any]:
     """Return one result with all its metrics.
 
     Args:
@@ -22,6 +22,7 @@ def entry(result: ScoreResult, user: str, url: str, revision: str | None) -> dic
         user: User who ran it.
         url: URL of the complete result file.
         revision: Commit of the dataset on the Hub; None if this version is not published.
+        beside: Sentences that compare the result with references, such as training from scratch.
     """
     task = catalog.task(result.task)
     spec = catalog.spec(task.dataset)
@@ -36,7 +37,9 @@ def entry(result: ScoreResult, user: str, url: str, revision: str | None) -> dic
     return {
         "task": {"type": task_type(task, spec.modality), "name": task.description or task.name},
         "dataset": dataset,
-        "metrics": [metric(result, name, user) for name in naming.defined(result)],
+        "metrics": [
+            metric(result, name, user, beside if name == result.metric else ()) for name in naming.defined(result)
+        ],
         "source": {"name": f"{BENCHMARK}, run by {user}", "url": url},
     }
 
@@ -47,7 +50,7 @@ def task_type(task: Task, modality: str) -> str:
     return task.rules.hub_type or by_answer
 
 
-def metric(result: ScoreResult, name: str, user: str) -> dict[str, Any]:
+def metric(result: ScoreResult, name: str, user: str, beside: Sequence[str] = ()) -> dict[str, Any]:
     """Return one metric; `args` contains the context of the number and its author."""
     estimate = result.overall[name]
     args: dict[str, Any] = {
@@ -67,6 +70,7 @@ def metric(result: ScoreResult, name: str, user: str) -> dict[str, Any]:
         floor = {"floor": result.floor.value} if math.isfinite(result.floor.value) else {}
         args |= {**floor, "verdict": verdict(result), "generated": result.generated}
         args |= {"cost": to_plain(result.cost)} if result.cost else {}
+        args |= {"beside_references": list(beside)} if beside else {}
     # The name also says that a result is not a score of patients, because pages that list results show little else.
     marks = {"synthetic_twin": result.dataset.get("twin"), "first_patients": result.dataset.get("limit")}
     args |= {key: mark for key, mark in marks.items() if mark}
@@ -77,6 +81,12 @@ def metric(result: ScoreResult, name: str, user: str) -> dict[str, Any]:
         "value": estimate.value,
         "args": args,
     }
+
+
+def sentences(metrics: Iterable[Mapping[str, Any]], result: ScoreResult, user: str) -> list[str]:
+    """Return the sentences about references that the metrics of a card have for a result."""
+    own = [one["args"].get("beside_references") for one in metrics if key(one) == (user, result.task, result.label)]
+    return [str(text) for texts in own if isinstance(texts, list) for text in texts]
 
 
 def key(metric: Mapping[str, Any]) -> tuple[str, str, str] | None:

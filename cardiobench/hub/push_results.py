@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from cardiobench.core.errors import BadConfig, BadData, MissingData
@@ -12,9 +13,17 @@ from cardiobench.core.io import files_below, parse_json
 from cardiobench.hub import cards, eval_results, model_index, naming
 from cardiobench.hub.api import call, connect, status, whoami
 from cardiobench.hub.commit import CommitResult, RepoOptions, Snapshot, Target, write
-from cardiobench.hub.outgoing import ids_below, leave_out_local, not_a_benchmark_score, public_name, public_result
+from cardiobench.hub.outgoing import (
+    clean_text,
+    ids_below,
+    leave_out_local,
+    not_a_benchmark_score,
+    public_name,
+    public_result,
+)
+from cardiobench.report import beside_references as report
 from cardiobench.results.analysis_result import is_analysis
-from cardiobench.results.collect import read_result
+from cardiobench.results.collect import ResultEntry, read_result
 from cardiobench.results.formatting import coverage
 from cardiobench.results.paths import PATTERN
 from cardiobench.results.record import EMBEDDINGS
@@ -90,6 +99,27 @@ def select_model(results: Sequence[ScoreResult], name: str, repository: str) -> 
     return [public_result(result, repository) for result in chosen]
 
 
+def beside_references(given: Sequence[ResultEntry], name: str) -> dict[tuple[str, str], list[str]]:
+    """Return the sentences that compare a model with references, such as training from scratch, for its card.
+
+    Args:
+        given: Results of the model and references, with their predictions.
+        name: Name under which the model was evaluated.
+
+    Returns:
+        Mapping from task and protocol of a result to its sentences.
+    """
+    entries = [entry for entry in given if not not_a_benchmark_score(entry.result)]
+    known_as = {name.lower(), public_name(name).lower()}
+    models = {str(entry.result.model["name"]) for entry in entries}
+    chosen = {model for model in models if {model.lower(), public_name(model).lower()} & known_as}
+    found: dict[tuple[str, str], list[str]] = {}
+    for one in report.beside_references(entries, chosen) if chosen else ():
+        if not one.failed:
+            found.setdefault((one.result.task, one.result.label), []).append(clean_text(one.text))
+    return found
+
+
 def push(
     results: Sequence[ScoreResult],
     repository: str,
@@ -101,6 +131,7 @@ def push(
     overwrite: bool = False,
     local_datasets: Collection[str] = (),
     create: RepoOptions | None = None,
+    beside: Mapping[tuple[str, str], Sequence[str]] = MappingProxyType({}),
     sleep: Callable[[float], None] = time.sleep,
 ) -> CommitResult:
     """Write the results of one model into its repository on the Hub.
@@ -115,6 +146,7 @@ def push(
         overwrite: Whether an older or less complete result may replace another.
         local_datasets: Names of the user's own datasets whose scores may be published.
         create: Settings for creating the repository if it is missing; None requires it to exist.
+        beside: Sentences for the card that compare the results with references, from `beside_references`.
         sleep: Function that waits between attempts.
 
     Raises:
@@ -148,6 +180,7 @@ def push(
         api.endpoint,
         revisions,
         overwrite,
+        beside,
     )
     done = write(
         api,
@@ -205,6 +238,7 @@ class ModelChange:
         endpoint: Endpoint of the Hub.
         revisions: Dataset on the Hub -> commit of the version that was used.
         overwrite: Whether an older or less complete result may replace another.
+        beside: Mapping from task and protocol to sentences that compare a result with references.
         kept: Sentences about results in the repository that are kept, because the new ones are older or less complete.
     """
 
@@ -215,6 +249,7 @@ class ModelChange:
     endpoint: str
     revisions: Mapping[str, str | None]
     overwrite: bool = False
+    beside: Mapping[tuple[str, str], Sequence[str]] = field(default_factory=dict)
     kept: set[str] = field(default_factory=set)
 
     def plan_changes(self, snapshot: Snapshot) -> dict[str, bytes]:
@@ -230,7 +265,7 @@ class ModelChange:
             dataset = self.revisions.get(naming.dataset_id(result))
             wanted[path] = to_bytes(result)
             if naming.defined(result):
-                index.append(model_index.entry(result, self.user, url, dataset))
+                index.append(model_index.entry(result, self.user, url, dataset, self._sentences(snapshot, result, new)))
             if result.dataset.get("local") or result.input_condition:  # No dataset's page could list it.
                 continue
             if result.label == eval_results.primary_protocol(_protocols(result, self.scores, snapshot, self.user)):
@@ -250,6 +285,15 @@ class ModelChange:
         name, source = self.repository.partition("/")[2], f"README.md of {self.repository}"
         card = cards.text_of(snapshot.read("README.md"), source)
         return cards.merge_results(card or f"\n# {name}\n", name, index, model_index.key, source).encode()
+
+    def _sentences(self, snapshot: Snapshot, result: ScoreResult, new: ScoreResult) -> Sequence[str]:
+        """Return the sentences for a result; without new ones, a result that stays in the repository keeps its own."""
+        given = self.beside.get((new.task, new.label), ()) if same_scores(result, new) else ()
+        if given or result is new:
+            return given
+        source = f"README.md of {self.repository}"
+        stated = cards.metrics_of(cards.text_of(snapshot.read("README.md"), source), source)
+        return model_index.sentences(stated, result, self.user)
 
     def _choose(self, existing: bytes | None, new: ScoreResult) -> ScoreResult:
         """Return the result to keep in the repository: the new one, unless the existing one is newer or more complete."""

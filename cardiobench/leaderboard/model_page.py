@@ -1,10 +1,12 @@
 """Build the page of one model and the number of submissions of each owner."""
 
 from cardiobench.leaderboard import table
+from cardiobench.leaderboard.boards import Standing
 from cardiobench.leaderboard.choice import Choice
 from cardiobench.leaderboard.grid import BoardCell, BoardColumn, BoardTable, plain
 from cardiobench.leaderboard.source import RUN_BY
 from cardiobench.models.cards import find_card
+from cardiobench.report.beside_references import reference_of
 from cardiobench.report.overview import ScoreCell, marks, skill
 from cardiobench.report.page.naming import skill_text
 from cardiobench.results.collect import Collection, ResultEntry
@@ -67,28 +69,38 @@ def card_text(name: str) -> str:
 
 
 def model_tasks(collection: Collection, name: str) -> BoardTable:
-    """Return the results of a model on all boards, with places among all results of each board."""
-    tasks = table.tasks_of(_of(collection, name))
-    found = [one for task in tasks for one in table.board(collection, task, Choice(name))]
+    """Return the results of a model on all boards, with places among all results of each board.
+
+    References on the same tasks, such as training from scratch, follow without a place.
+    """
     rows = []
-    for one in found:
-        result = one.entry.result
-        if str(result.model["name"]) != name:
-            continue
-        cell = ScoreCell(one.entry, skill(result), marks(result))
-        flops = None if result.cost is None or result.cost.flops != result.cost.flops else result.cost.flops
-        rows.append((
-            BoardCell(one.place.first if one.place else None, one.text),
-            BoardCell(result.task, result.task),
-            table.score_cell(result),
-            BoardCell(one.condition, one.condition),
-            BoardCell(result.label, result.label),
-            BoardCell(None if cell.skill != cell.skill else cell.skill, skill_text(cell.skill), cell.shade),
-            BoardCell(floor(result), floor(result)),
-            BoardCell(verdict(result), f"{result.verdict.word.sign} {verdict(result)}"),
-            BoardCell(flops, short(flops)),
-        ))  # fmt: skip
+    for task in table.tasks_of(_of(collection, name)):
+        own = [one for one in table.board(collection, task, Choice(name)) if one.entry.result.model["name"] == name]
+        others = table.references(collection, task, Choice(condition=own[0].condition))
+        rows += [_task_row(one, one.text, one.entry.result.label) for one in own]
+        rows += [
+            _task_row(one, table.REFERENCE, f"{result.label} ({result.model['name']})")
+            for one in others
+            if reference_of((result := one.entry.result).protocol) and result.model["name"] != name
+        ]
     return BoardTable(TASKS, tuple(rows))
+
+
+def _task_row(one: Standing, place: str, protocol: str) -> tuple[BoardCell, ...]:
+    result = one.entry.result
+    cell = ScoreCell(one.entry, skill(result), marks(result))
+    flops = None if result.cost is None or result.cost.flops != result.cost.flops else result.cost.flops
+    return (
+        BoardCell(one.place.first if one.place else None, place),
+        BoardCell(result.task, result.task),
+        table.score_cell(result),
+        BoardCell(one.condition, one.condition),
+        BoardCell(protocol, protocol),
+        BoardCell(None if cell.skill != cell.skill else cell.skill, skill_text(cell.skill), cell.shade),
+        BoardCell(floor(result), floor(result)),
+        BoardCell(verdict(result), f"{result.verdict.word.sign} {verdict(result)}"),
+        BoardCell(flops, short(flops)),
+    )
 
 
 def versions(collection: Collection, name: str) -> BoardTable:

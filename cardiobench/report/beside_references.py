@@ -1,7 +1,7 @@
 """Compare results with references on the same task, such as training from scratch or the model's own probe."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from cardiobench.core.errors import CardioBenchError
@@ -32,17 +32,34 @@ class Beside:
     """Comparison of one result with a reference on the same patients.
 
     Attributes:
-        model: Name of the model.
+        result: Result of the model.
         text: Sentence with the paired difference and its 95 % interval.
+        failed: Whether the two could not be compared; the text then has the reason.
     """
 
-    model: str
+    result: ScoreResult
     text: str
+    failed: bool = False
+
+    @property
+    def model(self) -> str:
+        """Name of the model."""
+        return str(self.result.model["name"])
 
 
 def reference_of(protocol: str) -> str:
     """Return the reference name that a protocol provides; empty for other or uninstalled protocols."""
     return _said(protocol, "reference")
+
+
+def _trained_as(result: ScoreResult) -> list[str]:
+    """Return the model of a reference, and numbers among its options that differ from the recipe."""
+    recipe = resolve(contributions("protocols")[result.protocol])().get_params()
+    chosen = {name: result.options.get(name, usual) for name, usual in recipe.items() if name != "seed"}
+    changed = [
+        f"{name}={value}" for name, value in chosen.items() if isinstance(value, (int, float)) and value != recipe[name]
+    ]
+    return [str(result.model["name"]), *changed]
 
 
 def _said(protocol: str, attribute: str) -> str:
@@ -51,10 +68,15 @@ def _said(protocol: str, attribute: str) -> str:
     return getattr(resolve(provided), attribute) if provided else ""
 
 
-def beside_references(entries: Sequence[ResultEntry]) -> list[Beside]:
+def beside_references(entries: Sequence[ResultEntry], models: Collection[str] = ()) -> list[Beside]:
     """Compare every ranked result with the references of its task and with the protocol of its model that it names.
 
-    The list is empty if there are no references or too many pairs.
+    Args:
+        entries: Results and references.
+        models: Names of the models to compare; empty for all.
+
+    Returns:
+        Comparisons and published scores of references; empty without references, or if there are too many pairs.
     """
     usable = [entry for entry in entries if entry.predictions and ranked(entry.result) and not entry.result.external]
     protocols = {entry.result.protocol for entry in usable}
@@ -65,7 +87,7 @@ def beside_references(entries: Sequence[ResultEntry]) -> list[Beside]:
         of_task.setdefault(entry.result.task, []).append(entry)
     references = [entry for entry in usable if names[entry.result.protocol]]
     pairs = [
-        (entry, other, f"{names[other.result.protocol]} ({other.result.model['name']})")
+        (entry, other, f"{names[other.result.protocol]} ({', '.join(_trained_as(other.result))})")
         for other in references
         for entry in of_task[other.result.task]
         if entry.result.input_condition == other.result.input_condition and not names[entry.result.protocol]
@@ -77,8 +99,14 @@ def beside_references(entries: Sequence[ResultEntry]) -> list[Beside]:
         for other in of_task[entry.result.task]
         if other.result.label == partners[entry.result.protocol] and _same_model(entry.result, other.result)
     ]
+    pairs = [pair for pair in pairs if _is_of(pair[0], models)]
     compared = [_beside(*pair) for pair in pairs] if len(pairs) <= MAX_PAIRS else []
-    return compared + [found for entry in references if (found := _published(entry.result))]
+    named = [entry.result for entry in references if _is_of(entry, models)]
+    return compared + [found for result in named if (found := _published(result))]
+
+
+def _is_of(entry: ResultEntry, models: Collection[str]) -> bool:
+    return not models or entry.result.model["name"] in models
 
 
 def _published(result: ScoreResult) -> Beside | None:
@@ -97,7 +125,7 @@ def _published(result: ScoreResult) -> Beside | None:
         condition = "; ".join(filter(None, (one.source, one.condition)))
         texts.append(f"{' '.join(filter(None, (one.model, one.printed, one.interval)))} ({condition})")
     head = f"{result.task}, {result.label}: {tables.number(result.score.value, result)} here; published as {word}: "
-    return Beside(result.model["name"], head + ", ".join(texts))
+    return Beside(result, head + ", ".join(texts))
 
 
 def _same_model(one: ScoreResult, other: ScoreResult) -> bool:
@@ -119,13 +147,13 @@ def _beside(entry: ResultEntry, other: ResultEntry, tail: str) -> Beside:
         found = compare(predictions_of(entry), predictions_of(other))
         found = with_spread(found, _seed_spread(result, other.result))
     except CardioBenchError as error:
-        return Beside(result.model["name"], f"{head}not compared with {tail}: {error}")
+        return Beside(result, f"{head}not compared with {tail}: {error}", failed=True)
     text = f"{head}{WORDS[found.outcome]} {tail}"
     if found.outcome != "too few to say":
         metric = f"{found.metric_name} {found.labels}".rstrip()
         ends = f"[{found.text(found.low)}, {found.text(found.high)}]"
         text += f"; difference in {metric}: {found.text(found.difference)} {ends}"
-    return Beside(result.model["name"], text)
+    return Beside(result, text)
 
 
 def markdown(entries: Sequence[ResultEntry]) -> str:

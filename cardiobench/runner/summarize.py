@@ -40,18 +40,19 @@ def after_run(context: RunContext) -> None:
 def finalize(context: RunContext) -> None:
     """Write the list of failures and the report, then push to the Hub if requested."""
     from cardiobench.report.markdown import write_markdown
-    from cardiobench.results.collect import collect
+    from cardiobench.results.collect import Collection, collect
 
     folder, summary = context.config.output_dir, context.summary
     if summary.failures:
         summary.files.append(write_failures(summary.failures, folder))
+    collection = collect([folder]) if summary.results else Collection(())
     if summary.results:
-        summary.files += write_markdown(collect([folder]), folder)
+        summary.files += write_markdown(collection, folder)
     if context.config.push_to_hub:
         from cardiobench.hub.after_run import push_all
 
         known = [result for result in summary.results if result.task in catalog.list_tasks()]  # Exclude pooled tasks.
-        failed = push_all(known, folder, context.console)
+        failed = push_all(known, folder, context.console, collection.entries)
         summary.failures += [(model, "", "push", reason) for model, reason in failed]
 
 

@@ -60,15 +60,17 @@ def execute(arguments: argparse.Namespace) -> int:
     from cardiobench.core.console import Console
     from cardiobench.core.errors import BadConfig
     from cardiobench.hub.commit import RepoOptions
-    from cardiobench.hub.push_results import find_results, push, select_model
+    from cardiobench.hub.push_results import beside_references, find_results, push, select_model
     from cardiobench.hub.results_dataset import find_predictions, push_to_dataset
+    from cardiobench.results.collect import collect
 
     if arguments.with_predictions and not arguments.to_dataset:
         raise BadConfig("--with-predictions needs --to-dataset; a model's repository holds no predictions.")
     console = Console()
     results = find_results(arguments.results)
     if arguments.to:
-        chosen = select_model(results, arguments.model or arguments.to, arguments.to)
+        name = arguments.model or arguments.to
+        chosen = select_model(results, name, arguments.to)
         done = push(
             chosen,
             arguments.to,
@@ -79,6 +81,7 @@ def execute(arguments: argparse.Namespace) -> int:
             overwrite=arguments.overwrite,
             local_datasets=arguments.local_dataset,
             create=RepoOptions(arguments.private) if arguments.create else None,
+            beside=beside_references(collect([arguments.results]).entries, name),
         )
     else:
         done = push_to_dataset(
