@@ -19,7 +19,7 @@ class GridCell:
     """Cell of a table.
 
     Attributes:
-        text: Rounded text.
+        text: Rounded text; further lines are printed below it in LaTeX.
         value: Value to compare; NaN to exclude the cell.
         place: Rank: 1 for the best, 2 for the second, 0 otherwise.
     """
@@ -36,7 +36,7 @@ class Grid:
     Attributes:
         name: File stem.
         title: One-line title.
-        head: Column titles, including the label column.
+        head: Column titles, including the label column; may have several lines, as cells may.
         blocks: Blocks of rows, separated by rules.
         note: Explanatory note.
     """
@@ -70,23 +70,21 @@ class Grid:
         return "\n".join([f"## {markdown_text(self.title)}", "", *lines, "", markdown_text(self.note), ""])
 
     def latex(self) -> str:
-        """Return a LaTeX `table` with booktabs rules, with names escaped."""
-        lines = ["% needs \\usepackage{booktabs}", "\\begin{table}", "\\centering"]
+        """Return a LaTeX `table` with booktabs rules, with names escaped; further lines of a cell are smaller."""
+        lines = ["% needs \\usepackage{booktabs}", "\\begin{table}", "\\centering\\small"]
         lines += [f"\\caption{{{latex_text(self.title)}}}", f"\\begin{{tabular}}{{l{'r' * (len(self.head) - 1)}}}"]
-        lines += ["\\toprule", " & ".join(latex_text(cell) for cell in self.head) + " \\\\"]
+        lines += ["\\toprule", " & ".join(_stacked(cell) for cell in self.head) + " \\\\"]
         for block in self.blocks:
             lines.append("\\midrule")
             for label, cells in block:
-                texts = [
-                    _marked(latex_text(cell.text), cell.place, "\\textbf{{{}}}", "\\underline{{{}}}") for cell in cells
-                ]
+                texts = [_stacked(cell.text, cell.place) for cell in cells]
                 # LaTeX would read a row that starts with [ or * as an argument of the preceding line break.
                 start = "{}" if label[:1] in ("[", "*") else ""
                 lines.append(" & ".join([start + latex_text(label), *texts]) + " \\\\")
         lines += [
             "\\bottomrule",
             "\\end{tabular}",
-            f"\\\\{{\\footnotesize {latex_text(self.note)}}}",
+            f"\\\\[2pt]{{\\footnotesize {latex_text(self.note)}}}",
             "\\end{table}",
             "",
         ]
@@ -98,6 +96,16 @@ def mark_best(cells: Sequence[GridCell], higher_is_better: bool) -> list[GridCel
     values = sorted({cell.value for cell in cells if not math.isnan(cell.value)}, reverse=higher_is_better)
     place = dict(zip(values, (1, 2), strict=False))
     return [GridCell(cell.text, cell.value, place.get(cell.value, 0)) for cell in cells]
+
+
+def _stacked(text: str, place: int = 0) -> str:
+    """Return LaTeX of a cell: the first line marked by its rank, further lines below it and smaller."""
+    first, *more = text.split("\n")
+    marked = _marked(latex_text(first), place, "\\textbf{{{}}}", "\\underline{{{}}}")
+    if not more:
+        return marked
+    lines = " \\\\ ".join([marked, *(f"\\scriptsize {latex_text(line)}" for line in more)])
+    return f"\\begin{{tabular}}[t]{{@{{}}r@{{}}}}{lines}\\end{{tabular}}"
 
 
 def _marked(text: str, place: int, best: str, second: str) -> str:

@@ -16,7 +16,7 @@ from cardiobench.results.score_result import ScoreResult
 from cardiobench.scoring.ranks import Contest, Pair
 
 PAGE = "tables.tex"
-WIDEST = 4
+WIDEST = 3
 """Maximum number of tasks per table, to fit a portrait page."""
 NOTE = (
     "Score with its 95 % interval over patients. Bold: the best score of a column and all scores that a paired comparison on the "
@@ -70,7 +70,7 @@ def _grid(title: str, groups: Groups, pairs: Sequence[Pair]) -> Grid:
     models = sorted({name for column in columns.values() for name in column})
     floors = tuple(GridCell(tables.floor(result)) for result in first)
     rows: Block = tuple((name, tuple(column.get(name, GridCell()) for column in columns.values())) for name in models)
-    head = ("", *(f"{result.task}, {tables.metric_name(result)}" for result in first))
+    head = ("", *("\n".join([*result.task.split("/"), tables.metric_name(result)]) for result in first))
     return Grid(title, title, head, ((("floor", floors),), rows), NOTE)
 
 
@@ -99,6 +99,6 @@ def best_models(results: Mapping[str, ScoreResult], pairs: Sequence[Pair]) -> se
 def _text(result: ScoreResult) -> str:
     score = result.score
     ends = (
-        "" if math.isnan(score.low) else f" [{tables.number(score.low, result)}, {tables.number(score.high, result)}]"
+        "" if math.isnan(score.low) else f"\n[{tables.number(score.low, result)}, {tables.number(score.high, result)}]"
     )
     return tables.number(score.value, result) + ends

@@ -19,17 +19,17 @@ from tests.results.test_formatting import result
 
 BY_HAND = r"""% needs \usepackage{booktabs}
 \begin{table}
-\centering
+\centering\small
 \caption{Echo: diagnoses, probe}
 \begin{tabular}{lr}
 \toprule
- & tmed2/as, f1\_macro \% $\uparrow$ \\
+ & \begin{tabular}[t]{@{}r@{}}tmed2 \\ \scriptsize as \\ \scriptsize f1\_macro \% $\uparrow$\end{tabular} \\
 \midrule
 floor & 50.00 \\
 \midrule
-{}[x](y) & 44.13 [34.13, 54.13] \\
-org/a\_b & \textbf{90.00 [80.00, 100.00]} \\
-org/close & \textbf{88.00 [78.00, 98.00]} \\
+{}[x](y) & \begin{tabular}[t]{@{}r@{}}44.13 \\ \scriptsize [34.13, 54.13]\end{tabular} \\
+org/a\_b & \begin{tabular}[t]{@{}r@{}}\textbf{90.00} \\ \scriptsize [80.00, 100.00]\end{tabular} \\
+org/close & \begin{tabular}[t]{@{}r@{}}\textbf{88.00} \\ \scriptsize [78.00, 98.00]\end{tabular} \\
 \bottomrule
 \end{tabular}
 """
@@ -90,9 +90,12 @@ def test_the_command_writes_one_file(tmp_path, capsys):
     assert main(["report", str(tmp_path / "r"), "--layout", "latex", "--out", str(tmp_path / "out")]) == 0
     text = (tmp_path / "out/tables.tex").read_text()
     assert "tables.tex" in capsys.readouterr().out
-    for opened in ("begin{table}", "begin{tabular}", "toprule"):
+    for opened in ("begin{table}", "begin{tabular}{lr}", "toprule"):
         assert text.count(f"\\{opened}") == 1
-    assert "org/one & \\textbf{" in text and "org/two & \\textbf{" not in text, "far apart"
+    assert (
+        "org/one & \\begin{tabular}[t]{@{}r@{}}\\textbf{" in text
+        and "org/two & \\begin{tabular}[t]{@{}r@{}}\\textbf{" not in text
+    ), "far apart"
 
 
 def test_nothing_to_rank_is_an_error(tmp_path, capsys):
