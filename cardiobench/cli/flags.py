@@ -87,7 +87,10 @@ def add_settings(parser: argparse.ArgumentParser, *kinds: type[Settings]) -> Non
         box = parser.add_argument_group("flags of the last release, accepted until the next release")
         for name, old in OLD.items():
             several: dict[str, Any] = {"nargs": "+", "action": "extend"} if old.several else {}
-            box.add_argument(flag(name), dest=name, default=argparse.SUPPRESS, metavar=old.metavar, **several)
+            text = "deprecated; a warning names the replacement"
+            box.add_argument(
+                flag(name), dest=name, default=argparse.SUPPRESS, metavar=old.metavar, help=text, **several
+            )
 
 
 def _shape(annotation: Any, metavar: str | None) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Test flags: one per settings field, no abbreviations, and suggestions for unknown flags."""
 
+import argparse
 from dataclasses import fields
 
 import pytest
@@ -47,3 +48,16 @@ def test_abbreviated_flags_are_refused(command, capsys):
         build_all().parse_args([command, *needed.get(command, []), "--hel"])
     assert stop.value.code == 2
     assert "no flag '--hel'. Did you mean '--help'?" in capsys.readouterr().err
+
+
+def test_every_argument_of_every_command_has_help():
+    def arguments(parser, command):
+        for action in parser._actions:
+            yield command, action
+            if isinstance(action, argparse._SubParsersAction):
+                for name, below in action.choices.items():
+                    yield from arguments(below, f"{command} {name}".strip())
+
+    assert not [
+        f"{command}: {action.dest}" for command, action in arguments(build_all(), "") if command and not action.help
+    ]

@@ -8,7 +8,7 @@ HELP = "check a copy of a dataset: counts, split leakage, duplicates, missing fi
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add command-line arguments."""
-    parser.add_argument("dataset", metavar="DATASET")
+    parser.add_argument("dataset", metavar="DATASET", help="dataset, such as tmed2")
     parser.add_argument("--data-dir", type=Path, metavar="DIR", help="raw folder (default: $CARDIOBENCH_DATA)")
     parser.add_argument(
         "--no-media", action="store_true", help="skip reading the recordings, so that duplicates are not found"

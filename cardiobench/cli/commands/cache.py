@@ -32,7 +32,7 @@ ACTIONS = {
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add command-line arguments."""
-    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION", help="what to do")
     for name, text in ACTIONS.items():
         action = actions.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
         action.add_argument("--model", default="", metavar="ID", help="only embeddings of this model")

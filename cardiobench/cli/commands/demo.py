@@ -38,7 +38,9 @@ MODEL = re.compile(r"model (\S+) @ ")
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add command-line arguments."""
-    parser.add_argument("--output-dir", type=Path, default=Path("results"), metavar="DIR")
+    parser.add_argument(
+        "--output-dir", type=Path, default=Path("results"), metavar="DIR", help="output folder (default: results)"
+    )
     parser.add_argument("-v", "--verbose", action="store_true", help="print the complete output of the run")
 
 

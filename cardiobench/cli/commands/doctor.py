@@ -39,7 +39,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pooling", metavar="NAME", help="pooling of the network's tokens")
     parser.add_argument("--variant", metavar="NAME", help="variant of the preprocessing")
     parser.add_argument("--device", choices=get_args(Device), default="auto", help="device of the network, as in a run")
-    parser.add_argument("--precision", choices=("auto", "fp32", "bf16"), default="auto")
+    parser.add_argument(
+        "--precision", choices=("auto", "fp32", "bf16"), default="auto", help="precision of the models (default: auto)"
+    )
     parser.add_argument("--trust-remote-code", action="store_true", help="allow a model repository to run its own code")
     parser.add_argument(
         "--preprocessing",

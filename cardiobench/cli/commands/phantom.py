@@ -11,10 +11,16 @@ HELP = "write a synthetic twin of a dataset in its raw layout"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add command-line arguments."""
-    parser.add_argument("dataset", metavar="DATASET")
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR")
-    parser.add_argument("--patients", type=whole_number(1, 100_000), default=20, metavar="N")
-    parser.add_argument("--seed", type=SEED, default=0)
+    parser.add_argument("dataset", metavar="DATASET", help="dataset, such as tmed2")
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="output folder")
+    parser.add_argument(
+        "--patients",
+        type=whole_number(1, 100_000),
+        default=20,
+        metavar="N",
+        help="number of patients (default: %(default)s)",
+    )
+    parser.add_argument("--seed", type=SEED, default=0, help="seed (default: %(default)s)")
 
 
 def execute(arguments: argparse.Namespace) -> int:

@@ -12,7 +12,7 @@ HELP = "prepare a dataset as a folder that datasets.load_dataset reads"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add command-line arguments."""
-    parser.add_argument("dataset", metavar="DATASET")
+    parser.add_argument("dataset", metavar="DATASET", help="dataset, such as tmed2")
     parser.add_argument("--data-dir", type=Path, metavar="DIR", help="raw folder (default: $CARDIOBENCH_DATA)")
     parser.add_argument(
         "--out", type=Path, required=True, metavar="DIR", help="output folder; DIR/cardiobench/<dataset>/ is written"

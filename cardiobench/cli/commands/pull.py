@@ -8,7 +8,7 @@ HELP = "read results from a model's repository"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add command-line arguments."""
-    parser.add_argument("model", metavar="ORG/MODEL")
+    parser.add_argument("model", metavar="ORG/MODEL", help="model repository on the Hub")
     parser.add_argument("--revision", default="main", help="branch, commit or pull request such as refs/pr/1")
     parser.add_argument("--out", type=Path, metavar="DIR", help="write the result files to DIR/<user>/")
 

@@ -8,9 +8,9 @@ HELP = "write the references (true labels) of a task for scoring predictions"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add command-line arguments."""
-    parser.add_argument("task", metavar="TASK")
+    parser.add_argument("task", metavar="TASK", help="task, such as tmed2/as")
     parser.add_argument("--data-dir", type=Path, metavar="DIR", help="raw folder (default: $CARDIOBENCH_DATA)")
-    parser.add_argument("--out", type=Path, required=True, metavar="FILE")
+    parser.add_argument("--out", type=Path, required=True, metavar="FILE", help="output CSV file")
 
 
 def check_replaceable(path: Path) -> None:

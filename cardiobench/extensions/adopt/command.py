@@ -111,7 +111,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="expected modality; recordings of the other one are rejected",
     )
     recordings.add_argument("--leads", default="", metavar="I,II,...", help="channel names in order")
-    recordings.add_argument("--sampling-rate", type=float, metavar="HZ")
+    recordings.add_argument(
+        "--sampling-rate", type=float, metavar="HZ", help="sampling rate of ECGs in files that do not state it"
+    )
     recordings.add_argument(
         "--unit", help="unit of the samples: V, mV, uV or nV, with a factor as in '4.88 uV' if needed"
     )

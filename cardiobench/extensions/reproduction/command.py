@@ -15,8 +15,10 @@ PROFILES = ("paper", "default")
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add command-line arguments."""
-    parser.add_argument("--inputs", type=Path, required=True, metavar="DIR")
-    parser.add_argument("--out", type=Path, required=True, metavar="DIR")
+    parser.add_argument(
+        "--inputs", type=Path, required=True, metavar="DIR", help="folder with splits/ and example_predictions/"
+    )
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="output folder")
     parser.add_argument(
         "--profile", choices=PROFILES, help="only one of the two (default: both, and a page that compares them)"
     )
