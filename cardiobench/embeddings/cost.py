@@ -21,6 +21,7 @@ from cardiobench.models.device import name_of
 
 PROMPT = "left ventricle"
 """Prompt for counting the operations of a text tower."""
+NO_PARAMETERS = "not counted: the weights of the network are not parameters, as after quantisation"
 RESET_PEAK = "5"
 """Value for `clear_refs` that resets Linux' peak of resident memory."""
 
@@ -118,7 +119,9 @@ class CostMeter:
             with torch.autocast(self.device.type, torch.bfloat16, enabled=bf16):
                 own, flops = count_work(lambda: encode(encoder, parts[:1]))
             self.counted = {"parameters": sum(own.values()), "flops": flops}
-            if isinstance(encoder, TextEncoder):
+            if not own and _has_weights(encoder):
+                self.counted = {"reason": NO_PARAMETERS}
+            elif isinstance(encoder, TextEncoder):
                 text, flops = count_work(lambda: encoder.encode_text([PROMPT]))
                 size = sum(text[one] for one in text.keys() - own.keys())
                 self.counted |= {"text_parameters": size, "text_flops": flops}
@@ -148,6 +151,12 @@ class CostMeter:
             "parts": parts,
             "peak_memory": _peak(self.device) if self._memory else None,
         }
+
+
+def _has_weights(encoder: Any) -> bool:
+    """Return whether an encoder holds a network with weights or buffers of any form."""
+    held = [encoder, *getattr(encoder, "__dict__", {}).values()]
+    return any(isinstance(one, torch.nn.Module) and len(one.state_dict()) for one in held)
 
 
 def describe(device: torch.device) -> str:

@@ -196,6 +196,19 @@ def test_a_network_that_cannot_be_counted_is_still_encoded(tmp_path):
     assert cost.parameters is None and cost.timings[0].recordings == 2
 
 
+@pytest.mark.parametrize("form", ["quantised", "buffers"])
+def test_weights_that_are_no_parameters_are_no_free_model(form):
+    """Check that a quantised network is not taken for a model without a network, which would be the cheapest of all."""
+    meter = CostMeter(loaded(encoder := Network()), CPU)
+    if form == "quantised":
+        encoder.network = torch.ao.quantization.quantize_dynamic(nn.Sequential(encoder.network), {nn.Linear})
+    else:
+        encoder.network = nn.BatchNorm1d(3, affine=False).eval()
+    meter.count(torch.ones(2, 3))
+    cost = cost_of([meter.facts(seconds=1.0, decoding=1.0, recordings=2, parts=2)], 5, 20.0)
+    assert cost.reason.startswith("not counted: ") and cost.parameters is None and cost.sort_key[0] == math.inf
+
+
 class Network(Doubler):
     """Encoder that maps recordings of two parts with three numbers each to five numbers."""
 
