@@ -1,5 +1,6 @@
 """Training loop: AdamW, batches of equal size, a checkpoint after every epoch, and the weights of the best epoch."""
 
+import pickle
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -9,10 +10,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from cardiobench.core.errors import NotApplicable
+from cardiobench.core.errors import BadModel, NotApplicable
 from cardiobench.core.io import write_atomic
+from cardiobench.models.files import first_line
+from cardiobench.models.weights import DAMAGED
 from cardiobench.protocols.training.objective import TrainingObjective, one_thread
 
+START: Mapping[str, Any] = {"epoch": 0, "best_epoch": 0, "best": None, "quality": -np.inf}
+"""State of a training before its first epoch."""
 Inputs = Callable[[np.ndarray, np.random.Generator | None], torch.Tensor]
 """f(rows, generator) -> inputs of the network: random crops for training, (rows, ...)."""
 Predict = Callable[[torch.nn.Module, np.ndarray], np.ndarray]
@@ -87,12 +92,9 @@ def train_network(
     device = next(network.parameters()).device
     trained = {name for name, parameter in network.named_parameters() if parameter.requires_grad}
     moving = trained | {name for name, _ in network.named_buffers()}
-    state: dict[str, Any] = {"epoch": 0, "best_epoch": 0, "best": None, "quality": -np.inf}
+    state = dict(START)
     if checkpoint is not None and checkpoint.exists():
-        state = torch.load(checkpoint, map_location=device, weights_only=True)
-        network.load_state_dict(state.pop("network"), strict=False)
-        if state["epoch"] < schedule.epochs:
-            optimiser.load_state_dict(state.pop("optimiser"))
+        state = _resume(network, optimiser, moving, checkpoint, schedule.epochs)
     with one_thread(), torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         while state["epoch"] < schedule.epochs:
             epoch = state["epoch"] + 1
@@ -143,6 +145,38 @@ def _one_epoch(
 
 def _autocast(device: torch.device, bf16: bool) -> AbstractContextManager[Any]:
     return torch.autocast("cuda", torch.bfloat16) if bf16 and device.type == "cuda" else nullcontext()
+
+
+def _resume(
+    network: torch.nn.Module, optimiser: torch.optim.Optimizer, moving: set[str], checkpoint: Path, epochs: int
+) -> dict[str, Any]:
+    """Load the weights and the optimiser's state after the last finished epoch, and return the state of the training.
+
+    Raises:
+        BadModel: The file is damaged, of another training, or requires running code.
+    """
+    try:
+        state: dict[str, Any] = torch.load(
+            checkpoint, map_location=next(network.parameters()).device, weights_only=True
+        )
+        weights, moments = state.pop("network"), state.pop("optimiser", None)
+        if state.keys() != START.keys():
+            raise ValueError(f"it holds {', '.join(map(str, state))}, not {', '.join(START)}")
+        done = state["epoch"] >= epochs
+        for one in (state["best"], None if done else weights):
+            if one is None:
+                continue
+            if one.keys() != moving & network.state_dict().keys():
+                raise ValueError("it holds other weights than those of this network")
+            network.load_state_dict(one, strict=False)
+        if not done:
+            optimiser.load_state_dict(moments)
+    except (pickle.UnpicklingError, *DAMAGED) as error:
+        raise BadModel(
+            f"{checkpoint} is no checkpoint of this training ({first_line(error)}). Delete it, and run again: the training "
+            "then starts anew."
+        ) from error
+    return state
 
 
 def _save(

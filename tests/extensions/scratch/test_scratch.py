@@ -1,13 +1,14 @@
 """Test training from scratch: leakage, repeatability, recovery after a kill, and refusals."""
 
 from dataclasses import replace
+from io import BytesIO
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
-from cardiobench.core.errors import BadConfig, NotApplicable
+from cardiobench.core.errors import BadConfig, BadModel, NotApplicable
 from cardiobench.data.media.types import Clip, Ecg
 from cardiobench.embeddings.cost import count_work
 from cardiobench.extensions.scratch.encoder import FrameInputs, SignalInputs
@@ -123,6 +124,43 @@ def test_a_kill_after_any_epoch_resumes_to_the_same_weights(data, tmp_path, monk
     assert same(weights(QUICK.prepare(kept, SMALL).train(0)[0]), weights(whole))
     monkeypatch.setattr(loop, "_one_epoch", None)  # A finished training is read, not repeated.
     assert same(weights(QUICK.prepare(kept, SMALL).train(0)[0]), weights(whole))
+
+
+class Attack:
+    """A pickle that would run code."""
+
+    def __reduce__(self):
+        return exec, ("raise SystemExit",)
+
+
+WEIGHTLESS = {"epoch": 3, "best_epoch": 1, "quality": 0.5, "network": {}}
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda content: content[: len(content) // 2],
+        lambda content: b"",
+        lambda content: saved_bytes({"epoch": 3, "best": Attack()}),
+        lambda content: saved_bytes([1, 2]),
+        lambda content: saved_bytes({"epoch": 1}),
+        lambda content: saved_bytes({**WEIGHTLESS, "best": {}}),
+        lambda content: saved_bytes({**WEIGHTLESS, "best": {"stem.weight": torch.zeros(3)}}),
+    ],
+    ids=["truncated", "empty", "pickle with code", "list", "parts missing", "no weights", "other weights"],
+)
+def test_a_checkpoint_that_is_damaged_or_of_another_training_is_named(data, tmp_path, damage):
+    training = replace(QUICK, epochs=1).prepare(replace(data, work=tmp_path), SMALL)
+    training.train(0)
+    (path,) = tmp_path.glob("*.pt")
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(BadModel, match=f"{path.name} is no checkpoint of this training .* Delete it, and run again"):
+        training.train(0)
+
+
+def saved_bytes(content):
+    torch.save(content, file := BytesIO())
+    return file.getvalue()
 
 
 def test_gradients_of_small_batches_add_up_to_those_of_the_whole(data, monkeypatch):
