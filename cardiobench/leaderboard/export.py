@@ -1,6 +1,5 @@
 """Export the tables of a suite with unrounded numbers."""
 
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,9 +19,9 @@ def export_table(collection: Collection) -> pd.DataFrame:
     return pd.DataFrame(list(_rows(collection)))
 
 
-def write_downloads(collection: Collection) -> dict[str, str]:
-    """Write the table as CSV and Parquet to a new temporary folder and return the paths."""
-    folder, frame = Path(tempfile.mkdtemp(prefix="cardiobench-leaderboard-")), export_table(collection)
+def write_downloads(collection: Collection, folder: Path) -> dict[str, str]:
+    """Write the table as CSV and Parquet to a folder and return the paths."""
+    frame = export_table(collection)
     return {
         "CSV": str(write_csv(frame, folder / "leaderboard.csv")),
         "Parquet": str(write_parquet(frame, folder / "leaderboard.parquet")),

@@ -1,6 +1,8 @@
 """Answer events of visitors: update only the tab in view, and build tabs when they are opened."""
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from cardiobench.leaderboard import charts, model_page, table
@@ -34,6 +36,7 @@ class Visitors:
     def __init__(self, views: Mapping[str, Collection], reload: Callable[[], Mapping[str, Collection]] | None = None):
         self._views, self._reload = views, reload
         self._written: dict[str, list[str]] = {}
+        self._folder = TemporaryDirectory(prefix="cardiobench-leaderboard-")
 
     def changed(self, *values: Any) -> list[Any]:
         """Return the controls and the contents of the tab in view; `values` has the values of `NAMES` and the tab."""
@@ -77,7 +80,8 @@ class Visitors:
         """Return the download files of a suite, which are written once."""
         name = settle(self._views, {"suite": suite})[0].suite
         if name not in self._written:
-            self._written[name] = list(write_downloads(self._views[name]).values())
+            folder = Path(self._folder.name) / (name or "all")
+            self._written[name] = list(write_downloads(self._views[name], folder).values())
         return self._written[name]
 
     def _updates(self, given: Mapping[str, Any], tab: str) -> list[Any]:

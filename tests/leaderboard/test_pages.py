@@ -26,8 +26,8 @@ def test_a_model_has_a_page_with_places_among_all_models():
     assert "Apache-2.0" in model_page.card_text("cardiobench/constant") and "no card" in model_page.card_text("b/b")
 
 
-def test_downloads_hold_every_digit():
-    paths = write_downloads(VIEW)
+def test_downloads_hold_every_digit(tmp_path):
+    paths = write_downloads(VIEW, tmp_path)
     for frame in (pd.read_csv(paths["CSV"]), pd.read_parquet(paths["Parquet"])):
         assert len(frame) == 3 and frame["value"].tolist() == [0.8, 0.5, 0.7]
         assert frame["place_first"].tolist() == [1, 2, 1]
