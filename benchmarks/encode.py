@@ -110,12 +110,12 @@ def timed(device: torch.device, function, *arguments) -> tuple[float, object]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--architecture", help="of timm (default: ViT-B/16 with a GPU, ViT-S/16 without one)")
-    parser.add_argument("--clips", type=int, help=f"default: {SECONDS} s of them with a GPU, 4 without one")
+    parser.add_argument("--architecture", help="architecture in timm (default: ViT-B/16 with a GPU, else ViT-S/16)")
+    parser.add_argument("--clips", type=int, help=f"number of clips (default: {SECONDS} s of work with a GPU, else 4)")
     parser.add_argument("--height", type=int, default=112)
     parser.add_argument("--width", type=int, default=112)
-    parser.add_argument("--length", type=int, default=100, help="frames of a clip (default: %(default)s)")
-    parser.add_argument("--batch-size", type=int, help="recordings; default: 8 with a GPU, 2 without one")
+    parser.add_argument("--length", type=int, default=100, help="number of frames in a clip (default: %(default)s)")
+    parser.add_argument("--batch-size", type=int, help="recordings in a batch (default: 8 with a GPU, else 2)")
     parser.add_argument("--workers", type=int, default=default_workers(1))
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--precision", default="auto")

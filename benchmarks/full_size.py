@@ -214,12 +214,16 @@ def probe_frames(folder: Path) -> Callable[[], str]:
 def main() -> None:
     """Write the release, then measure the requested stages."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--recordings", type=int, nargs="+", default=[FULL], help="several: how time grows, too")
+    parser.add_argument(
+        "--recordings",
+        type=int,
+        nargs="+",
+        default=[FULL],
+        help="numbers of recordings; several also show how time grows",
+    )
     parser.add_argument("--dim", type=int, default=384)
     parser.add_argument("--stages", nargs="+", choices=STAGES, default=STAGES[:-2])
-    parser.add_argument(
-        "--folder", type=Path, help="where release and embeddings are kept (default: a temporary folder)"
-    )
+    parser.add_argument("--folder", type=Path, help="folder for release and embeddings (default: a temporary one)")
     parser.add_argument("--one", choices=STAGES, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.one:

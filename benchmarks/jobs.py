@@ -65,7 +65,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--suites", nargs="+", choices=SUITES, default=SUITES)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--folder", type=Path, help="where embeddings are kept (default: a temporary folder)")
+    parser.add_argument("--folder", type=Path, help="folder for embeddings (default: a temporary one)")
     parser.add_argument("--one", choices=SUITES, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.one:

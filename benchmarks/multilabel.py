@@ -65,7 +65,7 @@ def timed(name: str, work: Callable[[], Result]) -> tuple[Result, float]:
     start, used = time.perf_counter(), time.process_time()
     result = work()
     seconds = time.perf_counter() - start
-    print(f"{name}: {seconds:.1f} s ({time.process_time() - used:.1f} s of a processor)", flush=True)
+    print(f"{name}: {seconds:.1f} s ({time.process_time() - used:.1f} s of CPU time)", flush=True)
     return result, seconds
 
 

@@ -327,8 +327,8 @@ def main() -> None:
     """Run the mutants without an outcome from an earlier call; print the count of each outcome and the survivors."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("tests", nargs="*", default=["tests"], help="files and folders of tests")
-    parser.add_argument("--count", type=int, default=200, help="mutants drawn")
-    parser.add_argument("--seconds", type=float, default=60, help="of a processor, for one mutant")
+    parser.add_argument("--count", type=int, default=200, help="number of mutants")
+    parser.add_argument("--seconds", type=float, default=60, help="limit of CPU seconds per mutant")
     parser.add_argument("--out", type=Path, default=Path("mutants.json"))
     parser.add_argument("--only", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()

@@ -45,8 +45,8 @@ def main() -> None:
     """Print the plan and its totals."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="+", type=Path, metavar="PLAN.json")
-    parser.add_argument("--cell-seconds", type=float, default=30.0, help="CPU seconds of a cell of the evaluation")
-    parser.add_argument("--cores", type=int, default=2, help="cores of the machine of the dry run")
+    parser.add_argument("--cell-seconds", type=float, default=30.0, help="CPU seconds per evaluation cell")
+    parser.add_argument("--cores", type=int, default=2, help="number of cores in the dry run")
     given = parser.parse_args()
     rows = [row for file in given.files for row in json.loads(file.read_text("utf-8"))["rows"]]
     table = plan(rows, given.cell_seconds, given.cores)

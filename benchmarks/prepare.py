@@ -56,8 +56,8 @@ def main() -> int:
     """Print one line per size and both ratios of each dataset; return 1 if one is above its limit."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--patients", nargs="+", default=["georgia=500", "echonet_dynamic=160"], metavar="DATASET=N")
-    parser.add_argument("--time", type=float, default=2.3, help="most that 2N may take of N's time")
-    parser.add_argument("--memory", type=float, default=1.2, help="most that 4N may take of N's memory")
+    parser.add_argument("--time", type=float, default=2.3, help="limit of the time for 2N relative to N")
+    parser.add_argument("--memory", type=float, default=1.2, help="limit of the memory for 4N relative to N")
     parser.add_argument("--once", nargs=2, metavar=("DATASET", "RAW"), help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.once:

@@ -103,8 +103,8 @@ def distances(features: np.ndarray, labels: np.ndarray) -> tuple[float, float, f
 def main() -> None:
     """Time every solver on every shape."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--shapes", type=int, default=len(SHAPES), help="how many of the shapes")
-    parser.add_argument("--folds", type=int, default=2, help="of 15 that all but the solver for many folds fit")
+    parser.add_argument("--shapes", type=int, default=len(SHAPES), help="number of shapes")
+    parser.add_argument("--folds", type=int, default=2, help="folds, of 15, for all solvers except that for many folds")
     asked = parser.parse_args()
     solvers = {
         "lbfgs": peer("lbfgs"),

@@ -201,11 +201,13 @@ def main() -> None:
     """Run the requested parts."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
-    parser.add_argument("--classifiers", nargs="+", choices=CLASSIFIERS, default=CLASSIFIERS, help="of the grid")
+    parser.add_argument(
+        "--classifiers", nargs="+", choices=CLASSIFIERS, default=CLASSIFIERS, help="classifiers of the grid"
+    )
     parser.add_argument("--n", type=int, default=1000)
     parser.add_argument("--d", type=int, default=384)
-    parser.add_argument("--folds", type=int, default=3, help="of 15")
-    parser.add_argument("--repeats", type=int, default=1, help="other embeddings and folds each")
+    parser.add_argument("--folds", type=int, default=3, help="number of folds, of 15")
+    parser.add_argument("--repeats", type=int, default=1, help="repetitions with other embeddings and folds")
     asked = parser.parse_args()
     packages = ", ".join(
         f"{name} {version(name)}" for name in ("numpy", "scikit-learn", "xgboost", "torch", "shap", "umap-learn")

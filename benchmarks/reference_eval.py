@@ -55,7 +55,7 @@ def differing(expected: pd.DataFrame, out: Path) -> tuple[int, int]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--inputs", type=Path, help="holds splits/ and example_predictions/ (default: invented)")
+    parser.add_argument("--inputs", type=Path, help="folder with splits/ and example_predictions/ (default: synthetic)")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)

@@ -108,7 +108,7 @@ def main() -> None:
     parser.add_argument("--models", type=int, default=12)
     parser.add_argument("--tasks", type=int, default=60)
     parser.add_argument("--units", type=int, default=200)
-    parser.add_argument("--keep", type=Path, help="write here, and leave it")
+    parser.add_argument("--keep", type=Path, help="folder in which the report is kept")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         place = arguments.keep or Path(scratch)

@@ -20,7 +20,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", default=sorted(TWINS), metavar="NAME")
     parser.add_argument("--patients", type=int, default=100)
-    parser.add_argument("--limit", type=float, default=60.0, help="most CPU seconds of one")
+    parser.add_argument("--limit", type=float, default=60.0, help="limit of CPU seconds per twin")
     given = parser.parse_args()
     worst = 0.0
     for name in given.names:

@@ -145,7 +145,7 @@ def compare(
         Both scores, the difference with its interval, the p-value and the outcome.
 
     Raises:
-        BadPredictions: The two do not answer the same units of the same task.
+        BadPredictions: The two do not have predictions for the same units of the same task.
     """
     from cardiobench.report.contests import read_stored, result_file
     from cardiobench.scoring.compare import compare as compare_joined
@@ -242,7 +242,7 @@ def load_dataset(
     if split is not None and check_text("split", split).partition("[")[0] not in kind.SPEC.splits:
         raise unknown_name("split", split, kind.SPEC.splits)
     if data_dir is not None and (not isinstance(data_dir, str | Path) or "\0" in str(data_dir)):
-        raise MissingData(f"{data_dir!r:.60} is no folder. Give the path of the raw or the prepared data.")
+        raise MissingData(f"{data_dir!r:.60} is not a folder. Give the path of the raw or the prepared data.")
     if streaming and data_dir is None and (problem := absence(name)):
         splits = stream_published(kind.SPEC, problem)
         return splits if split is None else splits[split]

@@ -173,7 +173,7 @@ COINS: dict[str, Coin] = {
 
 def coins(repetitions: int) -> Iterator[Promise]:
     """Print how often each check reports an effect."""
-    print("\n| embeddings of noise | p < .05, % | said to be there, % |\n|---|---|---|")
+    print("\n| noise embeddings | p < .05, % | effect claimed, % |\n|---|---|---|")
     for name, coin in COINS.items():
         said, small = 100 * np.array([coin(seed) for seed in range(repetitions)], dtype=np.float64).mean(axis=0)
         print(f"| {name} | {'' if np.isnan(small) else f'{small:.0f}'} | {said:.0f} |", flush=True)

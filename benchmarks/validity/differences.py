@@ -69,10 +69,10 @@ OF_CLASSES = {
 }
 OF_NUMBERS = {
     "EF, 20 points sicker, errors grow as EF falls, 300": (300, 20, 0.25, 0.0),
-    "EF, errors half as large again, 20 points sicker, 300": (300, 20, 0.1, 3.5),
+    "EF, errors 1.5 times as large, 20 points sicker, 300": (300, 20, 0.1, 3.5),
 }
 """Number of patients; for each group its prevalence and sensitivity, or its shift in severity and its errors."""
-DIFFERENT = {"sensitivity .9 and .6, 40 % ill both, 300": 77, "sensitivity .9 and .6, 15 and 50 % ill, 300": 43, "EF, errors half as large again, 20 points sicker, 300": 53}  # fmt: skip
+DIFFERENT = {"sensitivity .9 and .6, 40 % ill both, 300": 77, "sensitivity .9 and .6, 15 and 50 % ill, 300": 43, "EF, errors 1.5 times as large, 20 points sicker, 300": 53}  # fmt: skip
 """Share of test sets in which a difference is claimed, in %."""
 
 
@@ -155,7 +155,7 @@ def comparisons(repetitions: int) -> Iterator[Promise]:
         )
     mean = 100 * np.mean(any_above, axis=0)
     print(
-        f"\n{len(TEST_SETS)} tasks without information: one or more p < .05 in {mean[0]:.1f} %, one or more above the floor in {mean[1]:.1f} %"
+        f"\n{len(TEST_SETS)} tasks without information: at least one p < .05 in {mean[0]:.1f} %, at least one above the floor in {mean[1]:.1f} %"
     )
     yield "family", mean[1], 5 + noise(5, repetitions)
 
@@ -199,9 +199,9 @@ def _heavy(rng: np.random.Generator) -> tuple[ScoringInput, ScoringInput, np.nda
 EQUAL = {
     "12 of 400 ill": (_rare, "f1_macro", 2),
     "5 classes, rarest 4 %, 150": (_five, "f1_macro", 5),
-    "60 patients of 1 to 8 rows": (lambda rng: _clustered(rng, rng.integers(1, 9, 60)), "f1_macro", 2),
-    "12 of 72 patients have 30 rows": (lambda rng: _clustered(rng, np.repeat([30, 1], [12, 60])), "f1_macro", 2),
-    "EF errors of 4 t(2.5), 30": (_heavy, "mae", 0),
+    "60 patients with 1 to 8 rows": (lambda rng: _clustered(rng, rng.integers(1, 9, 60)), "f1_macro", 2),
+    "12 of 72 patients with 30 rows": (lambda rng: _clustered(rng, np.repeat([30, 1], [12, 60])), "f1_macro", 2),
+    "EF errors of 4 t(2.5), 30 patients": (_heavy, "mae", 0),
 }
 
 
@@ -238,7 +238,7 @@ def _pair(truth: np.ndarray, other: float, rng: np.random.Generator, seed: int) 
 def label_comparisons(repetitions: int) -> Iterator[Promise]:
     """Simulate two equal models of AUROC .8 on several labels, some of them rare, with or without correlated predictions."""
     metric, shift = load_metric("auroc_macro"), np.sqrt(2) * stats.norm.ppf(0.8)
-    print("\n| two equal models on several labels | p < .05, answers unrelated / related, % |\n|---|---|")
+    print("\n| two equal models on several labels | p < .05, predictions unrelated / related, % |\n|---|---|")
     for people, shares in (
         (200, tuple(np.geomspace(0.005, 0.3, 20))),
         (300, (0.005, 0.01, 0.02)),

@@ -16,11 +16,11 @@ DRAWS = 199
 SLOTS = 4
 """Views and phases."""
 TEST_SETS = {  # Name -> patients, share of views that each lacks, whether the large hearts alone lack them, most recordings
-    "50 patients, all have all four": (50, 0.0, False, 1),
-    "50 patients, each lacks 30 %": (50, 0.3, False, 1),
-    "50 patients, the large hearts lack 60 %": (50, 0.6, True, 1),
-    "24 patients, each lacks 30 %": (24, 0.3, False, 1),
-    "50 patients, 1-4 recordings of each": (50, 0.0, False, 4),
+    "50 patients, complete": (50, 0.0, False, 1),
+    "50 patients, each lacks 30 % of the frames": (50, 0.3, False, 1),
+    "50 patients, those with large hearts lack 60 % of the frames": (50, 0.6, True, 1),
+    "24 patients, each lacks 30 % of the frames": (24, 0.3, False, 1),
+    "50 patients with 1 to 4 recordings each": (50, 0.0, False, 4),
 }
 
 
@@ -54,7 +54,7 @@ def frames(
 
 def permuted_frames(repetitions: int) -> Iterator[Promise]:
     """Print how often p < .05 for predictions that ignore the recording, and the power of a weak model."""
-    print("\n| masks and points, p <= .05 | error per patient | error per frame | weak model | can be exchanged |")
+    print("\n| masks and points, p <= .05 | error per patient | error per frame | weak model | exchangeable |")
     print("|---|---|---|---|---|")
     closeness = frame_kind(TASK).closeness
     for name, settings in TEST_SETS.items():

@@ -34,7 +34,7 @@ def main(repetitions: int = 100) -> None:
         "| datasets | p <= .05, % | two classifiers: overlap, expected | one classifier: overlap, of permuted labels |"
     )
     print("|---|---|---|---|")
-    for name, apart in (("noise", 0.0), (f"{OF_CLASS} dimensions say the class", APART)):
+    for name, apart in (("noise", 0.0), (f"{OF_CLASS} dimensions encode the class", APART)):
         rows = []
         for seed in range(repetitions):
             records = sample(seed, apart)

@@ -20,7 +20,7 @@ NONE = np.zeros(0, dtype=bool)
 Law = Callable[[np.random.Generator, int], np.ndarray]
 SCORES: dict[str, tuple[str, Law]] = {
     "Dice, 3 % failures": ("dice", lambda g, n: np.where(g.random(n) < 0.03, g.random(n) * 0.2, g.beta(30, 3, n))),
-    "Dice, none fail": ("dice", lambda g, n: g.beta(30, 3, n)),
+    "Dice, no failures": ("dice", lambda g, n: g.beta(30, 3, n)),
     "hd95, 3 % failures": (
         "hausdorff95",
         lambda g, n: np.where(g.random(n) < 0.03, 40 + 40 * g.random(n), g.lognormal(1.5, 0.5, n)),
@@ -29,16 +29,16 @@ SCORES: dict[str, tuple[str, Law]] = {
 }
 ERRORS: dict[str, Law] = {
     "MAE, normal": lambda g, n: g.normal(0, 6, n),
-    "MAE, 2 % errors of 60": lambda g, n: g.normal(0, 5, n) + (g.random(n) < 0.02) * 60,
+    "MAE, 2 % gross errors of 60": lambda g, n: g.normal(0, 5, n) + (g.random(n) < 0.02) * 60,
     "MAE, 4 t(2.5)": lambda g, n: np.clip(4 * g.standard_t(2.5, n), -75, 75),
 }
-LEAST = {"MAE, 2 % errors of 60": 85}
+LEAST = {"MAE, 2 % gross errors of 60": 85}
 """Promised coverage in % where it is not 92: gross errors that few test sets contain."""
 
 
 def rare_failures(repetitions: int) -> Iterator[Promise]:
     """Print the coverage of means with rare failures, and of shares."""
-    print("\n| mean | patients | coverage, of which flattering misses |\n|---|---|---|")
+    print("\n| mean | patients | coverage, misses that flatter |\n|---|---|---|")
     for name, (key, law) in SCORES.items():
         number = load_metric(key).primary
         metric = mean_metric(number, number.range[0] if number.higher_is_better else PICTURE)

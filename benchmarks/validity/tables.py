@@ -23,13 +23,13 @@ from cardiobench.tasks.task import Task
 
 STEPS = np.linspace(-0.2, 0.7, 8)
 TABLES = {
-    "8 equal, 14 tasks of 150": (14, 150, 0.35, np.zeros(8)),
-    "20 equal, 1 task of 500": (1, 500, 0.3, np.zeros(20)),
-    "20 equal, 1 task of 100, 12 % ill": (1, 100, 0.12, np.zeros(20)),
-    "8 equal, 14 tasks of 60, 20 % ill": (14, 60, 0.2, np.zeros(8)),
-    "one better (.80 to .88), 14 tasks of 150": (14, 150, 0.35, np.r_[0.46, np.zeros(7)]),
-    "steps .76 to .91, 14 tasks of 150": (14, 150, 0.35, STEPS),
-    "steps, 1 task of 500": (1, 500, 0.3, STEPS),
+    "8 equal models, 14 tasks of 150 patients": (14, 150, 0.35, np.zeros(8)),
+    "20 equal models, 1 task of 500 patients": (1, 500, 0.3, np.zeros(20)),
+    "20 equal models, 1 task of 100 patients, 12 % ill": (1, 100, 0.12, np.zeros(20)),
+    "8 equal models, 14 tasks of 60 patients, 20 % ill": (14, 60, 0.2, np.zeros(8)),
+    "one better model (AUROC .80 to .88), 14 tasks of 150 patients": (14, 150, 0.35, np.r_[0.46, np.zeros(7)]),
+    "models of AUROC .76 to .91, 14 tasks of 150 patients": (14, 150, 0.35, STEPS),
+    "models of AUROC .76 to .91, 1 task of 500 patients": (1, 500, 0.3, STEPS),
 }
 SHARED = 0.6
 """Part of the predictions that all models share."""
@@ -76,16 +76,16 @@ def rankings(repetitions: int) -> Iterator[Promise]:
 
 
 POWER = {
-    "one better (.80 to .88), 14 tasks of 150": 98,
-    "steps .76 to .91, 14 tasks of 150": 72,
-    "steps, 1 task of 500": 35,
+    "one better model (AUROC .80 to .88), 14 tasks of 150 patients": 98,
+    "models of AUROC .76 to .91, 14 tasks of 150 patients": 72,
+    "models of AUROC .76 to .91, 1 task of 500 patients": 35,
 }
 """True differences that a table detects, in %."""
 
 SUBMISSIONS = {
     "5 coins": (5, 200, [], 0.0),
     "20 coins": (20, 200, [], 0.0),
-    "49 coins and one of AUROC .75": (50, 200, [0.75], 0.75),
+    "49 coins and a model of AUROC .75": (50, 200, [0.75], 0.75),
 }
 
 

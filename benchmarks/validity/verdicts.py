@@ -34,7 +34,7 @@ def false_alarms(repetitions: int) -> Iterator[Promise]:
         yield name, worst[2], 5 + noise(5, repetitions)
     cases = [clustered(q, stays, labels) for q in (0.3, 0.5) for stays in (0, 0.5, 1) for labels in (1, 0.5)]
     worst = np.max([rates(make, repetitions // 2) for make in cases], axis=0)
-    print(f"| 120 patients of 1-12 rows, 12 kinds of coin | {worst[0]:.1f} | {worst[1]:.1f} | {worst[2]:.1f} |")
+    print(f"| 120 patients with 1 to 12 rows, 12 kinds of coin | {worst[0]:.1f} | {worst[1]:.1f} | {worst[2]:.1f} |")
     yield "clusters", worst[2], 5 + noise(5, repetitions // 2)
     folds = [clustered(q, 0, 1, 300) for q in (0.3, 0.5, 0.7)]
     worst = np.max([rates(make, repetitions // 2) for make in folds], axis=0)
@@ -59,7 +59,7 @@ EXPECTED_REPETITIONS = 200
 
 def power(repetitions: int) -> Iterator[Promise]:
     """Print models of known AUROC: % above the floor, even / rate, at least the reference up to noise."""
-    print("\n| power, cut even / at the class rate | AUROC | above the floor |\n|---|---|---|")
+    print("\n| power, threshold one half / rate cut | AUROC | above the floor |\n|---|---|---|")
     for name, levels in EXPECTED.items():
         for auroc, least in levels.items():
             found = [rates(binormal(TEST_SETS[name], auroc, cut), repetitions)[2] for cut in ("even", "rate")]
@@ -92,7 +92,7 @@ def missing(repetitions: int) -> Iterator[Promise]:
         )
     mean = 100 * np.mean(found, axis=0)
     print(
-        f"\na coin that leaves out its errors: above the floor in {mean[0]:.1f} % of the answered, {mean[1]:.1f} % of the worst case"
+        f"\na coin without its wrong predictions: above the floor in {mean[0]:.1f} % of the answered, {mean[1]:.1f} % of the worst case"
     )
     yield "missing answers", mean[1], 5 + noise(5, repetitions)
 

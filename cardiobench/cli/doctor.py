@@ -93,7 +93,7 @@ def examine_custom(
     on = start_processes(device).device
     try:
         chosen = "fp32" if precision == "auto" else precision
-        model = loaded(make(), f"{name} is a model of the user's own", chosen, on, make)
+        model = loaded(make(), f"{name} is a user model", chosen, on, make)
     except CardioBenchError as error:
         return Diagnosis((("model", name),), (), error)
     facts = [*_card_facts(model.name, model.card), ("loaded by", model.loaded_by), *_model_facts(model)]
@@ -143,7 +143,7 @@ def _plan_facts(plan: ModelPlan) -> list[Fact]:
     facts = [("loaded by", plan.rule)]
     if plan.source is not None:
         pinned = plan.card.revision if plan.card else None
-        at = plan.source.commit or "files of the user's: the revision is the digest of the weights"
+        at = plan.source.commit or "user files: the revision is the digest of the weights"
         facts += [
             ("files", str(plan.source.folder)),
             ("commit", f"{at} (pinned by the card)" if pinned and at == pinned else at),
@@ -152,7 +152,7 @@ def _plan_facts(plan: ModelPlan) -> list[Fact]:
             unpinned = (
                 "the newest commit is used, because the card pins none" if plan.card else "the newest commit is used"
             )
-            facts.append(("warning", f"{unpinned}: to get the same again give --revision {plan.source.commit}"))
+            facts.append(("warning", f"{unpinned}: for the same weights again, give --revision {plan.source.commit}"))
         facts += [
             ("checksum", f"{file}: {plan.source.checksum(file) or 'not known, so not compared'}")
             for file in plan.source.checksums
@@ -184,7 +184,7 @@ def _model_facts(model: LoadedModel) -> list[Fact]:
 
 
 def _vector_words(model: LoadedModel) -> str:
-    width = f"{model.dim} numbers a part" if model.dim else "as many numbers a part as encode gives"
+    width = f"{model.dim} numbers per part" if model.dim else "as many numbers per part as encode returns"
     return f"{width}; parts of a recording: {model.pooling}"
 
 
@@ -262,7 +262,7 @@ def print_diagnosis(diagnosis: Diagnosis, *, every_task: bool = False) -> None:
         lines = [("ok" if one.good else "!!", one.what, one.found, one.expected) for one in diagnosis.trial]
         console.table("one transform and one encode of generated recordings", TRIAL_COLUMNS, lines)
     rows = diagnosis.answers if every_task else list(_grouped(diagnosis.answers))
-    console.table("tasks it can answer" + ("" if every_task else " (-v: every task)"), COLUMNS, rows)
+    console.table("supported tasks" + ("" if every_task else " (-v: every task)"), COLUMNS, rows)
 
 
 def _grouped(answers: Sequence[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:

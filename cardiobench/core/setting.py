@@ -124,7 +124,7 @@ _ACCEPTED = {
     "int_parsing": "a whole number",
     "float_parsing": "a number",
     "bool_parsing": "true or false",
-    "string_too_short": "a text that is not empty",
+    "string_too_short": "a non-empty text",
     "literal_error": "{expected}",
 }
 """Type of a validation error -> accepted values, with placeholders of its context."""

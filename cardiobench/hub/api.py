@@ -22,11 +22,11 @@ OVERTAKEN = {409, 412}  # Another commit came first, so read and merge again.
 MEANING = {
     400: "the Hub found the files invalid",
     401: "you are not logged in, or the token is not valid. Log in with `hf auth login` or set HF_TOKEN",
-    403: "your token has no right to write there. Use a token with write access, or ask the owner",
+    403: "your token does not have write access there. Use a token with write access, or ask the owner",
     404: "there is no such repository that you can see. Check its name, create it, or log in with `hf auth login`",
-    409: "the repository is being changed by somebody else",
+    409: "another client is changing the repository",
     412: "the repository kept changing in between",
-    429: "the Hub takes no more requests from you for now",
+    429: "the Hub's rate limit was reached",
 }
 
 
@@ -86,13 +86,13 @@ def call(
             if pause is None or attempt == ATTEMPTS - 1:
                 raise explanation(str(target), error) from None
             if pause:
-                on_wait(f"{target}: the Hub did not answer or refused for now; trying again in {pause:g} s")
+                on_wait(f"{target}: the Hub did not answer or refused temporarily; trying again in {pause:g} s")
                 sleep(pause)
         except (OSError, RuntimeError) as error:  # Errors of the disk, or built-in exceptions of hf_xet.
             raise HubError(
                 f"{target}: {type(error).__name__}: {first_line(error)}. Run the same line again."
             ) from error
-    raise AssertionError("every try returns or raises")
+    raise AssertionError("every attempt returns or raises")
 
 
 def whoami(api: "HfApi", sleep: Callable[[float], None] = time.sleep) -> Account:
@@ -161,7 +161,7 @@ def explanation(target: str, error: BaseException) -> HubError:
     code = status(error)
     if not code:
         return HubError(f"{target} could not be reached ({first_line(error)}). Check the network.")
-    meaning = MEANING.get(code, "the Hub has a problem of its own" if code >= 500 else "the Hub refused")
+    meaning = MEANING.get(code, "the Hub reported an internal error" if code >= 500 else "the Hub refused")
     said = getattr(error, "server_message", None) or ""
     return HubError(f"{target}: {meaning} (HTTP {code}{': ' + ' '.join(said.split())[:200] if said else ''}).")
 

@@ -26,7 +26,7 @@ def text_of(content: bytes | None, source: str) -> str:
     try:
         return (content or b"").decode("utf-8")
     except UnicodeDecodeError as error:
-        raise BadData(f"{source} is not UTF-8 ({error.reason} at byte {error.start}); it was left as it is.") from None
+        raise BadData(f"{source} is not UTF-8 ({error.reason} at byte {error.start}); it was left unchanged.") from None
 
 
 def merge_results(card: str, name: str, entries: Sequence[ResultFields], key: Key, source: str) -> str:
@@ -131,7 +131,7 @@ def _edits(
     if content is None:
         return [(len(text), len(text), _new_block(name, entries, newline))]
     if not isinstance(tree, yaml.MappingNode) or tree.flow_style:
-        raise BadData(f"the front matter of {source} is no list of keys and values; it was left as it is.")
+        raise BadData(f"the front matter of {source} is not a list of keys and values; it was left unchanged.")
     node = yaml_text.value_of(tree, INDEX)
     if node is None:
         return [(len(text), len(text), _new_block(name, entries, newline))]
@@ -140,7 +140,7 @@ def _edits(
         raise _unchangeable(source)
     if isinstance(node, yaml.ScalarNode):
         return yaml_text.fill(text, node, [{"name": name, "results": list(entries)}], 0)
-    assert isinstance(node, yaml.SequenceNode), "what is neither empty nor a list is not well formed"
+    assert isinstance(node, yaml.SequenceNode), "the front matter is neither empty nor a list"
     lists = [(model, yaml_text.value_of(part, "results")) for model, part in zip(models, node.value, strict=True)]
     filled = [(model["results"], part) for model, part in lists if isinstance(part, yaml.SequenceNode)]
     if not filled:

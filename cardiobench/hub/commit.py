@@ -182,7 +182,7 @@ def write(
             _open_pull_request(api, target, message, user)
             return attempt()  # Includes links into the pull request.
         if create and create.gated and not snapshot.gated:
-            changes = {ACCESS: "+ access: asked for on the page, granted by hand", **changes}
+            changes = {ACCESS: "+ access: requested on the page, granted manually", **changes}
         if changes and changes not in shown:
             shown.append(changes)
             head = f"{base}{' (as a pull request)' if ask else ''}"

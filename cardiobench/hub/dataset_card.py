@@ -73,11 +73,11 @@ def _info(data_files: list[dict[str, Any]], files: Mapping[str, Content]) -> "da
 
 def with_gate(card: str, spec: DatasetSpec) -> str:
     """Return the card with the form for access requests."""
-    agreement = f"I have an agreement of my own for {spec.title}"
+    agreement = f"I have my own agreement for {spec.title}"
     content = {
-        f"{GATE}heading": f"Access to {spec.title} is granted by hand",
+        f"{GATE}heading": f"Access to {spec.title} is granted manually",
         f"{GATE}prompt": (
-            f"The licence of {spec.title} ({spec.licence}) lets its recordings go to those only who have agreed to it. "
+            f"The licence of {spec.title} ({spec.licence}) allows its recordings to be shared only with those who have agreed to it. "
             f"Agree to it first, at {spec.access}; a request is granted once its agreement has been seen."
         ),
         f"{GATE}fields": {
@@ -85,9 +85,9 @@ def with_gate(card: str, spec: DatasetSpec) -> str:
             "Institution": "text",
             "Country": "country",
             agreement if not spec.redistributable else f"I accept the licence, {spec.licence}": "checkbox",
-            "I will not pass the recordings on, nor try to find out who the patients are": "checkbox",
+            "I will not share the recordings or try to identify patients": "checkbox",
         },
-        f"{GATE}button_content": "Ask for access",
+        f"{GATE}button_content": "Request access",
     }
     for key, value in content.items():
         card = replace_block(card, key, yaml.safe_dump({key: value}, sort_keys=False, width=120))

@@ -98,7 +98,7 @@ def merge(content: bytes | None, new: Sequence[dict[str, Any]], source: str) -> 
         lead = text if not text or text.endswith(("\n", "\r")) else text + newline
         return (lead + yaml_text.block(new, 0, newline)).encode()
     if not isinstance(tree, yaml.SequenceNode):
-        raise BadData(f"{source} is not a list of evaluation results; it was left as it is.")
+        raise BadData(f"{source} is not a list of evaluation results; it was left unchanged.")
     waiting = {_key(entry): entry for entry in new}
     replaced, removed = {}, []
     for position, old in enumerate(existing):

@@ -174,7 +174,7 @@ def check_outgoing(path: str, content: Content | None) -> None:
     text = path.encode() + (content if isinstance(content, bytes) else b"")
     for what, secret in _secrets().items():
         if secret in text:
-            raise LicenceError(f"{path} was not sent: it holds {what}. Take it out and push again.")
+            raise LicenceError(f"{path} was not sent: it holds {what}. Remove it and push again.")
 
 
 def _secrets() -> dict[str, bytes]:
@@ -199,7 +199,7 @@ def not_a_benchmark_score(result: ScoreResult) -> list[str]:
     except UnknownName:
         return [f"no dataset or extension that is installed here has the task {result.task}"]
     if catalog.spans_datasets(task):
-        return ["put together from the results of several datasets, which are pushed one by one"]
+        return ["combined from results of several datasets, which are pushed separately"]
     asked_with = result.options.get("prompt_digest")
     draws, seed = result.stamp.get("resamples", RESAMPLES), result.stamp.get("seed", SEED)
     reasons = {
@@ -214,9 +214,9 @@ def not_a_benchmark_score(result: ScoreResult) -> list[str]:
         OLDER_RULES: result.outdated,
         "files of the release are missing": facts.get("missing_files") or facts.get("absent_rows"),
         f"scored with {draws} draws of patients, not {RESAMPLES}: leave --resamples out": draws != RESAMPLES,
-        f"run by the definitions of --profile {result.profile}": result.profile,
+        f"run with the definitions of --profile {result.profile}": result.profile,
         f"run with seed {seed}, not {SEED}: leave --seed out": seed != SEED and not result.profile,
-        f"reused, so that it is its owner's to push ({_reused(result)})": _reused(result),
+        f"reused; only its owner can push it ({_reused(result)})": _reused(result),
         "prompts other than the dataset's": asked_with is not None and asked_with != prompt_digest(task),
     }
     return [reason for reason, holds in reasons.items() if holds]

@@ -86,7 +86,7 @@ def select_model(results: Sequence[ScoreResult], name: str, repository: str) -> 
     chosen = [result for result in results if str(result.model.get("name", "")).lower() in known_as]
     if not chosen:
         names = sorted({str(result.model.get("name", "no model")) for result in results})
-        raise BadData(f"there are no results of {name}, only of {', '.join(names)}. Say which with --model NAME.")
+        raise BadData(f"there are no results of {name}, only of {', '.join(names)}. Choose one with --model NAME.")
     seen: dict[tuple[str, str], str] = {}
     for result in chosen:
         cell, revision = (result.task, result.label), str(result.model.get("revision"))

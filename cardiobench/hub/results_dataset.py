@@ -72,7 +72,7 @@ configs:
 # CardioBench results
 
 One record is one metric of one model on one task under one protocol. Files are only added: a newer result of the same
-model, task and protocol stands beside the older one (`date`). Push yours with
+model, task and protocol is added next to the older one (`date`). Push yours with
 `cardiobench push RESULTS --to-dataset {repository} --yes`.
 
 | columns | type |

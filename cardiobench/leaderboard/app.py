@@ -28,11 +28,14 @@ LEAD = (
     f"**Floor**: {FLOOR_MEANING}."
 )
 GUIDE = (
-    f"Above the floor: {Verdict.ABOVE.meaning}. A cell says how far a model gets from the floor (0 %) to a perfect score (100 %), then "
-    "the score with its 95 % interval over patients. There is no mean over tasks: in the overview a row is better than another where "
-    "it is better on more of the tasks that tell the two apart, and coverage says how many tasks it has. Results of a suite are ranked "
-    "among themselves only. A place is an interval, from 1 plus the models that are better to the number of models less those that are "
-    f"worse. Generated recordings have no places. {UNKNOWN_TRIES}"
+    f"**Above the floor**: {Verdict.ABOVE.meaning}.\n\n"
+    "Each cell shows the score as a percentage of the distance from the floor (0 %) to a perfect score (100 %), followed by the score "
+    "and its 95 % interval over patients.\n\n"
+    "Scores are not averaged over tasks. In the overview, a row ranks above another if it is better on more of the tasks that "
+    "distinguish the two. Coverage is the share of tasks with a result. Results of a suite are only ranked with results of the same "
+    "suite.\n\n"
+    "A place is an interval: from 1 plus the number of better models to the number of models minus the number of worse models. "
+    f"Generated recordings have no places. {UNKNOWN_TRIES}"
 )
 SIGNS = "\n".join(f"* {sign} {name}" for name, (sign, _) in MARKS.items())
 ADDRESS = """(...values) => {

@@ -20,12 +20,12 @@ TRUSTED: Mapping[Leaf, str] = {
     (
         "protocol",
     ): "predictions do not show how they were made; units, options and family are those of the named protocol",
-    ("variant",): "as the protocol, of which it has to be a variant",
+    ("variant",): "as for the protocol; it must be one of its variants",
     (
         "predictions_sha256",
     ): "checksum of the submitter's own file, which also holds labels; its first 16 digits name the file that was sent",
-    ("stamp", "suite"): "the run of the submitter; the suite has to be known, and its options are compared",
-    ("stamp", "date"): "when the submitter scored; not in the future",
+    ("stamp", "suite"): "facts about the submitter's run; the suite must be known, and its options are compared",
+    ("stamp", "date"): "date of scoring; it must not be in the future",
     **{("stamp", name): HOST for name in (*LIBRARIES, "key", "code", "components", "embeddings", "device", "seconds")},
     ("stamp", "source_checksum"): "checksum of the file on the submitter's machine",
     ("stamp", "recordings"): "digest of the sizes and times of the files on the submitter's machine",
@@ -40,8 +40,8 @@ SAYS: Mapping[Leaf, str] = {
     ("stamp", "resamples"): "it was scored with {one} draws, and submissions are scored with {other}",
     ("stamp", "seed"): "it was scored with seed {one}, and submissions are scored with seed {other}",
 }
-FITTED = "what the protocol chose while it was fitted; its options are compared"
-OF_MODEL = "sentences about the model; those that follow from data and answers are compared"
+FITTED = "choices made while the protocol was fitted; its options are compared"
+OF_MODEL = "sentences about the model; those determined by data and predictions are compared"
 DECLARED = "declared by the submitter: the model has no card here"
 
 

@@ -60,7 +60,7 @@ TASK_WIDTH = 132
 PROBLEMS = (
     BoardColumn("file", 240),
     BoardColumn("kind", 140),
-    BoardColumn("what is wrong, and what to do", 500),
+    BoardColumn("problem and next step", 500),
     BoardColumn("about", 240),
 )
 REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")

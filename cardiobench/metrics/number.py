@@ -142,7 +142,7 @@ def _from_directions(name: str, formula: ModuleType) -> dict[str, dict[str, Any]
 def _number(name: str, key: str, facts: Mapping[str, Any]) -> Number:
     where = f"metric {name}, {key}"
     if not isinstance(facts, Mapping):
-        raise BadConfig(f"{where}: {facts!r} is no table; give a dictionary with fields of {', '.join(FIELDS)}.")
+        raise BadConfig(f"{where}: {facts!r} is not a dictionary; give one with fields of {', '.join(FIELDS)}.")
     if odd := sorted(set(facts) - set(FIELDS)):
         raise BadConfig(f"{where}: no field {', '.join(odd)}. Fields: {', '.join(FIELDS)}.")
     choices = {"better": ("higher", "lower", None), "constant": ("mean", "median"), "shown": ("yes", "further", "no")}

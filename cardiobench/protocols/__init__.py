@@ -68,7 +68,7 @@ def protocol_class(name: str) -> "type[BaseProtocol]":
     if not (isinstance(cls, type) and issubclass(cls, BaseProtocol) and cls.name == name):
         point = plugins.entry_points("protocols")[name]
         raise BadConfig(
-            f"{point.value} of {plugins.package_of(point)} is no protocol called '{name}'. Inherit from PredictionProtocol "
+            f"{point.value} of {plugins.package_of(point)} is not a protocol called '{name}'. Inherit from PredictionProtocol "
             f"or AnalysisProtocol, with name = '{name}'."
         )
     return cls

@@ -85,7 +85,7 @@ class EvaluationResults(ScoreResults):
             raise BadPredictions("nothing can be compared: " + "; ".join(left_out))
         if not pairs:
             raise MissingData(
-                "no two models among these results answered the same task by the same protocol. Evaluate several: "
+                "no two models among these results have results for the same task and protocol. Evaluate several: "
                 'cardiobench.evaluate(["org/a", "org/b"], ...).'
             )
         return pair_table(pairs)

@@ -69,7 +69,7 @@ def problem_list(problems: Sequence[Problem]) -> str:
     if not problems:
         return ""
     rows = [(problem.file, problem.kind, problem.message, problem.subject or "–") for problem in problems]
-    columns = ("file", "kind", "what is wrong, and what to do", "about")
+    columns = ("file", "kind", "problem and next step", "about")
     return "## Not ranked, or not drawn\n\n" + tables.markdown_table(columns, rows)
 
 
@@ -85,7 +85,7 @@ def _task_section(task: str, results: list[ScoreResult], figures: Sequence[Saved
         rows = [(c.metric, c.text, c.n, c.setting, c.source) for c in ceilings]
         lines += [
             "",
-            "Agreement of people, in other settings:",
+            "Agreement between human readers, in other settings:",
             "",
             tables.markdown_table(naming.CEILING_COLUMNS, rows),
         ]

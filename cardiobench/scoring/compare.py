@@ -195,7 +195,7 @@ def compare(
         seed: Seed of the draws.
 
     Raises:
-        BadPredictions: The two do not answer the same units of the same task.
+        BadPredictions: The two do not have predictions for the same units of the same task.
     """
     check_draws(resamples, seed)
     if a.task.name != b.task.name:
@@ -324,7 +324,7 @@ def _table_differences(
         The differences, and the factor by which they are widened for unequal patients.
     """
     if metric.from_tables is None:
-        raise ValueError(f"{metric.name} is no function of a confusion table")
+        raise ValueError(f"{metric.name} is not a function of a confusion table")
     from_tables, shape = metric.from_tables, (-1, classes, classes, classes)
     pair = first.y_pred * classes + second.y_pred
     answers = made_up_answers(first.y_true, classes)
@@ -374,7 +374,7 @@ def same_rows(a: TableAnswers, b: TableAnswers) -> pd.DataFrame:
         only = [
             f"{p.source} alone has {first_n(sorted(ids))}" for p, ids in ((a, of_a - of_b), (b, of_b - of_a)) if ids
         ]
-        raise BadPredictions(f"the two do not answer the same units of {a.task.name}: {'; '.join(only)}.")
+        raise BadPredictions(f"the two do not have predictions for the same units of {a.task.name}: {'; '.join(only)}.")
     frame = b.frame.set_index("id").loc[a.frame["id"]].reset_index()
     for column in ("y_true", "patient_id"):
         odd = a.frame["id"][(a.frame[column].to_numpy() != frame[column].to_numpy())]

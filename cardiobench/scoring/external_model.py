@@ -49,7 +49,7 @@ def describe_model(
         )
     if protocol_name and not _PROTOCOL.fullmatch(protocol_name):
         raise BadConfig(
-            f"the protocol's name {protocol_name[:60]!r} is no name; give letters, digits, '_', '-' and '.', such as fine_tuned."
+            f"the protocol's name {protocol_name[:60]!r} is not a valid name; give letters, digits, '_', '-' and '.', such as fine_tuned."
         )
     seen = _saw(task.dataset, seen_in_pretraining)
     card = find_card(name) if name else None

@@ -22,7 +22,9 @@ def label_set(present: Collection[str], classes: Sequence[str], unmeasured: Coll
     """
     present, unmeasured = set(present), set(unmeasured)
     if odd := ((present | unmeasured) - set(classes)) | (present & unmeasured):
-        raise ValueError(f"{sorted(odd)} are no classes, or both present and unmeasured; classes: {', '.join(classes)}")
+        raise ValueError(
+            f"{sorted(odd)} are not classes, or are both present and unmeasured; classes: {', '.join(classes)}"
+        )
     names = (UNMEASURED + name if name in unmeasured else name for name in classes if name in present | unmeasured)
     return LABEL_SEPARATOR.join(names)
 

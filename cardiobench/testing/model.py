@@ -72,7 +72,9 @@ def recordings(modality: str) -> list[Clip] | list[Ecg]:
 def check_facts(loaded: LoadedModel) -> None:
     """Check the stamped facts: name, revision, modalities, JSON-compatible preprocessing, and a known pooling."""
     encoder = loaded.encoder
-    require(isinstance(encoder, Encoder), f"{type(encoder).__name__} is no encoder (cardiobench.models.base.Encoder)")
+    require(
+        isinstance(encoder, Encoder), f"{type(encoder).__name__} is not an encoder (cardiobench.models.base.Encoder)"
+    )
     for key in ("name", "revision"):
         value = getattr(encoder, key)
         require(isinstance(value, str) and value, f"the {key} of {loaded.name} is {value!r}, expected a text")

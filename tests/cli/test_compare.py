@@ -182,5 +182,5 @@ def test_stated_facts_about_a_model_are_checked():
         with pytest.raises(BadConfig, match="give one line of at most"):
             describe_model(task, model_name=name)
     for name in ("../up", "a b", ".hidden"):
-        with pytest.raises(BadConfig, match="is no name"):
+        with pytest.raises(BadConfig, match="is not a valid name"):
             describe_model(task, protocol_name=name)

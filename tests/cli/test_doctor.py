@@ -121,7 +121,7 @@ def test_tasks_with_equal_verdicts_share_a_line(tmp_path, capsys):
     )
     line = ["doctor", "--model", f"{tmp_path / 'lab.py'}:Mine", "--quick"]
     assert main(line) == 0
-    short = capsys.readouterr().out.partition("tasks it can answer")[2]
+    short = capsys.readouterr().out.partition("supported tasks")[2]
     ecg = [name for name in catalog.list_tasks() if catalog.spec(name.partition("/")[0]).modality == "ecg"]
     assert f"{len(ecg)} tasks of " in " ".join(short.split()) and len(short.strip().splitlines()) <= 10
     assert main([*line, "-v"]) == 0

@@ -25,7 +25,7 @@ RESULTS = [result(), regression()]
 # Faults and their messages.
 FAULTS = {
     "not logged in": ({"status": 401}, "HTTP 401"),
-    "no right to write": ({"status": 403, "times": 99}, "HTTP 403"),
+    "no write access": ({"status": 403, "times": 99}, "HTTP 403"),
     "no repository": ({"status": 404}, "HTTP 404"),
     "conflict that stays": ({"status": 409, "times": 99}, "HTTP 409"),
     "parent that keeps moving": ({"status": 412, "times": 99}, "HTTP 412"),

@@ -88,7 +88,7 @@ def test_access_is_restricted_before_recordings_are_uploaded(hub, client, prepar
     card.validate(repo_type="dataset")
     spec = catalog.spec("tmed2")
     assert spec.access in card.data.extra_gated_prompt and spec.licence in card.data.extra_gated_prompt
-    assert card.data.extra_gated_fields["I have an agreement of my own for TMED-2"] == "checkbox"
+    assert card.data.extra_gated_fields["I have my own agreement for TMED-2"] == "checkbox"
     before = len(repository.commits)
     send("tmed2", gated=True, **rights)
     assert len(repository.commits) == before

@@ -36,7 +36,7 @@ def pushed(model):
     ("status", "words"),
     [
         (401, "not logged in, or the token is not valid. Log in with `hf auth login` or set HF_TOKEN"),
-        (403, "no right to write there"),
+        (403, "does not have write access there"),
         (404, "no such repository"),
     ],
 )
@@ -110,7 +110,7 @@ def test_temporary_failures_are_retried(model, hub):
 def test_permanent_failures_end_with_an_error(model, hub):
     hub.faults.add(COMMIT, status=503, times=99)
     pauses = []
-    with pytest.raises(HubError, match=r"problem of its own \(HTTP 503"):
+    with pytest.raises(HubError, match=r"reported an internal error \(HTTP 503"):
         send(pauses)
     assert pauses == [1.0, 2.0, 4.0, 8.0] and pushed(model) == 0
 

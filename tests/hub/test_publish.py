@@ -245,7 +245,7 @@ def test_a_refused_repository_does_not_stop_the_others(hub, client, capsys):
     client(BOB)
     hub.store.put("space", "bob/mae", {})
     assert main(["publish", "metrics", "mae", "--yes"]) == 1
-    assert "FAILED space cardiobench/mae: your token has no right to write there" in capsys.readouterr().out
+    assert "FAILED space cardiobench/mae: your token does not have write access there" in capsys.readouterr().out
     one, other = (
         Publication(Target("model", name), lambda there: {"a.txt": b"a\n"}, RepoOptions(), "x")
         for name in ("org/a", "bob/b")

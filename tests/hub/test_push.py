@@ -223,7 +223,7 @@ def test_a_dry_run_needs_no_token(model, monkeypatch):
 def test_results_are_selected_by_model(tmp_path):
     local = result(model={"name": "./my_model", "revision": "1"})
     assert select_model([local], "./my_model", "me/model")[0].model["name"] == "me/model"
-    with pytest.raises(BadData, match=r"no results of me/model, only of \./my_model\. Say which with --model"):
+    with pytest.raises(BadData, match=r"no results of me/model, only of \./my_model\. Choose one with --model"):
         select_model([local], "me/model", "me/model")
     with pytest.raises(BadData, match="two results of tmed2/as with probe"):
         select_model([result(), result(model={"name": MODEL, "revision": "2"})], MODEL, MODEL)

@@ -33,7 +33,7 @@ def test_directions_alone_are_enough():
     [
         ({}, "mine: its formula has no NUMBERS"),
         ({"NUMBERS": {}}, r"NUMBERS is \{\}; give a table"),
-        ({"NUMBERS": {"a": "higher"}}, "mine, a: 'higher' is no table"),
+        ({"NUMBERS": {"a": "higher"}}, "mine, a: 'higher' is not a dictionary"),
         ({"NUMBERS": {"a": {"direction": "higher"}}}, "mine, a: no field direction. Fields: better, range"),
         ({"NUMBERS": {"a": {"better": True}}}, "better is True; give 'higher' or 'lower' or None"),
         ({"NUMBERS": {"a": {"range": (1, 0)}}}, r"range is \(1, 0\); give \(smallest, largest\)"),

@@ -55,7 +55,7 @@ def test_doctor_warns_of_a_commit_that_nobody_named(cache, name, why):
     def warned(**options):
         return [text for what, text in examine(name, quick=True, **options).facts if what == "warning"]
 
-    assert warned() == [f"the newest commit is used{why}: to get the same again give --revision {COMMIT}"]
+    assert warned() == [f"the newest commit is used{why}: for the same weights again, give --revision {COMMIT}"]
     assert ("commit", COMMIT) in examine(name).facts
     assert not warned(revision=COMMIT)
 

@@ -221,7 +221,7 @@ def test_the_worst_items_have_their_recordings(browser, report):
     assert page.locator("section").count() == 12
     errors = [float(text.split()[0]) for text in page.locator("section b").all_inner_texts()]
     assert errors == sorted(errors, reverse=True)
-    assert "its recording is not here" in page.locator("section").first.inner_text()
+    assert "its recording is not on this machine" in page.locator("section").first.inner_text()
     assert seen.console == [] and (echo.parent / ".gitignore").read_text() == "*\n"
     page.close()
 

@@ -15,14 +15,12 @@ if TYPE_CHECKING:
 
 HELP = "compare models by their results, files of predictions, or both"
 EXAMPLES = """\
-Compare all pairs of models on every task and protocol with results of both: paired differences on the same patients
-with 95 %
-intervals, p-values corrected for all tasks of the suite (run or not), and places over all tasks. Predictions from
-elsewhere are compared
-with every model on the same units and ranked separately.
+Compare all pairs of models on every task and protocol with results of both. The output contains paired differences on
+the same patients with 95 % intervals, p-values corrected for all tasks of the suite (run or not), and places over all
+tasks. Predictions from elsewhere are compared with every model on the same units and ranked separately.
   cardiobench compare results
   cardiobench compare results --tasks camus/ef --protocols probe --csv pairs.csv
-Files of predictions (CSV or Parquet), with references that `cardiobench references` wrote:
+Files of predictions (CSV or Parquet), with references from `cardiobench references`:
   cardiobench compare mine.csv theirs.csv --task camus/ef --references refs.csv
   cardiobench compare mine.csv results --task camus/ef --references refs.csv
 """

@@ -26,7 +26,7 @@ def list_files(folder: Path, extra: Iterable[str] = ()) -> list[str]:
         extra: Additional suffixes, supported by readers of installed packages.
     """
     if not folder.is_dir():
-        raise MissingData(f"there is no folder {folder}.")
+        raise MissingData(f"there is no folder {folder}. Check the path.")
     known = (*SUFFIXES, *CLIPS, *frame_folder.SUFFIXES, *extra)
     found: list[str] = []
     for directory, folders, names in os.walk(folder):

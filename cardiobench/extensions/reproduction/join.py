@@ -151,7 +151,7 @@ def join(spec: TableSpec, truth: pd.DataFrame, path: Path, profile: Profile) -> 
     notes += _coverage(truth["key"], predictions["key"], spec)
     if merged.empty:
         raise BadPredictions(
-            f"{source} answers none of the {len(truth)} ids of {', '.join(spec.truth.files)} "
+            f"{source} contains none of the {len(truth)} ids of {', '.join(spec.truth.files)} "
             f"(its first is {predictions['key'].iloc[0]!r}, theirs {truth['key'].iloc[0]!r})."
         )
     scored = (

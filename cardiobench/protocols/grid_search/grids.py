@@ -79,7 +79,7 @@ def _read_file(given: Any) -> Any:
     except OSError as error:
         raise BadData(f"{given} cannot be read: {error}") from None
     except ValidationError as error:
-        raise BadData(f"{given} is no JSON file of grids: {error.errors()[0]['msg']}") from None
+        raise BadData(f"{given} is not a JSON file of grids: {error.errors()[0]['msg']}") from None
     except BadData as error:
         raise BadData(f"{given}: {error}") from None
     return json.loads(content)

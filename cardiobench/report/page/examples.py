@@ -185,7 +185,7 @@ def _open(task: Task, data_dir: Path | None, problems: list[Problem]) -> OpenDat
 def _image(dataset: OpenDataset, rows: pd.Index, leads: Sequence[str]) -> tuple[Markup | str, str, str]:
     """Return the image, its description and the patient of a unit's first recording."""
     if not len(rows):
-        return "its recording is not here", "no recording", ""
+        return "its recording is not on this machine", "no recording", ""
     sampling = FrameSampling(count=FRAMES, start="uniform") if dataset.spec.modality == "echo" else None
     try:
         recording = dataset.recording(dataset.frame.index.get_loc(rows[0]), sampling)

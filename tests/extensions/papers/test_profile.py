@@ -161,7 +161,7 @@ def test_a_result_is_verified_by_the_definitions_options_and_seed_of_its_profile
         entry = ResultEntry(answers, public_result(claimed), pushed_by="bob")
         return check(entry, {predictions_path(claimed, "bob"): answers.read_bytes()}, tmp_path).problems
 
-    assert problems(result) == ("a synthetic twin", "run by the definitions of --profile paper")
+    assert problems(result) == ("a synthetic twin", "run with the definitions of --profile paper")
     plain = {name: value for name, value in result.stamp.items() if name != "profile"}
     found = problems(replace(result, stamp=plain))
     assert "options profile: 'paper' claimed, 'default' scored again" in found, "those of the benchmark differ"

@@ -70,9 +70,7 @@ def test_a_pooled_task_is_a_task_that_is_ranked_and_never_pushed(tmp_path):
     assert {pair.a, pair.b} == {"x/good", "x/poor"} and not left_out
     assert table_name(found) == "Echo: views" and missing_reason(None, "probe", POOLED) == "not run"
     assert task_part(entries, [], [])["title"] == "echo/view"
-    assert not_a_benchmark_score(found) == [
-        "put together from the results of several datasets, which are pushed one by one"
-    ]
+    assert not_a_benchmark_score(found) == ["combined from results of several datasets, which are pushed separately"]
 
 
 @pytest.mark.slow

@@ -176,7 +176,7 @@ def test_a_constant_answer_has_no_correlation(inputs):
         ("CAMUS/view/model", lambda t: t.drop(columns="prob_A3C"), "no column 'prob_A3C'"),
         ("TMED2/AS/model", lambda t: t.rename(columns={"as_pred": "as"}), "no column 'as_pred'"),
         ("TMED2/AS/model", lambda t: t.assign(study_id=range(len(t))), "of another type"),
-        ("HMCQU/stemi/model", lambda t: t.assign(unique_id=t["unique_id"].str.lower()), "answers none of the 16 ids"),
+        ("HMCQU/stemi/model", lambda t: t.assign(unique_id=t["unique_id"].str.lower()), "contains none of the 16 ids"),
         ("HMCQU/view/model", lambda t: t.assign(prob_A2C=-0.2), "outside [0, 1]"),
         ("splits/hmcqu_split.csv", lambda t: t.assign(STEMI=t["STEMI"] + 1), "must be 0 or 1"),
         ("splits/hmcqu_split.csv", lambda t: pd.concat([t, t.iloc[:1]]), "repeat 1 ids: ES0000_A2C"),

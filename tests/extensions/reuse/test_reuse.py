@@ -58,9 +58,9 @@ def test_verified_results_are_reused_and_others_computed(theirs, hub, client, tm
     for target in (("--to", "bob/m", "--model", "cardiobench/ecg-morphology"), ("--to-dataset", REPOSITORY)):
         assert main(["push", mine, *target, "--yes"]) != 0
         refused = " ".join(capsys.readouterr().err.split())
-        assert "its owner's to push (dataset org/cardiobench-results, owner alice)" in refused
+        assert "only its owner can push it (dataset org/cardiobench-results, owner alice)" in refused
     lie = ResultEntry(Path("x"), public_result(again), pushed_by="bob")
-    assert "its owner's to push" in check(lie, {}).problems[0], "verify rejects it too"
+    assert "only its owner can push it" in check(lie, {}).problems[0], "verify rejects it too"
 
     both = run(tmp_path / "more", "--protocols", "knn", "probe", "--reuse", REPOSITORY)
     assert "1 of 2 results that are not here are reused" in capsys.readouterr().out
