@@ -64,9 +64,9 @@ def execute(arguments: argparse.Namespace) -> int:
 
     data = arguments.dataset or arguments.embeddings
     if bool(data) == bool(arguments.model):
-        problem = "--model cannot be combined with --dataset or --embeddings" if data else "nothing to check"
+        mistake = "--model cannot be combined with --dataset or --embeddings" if data else "nothing to check"
         raise BadConfig(
-            f"{problem}. Give --model ID, --dataset NAME, or --embeddings FILE (optionally with --dataset)."
+            f"{mistake}. Give --model ID, --dataset NAME, or --embeddings FILE (optionally with --dataset)."
         )
     if data:
         return _examine_data(arguments)
