@@ -78,6 +78,9 @@ def choose(
     points, notes = _points(chosen, tasks, SENSITIVITY if sensitivity is None else sensitivity, prevalence)
     left = [name for name in wanted if name not in tasks]
     notes += [f"no model has answers for the validation patients of {', '.join(left)}: left out"] if left else []
+    suites = sorted({entry.suite or "no suite" for entry in entries})
+    if len(suites) > 1:
+        notes.append(f"results of {' and '.join(suites)} were compared, whose options may differ: give --suite")
     if any(entry.result.generated for entry in entries):
         notes.append("the recordings are generated, so the choice does not apply to patients")
     few = [one.patients for one in decision.rankings if one.patients < FEW]

@@ -18,6 +18,7 @@ from cardiobench.models.load import load_model
 from cardiobench.results.cost import NO_NETWORK, Cost, Timing
 from cardiobench.results.paths import result_path, validation_path
 from cardiobench.results.predictions_file import CONTENT, _checksum_of, save_scored
+from cardiobench.results.score_result import ScoreResult
 from cardiobench.scoring.predictions import Predictions
 from tests.leaderboard.submissions import NAME, answers_for, submit, write_dataset
 
@@ -146,6 +147,14 @@ def test_other_validation_units_are_not_compared(results):
     marks = {CONTENT: _checksum_of(fewer.to_pandas())}
     pq.write_table(fewer.replace_schema_metadata({**fewer.schema.metadata, **marks}), path)
     assert "30 validation units" in excluded(results)["lab/small"]
+
+
+def test_results_of_several_suites_are_compared_with_a_note(results):
+    path = result_path(results / "lab__small" / "1", "probe", TASK)
+    result = ScoreResult.load(path)
+    replace(result, stamp={**result.stamp, "suite": "some_v2"}).save(path)
+    choice, _ = choose([results], task=TASK)
+    assert "results of no suite and some_v2 were compared, whose options may differ: give --suite" in choice.notes
 
 
 def test_a_better_model_is_chosen_whatever_it_costs(results, tmp_path):
