@@ -24,6 +24,8 @@ from cardiobench.results.verdict import LEVEL, REVERSED_LEVEL, Rank, Verdict
 
 BEYOND = {"t": "both", "log_t": "high", "log_t_complement": "low"}
 """Mapping from interval method to the ends that may lie outside the range of the number."""
+LEAVES = (float, int, str, tuple, type(None))
+"""Types of values without parts."""
 
 
 def check_consistency(result: ScoreResult) -> list[str]:
@@ -183,7 +185,8 @@ def _parts(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
     elif isinstance(value, Mapping):
         inner = value
     for key, entry in inner.items():
-        yield from _parts(entry, f"{name} {key}")
+        if not isinstance(entry, LEAVES):  # Most values are numbers.
+            yield from _parts(entry, f"{name} {key}")
 
 
 def _ordered(low: float, value: float, high: float) -> bool:

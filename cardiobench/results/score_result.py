@@ -191,6 +191,10 @@ class NumberFacts(Part):
         """Return the facts about a metric's number."""
         return cls(number.better, number.range, number.unit)
 
+    def describes(self, number: MetricNumber) -> bool:
+        """Return whether these are the facts about a metric's number."""
+        return (self.better, self.range, self.unit) == (number.better, number.range, number.unit)
+
 
 @dataclass(frozen=True)
 class ScoreResult(Record):
@@ -315,7 +319,7 @@ class ScoreResult(Record):
         key = key or self.metric
         declared, facts = find_numbers(key), self.numbers.get(key)
         if facts is not None:
-            known = (number for number in declared if NumberFacts.of(number) == facts)
+            known = (number for number in declared if facts.describes(number))
             return next(known, MetricNumber(key, facts.better, facts.range, unit=facts.unit))
         if key != self.metric:
             return next(iter(declared), MetricNumber(key, None))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from urllib.parse import quote
 
@@ -18,6 +19,7 @@ from cardiobench.results.collect import Collection
 
 PAGE = "report.html"
 MAX_BYTES = 990_000  # Size limit of the page in bytes; further figures are linked as files.
+PLACE = "<figure-place>"  # Texts from results are escaped and cannot contain it.
 
 
 def write_html(
@@ -40,9 +42,18 @@ def write_html(
     """
     parts = page_content(collection, figures or draw_report(collection, out), examples or {})
     template = page_environment(out).get_template("page.html")
-    text_only = template.render(**parts, figure=partial(from_file, out))
-    page = template.render(**parts, figure=inline_up_to(MAX_BYTES - len(text_only.encode("utf-8", "replace")), out))
+    shown: list[SavedFigure] = []
+    texts = template.render(**parts, figure=partial(reserve_place, shown)).split(PLACE)
+    links = [from_file(out, figure) for figure in shown]
+    inline = inline_up_to(MAX_BYTES - len("".join([*texts, *links]).encode("utf-8", "replace")), out)
+    page = "".join(chain.from_iterable(zip(texts, [*map(inline, shown), ""], strict=True)))
     return write_text(page, out / PAGE, errors="replace")
+
+
+def reserve_place(shown: list[SavedFigure], figure: SavedFigure) -> Markup:
+    """Append a figure to the shown ones, and return the mark that it replaces once the size of all texts is known."""
+    shown.append(figure)
+    return Markup(PLACE)
 
 
 def from_file(out: Path, figure: SavedFigure) -> Markup:
