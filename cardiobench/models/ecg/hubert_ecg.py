@@ -22,7 +22,7 @@ from cardiobench.models.signal import EVERY, windows, zero_absent
 from cardiobench.models.weights import read_weights
 
 COMPONENT = "adapter hubert-ecg"
-VERSION = 1
+VERSION = 2
 
 FS = 500
 WINDOW = 5 * FS
@@ -79,7 +79,11 @@ def prepare(
         Parts, (P, 6000).
     """
     pieces = windows(preprocessed(signal, fs, present), WINDOW)
-    return np.stack([flattened(piece) for piece in (pieces[:1] if variant == "first" else pieces)])
+    parts = np.stack([flattened(piece) for piece in (pieces[:1] if variant == "first" else pieces)])
+    absent = np.ones(signal.shape[1], dtype=bool)
+    absent[present] = False
+    parts.reshape(len(parts), len(absent), -1)[:, absent] = 0.0  # The low-pass filter runs into missing leads.
+    return parts
 
 
 def config(settings: Mapping[str, Any], state: Mapping[str, torch.Tensor], what: str) -> Mapping[str, Any]:
