@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from cardiobench.core.errors import NotApplicable
+from cardiobench.core.errors import BadModel, NotApplicable
 from cardiobench.embeddings.cost import count_work
 
 
@@ -47,7 +47,7 @@ def structure_of(network: torch.nn.Module, prefix: str, encode: Callable[[], tor
     ]
     try:
         used, _ = count_work(encode)
-    except (RuntimeError, TypeError) as error:
+    except (BadModel, RuntimeError, TypeError) as error:
         raise _opaque(name, error) from None
     finally:
         for hook in hooks:

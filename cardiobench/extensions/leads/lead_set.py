@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from cardiobench.core.errors import BadConfig
-from cardiobench.data.media.leads import computed, with_computed
+from cardiobench.data.media.leads import with_computed
 from cardiobench.data.media.types import LEADS
 
 NAME = "leads"
@@ -35,8 +35,9 @@ class LeadSet:
 
     @property
     def independent(self) -> int:
-        """Number of independent leads."""
-        return len([lead for lead in self.leads if lead not in computed(self.leads)])
+        """Number of independent leads; any two limb leads determine the others."""
+        limb = sum(lead in LEADS[:6] for lead in self.leads)
+        return min(limb, 2) + len(self.leads) - limb
 
 
 def parse_leads(value: str) -> LeadSet:

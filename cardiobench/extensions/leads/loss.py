@@ -23,7 +23,7 @@ from cardiobench.runner.context import RunContext
 from cardiobench.scoring.compare import compare
 
 COMPONENT = "loss of leads"
-VERSION = 1
+VERSION = 2
 
 TWELVE = "12 leads"
 SAME = ("name", "version", "digest", "limit")

@@ -276,6 +276,15 @@ class InPlace(Tiny):
         return vectors
 
 
+class Untraceable(Tiny):
+    """Encoder that refuses to run while its operations are counted."""
+
+    def encode(self, parts):
+        if torch.utils._python_dispatch._get_current_dispatch_mode_stack():
+            raise ValueError("no modes here")
+        return super().encode(parts)
+
+
 @pytest.mark.parametrize("name", ["cardiobench/minirocket", "cardiobench/ecg-morphology", "cardiobench/metadata"])
 def test_models_without_a_network_are_not_applicable(name):
     with pytest.raises(NotApplicable, match=rf"{name} has no PyTorch network"):
@@ -291,6 +300,8 @@ def test_untrainable_networks_are_not_applicable(data, encoder):
         trained(QUICK, replace(data, parts_of=None), encoder)
     with pytest.raises(NotApplicable, match=r"cannot be traced.*modified by an inplace operation"):
         trained(QUICK, data, InPlace())
+    with pytest.raises(NotApplicable, match="cannot be traced"):
+        trained(QUICK, data, Untraceable())
     given = SimpleNamespace(name="x/table")
     with pytest.raises(NotApplicable, match="x/table has no PyTorch network"):
         QUICK.check_encoder(given, BINARY)

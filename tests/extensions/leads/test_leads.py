@@ -179,6 +179,8 @@ def test_lead_names_are_taken_as_typed():
     assert read_settings(arguments).conditions == ("leads=I,II,III,aVR,aVL,aVF",)
     asked = parse_leads("I,II,III,aVR,aVL,aVF")
     assert asked.independent == 2 and asked.absent == LEADS[6:]
+    ranks = {"III": 1, "I,III": 2, "III,aVR,aVF": 2, "II,V1,V5": 3, "I,II,III,V1": 3}
+    assert {value: parse_leads(value).independent for value in ranks} == ranks, "two limb leads determine the others"
     assert split_label("probe.leads=I,II") == ("probe", parse_leads("I,II"))
     assert split_label("knn.k=3.leads=V1+zero_filled.other") == ("knn.k=3.other", parse_leads("V1+zero_filled"))
     assert split_label("probe.leads=V7") == ("probe.leads=V7", None)
