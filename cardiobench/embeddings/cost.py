@@ -17,6 +17,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from cardiobench.core.errors import BadModel
 from cardiobench.models.base import LoadedModel, TextEncoder
 from cardiobench.models.contract import encode
+from cardiobench.models.custom import networks_of
 from cardiobench.models.device import name_of
 
 PROMPT = "left ventricle"
@@ -119,7 +120,7 @@ class CostMeter:
             with torch.autocast(self.device.type, torch.bfloat16, enabled=bf16):
                 own, flops = count_work(lambda: encode(encoder, parts[:1]))
             self.counted = {"parameters": sum(own.values()), "flops": flops}
-            if not own and _has_weights(encoder):
+            if not own and any(len(network.state_dict()) for network in networks_of(encoder)):
                 self.counted = {"reason": NO_PARAMETERS}
             elif isinstance(encoder, TextEncoder):
                 text, flops = count_work(lambda: encoder.encode_text([PROMPT]))
@@ -151,12 +152,6 @@ class CostMeter:
             "parts": parts,
             "peak_memory": _peak(self.device) if self._memory else None,
         }
-
-
-def _has_weights(encoder: Any) -> bool:
-    """Return whether an encoder holds a network with weights or buffers of any form."""
-    held = [encoder, *getattr(encoder, "__dict__", {}).values()]
-    return any(isinstance(one, torch.nn.Module) and len(one.state_dict()) for one in held)
 
 
 def describe(device: torch.device) -> str:

@@ -196,6 +196,7 @@ def test_a_network_that_cannot_be_counted_is_still_encoded(tmp_path):
     assert cost.parameters is None and cost.timings[0].recordings == 2
 
 
+@pytest.mark.filterwarnings("ignore:.*quantiz")
 @pytest.mark.parametrize("form", ["quantised", "buffers"])
 def test_weights_that_are_no_parameters_are_no_free_model(form):
     """Check that a quantised network is not taken for a model without a network, which would be the cheapest of all."""

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from safetensors import safe_open
-from safetensors.torch import save_file
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save as to_bytes
 
 from cardiobench.core.errors import BadModel
 from cardiobench.core.io import write_atomic
@@ -17,6 +17,7 @@ from cardiobench.extensions.finetune.network import FinetunedNetwork
 from cardiobench.models.base import Encoder
 from cardiobench.models.custom import BaseEncoder
 from cardiobench.models.device import device_of
+from cardiobench.models.files import first_line
 
 COMPONENT = "finetuned model"
 VERSION = 1
@@ -34,7 +35,7 @@ def save(network: FinetunedNetwork, path: Path, facts: Mapping[str, Any]) -> Non
     }
     text = {FACTS: json.dumps(dict(facts), sort_keys=True)}
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomic(path, lambda place: save_file(tensors, place, text))
+    write_atomic(path, lambda place: place.write_bytes(to_bytes(tensors, text)))
 
 
 def load(encoder: Encoder, path: Path) -> FinetunedNetwork:
@@ -47,9 +48,14 @@ def load(encoder: Encoder, path: Path) -> FinetunedNetwork:
     Raises:
         BadModel: The file belongs to another model or revision, or the weights do not fit.
     """
-    with safe_open(path, "pt") as file:
-        facts = json.loads((file.metadata() or {}).get(FACTS, "{}"))
-        tensors = {name: file.get_tensor(name) for name in file.keys()}  # The opened file is not a mapping.
+    try:
+        with safe_open(path, "pt") as file:
+            facts = json.loads((file.metadata() or {})[FACTS])
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # The opened file is not a mapping.
+    except (SafetensorError, OSError, KeyError) as error:
+        raise BadModel(
+            f"{path} holds no weights that {FACTS} trained ({first_line(error)}). Give a file that a result names as its weights."
+        ) from None
     wanted, given = (facts.get("model"), facts.get("revision")), (encoder.name, encoder.revision)
     if wanted != given:
         raise BadModel(

@@ -4,6 +4,7 @@ import pickle
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -192,4 +193,5 @@ def _save(
     weights = {name: value for name, value in network.state_dict().items() if name in moving}
     kept = {**state, "network": {}} if done else {**state, "network": weights, "optimiser": optimiser.state_dict()}
     checkpoint.parent.mkdir(parents=True, exist_ok=True)
-    write_atomic(checkpoint, lambda path: torch.save(kept, path))
+    torch.save(kept, content := BytesIO())  # Written by PyTorch itself, a full disk would be an error without a reason.
+    write_atomic(checkpoint, lambda path: path.write_bytes(content.getbuffer()))

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import save as to_bytes
 from sklearn.metrics import roc_auc_score
 
 from cardiobench.core.errors import BadModel, CardioBenchError, MissingExtra, NotApplicable
@@ -176,6 +177,12 @@ def test_saved_weights_make_the_trained_model_again(data, encoder, tmp_path, mod
     assert again.revision != encoder.revision and again.modalities == ("ecg",)
     with pytest.raises(BadModel, match=r"trained on lab/tiny @ \w+, not on"):
         FinetunedEncoder(Tiny(seed=1), file)
+    foreign = {"other.safetensors": to_bytes({"a": torch.ones(1)}), "cut.safetensors": file.read_bytes()[:-50]}
+    for name, content in foreign.items():
+        (tmp_path / name).write_bytes(content)
+    for name in (*foreign, "none.safetensors"):
+        with pytest.raises(BadModel, match=f"{name} holds no weights that finetune trained"):
+            FinetunedEncoder(encoder, tmp_path / name)
 
 
 def test_validation_patients_choose_one_rate_for_all_seeds(data, encoder):

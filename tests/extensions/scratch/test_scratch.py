@@ -1,5 +1,6 @@
 """Test training from scratch: leakage, repeatability, recovery after a kill, and refusals."""
 
+import resource
 from dataclasses import replace
 from io import BytesIO
 from types import SimpleNamespace
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from cardiobench.core.errors import BadConfig, BadModel, NotApplicable
+from cardiobench.core.errors import BadConfig, BadModel, DiskFull, NotApplicable
 from cardiobench.data.media.types import Clip, Ecg
 from cardiobench.embeddings.cost import count_work
 from cardiobench.extensions.scratch.encoder import FrameInputs, SignalInputs
@@ -156,6 +157,18 @@ def test_a_checkpoint_that_is_damaged_or_of_another_training_is_named(data, tmp_
     path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(BadModel, match=f"{path.name} is no checkpoint of this training .* Delete it, and run again"):
         training.train(0)
+
+
+def test_a_full_disk_is_named_and_leaves_no_part_of_a_checkpoint(data, tmp_path):
+    training = replace(QUICK, epochs=1).prepare(replace(data, work=tmp_path), SMALL)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, limits[1]))
+    try:
+        with pytest.raises(DiskFull, match=r"cpu-0\.pt cannot be written"):
+            training.train(0)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert not list(tmp_path.iterdir())
 
 
 def saved_bytes(content):
