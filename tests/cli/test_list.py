@@ -34,7 +34,7 @@ def test_each_model_has_one_line_with_its_source(capsys):
         assert name in second
     assert "none; unknown: echonet_lvh" in first, "unknown facts of EchoPrime are not shown as 'none'"
     said = " ".join(second.split())
-    assert "gated, accept the terms" in said and "nobody outside its authors" in said
+    assert "gated; accept the terms" in said and "not available outside the authors" in said
 
 
 def test_a_family_of_datasets_is_named_once():
