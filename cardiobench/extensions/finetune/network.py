@@ -5,10 +5,11 @@ from typing import Literal
 
 import numpy as np
 import torch
+from torch.nn.parameter import is_lazy
 
 from cardiobench.core.errors import NotApplicable
 from cardiobench.embeddings.cost import layers_apart
-from cardiobench.extensions.finetune.structure import Structure, structure_of
+from cardiobench.extensions.finetune.structure import LATE, Structure, structure_of
 from cardiobench.models.base import Encoder
 from cardiobench.models.contract import encode
 from cardiobench.models.custom import networks_of
@@ -88,5 +89,8 @@ class FinetunedNetwork(torch.nn.Module):
 
 def check_network(encoder: Encoder, protocol: str) -> None:
     """Reject models without a trainable PyTorch network."""
-    if not any(True for network in networks_of(encoder) for _ in network.parameters()):
+    parameters = [one for network in networks_of(encoder) for one in network.parameters()]
+    if not parameters:
         raise NotApplicable(f"{encoder.name} has no PyTorch network that {protocol} can train")
+    if any(map(is_lazy, parameters)):
+        raise NotApplicable(f"{encoder.name} {LATE}")

@@ -9,6 +9,8 @@ import torch
 from cardiobench.core.errors import BadModel, NotApplicable
 from cardiobench.embeddings.cost import count_work
 
+LATE = "makes layers at its first call, so their weights are not part of the loaded model. Make them when it is loaded"
+
 
 @dataclass(frozen=True)
 class Structure:
@@ -52,6 +54,8 @@ def structure_of(network: torch.nn.Module, prefix: str, encode: Callable[[], tor
     finally:
         for hook in hooks:
             hook.remove()
+    if any(one.is_inference() for one in network.parameters()):
+        raise NotApplicable(f"{name} {LATE}")
     by_id = {id(one): (key, one) for key, one in network.named_parameters()}
     named = dict(by_id[one] for one in used if one in by_id and by_id[one][1].is_floating_point())
     named = _reached(named, encode, name)

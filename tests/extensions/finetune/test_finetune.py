@@ -292,6 +292,24 @@ class Untraceable(Tiny):
         return super().encode(parts)
 
 
+class Late(Tiny):
+    """Encoder that makes its head at the first call."""
+
+    def encode(self, parts):
+        self.network.head = self.network.head if hasattr(self.network, "head") else torch.nn.Linear(8, 8)
+        return self.network.head(super().encode(parts))
+
+
+def test_layers_made_at_the_first_call_are_not_part_of_a_model(data):
+    """Test a fresh encoder, as in a run that finds its embeddings stored."""
+    with pytest.raises(NotApplicable, match="makes layers at its first call"):
+        trained(QUICK, data, Late())
+    lazy = Tiny()
+    lazy.network.unused = torch.nn.LazyLinear(3)
+    with pytest.raises(NotApplicable, match="makes layers at its first call"):
+        QUICK.check_encoder(lazy, BINARY)
+
+
 @pytest.mark.parametrize("name", ["cardiobench/minirocket", "cardiobench/ecg-morphology", "cardiobench/metadata"])
 def test_models_without_a_network_are_not_applicable(name):
     with pytest.raises(NotApplicable, match=rf"{name} has no PyTorch network"):
