@@ -75,7 +75,7 @@ def first_sentence(page: str) -> str:
 
 
 def feature_folder(name: str) -> Path:
-    """Return the folder of a feature, in which its page and its pictures lie."""
+    """Return the folder of a feature, with its page and its images."""
     from cardiobench.core.extensions import PACKAGE
 
     return Path(str(import_module(f"{PACKAGE}.{name}").__file__)).parent
@@ -109,7 +109,7 @@ def _plain() -> dict[str, str]:
 
 
 def write_pages(app: Sphinx) -> None:
-    """Write the pages that have changed, so that a second build is quick, and remove those of what is gone."""
+    """Write the pages that have changed, so that a second build is quick, and remove pages of removed parts."""
     folder, made = Path(app.srcdir) / FOLDER, pages()
     for path in folder.rglob("*.md"):
         if path.relative_to(folder).with_suffix("").as_posix() not in made:

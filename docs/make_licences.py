@@ -1,4 +1,4 @@
-"""Write docs/licences.md: what each package of constraints.txt says of its own licence.
+"""Write docs/licences.md: the licence that each package of constraints.txt states.
 
 python docs/make_licences.py
 """

@@ -76,7 +76,7 @@ def compare_all(
         seed: Seed of the draws.
 
     Raises:
-        BadPredictions: Two models of a contest do not answer the same units.
+        BadPredictions: Two models of a contest do not have predictions for the same units.
     """
     pairs = []
     for contest, models in contests.items():

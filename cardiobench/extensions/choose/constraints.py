@@ -62,7 +62,7 @@ class Constraints:
             f"at most {short(self.max_flops)} FLOPs per recording": self.max_flops is not None,
             f"the leads {', '.join(self.leads)}": self.leads,
             f"the views {', '.join(self.views)}": self.views,
-            f"{self.min_rate or 0:g} recordings a second on a CPU": self.min_rate is not None,
+            f"{self.min_rate or 0:g} recordings per second on a CPU": self.min_rate is not None,
             f"a worst subgroup of {self.worst_group or 0:g}": self.worst_group is not None,
             "a text tower": self.text,
         }
@@ -156,7 +156,7 @@ def _rate(candidate: Candidate, asked: Constraints) -> Iterator[str]:
         return
     rate = min(1 / max(one.seconds + one.decoding, 1e-9) for one in on_cpu)
     if rate < asked.min_rate:
-        yield f"rate: {rate:.3g} recordings a second on {on_cpu[0].device}, {asked.min_rate:g} asked for"
+        yield f"rate: {rate:.3g} recordings per second on {on_cpu[0].device}, {asked.min_rate:g} asked for"
 
 
 def needed_leads(result: ScoreResult) -> tuple[str, ...]:

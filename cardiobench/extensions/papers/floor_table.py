@@ -70,7 +70,7 @@ def task_floors(task: Task, data_dir: Path | None = None) -> TaskFloors:
         MissingData: Neither source is sufficient; the message states the missing data.
     """
     if task.dense:
-        raise MissingData("the floors of single frames are pictures: the protocol dense prints them beside its scores")
+        raise MissingData("the floors of single frames are images; the protocol dense prints them next to its scores")
     references, labels = _references(task, data_dir)
     metric = load_metric(task.metrics[0])
     key = metric.primary_key
