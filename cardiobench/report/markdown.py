@@ -26,21 +26,23 @@ so the p-value is not adjusted.
 GENERATED = "## Generated recordings\n\nPhantoms and synthetic twins: these scores say nothing about patients.\n\n"
 
 
-def write_markdown(collection: Collection, out: Path, *, figures: ReportFigures | None = None) -> list[Path]:
+def write_markdown(
+    collection: Collection, out: Path, *, figures: ReportFigures | None = None, processes: int = 1
+) -> list[Path]:
     """Write the page; without matplotlib, state how to obtain figures.
 
     Args:
         collection: Results and problems.
         out: Output folder.
         figures: Figures from `draw_report`; None to draw task figures here.
+        processes: Number of processes that draw them.
 
     Returns:
         Path of the page, followed by the figures drawn here.
     """
     drawn_here = figures is None
     if figures is None:
-        # Draw in this process, because worker processes would also load networks that are still in memory.
-        figures = draw_report(collection, out, png=True, processes=1, kinds=("task",))
+        figures = draw_report(collection, out, png=True, processes=processes, kinds=("task",))
     by_task: dict[str, list[ScoreResult]] = {}
     for result in collection.results:
         by_task.setdefault(result.task, []).append(result)

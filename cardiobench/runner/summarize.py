@@ -10,9 +10,12 @@ from cardiobench.core.config import RunConfig, flag_of
 from cardiobench.core.errors import BadConfig
 from cardiobench.core.tables import write_csv
 from cardiobench.data import catalog
+from cardiobench.runner.backends import backend
 from cardiobench.runner.context import RunContext
+from cardiobench.runner.parallel import jobs_by_memory, n_jobs
 
 FAILURE_COLUMNS = ["model", "dataset", "id", "reason"]
+TASKS_PER_PROCESS = 8  # A process imports for as long as it draws four tasks.
 
 
 def check_after_run(config: RunConfig) -> None:
@@ -47,13 +50,20 @@ def finalize(context: RunContext) -> None:
         summary.files.append(write_failures(summary.failures, folder))
     collection = collect([folder]) if summary.results else Collection(())
     if summary.results:
-        summary.files += write_markdown(collection, folder)
+        jobs = drawing_jobs(context.config, len({result.task for result in collection.results}))
+        with backend("loky", jobs, jobs):  # The settings of the workers that evaluated cells, which draw as well.
+            summary.files += write_markdown(collection, folder, processes=jobs)
     if context.config.push_to_hub:
         from cardiobench.hub.after_run import push_all
 
         known = [result for result in summary.results if result.task in catalog.list_tasks()]  # Exclude pooled tasks.
         failed = push_all(known, folder, context.console, collection.entries)
         summary.failures += [(model, "", "push", reason) for model, reason in failed]
+
+
+def drawing_jobs(config: RunConfig, tasks: int) -> int:
+    """Return the number of processes that draw the figures of tasks; 1 if starting others would take as long."""
+    return max(1, min(n_jobs(config), jobs_by_memory(0), tasks // TASKS_PER_PROCESS))
 
 
 def write_failures(failures: Sequence[tuple[str, str, str, str]], folder: Path) -> Path:

@@ -188,7 +188,7 @@ def test_push_requirements_are_checked_before_a_run(model, hub, client, tmp_path
 def ended(monkeypatch, tmp_path):
     """Return a function that ends a run with the results `RESULTS` in one of its processes."""
     monkeypatch.setattr("cardiobench.results.collect.collect", lambda folders: Collection(()))
-    monkeypatch.setattr("cardiobench.report.markdown.write_markdown", lambda collection, folder: [])
+    monkeypatch.setattr("cardiobench.report.markdown.write_markdown", lambda *_, **__: [])
 
     def end(main_process=True, push_to_hub=True):
         process = SimpleNamespace(

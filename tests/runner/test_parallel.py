@@ -25,6 +25,7 @@ from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner import backends, evaluate, parallel
 from cardiobench.runner.eta import DurationEstimator, format_seconds
 from cardiobench.runner.run import run
+from cardiobench.runner.summarize import drawing_jobs
 from tests.acceptance.encoders import Leads, Thumbnails
 from tests.results.test_formatting import result as made_up
 from tests.runner.shipped import Shipped
@@ -227,6 +228,16 @@ def test_memory_and_launched_processes_bound_the_workers(monkeypatch):
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "4")
     assert parallel.n_jobs(RunConfig(models=("a/b",))) == 2
     assert parallel.n_jobs(RunConfig(models=("a/b",), jobs=3)) == 3
+
+
+def test_figures_are_drawn_by_workers_if_there_are_many(monkeypatch):
+    """Two processes draw the figures of 23 tasks; those of seven take no longer than starting a worker."""
+    monkeypatch.setattr("cardiobench.runner.parallel.memory_limit", lambda: 8_000_000_000)
+    config = RunConfig(models=("a/b",), jobs=2)
+    assert [drawing_jobs(config, tasks) for tasks in (0, 7, 15, 16, 23)] == [1, 1, 1, 2, 2]
+    assert drawing_jobs(replace(config, jobs=1), 60) == 1
+    monkeypatch.setattr("cardiobench.runner.parallel.memory_limit", lambda: 1_000_000_000)
+    assert drawing_jobs(config, 60) == 1, "two workers take 1 GB"
 
 
 def test_workers_start_unasked_only_where_they_save_more_than_their_start_takes():

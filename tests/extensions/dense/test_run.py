@@ -134,7 +134,9 @@ def test_every_twin_with_every_kind_of_model(name, releases, tmp_path, monkeypat
         what = {"models": (str(tiny_open_clip(tmp_path / "org" / "clip")),)}
     elif name in VIDEO:
         (tmp_path / "files").mkdir()
-        monkeypatch.setattr("cardiobench.report.markdown.write_markdown", lambda *_: [])  # The pages draw other frames.
+        monkeypatch.setattr(
+            "cardiobench.report.markdown.write_markdown", lambda *_, **__: []
+        )  # The pages draw other frames.
     stiff = 10.0 if name in VIDEO else 0.01  # Only masks in one piece have a volume to draw.
     what["options"] = {"dense": {"penalties": [stiff], "ridge_penalties": [stiff], "further": ["clip", "ridge"]}}
     with smaller_networks():
