@@ -50,7 +50,7 @@ CASES = (
 )
 
 
-# ---- clips --------------------------------------------------------------------------------------------------------------
+# ---- Clips --------------------------------------------------------------------------------------------------------------
 
 
 def speckle(count: int, height: int, width: int) -> np.ndarray:
@@ -79,7 +79,7 @@ def write(path: Path, frames: np.ndarray, codec: str, pixels: str) -> Path:
     return path
 
 
-# ---- the peer's method --------------------------------------------------------------------------------------------------
+# ---- The peer's method --------------------------------------------------------------------------------------------------
 
 
 def crop_box(height: int, width: int) -> tuple[slice, slice]:
@@ -121,7 +121,7 @@ def peer_tensor(path: Path, sampling: FrameSampling) -> torch.Tensor:
     return torch.stack([to_tensor(frame) for frame in to_rgb(frames[sampling.indices(len(frames))])])
 
 
-# ---- ours ---------------------------------------------------------------------------------------------------------------
+# ---- Ours ---------------------------------------------------------------------------------------------------------------
 
 steps = (transforms.Resize(SIZE, transforms.InterpolationMode.BICUBIC), transforms.CenterCrop(SIZE))
 network, prepare = picture_by_picture(
@@ -138,7 +138,7 @@ def our_tensor(path: Path, sampling: FrameSampling) -> torch.Tensor:
     return network(prepare(crop(read_clip(path, sampling).frames)))
 
 
-# ---- timing -------------------------------------------------------------------------------------------------------------
+# ---- Timing -------------------------------------------------------------------------------------------------------------
 
 
 def cpu_medians(functions: list[Callable[[], object]], repeats: int) -> list[float]:

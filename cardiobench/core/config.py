@@ -355,7 +355,7 @@ def make_config(kind: type[Config], values: Mapping[str, Any], *, flags: bool = 
 
     Args:
         kind: Class of the settings.
-        values: Field -> value, possibly as text.
+        values: Mapping from field to value, possibly as text.
         flags: Whether messages name flags instead of fields.
 
     Raises:

@@ -25,7 +25,7 @@ class _Screen(rich.console.Console):
     """Console that raises on a closed pipe, where rich would end the process with exit code 1."""
 
     def on_broken_pipe(self) -> None:
-        """Raise the error again instead of exiting."""
+        """Re-raise the error instead of exiting."""
         raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
 
 

@@ -28,8 +28,8 @@ class Extension:
             `draw_side_by_side(records)`; both return name -> figure.
         commands: Name of a command -> module with `HELP`, `configure(parser)` and `execute(arguments)`. The module must
             be cheap to import, because all of them are imported to print the help.
-        plans: Name of a protocol -> function that plans its cells, for a protocol that reads other vectors than those of whole
-            recordings (`cardiobench.runner.planned`).
+        plans: Name of a protocol -> function that plans its cells, for a protocol that reads vectors other than those
+            of whole recordings (`cardiobench.runner.planned`).
         answers: Form of an answer (`TaskKind.answer`) -> name of the protocol that a run without `--protocols` uses for
             explicitly named tasks of that form. A dataset's name includes its tasks of that form only if the protocol
             is selected.

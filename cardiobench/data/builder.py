@@ -36,7 +36,7 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
 
     SPEC: ClassVar[DatasetSpec]
 
-    # ---- what a dataset gives -------------------------------------------------------------------------------------
+    # ---- Contents of a dataset ------------------------------------------------------------------------------------
 
     @classmethod
     def rows(cls, raw: Path | None) -> Iterable[dict] | pd.DataFrame:
@@ -210,7 +210,7 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
             return cls.ecg(raw, row)
         return decode({**row, **cls.media(raw, row)}, sampling)
 
-    # ---- the `datasets` builder ------------------------------------------------------------------------------------
+    # ---- The `datasets` builder ------------------------------------------------------------------------------------
 
     def __init_subclass__(cls):
         super().__init_subclass__()

@@ -176,7 +176,7 @@ def recording_findings(read: Callable[[Mapping[str, Any]], Any], rows: pd.DataFr
     """Yield audit findings about signals: missing leads, and amplitudes at the limit of the format.
 
     Args:
-        read: Row -> `Ecg`.
+        read: Function from row to `Ecg`.
         rows: Rows of the recordings present in this folder.
     """
     flat, saturated = [], []

@@ -163,7 +163,7 @@ class OpenDataset:
                 recording its outermost frame is repeated.
 
         Raises:
-            BadMedia: The frame cannot be read, is beyond the end of the recording, has another size than the mask, or a
+            BadMedia: The frame cannot be read, is beyond the end of the recording, differs in size from the mask, or a
                 point lies outside it.
         """
         count, stride = (sampling.count or 1, sampling.stride) if sampling else (1, 1)

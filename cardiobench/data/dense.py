@@ -89,7 +89,7 @@ def check_mask(mask: np.ndarray, structures: int, size: tuple[int, int], source:
         source: File and row, for messages.
 
     Raises:
-        BadData: The mask has another size than the frame, an unknown label, or no structure.
+        BadData: The mask differs in size from the frame, has an unknown label, or has no structure.
     """
     if mask.shape != size:
         raise BadData(

@@ -166,7 +166,7 @@ def read_measurements(
     Args:
         path: CSV with measurement_id, test_type, measurement, result and unit; with one measurement of a study per row.
         studies: Measurement ids to read.
-        quantities: Name of a measurement -> its unit and bounds.
+        quantities: Mapping from name of a measurement to its unit and bounds.
         rules: Rules with the graded words and the relevant prostheses.
         test_type: Kind of study to read.
 

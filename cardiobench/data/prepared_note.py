@@ -79,8 +79,7 @@ def is_note_of(path: Path, name: str) -> bool:
     """Return whether a note belongs to a dataset.
 
     Raises:
-        BadData: The note names another dataset or none and was changed after it was written, or it is not a JSON
-            object.
+        BadData: The file is not a JSON object, or it does not name this dataset and was changed after it was written.
     """
     content = note_content(path)
     if content.get("name") == name:

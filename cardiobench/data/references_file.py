@@ -39,7 +39,7 @@ class Release:
     Attributes:
         version: Version of the dataset.
         twin: Whether the data are a synthetic twin.
-        units: Split -> number of labelled units of the task in the complete release, for splits with rows.
+        units: Mapping from split to number of labelled units of the task in the complete release, for splits with rows.
     """
 
     version: str

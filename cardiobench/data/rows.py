@@ -47,9 +47,9 @@ class RowTable:
             `fingerprint`, a digest of the source (file, size and change time, or content; key frame), which prevents
             reuse of embeddings after a file was replaced.
         missing: Files listed in the release that are missing from the folder or empty.
-        absent: Split -> number of rows of the complete release missing from this copy's tables; an estimate if unknown,
-            and at least 1 if any may be missing.
-        excluded: Reason -> ids of the release that the benchmark excludes on purpose.
+        absent: Mapping from split to number of rows of the complete release missing from this copy's tables; an
+            estimate if unknown, and at least 1 if any may be missing.
+        excluded: Mapping from reason to ids of the release that the benchmark excludes on purpose.
         digest: Digest of rows and file sizes; equal on all machines with the same data.
         twin: Whether the data are a synthetic twin, whose scores have no clinical meaning.
         missing_tables: Missing files that contain labels.
@@ -194,7 +194,7 @@ def row_table(
         rows: Dicts or a frame with id, patient_id, split, media and the columns of the spec; missing columns become
             null.
         raw: Raw folder; None for generated data.
-        excluded: Reason -> ids excluded on purpose, for the report.
+        excluded: Mapping from reason to ids excluded on purpose, for the report.
         missing_tables: Missing files with labels, without which some rows cannot be read.
         candidates: Possible patient ids of the release, if its splits follow from the id (`absent_rows`).
         label_files: Files with masks or points, which the digest includes.

@@ -34,7 +34,7 @@ class Column:
 
     Attributes:
         expected: Description of a valid cell, for messages.
-        parse: Text without surrounding blanks -> value; raises `ValueError`.
+        parse: Function from text without surrounding blanks to value; raises `ValueError`.
         optional: Whether cells may be empty, giving None (NaN in a column of numbers).
         dtype: Data type of the column.
         empty: Texts of empty cells, in lower case.
@@ -53,7 +53,7 @@ class Column:
 
         Args:
             cells: Texts.
-            where: Index of a cell -> its file, line and column, for messages.
+            where: Function from index of a cell to its file, line and column, for messages.
 
         Raises:
             BadData: A cell is invalid.
@@ -168,9 +168,9 @@ def read_columns(
 
     Args:
         path: The file.
-        columns: Name -> parser; all columns must be in the file.
-        extra: Name -> parser of columns that older releases lack; missing ones are empty.
-        where: Column -> condition on its cells for reading a row; by default all rows are read.
+        columns: Mapping from name to parser; all columns must be in the file.
+        extra: Mapping from name to parser of columns that older releases lack; missing ones are empty.
+        where: Mapping from column to condition on its cells for reading a row; by default all rows are read.
 
     Returns:
         Frame of these columns with an index `line`, the last line of each row in the file.
@@ -332,7 +332,7 @@ def read_fields(path: Path, fields: Mapping[str, Column]) -> dict[str, Any]:
 
     Args:
         path: The file.
-        fields: Key -> parser of its value; missing optional keys give None.
+        fields: Mapping from key to parser of its value; missing optional keys give None.
 
     Raises:
         BadData: The file is not text, a key is missing or repeated, or a value is invalid.

@@ -23,7 +23,7 @@ class TwinManifest:
 
     Attributes:
         folder: Folder that contains the manifest.
-        files: Path below the folder -> size and SHA-256.
+        files: Mapping from path below the folder to size and SHA-256.
     """
 
     folder: Path

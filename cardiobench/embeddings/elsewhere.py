@@ -33,7 +33,7 @@ class GivenEmbeddings:
     Attributes:
         name: Name of the model in tables.
         table: Vectors.
-        seen: Dataset -> whether the model saw it in pretraining, according to the user.
+        seen: Mapping from dataset to whether the model saw it in pretraining, according to the user.
         warnings: Sentences for every result.
         pooling: Pooling of the vectors of a recording.
     """

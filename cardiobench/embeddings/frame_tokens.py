@@ -88,7 +88,7 @@ class FrameTokens:
         full: Whether to keep a finer grid.
         moving: Whether a video model sees the clip around a frame instead of the frame alone.
         sampling: Sampling of the frames, with the labelled one in the middle.
-        grid: (rows, columns) of the tokens.
+        grid: Shape (rows, columns) of the tokens.
         width: Numbers per token.
     """
 

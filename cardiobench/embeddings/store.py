@@ -47,9 +47,9 @@ class Embeddings:
 
     Attributes:
         vectors: Float32, or float16 for tokens, (all parts of all recordings, dim).
-        offsets: (n + 1,); the parts of recording i are `vectors[offsets[i]:offsets[i + 1]]`.
+        offsets: Boundaries, (n + 1,); the parts of recording i are `vectors[offsets[i]:offsets[i + 1]]`.
         devices: Devices that computed the vectors, if known.
-        libraries: Library -> versions that computed the vectors.
+        libraries: Mapping from library to versions that computed the vectors.
         costs: Cost stated by each shard; empty if it states none.
     """
 
@@ -126,7 +126,7 @@ class EmbeddingStore:
         generation: Number of earlier stores with this key that the model no longer reproduces.
         damaged: Shards that were set aside.
         library_sets: Versions of the libraries that computed the loaded vectors.
-        costs: Shard -> cost that it states; empty if it states none.
+        costs: Mapping from shard to cost that it states; empty if it states none.
     """
 
     def __init__(
@@ -196,7 +196,7 @@ class EmbeddingStore:
             parts: Vectors (P, dim) of each recording's parts.
             rank: Rank of this process, used in the shard's name.
             device: Device on which the vectors were computed.
-            libraries: Library -> version that computed the vectors; by default those of this process.
+            libraries: Mapping from library to version that computed the vectors; by default those of this process.
             cost: Cost of encoding these recordings (`CostMeter.facts`); None if not measured.
 
         Returns:

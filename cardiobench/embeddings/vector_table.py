@@ -49,7 +49,7 @@ class VectorTable:
     Attributes:
         source: Name of the file.
         keys: Dataset and id of each recording, sorted.
-        offsets: (n + 1,); the parts of recording i are `vectors[offsets[i]:offsets[i + 1]]`.
+        offsets: Boundaries, (n + 1,); the parts of recording i are `vectors[offsets[i]:offsets[i + 1]]`.
         vectors: float32 or float16, (all parts, dim).
         problems: Sentences about problems of the file, with counts; empty for a valid file.
         pooling: Pooling stated by the file, as in `VectorRows`.

@@ -124,7 +124,7 @@ class CommitResult:
 
     Attributes:
         target: The repository.
-        changes: Path -> its change as text; empty if there was nothing to change.
+        changes: Mapping from path to its change as text; empty if there was nothing to change.
         url: URL of the commit or the pull request; empty if nothing was sent.
         pull_request: Whether it is a pull request.
     """

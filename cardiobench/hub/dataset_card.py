@@ -24,7 +24,8 @@ def with_file_facts(card: str, files: Mapping[str, Content]) -> str:
 
     Args:
         card: Text of the card; its `configs` assign files to splits.
-        files: Path in the repository -> content, or local file; only the footers of Parquet files are read.
+        files: Mapping from path in the repository to content, or local file; only the footers of Parquet files are
+            read.
     """
     from datasets.info import DatasetInfosDict
 

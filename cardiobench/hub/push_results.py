@@ -236,7 +236,7 @@ class ModelChange:
         repository: `org/model`.
         user: User who pushes.
         endpoint: Endpoint of the Hub.
-        revisions: Dataset on the Hub -> commit of the version that was used.
+        revisions: Mapping from dataset on the Hub to commit of the version that was used.
         overwrite: Whether an older or less complete result may replace another.
         beside: Mapping from task and protocol to sentences that compare a result with references.
         kept: Sentences about results in the repository that are kept, because the new ones are older or less complete.

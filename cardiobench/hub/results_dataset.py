@@ -111,8 +111,8 @@ def push_to_dataset(
         on_diff: Function called with omitted results and the changes.
         include_rehearsals: Whether to add results of trial runs, of generated and of incomplete data; they are never
             ranked.
-        predictions: SHA-256 of a file of predictions -> the file; those of the results are added if the release allows
-            its ids to be published, so that they can be verified. None adds none.
+        predictions: Mapping from SHA-256 of a file of predictions to the file; those of the results are added if the
+            release allows its ids to be published, so that they can be verified. None adds none.
         local_datasets: Names of the user's own datasets whose scores may be added; their ids never are.
         sleep: Function that waits between attempts.
 

@@ -45,7 +45,7 @@ def change_items(
     Args:
         text: Text that contains the node.
         node: The list.
-        replaced: Position -> new item.
+        replaced: Mapping from position to new item.
         removed: Positions.
         added: New items.
     """

@@ -30,7 +30,7 @@ class Metric:
     Attributes:
         name: Name of the folder or of the entry point.
         compute: `(references, predictions, ...) -> {key: value}`.
-        numbers: Key -> facts of the number.
+        numbers: Mapping from key to facts of the number.
         compute_resamples: `(references, predictions, weights, ...) -> {key: (B,)}` for weights (B, n); None if rows
             cannot be weighted.
         from_tables: `(tables (..., K, K), present (K,)) -> {key: (...)}`; None if the metric is not a function of the

@@ -32,7 +32,8 @@ class Number:
         by_structure: Whether `<key>_<structure>` are numbers of the same kind, such as `dice_cavity`.
         shown: "yes" for a number with an interval; "further" for a number without an interval, which is collapsed on
             the page; "no" for a number that results omit. The number that ranks models is always shown.
-        failed: Unit -> mean error of a patient beyond which the answers count as failed; only for means of errors.
+        failed: Mapping from unit to mean error of a patient beyond which the answers count as failed; only for means of
+            errors.
     """
 
     key: str

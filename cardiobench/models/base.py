@@ -170,10 +170,10 @@ class LoadedModel:
         token_pooling: Pooling of the network's tokens; "" if there is no choice.
         setting: Non-default pooling, variant and precision as part of a file name; "" for the defaults.
         precision: "fp32" or "bf16".
-        weight_files: Weights file -> SHA-256 of its content.
-        configuration: Configuration or tokenizer file -> SHA-256 of its content.
+        weight_files: Mapping from weights file to SHA-256 of its content.
+        configuration: Mapping from configuration or tokenizer file to SHA-256 of its content.
         card: Card of a registered model; None for others.
-        seen: Dataset -> whether it was in the pretraining data, according to the user.
+        seen: Mapping from dataset to whether it was in the pretraining data, according to the user.
         code: Classes and functions of this package that made the encoder, each with a version.
         custom: Identity of a user's model: versions or digests of its code, and a digest of its parameters and buffers;
             () for other models.

@@ -53,8 +53,8 @@ class ModelCard:
         pretraining_data: Pretraining data in words.
         seen: Datasets of this benchmark that were in the pretraining data.
         published: Scores published by others, each a mapping with its source.
-        weights: File name -> SHA-256 in hexadecimal, at least its first 8 digits, or None if unknown; empty for a model
-            without weights.
+        weights: Mapping from file name to SHA-256 in hexadecimal, at least its first 8 digits, or None if unknown;
+            empty for a model without weights.
         embedding: Embedding facts: `dim`, `parts` in words, and `text: true` if prompts are supported, or `text:` with
             the only variant that supports prompts.
         poolings: Poolings of the network's tokens (`cardiobench.models.pooling`); the first is the default.

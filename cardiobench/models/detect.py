@@ -218,7 +218,7 @@ def _by_keys(source: ModelFiles) -> LoaderMatch:
         for name, beginnings in KEYS.items():
             registered_card = find_card(name)
             if registered_card and all(any(key.startswith(start) for key in keys) for start in beginnings):
-                # A file with a different name than in the card is passed to the adapter as its only file.
+                # A file whose name differs from that in the card is passed to the adapter as its only file.
                 known = Path(file).name in registered_card.weights
                 files = source if known else replace(source, files=(file,), single=True)
                 return _like(files, name, f"{file} has keys {' and '.join(f'{start}*' for start in beginnings)}")

@@ -56,8 +56,8 @@ class ModelFiles:
         single: Whether the user gave a single weights file of any name instead of a folder.
         facts: Preprocessing facts given by the user; they override those of a `cardiobench.json` beside the weights.
         code: Whether the model's own Python code may run.
-        checksums: File name -> required SHA-256 or its first digits; None if unknown.
-        used: Weights files used so far -> SHA-256 of their content.
+        checksums: Mapping from file name to required SHA-256 or its first digits; None if unknown.
+        used: Mapping from weights file used so far to SHA-256 of its content.
     """
 
     name: str

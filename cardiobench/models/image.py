@@ -91,7 +91,7 @@ class ImageTextEncoder(ImageEncoder):
 
 
 def probe(encoder: ImageEncoder) -> int:
-    """Return the dimension of an encoder's vectors, from encoding two random frames of different shape.
+    """Return the embedding dimension of an encoder, found by encoding two frames of different shapes.
 
     Raises:
         BadModel: The network does not accept frames, returns invalid or non-finite vectors, returns different vectors

@@ -31,7 +31,7 @@ class RecordingTokens:
     Attributes:
         encoder: Encoder that returns the tokens.
         parts: Maximum number of parts of a recording.
-        grid: (times, rows, columns) of a part's tokens.
+        grid: Shape (times, rows, columns) of a part's tokens.
         dim: Numbers per token.
     """
 

@@ -102,7 +102,7 @@ def safe_folder(
 
     Args:
         source: Files of the model.
-        rules: Name of a JSON file -> function that filters its content; other JSON files are left out.
+        rules: Mapping from name of a JSON file to function that filters its content; other JSON files are left out.
         weights: Resolved weights files, including all shards of an index and the index itself.
         own_code: Whether the model's Python files may run; its settings are then passed on completely if they are
             plain.

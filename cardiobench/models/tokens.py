@@ -35,7 +35,7 @@ def last_map(network: Any, frames: torch.Tensor, **options: Any) -> torch.Tensor
 
     Args:
         network: Network with the `forward_intermediates` that both libraries share.
-        frames: (N, 3, H, W).
+        frames: Frames, shape (N, 3, H, W).
         options: Options of this method, whose names differ between the libraries.
 
     Raises:

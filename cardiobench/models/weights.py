@@ -118,7 +118,7 @@ def read_shapes(path: Path) -> dict[str, tuple[int, ...]]:
 
 
 def refuse_unreadable(paths: Sequence[Path]) -> None:
-    """Raise the errors of `read_weights` for a damaged or dangerous file, without keeping the tensors."""
+    """Refuse damaged or dangerous files with the errors of `read_weights`, without keeping the tensors."""
     for path in paths:
         if path.suffix == ".safetensors":
             with _safetensors(path), safe_open(path, framework="pt"):

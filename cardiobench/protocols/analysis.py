@@ -32,10 +32,11 @@ class Perturbation:
     Attributes:
         name: Name such as shuffle or speckle.
         severity: 0 leaves a recording unchanged.
-        apply: (recording, severity, generator) -> changed recording; the generator is seeded by the recording's id.
+        apply: Function (recording, severity, generator) -> changed recording; the recording's id seeds the generator.
         version: Version, increased whenever the output of `apply` changes; part of the embedding key.
         patients: Number of test-split patients whose recordings are perturbed; None for all of them.
-        order: (number of frames, severity, generator) -> indices of the shown frames, if `apply` only selects frames.
+        order: Function (number of frames, severity, generator) -> indices of the shown frames, if `apply` only selects
+            frames.
     """
 
     name: str
@@ -105,8 +106,8 @@ class Analysis:
         model: Name, revision, pooling, preprocessing.
         seed: Seed of all random draws.
         resamples: Number of bootstrap resamples.
-        load: (task, perturbation) -> recordings, labels and embeddings; a perturbed task has only test rows.
-        references: Task -> references (id, patient_id, split, y_true, groups) of all splits.
+        load: Function (task, perturbation) -> recordings, labels and embeddings; a perturbed task has only test rows.
+        references: Mapping from task to references (id, patient_id, split, y_true, groups) of all splits.
     """
 
     subject: str
@@ -146,7 +147,7 @@ class AnalysisProtocol(BaseProtocol):
         Args:
             analysis: Recordings; only the references are read.
             encoder: Model.
-            seconds: Label of a protocol -> duration of its existing result for the same model and task.
+            seconds: Mapping from label of a protocol to duration of its existing result for the same model and task.
         """
         return []
 

@@ -16,7 +16,7 @@ def row_blocks(
     """Yield rows of a matrix in order, one block at a time.
 
     Args:
-        features: (n, d), any float type; may be memory-mapped.
+        features: Feature matrix (n, d), any float type; may be memory-mapped.
         indices: Row indices, shape (m,); None for all rows.
         dtype: Data type of the blocks.
 

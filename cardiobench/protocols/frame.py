@@ -17,8 +17,8 @@ class FrameOutput:
 
     Attributes:
         scorer: Measured predictions of the labelled test frames.
-        floors: Name -> scorer of predictions that need no model, or of the best possible predictions; `best_uninformed`
-            is the floor.
+        floors: Mapping from name to scorer of predictions that need no model, or of the best possible predictions;
+            `best_uninformed` is the floor.
         answers: Predictions in the order of the scorer's rows: masks as PNG, or x and y of each point.
         details: Choices made during fitting; stamped into the result.
     """

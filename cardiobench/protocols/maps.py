@@ -1,4 +1,4 @@
-"""UMAP of the same vectors with several settings, and the agreement of the maps with each other and the data."""
+"""Compute UMAP maps of the same vectors with several settings, and their agreement with each other and the data."""
 
 import warnings
 from collections.abc import Sequence

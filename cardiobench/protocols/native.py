@@ -30,7 +30,7 @@ class NativePrediction(PredictionProtocol):
         members = rows_of_units(data, data.indices("test"))
         vectors = [np.concatenate([data.embeddings.parts(row) for row in rows]) for rows in members]
         outputs = np.asarray(heads.predict_native(target, vectors), dtype=np.float64)
-        # The first row represents its unit, so that predictions are not averaged again.
+        # Return a single row per unit, so that predictions are not averaged again.
         first = np.array([rows[0] for rows in members])
         return ProtocolOutput(first, check_outputs(outputs, data.task, encoder.name), {})
 
@@ -58,8 +58,8 @@ def check_outputs(outputs: np.ndarray, task: Task, model: str) -> np.ndarray:
     """Check outputs of heads and return them as `ProtocolOutput.values`: numbers (n,), or probabilities (n, classes).
 
     Raises:
-        BadModel: The outputs are not finite, have another shape than `NativeHeads.predict_native` promises, or are not
-            probabilities.
+        BadModel: The outputs are not finite, do not have the shape documented in `NativeHeads.predict_native`, or are
+            not probabilities.
     """
     of_classes = 0 if task.rules.two_classes else len(VIEWS)
     width = {"class": of_classes, "labels": len(task.classes)}.get(task.rules.answer)

@@ -31,7 +31,7 @@ MAX_CANDIDATES = 200  # Number of tried thresholds.
 
 def text_encoder(encoder: Encoder) -> TextEncoder:
     """Return the model if it encodes texts, or raise `NotApplicable`."""
-    if not hasattr(encoder, "encode_text"):  # Workers get no other part of a `TextEncoder`.
+    if not hasattr(encoder, "encode_text"):  # Workers receive only this method of a `TextEncoder`.
         raise NotApplicable(no_text_tower(encoder))
     return cast(TextEncoder, encoder)
 

@@ -203,7 +203,7 @@ def _read(entries: Sequence[ResultEntry], *, beside: bool = False) -> Found:
 
 
 def _with_files(found: Found, files: Sequence[PredictionsFile], entries: Sequence[ResultEntry]) -> Found:
-    """Add prediction files, excluding those for other data than the results."""
+    """Add prediction files, excluding those whose data differ from those of the results."""
     predictions, reasons = found
     for file in files:
         name = f"{file.name} (file)" if file.name in predictions else file.name
@@ -286,7 +286,7 @@ def read_stored(path: Path, dataset: Mapping[str, Any]) -> TableAnswers:
 
 
 def _other_data(dataset: Mapping[str, Any], entry: ResultEntry) -> str:
-    """Return why a result has other data than references; empty if it matches or the references do not state theirs."""
+    """Return why the data of a result and references differ; empty if they match or the references state none."""
     of_references, of_result = data_version_key(dataset), data_version_key(entry.result.dataset)
     if not dataset.get("version") or same_version(of_references, of_result):
         return ""

@@ -1,4 +1,4 @@
-"""Plan cells with other inputs than whole recordings, such as tokens of labelled frames."""
+"""Plan cells with inputs other than whole recordings, such as tokens of labelled frames."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

@@ -122,7 +122,7 @@ def announce_push(request: "Request", is_main_process: bool, console: Console) -
     config = request.config
     given = [name for name, encoder in request.encoders.items() if isinstance(encoder, GivenEmbeddings)]
     local = [name for name, dataset in request.datasets.items() if dataset.spec.local]
-    local = local if len(local) == len(request.datasets) else []  # Results on other datasets are pushed.
+    local = local if len(local) == len(request.datasets) else []  # Results on other datasets can be pushed.
     lines: list[str] = []
     problem = ""
     if is_main_process:

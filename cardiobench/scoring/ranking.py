@@ -30,10 +30,10 @@ class Ranking:
         number: The metric.
         unit: Unit of the labels; empty for classes.
         places: The models; see `find_places`.
-        references: Reference -> its mean over the same tasks; it has no place.
+        references: Mapping from reference to its mean over the same tasks; it has no place.
         left_out: Models without predictions for any of the tasks.
         generated: Whether the recordings are phantoms or synthetic twins.
-        errors: Pair of models -> standard error over patients of the difference of their scores.
+        errors: Mapping from pair of models to standard error over patients of the difference of their scores.
         patients: Number of patients behind the errors.
     """
 

@@ -73,7 +73,7 @@ class TableAnswers:
             patient.
         information: Result of an information test that needs more than these answers, such as refits; None to permute
             these answers.
-        floors: Name -> answers for the same rows that use no recording.
+        floors: Mapping from name to answers for the same rows that use no recording.
     """
 
     task: Task

@@ -33,9 +33,9 @@ class Measured(NamedTuple):
     """Measurements of one scored frame.
 
     Attributes:
-        numbers: Column -> number of the frame.
-        truth: Small mask or points of the label, for the information test.
-        answer: Small mask or points of the prediction.
+        numbers: Mapping from column to number of the frame.
+        truth: Reduced mask or points of the label, for the information test.
+        answer: Reduced mask or points of the prediction.
         diagonal: Diagonal of the image as far as it is known, mm: the largest possible distance error in it.
     """
 
@@ -223,8 +223,8 @@ class FrameAnswers:
 
     Attributes:
         scorer: Scorer with every answered test frame.
-        floors: Name -> scorer of answers that need no model, on the same frames; `best_uninformed` is the mean of the
-            train labels and decides the verdict.
+        floors: Mapping from name to scorer of answers that need no model, on the same frames; `best_uninformed` is the
+            mean of the train labels and decides the verdict.
         expected: Number of test units of the complete release.
         ef: Listed ejection fraction of each unit, %, to compute its error from the discs of the masks; None if not
             listed.
@@ -309,7 +309,7 @@ class ScoredFrames(Scored):
         return Evidence(estimate, floor, information, estimate.n_patients, patients, bounds)
 
     def _worst_case(self) -> tuple[Estimate, Bounds]:
-        """Return the estimate if every frame without a score were as bad as possible, and the range of such cases.
+        """Return the estimate with the worst score for every frame that lacks one, and its bounds.
 
         The worst error is the largest of any unit, by the model or by a floor.
         """

@@ -88,11 +88,11 @@ class Task:
         unit: Unit of a regression label (`%`, `cm`).
         label_range: Range of valid labels, checked when the dataset is built.
         unit_column: Column whose values are the units of scoring (`id`, `study_id`, `patient_id`); predictions of its rows are averaged.
-        where: Column -> accepted values of the rows in the task; units without such rows are excluded.
-        paper_rows: Column -> values of the rows that represent a unit in a published benchmark, if it has any. By
-            default all rows do, because a model would not know the column.
+        where: Mapping from column to accepted values of the rows in the task; units without such rows are excluded.
+        paper_rows: Mapping from column to values of the rows that represent a unit in a published benchmark, if it has
+            any. By default all rows do, because a model would not know the column.
         groups: Breakdowns of the score.
-        prompt_grid: Numbers of the prompts for zero-shot regression.
+        prompt_grid: Numbers inserted into the prompts for zero-shot regression.
         expected: Class, or `ROWS` for all labelled rows -> split, or `TOTAL` for their sum -> number of rows in the
             complete release; checked when the dataset is built.
         partially_labelled: Whether recordings of a multilabel task may have unmeasured classes, which are excluded from

@@ -41,7 +41,7 @@ def cluster(embeddings, components, covariance="diag", n_init=10, seed=42):
     """Cluster embeddings by a Gaussian mixture on z-scored dimensions.
 
     Args:
-        embeddings: (n, d), finite.
+        embeddings: Finite vectors, (n, d).
         components: Number of clusters, at most n.
         covariance: `full`, `tied`, `diag` or `spherical`.
         n_init: Starts, of which the most likely is used.

@@ -109,8 +109,8 @@ def compute_resamples(references, predictions, weights, probabilities=None):
     """Compute both means for many weightings of the same rows at once.
 
     Args:
-        references: (n, K): 1 if the recording has the class, 0 if not, NaN if unmeasured.
-        predictions: (n, K) scores, higher for the class.
+        references: Labels (n, K): 1 if the recording has the class, 0 if not, NaN if unmeasured.
+        predictions: Scores (n, K), higher for the class.
         weights: Multiplicity of each row in each of B resamples, (B, n), not negative.
         probabilities: Scores (n, K) that replace `predictions`.
 
@@ -125,8 +125,8 @@ def compute(references, predictions, average="macro", probabilities=None):
     """Compute AUROC and average precision of each class against its absence, averaged over the classes.
 
     Args:
-        references: (n, K): 1 if the recording has the class, 0 if not, NaN or None if unmeasured; the recording is left
-            out only for that class.
+        references: Labels (n, K): 1 if the recording has the class, 0 if not, NaN or None if unmeasured; the recording
+            is left out only for that class.
         predictions: Scores (n, K), larger if the class is more likely; finite, not necessarily probabilities.
         average: "macro", or None for the numbers of each class.
         probabilities: Scores (n, K) that replace the answers in `predictions`.

@@ -108,8 +108,8 @@ def compute_resamples(references, predictions, weights):
     """Compute the means for many weightings of the same rows at once.
 
     Args:
-        references: (n, K): 1 if the recording has the class, 0 if not, NaN if unmeasured.
-        predictions: (n, K): 1 where the class was given, 0 where not.
+        references: Labels (n, K): 1 if the recording has the class, 0 if not, NaN if unmeasured.
+        predictions: Predictions (n, K): 1 if the class is predicted, 0 if not.
         weights: Multiplicity of each row in each of B resamples, (B, n), not negative.
 
     Returns:
@@ -123,9 +123,9 @@ def compute(references, predictions, average="macro"):
     """Compute F1, precision, recall and specificity of each class against its absence, averaged over the classes.
 
     Args:
-        references: (n, K): 1 if the recording has the class, 0 if not, NaN or None if unmeasured; the recording is left
-            out only for that class.
-        predictions: (n, K): 1 where the class was given, 0 where not.
+        references: Labels (n, K): 1 if the recording has the class, 0 if not, NaN or None if unmeasured; the recording
+            is left out only for that class.
+        predictions: Predictions (n, K): 1 if the class is predicted, 0 if not.
         average: "macro", or None for the numbers of each class.
 
     Returns:

@@ -30,7 +30,7 @@ PATIENTS = {
     "echo": 14,
     "ecg": 40,
 }  # Number of rows of a twin; every task then has training and test rows of both classes.
-FIRST = 8  # Patients per split for the run, for datasets that are larger than a twin.
+FIRST = 8  # Patients per split in the run, for datasets without a twin.
 RANKING = {
     "accuracy": accuracy_score,  # Predictions for a test set with a single class.
     "mae": mean_absolute_error,

@@ -54,7 +54,7 @@ def found(source):
     return {finding.check: finding for finding in findings}
 
 
-# ---- real records -----------------------------------------------------------------------------------------------------
+# ---- Real records -----------------------------------------------------------------------------------------------------
 
 
 def test_the_real_georgia_records(shared):
@@ -115,7 +115,7 @@ def test_the_cards_count_as_the_challenge_does(shared):
         assert f"| {counts['Chapman_Shaoxing'].sum():,} | {counts['Ningbo'].sum():,} |" in both
 
 
-# ---- headers ----------------------------------------------------------------------------------------------------------
+# ---- Headers ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -172,7 +172,7 @@ def test_gain_unit_and_leads_come_from_the_header(tmp_path):
     np.testing.assert_allclose(source.recording(2).signal[0], np.arange(12, 0, -1) / 1000)
 
 
-# ---- two hospitals ----------------------------------------------------------------------------------------------------
+# ---- Two hospitals ----------------------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -235,7 +235,7 @@ def test_a_copy_with_one_hospital_is_reported(hospitals):
         opened(hospitals / "training" / "chapman_shaoxing", "chapman_ningbo")
 
 
-# ---- invalid input ----------------------------------------------------------------------------------------------------
+# ---- Invalid input ----------------------------------------------------------------------------------------------------
 
 
 def test_headers_without_signals_and_signals_without_headers_are_named(georgia):
@@ -343,7 +343,7 @@ def test_cpsc2018_lengths_and_ventricular_beats(tmp_path):
     assert "PVC 20" in lengths.note and "nan" not in lengths.note
 
 
-# ---- the classes that the Challenge scores -----------------------------------------------------------------------------
+# ---- The classes that the Challenge scores -----------------------------------------------------------------------------
 
 
 def test_the_scored_classes_are_those_of_the_challenge(shared):

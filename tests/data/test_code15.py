@@ -51,7 +51,7 @@ EXAMS = (
 
 @pytest.fixture
 def raw(tmp_path):
-    """Test exams that are stored in another order than listed."""
+    """Test exams whose order in the files differs from that in the table."""
     return write(tmp_path, EXAMS, {0: (13, 11), 1: (12, 14)})
 
 
@@ -124,7 +124,7 @@ def test_the_total_count_is_checked(raw):
         open_dataset("code15", raw)
 
 
-# ---- invalid input ----------------------------------------------------------------------------------------------------
+# ---- Invalid input ----------------------------------------------------------------------------------------------------
 
 
 def test_a_missing_part_is_named_and_its_exams_counted(raw):

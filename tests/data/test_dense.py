@@ -341,7 +341,7 @@ def test_names_of_frames_in_echonet_pediatric(tmp_path, frame, reason):
         assert (reason in label.reason) if reason else (label.frame == 4 and label.mask.sum() == 441)
 
 
-# ---- the phantoms -----------------------------------------------------------------------------------------------------
+# ---- The phantoms -----------------------------------------------------------------------------------------------------
 
 
 def test_phantoms_have_exact_labels_of_both_kinds():

@@ -19,7 +19,7 @@ def rows_of(mask):
         ([(0, 0), (4, 0), (0, 4)], ["#####.", "####..", "###...", "##....", "#....."]),
         # With an outline at half a pixel, only pixels with their centre inside count.
         ([(0.5, 0.5), (3.5, 0.5), (3.5, 2.5), (0.5, 2.5)], ["......", ".###..", ".###..", "......", "......"]),
-        # A notch is outside.
+        # The notch of a concave outline does not belong to the mask.
         ([(0, 0), (4, 0), (4, 4), (2, 1.5), (0, 4)], ["#####.", "#####.", "##.##.", "#...#.", "#...#."]),
         # Shapes are cut at the edges.
         ([(-9, 3), (9, 3), (9, 99), (-9, 99)], ["......", "......", "......", "######", "######"]),

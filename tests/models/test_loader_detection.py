@@ -94,7 +94,7 @@ def test_hubert_ecg_needs_no_remote_code(tmp_path):
     )
 
 
-# ---- a name, and files from elsewhere
+# ---- A name, and files from elsewhere
 
 
 def test_registered_models_accept_user_files(tmp_path, clip):
@@ -194,7 +194,7 @@ def test_other_weights_of_a_registered_network(tmp_path):
     assert found.poolings[0] == "max"
 
 
-# ---- checksums and revisions
+# ---- Checksums and revisions
 
 
 @pytest.fixture

@@ -284,7 +284,7 @@ def test_unknown_open_clip_option(originals, tmp_path):
     assert "tomorrow" in refusal(folder)
 
 
-# ---- names and imports
+# ---- Names and imports
 
 
 def test_nothing_heavy_is_imported_before_it_is_needed():

@@ -162,7 +162,7 @@ def test_settings_that_name_code_kernels_or_other_weights_do_not_reach_transform
     assert torch.equal(poisoned_model.encoder.encode(frames), clean.encoder.encode(frames))
 
 
-# ---- loaded weights equal digested weights
+# ---- Loaded weights equal digested weights
 
 
 def shifted(path, target):
@@ -197,7 +197,7 @@ def test_weights_of_a_subfolder_are_the_ones_that_are_stamped(originals, tmp_pat
     assert torch.equal(loaded.encoder.encode(frames), load_model(str(originals["siglip"])).encoder.encode(frames))
 
 
-# ---- trusted code gets no token
+# ---- Trusted code gets no token
 
 
 def test_trusted_code_sees_no_token(originals, tmp_path, monkeypatch):
@@ -233,7 +233,7 @@ def test_hub_tokens_are_restored(monkeypatch, tmp_path):
     assert os.environ["HF_TOKEN_PATH"] == str(tmp_path / "token")
 
 
-# ---- errors in a folder only affect its model
+# ---- Errors in a folder only affect its model
 
 DEEP = "[" * 100_000
 LONG = "9" * 5000

@@ -39,7 +39,7 @@ def pil(frames):
     return [Image.fromarray(frame) for frame in frames]
 
 
-# ---- all models
+# ---- All models
 
 
 def test_is_an_encoder(encoder, clip):
@@ -205,7 +205,7 @@ def test_open_clip_without_its_tokenizer_encodes_images_only(tmp_path):
     assert "org/tokenizer" in encoder.no_text_reason
 
 
-# ---- other families of transformers
+# ---- Other families of transformers
 
 
 def tower(**more):

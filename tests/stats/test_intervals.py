@@ -67,7 +67,7 @@ def test_a_made_up_patient_is_half_right_and_gives_rare_answers_rarely():
 
 
 def test_a_good_score_over_four_classes_is_within_its_interval():
-    """Test 30 patients, 3 in the rarest class, with 3 % errors: equal predictions of pseudo-patients miss the truth in 44 %."""
+    """Test 30 patients, 3 of the rarest class, and 3 % errors; uniform pseudo-patients would miss the truth in 44 %."""
     metric, rng, truth = load_metric("f1_macro"), np.random.default_rng(0), np.repeat(np.arange(4), (12, 9, 6, 3))
     held = []
     for seed in range(120):

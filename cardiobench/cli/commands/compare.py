@@ -136,7 +136,7 @@ def chosen_entries(
         entries: Results in these folders and files.
 
     Raises:
-        BadPredictions: A given result file belongs to another task than the prediction files.
+        BadPredictions: A given result file and the prediction files belong to different tasks.
     """
     from cardiobench.core.errors import BadPredictions
     from cardiobench.runner.plan import resolve_tasks

@@ -124,7 +124,7 @@ class _Adoption:
         if self.answers.format and self.answers.format not in ECHO_FORMATS:
             check_format(self.answers.format)
 
-    # ---- columns --------------------------------------------------------------------------------------------------
+    # ---- Columns --------------------------------------------------------------------------------------------------
 
     def _column(self, name: str) -> str | None:
         return named_column(name, self.table)
@@ -196,7 +196,7 @@ class _Adoption:
             )
         return Sex(column=column, values=known) if known else None  # type: ignore[arg-type]  # F or M
 
-    # ---- what is declared -----------------------------------------------------------------------------------------
+    # ---- Declared fields ------------------------------------------------------------------------------------------
 
     def _tasks(self) -> dict[str, DeclaredTask]:
         taken = {column for column in (*self.roles.values(), self.file_column) if column}
@@ -308,7 +308,7 @@ class _Adoption:
         self.found.append(("splits", f"by patient, stratified by {name}, seed {seed}"))
         return list(splitting.split_patients(list(index["patient_id"]), labels, seed))
 
-    # ---- what is said ---------------------------------------------------------------------------------------------
+    # ---- Messages -------------------------------------------------------------------------------------------------
 
     def _describe(self, declared: DatasetFile, index: pd.DataFrame) -> None:
         """Fill the findings table."""

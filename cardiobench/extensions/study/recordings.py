@@ -29,7 +29,7 @@ class StudyRecordings:
         data: Recordings of the task.
         ids: Unit ids in order of first recording, (m,).
         of_recording: Position of each recording's unit in `ids`, (n,).
-        first: Row of each unit's first recording, which represents it, (m,).
+        first: Row of the first recording of each unit, which represents the unit, (m,).
     """
 
     def __init__(self, data: TaskData):

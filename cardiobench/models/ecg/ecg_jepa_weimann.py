@@ -50,7 +50,7 @@ def prepare(
     """Prepare a record as input of the network.
 
     Args:
-        signal: (n, 12), millivolts.
+        signal: Signal in mV, (n, 12).
         fs: Sampling rate in Hz.
         variant: "per_record" or "ptb_xl", see `scaled`; "high_pass" applies a 0.5 Hz high-pass filter at the record's
             own rate (Butterworth of order 4, forwards and backwards), as for CODE-15 % and St Petersburg, then

@@ -35,7 +35,7 @@ class KedQueries(SignalEncoder):
 
     Attributes:
         decoder: Function from tokens (N, 32, 768) and queries (C, 768) to logits (N, C, 2).
-        queries: List of labels -> vectors of its labels, (C, 768).
+        queries: Mapping from list of labels to vectors of its labels, (C, 768).
         native: Targets that the decoder predicts.
     """
 

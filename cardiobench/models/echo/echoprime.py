@@ -82,7 +82,7 @@ class EchoPrimeEncoder(ClipEncoder):
         native: `view`, and the targets of `ASKED` if the candidate bank is available.
         retrieval: Section weights and bank; None without them.
         upstream_compat: Whether to predict as the released code does, including its misaligned sections.
-        native_details: Target -> facts about its last predictions, for the stamp.
+        native_details: Mapping from target to facts about its last predictions, for the stamp.
     """
 
     native: tuple[str, ...]

@@ -70,7 +70,7 @@ def read_labels(path: Path, studies: list[str]) -> dict[str, np.ndarray]:
     """Read `candidate_labels.pkl` (phenotype -> study -> number) as arrays (studies,); NaN for a missing study.
 
     Raises:
-        BadModel: The pickle contains other values than dictionaries, texts and numbers, or lacks a phenotype.
+        BadModel: The pickle contains values other than dictionaries, texts and numbers, or lacks a phenotype.
     """
     content = _plain_pickle(path)
     missing = [name for name in SECTION_OF if not isinstance(content.get(name), Mapping)]

@@ -58,7 +58,7 @@ class CandidateBank:
 
     Attributes:
         embeddings: Float32 (candidates, 512), unit length.
-        labels: Phenotype -> labels, (candidates,), NaN if the report of a candidate does not state it.
+        labels: Mapping from phenotype to labels, (candidates,), NaN if the report of a candidate does not state it.
     """
 
     embeddings: torch.Tensor

@@ -43,7 +43,7 @@ def f1(labels: np.ndarray, probabilities: np.ndarray) -> float:
 
     Args:
         labels: Class codes, (n,).
-        probabilities: (n, classes).
+        probabilities: Class probabilities, (n, classes).
     """
     scores = f1_per_class(labels, probabilities)
     return float(scores[1] if probabilities.shape[1] == 2 else np.nanmean(scores))
@@ -91,7 +91,7 @@ def nested_search(
 
     Args:
         classifier: A module of `classifiers`.
-        features: (n, d).
+        features: Feature matrix (n, d).
         labels: Class codes, (n,).
         patients: Patient of each row, shape (n,).
         outer: Folds whose held-out parts are predicted; together they contain every row once.

@@ -18,7 +18,7 @@ from cardiobench.protocols.linear.line_search import line_search
 from cardiobench.protocols.linear.path import TOLERANCE
 
 STEPS = 12  # Steps of conjugate gradients before the curvature is recomputed.
-ROUNDS = 40  # Maximum number of such rounds.
+ROUNDS = 40  # Maximum number of times that the curvature is recomputed.
 SHARED_ROUNDS = 2  # Uses the Hessian at the mean over folds first, then each unfinished fold's own.
 
 

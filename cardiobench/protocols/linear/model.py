@@ -34,7 +34,7 @@ class LinearModel:
         """Return numbers (n,), or class probabilities (n, classes).
 
         Args:
-            features: (N, d), any float type; read in blocks.
+            features: Feature matrix (N, d), any float type; read in blocks.
             indices: Indices of the rows to predict, shape (n,); None for all.
         """
         return predict_all([self], features, indices)[0]
@@ -76,7 +76,7 @@ def linear_path(
     """Fit ridge or logistic regression on standardised features for each penalty.
 
     Args:
-        features: (N, d), any float type; read in blocks, never copied as a whole.
+        features: Feature matrix (N, d), any float type; read in blocks, never copied as a whole.
         indices: Indices of the training rows, (n,).
         labels: Numbers or class indices of these rows, (n,), or 0, 1 and NaN for each class of a multilabel task, (n, K).
         penalties: Positive factors of the squared coefficients of the standardised features.

@@ -38,7 +38,7 @@ def one_vs_rest_path(
     A penalty is fitted on demand, so that a search can stop early: the smallest penalties take most of the time.
 
     Args:
-        features: (N, d), any float type.
+        features: Feature matrix (N, d), any float type.
         indices: Indices of the training rows, shape (n,).
         labels: Labels of these rows, shape (n, K): 1 if present, 0 if absent, NaN if unmeasured; unmeasured ones are
             ignored.

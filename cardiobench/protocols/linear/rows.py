@@ -38,7 +38,7 @@ class PrincipalRows:
         """Compute the axes of some rows.
 
         Args:
-            features: (N, d), any float type; never copied as a whole.
+            features: Feature matrix (N, d), any float type; never copied as a whole.
             indices: Row indices, shape (n,).
             weights: Weights of the rows, shape (n,), positive.
             scale: Mean and deviation (d,) of each feature; by default those of these rows.

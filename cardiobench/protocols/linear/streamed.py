@@ -37,7 +37,7 @@ def logistic_path(
     Multinomial for three classes or more.
 
     Args:
-        features: (N, d), any float type.
+        features: Feature matrix (N, d), any float type.
         indices: Indices of the training rows, shape (n,).
         labels: Class indices of these rows, (n,).
         penalties: Positive penalties.

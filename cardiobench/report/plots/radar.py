@@ -1,4 +1,4 @@
-"""Plot F1 by view in a radar chart (arXiv:2510.00520, Figure 5)."""
+"""Plot F1 by view as a radar chart (arXiv:2510.00520, Figure 5)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -63,7 +63,7 @@ def levels(content: bytes, **options) -> np.ndarray:
     return frames[..., 0]
 
 
-# ---- real files ---------------------------------------------------------------------------------------------------------
+# ---- Real files ---------------------------------------------------------------------------------------------------------
 
 
 def test_a_real_cine_is_decoded(real):
@@ -123,7 +123,7 @@ def test_a_real_big_endian_planar_image_is_decoded(real):
     np.testing.assert_array_equal(clip.frames[0, 30, 40], (255, 255, 0))
 
 
-# ---- colour by hand -----------------------------------------------------------------------------------------------------
+# ---- Colour by hand -----------------------------------------------------------------------------------------------------
 
 
 def test_rgb_survives_a_round_trip():
@@ -156,7 +156,7 @@ def test_planar_configuration_is_decoded():
     np.testing.assert_array_equal(clip.frames, frames)
 
 
-# ---- grey by hand -------------------------------------------------------------------------------------------------------
+# ---- Grey by hand -------------------------------------------------------------------------------------------------------
 
 RAMP = np.arange(256, dtype=np.uint8).reshape(1, 16, 16)
 
@@ -219,7 +219,7 @@ def test_frame_rates():
     assert read_clip(dicom_bytes(frames)).fps is None
 
 
-# ---- unreadable files ------------------------------------------------------------------------------------------------
+# ---- Unreadable files ------------------------------------------------------------------------------------------------
 
 
 def test_truncation_at_any_position_is_refused(real, tmp_path):

@@ -38,7 +38,7 @@ def write_record(
     return folder / name
 
 
-# ---- real records -------------------------------------------------------------------------------------------------------
+# ---- Real records -------------------------------------------------------------------------------------------------------
 
 
 def test_ptb_xl_record_1_by_hand(ptb_xl):
@@ -82,7 +82,7 @@ def test_challenge_record_from_its_mat(samples):
     np.testing.assert_array_equal(ecg.signal, (stored / 1000).astype(np.float32))
 
 
-# ---- generated records --------------------------------------------------------------------------------------------------
+# ---- Generated records --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("form", ["16", "80", "212"])
@@ -193,7 +193,7 @@ def test_a_name_with_dots(tmp_path, digital):
     assert read_ecg(record).signal.shape == (SAMPLES, 12)
 
 
-# ---- invalid records ----------------------------------------------------------------------------------------------------
+# ---- Invalid records ----------------------------------------------------------------------------------------------------
 
 
 def test_cut_short_names_both_sizes(tmp_path, digital):

@@ -105,7 +105,7 @@ def test_the_reading_of_the_published_benchmark_is_reproduced(heart):
     assert dark.frames[0].max() == 0
 
 
-# ---- unreadable files ------------------------------------------------------------------------------------------------
+# ---- Unreadable files ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,7 @@ def test_exif_rotation_is_applied(frame):
     np.testing.assert_array_equal(read_clip(content).frames[0], expected)
 
 
-# ---- unreadable files ------------------------------------------------------------------------------------------------
+# ---- Unreadable files ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("form", ["PNG", "JPEG"])

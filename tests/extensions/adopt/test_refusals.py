@@ -241,7 +241,7 @@ def test_a_full_disk_leaves_nothing_behind(hospital, tmp_path):
 def test_what_a_column_of_many_numbers_looks_like():
     for values, numbers, kind in (
         ([f"{one}.5" for one in range(40)], True, NUMBER),
-        ([str(one) for one in range(40)], True, ""),  # Numbered patients.
+        ([str(one) for one in range(40)], True, ""),  # Distinct integers, such as patient numbers.
         (["0", "1", "2"], True, CLASSES),
         (["0.5", "1", "2"], True, "?"),
     ):

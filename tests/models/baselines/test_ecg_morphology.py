@@ -182,7 +182,7 @@ def test_bad_records_are_refused():
         feature_vector(Ecg(np.zeros((1000, 8)), 100.0))
 
 
-# ---- real records
+# ---- Real records
 
 CD = {"1AVB", "2AVB", "3AVB", "CRBBB", "IRBBB", "CLBBB", "ILBBB", "LAFB", "LPFB", "IVCD", "WPW"}
 

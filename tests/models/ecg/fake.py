@@ -69,7 +69,7 @@ def _draw(empty: State, seed: int) -> State:
     generator = torch.Generator().manual_seed(seed)
     largest = max(tensor.numel() for tensor in empty.values())
     scales = sorted({_scale(name, tensor) for name, tensor in empty.items() if tensor.dim() > 1})
-    # One block for each power of two of the scale, with the size of its largest tensor.
+    # Draw one block per scale (a power of two), as long as the largest tensor of that scale.
     blocks = {}
     for scale in scales:
         longest = max(

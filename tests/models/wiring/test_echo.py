@@ -19,7 +19,7 @@ KEY_FRAME = 7
 
 
 def video(count: int, height: int, width: int, seed: int = 0) -> np.ndarray:
-    """Return frames uint8 RGB (T, H, W, 3), all smooth and different, with red brighter than green and green than blue."""
+    """Return smooth, distinct uint8 RGB frames (T, H, W, 3), with red brighter than green and green than blue."""
     rng = np.random.default_rng(seed)
     coarse = rng.integers(0, 256, (count, 6, 8, 3)).astype(np.float32)
     frames = np.stack([cv2.resize(frame, (width, height), interpolation=cv2.INTER_LINEAR) for frame in coarse])
