@@ -31,7 +31,7 @@ def test_a_label_cell_follows_class_order_and_survives_a_round_trip():
 
 @pytest.mark.parametrize(("present", "unmeasured"), [(["XX"], []), ([], ["XX"]), (["MI"], ["MI"])])
 def test_an_unknown_class_name_is_refused_in_a_cell(present, unmeasured):
-    with pytest.raises(ValueError, match="no classes"):
+    with pytest.raises(ValueError, match="are not classes"):
         label_set(present, MEASURED.classes, unmeasured)
 
 

@@ -144,8 +144,8 @@ def test_entries_merged_by_other_tools_are_separated():
     ("card", "reason"),
     [
         ("---\nlicense: [mit\n---\ntext", "not valid YAML"),
-        ("---\n- a\n- b\n---\ntext", "no list of keys and values"),
-        ("---\n{license: mit}\n---\ntext", "no list of keys and values"),
+        ("---\n- a\n- b\n---\ntext", "is not a list of keys and values"),
+        ("---\n{license: mit}\n---\ntext", "is not a list of keys and values"),
         ("---\nx: &a [1]\nmodel-index:\n- name: x\n  results:\n  - *a\n---\n", "cannot be changed"),
         ("---  \nlicense: mit\n---\n", "Remove the spaces"),
         ("---\nmodel-index: text\n---\n", "cannot be changed"),

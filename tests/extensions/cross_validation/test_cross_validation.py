@@ -218,7 +218,7 @@ def test_grids_are_printed_and_can_be_given_in_a_file(tmp_path):
     assert grid_lines(found)[3].startswith("logistic: 2 points, C [1.0, 2.0]")
     for text, said in (
         ("[1]", "should be an object"),
-        ("{", "no JSON file of grids"),
+        ("{", "is not a JSON file of grids"),
         ('{"logistic": {"c": [1]}}', "needs the keys C"),
         ('{"logistic": {"C": []}}', "list of values"),
         ('{"logistic": {"C": 1.0}}', "should be a valid array"),

@@ -316,5 +316,5 @@ def test_echofm_of_other_settings_is_refused(tmp_path):
 def test_models_without_public_weights_are_reported(name, tmp_path):
     assert not card(name).public_weights and card(name).seen == ("mimic_iv_echo",)
     for weights in (None, tmp_path):
-        with pytest.raises(BadModel, match="the weights are not available outside the authors' group"):
+        with pytest.raises(BadModel, match="available outside the authors' group"):
             load_model(name, weights=weights)
