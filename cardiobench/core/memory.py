@@ -20,7 +20,7 @@ def memory_limit(root: Path = Path("/")) -> int:
             a group is also limited by its parents.
     """
     limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else ASSUMED]
-    with suppress(OSError):  # Not Linux.
+    with suppress(OSError):  # The file exists only on Linux.
         for line in (root / "proc/self/cgroup").read_text().splitlines():
             _, controllers, group = line.split(":", 2)
             if not controllers:

@@ -94,7 +94,7 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
 
     @classmethod
     def normalized_patient_id(cls, row: Mapping[str, Any]) -> str | None:
-        """Return the patient id reduced to its number, or None if the id has another form.
+        """Return the patient id reduced to its number, or None if the id has a different form.
 
         `patient-26`, `patient26` and `P0026` all give `26`. Only the audit uses this; patients are not merged.
         """

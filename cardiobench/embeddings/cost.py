@@ -162,7 +162,7 @@ def describe(device: torch.device) -> str:
 
 
 def _processor() -> str:
-    with suppress(OSError):  # Not Linux.
+    with suppress(OSError):  # The file exists only on Linux.
         for line in Path("/proc/cpuinfo").read_text("utf-8", "replace").splitlines():
             if line.startswith("model name"):
                 return line.partition(":")[2].strip()
@@ -176,7 +176,7 @@ def _reset_peak(device: torch.device) -> bool:
         return True
     try:
         Path("/proc/self/clear_refs").write_text(RESET_PEAK)
-    except OSError:  # Not Linux, or not allowed.
+    except OSError:  # The file exists only on Linux, and may be read-only.
         return False
     return device.type == "cpu" and _peak(device) is not None
 

@@ -52,7 +52,7 @@ def read_tokenizer(
         settings: Settings of `BertTokenizer`, such as `do_lower_case`.
 
     Raises:
-        BadModel: There is no tokenizer, or its vocabulary has another size.
+        BadModel: There is no tokenizer, or its vocabulary has an unexpected size.
     """
     from transformers import BertTokenizer
 

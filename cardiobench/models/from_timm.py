@@ -118,7 +118,7 @@ def _loaded(source: ModelFiles, folder: Path, state: dict[str, torch.Tensor]) ->
     """Build the network with its classifier and load exactly the given weights.
 
     timm applies a filter of the architecture, which renames keys of older checkpoints. The filter may also interpolate
-    tensors of another shape, which would give a different model, so shapes are compared first.
+    tensors of a different shape, which would give a different model, so shapes are compared first.
     """
     import timm
 

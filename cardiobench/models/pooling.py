@@ -27,7 +27,7 @@ def pool(tokens: "torch.Tensor", how: str) -> "torch.Tensor":
         Vectors, (N, D), or (N, T, D) if tokens are kept.
 
     Raises:
-        ValueError: The name is unknown, or the tokens have another shape.
+        ValueError: The name is unknown, or the tokens have an unexpected shape.
     """
     if tokens.ndim != 3 or not tokens.shape[1]:
         raise ValueError(f"tokens of shape {tuple(tokens.shape)}: expected (N, T, D) with T >= 1")

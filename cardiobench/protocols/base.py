@@ -196,7 +196,7 @@ class BaseProtocol(ABC):
 
         Raises:
             UnknownName: There is no such option.
-            CardioBenchError: An option's value is of another type or out of range.
+            CardioBenchError: The value of an option has the wrong type or is out of range.
         """
         return validated(cls, {**cls.settings(config), **options})
 

@@ -143,7 +143,7 @@ class TaskKind(ABC):
     """Rules of one kind of task; stateless, one instance serves all tasks.
 
     A custom kind is a subclass of one of the six, registered as `KINDS["name"] = Class` or by an installed package as
-    an entry point of the group `cardiobench.kinds`. If its answers have another form, such as an interval, it sets
+    an entry point of the group `cardiobench.kinds`. If its answers have a different form, such as an interval, it sets
     `answer`, and only protocols that list it in `BaseProtocol.forms` apply.
 
     Attributes:

@@ -28,7 +28,7 @@ from cardiobench.data.tables import choice, integer, number, read_fields
 VIEW = {"2CH": "A2C", "4CH": "A4C"}
 SPLIT = {"train": "subgroup_training.txt", "validation": "subgroup_validation.txt", "test": "subgroup_testing.txt"}
 PATIENT = re.compile(r"patient\d+")
-QUALITY = ("Poor", "Medium", "Good")  # Worst first.
+QUALITY = ("Poor", "Medium", "Good")  # In increasing order.
 OLD_RELEASE = "training/patient0001"
 
 SPEC = DatasetSpec(

@@ -70,7 +70,7 @@ def statements(cell: str) -> tuple[str, ...]:
     """Return the unique primary statements of a cell such as `60+310;147`; modifiers follow a `+`.
 
     Raises:
-        ValueError: The cell has another form, or a statement that is not used in the release.
+        ValueError: The cell has an unexpected form, or a statement that is not used in the release.
     """
     matches = [STATEMENT.fullmatch(part.strip()) for part in cell.split(";")]
     codes = [match["primary"] if match else "" for match in matches]

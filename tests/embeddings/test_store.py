@@ -224,7 +224,7 @@ def test_pooling_by_hand():
 
 
 def test_pooling_in_blocks_is_pooling_at_once(monkeypatch):
-    monkeypatch.setattr("cardiobench.embeddings.store.POOLED_NUMBERS", 30)  # About three recordings.
+    monkeypatch.setattr("cardiobench.embeddings.store.POOLED_NUMBERS", 30)  # Blocks of about three recordings.
     rng = np.random.default_rng(0)
     offsets = np.r_[0, np.cumsum(rng.integers(1, 5, size=10))]
     embeddings = Embeddings(rng.normal(size=(offsets[-1], 4)).astype(np.float32), offsets)

@@ -38,7 +38,7 @@ def datasets(tmp_path_factory):
         if name not in opened:
             raw = tmp_path_factory.mktemp(name) / name
             if not catalog.spec(name).generated:
-                write_twin(name, raw, patients=3 if name == "mimic_iv_echo" else 6)  # Its studies take seconds.
+                write_twin(name, raw, patients=3 if name == "mimic_iv_echo" else 6)  # A study takes seconds to write.
             opened[name] = open_dataset(name, raw.parent, allow_missing=True)
         return opened[name]
 

@@ -94,4 +94,4 @@ def test_a_model_that_cannot_take_part_is_refused_before_its_embeddings_are_read
         config=RunConfig(), protocol=protocol(name), model=model, task=catalog.task("camus/ef"), variant=""
     )
     with pytest.raises(NotApplicable, match=reason):
-        evaluate_cell(refused)  # Dataset without rows and store.
+        evaluate_cell(refused)  # The dataset has neither rows nor a store.

@@ -73,7 +73,7 @@ def test_a_picture_of_unknown_scale_gives_the_fraction_of_one_whose_scale_is_kno
 def test_the_outline_runs_between_inside_and_outside_and_the_longest_counts():
     mask = np.zeros((6, 6), bool)
     mask[1:5, 1:4] = True
-    mask[3, 2] = False  # A hole.
+    mask[3, 2] = False  # Make a hole.
     outline = contour(mask)
     assert (
         len(outline) == 14 and outline.min(axis=0).tolist() == [0.5, 0.5] and outline.max(axis=0).tolist() == [4.5, 3.5]

@@ -40,7 +40,7 @@ def open_array(path: Path, shape: tuple[int | None, ...]) -> np.ndarray:
         shape: Expected shape; None means any length.
 
     Raises:
-        BadMedia: The file is missing, cut short, not an array of numbers, or of another shape.
+        BadMedia: The file is missing, cut short, not an array of numbers, or has an unexpected shape.
     """
     array = open_numbers(path)
     matches = array.ndim == len(shape) and all(want in (None, n) for want, n in zip(shape, array.shape, strict=True))

@@ -29,7 +29,7 @@ _NARROW = (
     (-0.27, 0.085, -0.16, -0.05, -0.22),  # Septum, to the right and front: r in V1, q in V6.
     (-0.02, 0.115, 1.00, 0.85, 0.20),  # Both free walls: R in I, II, V5.
     (0.16, 0.100, 0.20, 0.10, 0.60),  # Posterior left wall: S in V1-V2.
-    (0.30, 0.080, -0.16, -0.22, 0.16),  # Base.
+    (0.30, 0.080, -0.16, -0.22, 0.16),  # Base of the heart.
 )
 _RIGHT = (
     (-0.37, 0.060, -0.14, -0.05, -0.26),

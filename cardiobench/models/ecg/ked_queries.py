@@ -26,7 +26,7 @@ QUERIES = "queries"
 TOKENIZER = "emilyalsentzer/Bio_ClinicalBERT"
 LENGTH = 256
 TOKENS = 32  # Number of tokens of a record of 10 s.
-AT_ONCE = 64  # Records.
+AT_ONCE = 64  # Number of records per batch.
 
 
 @dataclass(eq=False, kw_only=True)

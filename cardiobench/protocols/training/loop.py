@@ -154,7 +154,7 @@ def _resume(
     """Load the weights and the optimiser's state after the last finished epoch, and return the state of the training.
 
     Raises:
-        BadModel: The file is damaged, of another training, or requires running code.
+        BadModel: The file is damaged, belongs to a different training run, or requires running code.
     """
     try:
         state: dict[str, Any] = torch.load(
