@@ -127,7 +127,7 @@ def test_entries_of_two_users_are_both_kept():
 def test_entries_merged_by_other_tools_are_separated():
     both = merge(merge(CARDS["other results"], result()), result(value=0.5), user="bob")
     rewritten = ModelCard(both)
-    text = str(ModelCard(f"---\n{rewritten.data.to_yaml()}\n---\ntext"))  # Format of metadata_update.
+    text = str(ModelCard(f"---\n{rewritten.data.to_yaml()}\n---\ntext"))  # Format written by metadata_update.
     index = yaml.safe_load(cards.FRONT.match(text)["yaml"])["model-index"][0]["results"]
     assert [len(entry["metrics"]) for entry in index] == [1, 4], "one entry holds the metrics of both users"
     again = merge(text, result(value=0.9))
