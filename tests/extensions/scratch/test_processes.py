@@ -27,4 +27,4 @@ def test_two_processes_train_the_networks_that_one_trains(tmp_path):
     assert results["one"][0]["options"] == results["two"][0]["options"]
     assert len(results["one"][0]["options"]["seed_scores"]) == 2
     page = (tmp_path / "two" / "report.md").read_text()
-    assert "training from scratch on these patients (cardiobench/scratch-small)" in page
+    assert "training from scratch on these patients (cardiobench/scratch-small, " in page
