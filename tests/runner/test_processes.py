@@ -130,14 +130,13 @@ def test_a_push_that_cannot_be_done_ends_two_processes_before_they_encode(tmp_pa
     assert "hf_made_up" not in ended.stdout + ended.stderr and not list(tmp_path.glob("cache/embeddings/*"))
 
 
-def test_two_machines_give_the_results_of_one(one, tmp_path):
+def test_two_machines_give_the_results_of_one(one, tmp_path, tmp_path_factory):
     """Run two nodes on the loopback interface, each with its own launcher and temporary folder, and shared folders."""
     port, nodes = free_port(), []
     for rank in range(2):
         launch = [*TWO, "--machine_rank", str(rank), "--main_process_ip", "127.0.0.1", "--main_process_port", str(port)]
         launch[launch.index("--num_machines") + 1] = "2"
-        own = tmp_path / f"node{rank}"
-        own.mkdir()
+        own = tmp_path_factory.mktemp("node")  # A short name, because it holds sockets.
         nodes.append(
             subprocess.Popen(
                 [str(part) for part in line(tmp_path, launch=launch)],
