@@ -40,7 +40,7 @@ class Parser(argparse.ArgumentParser):
         """Exit with a message about an unknown flag and the closest match, or about an argument without a flag."""
         flag = text.partition("=")[0]
         if not flag.startswith("-"):
-            self.error(f"'{text[:60]}' belongs to no flag and is one argument too many.")
+            self.error(f"unexpected argument '{text[:60]}'.")
         known = [name.removeprefix("--") for name in self._option_string_actions if name.startswith("--")]
         near = nearest(flag.lstrip("-"), known)
         self.error(f"no flag '{flag}'." + (f" Did you mean '--{near}'?" if near else ""))

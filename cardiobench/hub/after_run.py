@@ -9,7 +9,7 @@ from cardiobench.core.errors import CardioBenchError, HubError
 from cardiobench.hub.api import NOBODY, call, connect, whoami
 from cardiobench.hub.commit import Target, read_snapshot
 from cardiobench.hub.outgoing import ids_below, public_result
-from cardiobench.hub.push_results import Rehearsal, beside_references, push, select_model
+from cardiobench.hub.push_results import Rehearsal, push, reference_sentences, select_model
 from cardiobench.models.files import REPOSITORY
 from cardiobench.results.collect import ResultEntry
 from cardiobench.results.paths import folder_name
@@ -99,7 +99,7 @@ def push_all(
                 name,
                 dry_run=False,
                 on_diff=console.print,
-                beside=beside_references(entries, name),
+                beside=reference_sentences(entries, name),
             )
         except Rehearsal as error:
             console.print(str(error))

@@ -21,7 +21,7 @@ from cardiobench.hub.outgoing import (
     public_name,
     public_result,
 )
-from cardiobench.report import beside_references as report
+from cardiobench.report.beside_references import beside_references
 from cardiobench.results.analysis_result import is_analysis
 from cardiobench.results.collect import ResultEntry, read_result
 from cardiobench.results.formatting import coverage
@@ -99,7 +99,7 @@ def select_model(results: Sequence[ScoreResult], name: str, repository: str) -> 
     return [public_result(result, repository) for result in chosen]
 
 
-def beside_references(given: Sequence[ResultEntry], name: str) -> dict[tuple[str, str], list[str]]:
+def reference_sentences(given: Sequence[ResultEntry], name: str) -> dict[tuple[str, str], list[str]]:
     """Return the sentences that compare a model with references, such as training from scratch, for its card.
 
     Args:
@@ -114,7 +114,7 @@ def beside_references(given: Sequence[ResultEntry], name: str) -> dict[tuple[str
     models = {str(entry.result.model["name"]) for entry in entries}
     chosen = {model for model in models if {model.lower(), public_name(model).lower()} & known_as}
     found: dict[tuple[str, str], list[str]] = {}
-    for one in report.beside_references(entries, chosen) if chosen else ():
+    for one in beside_references(entries, chosen) if chosen else ():
         if not one.failed:
             found.setdefault((one.result.task, one.result.label), []).append(clean_text(one.text))
     return found
@@ -146,7 +146,7 @@ def push(
         overwrite: Whether an older or less complete result may replace another.
         local_datasets: Names of the user's own datasets whose scores may be published.
         create: Settings for creating the repository if it is missing; None requires it to exist.
-        beside: Sentences for the card that compare the results with references, from `beside_references`.
+        beside: Sentences for the card that compare the results with references, from `reference_sentences`.
         sleep: Function that waits between attempts.
 
     Raises:

@@ -328,7 +328,7 @@ def test_an_unavailable_device_gives_one_line(line, tmp_path, monkeypatch, capsy
         ("eval --config nowhere.yaml", "there is no file nowhere.yaml. Give a file of settings"),
         ("eval --predictions x.csv --tasks camus/ef", "Name the task of the predictions with --task."),
         ("eval --predictions x.csv", "--task is missing. Give the task of the predictions."),
-        ("list extra", "'extra' belongs to no flag and is one argument too many."),
+        ("list extra", "unexpected argument 'extra'."),
         ("help", "no command 'help'."),
         ("doctor --model x --dataset y", "--model cannot be combined with --dataset"),
         ("eval --model x --suite quick --tasks camus/ef", "fixes tasks. Leave these flags or the suite out."),

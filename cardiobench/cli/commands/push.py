@@ -60,7 +60,7 @@ def execute(arguments: argparse.Namespace) -> int:
     from cardiobench.core.console import Console
     from cardiobench.core.errors import BadConfig
     from cardiobench.hub.commit import RepoOptions
-    from cardiobench.hub.push_results import beside_references, find_results, push, select_model
+    from cardiobench.hub.push_results import find_results, push, reference_sentences, select_model
     from cardiobench.hub.results_dataset import find_predictions, push_to_dataset
     from cardiobench.results.collect import collect
 
@@ -81,7 +81,7 @@ def execute(arguments: argparse.Namespace) -> int:
             overwrite=arguments.overwrite,
             local_datasets=arguments.local_dataset,
             create=RepoOptions(arguments.private) if arguments.create else None,
-            beside=beside_references(collect([arguments.results]).entries, name),
+            beside=reference_sentences(collect([arguments.results]).entries, name),
         )
     else:
         done = push_to_dataset(
