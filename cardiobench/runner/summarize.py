@@ -10,12 +10,12 @@ from cardiobench.core.config import RunConfig, flag_of
 from cardiobench.core.errors import BadConfig
 from cardiobench.core.tables import write_csv
 from cardiobench.data import catalog
+from cardiobench.report.plots.draw import JOBS_PER_PROCESS
 from cardiobench.runner.backends import backend
 from cardiobench.runner.context import RunContext
 from cardiobench.runner.parallel import jobs_by_memory, n_jobs
 
 FAILURE_COLUMNS = ["model", "dataset", "id", "reason"]
-TASKS_PER_PROCESS = 8  # A process imports for as long as it draws four tasks.
 
 
 def check_after_run(config: RunConfig) -> None:
@@ -63,7 +63,7 @@ def finalize(context: RunContext) -> None:
 
 def drawing_jobs(config: RunConfig, tasks: int) -> int:
     """Return the number of processes that draw the figures of tasks; 1 if starting others would take as long."""
-    return max(1, min(n_jobs(config), jobs_by_memory(0), tasks // TASKS_PER_PROCESS))
+    return max(1, min(n_jobs(config), jobs_by_memory(0), tasks // JOBS_PER_PROCESS))
 
 
 def write_failures(failures: Sequence[tuple[str, str, str, str]], folder: Path) -> Path:

@@ -1,6 +1,6 @@
 """Take the README's two screenshots of the page that `make demo` writes.
 
-python -m tests.report.screenshots results/page/report.html docs
+python -m tests.report.screenshots results/report.html docs
 """
 
 import sys

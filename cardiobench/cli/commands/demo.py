@@ -25,8 +25,6 @@ MODELS = (
     "cardiobench/minirocket",
 )
 TASKS = ("ptb_xl_sample/cd", "phantom_ecg/cd", "phantom_ecg/af", "phantom_echo/ef", "phantom_echo/view")
-LAUNCH = "accelerate launch --quiet --num_processes 1 --num_machines 1 --mixed_precision no --dynamo_backend no".split()
-
 
 ROWS = 12
 """Number of rows in the table; the report shows all results."""
@@ -53,10 +51,11 @@ def execute(arguments: argparse.Namespace) -> int:
     folder, console = arguments.output_dir, Console()
     for part in chain.from_iterable(demo() for demo in hooks("demos")):
         console.print(f"{part}\n") if isinstance(part, str) else console.table(*part)
-    line = [*LAUNCH, "-m", "cardiobench.eval", "--model", *MODELS, "--tasks", *TASKS, "--output-dir", str(folder)]
-    sys.stdout.write("$ " + " ".join(line) + "\n")
+    # One process needs no launcher, which imports PyTorch for as long as some of the models take.
+    line = ["-m", "cardiobench.eval", "--model", *MODELS, "--tasks", *TASKS, "--output-dir", str(folder)]
+    sys.stdout.write("$ python " + " ".join(line) + "\n")
     sys.stdout.flush()
-    command = [str(Path(sys.executable).parent / line[0]), *line[1:]]
+    command = [sys.executable, *line]
     code = (
         subprocess.run(command, check=False).returncode if arguments.verbose else run_quietly(command, folder, console)
     )
@@ -64,7 +63,7 @@ def execute(arguments: argparse.Namespace) -> int:
         return code
     from cardiobench.report.page.write import write_report
 
-    collection, (page, *_) = write_report([folder], folder / "page", png=True, examples=())
+    collection, (page, *_) = write_report([folder], folder, png=True, examples=())
     if not arguments.verbose:
         console.table("results", formatting.COLUMNS, [formatting.row(one) for one in select_rows(collection.results)])
         console.print(

@@ -23,6 +23,8 @@ from cardiobench.results.versions import data_version_key, describe_version
 
 FIGURES = "figures"
 """Folder of the figures next to the page."""
+JOBS_PER_PROCESS = 8
+"""Minimum number of jobs for which a process is started: its imports take as long as four tasks."""
 DAMAGED = (KeyError, ValueError, TypeError, AttributeError, IndexError)
 """Exceptions raised for tables of damaged files, reported in place of the figure."""
 
@@ -70,7 +72,7 @@ def draw_report(
         collection: Results and analyses.
         out: Folder of the report.
         png: Whether to save PNG files as well.
-        processes: Number of worker processes; None for the number of available cores.
+        processes: Number of worker processes; None for the number of available cores, but fewer for few figures.
         kinds: Kinds of jobs to draw; empty for all.
         console: Console for progress; None to disable it.
 
@@ -106,7 +108,7 @@ def _kept_or_drawn(
     digests = [shown_digest(job, png) for job in jobs]
     kept = [kept_figures(folder, job.stem, digest) for job, digest in zip(jobs, digests, strict=True)]
     missing = [number for number, figures in enumerate(kept) if figures is None]
-    count = min(processes or cpu_count(), len(missing)) or 1
+    count = min(processes or cpu_count(), len(missing) if processes else len(missing) // JOBS_PER_PROCESS) or 1
     drawn: dict[int, DrawnJob] = {}
     with console.progress("figures", len(missing), doing="drawing") as advance:
         in_turn = Parallel(n_jobs=count, return_as="generator")(
