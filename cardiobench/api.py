@@ -1,14 +1,14 @@
 """Python API: the functions behind the commands."""
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
 from cardiobench.core.config import RunConfig, make_config
 from cardiobench.core.errors import BadConfig, MissingData
-from cardiobench.core.registry import check_text, unknown_name
+from cardiobench.core.registry import check_names, check_text, unknown_name
 from cardiobench.core.run_options import RunOptions
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def score(
     about = describe_model(
         joined.task, model_name=model_name, protocol_name=protocol_name, seen_in_pretraining=seen_in_pretraining
     )
-    _check_options("score", options, [one.name for one in fields(ResultContext) if one.name != "suite"])
+    check_names("option of score", options, [one.name for one in fields(ResultContext) if one.name != "suite"])
     if isinstance(options.get("metrics"), str):
         options["metrics"] = (options["metrics"],)
     context = ResultContext(**{"generated": generated, "dataset": facts, **about, **options})
@@ -155,14 +155,8 @@ def compare(
         _joined(one, truth, references, allow_missing) if stored is None else read_stored(stored, truth.facts)
         for one, stored in ((one, result_file(one)) for one in (a, b))
     )
-    _check_options("compare", options, ["metric", "resamples", "seed"])
+    check_names("option of compare", options, ["metric", "resamples", "seed"])
     return compare_joined(first, second, **options)
-
-
-def _check_options(function: str, options: Mapping[str, Any], known: Sequence[str]) -> None:
-    for name in options:
-        if name not in known:
-            raise unknown_name(f"option of {function}", name, known)
 
 
 def load_references(task: str, data_dir: str | Path | None = None) -> "pd.DataFrame":

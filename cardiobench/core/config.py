@@ -12,7 +12,7 @@ from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationE
 from pydantic.dataclasses import dataclass
 
 from cardiobench.core.errors import BadConfig
-from cardiobench.core.registry import unknown_name
+from cardiobench.core.registry import check_names
 from cardiobench.core.setting import (
     DATA,
     EXTERNAL,
@@ -362,10 +362,7 @@ def make_config(kind: type[Config], values: Mapping[str, Any], *, flags: bool = 
         UnknownName: There is no such field.
         BadConfig: Some values are invalid; the message names all of them.
     """
-    known = [one.name for one in fields(kind)]
-    for name in values:
-        if name not in known:
-            raise unknown_name("setting", name, known)
+    check_names("setting", values, [one.name for one in fields(kind)])
     try:
         return kind(**values)
     except ValidationError as error:

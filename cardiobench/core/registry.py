@@ -1,10 +1,12 @@
 """Lookup of names, with suggestions for unknown names."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 from cardiobench.core.errors import UnknownName, first_n
 
+Found = TypeVar("Found")
 _SHOWN = 60  # Characters shown of an unknown name.
 
 
@@ -12,7 +14,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     """Return the known name that was probably meant: the shortest prefix match in either direction, else the most similar name.
 
     >>> nearest("output", ["out", "output-dir"]), nearest("models", ["model", "models-dir"]), nearest("xyz", ["abc"])
-    ('out', 'model', None)
+    ('output-dir', 'model', None)
     """
     by_lower = {candidate.lower(): candidate for candidate in sorted(known)}
     given = name.lower()
@@ -48,4 +50,42 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> UnknownName:
     near = nearest(name, known)
     hint = f"Did you mean '{near}'?" if near else f"Known: {first_n(known, 50) or 'none'}."
     shown = name if len(name) <= _SHOWN else f"{name[:_SHOWN]}... ({len(name)} characters)"
-    return UnknownName(f"no {kind} '{shown}'. {hint}")
+    return UnknownName(f"no {kind} '{shown}'.", hint)
+
+
+def look_up(names: Iterable[str], find: Callable[[str], Found]) -> list[Found]:
+    """Return `find(name)` for each name.
+
+    Raises:
+        UnknownName: Some names are unknown; the message has all of them, with each hint only once.
+
+    >>> look_up(["camus/EF", "tmed/as"], lambda name: check_names("task", [name], ["camus/ef", "tmed2/as"]))
+    Traceback (most recent call last):
+    cardiobench.core.errors.UnknownName: no task 'camus/EF'. Did you mean 'camus/ef'? No task 'tmed/as'. Did you mean 'tmed2/as'?
+    """
+    found: list[Found] = []
+    parts: list[str] = []
+    for name in names:
+        try:
+            found.append(find(name))
+        except UnknownName as error:
+            parts += map(str, error.args)
+    if parts:
+        first, *others = reversed(dict.fromkeys(reversed(parts)))
+        raise UnknownName(first, *(f"{part[0].upper()}{part[1:]}" for part in others))
+    return found
+
+
+def check_names(kind: str, names: Iterable[str], known: Iterable[str]) -> None:
+    """Refuse unknown names.
+
+    Raises:
+        UnknownName: Some names are unknown; the message has all of them.
+    """
+    known = sorted(known)
+
+    def check(name: str) -> None:
+        if name not in known:
+            raise unknown_name(kind, name, known)
+
+    look_up(names, check)

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import yaml
 
 from cardiobench.core.errors import LicenceError
+from cardiobench.core.registry import look_up
 from cardiobench.hub import cards
 from cardiobench.hub.commit import RepoOptions, Snapshot, Target
 from cardiobench.hub.publish import Publication
@@ -28,7 +29,7 @@ def publications(names: Sequence[str], namespace: str, *, private: bool = False)
         UnknownName: There is no such model.
         LicenceError: The model belongs to somebody else.
     """
-    known = [card(name if "/" in name else OWN + name) for name in names] or [
+    known = look_up((name if "/" in name else OWN + name for name in names), card) or [
         card(name) for name in list_models() if name.startswith(OWN)
     ]
     for model_card in known:

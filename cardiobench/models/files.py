@@ -16,7 +16,8 @@ from cardiobench.core import plugins
 from cardiobench.core.errors import BadModel
 from cardiobench.core.io import sha256_of_file
 from cardiobench.core.registry import unknown_name
-from cardiobench.models.cards import list_models
+from cardiobench.core.setting import code_location
+from cardiobench.models.cards import find_card, list_models
 
 log = logging.getLogger(__name__)
 
@@ -204,6 +205,19 @@ def given_files(name: str, path: Path) -> ModelFiles:
     raise BadModel(f"{name}: there is no file or folder {path}. Check the path.")
 
 
+def check_name(name: str) -> None:
+    """Refuse a name that cannot be a registered model, the user's own code, a folder or a repository on the Hub.
+
+    Raises:
+        UnknownName: It can be none of these; the message has the most similar name of a registered model.
+    """
+    if "/" in name and not name.lower().startswith("cardiobench/"):
+        return
+    own = name in plugins.entry_points("models") or code_location(name)
+    if not (own or find_card(name) or Path(name).expanduser().exists()):
+        raise unknown_name("model", name, list_models())
+
+
 def resolve_model_files(name_or_path: str, revision: str | None = None, *, code: bool = False) -> ModelFiles:
     """Resolve a local folder, or a Hub repository at a revision, from the cache if the Hub cannot be reached.
 
@@ -223,8 +237,7 @@ def resolve_model_files(name_or_path: str, revision: str | None = None, *, code:
                 f"revision '{revision}' was requested for the folder {path}, but only Hub repositories have revisions."
             )
         return given_files(str(name_or_path), path)
-    if "/" not in name_or_path or name_or_path.lower().startswith("cardiobench/"):
-        raise unknown_name("model", name_or_path, list_models())
+    check_name(name_or_path)
     if not REPOSITORY.fullmatch(name_or_path):
         raise BadModel(f"no folder {path}, and '{name_or_path}' is not a Hub name (org/name). Check the path.")
     return _open_repository(name_or_path, revision, [*SMALL, "*.py"] if code else SMALL)

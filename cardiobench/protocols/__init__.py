@@ -59,7 +59,9 @@ def protocol_class(name: str) -> "type[BaseProtocol]":
         BadConfig: The object of an installed package is not a protocol of that name.
     """
     if name not in (known := list_protocols()):
-        raise UnknownName(f"{unknown_name('protocol', name, known)} An extension that is not installed may provide it.")
+        raise UnknownName(
+            *unknown_name("protocol", name, known).args, "An extension that is not installed may provide it."
+        )
     if name in (references := _references()):
         return extensions.resolve(references[name])
     from cardiobench.protocols.base import BaseProtocol

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal, Protocol, TypeVar, get_arg
 from pydantic import Field, TypeAdapter, ValidationError
 
 from cardiobench.core.errors import CardioBenchError
-from cardiobench.core.registry import unknown_name
+from cardiobench.core.registry import check_names, unknown_name
 from cardiobench.core.setting import MOST
 
 Folds = Annotated[int, Field(ge=2, le=MOST)]
@@ -74,9 +74,7 @@ def validated(cls: type[Instance], options: Mapping[str, Any]) -> Instance:
         CardioBenchError: A value has the wrong type, is out of range, or is repeated in a list.
     """
     known = option_types(cls)
-    for option in options:
-        if option not in known:
-            raise unknown_name(f"option of {cls.name}", option, known)
+    check_names(f"option of {cls.name}", options, known)
     options = {name: _listed(value, known[name]) for name, value in options.items()}
     for option, value in options.items():
         if not _is_json(value):

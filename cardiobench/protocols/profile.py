@@ -98,6 +98,6 @@ def find_profile(name: str) -> RunProfile:
     known = contributions("profiles")
     if name not in known:
         raise UnknownName(
-            f"{unknown_name('profile', name, (DEFAULT, *known))} An extension that is not installed may provide it."
+            *unknown_name("profile", name, (DEFAULT, *known)).args, "An extension that is not installed may provide it."
         )
     return resolve(known[name])()

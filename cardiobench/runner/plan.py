@@ -8,7 +8,7 @@ import numpy as np
 
 from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import MissingData
-from cardiobench.core.registry import unknown_name
+from cardiobench.core.registry import look_up, unknown_name
 from cardiobench.core.versions import component_version, is_own
 from cardiobench.data import catalog
 from cardiobench.data.dataset import OpenDataset
@@ -79,19 +79,23 @@ def resolve_tasks(names: Sequence[str], profile: str = "default", *, forms: Coll
     defines some.
 
     A dataset name also selects single-frame tasks whose form of answer is in `forms`.
+
+    Raises:
+        UnknownName: Some names are unknown; the message has all of them.
     """
-    tasks: dict[str, Task] = {}
     chosen = find_profile(profile)
-    for name in names or catalog.list_datasets():
+
+    def find(name: str) -> Sequence[Task]:
         if "/" in name:
             task = catalog.task(name)
-            tasks |= {one.name: one for one in (catalog.members(task) if catalog.spans_datasets(task) else (task,))}
-        elif name in catalog.list_datasets():
+            return catalog.members(task) if catalog.spans_datasets(task) else (task,)
+        if name in catalog.list_datasets():
             spec = catalog.spec(name)
-            further = [task for task in spec.dense_tasks if task.rules.answer in forms]
-            tasks |= {task.name: task for task in (*chosen.tasks(spec), *further)}
-        else:
-            raise unknown_name("task or dataset", name, [*catalog.list_tasks(), *catalog.list_datasets()])
+            return [*chosen.tasks(spec), *(task for task in spec.dense_tasks if task.rules.answer in forms)]
+        raise unknown_name("task or dataset", name, [*catalog.list_tasks(), *catalog.list_datasets()])
+
+    found = look_up(names or catalog.list_datasets(), find)
+    tasks = {task.name: task for some in found for task in some}
     return tuple(chosen.task(task) for task in tasks.values())
 
 

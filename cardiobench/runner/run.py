@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from cardiobench.core import extensions, plugins
 from cardiobench.core.config import RunConfig
 from cardiobench.core.console import Console
-from cardiobench.core.errors import BadConfig, BadData, BadModel, CardioBenchError, HubError, NotApplicable
+from cardiobench.core.errors import BadConfig, BadData, BadModel, HubError, NotApplicable
 from cardiobench.core.io import remove_orphans
+from cardiobench.core.registry import look_up
 from cardiobench.data import catalog
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.media.limits import set_limit
@@ -199,7 +200,7 @@ def resolve(config: RunConfig, encoders: Mapping[str, Encoder] = MappingProxyTyp
     tasks = tasks_under(tasks, config)
     config = with_own_models(config, protocols, tasks)
     here, absent = open_datasets(tasks, config, need_media=not only_given(config, encoders))
-    modalities = modalities_of(config.models, encoders)
+    modalities = modalities_of(config.models, encoders, config.weights)
     datasets, notes = real_or_quick(here, set().union(*modalities.values()), config)
     check_metrics([task for task in tasks if task.dataset in datasets], config.metrics)
     return Request(config, protocols, tasks, datasets, absent, notes, modalities, check_given(encoders, datasets))
@@ -247,16 +248,16 @@ def make_protocols(config: RunConfig) -> list[BaseProtocol]:
             "or a clone of the repository of the echo benchmark or of MERL."
         )
     names = choose(config.protocols) if config.protocols else default_protocols(config.tasks)
-    for name in config.options:
-        if name not in names:
-            protocol_class(name)  # Raises for an unknown name.
-            raise CardioBenchError(f"--option sets {name}, which is not selected. Add it to --protocols or remove it.")
-    return [protocol(name, config) for name in names]
+    look_up((*names, *config.options), protocol_class)
+    if unselected := ", ".join(name for name in config.options if name not in names):
+        raise BadConfig(f"--option sets {unselected}, which is not selected. Add it to --protocols or remove it.")
+    return look_up(names, lambda name: protocol(name, config))
 
 
 def default_protocols(tasks: Sequence[str]) -> tuple[str, ...]:
     """Return the default protocols: the quick ones, and those of extensions for named tasks."""
     answers = extensions.contributions("answers")
+    resolve_tasks(tasks)  # Raises for unknown names.
     by_form = [answers.get(catalog.task(name).rules.answer) if "/" in name else None for name in tasks]
     quick = choose(()) if None in by_form or not tasks else ()
     return tuple(dict.fromkeys([*quick, *filter(None, by_form)]))

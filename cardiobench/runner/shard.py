@@ -2,11 +2,14 @@
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 
 from cardiobench.core.errors import BadConfig
+from cardiobench.core.registry import look_up
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.models.base import Encoder
 from cardiobench.models.cards import find_card
+from cardiobench.models.files import check_name
 
 MODALITIES = ("echo", "ecg")
 
@@ -45,16 +48,24 @@ def datasets_of(
     return {name: dataset for name, dataset in datasets.items() if (model, name) in mine}
 
 
-def modalities_of(models: Sequence[str], encoders: Mapping[str, Encoder]) -> dict[str, tuple[str, ...]]:
+def modalities_of(
+    models: Sequence[str], encoders: Mapping[str, Encoder], weights: Path | None = None
+) -> dict[str, tuple[str, ...]]:
     """Return the modalities of each model by its encoder or card; all modalities without either.
 
     Args:
         models: Names of all models in the run.
         encoders: Mapping from name to user model.
+        weights: Weights of the model, which may then have any name.
+
+    Raises:
+        UnknownName: Some models are unknown; the message has all of them.
     """
 
     def taken(name: str) -> tuple[str, ...]:
         known = encoders.get(name) or find_card(name)
+        if not (known or weights):
+            check_name(name)
         return tuple(getattr(known, "modalities", MODALITIES))
 
-    return {name: taken(name) for name in models}
+    return dict(zip(models, look_up(models, taken), strict=True))

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from cardiobench.core.errors import BadConfig
-from cardiobench.core.registry import unknown_name
+from cardiobench.core.registry import check_names
 from cardiobench.data import catalog
 from cardiobench.data.spec import Task
 from cardiobench.models.cards import find_card
@@ -77,8 +77,5 @@ def _saw(dataset: str, datasets: bool | str | Sequence[str] | None) -> bool | No
         raise BadConfig(
             f"'{NOTHING}' does not go with {', '.join(one for one in names if one != NOTHING)}: give one or the other."
         )
-    known = catalog.list_datasets()
-    for name in names:
-        if name not in (*known, NOTHING):
-            raise unknown_name("dataset", name, [*known, NOTHING])
+    check_names("dataset", names, [*catalog.list_datasets(), NOTHING])
     return (dataset in names) if names else None

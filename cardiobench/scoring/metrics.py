@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from cardiobench.core.errors import BadConfig
-from cardiobench.core.registry import unknown_name
+from cardiobench.core.registry import check_names
 from cardiobench.metrics.load import load_metric, load_metrics
 from cardiobench.tasks.task import Task, metrics_of
 
@@ -35,10 +35,9 @@ def check_metrics(tasks: Sequence[Task], names: Sequence[str]) -> None:
     """
     for task in tasks:
         load_metrics(metrics_of(task))
-    known = {name for task in tasks for name in narrow_metrics(task, names) + metrics_of(task)}
-    for name in names:
-        if name not in known:
-            raise unknown_name("metric of these tasks", name, known)
+    check_names("metric of these tasks", names, {name for task in tasks for name in metrics_of(task)})
+    for task in tasks:
+        narrow_metrics(task, names)
 
 
 def macro_auroc(truth: np.ndarray, scores: np.ndarray) -> float:

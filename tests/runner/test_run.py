@@ -140,7 +140,7 @@ def test_a_file_of_predictions_is_scored_by_the_named_metrics_only(tmp_path):
     )
     assert set(score_file(config)[0].overall) == {"f1_macro"}
     with pytest.raises(BadConfig, match="leaves out f1_macro"):
-        score_file(dataclasses.replace(config, metrics=("auroc",)))
+        score_file(dataclasses.replace(config, metrics=("calibration_report",)))
 
 
 def test_a_repeated_command_recomputes_nothing(config, monkeypatch):
@@ -228,8 +228,31 @@ def test_inapplicable_protocols_give_a_reason(config):
     "change, error, message",
     [
         ({"tasks": ("ptb_xl_sample/CD",)}, UnknownName, "Did you mean 'ptb_xl_sample/cd'"),
-        ({"tasks": ("ptbxl",)}, UnknownName, "Did you mean"),
-        ({"protocols": ("prob",)}, UnknownName, "Did you mean 'probe'"),
+        (
+            {"tasks": ("ptbxl", "ptb_xl_sample/CD", "tmed2")},
+            UnknownName,
+            "no task or dataset 'ptbxl'. Did you mean 'ptb_xl'. No task 'ptb_xl_sample/CD'. Did you mean 'ptb_xl_sample/cd'.$",
+        ),
+        (
+            {"protocols": ("prob", "knm")},
+            UnknownName,
+            "no protocol 'prob'. Did you mean 'probe'. No protocol 'knm'. Did you mean 'knn'",
+        ),
+        (
+            {"options": {"prob": {"seed": 1}, "knm": {"seed": 1}}},
+            UnknownName,
+            "no protocol 'prob'. Did you mean 'probe'. No protocol 'knm'. Did you mean 'knn'",
+        ),
+        (
+            {"metrics": ("auroc", "f1")},
+            UnknownName,
+            "no metric of these tasks 'auroc'. No metric of these tasks 'f1'. Known",
+        ),
+        (
+            {"models": ("cardiobench/ecg-morfology", "unknown", "cardiobench/constnt")},
+            UnknownName,
+            "'cardiobench/ecg-morphology'. No model 'unknown'. .*Did you mean 'cardiobench/constant'",
+        ),
         ({"models": ("cardiobench/ecg-morfology",)}, UnknownName, "Did you mean 'cardiobench/ecg-morphology'"),
         ({"tasks": ("tmed2/as",)}, MissingData, "TMED-2 was not found"),
     ],

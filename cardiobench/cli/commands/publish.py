@@ -54,7 +54,7 @@ def execute(arguments: argparse.Namespace) -> int:
     """Show the changes, write them if requested, and return the exit code."""
     from cardiobench.core.config import hub_namespace
     from cardiobench.core.console import Console
-    from cardiobench.core.registry import unknown_name
+    from cardiobench.core.registry import check_names
     from cardiobench.data.catalog import is_own, list_datasets
     from cardiobench.hub import publish_datasets, publish_metrics, publish_models
     from cardiobench.hub.publish import publish
@@ -64,9 +64,7 @@ def execute(arguments: argparse.Namespace) -> int:
     namespace = arguments.namespace or hub_namespace()
     listed: dict[str, Sequence[str]] = {"datasets": list_datasets(), "metrics": own_metrics()}
     known = listed.get(arguments.what, names)
-    for name in names:
-        if name not in known:
-            raise unknown_name(arguments.what.rstrip("s"), name, known)
+    check_names(arguments.what.rstrip("s"), names, known)
     if arguments.what == "datasets":
         rights = {
             "gated": arguments.gated,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import pandas as pd
 
 from cardiobench.core.errors import BadConfig, BadData, BadMedia, MissingData, first_n
-from cardiobench.core.registry import unknown_name
+from cardiobench.core.registry import check_names
 from cardiobench.data import catalog
 from cardiobench.data.declared.dataset_file import DatasetFile, DeclaredRecordings, DeclaredTask, Labels, Sex
 from cardiobench.data.declared.formats import ECHO_FORMATS, check_format, read_channels
@@ -212,8 +212,7 @@ class _Adoption:
         for name, task in tasks.items():
             if task.average_over == "study" and self.roles["study"] is None:
                 raise BadConfig(f"--per {name}=study: no column names the study. Give it with --study-column.")
-            if absent := [column for column in task.where if column not in self.table and column not in tasks]:
-                raise unknown_name("column", absent[0], list(self.table))
+            check_names("column", task.where, [*self.table, *tasks])
             self.said += labelling.doubts(task, self.table)
         return tasks
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from cardiobench.core.errors import BadConfig, BadData, first_n
-from cardiobench.core.registry import unknown_name
+from cardiobench.core.registry import check_names
 from cardiobench.data.declared.dataset_file import DeclaredTask, is_name
 from cardiobench.data.declared.labels import flag_cells
 from cardiobench.extensions.adopt.answers import Answers
@@ -40,14 +40,12 @@ def choose_targets(
             raise BadConfig(
                 f"'{name:.60}' is not a valid task name: use lower case letters, digits and underscores, such as ef."
             )
-    for column in (*targets.values(), *(one for columns in answers.multilabel.values() for one in columns)):
-        if column not in table:
-            raise unknown_name("column", column, table)
+    check_names(
+        "column", (*targets.values(), *(one for columns in answers.multilabel.values() for one in columns)), table
+    )
     known = {*targets, *answers.multilabel}
     for field in ("kinds", "positive", "units", "ranges", "per", "where", "metrics"):
-        for name in getattr(answers, field):
-            if known and name not in known:
-                raise unknown_name("task", name, known)
+        check_names("task", getattr(answers, field) if known else (), known)
     return targets
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from cardiobench.core import resources
 from cardiobench.core.errors import BadData, MissingData
 from cardiobench.core.io import temporary_folder
+from cardiobench.core.registry import look_up
 from cardiobench.data import catalog
 from cardiobench.data.phantom.twins import TWINS
 from cardiobench.data.prepare import prepare
@@ -66,8 +67,7 @@ def mirror_datasets(
     Raises:
         UnknownName: A name is not registered.
     """
-    for name in names or catalog.list_datasets():
-        catalog.spec(name)
+    look_up(names or (), catalog.spec)
     for name in names or catalog.list_datasets():
         try:
             prepare(name, data_dir, folder)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from cardiobench.core.errors import MissingData
-from cardiobench.core.registry import unknown_name
+from cardiobench.core.registry import look_up, unknown_name
 from cardiobench.data import catalog
 from cardiobench.data.open import open_dataset
 from cardiobench.data.spec import Task
@@ -51,16 +51,16 @@ class TaskFloors:
 
 def tasks_by_name(names: Sequence[str]) -> list[Task]:
     """Return tasks by name; a dataset name selects all of its tasks, an empty list selects every task."""
-    found: list[Task] = []
-    for name in names or catalog.list_datasets():
+
+    def find(name: str) -> Sequence[Task]:
         if "/" in name:
             task = catalog.task(name)
-            found += catalog.members(task) if catalog.spans_datasets(task) else (task,)
-        elif name in catalog.list_datasets():
-            found += [*catalog.spec(name).tasks, *published_tasks(catalog.spec(name))]
-        else:
-            raise unknown_name("task or dataset", name, [*catalog.list_tasks(), *catalog.list_datasets()])
-    return found
+            return catalog.members(task) if catalog.spans_datasets(task) else (task,)
+        if name in catalog.list_datasets():
+            return [*catalog.spec(name).tasks, *published_tasks(catalog.spec(name))]
+        raise unknown_name("task or dataset", name, [*catalog.list_tasks(), *catalog.list_datasets()])
+
+    return [task for some in look_up(names or catalog.list_datasets(), find) for task in some]
 
 
 def task_floors(task: Task, data_dir: Path | None = None) -> TaskFloors:

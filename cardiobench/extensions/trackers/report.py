@@ -9,7 +9,7 @@ import yaml
 
 from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import BadConfig
-from cardiobench.core.registry import unknown_name
+from cardiobench.core.registry import check_names
 from cardiobench.hub.outgoing import public_name, public_settings
 from cardiobench.results.score_result import ScoreResult
 
@@ -34,9 +34,8 @@ def tracker_classes(names: Sequence[str]) -> "list[type[GeneralTracker]]":
     from accelerate.tracking import LOGGER_TYPE_TO_CLASS, get_available_trackers
     from accelerate.utils import LoggerType
 
+    check_names("tracker", names, LOGGER_TYPE_TO_CLASS)
     for name in names:
-        if name not in LOGGER_TYPE_TO_CLASS:
-            raise unknown_name("tracker", name, LOGGER_TYPE_TO_CLASS)
         if name in LoggerType.list() and name not in map(str, get_available_trackers()):
             raise BadConfig(
                 f"--report-to {name} needs the package '{name.replace('_', '-')}', which is not installed here. "

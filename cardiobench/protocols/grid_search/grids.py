@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BeforeValidator, TypeAdapter, ValidationErr
 from sklearn.model_selection import ParameterGrid
 
 from cardiobench.core.errors import BadData
-from cardiobench.core.registry import unknown_name
+from cardiobench.core.registry import check_names
 from cardiobench.protocols.options import InFile
 
 Params = Mapping[str, Any]
@@ -52,9 +52,8 @@ def complete_grids(given: Mapping[str, Grid]) -> dict[str, Grid]:
         UnknownName: A grid names an unknown classifier.
         BadData: A grid lacks a parameter, has an unknown one, or has no values for a parameter.
     """
+    check_names("classifier", given, GRIDS)
     for name, grid in given.items():
-        if name not in GRIDS:
-            raise unknown_name("classifier", name, GRIDS)
         if set(grid) != set(GRIDS[name]):
             raise BadData(f"the grid of {name} needs the keys {', '.join(GRIDS[name])}, got {', '.join(grid)}.")
         if not all(isinstance(values, list | tuple) and values for values in grid.values()):
