@@ -182,7 +182,7 @@ def _texts(values: np.ndarray) -> np.ndarray:
 
 def _pooling(text: str) -> str:
     if text not in ("", *POOLINGS):
-        raise ValueError(f"it states pooling {text[:40]!r}, which is none of {', '.join(POOLINGS)}")
+        raise ValueError(f"pooling {text[:40]!r} is not supported; use one of {', '.join(POOLINGS)}")
     return text
 
 

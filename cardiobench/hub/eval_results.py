@@ -98,7 +98,9 @@ def merge(content: bytes | None, new: Sequence[dict[str, Any]], source: str) -> 
         lead = text if not text or text.endswith(("\n", "\r")) else text + newline
         return (lead + yaml_text.block(new, 0, newline)).encode()
     if not isinstance(tree, yaml.SequenceNode):
-        raise BadData(f"{source} is not a list of evaluation results; it was left unchanged.")
+        raise BadData(
+            f"{source} is not a list of evaluation results. Correct or delete it and push again; it was left unchanged."
+        )
     waiting = {_key(entry): entry for entry in new}
     replaced, removed = {}, []
     for position, old in enumerate(existing):
@@ -114,7 +116,7 @@ def merge(content: bytes | None, new: Sequence[dict[str, Any]], source: str) -> 
     after = yaml_text.parse(changed, source)[0]
     if [repr(entry) for entry in after if _key(entry) not in {_key(entry) for entry in new}] != others:
         raise BadData(
-            f"{source} is written in a way that cannot be changed in place. Write one '- ' per line and push again."
+            f"{source} has a YAML layout that cannot be edited in place. Start each result on its own line with '- ' and push again."
         )
     return changed.encode()
 

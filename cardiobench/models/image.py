@@ -218,8 +218,10 @@ def preparation(encoder: Any) -> str:
     if not isinstance(encoder, ImageEncoder):
         return ""
     if isinstance(encoder.network, Normalised):
-        return "resized and cropped as by its library, then normalised by a bit-identical table of grey levels"
-    return "by its library's own processor, which has other steps than resize, crop and normalise"
+        return (
+            "resized and cropped as in its library, then normalised with a table of grey levels, bit for bit the same"
+        )
+    return "by the processor of its library, whose steps differ from resize, crop and normalise"
 
 
 def stretch(frames: np.ndarray, count: int) -> np.ndarray:

@@ -380,4 +380,6 @@ class ScoreResult(Record):
                 "warnings": [OLDER_RULES, *record["warnings"]],
             }
         except (KeyError, TypeError, AttributeError) as error:
-            raise BadData(f"no {cls.__name__} of schema {record['schema']}: {error!r}") from error
+            raise BadData(
+                f"the record of schema {record['schema']} is not a valid {cls.__name__} ({error!r}). Run the evaluation again."
+            ) from error

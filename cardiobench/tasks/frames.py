@@ -69,7 +69,7 @@ class FrameKind(TaskKind):
         return cells.to_numpy(dtype=np.float64)
 
     def wanted(self, task: Task) -> str:
-        """Return the kind of task, with the note that its answers are those of single frames."""
+        """Return the kind of task, with the note that answers are for single frames."""
         return f"{task.kind} of single frames"
 
     def unit_labels(self, labels: pd.Series, units: pd.Series) -> pd.Series:
@@ -78,7 +78,10 @@ class FrameKind(TaskKind):
 
     def check_answers(self, answers: pd.DataFrame, task: Task, source: str) -> None:
         """Refuse every table."""
-        raise NotApplicable(f"{task.name} asks for {task.kind} of frames, which no table of answers per unit can hold.")
+        raise NotApplicable(
+            f"{task.name} is a {task.kind} task on single frames, but a table has one answer per unit. Score the output of "
+            "a model with `cardiobench eval --model`, or a table of a task with one answer per unit."
+        )
 
     def stored_answers(self, frame: pd.DataFrame, task: Task, expected: int | None, source: str) -> TableAnswers:
         """Return the ranking score of each unit as the answers, with 0 as the truth."""

@@ -49,7 +49,7 @@ def _mask_pairs(references, predictions):
         raise ValueError(f"{len(truth)} references but {len(guess)} predictions; give one prediction per reference.")
     differing = sum(one.shape != other.shape for one, other in zip(truth, guess, strict=True))
     if differing:
-        raise ValueError(f"{differing} of {len(truth)} predictions have another shape than their reference.")
+        raise ValueError(f"{differing} of {len(truth)} predictions differ in shape from their reference.")
     return truth, guess
 
 

@@ -41,7 +41,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
             "--key", default="", metavar="KEY", help="only the store with this key, or whose key begins with it"
         )
         action.add_argument(
-            "--cache-dir", type=Path, metavar="DIR", help="folder of embeddings (default: as for a run)"
+            "--cache-dir",
+            type=Path,
+            metavar="DIR",
+            help="folder of embeddings (default: the same as for `cardiobench eval`)",
         )
         if name == "export":
             action.add_argument(

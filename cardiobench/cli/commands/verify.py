@@ -28,7 +28,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--revision", metavar="REV", help="branch, commit or pull request such as refs/pr/3; main: all results"
     )
     which.add_argument("--pull-requests", action="store_true", help="verify every open pull request")
-    parser.add_argument("--data-dir", type=Path, metavar="DIR", help="raw or prepared data (default: as for a run)")
+    parser.add_argument(
+        "--data-dir",
+        type=Path,
+        metavar="DIR",
+        help="raw or prepared data (default: the same as for `cardiobench eval`)",
+    )
 
 
 def execute(arguments: argparse.Namespace) -> int:

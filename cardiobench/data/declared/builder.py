@@ -253,12 +253,12 @@ def _refuse_other_patients(patients: pd.Series, index: pd.DataFrame, path: Path)
     """Refuse a table whose patients differ from those of the splits.
 
     Raises:
-        BadData: They differ; the message has the number and the first ids.
+        BadData: The patients differ; the message has the number of recordings and the first ids.
     """
     other = patients.to_numpy() != index["patient_id"].to_numpy()
     if other.any():
         raise BadData(
-            f"{path} assigns {int(other.sum())} recordings to another patient than splits.csv does: {first_n(index['id'][other])}. {AGAIN}"
+            f"{path} and splits.csv differ in the patient of {int(other.sum())} recordings: {first_n(index['id'][other])}. {AGAIN}"
         )
 
 

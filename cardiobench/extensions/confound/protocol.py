@@ -97,7 +97,7 @@ class Confound(AnalysisProtocol):
     def analyze(self, analysis: Analysis, encoder: Encoder) -> AnalysisOutput:
         """Return identity, own, carried and mixed scores, and the score of the site alone."""
         if any(not task.rules.two_classes for task in analysis.tasks):
-            raise NotApplicable(f"{analysis.subject} is not a task of two classes")
+            raise NotApplicable(f"{analysis.subject} does not have exactly two classes")
         (first, *others) = analysis.tasks
         if others:
             sample = draw(analysis, self.most)
@@ -106,10 +106,13 @@ class Confound(AnalysisProtocol):
             records, warnings = from_places(analysis.data(first), self.most, analysis.seed), ()
         else:
             raise NotApplicable(
-                f"{first.dataset} is the only dataset of {analysis.subject} here; two places are needed"
+                f"{analysis.subject} has data from one dataset only ({first.dataset}), and the analysis compares two or more places. "
+                "Add --tasks of another dataset with this label"
             )
         if len(records.sites) < 2:
-            raise NotApplicable(f"{analysis.subject}: all records are from {records.sites[0]}; two places are needed")
+            raise NotApplicable(
+                f"all records of {analysis.subject} are from {records.sites[0]}, and the analysis compares two or more places"
+            )
         with threadpool_limits(1):
             identity = self._out_of_fold(records, records.site, analysis.seed).probabilities.argmax(axis=1)
             mixed = self._out_of_fold(records, records.labels, analysis.seed)

@@ -144,8 +144,8 @@ def join(spec: TableSpec, truth: pd.DataFrame, path: Path, profile: Profile) -> 
         raise BadPredictions(f"{source} repeats {len(repeated)} ids: {first_n(repeated)}. Give one row per id.")
     if truth["key"].dtype.kind != predictions["key"].dtype.kind:
         raise BadPredictions(
-            f"{source}: ids such as {predictions['key'].iloc[0]!r} are of another type than {truth['key'].iloc[0]!r} "
-            f"in {', '.join(spec.truth.files)}. Write them in the same way."
+            f"{source}: ids such as {predictions['key'].iloc[0]!r} differ in type from {truth['key'].iloc[0]!r} "
+            f"in {', '.join(spec.truth.files)}. Write the ids as they are in the latter."
         )
     merged = truth.merge(predictions, on="key")
     notes += _coverage(truth["key"], predictions["key"], spec)

@@ -27,9 +27,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--reuse", metavar="ORG/NAME", help="dataset of results whose verified results also count")
     parser.add_argument("--weights", type=Path, metavar="PATH", help="folder or file of a model that is not on the Hub")
-    parser.add_argument("--data-dir", type=Path, metavar="DIR", help="raw or prepared data (default: as for a run)")
+    parser.add_argument(
+        "--data-dir",
+        type=Path,
+        metavar="DIR",
+        help="raw or prepared data (default: the same as for `cardiobench eval`)",
+    )
     parser.add_argument("--output-dir", type=Path, default=Path("results"), metavar="DIR", help="results of runs")
-    parser.add_argument("--cache-dir", type=Path, metavar="DIR", help="embeddings (default: as for a run)")
+    parser.add_argument(
+        "--cache-dir", type=Path, metavar="DIR", help="embeddings (default: the same as for `cardiobench eval`)"
+    )
 
 
 def execute(arguments: argparse.Namespace) -> int:

@@ -162,20 +162,20 @@ def _resume(
         )
         weights, moments = state.pop("network"), state.pop("optimiser", None)
         if state.keys() != START.keys():
-            raise ValueError(f"it holds {', '.join(map(str, state))}, not {', '.join(START)}")
+            raise ValueError(f"it contains {', '.join(map(str, state))}, expected {', '.join(START)}")
         done = state["epoch"] >= epochs
         for one in (state["best"], None if done else weights):
             if one is None:
                 continue
             if one.keys() != moving & network.state_dict().keys():
-                raise ValueError("it holds other weights than those of this network")
+                raise ValueError("its weights differ in name from those of this network")
             network.load_state_dict(one, strict=False)
         if not done:
             optimiser.load_state_dict(moments)
     except (pickle.UnpicklingError, *DAMAGED) as error:
         raise BadModel(
-            f"{checkpoint} is no checkpoint of this training ({first_line(error)}). Delete it, and run again: the training "
-            "then starts anew."
+            f"{checkpoint} is not a checkpoint of this training run ({first_line(error)}). Delete it and run the same command "
+            "again, which restarts the training."
         ) from error
     return state
 

@@ -102,7 +102,7 @@ def _reference_lines(results: Sequence[ScoreResult]) -> list[ScoreResult]:
 def _other_measures(ceilings: Sequence[Ceiling]) -> str:
     """Return a sentence on human agreement that the figure's axis cannot show."""
     values = "; ".join(f"{one.metric} {one.text} ({one.n})" for one in ceilings)
-    return f" Agreement of people in other measures than this axis: {values}." if values else ""
+    return f" Human agreement in other metrics: {values}." if values else ""
 
 
 def _range(counts: pd.Series) -> str:

@@ -102,7 +102,7 @@ def test_the_score_from_the_hospital_alone_equals_a_hand_worked_value():
 
 def test_a_single_hospital_cannot_confound():
     features, labels, _ = mixed_hospitals()
-    with pytest.raises(NotApplicable, match="all records are from first"):
+    with pytest.raises(NotApplicable, match="all records of .* are from first"):
         QUICK.analyze(hospital_study(features, labels, ["first"] * len(labels)), None)
     with pytest.raises(NotApplicable, match="of the rarer class"):
         QUICK.analyze(hospital_study(features[:130], labels[:130], ["first"] * 130), None)
@@ -131,10 +131,10 @@ def test_subjects_are_labels_across_datasets_and_tasks_of_several_hospitals():
 
 
 def test_unsuitable_tasks_are_refused_with_the_reason():
-    with pytest.raises(NotApplicable, match="one is the only dataset of cd here"):
+    with pytest.raises(NotApplicable, match=r"cd has data from one dataset only \(one\)"):
         QUICK.analyze(study(embeddings(60, 10, names=("one",))), None)
     tasks = (catalog.task("camus/view"), catalog.task("tmed2/view"))
-    with pytest.raises(NotApplicable, match="view is not a task of two classes"):
+    with pytest.raises(NotApplicable, match="view does not have exactly two classes"):
         QUICK.analyze(Analysis("view", tasks, {}, 0, 10, None, None), None)
 
 

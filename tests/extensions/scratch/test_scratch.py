@@ -155,7 +155,9 @@ def test_a_checkpoint_that_is_damaged_or_of_another_training_is_named(data, tmp_
     training.train(0)
     (path,) = tmp_path.glob("*.pt")
     path.write_bytes(damage(path.read_bytes()))
-    with pytest.raises(BadModel, match=f"{path.name} is no checkpoint of this training .* Delete it, and run again"):
+    with pytest.raises(
+        BadModel, match=f"{path.name} is not a checkpoint of this training run .* Delete it and run the same command"
+    ):
         training.train(0)
 
 
