@@ -38,7 +38,7 @@ def test_imports_have_no_cycles():
         pytest.fail(" -> ".join(error.args[1]))
 
 
-def test_a_class_name_occurs_once():
+def test_class_name_occurs_once():
     places = defaultdict(list)
     for name, tree in TREES.items():
         for node in tree.body:
@@ -94,7 +94,7 @@ def named_numbers() -> dict[str, list[str]]:
     return found
 
 
-def test_numbers_are_named_only_where_the_number_itself_is_meant():
+def test_metrics_are_named_only_where_allowed():
     found = named_numbers()
     assert [line for name, lines in found.items() if not allowed(name, NAMED) for line in lines] == []
     # Extensions can be removed as a whole, so only search modules of the core.
@@ -140,7 +140,7 @@ def test_only_kinds_and_protocols_check_the_form_of_an_answer():
     assert {name for name in asked if not allowed(name, FORMS_ASKED)} == set(OF_ONE_FORM)
 
 
-def test_the_text_of_a_verdict_is_written_once():
+def test_text_of_a_verdict_is_written_once():
     texts = {str(verdict) for verdict in Verdict} - {"too few to say"}  # Also an outcome of `compare`.
     found = [
         f"{name}:{node.lineno}"

@@ -46,7 +46,7 @@ def test_every_extension_passes_its_contract(name, monkeypatch):
     assert checked == [*extensions()[name].protocols]
 
 
-def test_an_invalid_manifest_is_named(monkeypatch):
+def test_invalid_manifest_is_named(monkeypatch):
     point = SimpleNamespace(name="odd", value="odd:EXTENSION", dist=None, module="odd", load=lambda: {})
     monkeypatch.setattr(plugins, "entry_points", lambda group: {"odd": point} if group == "extensions" else {})
     extensions.cache_clear()
@@ -120,7 +120,7 @@ def test_deleted_sets_distinguish_every_two_extensions():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("names", [*covering_sets(NAMES), NAMES], ids=lambda names: "+".join(names)[:40])
-def test_the_rest_works_without_an_extension(tmp_path, names):
+def test_core_works_without_an_extension(tmp_path, names):
     copy = copy_without(names, tmp_path / "copy")
     env = {**os.environ, "PYTHONPATH": str(copy), "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
     line = [sys.executable, "-m", "tests.rest_works", str(tmp_path / "out"), *names]

@@ -23,11 +23,11 @@ def is_build_of(build, release):
 @pytest.mark.parametrize(
     ("build", "matches"), [("0.2.0", True), ("0.2.1.dev5", True), ("0.1.1.dev5", False), ("0.3.0", False)]
 )
-def test_a_build_must_match_the_release_version(build, matches):
+def test_build_must_match_the_release_version(build, matches):
     assert is_build_of(Version(build), Version("0.2.0")) is matches
 
 
-def test_the_citation_names_the_release_that_is_built():
+def test_citation_names_the_release_that_is_built():
     cited = Version(str(CITATION["version"]))
     assert PROJECT["tool"]["hatch"]["version"]["fallback-version"] == str(cited)
     assert is_build_of(Version(cardiobench.__version__), cited), (

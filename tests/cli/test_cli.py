@@ -94,7 +94,7 @@ def test_help_shows_examples():
         ),
     ],
 )
-def test_a_users_mistake_gets_one_message_and_exit_code_2(line, message, tmp_path):
+def test_users_mistake_gets_one_message_and_exit_code_2(line, message, tmp_path):
     done = call("cardiobench.eval", *line, cwd=tmp_path)
     assert done.returncode == 2
     assert message in done.stderr and "Traceback" not in done.stderr
@@ -174,7 +174,7 @@ def tmed2(shared, tmp_path_factory):
     return raw
 
 
-def test_the_published_aortic_stenosis_predictions_are_a_constant(tmed2, shared, tmp_path):
+def test_published_aortic_stenosis_predictions_are_a_constant(tmed2, shared, tmp_path):
     done = call("cardiobench.cli", "references", "tmed2/as", "--data-dir", tmed2, "--out", "refs.csv", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     published = (
@@ -195,7 +195,7 @@ def test_the_published_aortic_stenosis_predictions_are_a_constant(tmed2, shared,
     assert "118 of the 119" in done.stderr and dropped[0] in done.stderr and "Traceback" not in done.stderr
 
 
-def test_an_empty_data_folder_is_reported(tmp_path):
+def test_empty_data_folder_is_reported(tmp_path):
     done = call(
         "cardiobench.eval",
         "--model",
@@ -209,7 +209,7 @@ def test_an_empty_data_folder_is_reported(tmp_path):
     assert done.returncode == 2 and "tmed.cs.tufts.edu" in done.stderr and "Traceback" not in done.stderr
 
 
-def test_an_unwritable_output_folder_gives_one_message(tmp_path):
+def test_unwritable_output_folder_gives_one_message(tmp_path):
     (tmp_path / "file").write_text("")
     done = call("cardiobench.cli", "phantom", "ptb_xl", "--out", tmp_path / "file" / "twin", "--patients", 1)
     assert done.returncode == 1
@@ -217,7 +217,7 @@ def test_an_unwritable_output_folder_gives_one_message(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_run_writes_a_file_that_repeats_it(tmp_path, cli_cache):
+def test_run_writes_a_file_that_repeats_it(tmp_path, cli_cache):
     line = ["--model", "cardiobench/constant", "--tasks", "ptb_xl_sample/cd", "--protocols", "knn", "--resamples", "50"]
     done = call("cardiobench.eval", *line, "--cache-dir", cli_cache, "--output-dir", "out", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -240,7 +240,7 @@ def cli_cache(tmp_path_factory):
     return tmp_path_factory.mktemp("cache")
 
 
-def test_a_dry_run_estimates_costs_and_writes_nothing(tmp_path):
+def test_dry_run_estimates_costs_and_writes_nothing(tmp_path):
     line = ["--model", "cardiobench/ecg-morphology", "--tasks", "ptb_xl_sample/cd", "--protocols", "knn", "probe"]
     line += ["--cache-dir", "cache", "--output-dir", "out", "--dry-run", "--json"]
     done = call("cardiobench.eval", *line, cwd=tmp_path)

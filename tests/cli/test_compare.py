@@ -67,7 +67,7 @@ def test_comparing_two_files_equals_the_python_api(folder, capsys):
     assert "good.csv is better, exploratory" in shown and "wrote" not in shown, "references of the local data"
 
 
-def test_a_file_is_compared_with_stored_results_of_any_protocol(folder, capsys):
+def test_file_is_compared_with_stored_results_of_any_protocol(folder, capsys):
     line = ("good.csv", "results", "--task", TASK, "--references", "refs.csv")
     found = pairs(capsys, *line)
     assert {(one["protocol"], one["model"], one["other"], one["better"]) for one in found["pairs"]} == {
@@ -82,7 +82,7 @@ def test_a_file_is_compared_with_stored_results_of_any_protocol(folder, capsys):
     assert comparison.names == ("good.csv", "cardiobench/constant") and comparison.outcome == "better"
 
 
-def test_a_scored_file_is_listed_with_models_under_its_given_names(folder, capsys):
+def test_scored_file_is_listed_with_models_under_its_given_names(folder, capsys):
     line = ["eval", "--predictions", "good.csv", "--task", TASK, "--references", "refs.csv", "--resamples", "50"]
     names = [
         "--model-name",
@@ -133,7 +133,7 @@ def test_incomplete_files_are_compared_in_the_worst_case(folder, capsys):
     assert (found["low"], found["high"], found["n"]) == (expected.low, expected.high, 52)
 
 
-def test_a_different_task_or_data_version_gives_one_message(folder, capsys):
+def test_different_task_or_data_version_gives_one_message(folder, capsys):
     stored = next((folder / "results").rglob("probe/*__*.json"))
     other = ScoreResult.load(stored)
     object.__setattr__(other, "dataset", {**other.dataset, "version": "0.9.0"})
@@ -159,7 +159,7 @@ def test_a_different_task_or_data_version_gives_one_message(folder, capsys):
         (["good.csv", "poor.parquet", "--task", "ptb_xl_sample/cq"], "Did you mean 'ptb_xl_sample/cd'"),
     ],
 )
-def test_an_invalid_command_gives_one_message(folder, capsys, line, message):
+def test_invalid_command_gives_one_message(folder, capsys, line, message):
     compare(*line, code=2)
     error = capsys.readouterr().err
     assert message in error and "Traceback" not in error

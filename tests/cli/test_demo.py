@@ -14,7 +14,7 @@ CODE = "print('model org/a @ 1'); print('a plan'); print('model org/b @ 2'); rai
 
 
 @pytest.mark.parametrize("code", [0, 3])
-def test_the_screen_shows_one_line_per_model_and_the_log_everything(tmp_path, capsys, code):
+def test_screen_shows_lines_and_log_everything(tmp_path, capsys, code):
     command = [sys.executable, "-c", CODE.format(code=code)]
     assert demo.run_quietly(command, tmp_path / "out", Console()) == code
     shown, log = capsys.readouterr().out, (tmp_path / "out" / demo.LOG).read_text()
@@ -32,7 +32,7 @@ def test_extensions_print_before_the_run(tmp_path, monkeypatch, capsys):
     assert -1 < printed.index("A sentence.") < printed.index("a table") < printed.index("cardiobench.eval")
 
 
-def test_the_table_shows_patient_results_and_the_best_generated_ones():
+def test_table_shows_patient_results_and_the_best_generated_ones():
     real = [result(value=value, protocol=f"p{value}") for value in (0.5, 0.9)]
     drawn = [result("phantom_ecg/cd", value=value, generated=True) for value in (0.6, 0.8)]
     chosen = demo.select_rows([*drawn, *real])

@@ -67,12 +67,12 @@ def test_quick_reads_no_weights(tmp_path):
         (["--model", "cardiobench/constant", "--pooling", "max"], "has no pooling 'max'"),
     ],
 )
-def test_a_model_that_does_not_load_gives_exit_code_2(arguments, reason, capsys):
+def test_model_that_does_not_load_gives_exit_code_2(arguments, reason, capsys):
     assert main(["doctor", *arguments]) == 2
     assert reason in capsys.readouterr().err
 
 
-def test_a_missing_key_is_found_without_running(tmp_path, capsys):
+def test_missing_key_is_found_without_running(tmp_path, capsys):
     from safetensors.torch import load_file, save_file
 
     file = tiny_timm(tmp_path / "vit") / "model.safetensors"

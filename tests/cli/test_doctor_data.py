@@ -32,7 +32,7 @@ def bad(lines):
     return {what for what, one in lines.items() if not one["good"]}
 
 
-def test_a_valid_dataset_has_no_findings(doctor):
+def test_valid_dataset_has_no_findings(doctor):
     code, lines = doctor("--dataset", DATASET)
     assert code == 0 and not bad(lines)
     assert lines["recordings"]["found"] == "48 train, 14 validation, 52 test"
@@ -55,7 +55,7 @@ def test_a_valid_dataset_has_no_findings(doctor):
     ],
     ids=["a patient in two splits", "no test rows", "no labels"],
 )
-def test_a_fault_of_a_dataset_is_marked(doctor, monkeypatch, change, wrong, found):
+def test_fault_of_a_dataset_is_marked(doctor, monkeypatch, change, wrong, found):
     whole = open_dataset(DATASET)
     broken = replace(whole, table=replace(whole.table, frame=change(whole.table.frame)))
     monkeypatch.setattr(doctor_data, "open_dataset", lambda *_, **__: broken)
@@ -109,7 +109,7 @@ def standardised_apart(frame):
     ],
     ids=["sound", "missing", "doubled", "NaN", "foreign", "scaled by split"],
 )
-def test_a_fault_of_embeddings_is_marked(doctor, vectors, tmp_path, change, wrong, found):
+def test_fault_of_embeddings_is_marked(doctor, vectors, tmp_path, change, wrong, found):
     change(vectors).to_csv(tmp_path / "x.csv", index=False)
     code, lines = doctor("--embeddings", tmp_path / "x.csv", "--dataset", DATASET)
     assert bad(lines) == wrong and code == bool(wrong)

@@ -55,7 +55,7 @@ ECG = ["eval", "--model", "cardiobench/constant", "--tasks", "ptb_xl_sample/cd"]
     ],
     ids=lambda line: " ".join(word[:12] for word in line[-4:]),
 )
-def test_a_very_long_name_gives_one_message(line, tmp_path, monkeypatch, capsys):
+def test_very_long_name_gives_one_message(line, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     try:
         code = main(line)
@@ -64,7 +64,7 @@ def test_a_very_long_name_gives_one_message(line, tmp_path, monkeypatch, capsys)
     assert code == 2 and 0 < len(capsys.readouterr().err) < 25_000
 
 
-def test_a_killed_worker_gives_one_message(capsys):
+def test_killed_worker_gives_one_message(capsys):
     """Simulate a system that kills workers when it runs out of memory."""
     import joblib
 
@@ -75,13 +75,13 @@ def test_a_killed_worker_gives_one_message(capsys):
     assert re.search(r"^LostWorker: .*SIGKILL.* run the same command again, with fewer --jobs", capsys.readouterr().err)
 
 
-def test_an_invalid_token_is_reported_before_anything_is_sent(monkeypatch, capsys):
+def test_invalid_token_is_reported_before_anything_is_sent(monkeypatch, capsys):
     monkeypatch.setenv("HF_TOKEN", "hf_gehe\u00efm")
     assert main(["list", "--models"]) == 2
     assert "HF_TOKEN contains characters" in capsys.readouterr().err
 
 
-def test_an_output_path_that_is_not_utf_8_is_rejected(tmp_path, capsys):
+def test_output_path_that_is_not_utf_8_is_rejected(tmp_path, capsys):
     folder = os.fsdecode(os.fsencode(tmp_path) + b"/\xff\xfe")
     line = [*ECG, "--output-dir", folder, "--cache-dir", str(tmp_path / "cache")]
     assert main(line) == 2

@@ -71,7 +71,7 @@ def test_every_setting_states_whether_a_file_may_set_it():
 
 
 @pytest.mark.parametrize(("name", "value"), CASES, ids=lambda value: str(value)[:30])
-def test_a_file_with_a_forbidden_setting_is_refused_with_its_flag(tmp_path, name, value):
+def test_file_with_a_forbidden_setting_is_refused_with_its_flag(tmp_path, name, value):
     flag = flag_of(RunConfig, name)
     with pytest.raises(BadConfig) as error:
         settings(written(tmp_path, {name: value}))
@@ -80,7 +80,7 @@ def test_a_file_with_a_forbidden_setting_is_refused_with_its_flag(tmp_path, name
 
 
 @pytest.mark.parametrize(("name", "value"), CASES, ids=lambda value: str(value)[:30])
-def test_a_forbidden_setting_is_accepted_if_repeated_as_a_flag(tmp_path, name, value):
+def test_forbidden_setting_is_accepted_as_flag(tmp_path, name, value):
     file = written(tmp_path, {name: value, "seed": 5})
     flag = flag_of(RunConfig, name)
     repeated = [flag] if default_of(RunConfig, name) is False else [flag, "ray" if name == "backend" else "mine"]
@@ -135,7 +135,7 @@ def test_variables_in_a_file_are_not_expanded(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("command", ["rerun", "eval"])
-def test_a_result_file_as_settings_gives_one_message(tmp_path, command, capsys):
+def test_result_file_as_settings_gives_one_message(tmp_path, command, capsys):
     file = tmp_path / "result.json"
     file.write_text(
         '{"schema": 3, "stamp": {}, "task": "a/b", "seal": "1", "options": {"k": 3}, "models": [{"name": "a"}]}'
@@ -151,7 +151,7 @@ def test_no_model_code_named_in_a_file_is_imported(tmp_path, capsys):
     assert not (tmp_path / "ran").exists() and f"--model {evil}:X" in capsys.readouterr().err
 
 
-def test_a_run_file_cannot_write_outside_its_results_folder(tmp_path, monkeypatch):
+def test_run_file_cannot_write_outside_its_results_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     config = RunConfig(models="org/name", output_dir=Path("out"))
     file = tmp_path / "out" / "runs" / "abc" / "run.yaml"
@@ -165,7 +165,7 @@ def test_a_run_file_cannot_write_outside_its_results_folder(tmp_path, monkeypatc
         settings(link)
 
 
-def test_the_printed_rerun_flags_are_those_a_file_may_not_set(tmp_path):
+def test_printed_rerun_flags_are_forbidden_in_files(tmp_path):
     config = RunConfig(models=["my file.py:Mine", "a/b"], output_dir=tmp_path, trust_remote_code=True)
     file = tmp_path / "run.yaml"
     file.write_text(to_yaml(config))

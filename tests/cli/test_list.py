@@ -37,6 +37,6 @@ def test_each_model_has_one_line_with_its_source(capsys):
     assert "gated; accept the terms" in said and "not available outside the authors" in said
 
 
-def test_a_family_of_datasets_is_named_once():
+def test_family_of_datasets_is_named_once():
     assert dataset_groups(("ptb_xl", "ptb_xl_500", "ptb_xl_sample", "georgia")) == ["ptb_xl*", "georgia"]
     assert dataset_groups(("ptb_xl_500", "mimic_iv_echo")) == ["ptb_xl_500", "mimic_iv_echo"]

@@ -81,7 +81,7 @@ def check_scored(result, rows, folder):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", catalog.list_datasets())
-def test_a_raw_folder_leads_to_a_score(name, tmp_path, monkeypatch):
+def test_raw_folder_gives_score(name, tmp_path, monkeypatch):
     spec, raw = catalog.spec(name), None
     if name in TWINS:
         raw = tmp_path / "raw"

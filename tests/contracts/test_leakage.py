@@ -22,14 +22,14 @@ from tests.contracts.test_protocols import quick_options
 
 BINARY = TASKS[1]
 OF_ITS_OWN = {
-    "dense": "dense/test_leakage.py::test_no_read_out_learns_from_test_frames",
-    "finetune": "finetune/test_finetune.py::test_test_patients_change_nothing_that_is_learned",
+    "dense": "dense/test_leakage.py::test_read_outs_do_not_learn_from_test",
+    "finetune": "finetune/test_finetune.py::test_learning_ignores_test_patients",
     "learning_curve": "labels_saved/test_learning_curve.py::test_nothing_is_learned_from_test_rows",
-    "few_shot": "few_shot/test_few_shot.py::test_no_layer_learns_from_test_rows",
-    "scratch": "scratch/test_scratch.py::test_test_patients_change_nothing_that_is_learned",
-    "study": "study/test_study.py::test_test_studies_choose_nothing_not_even_the_view",
-    "stress": "stress/test_stress.py::test_the_probe_learns_nothing_from_test_rows",
-    "transfer": "transfer/test_transfer.py::test_no_probe_learns_from_test_rows_of_any_dataset",
+    "few_shot": "few_shot/test_few_shot.py::test_layers_do_not_learn_from_test",
+    "scratch": "scratch/test_scratch.py::test_learning_ignores_test_patients",
+    "study": "study/test_study.py::test_test_studies_do_not_choose_the_view",
+    "stress": "stress/test_stress.py::test_probe_learns_nothing_from_test_rows",
+    "transfer": "transfer/test_transfer.py::test_probes_do_not_learn_from_test_rows",
 }
 """Mapping from protocol to its own leakage test below `tests/extensions`, for inputs other than toy vectors."""
 LEARNS_NOTHING = {"alignment", "frame_similarity", "prompt_sensitivity", "retrieval"}
@@ -131,7 +131,7 @@ def test_untrained_protocols_read_only_the_test_split(made, task, prompt_file):
         assert before.validation is None
 
 
-def test_a_protocol_that_learns_from_embeddings_of_the_test_split_is_refused():
+def test_protocol_that_learns_from_test_is_refused():
     """Check that standardising over all recordings is detected: it reads no label, but uses other test recordings."""
 
     class Peeking(NativePrediction):

@@ -79,7 +79,7 @@ def test_spaces_pin_the_tested_packages():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_files_need_nothing_but_their_requirements(name):
+def test_files_need_only_their_requirements(name):
     """Check for one import per line, as the loader of `evaluate` needs, and only packages in the requirements of the Space."""
     needed = {line.partition("==")[0] for line in REQUIREMENTS}
     packages = {"sklearn": "scikit-learn"}
@@ -172,7 +172,7 @@ def test_invalid_input_is_refused_with_a_count(name, change):
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if load_metric(name).compute_resamples])
-def test_an_integer_weight_equals_repeated_rows(name):
+def test_integer_weight_equals_repeated_rows(name):
     check_weights(load_metric(name), CASES[name])
 
 

@@ -27,7 +27,7 @@ WITH_WEIGHTS = [name for name in list_models() if card(name).weights]
 
 
 @pytest.mark.parametrize("name", [name for name in WITH_WEIGHTS if "echo" in card(name).modalities])
-def test_a_card_without_a_published_setting_says_so(name):
+def test_card_without_a_published_setting_says_so(name):
     """Check that `--profile paper` selects the variant `paper` of an echo model, and that no other variant has a similar name."""
     text = (folder("model_cards") / f"{name.replace('/', '__')}.md").read_text(encoding="utf-8")
     assert ("paper" in card(name).variants) != ("**Published setting.** Not defined" in text)
@@ -36,7 +36,7 @@ def test_a_card_without_a_published_setting_says_so(name):
 @pytest.mark.parametrize(
     "front", ["id: " + "[" * 100_000, "seen: 7", "id: [a]", "weights: text", "? {a: 1}\n: 2", "a: \ud800"]
 )
-def test_an_invalid_user_card_is_refused_and_others_still_load(front, tmp_path):
+def test_invalid_user_card_is_refused_and_others_still_load(front, tmp_path):
     """Test deeply nested YAML, on which libyaml aborts the interpreter, and unusual types."""
     facts = yaml.safe_load(PATHS[0].read_text(encoding="utf-8").split("---\n")[1])
     name = front.partition(":")[0]
@@ -101,14 +101,14 @@ def test_adapter_of_a_card_with_weights(name):
 
 
 @pytest.mark.parametrize("name", [name for name in list_models() if card(name).adapter == NO_ADAPTER])
-def test_a_model_that_nobody_can_load_is_refused_with_the_reason(name):
+def test_unloadable_model_is_refused_with_reason(name):
     with pytest.raises(BadModel, match="Its card says what would be needed") as caught:
         load_model(name)
     assert card(name).access.strip() in str(caught.value)
 
 
 @pytest.mark.parametrize("name", [name for name in WITH_WEIGHTS if not card(name).hub])
-def test_a_model_outside_the_hub_asks_for_its_files(name, monkeypatch):
+def test_model_outside_hub_needs_files(name, monkeypatch):
     if card(name).adapter == NO_ADAPTER:
         return
     with pytest.raises(BadModel, match="--weights PATH") as caught:
@@ -140,7 +140,7 @@ def test_encoder_of_a_card_without_weights(name):
 
 
 @pytest.mark.parametrize("revision", ["a89f5c50", "main", "'" + "g" * 40 + "'"])
-def test_a_revision_is_a_full_commit_hash_or_none(tmp_path, revision):
+def test_revision_is_a_full_commit_hash_or_none(tmp_path, revision):
     text = (folder("model_cards") / "wanglab__ecg-fm.md").read_text(encoding="utf-8")
     (tmp_path / "a__b.md").write_text(text.replace("revision: null", f"revision: {revision}"), encoding="utf-8")
     with pytest.raises(BadModel, match="is not a full commit hash"):

@@ -72,7 +72,7 @@ class Centroid(PredictionProtocol):
         return ProtocolOutput(data.indices("test"), np.eye(len(means))[near])
 
 
-def test_a_failing_protocol_is_told_to_raise_not_applicable():
+def test_failing_protocol_is_told_to_raise_not_applicable():
     with pytest.raises(AssertionError, match=r"centroid stops at a regression task \(ValueError: .*NotApplicable"):
         check_protocol(Centroid())
 

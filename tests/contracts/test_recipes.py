@@ -76,7 +76,7 @@ print(replace(ScoreResult.load(sys.argv[1]), metric="within_five", higher_is_bet
 
 
 @pytest.mark.slow
-def test_the_installed_package_runs_by_name(blocks, sources, installed, root, tmp_path):
+def test_installed_package_runs_by_name(blocks, sources, installed, root, tmp_path):
     command = next(block["text"] for block in blocks if not block["path"])
     word, *line = command.replace("--data-dir toy", f"--data-dir {sources / 'toy'}").split()
     assert word == "python"
@@ -138,7 +138,7 @@ check_extension("spread")
 
 
 @pytest.mark.slow
-def test_the_installed_package_passes_the_contracts(raw, installed, root):
+def test_installed_package_passes_the_contracts(raw, installed, root):
     done = call(root, installed, raw, "-c", CHECKS)
     assert done.returncode == 0, done.stderr
 

@@ -143,7 +143,7 @@ def test_only_the_modules_of_the_users_package_enter_the_digest(package, monkeyp
     assert not [path for path in local_files(installed / "plug_in" / "model.py") if "library" in path.parts]
 
 
-def test_a_deeply_nested_expression_can_be_digested(tmp_path):
+def test_deeply_nested_expression_can_be_digested(tmp_path):
     path = tmp_path / "deep.py"
     path.write_text("x = " + " + ".join(["1"] * 900))
     assert code_digest(path)

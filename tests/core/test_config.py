@@ -49,7 +49,7 @@ def test_texts_are_converted_to_the_field_types():
         ({"overwrite": "maybe"}, "overwrite 'maybe': expected true or false"),
     ],
 )
-def test_an_invalid_value_is_reported_with_its_field(values, message):
+def test_invalid_value_is_reported_with_its_field(values, message):
     with pytest.raises(BadConfig) as error:
         make_config(RunConfig, values)
     assert message in str(error.value)
@@ -60,7 +60,7 @@ def test_all_invalid_flags_are_reported_together():
         make_config(RunConfig, {"models": [""], "jobs": 0}, flags=True)
 
 
-def test_an_unknown_setting_names_the_nearest_one():
+def test_unknown_setting_names_the_nearest_one():
     with pytest.raises(UnknownName, match="Did you mean 'batch_size'"):
         make_config(RunConfig, {"batchsize": 3})
 
@@ -74,7 +74,7 @@ def test_options_are_parsed_from_text():
             parse_options([text])
 
 
-def test_a_file_repeats_the_run_from_any_folder(tmp_path, monkeypatch):
+def test_file_repeats_the_run_from_any_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     config = RunConfig(models="a/b", data_dir=Path("raw"), options=["knn.folds=3"], limit=2, cache_dir=Path("/cache"))
     path = tmp_path / "run.yaml"
@@ -96,7 +96,7 @@ def test_flags_override_the_file_and_options_are_merged():
 
 
 @pytest.mark.parametrize("text", ["- a\n", "a: [", "", None])
-def test_a_file_without_a_mapping_is_refused(tmp_path, text):
+def test_file_without_a_mapping_is_refused(tmp_path, text):
     path = tmp_path / "run.yaml"
     if text is not None:
         path.write_text(text)
@@ -105,7 +105,7 @@ def test_a_file_without_a_mapping_is_refused(tmp_path, text):
 
 
 @pytest.mark.parametrize("text", [None, "a: [", "x: y: z", "**Above**: *the floor*"])
-def test_an_invalid_yaml_file_gives_one_line_with_advice(tmp_path, text):
+def test_invalid_yaml_file_gives_one_line_with_advice(tmp_path, text):
     path = tmp_path / "report.md"
     path.mkdir() if text is None else path.write_text(text)
     with pytest.raises(
@@ -126,7 +126,7 @@ def accepted(hint):
     return hint
 
 
-def test_the_typed_options_of_evaluate_are_the_fields_of_a_run():
+def test_evaluate_options_equal_run_fields():
     fields = get_type_hints(RunConfig)
     arguments = {"models", "embeddings", "tasks", "protocols"}
     typed = {name: accepted(hint) for name, hint in fields.items() if name not in arguments}

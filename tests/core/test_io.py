@@ -30,7 +30,7 @@ def fail_with(code):
     ("code", "kind", "exit_code"),
     [(errno.ENOSPC, DiskFull, 1), (errno.EFBIG, DiskFull, 1), (errno.EACCES, UnwritableOutput, 2)],
 )
-def test_a_failed_write_keeps_the_old_file_and_leaves_nothing_else(tmp_path, code, kind, exit_code):
+def test_failed_write_keeps_the_old_file_and_leaves_nothing_else(tmp_path, code, kind, exit_code):
     path = write_json({"a": 1}, tmp_path / "x.json")
     with pytest.raises(kind, match="cannot be written") as error:
         write_atomic(path, fail_with(code))
@@ -63,7 +63,7 @@ def test_only_temporary_files_of_dead_local_processes_are_removed(tmp_path):
     assert sorted(file for file in tmp_path.rglob("*") if file.is_file()) == sorted([living, foreign])
 
 
-def test_the_temporary_folder_of_a_killed_process_is_removed(tmp_path):
+def test_temporary_folder_of_a_killed_process_is_removed(tmp_path):
     code = "import os, sys; from pathlib import Path; from cardiobench.core.io import temporary_folder\n"
     code += "with temporary_folder(Path(sys.argv[1])) as f: (f / 'data').mkdir(); (f / 'data/x').write_text('half'); os._exit(9)"
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "georgia")], check=False)
@@ -73,7 +73,7 @@ def test_the_temporary_folder_of_a_killed_process_is_removed(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_an_orphan_that_cannot_be_removed_does_not_stop_a_run(tmp_path, monkeypatch):
+def test_orphan_that_cannot_be_removed_does_not_stop_a_run(tmp_path, monkeypatch):
     """Test a read-only disk, and a directory that another run removes at the same time."""
     code = (
         "import os, sys; from pathlib import Path; from cardiobench.core.io import temporary_folder, temporary_path\n"

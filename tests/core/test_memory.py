@@ -23,7 +23,7 @@ MB = 2**20
         ("4:memoryless:/\n", {"memory/memory.limit_in_bytes": "1"}, MACHINE),
     ],
 )  # fmt: skip
-def test_the_memory_limit_is_the_smallest_of_process_and_cgroups(tmp_path, groups, files, limit):
+def test_memory_limit_is_the_smallest_of_process_and_cgroups(tmp_path, groups, files, limit):
     (tmp_path / "proc/self").mkdir(parents=True)
     (tmp_path / "proc/self/cgroup").write_text(groups)
     for name, text in files.items():
@@ -33,7 +33,7 @@ def test_the_memory_limit_is_the_smallest_of_process_and_cgroups(tmp_path, group
     assert memory_limit(tmp_path) == limit
 
 
-def test_without_cgroups_the_limit_is_the_memory_of_the_machine(tmp_path):
+def test_memory_limit_without_cgroups(tmp_path):
     assert memory_limit(tmp_path) == MACHINE
 
 

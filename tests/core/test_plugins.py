@@ -53,7 +53,7 @@ def folder(tmp_path, monkeypatch):
         ("models", "cardiobench/constant", lambda: find_custom("cardiobench/constant")),
     ],
 )
-def test_a_package_cannot_replace_a_built_in_component(install, group, name, call):
+def test_package_cannot_replace_a_built_in_component(install, group, name, call):
     install(group, name, "lab.parts:Thing")
     with pytest.raises(BadConfig, match=rf"two {group[:-1]}s are called '{name}': .* and lab\.parts:Thing of lab"):
         call()
@@ -68,7 +68,7 @@ def test_a_package_cannot_replace_a_built_in_component(install, group, name, cal
         ("models", find_custom),
     ],
 )
-def test_a_package_that_cannot_be_imported_is_named(install, group, call):
+def test_package_that_cannot_be_imported_is_named(install, group, call):
     install(group, "toy", "no_such_package.parts:Thing")
     with pytest.raises(BadConfig, match=r"\(no_such_package\.parts:Thing\) of the installed package .*Repair that"):
         call("toy")
@@ -82,7 +82,7 @@ def test_a_package_that_cannot_be_imported_is_named(install, group, call):
         ("regression", (), r"toy/af: metrics \(\); give a tuple"),
     ],
 )
-def test_an_invalid_task_is_refused_when_its_dataset_is_loaded(kind, metrics, message, folder):
+def test_invalid_task_is_refused_when_its_dataset_is_loaded(kind, metrics, message, folder):
     task = f'{{}}, columns={{}}, tasks=(Task("toy/af", {kind!r}, "af", {metrics!r}),)'
     text = BUILDER.format(name="toy").replace("DatasetSpec\n", "DatasetSpec, Task\n").replace("{}", task)
     (folder / "toy").mkdir()
@@ -99,13 +99,13 @@ def test_installed_models_are_listed(install, capsys):
 
 
 @pytest.mark.parametrize(("group", "call"), [("datasets", catalog.spec), ("protocols", protocol_class)])
-def test_an_object_of_the_wrong_type_is_refused(install, group, call):
+def test_object_of_the_wrong_type_is_refused(install, group, call):
     install(group, "toy", "collections:OrderedDict")
     with pytest.raises(BadConfig, match=r"collections:OrderedDict.* is (no|not a) "):
         call("toy")
 
 
-def test_a_dataset_folder_must_have_the_name_of_its_spec(folder):
+def test_dataset_folder_must_have_the_name_of_its_spec(folder):
     for name, spec in (("toy_a", "toy_a"), ("toy_b", "other")):
         (folder / name).mkdir()
         (folder / name / "builder.py").write_text(BUILDER.format(name=spec))
@@ -118,7 +118,7 @@ def test_a_dataset_folder_must_have_the_name_of_its_spec(folder):
         catalog.spec("toy_b")
 
 
-def test_a_card_in_a_folder_registers_a_model(folder):
+def test_card_in_a_folder_registers_a_model(folder):
     text = resources.folder("model_cards").joinpath("cardiobench__constant.md").read_text(encoding="utf-8")
     (folder / "lab__still.md").write_text(text.replace("id: cardiobench/constant", "id: lab/still"), encoding="utf-8")
     plugins.add_folder("model_cards", folder)

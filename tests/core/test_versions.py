@@ -28,7 +28,7 @@ def test_raising_a_version_changes_the_identity(monkeypatch):
 
 
 @pytest.mark.parametrize("component", [streamed, Encoder])
-def test_a_built_in_component_without_a_version_is_refused(component):
+def test_built_in_component_without_a_version_is_refused(component):
     with pytest.raises(TypeError, match="has no version"):
         component_version(component)
 
@@ -54,7 +54,7 @@ def test_every_protocol_states_a_version(name):
     assert component_version(protocol_class(name)).startswith(f"protocol {name} ")
 
 
-def test_a_user_subclass_does_not_inherit_the_built_in_version(monkeypatch):
+def test_user_subclass_does_not_inherit_the_built_in_version(monkeypatch):
     class Mine(NearestNeighbours):
         name = "mine"
 
@@ -64,7 +64,7 @@ def test_a_user_subclass_does_not_inherit_the_built_in_version(monkeypatch):
     assert component_version(Mine) == f"{stated.rpartition(' ')[0]} 99"
 
 
-def test_a_stated_user_version_replaces_the_code_digest():
+def test_stated_user_version_replaces_the_code_digest():
     class Stated(BaseEncoder):
         version = 3
 
@@ -76,7 +76,7 @@ def test_a_stated_user_version_replaces_the_code_digest():
     assert component_version(Unstated).split(" < ")[0] != f"{Unstated.__qualname__} 3"
 
 
-def test_a_user_module_with_a_version_needs_an_id(tmp_path):
+def test_user_module_with_a_version_needs_an_id(tmp_path):
     module = ModuleType("somebody")
     path = tmp_path / "somebody.py"
     path.write_text("VERSION = 1\n")

@@ -68,7 +68,7 @@ def test_hmc_qu_patients_with_both_labels(shared):
     assert loose.nunique() == 162 and loose_groups(table, loose).count == 0
 
 
-def test_the_tmed2_study_missing_from_the_published_split_is_found(tmp_path, shared):
+def test_tmed2_study_missing_from_the_published_split_is_found(tmp_path, shared):
     published = pd.read_csv(shared / "data" / "splits" / "tmed2" / "per_image.csv", dtype=str)
     frame = pd.DataFrame(
         {
@@ -112,7 +112,7 @@ def test_duplicate_recordings_are_found(tmp_path):
     assert counts(audit_folder("echonet_dynamic", tmp_path))[check] == 0
 
 
-def test_an_incomplete_copy_is_counted_and_not_refused(tmp_path):
+def test_incomplete_copy_is_counted_and_not_refused(tmp_path):
     dynamic(tmp_path, (10, 20, 30))
     found = counts(audit_folder("echonet_dynamic", tmp_path))
     assert found["files named by the tables but missing from the folder"] == 1
@@ -154,7 +154,7 @@ def test_broken_rules_and_absent_data_are_errors(tmp_path):
         audit_folder("echonet_dynamic", tmp_path)
 
 
-def test_the_command(tmp_path, capsys):
+def test_command(tmp_path, capsys):
     dynamic(tmp_path, (10, 20, 10, 30))
     assert main(["audit", "echonet_dynamic", "--data-dir", str(tmp_path)]) == 0
     said = capsys.readouterr().out

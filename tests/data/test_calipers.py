@@ -31,7 +31,7 @@ def test_calipers_become_four_points_and_the_size_of_a_pixel(tmp_path):
     assert label.spacing == (1.0, 1.0) and (label.frame, label.phase, label.unit) == (1, "ED", "0XA")
 
 
-def test_a_point_outside_the_decoded_frame_is_refused_where_the_table_has_no_size(tmp_path):
+def test_point_outside_the_decoded_frame_is_refused_where_the_table_has_no_size(tmp_path):
     """Test a video of 16 x 16 pixels for which the table states 64 x 64 or no size."""
     (label,) = lvh(tmp_path, [SEPTUM])
     source = open_dataset("echonet_lvh", tmp_path, allow_missing=True)
@@ -39,7 +39,7 @@ def test_a_point_outside_the_decoded_frame_is_refused_where_the_table_has_no_siz
         source.labelled_frame(label)
 
 
-def test_a_missing_caliper_only_removes_its_own_points(tmp_path):
+def test_missing_caliper_only_removes_its_own_points(tmp_path):
     (label,) = lvh(tmp_path, [DIAMETER, SEPTUM])
     assert np.isnan(label.points).all(axis=1).tolist() == [False, False, False, True]
     (label,) = lvh(tmp_path, [("LVIDd", 4.0, ("", ""), ("", "")), SEPTUM])

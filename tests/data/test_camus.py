@@ -49,7 +49,7 @@ def opened(raw, **options):
     return open_dataset("camus", raw, allow_missing=True, **options)
 
 
-def test_a_patient_has_two_rows(raw):
+def test_patient_has_two_rows(raw):
     source = opened(raw)
     got = source.frame.set_index("id")
     assert len(got) == 10
@@ -65,7 +65,7 @@ def test_axes_are_turned_for_display(raw):
     assert frames[0, 0, 11, 0] == 255 and frames[0, 7, 0, 0] == 0, "x is along the rows, the marked corner is top right"
 
 
-def test_a_patient_is_the_unit_of_the_ejection_fraction(raw):
+def test_patient_is_the_unit_of_the_ejection_fraction(raw):
     references = opened(raw).references(EF).set_index("id")
     assert references["y_true"].to_dict() == {patient: facts["ef"] for patient, facts in FACTS.items()}
     assert len(opened(raw).references(VIEW)) == 10
@@ -82,7 +82,7 @@ def test_groups_have_the_right_bins_and_use_the_worse_view(raw):
     assert opened(raw).frame.set_index("id").loc["patient0001_2CH", "image_quality"] == "Good"
 
 
-def test_a_changed_label_is_a_new_dataset(raw):
+def test_changed_label_is_a_new_dataset(raw):
     before = opened(raw).table.digest
     for view in ("2CH", "4CH"):
         edit(raw, "patient0001", view, "EF: 43", "EF: 44")
@@ -99,7 +99,7 @@ def test_disagreeing_views_are_reported(raw):
     assert differing.examples == ("patient0003",) and more.count == 0 and fewer.count == 48
 
 
-def test_a_patient_without_a_folder_is_counted(raw):
+def test_patient_without_a_folder_is_counted(raw):
     (raw / "CAMUS_public/database_split/subgroup_testing.txt").write_text("patient0001\npatient0047\npatient0051\n")
     with pytest.raises(MissingData, match=r"2 of 12 files .*patient0051_2CH_half_sequence\.nii\.gz.*--allow-missing"):
         open_dataset("camus", raw)
@@ -107,7 +107,7 @@ def test_a_patient_without_a_folder_is_counted(raw):
     assert source.coverage() == {"missing_files": 2, "absent_rows": 94} and len(source.frame) == 10
 
 
-def test_a_patient_in_no_list_is_dropped_and_named(raw):
+def test_patient_in_no_list_is_dropped_and_named(raw):
     (raw / "CAMUS_public/database_split/subgroup_training.txt").write_text("patient0002\n")
     source = opened(raw)
     assert source.table.excluded == {"patient in no subgroup list": ("patient0003",)}
@@ -143,19 +143,19 @@ def test_missing_files_are_named(raw):
         opened(raw)
 
 
-def test_a_patient_in_two_lists(raw):
+def test_patient_in_two_lists(raw):
     (raw / "CAMUS_public/database_split/subgroup_validation.txt").write_text("patient0002\n")
     with pytest.raises(BadData, match=r"patient0002 is in both subgroup_training\.txt and subgroup_validation\.txt"):
         opened(raw)
 
 
-def test_the_older_release_is_refused_by_name(tmp_path):
+def test_older_release_is_refused_by_name(tmp_path):
     (tmp_path / "training" / "patient0001").mkdir(parents=True)
     with pytest.raises(MissingData, match=r"older release .*\.mhd.*NIfTI"):
         opened(tmp_path)
 
 
-def test_the_published_test_patients():
+def test_published_test_patients():
     published = pd.read_csv(catalog.dataset_folder("camus") / "splits" / "published_test.csv")
     assert len(published) == 50 and published["patient_id"].is_unique
     assert {"patient0001", "patient0276"} <= set(published["patient_id"]) and "patient0451" not in set(

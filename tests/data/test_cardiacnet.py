@@ -87,7 +87,7 @@ def test_missing_recordings_are_counted(raw):
         assert source.expected(task, references) > (references["split"] == "test").sum()
 
 
-def test_the_layout_of_the_authors_page_is_accepted(tmp_path):
+def test_layout_of_the_authors_page_is_accepted(tmp_path):
     """Check that the source of `001_image.nii.gz` comes from the evaluator's file, the only place that states it."""
     for cohort in ("asd", "pah"):
         lines = [
@@ -109,14 +109,14 @@ def test_videos_in_no_split_are_named_and_masks_are_not(raw):
     }
 
 
-def test_a_smaller_twin_counts_as_complete(raw):
+def test_small_twin_counts_as_complete(raw):
     write_manifest(raw, {})
     source = open_dataset("cardiacnet", raw)
     assert len(source.frame) == 5 and source.table.twin and source.coverage() == {"missing_files": 0, "absent_rows": 0}
 
 
 @pytest.mark.parametrize("cohort", ["asd", "pah"])
-def test_the_shipped_split_is_the_published_one(shared, cohort):
+def test_shipped_split_is_the_published_one(shared, cohort):
     table = published(shared, cohort)
     key = table["id"].str.replace(r"_(?:Non-)?PAH_(\d+)$", r"_\1_image", regex=True)
     ours = FIXED[cohort].set_index("id").loc[key]
@@ -126,7 +126,7 @@ def test_the_shipped_split_is_the_published_one(shared, cohort):
 
 
 @pytest.mark.parametrize("cohort, rows", [("asd", 228), ("pah", 476)])
-def test_the_rule_on_the_card_reproduces_the_split(shared, cohort, rows):
+def test_rule_on_the_card_reproduces_the_split(shared, cohort, rows):
     table = published(shared, cohort)
     table["label"] = table[cohort.upper()].map({"1": cohort.upper(), "0": f"no_{cohort.upper()}"})
     drawn = two_draws(table, cohort.upper(), test=0.2, validation=0.125)

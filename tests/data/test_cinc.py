@@ -57,7 +57,7 @@ def found(source):
 # ---- Real records -----------------------------------------------------------------------------------------------------
 
 
-def test_the_real_georgia_records(shared):
+def test_real_georgia_records(shared):
     """Check ages, sexes, codes and first stored samples of three headers, read by hand."""
     raw = shared / "data" / "samples" / "cinc2021"
     with pytest.raises(MissingData, match="train 9 of 7251, validation 1 of 1039, test 1 of 2054"):
@@ -82,7 +82,7 @@ def test_the_real_georgia_records(shared):
     assert not by_hand
 
 
-def test_the_real_ptb_xl_copies(shared):
+def test_real_ptb_xl_copies(shared):
     """Check records of another source of the Challenge with the unit `mv` in lower case, against the header of HR06002."""
     folder = shared / "data" / "samples" / "cinc2021" / "training" / "ptb-xl"
     rows = {row["id"]: row for row in cinc.analysis_rows(folder, folder, re.compile(r"HR\d+"))}
@@ -95,7 +95,7 @@ def test_the_real_ptb_xl_copies(shared):
     np.testing.assert_allclose(ecg.signal[0] * 1000, first, atol=1e-3)
 
 
-def test_the_cards_count_as_the_challenge_does(shared):
+def test_card_counts_match_the_challenge(shared):
     """Check that the statement counts in the official table, summed over the codes of a set, match the cards."""
     import pandas as pd
 
@@ -184,7 +184,7 @@ def hospitals(tmp_path):
 
 
 @pytest.mark.parametrize("below", [".", "training"])
-def test_the_folder_names_the_hospital(hospitals, below):
+def test_folder_names_the_hospital(hospitals, below):
     source = opened(hospitals / below, "chapman_ningbo")
     assert source.frame.set_index("id")["hospital"].to_dict() == {
         "JS00001": "chapman_shaoxing",
@@ -199,7 +199,7 @@ def test_the_folder_names_the_hospital(hospitals, below):
     assert ids["cd_chapman"] == ids["af_chapman"] == ["JS00001", "JS00002"] and ids["cd_ningbo"] == ["JS10646"]
 
 
-def test_the_total_count_is_checked_without_split_counts(hospitals):
+def test_total_count_is_checked_without_split_counts(hospitals):
     with pytest.raises(MissingData, match=r"train \d+ of \d+, validation \d+ of \d+, test \d+ of \d+ rows"):
         open_dataset("chapman_ningbo", hospitals)
     source = opened(hospitals, "chapman_ningbo")
@@ -209,12 +209,12 @@ def test_the_total_count_is_checked_without_split_counts(hospitals):
     assert source.expected(task, source.references(task)) > 8_800, "about one fifth of 45,152"
 
 
-def test_the_audit_shows_labels_predicted_by_the_hospital(hospitals):
+def test_audit_shows_labels_predicted_by_the_hospital(hospitals):
     notes = {check: finding.note for check, finding in found(opened(hospitals, "chapman_ningbo")).items()}
     assert notes["records of chapman_shaoxing"] == "CD 0, AF 1" and notes["records of ningbo"] == "CD 1, AF 0"
 
 
-def test_the_audit_names_leads_that_were_not_recorded_and_amplitudes_at_the_limit(monkeypatch, hospitals):
+def test_audit_names_leads_that_were_not_recorded_and_amplitudes_at_the_limit(monkeypatch, hospitals):
     def recording(cls, raw, row):
         signal = np.ones((50, 12), np.float32)
         signal[:, 6:] *= row["id"] != "JS10646"
@@ -228,7 +228,7 @@ def test_the_audit_names_leads_that_were_not_recorded_and_amplitudes_at_the_limi
     assert (limit.check, limit.examples) == ("records that reach 32.767 mV", ("JS00002",))
 
 
-def test_a_copy_with_one_hospital_is_reported(hospitals):
+def test_copy_with_one_hospital_is_reported(hospitals):
     shutil.rmtree(hospitals / "training" / "ningbo")
     assert found(opened(hospitals, "chapman_ningbo"))["records of ningbo"].count == 0
     with pytest.raises(MissingData, match=f"Use --data-dir {hospitals / 'training'}$"):
@@ -238,7 +238,7 @@ def test_a_copy_with_one_hospital_is_reported(hospitals):
 # ---- Invalid input ----------------------------------------------------------------------------------------------------
 
 
-def test_headers_without_signals_and_signals_without_headers_are_named(georgia):
+def test_unmatched_headers_and_signals_are_named(georgia):
     folder = georgia / "training" / "georgia" / "g1"
     (folder / "E00001.mat").unlink()
     (folder / "E00002.hea").unlink()
@@ -262,7 +262,7 @@ def test_unusable_records_are_named_when_read(georgia, change, message):
         opened(georgia).recording(0)
 
 
-def test_a_truncated_signal_is_named(georgia):
+def test_truncated_signal_is_named(georgia):
     victim = georgia / "training" / "georgia" / "g1" / "E00001.mat"
     victim.write_bytes(victim.read_bytes()[:-1])
     with pytest.raises(BadMedia, match=r"E00001\.mat is cut short: the header declares 24024 bytes, but it has 24023"):
@@ -283,13 +283,13 @@ def test_unknown_codes_are_kept_and_counted(georgia):
     assert (without.count, without.examples) == (1, ("E00005",))
 
 
-def test_a_repeated_record_is_refused(georgia):
+def test_repeated_record_is_refused(georgia):
     write(georgia / "training" / "georgia" / "g2", "E00001", comments("426783006"))
     with pytest.raises(BadData, match="1 ids occur more than once: E00001"):
         opened(georgia)
 
 
-def test_an_undecodable_header_is_counted_and_named_when_read(georgia):
+def test_undecodable_header_is_counted_and_named_when_read(georgia):
     (georgia / "training" / "georgia" / "g1" / "E00001.hea").write_bytes(b"\xff\xfe\x00\x81")
     source = opened(georgia)
     assert found(source)["records without a diagnosis"].examples == ("E00001",)
@@ -297,7 +297,7 @@ def test_an_undecodable_header_is_counted_and_named_when_read(georgia):
         source.recording(0)
 
 
-def test_a_corrected_header_is_another_recording(georgia):
+def test_corrected_header_is_another_recording(georgia):
     """Check that a change of gain or leads in the header makes stored embeddings of the record stale."""
     before = opened(georgia)
     header = georgia / "training" / "georgia" / "g1" / "E00001.hea"
@@ -346,7 +346,7 @@ def test_cpsc2018_lengths_and_ventricular_beats(tmp_path):
 # ---- The classes that the Challenge scores -----------------------------------------------------------------------------
 
 
-def test_the_scored_classes_are_those_of_the_challenge(shared):
+def test_scored_classes_are_those_of_the_challenge(shared):
     """Check the official table: 30 codes in 26 classes, and the counts of ten of them by source."""
     table = pd.read_csv(
         shared / "data" / "samples" / "cinc2021_dx_mapping" / "dx_mapping_scored.csv", dtype={"SNOMEDCTCode": str}
@@ -387,7 +387,7 @@ def test_each_hospital_has_its_own_classes(tmp_path):
 
 
 @pytest.mark.parametrize("misnamed", ["the files", "the header alone"])
-def test_the_misnamed_record_s23074_is_read(misnamed, tmp_path):
+def test_misnamed_record_s23074_is_read(misnamed, tmp_path):
     folder = tmp_path / "training" / "ningbo" / "g13"
     write(folder, "S23074", comments("426177001"))
     if misnamed == "the header alone":

@@ -59,7 +59,7 @@ def opened(raw):
     return open_dataset("code15", raw, allow_missing=True)
 
 
-def test_the_real_exams(shared, tmp_path):
+def test_real_exams(shared, tmp_path):
     """Compare ten real exams with three lines of the release's table, read by hand, and with h5py."""
     sample = shared / "data" / "samples" / "code15"
     table = pd.read_csv(sample / "exams_sample10.csv").assign(trace_file="exams_part0.hdf5")
@@ -111,7 +111,7 @@ def test_ages(raw, age, expected):
     assert found == expected or (expected is None and pd.isna(found))
 
 
-def test_the_order_of_columns_does_not_matter_and_flags_may_be_numbers(raw):
+def test_order_of_columns_does_not_matter_and_flags_may_be_numbers(raw):
     before = opened(raw).frame
     table = pd.read_csv(raw / "exams.csv")[list(COLUMNS[::-1])]
     table[list(COLUMNS[4:10])] = table[list(COLUMNS[4:10])].astype(int)
@@ -119,7 +119,7 @@ def test_the_order_of_columns_does_not_matter_and_flags_may_be_numbers(raw):
     pd.testing.assert_frame_equal(opened(raw).frame, before)
 
 
-def test_the_total_count_is_checked(raw):
+def test_total_count_is_checked(raw):
     with pytest.raises(MissingData, match=r"train \d+ of \d+, validation \d+ of \d+, test \d+ of \d+ rows"):
         open_dataset("code15", raw)
 
@@ -127,7 +127,7 @@ def test_the_total_count_is_checked(raw):
 # ---- Invalid input ----------------------------------------------------------------------------------------------------
 
 
-def test_a_missing_part_is_named_and_its_exams_counted(raw):
+def test_missing_part_is_named_and_its_exams_counted(raw):
     (raw / "exams_part1.hdf5").unlink()
     with pytest.raises(MissingData, match=r"1 of 2 files .* exams_part1\.hdf5"):
         open_dataset("code15", raw)
@@ -136,14 +136,14 @@ def test_a_missing_part_is_named_and_its_exams_counted(raw):
     assert list(source.frame["id"]) == ["11", "13"] and len(source.table.listed) == 4
 
 
-def test_exams_without_tracings_and_tracings_without_exams_are_named(raw):
+def test_unmatched_exams_and_tracings_are_named(raw):
     write(raw, [*EXAMS, exam(15, 4)], {0: (13, 11, 77)})
     source = opened(raw)
     assert source.table.missing == ("exams_part0.hdf5/15",) and "15" not in set(source.frame["id"])
     assert source.table.excluded == {"tracings missing from exams.csv": ("exams_part0.hdf5/77",)}
 
 
-def test_a_tracing_in_another_part_than_its_exam_says_is_not_taken(raw):
+def test_tracing_in_wrong_part_is_ignored(raw):
     write(raw, EXAMS, {0: (13,), 1: (12, 14, 11)})
     source = opened(raw)
     assert source.table.missing == ("exams_part0.hdf5/11",)
@@ -176,12 +176,12 @@ def test_rows_without_usable_values_are_refused(raw, change, message):
         opened(raw)
 
 
-def test_an_unknown_sex_is_null(raw):
+def test_unknown_sex_is_null(raw):
     write(raw, [*EXAMS, exam(15, 4, male="")], {0: (13, 11, 15)})
     assert pd.isna(opened(raw).frame.set_index("id").loc["15", "sex"])
 
 
-def test_a_tracing_of_zeros_is_named_when_it_is_read(raw):
+def test_zero_tracing_is_named_when_read(raw):
     with h5py.File(raw / "exams_part0.hdf5", "r+") as file:
         file["tracings"][1] = 0
     source = opened(raw)
@@ -189,14 +189,14 @@ def test_a_tracing_of_zeros_is_named_when_it_is_read(raw):
         source.recording(0)
 
 
-def test_a_truncated_part_is_named(raw):
+def test_truncated_part_is_named(raw):
     part = raw / "exams_part1.hdf5"
     part.write_bytes(part.read_bytes()[:100])
     with pytest.raises(BadMedia, match=r"exams_part1\.hdf5 cannot be read as HDF5"):
         opened(raw)
 
 
-def test_a_replaced_part_is_reopened(raw):
+def test_replaced_part_is_reopened(raw):
     assert opened(raw).recording(0).signal[0, 0] == 11
     other = raw / "other"
     other.mkdir()
@@ -206,7 +206,7 @@ def test_a_replaced_part_is_reopened(raw):
     assert source.recording(0).signal[0, 0] == 11 and source.recording(2).signal[0, 0] == 13
 
 
-def test_the_six_diagnoses_and_the_negatives_that_are_called_normal(tmp_path):
+def test_six_diagnoses_and_normal_negatives(tmp_path):
     unclear = exam(15, 4) | {"normal_ecg": "False"}
     raw = write(tmp_path, (*EXAMS, unclear), {0: (13, 11, 15), 1: (12, 14)})
     frame = opened(raw).frame.set_index("id")

@@ -85,7 +85,7 @@ def test_leads_in_another_order_are_found_by_the_audit(tmp_path):
     assert found["exams with an all-zero lead"].examples == ("001",)
 
 
-def test_the_twin_holds_its_phantoms(tmp_path):
+def test_twin_contains_its_phantoms(tmp_path):
     write_twin("code_test", tmp_path, patients=4, seed=1)
     source = open_dataset("code_test", tmp_path)
     truths = list({record.patient_id: record.truth for record in ecg_patients(4, 1)}.values())
@@ -105,7 +105,7 @@ def test_the_twin_holds_its_phantoms(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("target", ["cd", "six"])
-def test_a_code15_probe_transfers_and_no_probe_is_trained_here(tmp_path, target):
+def test_code15_probe_transfers_without_training(tmp_path, target):
     """Check external validation: a probe trained on CODE-15% is scored on these exams, which are never used for training."""
     for name in ("code15", "code_test"):
         write_twin(name, tmp_path / name, patients=40, seed=len(name))

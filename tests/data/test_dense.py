@@ -90,7 +90,7 @@ def test_masks_of_camus_are_turned_for_display_and_know_their_pixels(camus):
         ({"spacing": (0.0003, 0.15)}, r"the pixel size is 0.15 x 0.0003 mm, expected lengths from 0.001 to 100"),
     ],
 )
-def test_a_bad_mask_of_camus_is_named_and_the_others_are_read(camus, change, reason):
+def test_bad_mask_of_camus_is_named_and_the_others_are_read(camus, change, reason):
     folder = camus / "database_nifti" / "patient0001"
     write_mask(folder, "patient0001_2CH_ED_gt.nii.gz", **change)
     source, labels = labels_of("camus/lv_seg", camus)
@@ -132,7 +132,7 @@ def test_another_mask_is_another_dataset_and_a_missing_one_is_named_and_counted(
     assert len(source.references(catalog.task("camus/ef"))) == 3, "its other tasks are unchanged"
 
 
-def test_a_prepared_folder_keeps_masks_and_reasons_for_invalid_ones(camus, tmp_path_factory):
+def test_prepared_folder_keeps_masks_and_reasons_for_invalid_ones(camus, tmp_path_factory):
     folder = camus / "database_nifti" / "patient0001"
     write_mask(folder, "patient0001_2CH_ES_gt.nii.gz", values=(0, 1, 2, 7))
     source, labels = labels_of("camus/lv_seg", camus)
@@ -256,7 +256,7 @@ def test_tracings_of_echonet_dynamic(dynamic):
         (BOX, -3, "frame -3): frames are counted from 0"),
     ],
 )
-def test_an_invalid_tracing_is_named_and_others_are_read(dynamic, chords, frame, reason):
+def test_invalid_tracing_is_named_and_others_are_read(dynamic, chords, frame, reason):
     (dynamic / "VolumeTracings.csv").write_text(
         "FileName,X1,Y1,X2,Y2,Frame\n" + tracing("0X3C", frame, chords) + tracing("0X3C", 1, LONGER)
     )
@@ -266,7 +266,7 @@ def test_an_invalid_tracing_is_named_and_others_are_read(dynamic, chords, frame,
     assert len(audit(source)) > 0
 
 
-def test_a_tracing_listed_twice_counts_once(dynamic):
+def test_tracing_listed_twice_counts_once(dynamic):
     once = tracing("0X3C", 2, BOX) + tracing("0X3C", 1, LONGER)
     (dynamic / "VolumeTracings.csv").write_text("FileName,X1,Y1,X2,Y2,Frame\n" + once + once)
     labels = labels_of("echonet_dynamic/lv_seg", dynamic)[1]
@@ -274,7 +274,7 @@ def test_a_tracing_listed_twice_counts_once(dynamic):
 
 
 @pytest.mark.parametrize("order", [slice(None), slice(None, None, -1)])
-def test_the_order_of_the_chords_makes_no_difference(dynamic, order):
+def test_order_of_the_chords_makes_no_difference(dynamic, order):
     (dynamic / "VolumeTracings.csv").write_text(
         "FileName,X1,Y1,X2,Y2,Frame\n" + tracing("0X3C", 2, BOX[order]) + tracing("0X3C", 1, LONGER[order])
     )
@@ -282,7 +282,7 @@ def test_the_order_of_the_chords_makes_no_difference(dynamic, order):
     assert [int(one.mask.sum()) for one in labels] == [21 * 20, 21 * 30]
 
 
-def test_without_the_table_of_tracings_nothing_is_labelled(dynamic):
+def test_no_labels_without_tracings(dynamic):
     before = open_dataset("echonet_dynamic", dynamic, allow_missing=True).table.digest
     (dynamic / "VolumeTracings.csv").unlink()
     source, labels = labels_of("echonet_dynamic/lv_seg", dynamic)
@@ -293,7 +293,7 @@ def test_without_the_table_of_tracings_nothing_is_labelled(dynamic):
 # ---- EchoNet-Pediatric --------------------------------------------------------------------------------------------------
 
 
-def test_polygons_of_echonet_pediatric_and_phases_that_were_not_traced(tmp_path):
+def test_echonet_pediatric_polygons_and_untraced_phases(tmp_path):
     head = "FileName,EF,Sex,Age,Weight,Height,Split\n"
     outlines = {"4": [(10, 10), (30, 10), (30, 30), (10, 30)], "9": [(10, 10), (20, 10), (20, 20), (10, 20)]}
     for view in ("A4C", "PSAX"):

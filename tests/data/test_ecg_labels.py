@@ -55,7 +55,7 @@ def test_scp():
     assert fibrillation({"AFIB"}, "scp", "paper") is None and fibrillation({"SR"}, "scp", "paper") is None
 
 
-def test_the_corrected_scp_set_is_the_superclass_of_the_release(shared):
+def test_corrected_scp_set_is_the_superclass_of_the_release(shared):
     """Check the CD statements: exactly those whose `diagnostic_class` is CD in the release's table."""
     table = pd.read_csv(shared / "data" / "samples" / "ptb-xl" / "scp_statements.csv", index_col=0)
     assert CODE_SETS["scp"]["corrected"].conduction == set(table.index[table["diagnostic_class"] == "CD"])
@@ -76,7 +76,7 @@ def test_every_code_of_a_set_is_one_that_the_challenge_lists():
     assert len(snomed_names()) == 133
 
 
-def test_the_hashed_split():
+def test_hashed_split():
     """Check SHA-256 of the id modulo 10 by hand: it depends on the last hex digits, as 16**k is 6 modulo 10 for k > 0."""
     for patient in ("E00001", "JS10646", "185323"):
         digits = [int(digit, 16) for digit in hashlib.sha256(patient.encode()).hexdigest()]

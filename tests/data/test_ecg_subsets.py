@@ -32,7 +32,7 @@ def references(positives, negatives, records=1):
         (4000, {"XS": 498, "S": 2498, "M": 4998, "L": 8000}),
     ],
 )
-def test_each_size_takes_what_its_range_allows_and_lies_within_the_next(positives, counts):
+def test_each_size_is_a_subset_of_the_next(positives, counts):
     table = references(positives, 5000)
     labels = table.set_index("id")["y_true"]
     smaller = set()
@@ -55,7 +55,7 @@ def test_too_few_records_are_reported_with_counts():
         draw_subset(references(100, 3), TASK, "XS")
 
 
-def test_a_patient_is_drawn_once_and_is_positive_if_any_record_is():
+def test_patient_is_drawn_once_with_any_positive():
     table = references(100, 100, records=3)
     table.loc[table["id"].isin([f"p{n}-0" for n in range(100)]), "y_true"] = "no CD"
     chosen = draw_subset(table, TASK, "XS").rows(table)
@@ -65,7 +65,7 @@ def test_a_patient_is_drawn_once_and_is_positive_if_any_record_is():
     assert len(set(chosen["id"].str[-1])) == 3, "each record of a patient can be drawn"
 
 
-def test_the_draw_depends_only_on_the_seed():
+def test_draw_depends_only_on_the_seed():
     table = references(400, 400)
     first = draw_subset(table, TASK, "XS", seed=1)
     shuffled = table.iloc[np.random.default_rng(5).permutation(len(table))].reset_index(drop=True)
@@ -91,7 +91,7 @@ def test_subsets_survive_a_round_trip(tmp_path):
         ('{"task": "t", "size": "XS", "seed": 0, "ids": [1]}', "must be unique strings"),
     ],
 )
-def test_an_invalid_subset_file_is_refused(tmp_path, text, message):
+def test_invalid_subset_file_is_refused(tmp_path, text, message):
     (tmp_path / "x.json").write_text(text)
     with pytest.raises(BadData, match=message):
         read_subset(tmp_path / "x.json")
@@ -121,7 +121,7 @@ def test_real_records():
     assert chosen["cd"].value_counts().tolist() == [min(sick.nunique(), well.nunique())] * 2
 
 
-def test_all_sizes_at_once():
+def test_all_sizes_together():
     table = references(1300, 5000)
     drawn, reasons = draw_subsets(table, TASK, seed=4)
     assert drawn == {size: draw_subset(table, TASK, size, seed=4) for size in ("XS", "S", "M")}
@@ -130,7 +130,7 @@ def test_all_sizes_at_once():
         draw_subsets(table, Task("toy/ef", "regression", "ef", ("mae",)))
 
 
-def test_a_folder_that_cannot_be_written(tmp_path):
+def test_folder_that_cannot_be_written(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UnwritableOutput, match=r"x\.json cannot be written: "):
         write_subset(Subset("toy/cd", "XS", 0, ("a",)), tmp_path / "file" / "x.json")

@@ -40,11 +40,11 @@ def test_rows(raw):
     assert source.recording(0).frames.shape == (3, 16, 16, 3)
 
 
-def test_the_inner_folder_is_also_accepted(raw):
+def test_inner_folder_is_also_accepted(raw):
     assert len(open_dataset("echonet_dynamic", raw / "EchoNet-Dynamic", allow_missing=True).frame) == 4
 
 
-def test_the_complete_release_is_10030_videos_and_less_is_refused(raw):
+def test_complete_release_is_10030_videos(raw):
     assert sum(catalog.spec("echonet_dynamic").expected.values()) == 10_030
     with pytest.raises(MissingData, match=r"train 1 of 7465, validation 1 of 1288, test 2 of 1277.*--allow-missing"):
         open_dataset("echonet_dynamic", raw)
@@ -80,7 +80,7 @@ def test_invalid_tables_are_refused_by_name(raw, old, new, message):
         open_dataset("echonet_dynamic", raw, allow_missing=True)
 
 
-def test_an_empty_table(raw):
+def test_empty_table(raw):
     write(raw, "")
     with pytest.raises(BadData, match=r"FileList\.csv is empty"):
         open_dataset("echonet_dynamic", raw, allow_missing=True)

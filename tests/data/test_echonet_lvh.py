@@ -42,7 +42,7 @@ def edit(raw, old, new):
     path.write_text(text.replace(old, new))
 
 
-def test_a_row_is_a_measured_frame(raw):
+def test_row_is_a_measured_frame(raw):
     source = open_dataset("echonet_lvh", raw)
     got = source.frame.set_index("id")
     assert set(got.index) == {"0XA_1", "0XB_0", "0XB_2", "0XD_0"}
@@ -55,7 +55,7 @@ def test_a_row_is_a_measured_frame(raw):
     assert source.recording(0).frames.shape == (3, 16, 16, 3)
 
 
-def test_a_video_is_the_unit_and_the_first_of_repeated_measurements_counts(raw):
+def test_video_is_the_unit_and_the_first_of_repeated_measurements_counts(raw):
     source = open_dataset("echonet_lvh", raw)
     truth = {task.target: source.references(task).set_index("id")["y_true"].to_dict() for task in (LVIDD, IVSD, LVPWD)}
     assert truth == {
@@ -99,7 +99,7 @@ def test_invalid_tables_are_refused_by_name(raw, old, new, message):
         open_dataset("echonet_lvh", raw)
 
 
-def test_the_audit_adds_findings(raw):
+def test_audit_adds_findings(raw):
     edit(raw, "IVSd,1.4,2,", "IVSd,1.4,3,")
     source = open_dataset("echonet_lvh", raw)
     kinds, empty, repeated, apart, beyond = catalog.builder("echonet_lvh").findings(raw, source.table.listed)

@@ -51,7 +51,7 @@ def test_rows_of_both_views(raw):
     assert source.recording(0).frames.shape == (3, 16, 16, 3)
 
 
-def test_children_are_grouped_as_children(raw):
+def test_children_form_a_group(raw):
     groups = {group.name: group for group in EF.groups}
     ages = pd.DataFrame({"age": [0, 1, 2, 5, 6, 12, 13, 18, None]})
     assert list(group_labels(groups["age"], ages)) == [

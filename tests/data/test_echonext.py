@@ -58,7 +58,7 @@ def opened(raw):
     return open_dataset("echonext", raw, allow_missing=True)
 
 
-def test_each_ecg_is_the_row_of_its_place_in_its_split_in_millivolts(raw):
+def test_ecgs_follow_split_order_in_millivolts(raw):
     """Check the scaling: lead I has mean 5.44 and standard deviation 32.43 counts of 4.88 µV, V6 has 5.66 and 39.07."""
     source = opened(raw)
     assert source.frame["id"].tolist() == ["e1", "e2", "e4", "e5"]
@@ -70,7 +70,7 @@ def test_each_ecg_is_the_row_of_its_place_in_its_split_in_millivolts(raw):
         np.testing.assert_allclose(ecg.signal[7, 11], ((key + 0.011) * 39.07 + 5.66) * 0.00488, rtol=1e-6)
 
 
-def test_the_array_is_mapped_and_not_loaded(raw, monkeypatch):
+def test_array_is_mapped_and_not_loaded(raw, monkeypatch):
     real, modes = np.lib.format.open_memmap, []
     monkeypatch.setattr(
         np.lib.format, "open_memmap", lambda *args, **kwargs: modes.append(kwargs) or real(*args, **kwargs)
@@ -131,14 +131,14 @@ def test_findings(raw):
     assert found["ECGs with a flat lead"].count == 5, "each is constant here"
 
 
-def test_an_array_of_another_length_is_refused(raw):
+def test_array_of_another_length_is_refused(raw):
     waves = np.load(raw / "EchoNext_train_waveforms.npy")
     np.save(raw / "EchoNext_train_waveforms.npy", waves[:1])
     with pytest.raises(BadData, match=r"EchoNext_train_waveforms\.npy has 1 rows, but .* has 2 rows of split 'train'"):
         opened(raw)
 
 
-def test_a_missing_array_is_named_and_its_ecgs_counted(raw):
+def test_missing_array_is_named_and_its_ecgs_counted(raw):
     (raw / "EchoNext_train_waveforms.npy").unlink()
     with pytest.raises(MissingData, match=r"1 of 3 files .*EchoNext_train_waveforms\.npy"):
         open_dataset("echonext", raw)
@@ -161,14 +161,14 @@ def test_invalid_arrays_are_refused(raw, spoil, message):
         opened(raw)
 
 
-def test_a_replaced_array_is_reopened(raw):
+def test_replaced_array_is_reopened(raw):
     assert opened(raw).recording(0).signal[0, 0] == pytest.approx((32.43 + 5.44) * 0.00488)
     path = raw / "EchoNext_train_waveforms.npy"
     np.save(path, np.load(path)[::-1])
     assert opened(raw).recording(0).signal[0, 0] == pytest.approx((4 * 32.43 + 5.44) * 0.00488)
 
 
-def test_the_twin_gives_back_its_phantoms(tmp_path):
+def test_twin_returns_its_phantoms(tmp_path):
     """Check that clipping and normalisation of the twin are reversed to mV wherever the signal was not clipped."""
     write_twin("echonext", tmp_path, patients=6, seed=2)
     source = open_dataset("echonext", tmp_path)
@@ -194,7 +194,7 @@ def test_findings_are_compared_with_and_without_unmeasured_labels(raw):
     assert [task.partially_labelled for task in tasks] == [False, True]
 
 
-def test_a_z_score_is_a_standard_deviation_of_4_88_microvolts_in_each_lead():
+def test_z_scores_scale_to_4_88_microvolts():
     whole = (to_millivolts(np.ones(12)) - to_millivolts(np.zeros(12))).sum() / 4.88e-3
     assert whole == pytest.approx(456.59, abs=1e-3)  # The sum of the twelve published standard deviations.
     assert to_millivolts(np.zeros(12))[2] == pytest.approx(-0.88 * 4.88e-3)

@@ -57,7 +57,7 @@ def test_rows_of_both_views(tmp_path, base, ending):
     assert len(source.references(STEMI)) == 5
 
 
-def test_videos_in_a_folder_of_their_own(tmp_path):
+def test_videos_in_own_folder(tmp_path):
     release(tmp_path)
     (tmp_path / "HMC-QU" / "videos").mkdir()
     for view in NAMES:
@@ -79,7 +79,7 @@ def test_cells_and_headers_may_vary_in_spelling(tmp_path):
     assert columns.examples == tuple(f"Seg {number}" for number in (1, 2, 3, 5, 6, 7))
 
 
-def test_a_file_name_with_other_spelling_is_found(tmp_path):
+def test_file_name_with_other_spelling_is_found(tmp_path):
     release(tmp_path)
     folder = tmp_path / "HMC-QU" / "A2C"
     (folder / "ES000100 N_2CH_3.avi").rename(folder / "ES000100  n_2CH_3.avi")
@@ -102,7 +102,7 @@ def test_empty_cells_are_refused(tmp_path, cell, message):
         opened(tmp_path)
 
 
-def test_an_empty_line_of_segments_is_no_label(tmp_path):
+def test_empty_segment_line_is_not_a_label(tmp_path):
     release(tmp_path)
     table = sheet("A2C", NAMES["A2C"])
     table.iloc[0, 1:] = None
@@ -138,7 +138,7 @@ def test_unreadable_sheets_are_refused(tmp_path):
     assert source.expected(STEMI, source.references(STEMI)) == 50
 
 
-def test_the_whole_release_is_322_recordings(tmp_path):
+def test_full_release_is_322_recordings(tmp_path):
     with pytest.raises(MissingData, match=r"train \d+ of 227"):
         open_dataset("hmc_qu", release(tmp_path))
 
@@ -148,7 +148,7 @@ def published(shared):
     return pd.read_csv(shared / "data" / "splits" / "hmcqu_split.csv", dtype=str).sort_values("unique_id")
 
 
-def test_the_shipped_split_is_the_published_one(published):
+def test_shipped_split_is_the_published_one(published):
     ours = FIXED.sort_values("id")
     assert published["unique_id"].tolist() == ours["id"].tolist()
     assert published["split"].replace("val", "validation").tolist() == ours["split"].tolist()
@@ -164,7 +164,7 @@ def test_counts_of_the_published_split(published):
     assert FIXED.groupby("split")["patient_id"].nunique().to_dict() == {"train": 114, "validation": 23, "test": 25}
 
 
-def test_the_rule_on_the_card_reproduces_the_split(shared):
+def test_rule_on_the_card_reproduces_the_split(shared):
     table = pd.read_csv(shared / "data" / "splits" / "hmcqu_split.csv", dtype=str)
     table = table.assign(label=table["STEMI"].map({"1": "STEMI", "0": "no_STEMI"}))
     drawn = two_draws(table, "STEMI", test=0.15, validation=0.15 / 0.90)

@@ -23,14 +23,14 @@ def rows(cells, **columns):
     return pd.DataFrame({"id": ids, "patient_id": ids, "split": "test", **columns, "findings": cells})
 
 
-def test_a_label_cell_follows_class_order_and_survives_a_round_trip():
+def test_label_cell_follows_class_order_and_survives_a_round_trip():
     cell = label_set({"TR", "MI"}, MEASURED.classes, ["AS"])
     assert cell == "MI;?AS;TR" and split_labels(cell) == (["MI", "TR"], ["AS"])
     assert label_set([], MEASURED.classes) == "" and split_labels("") == ([], [])
 
 
 @pytest.mark.parametrize(("present", "unmeasured"), [(["XX"], []), ([], ["XX"]), (["MI"], ["MI"])])
-def test_an_unknown_class_name_is_refused_in_a_cell(present, unmeasured):
+def test_unknown_class_name_is_refused_in_a_cell(present, unmeasured):
     with pytest.raises(ValueError, match="are not classes"):
         label_set(present, MEASURED.classes, unmeasured)
 
@@ -56,7 +56,7 @@ def test_references_keep_a_recording_without_any_class_and_leave_out_one_without
     assert again["y_true"].tolist() == ["MI;PRC(S)", ""]
 
 
-def test_a_null_differs_from_an_empty_set_of_classes(tmp_path):
+def test_null_differs_from_an_empty_set_of_classes(tmp_path):
     table = rows(["MI", None]).rename(columns={"findings": "y_true"})
     table.to_parquet(tmp_path / "references.parquet")
     for source in (table, tmp_path / "references.parquet"):
@@ -64,7 +64,7 @@ def test_a_null_differs_from_an_empty_set_of_classes(tmp_path):
             read_references(source, FINDINGS)
 
 
-def test_an_unknown_class_is_named():
+def test_unknown_class_is_named():
     table = rows(["MI;XX"]).rename(columns={"findings": "y_true"})
     with pytest.raises(BadData, match=r"unknown labels XX; expected MI, LAFB/LPFB, PRC\(S\)"):
         check_references(table, FINDINGS)
@@ -76,7 +76,7 @@ def test_class_names_with_separators_are_refused(classes):
         Task("toy/findings", "multilabel", "findings", ("auroc_macro",), classes)
 
 
-def test_a_complete_release_with_other_labels_is_refused():
+def test_complete_release_with_other_labels_is_refused():
     counts = expected_counts("rows 2/1, MI 1/0, LAFB/LPFB 1/1", ("train", "test"))
     assert counts["LAFB/LPFB"] == {"train": 1, "test": 1}
     task = replace(FINDINGS, expected=counts)

@@ -30,7 +30,7 @@ def test_every_class_of_ptb_xl_has_the_sentence_of_its_name(clone, name):
         assert prompt_files(task, clone) == [clone / "zeroshot" / "CKEPE_prompt.json"]
 
 
-def test_classes_of_cpsc2018_have_the_sentences_of_their_names_there(clone):
+def test_cpsc2018_classes_have_prompts(clone):
     task = catalog.task("cpsc2018/nine")
     texts, _ = prompts(task, clone)
     assert list(texts) == list(task.classes)
@@ -44,7 +44,7 @@ def test_tasks_unknown_to_merl_have_no_prompts(clone):
 
 
 @pytest.mark.parametrize("content", ["[]", '{"NORM": ["a list"]}', "{", '{"NORM": "all others are missing"}'])
-def test_a_file_in_another_format_is_refused(clone, content):
+def test_file_in_another_format_is_refused(clone, content):
     (clone / "zeroshot" / "CKEPE_prompt.json").write_text(content)
     with pytest.raises(BadData, match="the format of the release"):
         prompts(catalog.task("cpsc2018/nine"), clone)

@@ -151,7 +151,7 @@ MEANINGS = (
 )  # fmt: skip
 
 
-def test_meanings_of_words_and_numbers(tmp_path):
+def test_glossary_of_words_and_numbers(tmp_path):
     got = labels(tmp_path, [list(cells.items()) for _, cells, _ in MEANINGS])
     answers = [(got[target].iloc[n] or "", cells) for n, (target, cells, _) in enumerate(MEANINGS)]
     assert answers == [(expected, cells) for _, cells, expected in MEANINGS]
@@ -203,7 +203,7 @@ def test_unrelated_studies_give_no_label(tmp_path):
     assert got["sex"].iloc[0] == "F" and got["lv_dilated"].iloc[0] == "present", "the patient table has precedence"
 
 
-def test_the_audit_says_where_fractions_come_from(raw):
+def test_audit_states_source_of_fractions(raw):
     source = open_dataset("mimic_iv_echo", raw)
     assert source.table.excluded, "the invalid fraction"
     bare, single, kinds = catalog.builder("mimic_iv_echo").findings(raw, source.table.listed)
@@ -232,7 +232,7 @@ def test_kinds_of_recordings_follow_from_their_headers(raw):
     assert catalog.builder("mimic_iv_echo").table(raw).frame["recording"].iloc[0] == "unread"
 
 
-def test_a_release_without_measurements_has_records_and_no_labels(raw):
+def test_release_without_measurements_has_records_and_no_labels(raw):
     (raw / "structured-measurement.csv.gz").unlink()
     (raw / "echo-study-list.csv").write_text("subject_id,study_id,study_datetime\n10000032,90000001,x\n")
     source = open_dataset("mimic_iv_echo", raw)

@@ -39,7 +39,7 @@ def load(folder, code, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_unmodified_datasets_library_reads_a_prepared_folder(prepared, tmp_path):
+def test_unmodified_datasets_library_reads_a_prepared_folder(prepared, tmp_path):
     printed = load(
         prepared,
         "row = ds['test'][0]; print(json.dumps([{k: len(v) for k, v in ds.items()}, ds['test'].features['cd'].names,"
@@ -60,7 +60,7 @@ def test_the_unmodified_datasets_library_reads_a_prepared_folder(prepared, tmp_p
     np.testing.assert_array_equal(np.float32(first), source.recording(number).signal[0])
 
 
-def test_a_changed_label_is_never_served_from_a_cache(tmp_path, monkeypatch):
+def test_changed_label_is_never_served_from_a_cache(tmp_path, monkeypatch):
     """Check the package and the client, which identifies a local folder by its name and card only."""
 
     def labels():
@@ -83,7 +83,7 @@ def test_a_changed_label_is_never_served_from_a_cache(tmp_path, monkeypatch):
     assert [name for name in before if before[name] != after[name]] == [f"{table.ecg_id[0]:05d}"]
 
 
-def test_the_client_does_not_confuse_two_folders(tmp_path, monkeypatch):
+def test_client_does_not_confuse_two_folders(tmp_path, monkeypatch):
     for patients in (6, 9):
         folder = tmp_path / str(patients)
         write_twin("georgia", folder / "raw", patients=patients)
@@ -93,7 +93,7 @@ def test_the_client_does_not_confuse_two_folders(tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_the_score_is_the_same_from_raw_and_prepared_data(prepared, tmp_path):
+def test_score_is_the_same_from_raw_and_prepared_data(prepared, tmp_path):
     results = []
     for name, data_dir in (("raw", None), ("prepared", prepared)):
         config = RunConfig(
@@ -123,7 +123,7 @@ def test_two_processes_prepare_the_same_rows(prepared, tmp_path):
     pd.testing.assert_frame_equal(first, second)
 
 
-def test_a_folder_of_another_version_is_refused(prepared, tmp_path):
+def test_folder_of_another_version_is_refused(prepared, tmp_path):
     copy = shutil.copytree(prepared, tmp_path / "copy")
     note = copy / "cardiobench" / "ptb_xl_sample" / "cardiobench.json"
     note.write_text(re.sub(r'"version": "[\d.]+"', '"version": "0.9.0"', note.read_text()))
@@ -132,7 +132,7 @@ def test_a_folder_of_another_version_is_refused(prepared, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_prepared_clip_has_its_bytes_inside(tmp_path):
+def test_prepared_clip_contains_its_bytes(tmp_path):
     folder = prepare("phantom_echo", None, tmp_path)
     source = open_dataset("phantom_echo", tmp_path)
     assert source.raw == folder

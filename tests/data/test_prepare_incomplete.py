@@ -60,7 +60,7 @@ def test_unreadable_recordings_are_dropped_on_request_and_counted(damaged, tmp_p
     assert source.coverage() == {"missing_files": 3, "absent_rows": 0}
 
 
-def test_the_coverage_is_counted_against_the_same_rows_as_from_the_raw_folder(georgia, tmp_path):
+def test_coverage_is_counted_against_the_same_rows_as_from_the_raw_folder(georgia, tmp_path):
     raw = shutil.copytree(georgia, tmp_path / "raw")
     (raw / "training" / "georgia" / "g1" / "E00003.mat").unlink()
     with pytest.raises(MissingData, match=r"1 of 20 files .*E00003\.mat"):
@@ -74,7 +74,7 @@ def test_the_coverage_is_counted_against_the_same_rows_as_from_the_raw_folder(ge
     assert prepared.expected(CD, left) == (right["split"] == "test").sum()
 
 
-def test_an_empty_file_counts_as_missing(tmp_path):
+def test_empty_file_counts_as_missing(tmp_path):
     write_twin("echonet_dynamic", tmp_path / "raw", patients=4)
     video = min((tmp_path / "raw" / "EchoNet-Dynamic" / "Videos").iterdir())
     video.write_bytes(b"")

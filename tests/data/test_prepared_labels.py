@@ -28,7 +28,7 @@ def test_labels_survive_a_round_trip(path):
 
 
 @pytest.mark.parametrize("damage", ["a column less", "no height", "a height too many", "cut short"])
-def test_a_damaged_label_file_gives_one_message(path, damage):
+def test_damaged_label_file_gives_one_message(path, damage):
     table = pq.read_table(path)
     if damage == "a column less":
         pq.write_table(table.drop_columns(["unit"]), path)

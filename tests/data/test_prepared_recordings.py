@@ -19,7 +19,7 @@ def loaded(name, patients, tmp_path, monkeypatch):
     return datasets.load_dataset(f"cardiobench/{name}", split="train")
 
 
-def test_a_row_needs_no_decoder_and_names_its_file(tmp_path, monkeypatch):
+def test_row_needs_no_decoder_and_names_its_file(tmp_path, monkeypatch):
     data = loaded("echonet_dynamic", 3, tmp_path, monkeypatch)
     row = data[0]
     assert row["video"]["path"] == f"{row['id']}.avi" and row["video"]["bytes"][:4] == b"RIFF"
@@ -27,7 +27,7 @@ def test_a_row_needs_no_decoder_and_names_its_file(tmp_path, monkeypatch):
     assert row["video"]["bytes"] == raw.read_bytes()
 
 
-def test_a_video_by_torchcodec(tmp_path, monkeypatch):
+def test_video_by_torchcodec(tmp_path, monkeypatch):
     data = loaded("echonet_dynamic", 3, tmp_path, monkeypatch)
     frames = decode(data[0]).frames
     cast = data.cast_column("video", datasets.Video(decode=True))
@@ -41,7 +41,7 @@ def test_a_video_by_torchcodec(tmp_path, monkeypatch):
     assert np.abs(theirs.astype(int) - frames[0].astype(int)).mean() < 2
 
 
-def test_a_volume_by_nibabel(tmp_path, monkeypatch):
+def test_volume_by_nibabel(tmp_path, monkeypatch):
     data = loaded("camus", 3, tmp_path, monkeypatch)
     image = data.cast_column("video", datasets.Nifti())[0]["video"]
     (raw,) = (tmp_path / "raw").rglob(data[0]["video"]["path"])
@@ -49,7 +49,7 @@ def test_a_volume_by_nibabel(tmp_path, monkeypatch):
     assert decode(data[0]).frames.shape == (*image.shape[::-1], 3)
 
 
-def test_a_picture_by_pillow(tmp_path, monkeypatch):
+def test_picture_by_pillow(tmp_path, monkeypatch):
     data = loaded("tmed2", 5, tmp_path, monkeypatch)
     picture = data.cast_column("image", datasets.Image())[0]["image"]
     np.testing.assert_array_equal(np.asarray(picture.convert("RGB")), decode(data[0]).frames[0])

@@ -67,7 +67,7 @@ def test_prepared_dicom_files_contain_no_patient_data(studies, tmp_path):
 
 
 @pytest.mark.filterwarnings("error::UserWarning:pydicom")  # Warning about a value that DICOM does not allow.
-def test_only_what_decoding_needs_is_kept(studies):
+def test_only_decoding_attributes_are_kept(studies):
     path = sorted(studies.rglob("*.dcm"))[0]
     file = pydicom.dcmread(pydicom.filebase.DicomBytesIO(deidentified(path)))
     added = {"SOPInstanceUID", "PatientIdentityRemoved", "DeidentificationMethod"}
@@ -95,7 +95,7 @@ def ecgs(folder):
     return prepare("georgia", folder / "raw", folder)
 
 
-def test_a_changed_file_is_named_with_both_digests_and_what_to_do(tmp_path):
+def test_changed_file_is_named_with_both_digests_and_what_to_do(tmp_path):
     folder = ecgs(tmp_path)
     data = folder / "data"
     shard, other = sorted(data.glob("*.parquet"))[:2]
@@ -128,7 +128,7 @@ def test_a_changed_file_is_named_with_both_digests_and_what_to_do(tmp_path):
     open_dataset("georgia", tmp_path)
 
 
-def test_a_second_opening_reads_no_file_for_its_digest_and_verify_reads_all(tmp_path, monkeypatch):
+def test_second_opening_skips_digests_unless_verify(tmp_path, monkeypatch):
     folder = ecgs(tmp_path)
     read = []
     monkeypatch.setattr(prepared_note, "sha256_of_file", lambda path: read.append(path.name) or sha256_of_file(path))
@@ -143,7 +143,7 @@ def test_a_second_opening_reads_no_file_for_its_digest_and_verify_reads_all(tmp_
     assert read == names[:1]
 
 
-def test_a_manifest_with_forged_digests_is_refused(tmp_path):
+def test_manifest_with_forged_digests_is_refused(tmp_path):
     folder = ecgs(tmp_path)
     note = json.loads((folder / "cardiobench.json").read_text())
     for change in ({"twin": False}, {"shards": {}}, {"absent": {"test": 1}}, {"extra": 1}, {"seal": None}):
@@ -159,7 +159,7 @@ def test_a_manifest_with_forged_digests_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("damage", [(b'"name": "ptb_xl_sample"', b'"name": "ptb_xl_simple"'), (b'"name"', b'"nbme"')])
-def test_a_renamed_and_edited_manifest_is_refused(tmp_path, damage):
+def test_renamed_and_edited_manifest_is_refused(tmp_path, damage):
     """Regression test: the bundled recordings were silently read instead."""
     note = prepare("ptb_xl_sample", None, tmp_path) / "cardiobench.json"
     assert open_dataset("ptb_xl_sample", tmp_path).raw == note.parent
@@ -168,12 +168,12 @@ def test_a_renamed_and_edited_manifest_is_refused(tmp_path, damage):
         open_dataset("ptb_xl_sample", tmp_path)
 
 
-def test_a_prepared_folder_of_another_dataset_is_ignored(tmp_path):
+def test_prepared_folder_of_another_dataset_is_ignored(tmp_path):
     folder = prepare("ptb_xl_sample", None, tmp_path)
     assert find_prepared("phantom_ecg", folder) is None
 
 
-def test_a_release_over_its_twin_is_not_prepared(tmp_path):
+def test_release_over_twin_is_not_prepared(tmp_path):
     raw = tmp_path / "raw"
     write_twin("echonet_dynamic", raw, patients=3)
     table = raw / "EchoNet-Dynamic" / "FileList.csv"
@@ -190,7 +190,7 @@ def test_a_release_over_its_twin_is_not_prepared(tmp_path):
         prepare("echonet_dynamic", tmp_path / "again", tmp_path)
 
 
-def test_a_folder_that_was_changed_or_linked_is_not_published(tmp_path):
+def test_folder_that_was_changed_or_linked_is_not_published(tmp_path):
     folder = ecgs(tmp_path)
     assert publications("georgia", "me", prepared=tmp_path)
     shard = sorted((folder / "data").glob("*.parquet"))[0]

@@ -25,7 +25,7 @@ def test_labels_by_hand():
     assert [fibrillation(codes, "scp") for codes in sets] == ["AF", None, "AF", "no AF"]
 
 
-def test_the_sample_is_half_positive_and_keeps_patients_together():
+def test_sample_is_half_positive_and_keeps_patients_together():
     source = open_dataset("ptb_xl_sample")
     counts = source.frame.groupby(["split", "cd"]).size().to_dict()
     assert counts == {
@@ -40,7 +40,7 @@ def test_the_sample_is_half_positive_and_keeps_patients_together():
     assert sum(path.stat().st_size for path in (SAMPLE / "data").rglob("*") if path.is_file()) < 4e6
 
 
-def test_a_record_matches_its_header():
+def test_record_matches_its_header():
     """Check the first samples of record 1 against its header: I -119, II -55, III 64, with 1000 steps per mV."""
     source = open_dataset("ptb_xl_sample")
     ecg = source.recording(list(source.frame["id"]).index("00001"))
@@ -48,7 +48,7 @@ def test_a_record_matches_its_header():
     assert ecg.signal[0, :3] == pytest.approx([-0.119, -0.055, 0.064])
 
 
-def test_the_sample_follows_its_documented_rule(shared):
+def test_sample_follows_its_documented_rule(shared):
     spec = importlib.util.spec_from_file_location("draw", SAMPLE / "draw.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -63,7 +63,7 @@ def test_the_sample_follows_its_documented_rule(shared):
         assert path.read_bytes() == (release / path.relative_to(SAMPLE / "data")).read_bytes()
 
 
-def test_the_real_records(shared):
+def test_real_records(shared):
     raw = shared / "data" / "samples" / "ptb-xl"
     with pytest.raises(MissingData, match=r"train 271 of 17418, validation 68 of 2183, test 54 of 2198"):
         open_dataset("ptb_xl", raw)
@@ -81,7 +81,7 @@ def test_the_real_records(shared):
     assert source.expected(catalog.task("ptb_xl/cd"), source.references(catalog.task("ptb_xl/cd"))) == 2198
 
 
-def test_the_real_records_at_500_hz(shared):
+def test_real_records_at_500_hz(shared):
     """Compare record 1 with its header (I -115, II -50, III 65, 1000 steps per mV), and all 60 records with the wfdb package."""
     raw = shared / "data" / "samples" / "ptb-xl"
     source = open_dataset("ptb_xl_500", raw, allow_missing=True)
@@ -117,7 +117,7 @@ def test_unreadable_statements_are_named(copy):
         open_dataset("ptb_xl", copy, allow_missing=True)
 
 
-def test_a_record_without_statements_has_no_label_of_any_task(copy):
+def test_record_without_statements_has_no_labels(copy):
     path = copy / "ptbxl_database.csv"
     table = pd.read_csv(path)
     table.loc[3, "scp_codes"] = "{}"
@@ -126,7 +126,7 @@ def test_a_record_without_statements_has_no_label_of_any_task(copy):
     assert row[["cd", "af", "cd_paper", "all", "rhythm"]].isna().all()
 
 
-def test_a_record_without_its_header_is_missing(copy):
+def test_record_without_its_header_is_missing(copy):
     victim = sorted((copy / "records100").rglob("*.hea"))[0]
     victim.unlink()
     with pytest.raises(MissingData, match=f"1 of 114 files .*{victim.name}"):
@@ -148,7 +148,7 @@ def test_ages_over_89_are_marked_and_not_used_as_numbers(copy):
     assert pd.isna(row["age"]) and row["age_group"] == ">80"
 
 
-def test_a_missing_record_and_a_header_without_data(copy):
+def test_missing_record_and_a_header_without_data(copy):
     victim = sorted((copy / "records100").rglob("*.dat"))[0]
     victim.unlink()
     with pytest.raises(MissingData, match=f"1 of 114 files .*{victim.name}"):
@@ -156,7 +156,7 @@ def test_a_missing_record_and_a_header_without_data(copy):
     assert len(open_dataset("ptb_xl", copy, allow_missing=True).frame) == 113
 
 
-def test_a_truncated_record_is_named_when_it_is_read(copy):
+def test_truncated_record_is_named_when_it_is_read(copy):
     victim = sorted((copy / "records100").rglob("*.dat"))[0]
     victim.write_bytes(victim.read_bytes()[:5000])
     source = open_dataset("ptb_xl", copy, allow_missing=True)
@@ -164,7 +164,7 @@ def test_a_truncated_record_is_named_when_it_is_read(copy):
         source.recording(0)
 
 
-def test_a_patient_in_two_folds_is_refused(copy):
+def test_patient_in_two_folds_is_refused(copy):
     path = copy / "ptbxl_database.csv"
     table = pd.read_csv(path)
     table.loc[table["strat_fold"] == 10, "patient_id"] = table.loc[table["strat_fold"] == 1, "patient_id"].iloc[0]
@@ -173,7 +173,7 @@ def test_a_patient_in_two_folds_is_refused(copy):
         open_dataset("ptb_xl", copy, allow_missing=True)
 
 
-def test_the_tasks_with_several_statements_are_those_of_strodthoff(shared):
+def test_multilabel_tasks_match_strodthoff(shared):
     """Compute every granularity from the release's two tables with pandas, ignoring likelihoods."""
     raw = shared / "data" / "samples" / "ptb-xl"
     frame = open_dataset("ptb_xl", raw, allow_missing=True).frame.set_index("id")
@@ -198,13 +198,13 @@ def test_the_tasks_with_several_statements_are_those_of_strodthoff(shared):
     assert frame["form"].notna().sum() == 97 and frame["rhythm"].notna().sum() == 375
 
 
-def test_the_release_knows_how_many_records_have_a_statement(shared):
+def test_release_knows_how_many_records_have_a_statement(shared):
     source = open_dataset("ptb_xl", shared / "data" / "samples" / "ptb-xl", allow_missing=True)
     tasks = [catalog.task(f"ptb_xl/{name}") for name in ("rhythm", "form", "super", "all")]
     assert [source.expected(task, source.references(task)) for task in tasks] == [2098, 880, 2158, 2198]
 
 
-def test_the_known_counts_add_up():
+def test_known_counts_add_up():
     """Check that `super` has the splits of the literature, that single-statement classes agree between tasks, and row counts."""
     tasks = {
         name: catalog.task(f"ptb_xl/{name}").expected for name in ("super", "sub", "diag", "form", "rhythm", "all")
@@ -218,7 +218,7 @@ def test_the_known_counts_add_up():
             assert all(number <= counts["rows"][split] for split, number in splits.items()), name
 
 
-def test_a_removed_record_is_left_out_and_named(copy):
+def test_removed_record_is_left_out_and_named(copy):
     path = copy / "ptbxl_database.csv"
     path.write_text(path.read_text().replace("\n4,", "\n142,"))
     source = open_dataset("ptb_xl", copy, allow_missing=True)
@@ -226,5 +226,5 @@ def test_a_removed_record_is_left_out_and_named(copy):
     assert source.table.excluded == {"records that release 1.0.3 removed: this copy is older": ("00142",)}
 
 
-def test_the_release_lacks_38_records_of_21837():
+def test_release_lacks_38_records_of_21837():
     assert len(REMOVED) == 21837 - 21799 and max(REMOVED) <= 21837

@@ -48,14 +48,14 @@ def test_rows_are_joined_by_number_wherever_the_folder_lies(twin, tmp_path, plac
     assert rows.loc["00004", TARGETS].isna().all()
 
 
-def test_a_missing_folder_only_removes_its_labels(twin, tmp_path):
+def test_missing_folder_only_removes_its_labels(twin, tmp_path):
     raw = shutil.copytree(twin, tmp_path / "ptb_xl", dirs_exist_ok=True)
     shutil.rmtree(raw / "ptb_xl_plus")
     rows = frame(raw)
     assert rows[TARGETS].isna().all(axis=None) and rows["cd"].notna().all()
 
 
-def test_a_repeated_id_is_refused(twin, tmp_path):
+def test_repeated_id_is_refused(twin, tmp_path):
     raw = shutil.copytree(twin, tmp_path / "ptb_xl", dirs_exist_ok=True)
     features(raw / "ptb_xl_plus", [(800, 150, 96, 3, 400, 447)] * 2)
     with pytest.raises(BadData, match=r"12sl_features\.csv has 1 ECGs more than once: 3"):
@@ -80,14 +80,14 @@ def test_impossible_measurements_are_dropped_and_named(twin, tmp_path):
     }
 
 
-def test_a_folder_without_the_table_is_named(twin, tmp_path):
+def test_folder_without_the_table_is_named(twin, tmp_path):
     raw = shutil.copytree(twin, tmp_path / "ptb_xl", dirs_exist_ok=True)
     (raw / "ptb_xl_plus" / "features" / "12sl_features.csv").unlink()
     with pytest.raises(MissingData, match=r"12sl_features\.csv is missing from .*features"):
         frame(raw)
 
 
-def test_the_second_algorithm_is_a_finding(twin, tmp_path):
+def test_second_algorithm_is_reported(twin, tmp_path):
     raw = shutil.copytree(twin, tmp_path / "ptb_xl", dirs_exist_ok=True)
     features(raw / "ptb_xl_plus", [(1000, 150, 96, 1, 400, 400), (1000, None, 100, 2, 400, 400)])
     features(raw / "ptb_xl_plus", [(1000, 160, 100, 1, 401, 400), (1000, 140, 90, 2, 400, 400)], "unig")
@@ -98,7 +98,7 @@ def test_the_second_algorithm_is_a_finding(twin, tmp_path):
     assert (pr.count, pr.note) == (1, "mean absolute difference 10.0 ms, median 10.0")
 
 
-def test_the_twin_knows_the_intervals_of_its_phantoms(tmp_path):
+def test_twin_has_intervals_of_its_phantoms(tmp_path):
     write_twin("ptb_xl", tmp_path, patients=5, seed=3)
     rows = frame(tmp_path)
     truths = [record.truth for record in ecg_patients(5, 3)]

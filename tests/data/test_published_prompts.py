@@ -30,7 +30,7 @@ def clone(tmp_path):
     return source.parent
 
 
-def test_one_clone_has_the_words_of_every_task_of_the_paper(clone):
+def test_clone_has_prompts_of_all_paper_tasks(clone):
     expected = {
         "camus/ef": {"templates": ["EF <#>% ", "IT IS <#>%. "]},
         "echonet_lvh/ivsd": {"templates": ["ivsd IS <#> CM. "]},
@@ -46,7 +46,7 @@ def test_one_clone_has_the_words_of_every_task_of_the_paper(clone):
         assert prompts(catalog.task(name), clone)[0]
 
 
-def test_a_clone_has_the_words_of_named_views(clone):
+def test_clone_has_prompts_of_named_views(clone):
     name = "hmc_qu/view_named"
     if name not in [task.name for task in catalog.defined_tasks(catalog.spec("hmc_qu"))]:
         pytest.skip(f"no installed extension defines {name}")
@@ -54,7 +54,7 @@ def test_a_clone_has_the_words_of_named_views(clone):
     assert prompts(catalog.task(name), clone) == (texts, "arXiv:2510.00520, released code")
 
 
-def test_the_sixth_view_has_no_published_prompt(clone):
+def test_sixth_view_has_no_published_prompt(clone):
     with pytest.raises(NotApplicable, match=r"no prompts for the view Other\. Run tmed2/view_named"):
         prompts(catalog.task("tmed2/view"), clone)
 
@@ -65,7 +65,7 @@ def test_edited_prompts_change_the_digest(clone):
     assert prompt_digest(task, clone) != prompt_digest(task)
 
 
-def test_an_invalid_clone_is_refused_with_the_missing_files(clone, tmp_path):
+def test_invalid_clone_is_refused_with_the_missing_files(clone, tmp_path):
     with pytest.raises(BadData, match=r"lacks src/prompts.py, src/regression.py.*git clone"):
         prompts(catalog.task("camus/ef"), tmp_path)
     (clone / "src" / "prompts.py").write_text("zero_shot_prompts = {}\nview_prompt = {}\n")

@@ -50,7 +50,7 @@ def test_references_have_one_row_per_labelled_unit():
 
 
 @pytest.mark.parametrize("column", ["as", "patient_id", "split"])
-def test_a_unit_whose_rows_disagree_is_refused(column):
+def test_unit_whose_rows_disagree_is_refused(column):
     table = rows()
     table.loc[1, column] = {"as": "no_AS", "patient_id": "9", "split": "train"}[column]
     with pytest.raises(BadData, match="rows of the same study_id disagree: a"):
@@ -81,7 +81,7 @@ def test_references_are_written_and_read_back(tmp_path, task, name):
     assert again.expected("test") == 2158 and again.expected("validation") == 0
 
 
-def test_a_frame_read_by_pandas_is_recognised(tmp_path):
+def test_frame_read_by_pandas_is_recognised(tmp_path):
     """Check text that `pandas.read_csv` would change: leading zeros, last digits and empty text."""
     findings = references(BINARY).assign(y_true="")
     findings["id"] = [f"{number:05d}" for number in range(len(findings))]
@@ -113,14 +113,14 @@ def changed_label(table):
         (lambda t: t.assign(dataset_version=["2.0.0", *t["dataset_version"][1:]]), "from several releases"),
     ],
 )
-def test_edited_references_lose_their_release(tmp_path, change, words):
+def test_edited_references_lose_the_release(tmp_path, change, words):
     table = change(pd.read_csv(made(BINARY).write(tmp_path / "refs.csv"), dtype=str))
     again = read_references(table, BINARY)
     assert again.release is None and words in again.problem
     assert again.expected("test") is None and again.facts == {"name": "toy"}
 
 
-def test_a_claimed_release_size_is_checked(tmp_path):
+def test_claimed_release_size_is_checked(tmp_path):
     """Check the size, because anyone can compute a valid digest that claims the available units as the release."""
     task = dataclasses.replace(BINARY, expected={"rows": {"test": 2158}})
     few = read_references(made(task, test=64, train=40).write(tmp_path / "few.csv"), task)

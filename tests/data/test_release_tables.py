@@ -36,7 +36,7 @@ def check(path):
     ],
     ids=["utf-8", "mark", "utf-16", "tab", "semicolon", "windows", "quotes and blanks", "empty lines"],
 )
-def test_the_same_table_in_other_forms(tmp_path, content):
+def test_same_table_in_other_forms(tmp_path, content):
     (tmp_path / "a.csv").write_bytes(content)
     check(tmp_path / "a.csv")
     (tmp_path / "a.csv.gz").write_bytes(gzip.compress(content))
@@ -148,7 +148,7 @@ def test_predictions_in_utf_16(tmp_path):
 
 
 @pytest.mark.parametrize("value", [2**63, -(2**63) - 1])
-def test_a_whole_number_has_64_bits(tmp_path, value):
+def test_integers_have_64_bits(tmp_path, value):
     path = tmp_path / "frames.csv"
     path.write_text(f"name,frame\na,{2**63 - 1}\nb,{value}\n")
     with pytest.raises(BadData, match=rf"line 3, column 'frame' is '{value}'; expected a whole number"):

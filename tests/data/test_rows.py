@@ -59,7 +59,7 @@ def raw(tmp_path):
     return tmp_path
 
 
-def test_a_whole_release(raw):
+def test_full_release(raw):
     table = row_table(SPEC, rows(), raw)
     assert list(table.frame["id"]) == ["r1", "r2", "r3"]
     assert table.missing == () and table.absent == {} and not table.twin
@@ -81,12 +81,12 @@ def test_rows_that_break_the_rules_are_named(raw, bad, message):
         row_table(SPEC, [*rows(), bad], raw, allow_missing=True)
 
 
-def test_a_dataset_without_rows_is_refused(raw):
+def test_dataset_without_rows_is_refused(raw):
     with pytest.raises(MissingData, match="the toy page"):
         row_table(SPEC, [], raw)
 
 
-def test_a_null_label_is_no_error(raw):
+def test_null_label_is_accepted(raw):
     assert row_table(SPEC, [row(1, ef=None), row(2, **{"as": None}), row(3, "test")], raw).frame["ef"].isna().sum() == 1
 
 
@@ -103,7 +103,7 @@ def test_labels_alone_need_no_files(tmp_path):
     assert len(row_table(SPEC, rows(), tmp_path, need_media=False).frame) == 3
 
 
-def test_an_incomplete_table_is_refused_unless_allowed_or_a_twin(raw):
+def test_incomplete_table_is_refused_unless_allowed_or_a_twin(raw):
     with pytest.raises(MissingData, match="train 1 of 2"):
         row_table(SPEC, rows()[1:], raw)
     assert row_table(SPEC, rows()[1:], raw, allow_missing=True).absent == {"train": 1}
@@ -112,7 +112,7 @@ def test_an_incomplete_table_is_refused_unless_allowed_or_a_twin(raw):
 
 
 @pytest.mark.parametrize("name", ["../secret.avi", "/etc/passwd", "a/../../b.avi", "C:/x.avi", ""])
-def test_a_path_outside_the_folder_is_refused(raw, name):
+def test_path_outside_the_folder_is_refused(raw, name):
     with pytest.raises(BadData, match="points outside the raw folder"):
         row_table(SPEC, [*rows(), {**row(4), "media": name}], raw, allow_missing=True)
     with pytest.raises(BadData, match="points outside"):
@@ -132,7 +132,7 @@ def test_symlinks_placed_by_the_user_are_followed(raw, tmp_path_factory):
     assert links_out(raw) == ("2.avi", "videos")
 
 
-def test_a_release_unpacked_over_its_twin_is_refused(raw):
+def test_release_unpacked_over_its_twin_is_refused(raw):
     write_manifest(raw, {})
     (raw / "2.avi").write_bytes(b"a real recording")
     with pytest.raises(BadData, match=r"1 of its files do not belong to it: 2\.avi"):
@@ -166,7 +166,7 @@ def test_verified_fingerprints_follow_the_content(raw):
     assert (row_table(SPEC, rows(), raw).frame["fingerprint"] == trusted.frame["fingerprint"]).all()
 
 
-def test_a_copy_with_missing_rows_is_incomplete(raw):
+def test_copy_with_missing_rows_is_incomplete(raw):
     """Check coverage with 2 of 10 training and 1 of 20 test rows present; cross-validation counts all 27 missing rows."""
     spec = dataclasses.replace(SPEC, expected={"train": 10, "test": 20})
     task = spec.tasks[0]
@@ -181,7 +181,7 @@ def test_a_copy_with_missing_rows_is_incomplete(raw):
     assert joined.expected == 20
 
 
-def test_absent_rows_of_a_release_of_which_only_the_total_is_known():
+def test_absent_rows_with_only_a_known_total():
     """Check the split of missing ids: it is exact if the ids are known; otherwise each split gets its share, rounded up."""
     ids = [f"JS{number:05d}" for number in range(1, 101)]
     splits = {name: hashed_split(name) for name in ids}
@@ -195,7 +195,7 @@ def test_absent_rows_of_a_release_of_which_only_the_total_is_known():
     assert absent_rows(spec, pd.DataFrame({"patient_id": ids, "split": splits.values()})) == {}
 
 
-def test_archives_that_are_not_unpacked_are_named(raw):
+def test_packed_archives_are_named(raw):
     (raw / "2.avi").unlink()
     (raw / "videos.zip").write_bytes(b"PK")
     with pytest.raises(MissingData, match=r"1 archives are not unpacked: unzip videos\.zip"):
@@ -235,7 +235,7 @@ def test_fingerprints_are_written_as_python_writes_them():
 
 
 @pytest.mark.parametrize("patients", [["p", "p", "q"], [None, None, "q"]])
-def test_a_patient_in_two_splits_is_found_wherever_the_row_stands(raw, patients):
+def test_patient_in_two_splits_is_found_in_any_row(raw, patients):
     bad = [
         row(n, split, patient)
         for n, (split, patient) in enumerate(zip(("train", "test", "test"), patients, strict=True))
@@ -265,7 +265,7 @@ def test_ladders_and_groups():
     assert list(cut) == ["≤45", "46-65", "66-80", ">80"]
 
 
-def test_a_changed_age_changes_the_fingerprint_and_nothing_else_of_the_row_does(tmp_path):
+def test_only_age_changes_the_fingerprint_of_a_row(tmp_path):
     """Check that vectors of the metadata baseline, which reads age and sex, become stale if an age changes."""
     table = RowTable(
         listed=pd.DataFrame(),

@@ -67,7 +67,7 @@ def test_units_and_counts_of_the_published_split(evaluators):
     assert (view["id"].str.rpartition("_")[2] == view["y_true"]).all()
 
 
-def test_what_is_missing_is_counted(raw):
+def test_missing_are_counted(raw):
     with pytest.raises(MissingData, match=r"1656 of 1660 files"):
         open_dataset("segrwma", raw)
     write_manifest(raw, {})
@@ -82,7 +82,7 @@ def test_recordings_in_no_split_are_named(raw):
     assert opened(raw).table.excluded == {"recording in no split": (f"wallMotion/{name}",)}
 
 
-def test_without_the_evaluators_file_there_are_no_labels(raw):
+def test_no_labels_without_evaluators_file(raw):
     (raw / FOLDER).with_name("segrwma_split.csv").unlink()
     with pytest.raises(MissingData, match=r"segrwma_split\.csv \(of the published evaluator, see the card\)"):
         open_dataset("segrwma", raw)
@@ -91,14 +91,14 @@ def test_without_the_evaluators_file_there_are_no_labels(raw):
     assert source.expected(TASKS["A2C"], source.references(TASKS["A2C"])) > 0, "no study is complete without labels"
 
 
-def test_the_label_is_the_patients(evaluators):
+def test_label_is_per_patient(evaluators):
     rows = opened(evaluators).table.listed
     assert (rows.groupby("patient_id")["rwma"].nunique() == 1).all()
     sick = rows[rows["rwma"] == "abnormal"].groupby("split")["patient_id"].nunique()
     assert sick.to_dict() == {"train": 6, "validation": 4, "test": 4}
 
 
-def test_the_shipped_split_is_the_published_one(evaluators, shared):
+def test_shipped_split_is_the_published_one(evaluators, shared):
     published = pd.read_csv(shared / "data" / "splits" / "segrwma_split.csv", dtype=str)
     rows = opened(evaluators).table.listed.set_index("media").loc["Regional_wall_motion_abnormality" + published["path"].str.partition("abnormality")[2]]  # fmt: skip
     assert published["split"].replace("val", "validation").tolist() == rows["split"].tolist()

@@ -38,20 +38,20 @@ def opened(raw):
     return open_dataset("sph", raw, allow_missing=True)
 
 
-def test_statements_without_their_modifiers_each_once(raw):
+def test_statements_are_unique_without_modifiers(raw):
     frame = opened(raw).frame
     assert frame["dx"].tolist() == ["22,23", "60,147", "1", "50"]
     assert frame["split"].tolist() == [hashed_split(name) for name in ("S1", "S1", "S2", "S3")]
     assert frame["patient_id"].tolist() == ["S1", "S1", "S2", "S3"]
 
 
-def test_signals_are_turned_and_in_millivolts(raw):
+def test_signals_are_transposed_in_millivolts(raw):
     ecg = opened(raw).recording(0)
     assert ecg.signal.shape == (5000, 12) and ecg.signal.dtype == np.float32 and ecg.fs == 500
     np.testing.assert_allclose(ecg.signal[100], 0.1 + np.arange(12), rtol=1e-3)
 
 
-def test_counts_of_the_release_are_those_of_the_papers_shares():
+def test_release_counts_match_paper_shares():
     """Check that 46.04 % of 25,770 records are abnormal and 55.36 % are from men."""
     aha, sex = (catalog.task(f"sph/{name}").expected for name in ("aha", "sex"))
     [total] = catalog.spec("sph").expected.values()
@@ -62,7 +62,7 @@ def test_counts_of_the_release_are_those_of_the_papers_shares():
     assert set(aha) - {"rows"} <= set(aha_statements().values())
 
 
-def test_the_vocabulary_has_the_44_primary_statements():
+def test_vocabulary_has_the_44_primary_statements():
     """Compare statements per category with published counts: A 1, C 3, D 4, E 3, F 1, H 9, I 6, J 3, K 3, L 7, M 4."""
     assert len(aha_statements()) == 44
     assert (aha_statements()["60"], aha_statements()["106"]) == (
@@ -72,7 +72,7 @@ def test_the_vocabulary_has_the_44_primary_statements():
 
 
 @pytest.mark.parametrize("code", ["", "999", "60-310", "60+", "22;;23", "310"])
-def test_statements_that_the_release_does_not_know_are_refused(raw, code):
+def test_unknown_statements_are_refused(raw, code):
     with pytest.raises(BadData, match="line 2, column 'AHA_Code'"):
         opened(write(raw, [(code, "S1"), ("1", "S2")]))
 
@@ -102,13 +102,13 @@ def test_invalid_record_files_are_refused(raw, content, message):
         opened(raw).recording(0)
 
 
-def test_a_missing_file_is_named(raw):
+def test_missing_file_is_named(raw):
     (raw / "records" / "A00003.h5").unlink()
     with pytest.raises(MissingData, match=r"1 of 4 files .*records/A00003\.h5"):
         open_dataset("sph", raw)
 
 
-def test_the_twin_holds_its_phantoms(tmp_path):
+def test_twin_contains_its_phantoms(tmp_path):
     write_twin("sph", tmp_path, patients=3, seed=1)
     source = open_dataset("sph", tmp_path)
     for number, record in enumerate(ecg_patients(3, 1)):

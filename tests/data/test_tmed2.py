@@ -44,7 +44,7 @@ OWN = [
 ]
 
 
-def test_rows_of_a_release_with_ids_of_its_own(tmp_path):
+def test_rows_of_a_release_with_own_ids(tmp_path):
     source = open_dataset("tmed2", release(tmp_path, OWN), allow_missing=True)
     got = source.frame.set_index("id")
     assert got.loc["90003s2_0.png", ["patient_id", "study_id", "split", "view", "as"]].tolist() == [
@@ -67,19 +67,19 @@ def test_rows_of_a_release_with_ids_of_its_own(tmp_path):
     assert source.recording(0).frames.shape == (1, 112, 112, 3)
 
 
-def test_a_study_without_parasternal_images_is_answered_by_all_it_has(tmp_path):
+def test_study_without_parasternal_images_uses_all(tmp_path):
     table = [row for row in OWN if row[0] != "90003s2_1.png"]
     source = open_dataset("tmed2", release(tmp_path, table), allow_missing=True, paper_rows=True)
     assert "90003s2" in set(source.references(AS)["id"])
     assert "90003s2_0.png" in set(source.task_rows(AS)["id"]) and "90001s1_1.png" not in set(source.task_rows(AS)["id"])
 
 
-def test_the_tables_alone_in_their_own_folder(tmp_path):
+def test_tables_in_their_own_folder(tmp_path):
     release(tmp_path, OWN)
     assert len(open_dataset("tmed2", tmp_path / "approved_users_only", allow_missing=True).frame) == 6
 
 
-def test_the_fixed_split_differs_from_the_release_by_one_study(tmp_path):
+def test_fixed_split_differs_from_the_release_by_one_study(tmp_path):
     fixed = pd.read_csv(catalog.dataset_folder("tmed2") / "splits" / "studies.csv")
     assert fixed["split"].value_counts().to_dict() == {"train": 360, "validation": 119, "test": 119}
     assert list(fixed.columns) == ["study_id", "split"], "labels of restricted datasets are not shipped"
@@ -93,7 +93,7 @@ def test_the_fixed_split_differs_from_the_release_by_one_study(tmp_path):
     assert source.table.excluded == {"study in no split": ("5611s1",)}
 
 
-def test_a_release_that_contradicts_the_fixed_split_is_refused(tmp_path):
+def test_release_that_contradicts_the_fixed_split_is_refused(tmp_path):
     with pytest.raises(BadData, match=r"study 1009s2 is in 'test' there and in 'train'"):
         open_dataset("tmed2", release(tmp_path, [("1009s2_0.png", "PLAX", "no_AS", "test")]), allow_missing=True)
 
@@ -131,7 +131,7 @@ def test_one_folder_too_high(tmp_path):
         open_dataset("tmed2", tmp_path)
 
 
-def test_a_missing_column_names_the_nearest(tmp_path):
+def test_missing_column_names_the_nearest(tmp_path):
     release(tmp_path, OWN)
     path = tmp_path / FOLD
     path.write_text(path.read_text().replace("diagnosis_label", "diagnosis_lable", 1))

@@ -29,7 +29,7 @@ def test_polygons_filled_by_hand(corners, expected):
     assert rows_of(fill_polygon(np.array(corners, float), 5, 6)) == expected
 
 
-def test_chords_become_an_outline_down_one_side_and_up_the_other():
+def test_chords_become_a_closed_outline():
     chords = np.array([[5, 0, 5, 9], [4, 1, 6, 1], [3, 2, 7, 2], [2, 3, 8, 3]], float)
     assert chords_outline(chords, "").tolist() == [[4, 1], [3, 2], [2, 3], [8, 3], [7, 2], [6, 1]]
 
@@ -43,7 +43,7 @@ def test_chords_out_of_order_are_less_solid():
     assert solidity(np.array([[0, 0], [1, 1], [2, 2]], float)) == 0, "all points on one line"
 
 
-def test_an_invalid_outline_names_its_source():
+def test_invalid_outline_names_its_source():
     with pytest.raises(BadData, match=r"t\.csv, line 7: the tracing has 1 chords"):
         chords_outline(np.ones((2, 4)), "t.csv, line 7")
     with pytest.raises(BadData, match=r"t\.csv, line 7: the outline has 2 points"):

@@ -15,7 +15,7 @@ def test_every_pinned_package_is_on_the_page_of_licences(root):
     assert not [name for name, _, licence in rows if licence in ("", "not said", "OSI Approved")]
 
 
-def test_the_page_names_the_gpl_code_that_the_video_wheels_bundle(root):
+def test_page_names_the_gpl_code_that_the_video_wheels_bundle(root):
     """Check the licences in the wheel, whose libraries include x264 and x265."""
     av = pytest.importorskip("av")
     page = (root / "docs" / "licences.md").read_text(encoding="utf-8")
@@ -35,6 +35,6 @@ def test_the_page_names_the_gpl_code_that_the_video_wheels_bundle(root):
         ),
     ],
 )
-def test_an_audit_ends_with_a_clear_exit_code(packages, code, said):
+def test_audit_ends_with_a_clear_exit_code(packages, code, said):
     got, text = verdict({"dependencies": packages})
     assert got == code and re.search(said, text)

@@ -42,7 +42,7 @@ def test_pages_open_and_fit(manual, width):
             page.close()
 
 
-def test_the_search_and_the_links_of_the_first_page_lead_somewhere(manual):
+def test_search_and_links_of_first_page_work(manual):
     with chromium() as browser:
         page, _ = watched(browser, (manual / "index.html").as_uri())
         links = page.eval_on_selector_all("article a[href]", "all => all.map((one) => one.href)")

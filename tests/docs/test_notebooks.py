@@ -28,7 +28,7 @@ def output(cell: dict) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NOTEBOOKS)
-def test_a_notebook_reproduces_its_stored_outputs(name, tmp_path):
+def test_notebook_reproduces_its_stored_outputs(name, tmp_path):
     """Run all cells in order in a new process; the last digits may differ between processors."""
     for folder in ("notebooks", "run_notebooks.py"):
         source, target = FOLDER.parent / folder, tmp_path / folder
@@ -61,7 +61,7 @@ def test_notebook_outputs_are_small_and_contain_no_local_paths(name):
     assert not re.search(r"[\"'( ](/(?!/)\w+/|[A-Z]:\\\\|~/)", text), "an absolute path"
 
 
-def test_the_manual_links_every_notebook(root):
+def test_manual_links_every_notebook(root):
     page = (root / "docs" / "notebooks.md").read_text(encoding="utf-8")
     assert len(NOTEBOOKS) == 3
     for name in NOTEBOOKS:

@@ -61,7 +61,7 @@ def test_every_page_is_in_the_table_of_contents(root):
 
 
 @pytest.mark.parametrize("name", catalog.list_datasets())
-def test_the_table_of_data_names_every_dataset_and_its_tasks_of_single_frames(root, name):
+def test_table_of_data_names_every_dataset_and_its_tasks_of_single_frames(root, name):
     table = (root / "docs" / "data.md").read_text(encoding="utf-8")
     (row,) = re.findall(rf"^\| [^|]*`{name}`.*$", table, re.MULTILINE)
     for task in catalog.list_dense_tasks():

@@ -9,7 +9,7 @@ from cardiobench.runner.run import run
 
 
 @pytest.mark.slow
-def test_the_table_of_real_records_is_reproduced_by_a_run(root, shared, tmp_path):
+def test_table_of_real_records_is_reproduced_by_a_run(root, shared, tmp_path):
     """Check scores and floors of the quick baseline; three decimals allow for other BLAS kernels."""
     lines = re.findall(r"^\| `(ptb_xl/\w+)` \| ecg-morphology \| (\w+) \| ([\d.]+) .*? \| ([\d.]+) \| ([\d.]+) \|$", (root / "docs/results.md").read_text(encoding="utf-8"), re.M)  # fmt: skip
     config = RunConfig(

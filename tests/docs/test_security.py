@@ -17,6 +17,6 @@ def test_every_promise_names_an_existing_test(root):
             assert function in {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}, (file, function)
 
 
-def test_the_security_page_is_linked(root):
+def test_security_page_is_linked(root):
     assert "](SECURITY.md)" in (root / "README.md").read_text(encoding="utf-8")
     assert "SECURITY.md" in (root / "docs" / "share.md").read_text(encoding="utf-8")

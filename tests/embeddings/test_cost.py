@@ -69,7 +69,7 @@ def test_layer_costs_equal_hand_counts():
 
 
 @pytest.mark.parametrize("fused", [True, False])
-def test_a_fused_layer_counts_as_its_parts(fused):
+def test_fused_layer_counts_as_its_parts(fused):
     layer = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True).eval()
     before = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(fused)
@@ -85,7 +85,7 @@ def test_unused_layers_are_ignored_and_shared_layers_count_once():
     assert counted(lambda: shared(shared(torch.ones(1, 4))), network)[:2] == (20, 64)
 
 
-def test_a_timm_model(tmp_path):
+def test_timm_model(tmp_path):
     _, found = measured("org/tiny", tiny_timm(tmp_path / "tiny"))
     width, tokens = 24, GRID + 1
     flops = patches(width) + 2 * block(tokens, width, 4 * width)
@@ -93,7 +93,7 @@ def test_a_timm_model(tmp_path):
     assert found == {"parameters": size, "flops": flops}
 
 
-def test_the_text_tower_of_open_clip_is_counted_separately(tmp_path):
+def test_text_tower_of_open_clip_is_counted_separately(tmp_path):
     _, found = measured("org/clip", tiny_open_clip(tmp_path / "clip"))
     width, tokens = 32, GRID + 1
     flops = patches(width) + 2 * block(tokens, width, 4 * width) + linear(1, width, 16)
@@ -103,7 +103,7 @@ def test_the_text_tower_of_open_clip_is_counted_separately(tmp_path):
     assert found == {"parameters": size, "flops": flops, "text_parameters": text_size, "text_flops": text}
 
 
-def test_a_transformers_model(tmp_path):
+def test_transformers_model(tmp_path):
     _, found = measured("org/siglip", tiny_siglip(tmp_path / "siglip"))
     width, hidden, words, context = 32, 48, len(tiny_tokenizer()), 24
     blocks, norm = 2 * block_size(width, hidden), 2 * width
@@ -119,7 +119,7 @@ def test_a_transformers_model(tmp_path):
     }
 
 
-def test_a_torchvision_network_in_a_user_encoder_is_counted():
+def test_torchvision_network_in_a_user_encoder_is_counted():
     torchvision = pytest.importorskip("torchvision")
 
     class Own(BaseEncoder):
@@ -140,7 +140,7 @@ def test_a_torchvision_network_in_a_user_encoder_is_counted():
     assert meter.counted["flops"] / 2e9 == pytest.approx(1.814, abs=5e-4)
 
 
-def test_the_built_in_random_vit():
+def test_built_in_random_vit():
     model, found = measured("cardiobench/random-vit", None)
     size = 192 * (3 * 16**2 + 1) + 192 + 50 * 192 + 12 * block_size(192, 768) + 2 * 192
     assert found["parameters"] == size == sum(one.numel() for one in model.encoder.network.parameters())
@@ -148,7 +148,7 @@ def test_the_built_in_random_vit():
 
 
 @pytest.mark.slow
-def test_the_built_in_xresnet1d101():
+def test_built_in_xresnet1d101():
     """Test 1,000 samples: stem to 500, pooling to 250, stages of 250, 125, 63 and 32; a norm has two numbers per channel."""
     convolutions = [(500, 12, 32, 5), (500, 32, 32, 5), (500, 32, 64, 5)]
     before = 64
@@ -169,7 +169,7 @@ def test_the_built_in_xresnet1d101():
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
-def test_the_precision_changes_no_count(precision):
+def test_precision_does_not_change_counts(precision):
     network = nn.Linear(6, 5)
 
     class Own(Doubler):
@@ -181,7 +181,7 @@ def test_the_precision_changes_no_count(precision):
     assert meter.counted == {"parameters": 35, "flops": 60}, "of one part"
 
 
-def test_a_network_that_cannot_be_counted_is_still_encoded(tmp_path):
+def test_network_that_cannot_be_counted_is_still_encoded(tmp_path):
     class Closed(Doubler):
         def encode(self, parts):
             if len(torch.utils._python_dispatch._get_current_dispatch_mode_stack()):
@@ -198,7 +198,7 @@ def test_a_network_that_cannot_be_counted_is_still_encoded(tmp_path):
 
 @pytest.mark.filterwarnings("ignore:.*quantiz")
 @pytest.mark.parametrize("form", ["quantised", "buffers"])
-def test_weights_that_are_no_parameters_are_no_free_model(form):
+def test_buffers_as_weights_do_not_make_a_model(form):
     """Check that a quantised network is not taken for a model without a network, which would be the cheapest of all."""
     meter = CostMeter(loaded(encoder := Network()), CPU)
     if form == "quantised":
@@ -265,7 +265,7 @@ def test_shards_of_older_versions_state_no_cost(tmp_path):
     assert (cost.width, cost.bytes, cost.reason, cost.timings) == (4, 16.0, NOT_MEASURED, ())
 
 
-def test_a_model_without_network_states_no_cost():
+def test_model_without_network_states_no_cost():
     facts = {"parameters": 0, "flops": 999, "precision": "fp32", "device": "cpu", "seconds": 1.0, "decoding": 1.0}
     cost = cost_of([{**facts, "recordings": 1, "parts": 1, "peak_memory": None}], 3, 12.0)
     assert cost.reason == NO_NETWORK and cost.parameters is None and math.isnan(cost.flops)
@@ -281,7 +281,7 @@ def test_large_numbers_are_abbreviated(value, text):
     assert short(value) == text
 
 
-def test_an_encoder_without_a_card_is_still_counted():
+def test_encoder_without_a_card_is_still_counted():
     model = LoadedModel(Network(), "by the test", {})
     meter = CostMeter(model, CPU)
     meter.count(torch.ones(2, 3))

@@ -89,7 +89,7 @@ def doctor(tmp_path, capsys):
     return run
 
 
-def test_a_valid_model_has_no_findings(doctor):
+def test_valid_model_has_no_findings(doctor):
     code, lines = doctor("Mine")
     assert code == 0 and all(one["good"] for one in lines.values())
     assert lines["ecg: recording"]["found"] == "signal (5000, 12) float32 at 500 Hz"
@@ -127,7 +127,7 @@ def test_echo_and_quick(doctor, tmp_path):
     assert doctor("Mine", "--quick") == (0, {})
 
 
-def test_the_networks_of_an_encoder_are_moved_and_evaluated():
+def test_networks_of_an_encoder_are_moved_and_evaluated():
     class Several(BaseEncoder):
         name = "lab/several"
 

@@ -60,13 +60,13 @@ def test_out_of_memory_halves_the_batch_for_good():
     assert encoder.batches == [2] * 8, "the batch size is remembered"
 
 
-def test_a_single_part_that_does_not_fit_is_an_error():
+def test_oversized_single_part_is_an_error():
     with pytest.raises(torch.OutOfMemoryError):
         PartEncoder(loaded(Doubler(room=0)), CPU)(torch.ones(4, 1))
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
-def test_the_network_runs_without_gradients_in_the_precision_asked_for(precision):
+def test_network_runs_without_gradients_in_precision(precision):
     seen = []
 
     class Watched(Doubler):
@@ -102,7 +102,7 @@ def pieces(numbers, store):
     return [EncodeJob(Recordings(), number, store) for number in numbers]
 
 
-def test_tokens_are_stored_part_after_part_in_their_order(tmp_path):
+def test_tokens_are_stored_in_part_order(tmp_path):
     class Tokens(Doubler):
         def encode(self, parts):
             return parts[:, None] * torch.tensor([1.0, 10.0, 100.0])[:, None]
@@ -143,7 +143,7 @@ class Traps(Recordings):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 3])
-def test_a_worker_that_dies_stops_or_hangs_costs_one_recording_and_is_replaced(tmp_path, workers):
+def test_failed_worker_costs_one_recording(tmp_path, workers):
     others = set(multiprocessing.active_children())  # Processes that other tests left behind.
     store, started = EmbeddingStore(tmp_path, "doubler", "toy", {}), time.monotonic()
     jobs = [EncodeJob(Traps(), number, store) for number in range(5)]
@@ -190,7 +190,7 @@ def test_workers_yield_results_in_order():
 @pytest.mark.parametrize(
     ("cores", "processes", "workers"), [(1, 1, 1), (2, 1, 2), (4, 1, 3), (64, 1, 8), (64, 8, 7), (4, 8, 1)]
 )
-def test_the_default_number_of_workers_is_that_of_allotted_cores(monkeypatch, cores, processes, workers):
+def test_default_workers_equal_allotted_cores(monkeypatch, cores, processes, workers):
     """Test a scheduler that grants 4 of 64 cores: 64 processes would exceed the memory of the job."""
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr(os, "cpu_count", lambda: 64)
@@ -199,7 +199,7 @@ def test_the_default_number_of_workers_is_that_of_allotted_cores(monkeypatch, co
     assert default_workers(processes) == workers
 
 
-def test_a_defect_in_a_worker_is_raised_and_no_worker_is_left():
+def test_defect_in_a_worker_is_raised_and_no_worker_is_left():
     class Broken(list):
         def __getitem__(self, position):
             return 1 / 0

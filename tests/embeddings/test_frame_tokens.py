@@ -32,7 +32,7 @@ class Times:
         return self
 
 
-def test_the_time_that_holds_the_middle_frame():
+def test_time_of_the_middle_frame():
     frames = np.repeat(np.arange(0, 60, 10, dtype=np.uint8), 12).reshape(6, 2, 2, 3)
     clip = Clip(frames, np.arange(6), 6)
     moving, still = FrameTokens(Times(), moving=True), FrameTokens(Times())

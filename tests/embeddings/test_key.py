@@ -57,7 +57,7 @@ ECG, ECHO = {"weimann", "minirocket"}, {"siglip", "pixel-motion"}
         (overlays, set()),
     ],
 )
-def test_a_version_changes_the_keys_of_the_models_that_the_component_serves(models, monkeypatch, module, changed):
+def test_version_changes_keys_of_dependent_models(models, monkeypatch, module, changed):
     before = keys(models)
     monkeypatch.setattr(module, "VERSION", module.VERSION + 1)
     after = keys(models)
@@ -95,7 +95,7 @@ class Mine(CardioBuilder):
 """
 
 
-def test_a_user_builder_is_identified_by_its_code(models, tmp_path, monkeypatch):
+def test_user_builder_is_identified_by_its_code(models, tmp_path, monkeypatch):
     path = tmp_path / "mine_of_key" / "builder.py"
     path.parent.mkdir()
     path.write_text(BUILDER)
@@ -108,14 +108,14 @@ def test_a_user_builder_is_identified_by_its_code(models, tmp_path, monkeypatch)
     assert embedding_key(models["siglip"], dataset("mine_of_key")) != before
 
 
-def test_a_commit_that_leaves_weights_and_configuration_as_they_are_changes_nothing(models):
+def test_commit_without_new_weights_changes_nothing(models):
     model = models["siglip"]
     encoder = SimpleNamespace(**{**vars(model.encoder), "revision": "another commit"})
     pushed = replace(model, encoder=encoder)
     assert embedding_key(pushed, dataset("camus")) == embedding_key(model, dataset("camus"))
 
 
-def test_weights_and_configuration_count_by_their_content_and_results_beside_them_do_not(tmp_path):
+def test_weights_and_configuration_count_by_content(tmp_path):
     folder = tiny_siglip(tmp_path / "siglip")
     key = embedding_key(load_model(str(folder)), dataset("camus"))
     (folder / "README.md").write_text("model-index: a new score")

@@ -54,7 +54,7 @@ def training(*layers):
         training(torch.nn.Dropout(0.5), torch.nn.BatchNorm1d(8)).eval(),
     ],
 )
-def test_a_deterministic_model_passes(network):
+def test_deterministic_model_passes(network):
     check_repeatable(model(network), Source(), range(6), CPU)
 
 
@@ -101,7 +101,7 @@ def noisy(parts):
 
 
 @pytest.mark.parametrize("network", [functional, of_the_batch, noisy])
-def test_a_nondeterministic_model_is_reported_in_one_message(network):
+def test_nondeterministic_model_is_reported_in_one_message(network):
     said = refused(network)
     assert "gives different vectors when a recording is encoded again" in said and "fixed seed" in said
 
@@ -111,7 +111,7 @@ def test_random_preprocessing_is_detected():
     assert "encoded again" in refused(linear, transform=lambda array: torch.from_numpy(array[generator.permutation(3)]))
 
 
-def test_rounding_is_no_difference_and_half_precision_has_more_of_it():
+def test_rounding_is_not_a_difference():
     def rounded(size):
         return lambda parts: linear(parts) * (1 + size * torch.rand(len(parts), 1))
 
@@ -135,11 +135,11 @@ def test_stored_vectors_are_compared_with_new_ones(store):
     assert found.id in "bf" and found.difference > 0.5
 
 
-def test_another_number_of_parts_or_of_values_is_a_difference(store):
+def test_other_part_or_value_count_is_a_difference(store):
     assert drift(model(lambda parts: linear(parts)[:, :4]), Source(), store, 1, CPU).difference == np.inf
 
 
-def test_a_change_in_a_single_recording_is_detected(store):
+def test_change_in_a_single_recording_is_detected(store):
     """The first stored recording is unchanged; only the last one differs."""
     last = torch.from_numpy(Source().recording(5))
 

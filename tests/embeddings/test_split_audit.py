@@ -82,6 +82,6 @@ def test_vectors_normalised_per_recording_pass():
     assert audit(tokens.reshape(-1, 8), np.repeat(IDS, 30)) == []
 
 
-def test_a_few_rows_are_not_judged():
+def test_few_rows_are_not_judged():
     some = np.r_[np.flatnonzero(TRAIN)[:9], np.flatnonzero(TEST)]
     assert audit(by_split(features(), StandardScaler)[some], np.array(IDS)[some]) == []

@@ -46,7 +46,7 @@ def test_absent_ids_are_named(tmp_path):
         filled(tmp_path).load(["a", "nobody"], ["1", "1"])
 
 
-def test_a_replaced_recording_counts_as_missing(tmp_path):
+def test_replaced_recording_counts_as_missing(tmp_path):
     kept = filled(tmp_path)
     assert kept.missing(["a", "b", "c"], ["1", "other", "1"]).tolist() == [1]
     kept.append(["b"], ["other"], [np.zeros((1, 2))])
@@ -69,7 +69,7 @@ def test_shards_are_plain_arrow_files(tmp_path):
     assert table["vector"].to_pylist() == [[1.0] * 4] * 2
 
 
-def test_a_leftover_of_a_killed_process_is_ignored(tmp_path):
+def test_leftover_of_a_killed_process_is_ignored(tmp_path):
     kept = filled(tmp_path)
     (kept.folder / ".x.arrow.1.tmp").write_bytes(b"half")
     assert not len(kept.missing(["a", "b", "c"], ["1"] * 3))
@@ -82,7 +82,7 @@ def damage(content: bytes) -> Iterator[bytes]:
         yield content[:position] + bytes([content[position] ^ 1 << position % 8]) + content[position + 1 :]
 
 
-def test_a_damaged_shard_is_set_aside_and_its_recordings_are_missing_again(tmp_path):
+def test_damaged_shard_is_set_aside_and_its_recordings_are_missing_again(tmp_path):
     kept = filled(tmp_path)
     first, second = sorted(kept.folder.glob("*.arrow"))
     content, rest = first.read_bytes(), kept.load(["c"], ["1"]).vectors
@@ -137,7 +137,7 @@ def other_generation(tmp_path):
 
 @pytest.mark.parametrize("made", [other_key, other_dtype, other_dataset, other_generation])
 @pytest.mark.parametrize("renamed", [False, True])
-def test_a_shard_of_another_store_is_refused(tmp_path, made, renamed):
+def test_shard_of_another_store_is_refused(tmp_path, made, renamed):
     """Test shards copied by hand: they must not be read as this model's, although the vectors look plausible."""
     kept, other = filled(tmp_path), made(tmp_path)
     shard = other.append(["d"], ["1"], [np.ones((1, 2))])
@@ -168,7 +168,7 @@ def rewritten(shard: Path, metadata: dict | None = None, vectors: np.ndarray | N
     return path
 
 
-def test_a_shard_of_another_width_or_type_is_refused(tmp_path):
+def test_shard_of_another_width_or_type_is_refused(tmp_path):
     kept = store(tmp_path)
     kept.append(["a"], ["1"], [np.ones((1, 144))])
     narrow = kept.append(["b"], ["1"], [np.ones((1, 1))])
@@ -179,21 +179,21 @@ def test_a_shard_of_another_width_or_type_is_refused(tmp_path):
         store(tmp_path).load(["a", "b"], ["1", "1"])
 
 
-def test_a_shard_without_a_key_is_refused(tmp_path):
+def test_shard_without_a_key_is_refused(tmp_path):
     kept = store(tmp_path)
     shard = rewritten(kept.append(["a"], ["1"], [np.ones((1, 2))]), metadata={"device": "cpu"})
     with pytest.raises(BadData, match=f"{shard.name} is a shard of other embeddings: no key"):
         store(tmp_path).missing(["a"], ["1"])
 
 
-def test_a_shard_under_another_name_is_read_while_its_digest_is_right(tmp_path):
+def test_renamed_shard_with_valid_digest_is_read(tmp_path):
     kept = filled(tmp_path)
     shard = min(kept.folder.glob("*.arrow"))
     shard.rename(shard.with_name(f"mine-{shard.stem.rpartition('-')[2]}.arrow"))
     assert not len(store(tmp_path).missing(["a", "b", "c"], ["1"] * 3))
 
 
-def test_the_libraries_of_the_vectors_that_are_asked_for_are_known(tmp_path):
+def test_libraries_of_requested_vectors_are_known(tmp_path):
     kept = store(tmp_path)
     for name, version in (("a", "2.4.1"), ("b", "2.6.0")):
         kept.append([name], ["1"], [np.ones((2, 3))], libraries={"torch": version, "numpy": "2.0"})
@@ -206,7 +206,7 @@ def test_the_libraries_of_the_vectors_that_are_asked_for_are_known(tmp_path):
     assert kept.load(["c"], ["1"]).libraries["numpy"] == (np.__version__,) and own.is_file()
 
 
-def test_the_devices_of_the_vectors_that_are_asked_for_are_known(tmp_path):
+def test_devices_of_requested_vectors_are_known(tmp_path):
     kept = store(tmp_path)
     for name, device in (("a", "cpu"), ("b", "cuda: some GPU"), ("c", "")):
         kept.append([name], ["1"], [np.ones((2, 3))], device=device)
@@ -232,7 +232,7 @@ def test_pooling_in_blocks_is_pooling_at_once(monkeypatch):
     np.testing.assert_allclose(embeddings.pooled("mean"), expected, rtol=2**-23)
 
 
-def test_the_mean_of_one_part_is_the_stored_vectors_and_nobody_can_change_them(tmp_path):
+def test_mean_of_one_part_is_the_read_only_vectors(tmp_path):
     kept = store(tmp_path)
     kept.append(["a", "b"], ["1", "1"], [np.ones((1, 2)), np.zeros((1, 2))])
     embeddings = kept.load(["b", "a"], ["1", "1"])
@@ -267,14 +267,14 @@ def test_insufficient_disk_space_is_reported_before_reading(tmp_path, monkeypatc
         kept.load(["c", "a", "b"], ["1"] * 3)
 
 
-def test_an_unwritable_folder_is_reported(tmp_path):
+def test_unwritable_folder_is_reported(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UnwritableOutput, match="cannot be written to"):
         store(tmp_path / "file").append(["a"], ["1"], [np.ones((1, 2))])
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
-def test_a_full_disk_leaves_no_shard(tmp_path, monkeypatch):
+def test_full_disk_leaves_no_shard(tmp_path, monkeypatch):
     kept = filled(tmp_path)
     before = sorted(kept.folder.iterdir())
     real = Path.write_bytes
@@ -301,5 +301,5 @@ def test_two_processes_write_side_by_side(tmp_path):
 @pytest.mark.parametrize(
     "name, folder", [("org/name", "org__name"), ("../a/b/model", "b__model"), ("./x", "x"), ("/", "")]
 )
-def test_a_model_name_cannot_escape_the_folder(name, folder):
+def test_model_name_cannot_escape_the_folder(name, folder):
     assert folder_name(name) == folder

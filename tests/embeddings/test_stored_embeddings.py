@@ -46,7 +46,7 @@ def test_stored_embeddings_are_listed_with_sizes(tmp_path, capsys):
     assert cache_command(tmp_path / "none", "list") == 0 and "no embeddings are stored" in capsys.readouterr().out
 
 
-def test_a_changed_byte_is_detected(tmp_path, capsys):
+def test_changed_byte_is_detected(tmp_path, capsys):
     fill(tmp_path, dataset="tmed2")
     store, _ = fill(tmp_path)
     assert cache_command(tmp_path, "verify") == 0
@@ -79,7 +79,7 @@ def test_only_selected_embeddings_are_deleted_after_confirmation(tmp_path, capsy
     assert not store.folder.exists() and kept.folder.is_dir() and (outside / "x.arrow").exists()
 
 
-def test_an_export_holds_the_newest_vectors_of_each_recording(tmp_path):
+def test_export_holds_the_newest_vectors_of_each_recording(tmp_path):
     store, parts = fill(tmp_path, pooling="mean_l2")
     newer = np.ones((1, 3), dtype=np.float32)
     store.append(["b"], ["changed file"], [newer], libraries={})
@@ -89,7 +89,7 @@ def test_an_export_holds_the_newest_vectors_of_each_recording(tmp_path):
     assert np.array_equal(table.part_vectors(0), parts[1]) and np.array_equal(table.part_vectors(1), newer)
 
 
-def test_an_export_of_more_than_one_thing_is_refused(tmp_path):
+def test_export_of_more_than_one_thing_is_refused(tmp_path):
     fill(tmp_path), fill(tmp_path, dataset="tmed2"), fill(tmp_path, change="noise"), fill(tmp_path, kind="tokens")
     out = tmp_path / "x.npz"
     assert export_stores(find_stores(tmp_path), out) == (4, "mean")

@@ -40,7 +40,7 @@ def test_vectors_survive_a_round_trip_bitwise(tmp_path, suffix):
         assert as_dict(table.of("camus"))[name].tobytes() == rows[offsets[place] : offsets[place + 1]].tobytes()
 
 
-def test_the_digest_does_not_depend_on_format_and_order(tmp_path):
+def test_digest_does_not_depend_on_format_and_order(tmp_path):
     frame = wide()
     frame.to_csv(tmp_path / "a.csv", index=False)
     frame.iloc[::-1].to_csv(tmp_path / "b.csv", index=False, sep=";")
@@ -77,7 +77,7 @@ def test_several_rows_are_parts_in_their_order():
     assert read_vectors(wide(["a", "a"], same, part=[0, 1])).problems == ()
 
 
-def test_npz_with_a_block_of_parts_for_each_id(tmp_path):
+def test_npz_with_parts_for_each_id(tmp_path):
     block = vectors(8).reshape(4, 2, 3)
     np.savez(tmp_path / "x.npz", id=np.array(IDS), tokens=block, pooling="mean_l2")
     table = read_vectors(tmp_path / "x.npz")
@@ -147,7 +147,7 @@ def test_python_objects_are_not_read_and_the_message_says_how_to_save(tmp_path):
 
 
 @pytest.mark.parametrize("header", ["id,id,v0,v1", "id,v0,v0,v1"])
-def test_a_repeated_column_is_refused(tmp_path, header):
+def test_repeated_column_is_refused(tmp_path, header):
     (tmp_path / "x.csv").write_text(f"{header}\n1,2,3,4\n")
     with pytest.raises(BadData, match=r"column (id|v0) occurs twice"):
         read_vectors(tmp_path / "x.csv")

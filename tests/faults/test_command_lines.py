@@ -125,7 +125,7 @@ def variants(command):
             yield line
 
 
-def test_every_command_is_tried():
+def test_all_commands_are_tested():
     assert set(commands()) - {"demo"} <= set(LINES)
 
 
@@ -186,7 +186,7 @@ def test_system_errors_give_one_message(error, code, message, capsys):
     assert message in said and said.count("\n") == 1
 
 
-def test_a_defect_keeps_its_traceback():
+def test_defect_keeps_its_traceback():
     with pytest.raises(KeyError):
         guarded(Parser, [], lambda arguments: {}["defect"])
 
@@ -202,20 +202,20 @@ def test_insufficient_memory_gives_one_message(megabytes, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("line", ["list", "list --models", "floors", "doctor --model cardiobench/constant"])
-def test_a_closed_pipe_ends_quietly(line, tmp_path):
+def test_closed_pipe_ends_quietly(line, tmp_path):
     shell = f"PYTHONUNBUFFERED=1 {sys.executable} -m cardiobench.cli {line} | true; exit ${{PIPESTATUS[0]}}"
     done = subprocess.run(["bash", "-c", shell], cwd=tmp_path, capture_output=True, check=False)
     assert done.returncode == 141 and not done.stderr
 
 
 @pytest.mark.parametrize("process", ["9" * 23, str(2**31), str(2**63)])
-def test_a_temporary_file_of_an_impossible_process_is_an_orphan(tmp_path, process):
+def test_temporary_file_of_an_impossible_process_is_an_orphan(tmp_path, process):
     path = tmp_path / f".x.json.{_host()}-{process}-abcd.tmp"
     path.write_text("")
     assert remove_orphans(tmp_path) == [path] and not path.exists()
 
 
-def test_folders_that_vanish_are_passed_over(tmp_path, monkeypatch):
+def test_vanished_folders_are_skipped(tmp_path, monkeypatch):
     for name in ("a", "b", "c"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "x__y.json").write_text("{}")
@@ -301,7 +301,7 @@ def test_references_do_not_overwrite_other_files(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("line", [f"eval {ECG}", "doctor --model cardiobench/constant"])
-def test_an_unavailable_device_gives_one_line(line, tmp_path, monkeypatch, capsys):
+def test_unavailable_device_gives_one_line(line, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     assert main([*line.split(), "--device", "cuda"]) == 2

@@ -60,7 +60,7 @@ def original(tmp_path_factory) -> Callable[[str], tuple[Path, Path]]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PLACES)
-def test_an_undamaged_file_is_read(original, name):
+def test_undamaged_file_is_read(original, name):
     folder, file = original(name)
     assert PLACES[name].read(folder / file), "otherwise all damage would appear to be detected"
 

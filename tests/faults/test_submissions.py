@@ -202,7 +202,7 @@ LIES = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", LIES)
-def test_a_consistent_manipulation_is_refused(honest, name, record_property):
+def test_consistent_manipulation_is_refused(honest, name, record_property):
     kind, lie = LIES[name]
     submission = honest[kind]
     assert not outcome(submission, submission.result.to_json())
@@ -272,7 +272,7 @@ class LeaveOneOut(PredictionProtocol):
         raise NotImplementedError
 
 
-def test_a_plug_in_out_of_fold_is_verified_on_all_units(toy, monkeypatch):
+def test_plug_in_out_of_fold_is_verified_on_all_units(toy, monkeypatch):
     monkeypatch.setattr("cardiobench.leaderboard.rebuild.protocol", lambda name, run: LeaveOneOut())
     submission = submit(toy, "view", "leave_one_out")
     assert submission.result.out_of_fold and submission.result.coverage == {"scored": 240, "expected": 240}

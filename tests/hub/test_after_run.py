@@ -92,7 +92,7 @@ def check_kept_and_pushed_later(model, saved, failed, before):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_push_that_fails_can_be_done_later(model, hub, saved, quick, fault):
+def test_failed_push_can_be_repeated(model, hub, saved, quick, fault):
     what, words = FAULTS[fault]
     hub.faults.add(COMMIT, **what)
     before = contents(saved)
@@ -130,7 +130,7 @@ def test_no_network(model, hub, saved, quick, monkeypatch):
     check_kept_and_pushed_later(model, saved, failed, before)
 
 
-def test_an_invalid_token_is_reported(model, client, saved):
+def test_invalid_token_is_reported(model, client, saved):
     before = contents(saved)
     client("hf_NobodyKnowsThisToken")
     failed = push_all(RESULTS, saved, Console())
@@ -146,7 +146,7 @@ def test_another_users_model_gets_a_pull_request(model, client, saved, capsys):
     assert "/discussions/1" in capsys.readouterr().out
 
 
-def test_a_local_model_is_not_pushed(tmp_path, client, hub, saved):
+def test_local_model_is_not_pushed(tmp_path, client, hub, saved):
     """Test a local model, whose Hub repository is unknown: the command in the message has a placeholder for it."""
     (tmp_path / "mine").mkdir()
     name = str(tmp_path / "mine")
@@ -155,7 +155,7 @@ def test_a_local_model_is_not_pushed(tmp_path, client, hub, saved):
     assert not any("/commit/" in line for line in hub.requests)
 
 
-def test_a_rehearsal_is_not_pushed_and_does_not_fail(model, hub, saved, capsys):
+def test_rehearsal_is_not_pushed(model, hub, saved, capsys):
     twin = replace(RESULTS[0], dataset={**RESULTS[0].dataset, "twin": True, "limit": 3})
     assert push_all([twin], saved, Console()) == []
     told = " ".join(capsys.readouterr().out.split())
@@ -213,7 +213,7 @@ def ended(monkeypatch, tmp_path):
     return end
 
 
-def test_a_failed_push_gives_exit_code_1(model, hub, quick, ended, capsys):
+def test_failed_push_gives_exit_code_1(model, hub, quick, ended, capsys):
     hub.faults.add(COMMIT, status=403, times=2)
     outcome = ended()
     assert outcome.exit_code == 1 and outcome.results == RESULTS
@@ -221,7 +221,7 @@ def test_a_failed_push_gives_exit_code_1(model, hub, quick, ended, capsys):
     assert ended().exit_code == 0 and commits(model) == 1
 
 
-def test_only_the_main_process_pushes_and_only_when_it_is_asked(model, hub, ended):
+def test_only_the_main_process_pushes_on_request(model, hub, ended):
     ended(main_process=False)
     ended(push_to_hub=False)
     assert not hub.requests

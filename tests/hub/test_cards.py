@@ -100,7 +100,7 @@ def test_repeated_writes_change_nothing_and_new_values_replace_old_ones(name):
     assert len(parsed(merge(once, result(protocol="knn"))).eval_results) == len(parsed(once).eval_results) + 2
 
 
-def test_the_same_entries_as_the_hubs_own_merge():
+def test_same_entries_as_the_hubs_own_merge():
     """Return the card after `metadata_update(overwrite=True)`, for comparing values without comparing its text."""
     card = CARDS["other results"]
     new = entries(result(), regression())
@@ -152,17 +152,17 @@ def test_entries_merged_by_other_tools_are_separated():
         ("---\nmodel-index:\n- text\n---\n", "cannot be changed"),
     ],
 )
-def test_a_card_that_cannot_be_edited_in_place_is_unchanged(card, reason):
+def test_card_that_cannot_be_edited_in_place_is_unchanged(card, reason):
     with pytest.raises(BadData, match=reason):
         merge(card, result())
 
 
-def test_a_card_that_is_not_utf8_is_unchanged():
+def test_card_that_is_not_utf8_is_unchanged():
     with pytest.raises(BadData, match="not UTF-8"):
         cards.text_of(b"# caf\xe9", "README.md")
 
 
-def test_metrics_carry_what_belongs_to_the_number():
+def test_metrics_carry_facts_of_numbers():
     entry = entries(regression())[0]
     (metric,) = entry["metrics"]
     assert metric["args"]["ci95"] == [6.1, 8.2] and metric["args"]["floor"] == 9.5
@@ -208,7 +208,7 @@ def test_flags_are_written_in_notes():
     assert "revision" not in entry["dataset"]
 
 
-def test_a_file_without_a_list_is_left_unchanged():
+def test_file_without_a_list_is_left_unchanged():
     with pytest.raises(BadData, match="not a list"):
         eval_results.merge(b"a: 1\n", [], "file")
 

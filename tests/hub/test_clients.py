@@ -91,7 +91,7 @@ print(json.dumps(said))
     assert first["together"] == {"mae": pytest.approx(2.5 / 3)} and second == {"together": None}
 
 
-def test_the_evaluator_of_evaluate_takes_the_metrics(hub, client, start):
+def test_evaluate_library_accepts_the_metrics(hub, client, start):
     assert main(["publish", "metrics", "f1_macro", "--yes"]) == 0
     code = """
 import json, pathlib, datasets, evaluate, torch, transformers
@@ -112,7 +112,7 @@ print(json.dumps(said))
     assert said["f1_macro"] == pytest.approx((4 / 5 + 0) / 2), "two of three called 0 correctly, no 1 found"
 
 
-def test_the_line_that_evaluates_a_model_writes_to_its_card(hub, client, start, tmp_path):
+def test_evaluation_line_updates_the_card(hub, client, start, tmp_path):
     name = "cardiobench/ecg-morphology"
     hub.store.put("model", name, {"README.md": b"---\nlicense: mit\n---\n# By hand\n"})
     launch = Path(sys.executable).parent / "accelerate"
@@ -142,7 +142,7 @@ def test_the_line_that_evaluates_a_model_writes_to_its_card(hub, client, start, 
     assert model.resolve("main") == head, "everything is already there"
 
 
-def test_a_rehearsal_changes_no_card(hub, client, start, tmp_path):
+def test_rehearsal_changes_no_card(hub, client, start, tmp_path):
     hub.store.put("model", "org/name", tiny_open_clip(tmp_path / "tiny"))
     hub.store.put("model", "org/name", {"README.md": b"---\nlicense: mit\n---\n# By hand\n"})
     launch = Path(sys.executable).parent / "accelerate"

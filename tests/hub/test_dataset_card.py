@@ -25,7 +25,7 @@ def send(name, **options):
 
 
 @pytest.mark.slow
-def test_the_card_of_published_recordings_has_their_features_splits_and_size(hub, client, prepared, tmp_path):
+def test_card_of_published_recordings_has_their_features_splits_and_size(hub, client, prepared, tmp_path):
     send("ptb_xl_sample", prepared=prepared)
     files = hub.store.repository("dataset", "org/ptb_xl_sample").files()
     card = DatasetCard(files["README.md"].decode())
@@ -95,7 +95,7 @@ def test_access_is_restricted_before_recordings_are_uploaded(hub, client, prepar
 
 
 @pytest.mark.parametrize("gate", [False, pytest.param("auto", marks=pytest.mark.slow)])
-def test_an_open_repository_is_restricted_first(hub, client, prepared, gate):
+def test_open_repository_is_restricted_first(hub, client, prepared, gate):
     send("tmed2")
     repository = hub.store.repository("dataset", "org/tmed2")
     repository.gated = gate

@@ -51,7 +51,7 @@ def test_refusals_are_not_retried_and_give_advice(model, hub, status, words):
     assert pushed(model) == 1
 
 
-def test_the_real_hub_uses_the_same_error_texts(model, client, monkeypatch, hub):
+def test_real_hub_uses_the_same_error_texts(model, client, monkeypatch, hub):
     client("hf_NobodyKnowsThisToken")
     with pytest.raises(HubError, match="not logged in, or the token is not valid"):
         send()
@@ -66,7 +66,7 @@ def test_the_real_hub_uses_the_same_error_texts(model, client, monkeypatch, hub)
 
 
 @pytest.mark.parametrize("status", [409, 412])
-def test_a_concurrent_commit_is_retried(model, hub, status):
+def test_concurrent_commit_is_retried(model, hub, status):
     """Test a commit by another user between our read and write: we read and merge again, and both changes are present."""
 
     def somebody():
@@ -79,7 +79,7 @@ def test_a_concurrent_commit_is_retried(model, hub, status):
     assert len(ModelCard.load(MODEL).data.eval_results) == 2
 
 
-def test_a_constantly_changing_repository_ends_with_an_error(model, hub):
+def test_constantly_changing_repository_ends_with_an_error(model, hub):
     hub.faults.add(COMMIT, status=412, times=99)
     with pytest.raises(HubError, match="kept changing"):
         send()
@@ -115,14 +115,14 @@ def test_permanent_failures_end_with_an_error(model, hub):
     assert pauses == [1.0, 2.0, 4.0, 8.0] and pushed(model) == 0
 
 
-def test_a_connection_cut_while_sending(model, hub):
+def test_connection_cut_while_sending(model, hub):
     hub.faults.add(COMMIT, cut="before")
     send()
     assert pushed(model) == 1 and hub.faults.all_happened
 
 
 @pytest.mark.parametrize("as_pull_request", [False, True])
-def test_a_connection_cut_after_the_commit_was_made_adds_nothing_twice(model, hub, as_pull_request):
+def test_connection_cut_after_the_commit_was_made_adds_nothing_twice(model, hub, as_pull_request):
     hub.faults.add(COMMIT, cut="after")
     done = send(as_pull_request=as_pull_request)
     assert hub.faults.all_happened and len(model.pulls) == as_pull_request
@@ -132,7 +132,7 @@ def test_a_connection_cut_after_the_commit_was_made_adds_nothing_twice(model, hu
     assert model.files(revision)["README.md"].count(b"run_by: alice") == 2
 
 
-def test_a_large_file_cut_in_mid_upload(hub, client, monkeypatch):
+def test_large_file_cut_in_mid_upload(hub, client, monkeypatch):
     monkeypatch.setattr("time.sleep", lambda seconds: None)  # The client itself retries uploads of large files.
     hub.faults.add(UPLOAD, cut="before")
     push_to_dataset([result()], "org/results", dry_run=False, on_diff=lambda text: None)
@@ -140,13 +140,13 @@ def test_a_large_file_cut_in_mid_upload(hub, client, monkeypatch):
     assert hub.faults.all_happened and len(dataset.history()) == 2
 
 
-def test_a_card_that_the_hub_does_not_accept(model, hub):
+def test_card_that_the_hub_does_not_accept(model, hub):
     hub.faults.add("POST /api/validate-yaml", status=400)
     with pytest.raises(HubError, match="does not accept README"):
         send()
 
 
-def test_a_broken_card_is_named_and_left(model, hub):
+def test_broken_card_is_named_and_left(model, hub):
     model.commit("main", {"README.md": b"---\nlicense: [mit\n---\n"}, (), "broken", "someone")
     with pytest.raises(BadData, match=f"front matter of README.md of {MODEL} is not valid YAML"):
         send()
@@ -163,7 +163,7 @@ def test_every_call_is_tried_again(model, hub, call):
 
 
 @pytest.mark.parametrize("call", ["/whoami", "/refs", COMMIT])
-def test_an_unanswered_call_times_out(model, hub, monkeypatch, call):
+def test_unanswered_call_times_out(model, hub, monkeypatch, call):
     monkeypatch.setattr("cardiobench.hub.api.TIMEOUT", 0.2)
     hub.faults.add(call, stall=3, times=5)
     with pytest.raises(HubError, match="could not be reached"):
@@ -232,7 +232,7 @@ def test_tokens_are_neither_printed_nor_stored(model, hub, tmp_path, caplog, cap
     ],
     ids=lambda error: type(error).__name__,
 )
-def test_an_error_in_one_repository_does_not_stop_the_others(hub, client, monkeypatch, error, capsys):
+def test_error_in_one_repository_does_not_stop_the_others(hub, client, monkeypatch, error, capsys):
     from huggingface_hub import HfApi
 
     commit = HfApi.create_commit

@@ -70,7 +70,7 @@ def test_omitted_recordings_are_counted_by_split(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_downloaded_version_is_pinned_and_read_offline(published, prepared, hub, monkeypatch):
+def test_downloaded_version_is_pinned_and_read_offline(published, prepared, hub, monkeypatch):
     first = open_dataset("ptb_xl", published=True).facts
     put(prepared[1])
     assert published.tags[data_tag(open_dataset("ptb_xl", prepared[1]).spec)] == first["hub_commit"]
@@ -80,7 +80,7 @@ def test_a_downloaded_version_is_pinned_and_read_offline(published, prepared, hu
     assert open_dataset("ptb_xl", published=True).facts == first and len(hub.requests) == asked
 
 
-def test_a_given_folder_takes_precedence_over_the_hub(published, prepared, hub):
+def test_given_folder_takes_precedence_over_the_hub(published, prepared, hub):
     asked = len(hub.requests)
     other = open_dataset("ptb_xl", prepared[1], published=True)
     assert "hub_commit" not in other.facts
@@ -103,7 +103,7 @@ def test_unpublished_data_gives_both_reasons(hub, client):
         cardiobench.load_dataset("ptb_xl")
 
 
-def test_a_task_that_is_named_runs_on_the_published_recordings(published, tmp_path):
+def test_task_that_is_named_runs_on_the_published_recordings(published, tmp_path):
     config = RunConfig(
         models=("cardiobench/ecg-morphology",),
         tasks=("ptb_xl/cd",),

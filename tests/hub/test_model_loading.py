@@ -76,7 +76,7 @@ def test_another_commit_than_the_pinned_one(repository, pin):
         load_model(NAME)
 
 
-def test_a_file_with_another_checksum_is_refused(repository, pin):
+def test_file_with_another_checksum_is_refused(repository, pin):
     pin(revision=repository[1], weights={FILE: "0" * 64})
     with pytest.raises(BadModel, match=r"differs from the file in the card of"):
         load_model(NAME)

@@ -117,7 +117,7 @@ def test_no_command_sends_marked_data(marked, hub, client, capsys):
     assert not found, {mark: sent[max(0, sent.index(mark.encode()) - 200) :][:300] for mark in found}
 
 
-def test_a_public_result_names_the_checksum_that_it_was_made_from(marked):
+def test_public_result_names_the_checksum_that_it_was_made_from(marked):
     path = next((marked / "results").rglob("whole/camus__ef.json"))
     local = ScoreResult.load(path)
     shown = public_result(local, MODEL, ids=["MARKEDID-3"])
@@ -156,7 +156,7 @@ def test_private_content_is_refused_from_any_source(client, tmp_path, monkeypatc
     check_outgoing("x.parquet", Path(tmp_path / "absent.parquet"))
 
 
-def test_a_result_of_a_deleted_extension_or_dataset_is_left_out_with_its_reason():
+def test_result_of_a_deleted_extension_or_dataset_is_left_out_with_its_reason():
     (reason,) = not_a_benchmark_score(replace(result(), task="gone/cd"))
     assert reason == "no dataset or extension that is installed here has the task gone/cd"
 

@@ -70,7 +70,7 @@ def test_every_dataset_without_its_recordings(hub, client, name):
 @pytest.mark.parametrize(
     ("name", "rows"), [("tmed2", {"train": 360, "validation": 119, "test": 119}), ("echonet_lvh", {"splits": 3})]
 )
-def test_the_public_form_is_an_index_that_load_dataset_reads(hub, client, name, rows, tmp_path):
+def test_public_form_is_an_index_that_load_dataset_reads(hub, client, name, rows, tmp_path):
     from datasets import load_dataset
 
     send(publish_datasets.publications(name, "cardiobench"))
@@ -199,7 +199,7 @@ def test_metrics_in_another_namespace_use_its_name(hub, client):
     assert b"cardiobench/mae" not in files(hub, "space", "org/mae")["README.md"]
 
 
-def test_models_keep_the_results_on_their_cards(hub, client):
+def test_models_keep_results_on_cards(hub, client):
     send(publish_models.publications([], "cardiobench"))
     names = [name for name in list_models() if name.startswith("cardiobench/")]
     assert len(names) >= 5 and all(("model", name) in hub.store.repositories for name in names)
@@ -241,7 +241,7 @@ def test_dry_run_is_the_default(hub, client, capsys):
     assert main(["publish", "metrics", "mean"]) == 2 and "no metric 'mean'" in capsys.readouterr().err
 
 
-def test_a_refused_repository_does_not_stop_the_others(hub, client, capsys):
+def test_refused_repository_does_not_stop_the_others(hub, client, capsys):
     client(BOB)
     hub.store.put("space", "bob/mae", {})
     assert main(["publish", "metrics", "mae", "--yes"]) == 1

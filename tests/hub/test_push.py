@@ -86,7 +86,7 @@ def test_push_pull_push_changes_nothing(model):
     assert not done.changes and model.resolve("main") == head and len(model.history()) == history
 
 
-def test_the_same_scores_of_another_day_and_commit_change_nothing(model):
+def test_equal_scores_of_another_commit_change_nothing(model):
     """Check that the second run of a command still finds its results, although the push changed the model's revision."""
     send([result()])
     again = result(model={**result().model, "revision": model.resolve("main")}, stamp={"date": "2027-01-01"})
@@ -141,7 +141,7 @@ def test_another_users_model_gets_exactly_one_pull_request(model, client):
     assert len(model.pulls) == 2
 
 
-def test_a_missing_repository_is_created_when_asked_and_only_ones_own(hub, client):
+def test_missing_repository_is_created_when_asked_and_only_ones_own(hub, client):
     with pytest.raises(HubError, match="no such repository"):
         send()
     assert send(create=RepoOptions(private=True))[0].url
@@ -150,18 +150,18 @@ def test_a_missing_repository_is_created_when_asked_and_only_ones_own(hub, clien
         send(repository="other/model", create=RepoOptions())
 
 
-def test_a_pull_request_for_ones_own_model_when_asked(model):
+def test_pull_request_for_ones_own_model_when_asked(model):
     assert send(as_pull_request=True)[0].pull_request and len(model.pulls) == 1
 
 
-def test_a_later_protocol_does_not_replace_the_headline(model):
+def test_later_protocol_does_not_replace_the_headline(model):
     send([result()])
     send([result(protocol="knn", value=0.99)])
     (entry,) = yaml.safe_load(model.files()[".eval_results/cardiobench-tmed2.yaml"])
     assert entry["value"] == 0.7123456789012345 and "protocol probe" in entry["notes"]
 
 
-def test_numbers_that_are_undefined_stay_out_but_in_the_file(model):
+def test_undefined_numbers_are_only_in_the_file(model):
     undefined = result(value=float("nan"))
     send([undefined])
     assert [r.metric_type for r in ModelCard.load(MODEL).data.eval_results] == ["auroc"]
@@ -169,7 +169,7 @@ def test_numbers_that_are_undefined_stay_out_but_in_the_file(model):
     assert b'"value": null' in model.files()["cardiobench/alice/probe/tmed2__as.json"]
 
 
-def test_the_revision_of_a_published_dataset_is_noted(model, hub):
+def test_revision_of_a_published_dataset_is_noted(model, hub):
     dataset = hub.store.put("dataset", "cardiobench/tmed2", {"README.md": b"# TMED-2"})
     dataset.tags["v1.0.0"] = commit = dataset.resolve("main")
     dataset.commit("main", {"x": b""}, (), "later", "someone")
@@ -179,7 +179,7 @@ def test_the_revision_of_a_published_dataset_is_noted(model, hub):
     assert {r.dataset_revision for r in ModelCard.load(MODEL).data.eval_results} == {commit}
 
 
-def test_the_hubs_own_merge_and_ours_live_in_one_card(model, monkeypatch):
+def test_hub_merge_and_ours_share_one_card(model, monkeypatch):
     """Check that our result is found after another user rewrites the front matter with `metadata_update`."""
     monkeypatch.setattr(
         ModelCard, "validate", lambda *arguments, **more: None
@@ -213,7 +213,7 @@ def test_dry_run_is_the_default_and_shows_the_diff(model, tmp_path, capsys, hub)
     assert "wrote 3 results" in capsys.readouterr().out
 
 
-def test_a_dry_run_needs_no_token(model, monkeypatch):
+def test_dry_run_needs_no_token(model, monkeypatch):
     monkeypatch.setattr("huggingface_hub.get_token", lambda: None)
     said = []
     done = push(RESULTS, MODEL, dry_run=True, on_diff=said.append)
@@ -255,7 +255,7 @@ def test_names_from_the_hub_cannot_escape_the_folder(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
-def test_an_edited_result_is_refused_and_gets_no_new_checksum(model, hub, tmp_path):
+def test_edited_result_is_refused_and_gets_no_new_checksum(model, hub, tmp_path):
     path = result().save(tmp_path / "probe" / "tmed2__as.json")
     content = json.loads(path.read_text())
     content["overall"]["f1_macro"]["value"] = 0.99
@@ -282,7 +282,7 @@ REHEARSALS = {
 
 
 @pytest.mark.parametrize("reason", REHEARSALS)
-def test_a_rehearsal_is_not_a_benchmark_score(model, reason):
+def test_rehearsal_is_not_a_benchmark_score(model, reason):
     send([result()])
     before = dict(model.files())
     rehearsal = result(value=0.9, **REHEARSALS[reason])
@@ -316,7 +316,7 @@ def test_rehearsals_are_written_without_replacing_scores(model):
         send(rehearsals)
 
 
-def test_a_more_complete_result_replaces_another_of_the_same_day(model):
+def test_more_complete_result_replaces_another_of_the_same_day(model):
     send([result(coverage={"scored": 90, "expected": 200})], include_rehearsals=True)
     (path,) = [path for path in model.files() if path.endswith(".json")]
     _, said = send([result(value=0.6, coverage={"scored": 119, "expected": 200})], include_rehearsals=True)
@@ -325,7 +325,7 @@ def test_a_more_complete_result_replaces_another_of_the_same_day(model):
     assert "stays" not in said and json.loads(model.files()[path])["overall"]["f1_macro"]["value"] == 0.5
 
 
-def test_an_older_result_never_replaces_a_newer_one(model):
+def test_older_result_never_replaces_a_newer_one(model):
     send([result()])
     older = result(value=0.6, stamp={**result().stamp, "date": "2026-01-01T00:00:00+00:00"})
     _, said = send([older])
@@ -340,7 +340,7 @@ def test_an_older_result_never_replaces_a_newer_one(model):
     assert "this result is less complete (90/200 against 119/200 scored)" in said
 
 
-def test_a_member_without_write_access_opens_a_pull_request(model, hub, client):
+def test_member_without_write_access_opens_a_pull_request(model, hub, client):
     hub.store.users[BOB] = User("bob", (), ("org",))
     client(BOB)
     done, _ = send()
@@ -368,7 +368,7 @@ def test_links_in_a_pull_request_lead_to_its_files(model, client):
         assert entry["source"]["url"].partition("/blob/refs%2Fpr%2F1/")[2] in files
 
 
-def test_the_namespace_is_a_setting(model, monkeypatch):
+def test_namespace_is_a_setting(model, monkeypatch):
     monkeypatch.setenv("CARDIOBENCH_NAMESPACE", "clinic")
     send([result()])
     assert "clinic/tmed2" in model.files()[".eval_results/cardiobench-tmed2.yaml"].decode()

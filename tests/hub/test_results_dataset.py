@@ -44,7 +44,7 @@ def test_files_are_added_and_none_is_rewritten(hub, client):
     ]
 
 
-def test_a_record_has_the_documented_columns_and_the_whole_result(hub, client):
+def test_record_has_the_documented_columns_and_the_whole_result(hub, client):
     send(result(value=math.nan))
     (table,) = tables(hub).values()
     assert table.schema.names == list(COLUMNS)

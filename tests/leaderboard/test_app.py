@@ -47,7 +47,7 @@ def finish(page, seen, app):
     app.close()
 
 
-def test_the_board_of_a_folder_can_be_filtered(browser, tmp_path):
+def test_board_of_a_folder_can_be_filtered(browser, tmp_path):
     example_results.folder_of_results(tmp_path)
     example_results.write_result(tmp_path, HOSTILE, "phantom_echo/ef", 0.5, seed=7)
     example_results.write_result(tmp_path, "org/broken").write_text("{")
@@ -75,7 +75,7 @@ def test_the_board_of_a_folder_can_be_filtered(browser, tmp_path):
     finish(page, seen, app)
 
 
-def test_a_phone_shows_one_suite_at_a_time(browser, tmp_path):
+def test_phone_shows_one_suite_at_a_time(browser, tmp_path):
     """Check that the page fits the screen, the first score is visible, and changing the suite changes every table."""
     for suite, model in (("echo_v1", "org/old"), ("echo_v2", "org/new")):
         path = example_results.write_result(tmp_path, model, "phantom_echo/ef", 0.5)
@@ -94,7 +94,7 @@ def test_a_phone_shows_one_suite_at_a_time(browser, tmp_path):
     finish(page, seen, app)
 
 
-def test_the_board_of_a_hub_dataset_can_be_filtered(browser, hub, client):  # noqa: F811
+def test_board_of_a_hub_dataset_can_be_filtered(browser, hub, client):  # noqa: F811
     send(consistent(), consistent(protocol="knn", value=0.6))
     page, seen, app = opened(browser, [REPOSITORY])
     shown(page, "overview", "knn", "probe")
@@ -105,7 +105,7 @@ def test_the_board_of_a_hub_dataset_can_be_filtered(browser, hub, client):  # no
 
 
 @pytest.mark.parametrize(("width", "theme"), [(390, "dark"), (768, "light"), (1280, "light")])
-def test_a_link_opens_a_task_with_its_charts(browser, tmp_path, width, theme):
+def test_link_opens_a_task_with_its_charts(browser, tmp_path, width, theme):
     from cardiobench.leaderboard.app import launch
 
     example_results.folder_of_results(tmp_path)
@@ -164,7 +164,7 @@ def test_every_filter_and_download_works(browser, tmp_path):
     finish(page, seen, app)
 
 
-def test_the_model_page_fits_a_phone(browser, tmp_path):
+def test_model_page_fits_a_phone(browser, tmp_path):
     from cardiobench.leaderboard.app import launch
 
     example_results.folder_of_results(tmp_path)

@@ -35,7 +35,7 @@ def test_indistinguishable_models_share_places():
     assert [name.partition("]")[0] for name in found.texts("model")] == ["[a/a", "[b/b", "[c/c"]
 
 
-def test_the_overview_counts_tasks_that_distinguish_two_rows():
+def test_overview_counts_tasks_that_distinguish_two_rows():
     """Check that x beats y on one task and ties on the other; z is worse than both on its only task."""
     entries = [
         entry("y/y", 0.6), entry("y/y", 0.71, OTHER), entry("x/x", 0.8), entry("x/x", 0.7, OTHER), entry("z/z", 0.3)
@@ -89,7 +89,7 @@ def test_filters_hide_rows_and_change_no_place(choice, left):
     assert [text.endswith(table.BASELINE) for text in found.texts("model")] == [name == "constant" for name in names]
 
 
-def test_an_invalid_state_is_replaced_by_the_first_valid_one():
+def test_invalid_state_is_replaced_by_the_first_valid_one():
     view = collected(entry("a/a", 0.8), entry("a/a", 0.7, OTHER))
     state, options = settle(
         {"": view}, {"board": "<script>", "task": OTHER, "above": "true", "size": "huge", "odd": "x"}

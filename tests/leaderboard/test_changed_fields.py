@@ -73,7 +73,7 @@ def remembered(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_changed_leaf_is_refused_or_listed_as_unverified(toy, remembered, kind):
+def test_changed_leaf_is_refused_or_listed_as_unverified(toy, remembered, kind):
     submission = submit(toy, **KINDS[kind])
     honest = verify.check(submission.entry(), submission.files(submission.entry()), submission.data_dir)
     complete = not KINDS[kind].get("missing")
@@ -120,7 +120,7 @@ def _at(record, path):
     return record
 
 
-def test_a_protocol_without_options_may_state_what_was_chosen_and_no_other_changes_its_own():
+def test_protocol_without_options_may_state_what_was_chosen_and_no_other_changes_its_own():
     claimed, again = {"options": {"cut": "the most probable class"}}, {"options": {}}
     assert not [*differences(claimed, again, on_trust=lambda path: trusted(path, {}))]
     again = {"options": {"refits": 20}}

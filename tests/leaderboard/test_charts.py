@@ -19,13 +19,13 @@ def point(score, flops, name="m", **changes):
     return charts.Point(name, score=score, **{**fields, **changes})
 
 
-def test_an_axis_has_a_margin_and_round_ticks():
+def test_axis_has_a_margin_and_round_ticks():
     axis = charts.axis_of([50.0, 100.0, math.nan])
     assert (axis.low, axis.high) == (48.0, 102.0) and axis.at(75) == 50 and axis.ticks() == [60.0, 80.0, 100.0]
     assert charts.axis_of([3.0]).at(3.0) == 50, "a single value is in the middle"
 
 
-def test_the_front_has_the_best_score_up_to_each_cost():
+def test_front_has_the_best_score_up_to_each_cost():
     found = [point(60, 1e6), point(70, 1e8), point(65, 1e9), point(80, 1e9), point(90, math.nan)]
     assert [one.score for one in charts.front(found)] == [60, 70, 80]
     lower = [replace(one, gain=-one.score) for one in found]
@@ -38,7 +38,7 @@ def test_intervals_floors_and_scores_stand_at_their_positions():
     assert "width:92.60%" in html
 
 
-def test_points_are_those_of_the_board_and_the_best_of_other_conditions():
+def test_points_show_board_and_best_of_other_conditions():
     scratch = entry("org/net", 0.95, protocol=EXTERNAL, variant="from_scratch")
     view = collected(entry("a/a", 0.8, cost=COST), entry("cardiobench/constant", 0.5), scratch)
     found = charts.points_of(view, TASK, Choice(condition="frozen"))

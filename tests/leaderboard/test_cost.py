@@ -26,7 +26,7 @@ def problems(submission, **changes):
     return verify.check(entry, submission.files(entry), submission.data_dir).problems
 
 
-def test_an_embedding_width_unknown_to_the_card_is_refused(submission):
+def test_embedding_width_unknown_to_the_card_is_refused(submission):
     assert not problems(submission)
     assert problems(submission, width=512) == (
         "cost width: 512 claimed, but the card of CarDS-Yale/PanEcho states 768",
@@ -46,7 +46,7 @@ def test_times_are_not_verified(submission):
     assert "declared" in trusted(("cost", "flops"), {})
 
 
-def test_the_board_has_the_cost_in_columns(submission):
+def test_board_has_the_cost_in_columns(submission):
     table = costs(Collection((submission.entry(),)), submission.result.task)
     texts = [table.texts(name)[0] for name in ("parameters", "FLOPs", "width", "bytes")]
     assert texts == ["20 M", "4 G", "768", "3.07 k"] and table.values("FLOPs") == [4e9]

@@ -50,7 +50,7 @@ def test_every_page_is_built(name, tmp_path):
     assert page["page"].article.lstrip().startswith("# Metric card"), "the card without its settings"
 
 
-def test_a_page_opens_and_scores(tmp_path):
+def test_page_opens_and_scores(tmp_path):
     app, port = write_space("mae", tmp_path / "app"), free_port()
     env = {**os.environ, "GRADIO_SERVER_PORT": str(port), "GRADIO_ANALYTICS_ENABLED": "False"}
     with (tmp_path / "log").open("w") as log:

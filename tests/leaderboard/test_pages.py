@@ -18,7 +18,7 @@ VIEW = collected(
 )
 
 
-def test_a_model_has_a_page_with_places_among_all_models():
+def test_model_has_a_page_with_places_among_all_models():
     found = model_page.model_tasks(VIEW, "b/b")
     assert found.texts("task") == [TASK] and found.texts("place") == ["2"]
     assert model_page.versions(VIEW, "a/a").texts("results") == ["2"]
@@ -33,6 +33,6 @@ def test_downloads_hold_every_digit(tmp_path):
         assert frame["place_first"].tolist() == [1, 2, 1]
 
 
-def test_the_citation_is_that_of_the_repository():
+def test_citation_is_that_of_the_repository():
     facts = yaml.safe_load((Path(__file__).parents[2] / "CITATION.cff").read_text())
     assert facts["title"] in submit_text() and "--to-dataset org/x " in submit_text("org/x")

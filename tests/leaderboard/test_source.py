@@ -31,7 +31,7 @@ def send(*results):
     return push_to_dataset(results, REPOSITORY, dry_run=False, on_diff=lambda text: None)
 
 
-def test_the_dataset_gives_the_results_that_were_pushed(hub, client):  # noqa: F811
+def test_dataset_gives_the_results_that_were_pushed(hub, client):  # noqa: F811
     send(consistent(), consistent(protocol="knn", value=0.6))
     found = load([REPOSITORY])
     assert not found.problems and [entry.result.protocol for entry in found.entries] == ["knn", "probe"]
@@ -40,7 +40,7 @@ def test_the_dataset_gives_the_results_that_were_pushed(hub, client):  # noqa: F
     assert scores.values("score") == [60.0, 71.23]
 
 
-def test_an_edited_result_of_a_stranger_is_shown_and_not_ranked(hub, client):  # noqa: F811
+def test_edited_result_of_a_stranger_is_shown_and_not_ranked(hub, client):  # noqa: F811
     send(consistent())
     rows = records(consistent(protocol="knn"), "bob")
     content = json.loads(rows[0]["result"])
@@ -202,11 +202,11 @@ def link(name):
         ("org/..", "org/.."),
     ],
 )
-def test_a_model_links_to_its_page_and_a_strangers_text_stays_text(name, cell):
+def test_model_links_to_its_page_and_a_strangers_text_stays_text(name, cell):
     assert table.model_cell(name) == cell
 
 
-def test_the_tables_of_a_folder_can_be_filtered(tmp_path):
+def test_tables_of_a_folder_can_be_filtered(tmp_path):
     found = load([str(example_results.folder_of_results(tmp_path))])
     assert table.kinds(found) == [
         f"Generated recordings, {name}" for name in ("ECG: diagnoses", "Echo: measurements", "Echo: views")
@@ -223,7 +223,7 @@ def test_the_tables_of_a_folder_can_be_filtered(tmp_path):
     assert not table.scores(found, "phantom_ecg/cd", table.Choice(protocol="knn")).rows
 
 
-def test_the_files_of_a_space(tmp_path, capsys):
+def test_files_of_a_space(tmp_path, capsys):
     assert main(["leaderboard", REPOSITORY, "--files", str(tmp_path)]) == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["README.md", "app.py", "requirements.txt"]
     compile((tmp_path / "app.py").read_text(), "app.py", "exec")
@@ -236,14 +236,14 @@ def test_the_files_of_a_space(tmp_path, capsys):
         files("results")
 
 
-def test_the_space_goes_to_the_hub_when_asked(hub, client, capsys):  # noqa: F811
+def test_space_is_sent_to_hub_on_request(hub, client, capsys):  # noqa: F811
     line = ["leaderboard", REPOSITORY, "--space", "org/leaderboard"]
     assert main(line) == 0 and "Nothing was written" in capsys.readouterr().out
     assert main([*line, "--yes"]) == 0
     assert {"app.py", "requirements.txt", "README.md"} <= set(hub.store.repository("space", "org/leaderboard").files())
 
 
-def test_without_gradio_the_package_to_install_is_named(tmp_path, capsys):
+def test_missing_gradio_is_named(tmp_path, capsys):
     import importlib.util
 
     if importlib.util.find_spec("gradio"):
@@ -253,7 +253,7 @@ def test_without_gradio_the_package_to_install_is_named(tmp_path, capsys):
     assert "pip install 'cardiobench[leaderboard]'" in capsys.readouterr().err
 
 
-def test_a_measurement_is_shown_in_its_unit(hub, client):  # noqa: F811
+def test_measurement_is_shown_in_its_unit(hub, client):  # noqa: F811
     one = regression()
     send(replace(one, verdict=replace(one.verdict, difference=2.25)))
     found = load([REPOSITORY])
@@ -281,7 +281,7 @@ def test_prediction_files_are_not_read_as_results(hub, client):  # noqa: F811
     assert not load([REPOSITORY]).problems
 
 
-def test_a_result_of_older_rules_is_not_ranked(hub, client, monkeypatch):  # noqa: F811
+def test_result_of_older_rules_is_not_ranked(hub, client, monkeypatch):  # noqa: F811
     send(consistent())
     monkeypatch.setattr(ScoreResult, "rules", ScoreResult.rules + 1)
     assert table.scores(load([REPOSITORY]), "tmed2/as").texts("place") == [""]

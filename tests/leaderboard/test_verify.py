@@ -56,7 +56,7 @@ def push_all(folder, *more):
     return main(["push", str(folder), "--to-dataset", REPOSITORY, "--with-predictions", "--yes", *more])
 
 
-def test_a_pull_request_is_scored_again_and_passes(hub, client, submission, capsys):  # noqa: F811
+def test_pull_request_is_scored_again_and_passes(hub, client, submission, capsys):  # noqa: F811
     folder, saved = submission
     push_to_dataset([result()], REPOSITORY, dry_run=False, on_diff=lambda text: None)
     repository = hub.store.repository("dataset", REPOSITORY)
@@ -132,7 +132,7 @@ QUICK = ("a higher score", "other answers", "no predictions", "a unit of the tra
 @pytest.mark.parametrize(
     "case", [case if case in QUICK else pytest.param(case, marks=pytest.mark.slow) for case in MANIPULATED]
 )
-def test_a_manipulated_submission_fails_with_the_reason(hub, client, submission, case, capsys):  # noqa: F811
+def test_manipulated_submission_fails_with_the_reason(hub, client, submission, case, capsys):  # noqa: F811
     """The changed result gets a new, valid checksum, as a cheating submitter would add."""
     change, answers, words = MANIPULATED[case]
     folder, saved = submission
@@ -181,7 +181,7 @@ FORBIDDEN = {
 }
 
 
-def test_a_pull_request_adds_files_of_its_author_alone(hub, client, submission, capsys):  # noqa: F811
+def test_pull_request_adds_files_of_its_author_alone(hub, client, submission, capsys):  # noqa: F811
     """Check that each forbidden file is named with the reason, and the author's own result is still checked."""
     folder, saved = submission
     frame = pd.read_parquet(next(folder.rglob("*.predictions.parquet"))).drop(columns=["patient_id", "y_true"])
@@ -200,7 +200,7 @@ def test_a_pull_request_adds_files_of_its_author_alone(hub, client, submission, 
     assert "FAILED .github/workflows/submissions.yml" in capsys.readouterr().out
 
 
-def test_a_file_that_the_main_branch_gained_meanwhile_is_not_replaced(hub, client):  # noqa: F811
+def test_file_that_the_main_branch_gained_meanwhile_is_not_replaced(hub, client):  # noqa: F811
     path = f"data/bob-{1:016}.parquet"
     repository = pull_request(hub, "bob", {path: b"mine"})
     repository.commit("main", {path: b"another"}, (), "later", "alice")
@@ -234,7 +234,7 @@ ROWS = {
 
 
 @pytest.mark.parametrize("case", ROWS)
-def test_the_columns_beside_a_result_repeat_it(hub, client, submission, case):  # noqa: F811
+def test_columns_repeat_the_result(hub, client, submission, case):  # noqa: F811
     """Check that `load_dataset` shows the columns and that the leaderboard reads the result."""
     _, saved = submission
     rows = ROWS[case](records(saved, "bob"))
@@ -262,7 +262,7 @@ def add_to_main(hub, one, frame=None):  # noqa: F811
         {"stamp": {**result().stamp, "resamples": 200}},
     ],
 )
-def test_where_ids_may_not_be_published_the_registry_is_compared(hub, client, lie):  # noqa: F811
+def test_registry_is_compared_without_public_ids(hub, client, lie):  # noqa: F811
     task = catalog.task("tmed2/as")
     options = to_plain(LinearProbe().params_for(task))
     facts = {**result().dataset, "version": catalog.spec("tmed2").version}

@@ -66,7 +66,7 @@ def test_load_dataset_runs_the_script(name, tmp_path):
 
 
 @pytest.mark.skipif(not SCRIPTS_RUN, reason=f"datasets {datasets.__version__} runs no loading scripts")
-def test_a_changed_label_gives_the_new_one_and_the_same_label_comes_from_the_cache(tmp_path):
+def test_changed_label_gives_the_new_one_and_the_same_label_comes_from_the_cache(tmp_path):
     raw = tmp_path / "raw"
     write_twin("echonet_dynamic", raw, patients=4)
     write_script("echonet_dynamic", tmp_path)
@@ -86,7 +86,7 @@ def test_a_changed_label_gives_the_new_one_and_the_same_label_comes_from_the_cac
 
 
 @pytest.mark.skipif(not SCRIPTS_RUN, reason=f"datasets {datasets.__version__} runs no loading scripts")
-def test_without_data_the_script_says_where_to_ask(tmp_path):
+def test_script_without_data_names_source(tmp_path):
     write_script("camus", tmp_path)
     done = load("camus", None, tmp_path, tmp_path / "home")
     assert done.returncode
@@ -95,7 +95,7 @@ def test_without_data_the_script_says_where_to_ask(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.skipif(SCRIPTS_RUN, reason=f"datasets {datasets.__version__} runs loading scripts")
-def test_newer_versions_say_that_they_refuse_scripts(tmp_path):
+def test_newer_versions_refuse_scripts(tmp_path):
     write_script("ptb_xl_sample", tmp_path)
     done = load("ptb_xl_sample", None, tmp_path, tmp_path / "home")
     assert done.returncode and "Dataset scripts are no longer supported" in done.stderr

@@ -45,7 +45,7 @@ def test_violated_declarations_are_named(wrong, message):
         check_numbers(wrong, ROWS)
 
 
-def test_a_possible_share_without_a_range_is_warned_of():
+def test_possible_share_without_a_range_is_warned_of():
     with pytest.warns(UserWarning, match=r"close is 0.666667 and has no range. If it is a share, declare NUMBERS = "):
         check_numbers(metric(Number("close")), ROWS)
 
@@ -66,7 +66,7 @@ def test_correct_declarations_pass():
         (Number("near"), "near is declared, but compute returns close"),
     ],
 )
-def test_a_score_that_its_formula_does_not_declare_is_refused(number, message):
+def test_score_that_its_formula_does_not_declare_is_refused(number, message):
     rows = Sampler(ScoringInput(*ROWS.values()), Clusters.of(np.arange(3)), np.zeros(0, bool))
     with pytest.raises(BadConfig, match=message):
         estimate_metric(Metric("close", close, {number.key: number}), rows)

@@ -11,7 +11,7 @@ from cardiobench.results.score_result import ScoreResult
 from tests.report.example_results import scored_example
 
 
-def test_a_binary_result_shows_about_twenty_numbers():
+def test_binary_result_shows_about_twenty_numbers():
     """Count about twenty numbers, including both ends of each interval: score, floor, p-value, patients, AUROC and others."""
     _, result = scored_example("phantom_ecg/cd", 0.9, 1)
     assert set(result.overall) == {
@@ -55,6 +55,6 @@ def test_further_numbers_are_written_and_read_again():
     assert again.further["brier"] == pytest.approx(brier_score_loss(frame["y_true"] == yes, frame[f"p_{yes}"]))
 
 
-def test_the_metrics_keep_all_their_numbers():
+def test_metrics_keep_all_their_numbers():
     report = load_metric("classification_report")
     assert {"mcc", "nll", "ece"} <= set(report.compute([0, 1, 1], [0, 1, 0], [[0.8, 0.2], [0.1, 0.9], [0.6, 0.4]]))

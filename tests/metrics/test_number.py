@@ -43,12 +43,12 @@ def test_directions_alone_are_enough():
         ({"HIGHER_IS_BETTER": "yes"}, "better is 'yes'"),
     ],
 )
-def test_an_invalid_number_table_is_refused(declared, message):
+def test_invalid_number_table_is_refused(declared, message):
     with pytest.raises(BadConfig, match=message):
         read_numbers("mine", formula(**declared))
 
 
-def test_a_value_is_shown_in_its_unit():
+def test_value_is_shown_in_its_unit():
     share, error, plain = Number("a", unit="fraction"), Number("b", unit="label"), Number("c")
     assert (share.text(0.52), share.shown_unit("cm")) == ("52.00", "%")
     assert (error.text(0.52), error.shown_unit("cm"), error.shown_unit("")) == ("0.52", "cm", "")
@@ -75,14 +75,14 @@ def test_values_outside_the_range_are_rejected():
     assert Number("a").possible(-1e300)
 
 
-def test_the_longest_stem_names_a_structure():
+def test_longest_stem_names_a_structure():
     declared = {key: Number(key, by_structure=True) for key in ("within", "within_5")} | {"mae": Number("mae")}
     assert match_number("within_5_septum_left", declared) == Number("within_5_septum_left", by_structure=True)
     assert match_number("within_5", declared) is declared["within_5"]
     assert match_number("mae_septum", declared) is match_number("withina", declared) is None
 
 
-def test_a_key_is_found_in_every_metric_that_declares_it():
+def test_key_is_found_in_every_metric_that_declares_it():
     regression, axis = find_numbers("r2")
     assert regression.range == (-np.inf, 1) and axis.range == (0, 1)
     assert [number.key for number in find_numbers("dice_cavity")] == ["dice_cavity"]
@@ -90,7 +90,7 @@ def test_a_key_is_found_in_every_metric_that_declares_it():
 
 
 @pytest.mark.parametrize("source", ["raise ValueError('broken')", "def (", "HIGHER_IS_BETTER = 'yes'"])
-def test_a_broken_package_does_not_stop_a_page(source, tmp_path, monkeypatch):
+def test_broken_package_does_not_stop_a_page(source, tmp_path, monkeypatch):
     (tmp_path / "broken_metric.py").write_text(source)
     monkeypatch.syspath_prepend(tmp_path)
     point = plugins.metadata.EntryPoint("broken", "broken_metric", "cardiobench.metrics")

@@ -41,7 +41,7 @@ def test_pictures_and_clips_in_one_network():
         ("mps", False, True, "", "mps"),
     ],
 )
-def test_the_device_is_the_named_one_or_a_gpu_where_there_is_one(wanted, cuda, mps, launched, chosen, monkeypatch):
+def test_device_is_the_named_one_or_a_gpu(wanted, cuda, mps, launched, chosen, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
     monkeypatch.setenv("ACCELERATE_USE_CPU", launched)
@@ -49,7 +49,7 @@ def test_the_device_is_the_named_one_or_a_gpu_where_there_is_one(wanted, cuda, m
 
 
 @pytest.mark.parametrize(("wanted", "other", "here"), [("cuda", "mps", "cpu and mps"), ("mps", "cuda", "cpu and cuda")])
-def test_a_device_that_is_not_here_is_refused_with_those_that_are(wanted, other, here, monkeypatch):
+def test_device_that_is_not_here_is_refused_with_those_that_are(wanted, other, here, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: other == "cuda")
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: other == "mps")
     with pytest.raises(BadConfig, match=f"^probe.device is {wanted}, .* only {here}\\. Give probe.device"):

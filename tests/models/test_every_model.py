@@ -82,7 +82,7 @@ def test_every_registered_model_is_tested():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("made", list(TINY), indirect=True)
-def test_the_same_clip_gives_the_same_embedding(made):
+def test_same_clip_gives_the_same_embedding(made):
     name, folder = made
     loaded = load_model(name, weights=folder)
     encoder = loaded.encoder

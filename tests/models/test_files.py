@@ -199,7 +199,7 @@ def ask(endpoint, tmp_path, *questions):
 
 
 @pytest.mark.slow
-def test_a_hub_download_takes_the_needed_files_only(hub, tmp_path):
+def test_hub_download_takes_the_needed_files_only(hub, tmp_path):
     (answer,) = ask(hub, tmp_path, ("org/fine", "v1"))
     commit, revision, files = answer
     assert commit == revision == COMMIT
@@ -210,13 +210,13 @@ def test_a_hub_download_takes_the_needed_files_only(hub, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_main_branch_is_remembered(hub, tmp_path):
+def test_main_branch_is_remembered(hub, tmp_path):
     (answer,) = ask(hub, tmp_path, ("org/fine", None))
     assert ask("http://127.0.0.1:9", tmp_path, ("org/fine", None)) == [answer]
 
 
 @pytest.mark.slow
-def test_weights_that_were_never_downloaded(hub, tmp_path):
+def test_missing_weight_downloads(hub, tmp_path):
     ask(hub, tmp_path, ("org/fine", None))
     next((tmp_path / "home").rglob("model.safetensors")).unlink()
     (refused,) = ask("http://127.0.0.1:9", tmp_path, ("org/fine", None))

@@ -37,7 +37,7 @@ def timm_transform(mode="center"):
 
 @pytest.mark.parametrize("grey", [False, True])
 @pytest.mark.parametrize("make", [torchvision_transform, open_clip_transform, timm_transform])
-def test_a_transform_of_single_images(make, grey):
+def test_transform_of_single_images(make, grey):
     network, prepare = picture_by_picture(torch.nn.Identity(), make())
     assert isinstance(network, Normalised) and isinstance(prepare, ResizeAndCrop)
     for size in SIZES:
@@ -50,7 +50,7 @@ def test_a_transform_of_single_images(make, grey):
 @pytest.mark.parametrize(
     "name", ["CLIPImageProcessor", "SiglipImageProcessor", "ViTImageProcessor", "BitImageProcessor"]
 )
-def test_a_processor_of_transformers(name, grey):
+def test_processor_of_transformers(name, grey):
     transformers = pytest.importorskip("transformers")
     from cardiobench.models.grey_levels import by_table
 
@@ -80,7 +80,7 @@ def test_whole_clips_of_transformers():
         assert torch.equal(network(prepare(clip(size, False))), full(clip(size, False)))
 
 
-def test_an_odd_processor_keeps_its_own_way():
+def test_odd_processor_keeps_its_own_way():
     from torchvision import transforms as tv
 
     usual = torchvision_transform().transforms
@@ -97,7 +97,7 @@ def test_an_odd_processor_keeps_its_own_way():
     assert torch.equal(network(prepare(clip((32, 32), True))), FrameByFrame(inverted)(clip((32, 32), True)))
 
 
-def test_which_way_is_said_in_words():
+def test_direction_is_stated():
     def encoder(transform):
         network, prepare = picture_by_picture(torch.nn.Flatten(), transform)
         return ImageEncoder(name="toy", revision="1", network=network, prepare=prepare, preprocessing={})

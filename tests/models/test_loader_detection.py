@@ -78,7 +78,7 @@ def test_unknown_weight_keys_are_reported(tmp_path):
     assert all(rule in message for rule in RULES)
 
 
-def test_a_view_classifier_alone_is_named(tmp_path):
+def test_view_classifier_alone_is_named(tmp_path):
     save_file(
         {"features.0.0.weight": torch.zeros(2), "classifier.2.weight": torch.zeros(2)}, tmp_path / "v.safetensors"
     )
@@ -224,7 +224,7 @@ def test_checksums_of_the_card(tmp_path, known):
     assert load_model(str(folder)).weight_files == {file.name: digest}
 
 
-def test_a_renamed_single_file_is_compared_too(tmp_path):
+def test_renamed_single_file_is_compared_too(tmp_path):
     path = tmp_path / "renamed.pt"
     path.write_bytes(b"weights")
     source = replace(given_files("x/y", path), checksums={"original.pt": "0" * 8})
@@ -246,7 +246,7 @@ def test_checksums_in_a_card(tmp_path, value, good):
             cards.read_card(path)
 
 
-def test_a_choice_that_is_not_offered(tmp_path):
+def test_choice_that_is_not_offered(tmp_path):
     folder = tiny_siglip(tmp_path / "siglip")
     with pytest.raises(NotApplicable, match=r"has no pooling 'cls'\. It has only one"):
         load_model(str(folder), pooling="cls")

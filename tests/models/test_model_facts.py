@@ -25,5 +25,5 @@ def test_facts_scale_and_texts_are_those_of_the_model(model):
     assert np.array_equal(kept.encode_text(["a heart", "a liver"]), np.eye(2))
 
 
-def test_without_texts_there_is_no_text_tower(model):
+def test_no_text_tower_without_texts(model):
     assert not hasattr(without_network(model).encoder, "encode_text")

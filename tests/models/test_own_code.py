@@ -106,11 +106,11 @@ def test_only_encoders_in_a_file_are_called(tmp_path, source, what):
     "source",
     ["def make() -> Mine: return Mine()", "def make() -> BaseEncoder: return Mine()", "class make(Mine): pass"],
 )
-def test_a_class_and_an_annotated_function_are_called(tmp_path, source):
+def test_class_and_an_annotated_function_are_called(tmp_path, source):
     assert find_custom(f"{written(tmp_path, source)}:make")().name == "lab/mine"
 
 
-def test_a_file_imports_its_neighbours_as_a_script_does(tmp_path):
+def test_file_imports_its_neighbours_as_a_script_does(tmp_path):
     (tmp_path / "cardiology_helper.py").write_text("WIDTH = 7\n")
     (tmp_path / "cardiology_nets").mkdir()
     (tmp_path / "cardiology_nets" / "__init__.py").write_text("DEPTH = 2\n")
@@ -149,7 +149,7 @@ def test_files_of_one_name_in_two_folders_are_two_modules(tmp_path):
         ("class Bad(Mine):\n    def __init__(self): raise KeyError('weights')", r"line 14: KeyError"),
     ],
 )
-def test_an_error_of_the_code_is_one_message_with_its_line(tmp_path, source, message):
+def test_error_of_the_code_is_one_message_with_its_line(tmp_path, source, message):
     what = "Bad" if "Bad" in source else "Mine"
     with pytest.raises(BadModel, match=message) as error:
         find_custom(f"{written(tmp_path, source)}:{what}")()
@@ -159,7 +159,7 @@ def test_an_error_of_the_code_is_one_message_with_its_line(tmp_path, source, mes
 @pytest.mark.parametrize(
     "name", ["os:system", "json:dumps", "no_such_package:load", "os:nothing", "cardiobench.core:x"]
 )
-def test_an_adapter_of_a_card_is_no_other_function(name):
+def test_adapter_of_a_card_is_no_other_function(name):
     with pytest.raises(BadModel):
         adapter(name)
 
@@ -225,7 +225,7 @@ def test_invalid_vectors_are_reported_with_both_shapes(vectors, message):
         encode(Toy(vectors=vectors), torch.zeros(8, 5000, 12))
 
 
-def test_a_width_that_is_not_the_one_promised():
+def test_width_that_is_not_the_one_promised():
     with pytest.raises(BadModel, match=r"shape \(8, 12\) .*\(8, 16\)"):
         encode(Toy(vectors=lambda x: x.mean(1), width=16), torch.zeros(8, 5000, 12))
 

@@ -87,7 +87,7 @@ def test_changed_weights_are_detected_in_any_attribute(kind):
     assert values(ALIKE) == values(ALIKE) != values(changed) != ""
 
 
-def test_the_same_values_in_another_place_shape_or_type_are_others():
+def test_moved_or_cast_values_are_different():
     places = [{"a": ALIKE, "b": ALIKE + 1}, {"a": ALIKE + 1, "b": ALIKE}, {"a": ALIKE.T, "b": ALIKE + 1}]
     places.append({"a": ALIKE.view(torch.int32), "b": ALIKE + 1})
     assert len({held_by(one).values for one in places}) == 4
@@ -108,7 +108,7 @@ def test_circles_and_layers_without_values():
 
 
 @pytest.mark.slow
-def test_a_large_network_takes_no_time():
+def test_large_network_takes_no_time():
     import time
 
     net = torch.nn.Sequential(*(torch.nn.Linear(4000, 4000) for _ in range(19)))  # 304 million numbers.
@@ -183,6 +183,6 @@ def test_comments_count_in_neither_file(encoder):
         {"source": SOURCE.replace("torch.ones(2)", "torch.zeros(2)")},
     ],
 )
-def test_a_changed_network_weight_or_global_counts(encoder, changed):
+def test_changed_network_weight_or_global_counts(encoder, changed):
     (before, revision), (after, another) = encoder(), encoder(**changed)
     assert before != after and revision != another

@@ -58,7 +58,7 @@ def test_times_rows_and_columns_are_averaged_to_sixteen_times_seven_by_seven():
     assert torch.equal(short, tokens[:1]), "a short recording has fewer but equal tokens"
 
 
-def test_of_many_parts_sixteen_are_kept_evenly_spread_and_small_grids_stay():
+def test_sixteen_evenly_spread_parts_are_kept():
     encoder = RecordingTokens(Clips(1))
     recording = clip(46, 3, 64)
     assert encoder.parts == 16 and encoder.grid == (1, 7, 7)
@@ -87,7 +87,7 @@ def test_every_number_that_shapes_the_tokens_is_in_the_key(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["cardiobench/pixel-motion", "cardiobench/minirocket"])
-def test_a_model_without_tokens_says_why(name):
+def test_model_without_tokens_says_why(name):
     with pytest.raises(NotApplicable, match="no pooling 'tokens': it has no tokens with a position in the frame"):
         load_model(name, pooling="tokens")
 

@@ -50,20 +50,20 @@ def first_matrix(state):
     return next(name for name in state if "mlp" in name and state[name].ndim == 2)
 
 
-def test_a_missing_key(model):
+def test_missing_key(model):
     folder, file = model
     lost = []
     change(file, lambda state: lost.append(first_matrix(state)) or state.pop(lost[0]))
     assert f"1 missing: {lost[0]}" in refusal(folder)
 
 
-def test_an_unexpected_key(model):
+def test_unexpected_key(model):
     folder, file = model
     change(file, lambda state: state.update({"extra.weight": torch.zeros(3)}))
     assert "1 unexpected: extra.weight" in refusal(folder)
 
 
-def test_a_wrong_shape(model):
+def test_wrong_shape(model):
     folder, file = model
     changed = []
     change(file, lambda state: changed.append(first_matrix(state)) or state.update({changed[0]: torch.zeros(7, 7)}))
@@ -128,7 +128,7 @@ class Intruder:
 
 
 @pytest.mark.parametrize("kind", list(MAKERS))
-def test_a_pickle_that_would_run_code_is_not_run(originals, tmp_path, kind):
+def test_pickle_that_would_run_code_is_not_run(originals, tmp_path, kind):
     folder, mark = tmp_path / kind, tmp_path / "was run"
     shutil.copytree(originals[kind], folder)
     (folder / WEIGHTS[kind]).unlink()
@@ -215,7 +215,7 @@ def test_empty_folder(tmp_path):
     assert "Files seen: none" in refusal(tmp_path)
 
 
-def test_a_text_model_takes_no_frames(tmp_path):
+def test_text_model_takes_no_frames(tmp_path):
     import transformers
 
     config = transformers.BertConfig(
@@ -227,7 +227,7 @@ def test_a_text_model_takes_no_frames(tmp_path):
     assert "does not encode a frame" in refusal(tmp_path)
 
 
-def test_a_network_that_answers_at_random(tmp_path):
+def test_network_that_answers_at_random(tmp_path):
     import transformers
 
     config = transformers.ViTMAEConfig(
@@ -329,7 +329,7 @@ def test_paths(tmp_path, originals):
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf")])
-def test_weights_that_are_not_finite(model, number):
+def test_non_finite_weights(model, number):
     folder, file = model
     spoiled = []
 

@@ -87,7 +87,7 @@ def poisoned(folder, mark):
         )
 
 
-def test_no_code_of_a_model_is_run_by_any_loader(model, tmp_path, capsys):
+def test_loaders_run_no_model_code(model, tmp_path, capsys):
     kind, folder = model
     mark = tmp_path / "was run"
     poisoned(folder, mark)
@@ -102,7 +102,7 @@ def test_no_code_of_a_model_is_run_by_any_loader(model, tmp_path, capsys):
     assert not mark.exists()
 
 
-def test_an_option_of_the_tokenizer_is_no_way_around_the_flag(originals, tmp_path):
+def test_option_of_the_tokenizer_is_no_way_around_the_flag(originals, tmp_path):
     folder, mark = tmp_path / "model", tmp_path / "was run"
     shutil.copytree(originals["open_clip with a tokenizer"], folder)
     poisoned(folder, mark)
@@ -183,7 +183,7 @@ def test_other_weights_in_the_folder_are_not_loaded(originals, tmp_path, pointer
     assert torch.equal(loaded.encoder.encode(frames), load_model(str(originals["siglip"])).encoder.encode(frames))
 
 
-def test_weights_of_a_subfolder_are_the_ones_that_are_stamped(originals, tmp_path):
+def test_weights_of_a_subfolder_are_stamped(originals, tmp_path):
     """Check that safetensors in a subfolder precede a pickle next to the configuration, for both digest and loader."""
     folder = tmp_path / "model"
     shutil.copytree(originals["siglip"], folder)
@@ -267,7 +267,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("how", STRANGE)
-def test_an_invalid_configuration_is_refused(model, how):
+def test_invalid_configuration_is_refused(model, how):
     kind, folder = model
     file = folder / CONFIG[kind]
     changed = STRANGE[how](file.read_text())
@@ -315,7 +315,7 @@ def test_arbitrary_configuration_values_are_handled(model, how):
         ("open_clip", ("model_cfg", "text_cfg", "layers")),
     ],
 )
-def test_a_million_layers(originals, tmp_path, kind, path):
+def test_million_layers(originals, tmp_path, kind, path):
     folder = tmp_path / "model"
     shutil.copytree(originals[kind], folder)
     content = json.loads((folder / CONFIG[kind]).read_text())
@@ -337,7 +337,7 @@ def test_a_million_layers(originals, tmp_path, kind, path):
         ("open_clip", ("model_cfg", "text_cfg", "vocab_size"), 900_000_000),
     ],
 )
-def test_a_network_that_its_weights_cannot_fill_is_not_built(originals, tmp_path, kind, path, value):
+def test_network_that_its_weights_cannot_fill_is_not_built(originals, tmp_path, kind, path, value):
     folder = tmp_path / "model"
     shutil.copytree(originals[kind], folder)
     content = json.loads((folder / CONFIG[kind]).read_text())
@@ -350,7 +350,7 @@ def test_a_network_that_its_weights_cannot_fill_is_not_built(originals, tmp_path
         load_model(str(folder))
 
 
-def test_the_index_of_shards_is_a_mapping_of_texts(originals, tmp_path):
+def test_index_of_shards_is_a_mapping_of_texts(originals, tmp_path):
     folder = tmp_path / "model"
     shutil.copytree(originals["siglip"], folder)
     (folder / "model.safetensors").unlink()

@@ -7,7 +7,7 @@ from cardiobench.models.signal import checked, fit_length, resample, standardise
 
 
 @pytest.mark.parametrize(("fs", "target"), [(100, 250), (500, 100), (400, 250), (257, 250), (500, 500), (360.5, 100)])
-def test_a_sine_stays_the_same_sine(fs, target):
+def test_sine_stays_the_same_sine(fs, target):
     def sine(rate):
         time = np.arange(round(4 * rate)) / rate
         return np.stack([np.sin(2 * np.pi * 5 * time + phase) for phase in (0, 1)], axis=1)
@@ -20,7 +20,7 @@ def test_a_sine_stays_the_same_sine(fs, target):
     np.testing.assert_allclose(got[:count][middle], wanted[:count][middle], atol=0.01)
 
 
-def test_a_level_that_is_not_zero_does_not_ring_at_the_ends():
+def test_level_that_is_not_zero_does_not_ring_at_the_ends():
     np.testing.assert_allclose(resample(np.full((1000, 12), 3.0), 500, 100), 3.0, atol=0.02)
 
 

@@ -70,12 +70,12 @@ def test_models_are_frozen_and_without_dropout(encoder):
     assert {parameter.dtype for parameter in encoder.network.parameters()} == {torch.float32}
 
 
-def test_a_still_equals_a_clip_of_one_frame(encoder, clip):
+def test_still_equals_a_clip_of_one_frame(encoder, clip):
     one = Clip(clip.frames[:1], np.arange(1), 1)
     torch.testing.assert_close(encoder.transform(one), encoder.transform(clip)[:1])
 
 
-def test_works_in_the_workers_of_a_loader(encoder, clip):
+def test_works_in_loader_workers(encoder, clip):
     class Rows(torch.utils.data.Dataset):
         def __len__(self):
             return 3
@@ -188,7 +188,7 @@ def test_open_clip_equals_open_clip(tmp_path, clip, text, safe):
         assert encoder.logit_scale == pytest.approx(float(model.logit_scale.exp()))
 
 
-def test_open_clip_text_tower_does_not_drop_out(tmp_path):
+def test_open_clip_text_tower_has_no_dropout(tmp_path):
     # The library returns models in training mode, in which the BERT text tower is random.
     encoder = load_model(str(tiny_open_clip(tmp_path / "clip", text="bert"))).encoder
     torch.testing.assert_close(encoder.encode_text(TEXTS), encoder.encode_text(TEXTS), rtol=0, atol=0)
@@ -310,7 +310,7 @@ def test_image_models_give_their_pooler_output(tmp_path, clip, kind):
 
 
 @pytest.mark.parametrize("saved_as", ["ViTForImageClassification", "ViTModel without pooler"])
-def test_a_vit_without_pooler_is_read_at_its_class_token(tmp_path, clip, saved_as):
+def test_vit_without_pooler_is_read_at_its_class_token(tmp_path, clip, saved_as):
     import transformers
 
     config = transformers.ViTConfig(**tower(image_size=32, patch_size=8), num_labels=3)

@@ -56,7 +56,7 @@ def test_every_echo_model_has_tokens_in_their_places(name, tmp_path, monkeypatch
     check_places(model.encoder, GRIDS.get(name))
 
 
-def test_the_random_network_and_timm(tmp_path):
+def test_random_network_and_timm(tmp_path):
     check_places(load_model("cardiobench/random-vit").encoder, (1, 7, 7))
     encoder = load_model(str(tiny_timm(tmp_path / "timm"))).encoder
     check_places(encoder, (1, 4, 4))

@@ -11,7 +11,7 @@ from cardiobench.protocols.base import PredictionProtocol, ProtocolOutput, aggre
 from tests.protocols.conftest import BINARY, REGRESSION, VIEWS, task_data
 
 
-def test_a_studys_probability_is_the_mean_of_its_images():
+def test_studys_probability_is_the_mean_of_its_images():
     task = dataclasses.replace(BINARY, unit_column="study_id")
     data = task_data(task, np.eye(5), ["no"] * 5, ["test"] * 5, study_id=["s1", "s2", "s1", "s1", "s2"])
     values = np.array([[0.9, 0.1], [0.2, 0.8], [0.3, 0.7], [0.6, 0.4], [0.4, 0.6]])
@@ -32,7 +32,7 @@ def test_two_equal_classes_go_to_the_positive_one_and_more_to_the_first():
     ].tolist() == ["A2C"]
 
 
-def test_a_patients_ejection_fraction_is_the_mean_over_views():
+def test_patients_ejection_fraction_is_the_mean_over_views():
     task = dataclasses.replace(REGRESSION, unit_column="patient_id")
     data = task_data(task, np.eye(3), [50.0] * 3, ["test"] * 3, patients=["p1", "p1", "p2"])
     got = aggregate(data, ProtocolOutput(data.indices("test"), np.array([40.0, 50.0, 61.0]), {}))

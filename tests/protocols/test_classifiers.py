@@ -27,7 +27,7 @@ def data():
     return features.astype(np.float32).astype(float), labels, (order[:180], order[180:])
 
 
-def test_boosting_for_fewer_rounds_is_the_start_of_a_longer_one(data):
+def test_fewer_boosting_rounds_equal_a_prefix(data):
     xgboost = pytest.importorskip("xgboost")
     features, labels, (train, valid) = data
     grid = param_grid({"max_depth": (3, 6), "n_estimators": (10, 30)})
@@ -40,7 +40,7 @@ def test_boosting_for_fewer_rounds_is_the_start_of_a_longer_one(data):
         assert found[number] == pytest.approx(expected, abs=1e-6), point
 
 
-def test_a_tree_cut_at_a_depth_is_the_tree_grown_to_it(data):
+def test_pruned_tree_equals_shallow_tree(data):
     features, labels, (train, valid) = data
     grid = param_grid(GRIDS["tree"])
     found = classifier("tree").predict_proba_grid(features, labels, [(train, valid)], grid, 0)[0]
@@ -54,7 +54,7 @@ def test_a_tree_cut_at_a_depth_is_the_tree_grown_to_it(data):
     assert same >= 14
 
 
-def test_a_forest_of_fewer_trees_is_the_start_of_a_larger_one(data):
+def test_fewer_trees_equal_a_forest_prefix(data):
     features, labels, (train, valid) = data
     grid = param_grid({"max_depth": (3, None), "n_estimators": (20, 60)})
     found = classifier("forest").predict_proba_grid(features, labels, [(train, valid)], grid, 0)[0]
@@ -92,7 +92,7 @@ def test_logistic_regression_equals_scikit_learn(classes):
         assert np.ptp(logit[:, 0] - expected) < 0.02
 
 
-def test_the_network_equals_a_scikit_learn_pipeline(data):
+def test_network_equals_a_scikit_learn_pipeline(data):
     """Compare float32 and float64 with the same initial weights and batches: after 20 epochs, they differ by rounding only."""
     features, labels, (train, valid) = data
     params = {"alpha": 1e-2, "learning_rate": 1e-3}
@@ -107,7 +107,7 @@ def test_the_network_equals_a_scikit_learn_pipeline(data):
     assert network.predict_proba(features[valid]) == pytest.approx(model.predict_proba(features[valid]), abs=1e-3)
 
 
-def test_the_features_kept_are_those_with_the_largest_f():
+def test_kept_features_have_the_largest_f():
     rng = np.random.default_rng(0)
     labels = np.tile([0, 1], 30)
     features = rng.normal(size=(60, 200)) + labels[:, None] * np.linspace(0, 1, 200)

@@ -81,7 +81,7 @@ def _of(record, file):
 
 
 @pytest.mark.slow
-def test_a_model_without_text_heads_or_frames_says_what_does_not_apply(config):
+def test_model_without_text_heads_or_frames_says_what_does_not_apply(config):
     cheap = {"scratch": {"epochs": 1, "seeds": 1}}
     outcome = run(dataclasses.replace(config, protocols=("all",), options={**config.options, **cheap}))
     taken = {result.protocol for result in outcome.results} | {record.protocol for record in outcome.analyses}
@@ -97,7 +97,7 @@ def test_a_model_without_text_heads_or_frames_says_what_does_not_apply(config):
 
 
 @pytest.mark.slow
-def test_a_model_that_ignores_its_input_is_flagged_in_every_protocol(config, monkeypatch):
+def test_model_that_ignores_its_input_is_flagged_in_every_protocol(config, monkeypatch):
     import torch
 
     monkeypatch.setattr(Constant, "logit_scale", 10.0, raising=False)
@@ -160,7 +160,7 @@ def tmed2_studies(shared):
     )
 
 
-def test_a_constant_on_tmed2_is_the_papers_number_and_is_flagged(shared):
+def test_constant_on_tmed2_is_the_papers_number_and_is_flagged(shared):
     references = tmed2_studies(shared)
     test = references[references["split"] == "test"]
     answers = pd.DataFrame({"id": test["id"], "y_pred": "AS"})
@@ -174,7 +174,7 @@ def test_a_constant_on_tmed2_is_the_papers_number_and_is_flagged(shared):
     )
 
 
-def test_the_views_of_tmed2_are_scored_over_those_that_it_has(shared):
+def test_tmed2_views_are_scored_over_present_ones(shared):
     """Check that macro F1 uses five views, as no label is A3C. All 'Other' (1498 of 3602): 2 x 1498 / (1498 + 3602) / 5."""
     images = pd.read_csv(next((shared / "data" / "splits").rglob("*per_image*.csv")), dtype=str)
     images = images[images["split"] == "test"]

@@ -73,7 +73,7 @@ def test_neighbours_are_those_of_a_full_sort_in_float64(block_sizes):
         np.testing.assert_array_equal(nearest(rows(features, train), rows(features, query), count), expected)
 
 
-def test_a_gpu_finds_the_same_neighbours():
+def test_gpu_finds_the_same_neighbours():
     torch = pytest.importorskip("torch")
     features = np.random.default_rng(0).normal(size=(9000, 64)).astype(np.float32)
     train, query = rows(features, np.arange(8000)), rows(features, np.arange(8000, 9000))
@@ -85,7 +85,7 @@ def test_a_gpu_finds_the_same_neighbours():
     np.testing.assert_array_equal(found, expected)
 
 
-def test_the_device_of_the_run_reaches_large_searches_alone(binary, monkeypatch):
+def test_device_of_the_run_reaches_large_searches_alone(binary, monkeypatch):
     pytest.importorskip("torch")
     from cardiobench.models import device
 
@@ -107,7 +107,7 @@ def test_more_neighbours_than_vectors_are_refused():
         nearest(rows(np.eye(3)), rows(np.eye(3)), 4)
 
 
-def test_patients_are_drawn_whole():
+def test_patients_are_drawn_once():
     patients = np.repeat([f"p{n}" for n in range(50)], 4)
     kept = whole_patients(patients, 30, 0)
     assert len(kept) == 28 and (np.diff(kept) > 0).all()
@@ -116,7 +116,7 @@ def test_patients_are_drawn_whole():
     assert set(kept) != set(whole_patients(patients, 30, 1))
 
 
-def test_a_choice_of_k_on_some_patients_and_neighbours_among_some_are_stamped(binary):
+def test_choice_of_k_on_some_patients_and_neighbours_among_some_are_stamped(binary):
     every = NearestNeighbours().predict(binary, None, "").details
     assert set(every) == {"k", "from"}
     output = NearestNeighbours(max_queries=40).predict(binary, None, "")
@@ -135,7 +135,7 @@ def test_test_labels_change_nothing(binary):
     )
 
 
-def test_k_is_chosen_without_the_patients_own_records():
+def test_k_is_chosen_without_own_records():
     """Test four identical records per patient with random labels: k = 1 is perfect only if a patient is split between folds."""
     rng = np.random.default_rng(0)
     features = np.repeat(rng.normal(size=(40, 8)), 4, axis=0)
@@ -155,7 +155,7 @@ def test_tasks_refused_by_the_probe_are_refused_by_knn(split, labels, message):
 
 
 @pytest.mark.parametrize("kind", ["regression", "binary"])
-def test_k_is_the_one_that_scikit_learn_finds_in_the_same_folds(request, kind):
+def test_k_equals_scikit_learn_in_same_folds(request, kind):
     """Check five folds that keep patients together, each standardised separately."""
     data = request.getfixturevalue(kind)
     rows = data.rows.assign(patient_id=[f"p{number // 2 % 37}" for number in range(len(data.rows))])

@@ -71,7 +71,7 @@ def test_logistic_regression_equals_scikit_learn(n, d, classes, class_weight):
 
 
 @pytest.mark.parametrize("tolerance", [1e-4, 1e-6, 1e-8])
-def test_the_loss_is_as_near_its_minimum_as_asked_for(tolerance):
+def test_loss_is_within_tolerance_of_minimum(tolerance):
     """Test separable rows and small penalties too, for which the loss is far flatter than at zero."""
     features, labels = sample(120, 40, 2)
     every, penalties = np.arange(120), (1e-3, 1e-1, 10.0)
@@ -114,7 +114,7 @@ def test_classes_fitted_together_are_as_near_their_minimum_as_asked_for(toleranc
             assert reached - objective(peer.coef_[0], peer.intercept_[0], *case, penalty) <= 3 * tolerance
 
 
-def test_one_class_less_is_a_fit_without_it():
+def test_absent_class_is_left_out_of_fit():
     """Check that the binary fit equals two opposite coefficient vectors with twice the C, which have half the penalty."""
     features, labels = sample(60, 5, 2)
     labels = labels * 2
@@ -126,7 +126,7 @@ def test_one_class_less_is_a_fit_without_it():
     assert (predicted[:, 1] == 0).all()
 
 
-def test_rows_that_are_not_learned_from_do_not_matter():
+def test_unused_rows_do_not_matter():
     features, labels = sample(80, 6, 2)
     train, held = halves(80)
     strange = features.copy()
@@ -135,7 +135,7 @@ def test_rows_that_are_not_learned_from_do_not_matter():
     np.testing.assert_array_equal(one.coefficients, other.coefficients)
 
 
-def test_a_scale_that_is_given_is_used():
+def test_scale_that_is_given_is_used():
     """Check that half-sized features with a quarter of the penalty give the same fit."""
     features, labels = sample(80, 6, 2)
     mean, deviation = mean_and_std(features)
@@ -145,7 +145,7 @@ def test_a_scale_that_is_given_is_used():
     np.testing.assert_allclose(one.coefficients, other.coefficients, atol=1e-5)
 
 
-def test_a_constant_column_and_a_constant_matrix_are_no_trouble():
+def test_constant_column_and_a_constant_matrix_are_no_trouble():
     features, labels = sample(60, 4, 2)
     with_constant = np.column_stack([features, np.full(60, 7.0, np.float32)])
     settings = {"classes": 2, "tolerance": 1e-14}
@@ -200,7 +200,7 @@ def test_predictions_in_blocks_are_predictions_at_once():
     np.testing.assert_allclose(model.predict(features, np.array([5, 3])), expected[[5, 3]], rtol=1e-12)
 
 
-def test_a_search_is_as_near_to_the_minimum_as_it_says():
+def test_search_is_as_near_to_the_minimum_as_it_says():
     """Check that the loss stays within tolerance for rows read in blocks, which are multiplied in float32."""
     features, labels = sample(400, 6, 2)
     every = np.arange(400)

@@ -36,7 +36,7 @@ def test_every_fold_and_penalty_equals_scikit_learn(n, d, classes, class_weight)
             np.testing.assert_allclose(found[fold, place], peer.predict_proba(features), atol=2e-5)
 
 
-def test_the_gradient_vanishes_at_the_solution():
+def test_gradient_vanishes_at_the_solution():
     """Check the first-order condition: the penalty times the coefficients balances the residuals."""
     features, labels = sample(200, 4, 2)
     path = fold_logistic_path(features, labels, np.array([2.0]), standardise=False, tolerance=1e-14)
@@ -45,7 +45,7 @@ def test_the_gradient_vanishes_at_the_solution():
     assert residual.sum() == pytest.approx(0, abs=1e-5), "the intercept has no penalty"
 
 
-def test_the_default_tolerance_moves_no_probability_by_more_than_a_thousandth():
+def test_default_tolerance_changes_at_most_a_thousandth():
     features, labels = sample(300, 40, 2)
     penalties = 10.0 ** np.arange(-3, 5)
     rough = fold_logistic_path(features, labels, penalties, folds=fold_weights(300, 5)).probabilities(features)
@@ -65,7 +65,7 @@ def test_held_out_lines_do_not_touch_a_fold():
     np.testing.assert_allclose(before.coefficients[0], after.coefficients[0], atol=1e-5)
 
 
-def test_a_class_that_a_fold_lacks_gets_no_probability():
+def test_class_that_a_fold_lacks_gets_no_probability():
     features, labels = sample(90, 4, 3)
     folds = np.stack([labels != 2, np.ones(90)]).astype(float)
     found = fold_logistic_path(features, labels, np.array([1.0]), folds=folds).probabilities(features)
@@ -73,14 +73,14 @@ def test_a_class_that_a_fold_lacks_gets_no_probability():
     np.testing.assert_allclose(found.sum(axis=-1), 1)
 
 
-def test_a_column_that_never_varies_and_perfect_separation_are_no_trouble():
+def test_column_that_never_varies_and_perfect_separation_are_no_trouble():
     features = np.column_stack([np.linspace(-1, 1, 40), np.full(40, 7.0)])
     labels = (features[:, 0] > 0).astype(int)
     path = fold_logistic_path(features, labels, np.array([1e-3]))
     assert np.isfinite(path.coefficients).all() and (path.probabilities(features)[0, 0].argmax(axis=1) == labels).all()
 
 
-def test_separable_lines_of_two_classes_out_of_three_are_fitted_for_every_penalty():
+def test_separable_classes_are_fitted_for_every_penalty():
     """Check that the binary fit equals two opposite coefficient vectors with twice the C, which have half the penalty."""
     rng = np.random.default_rng(3)
     features, labels = rng.normal(size=(22, 300)), np.repeat([0, 2], 11)
@@ -93,7 +93,7 @@ def test_separable_lines_of_two_classes_out_of_three_are_fitted_for_every_penalt
         np.testing.assert_allclose(found[place][:, [0, 2]], peer.predict_proba(features), atol=1e-4)
 
 
-def test_a_fold_of_one_class_and_wrong_shapes_are_refused():
+def test_fold_of_one_class_and_wrong_shapes_are_refused():
     features, labels = sample(20, 3, 2)
     with pytest.raises(ValueError, match="fold 1 has rows of one class only"):
         fold_logistic_path(features, labels, np.array([1.0]), folds=np.stack([np.ones(20), labels]))

@@ -20,7 +20,7 @@ def test_neighbours_are_found_exactly_and_a_vector_is_its_own_first():
 
 
 @pytest.mark.slow
-def test_the_maps_of_echo_recordings_by_cosine_as_in_the_scripts_of_the_echo_paper():
+def test_echo_maps_use_cosine_as_in_the_paper():
     vectors = np.random.default_rng(0).normal(size=(40, 5)) * np.arange(1, 41)[:, None]
     _, by_cosine = maps.nearest_neighbours(vectors, 3, "cosine")
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -32,7 +32,7 @@ def test_the_maps_of_echo_recordings_by_cosine_as_in_the_scripts_of_the_echo_pap
 
 
 @pytest.mark.slow
-def test_maps_are_the_same_twice_and_their_stability_is_measured_by_definition():
+def test_maps_repeat_and_stability_follows_definition():
     rng = np.random.default_rng(0)
     vectors = np.concatenate([rng.normal(size=(40, 6)), rng.normal(size=(40, 6)) + 8])
     settings = ((10, 0.1), (20, 0.5))

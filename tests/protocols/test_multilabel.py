@@ -57,7 +57,7 @@ def test_every_class_is_scikit_learns_on_the_rows_in_which_it_was_measured(penal
         np.testing.assert_allclose(found[:, code], expected, atol=1e-5)
 
 
-def test_a_class_without_both_answers_gets_its_share():
+def test_class_without_both_answers_gets_its_share():
     data, _ = labelled()
     train = data.indices("train")
     labels = data.labels[train].copy()
@@ -70,7 +70,7 @@ def test_a_class_without_both_answers_gets_its_share():
     assert np.ptp(found[:, 2]) > 0
 
 
-def test_the_probe_chooses_one_penalty_by_macro_auroc_on_validation():
+def test_probe_chooses_one_penalty_by_macro_auroc_on_validation():
     data, truth = labelled(n=900)
     probe = LinearProbe(penalties=(0.1, 1e6))
     output = probe.predict(data, None, "")
@@ -82,7 +82,7 @@ def test_the_probe_chooses_one_penalty_by_macro_auroc_on_validation():
     assert set(output.values.sum(axis=1).round(6)) != {1.0}, "classes are independent"
 
 
-def test_the_search_ends_early_with_the_choice_of_every_penalty_in_float64():
+def test_search_ends_early_with_the_choice_of_every_penalty_in_float64():
     data, truth = labelled(n=900)
     noise = np.random.default_rng(1).normal(size=(900, 60))
     data = replace(data, embeddings=replace(data.embeddings, vectors=np.column_stack([data.features, noise])))
@@ -136,7 +136,7 @@ class Directions:
     modalities = dim = pooling = sampling = revision = preprocessing = warnings = None
 
 
-def test_the_score_of_each_label_is_its_mean_cosine_by_zero_shot(tmp_path):
+def test_score_of_each_label_is_its_mean_cosine_by_zero_shot(tmp_path):
     """Compare with MERL's score: scikit-learn's AUROC of the cosine for each class independently."""
     data, truth = labelled(n=120, unmeasured=0)
     (tmp_path / "p.json").write_text(

@@ -22,7 +22,7 @@ def made(name, **chosen):
     return protocol(name, RunConfig(models=(), options={name: chosen}))
 
 
-def test_an_option_is_set_and_recorded():
+def test_option_is_set_and_recorded():
     found = made("probe", refits=4, penalties=[0.1, 1])
     assert (found.refits, found.penalties) == (4, (0.1, 1.0))
     assert found.get_params()["refits"] == 4
@@ -30,7 +30,7 @@ def test_an_option_is_set_and_recorded():
 
 
 @pytest.mark.parametrize("kind", [LinearProbe, NearestNeighbours])
-def test_a_class_refuses_the_recipe_of_another(kind):
+def test_class_refuses_the_recipe_of_another(kind):
     with pytest.raises(BadConfig, match=r"has the recipe 'default', got profile 'paper'. Make it with"):
         kind(profile="paper")
 
@@ -48,7 +48,7 @@ def test_a_class_refuses_the_recipe_of_another(kind):
         ("zero_shot", "share", float("inf")),
     ],
 )
-def test_a_value_of_another_type_is_refused_with_the_expected_one(name, option, value):
+def test_value_of_another_type_is_refused_with_the_expected_one(name, option, value):
     with pytest.raises(CardioBenchError, match=rf"{name}\.{option}=.*Give a value such as "):
         made(name, **{option: value})
 
@@ -60,7 +60,7 @@ class Trained(LinearProbe):
     epochs: PositiveInt | None = None
 
 
-def test_no_value_is_advised_where_an_option_has_none_by_default():
+def test_no_value_is_advised_without_a_default():
     with pytest.raises(
         CardioBenchError, match=r"probe\.epochs=0: expected a whole number above 0 or null\. Leave it out\.$"
     ):
@@ -117,7 +117,7 @@ def test_every_option_that_is_a_number_refuses_other_values_with_the_accepted_ra
         ("cross_validation.seed", -1, "a whole number from 0 to 4,294,967,295"),
     ],
 )
-def test_the_accepted_range_is_named(option, value, expected):
+def test_accepted_range_is_named(option, value, expected):
     name, _, field = option.partition(".")
     if name not in list_protocols():
         pytest.skip("its extension is not here")
@@ -133,7 +133,7 @@ def test_the_accepted_range_is_named(option, value, expected):
         ("probe", "penalties", [], "the list is empty. Give a value such as [0.001,"),
     ],
 )
-def test_a_list_is_refused_where_a_value_stands_twice_or_none_is_in_it(name, option, value, reason):
+def test_list_is_refused_where_a_value_stands_twice_or_none_is_in_it(name, option, value, reason):
     with pytest.raises(CardioBenchError, match=re.escape(reason)):
         made(name, **{option: value})
 
@@ -143,7 +143,7 @@ def test_invalid_option_names_are_refused():
         made("probe", refitts=2)
 
 
-def test_an_option_by_name_wins_over_the_setting_of_the_run():
+def test_option_by_name_wins_over_the_setting_of_the_run():
     config = RunConfig(models=(), seed=3, options={"probe": {"seed": 4}})
     assert protocol("probe", config) == protocol("probe", seed=4)
     assert protocol("probe", config, seed=5).seed == 5

@@ -23,7 +23,7 @@ def test_regression_is_ridge_on_standardised_train_and_validation(regression):
     assert np.abs(output.values - regression.labels[test]).mean() < 1.1
 
 
-def test_the_penalty_is_the_one_that_does_best_on_validation(regression):
+def test_penalty_is_best_on_validation(regression):
     probe = LinearProbe(min_samples=0)
     chosen = probe.predict(regression, None, "").details["penalty"]
     train, validation = regression.indices("train"), regression.indices("validation")
@@ -47,7 +47,7 @@ def test_classification_is_logistic_regression(binary):
     np.testing.assert_allclose(output.values, peer.predict_proba(binary.features[test]), atol=2e-3)
 
 
-def test_of_penalties_that_do_equally_well_the_stiffest_is_taken():
+def test_strongest_of_equal_penalties_is_chosen():
     probe = LinearProbe(penalties=(0.1, 1.0, 10.0, 100.0))
     # A ten-thousandth of the largest penalty's loss is 0.00007: 0.1, 1 and 10 are equal, 100 is not.
     assert probe._stiffest_of_best(np.array([0.50000, 0.50001, 0.50006, 0.7])) == 2
@@ -64,7 +64,7 @@ def test_test_labels_change_nothing(regression, binary):
         np.testing.assert_array_equal(before, after)
 
 
-def test_without_validation_the_folds_keep_patients_together(binary, monkeypatch):
+def test_folds_without_validation_group_patients(binary, monkeypatch):
     rows = binary.rows.assign(split=binary.rows["split"].replace("validation", "train"))
     rows["patient_id"] = [f"p{n // 4}" for n in range(len(rows))]
     data = dataclasses.replace(binary, rows=rows)
@@ -73,7 +73,7 @@ def test_without_validation_the_folds_keep_patients_together(binary, monkeypatch
     assert LinearProbe().predict(data, None, "").values.shape == (50, 2)
 
 
-def test_a_class_that_training_lacks_gets_no_probability():
+def test_class_that_training_lacks_gets_no_probability():
     rng = np.random.default_rng(3)
     labels = ["A2C", "A4C"] * 20 + ["A2C", "A4C", "PLAX"] * 4
     data = task_data(VIEWS, rng.normal(size=(52, 3)), labels, ["train"] * 40 + ["test"] * 12)

@@ -24,7 +24,7 @@ def two(scores):
     return np.stack([1 - np.asarray(scores), scores], axis=1)
 
 
-def test_two_classes_are_cut_at_the_quantile_of_their_rate():
+def test_two_class_threshold_is_rate_quantile():
     rng = np.random.default_rng(0)
     for share in (0.1, 0.3, 0.5, 0.9):
         labels, scores = (rng.random(200) < share).astype(int), rng.beta(2, 5, 200)
@@ -44,11 +44,11 @@ def test_two_classes_are_cut_at_the_quantile_of_their_rate():
         ([0.4, 0.4, 0.4, 0.9], [0, 1, 0, 1], 0.65),  # One positive is nearer to two than four are.
     ],
 )
-def test_equal_probabilities_stay_together(scores, labels, threshold):
+def test_tied_probabilities_are_cut_once(scores, labels, threshold):
     assert rate_cut(two(scores), np.array(labels))[0] == pytest.approx(threshold)
 
 
-def test_several_classes_are_answered_as_often_as_the_labels_have_them():
+def test_class_rates_match_the_labels():
     rng, shares = np.random.default_rng(1), np.array([0.5, 0.3, 0.12, 0.04, 0.04])
     labels = rng.choice(5, 400, p=shares)
     logits = rng.normal(size=(400, 5)) + 1.5 * label_binarize(labels, classes=range(5)) + 2 * rng.normal(size=5)
@@ -74,7 +74,7 @@ def held_out(data, values, indices):
     return ProtocolOutput(test, np.full((len(test), 2), 0.5), {}, validation=HeldOut(indices, values))
 
 
-def test_the_cut_comes_from_validation_patients_and_is_stamped(binary):
+def test_cut_uses_validation_and_is_stamped(binary):
     validation = binary.indices("validation")
     labels = binary.labels[validation]
     scores = np.linspace(0.01, 0.4, len(validation))
@@ -94,7 +94,7 @@ def test_the_cut_comes_from_validation_patients_and_is_stamped(binary):
     np.testing.assert_allclose(frame[f"p_{BINARY.classes[1]}"], [low, high])
 
 
-def test_few_validation_patients_or_none_leave_the_most_probable_class(binary, regression):
+def test_few_validation_patients_give_argmax(binary, regression):
     plain = replace(held_out(binary, None, None), validation=None)
     assert cut_by_validation(binary, plain).details["cut"] == ARGMAX and cut_by_validation(binary, plain).cut is None
     few = held_out(binary, two([0.1, 0.2, 0.3]), binary.indices("validation")[:3])
@@ -106,7 +106,7 @@ def test_few_validation_patients_or_none_leave_the_most_probable_class(binary, r
 
 
 @pytest.mark.parametrize("protocol", [LinearProbe(), NearestNeighbours()], ids=lambda one: one.name)
-def test_a_protocol_with_few_validation_patients_answers_for_inner_folds(binary, protocol):
+def test_few_validation_patients_use_inner_folds(binary, protocol):
     """Check that a patient's label does not affect its prediction, which comes from a model trained on other patients."""
     few = replace(binary, rows=binary.rows.assign(split=["train"] * 100 + ["validation"] * 20 + ["test"] * 40))
     fixed = replace(protocol, **({"penalties": (1.0,)} if protocol.name == "probe" else {"neighbours": (5,)}))
@@ -120,7 +120,7 @@ def test_a_protocol_with_few_validation_patients_answers_for_inner_folds(binary,
     assert not np.array_equal(before.values[~own], after.values[~own])
 
 
-def test_a_fitted_probe_answers_as_the_protocol_does(binary):
+def test_fitted_probe_equals_protocol(binary):
     own = cut_by_validation(binary, LinearProbe().predict(binary, None, ""))
     fitted = LinearProbe().fit(binary).predict(binary)
     assert own.cut is not None and np.array_equal(fitted.cut, own.cut) and fitted.details == own.details
@@ -128,7 +128,7 @@ def test_a_fitted_probe_answers_as_the_protocol_does(binary):
     assert cut_by_validation(binary, fitted).details == own.details, "a cut chosen elsewhere keeps its description"
 
 
-def test_each_fold_is_cut_by_its_inner_folds():
+def test_fold_cuts_use_inner_folds():
     rng = np.random.default_rng(0)
     labels, patients = (rng.random(120) < 0.3).astype(int), np.arange(120)
     features = rng.normal(size=(120, 3)) + labels[:, None]
@@ -144,7 +144,7 @@ def test_each_fold_is_cut_by_its_inner_folds():
     assert flat_search(module, features, labels, outer, [{"C": 1.0}], seed=0).cuts is None
 
 
-def test_a_table_of_probabilities_is_decided_like_a_protocol():
+def test_table_decisions_equal_protocol():
     """Check that ties give the positive of two classes, or the first of several."""
     for task, tie in (
         (BINARY, BINARY.classes[1]),
@@ -155,7 +155,7 @@ def test_a_table_of_probabilities_is_decided_like_a_protocol():
         assert Predictions.join(references, answers, task).frame["y_pred"].tolist() == [tie]
 
 
-def test_means_that_differ_by_rounding_are_equal_probabilities():
+def test_rounding_differences_are_ties():
     """Check that recordings of .1, .6 and .8 and their complements average to one half, in a table and in a mean."""
     ill = np.array([0.1, 0.6, 0.8, 0.35])
     means = np.stack([(1 - ill[:3]).mean(keepdims=True), ill[:3].mean(keepdims=True)], axis=1)

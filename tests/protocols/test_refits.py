@@ -41,7 +41,7 @@ def test_probe_refits_equal_scikit_learn_with_patient_weights(kind, request):
         assert values == pytest.approx(model.predict_proba(scale.transform(features[test])), abs=5e-3)
 
 
-def test_neighbours_of_a_refit_count_as_often_as_their_patient_was_drawn(binary):
+def test_refit_neighbours_count_by_drawn_patients(binary):
     output = NearestNeighbours(refits=2, neighbours=(5,)).predict(binary, None, "")
     both, test = binary.indices("train", "validation"), binary.indices("test")
     weights = next(training_weights(binary.patients[both], 2, 0)).astype(int)
@@ -56,7 +56,7 @@ def test_neighbours_of_a_refit_count_as_often_as_their_patient_was_drawn(binary)
     assert len(output.refits) == 2
 
 
-def test_a_draw_without_two_classes_is_made_again_and_patients_keep_their_rows_together():
+def test_draw_without_two_classes_is_made_again_and_patients_keep_their_rows_together():
     labels = ["yes"] * 2 + ["no"] * 18
     data = task_data(BINARY, np.eye(20), labels, "train", [f"p{number // 2}" for number in range(20)])
     draws = list(redrawn_rows(data, np.arange(20), 50, 0))
@@ -84,7 +84,7 @@ def test_refits_are_scored_by_the_ranking_metric_on_the_scored_units_only(binary
     assert ranking_scores(predictions, binary, output, ()) == []
 
 
-def test_a_negative_number_of_refits_is_refused():
+def test_negative_number_of_refits_is_refused():
     from cardiobench.core.config import RunConfig
 
     with pytest.raises(CardioBenchError, match=r"probe\.refits=-1: expected a whole number from 0 to 1,000"):

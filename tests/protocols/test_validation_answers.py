@@ -21,7 +21,7 @@ from cardiobench.results.score_result import ScoreResult
 
 
 @pytest.mark.parametrize("min_samples", [0, 10**6], ids=["penalty by validation", "penalty by partitions"])
-def test_the_probe_of_the_same_penalty_is_fitted_on_train_alone(regression, binary, min_samples):
+def test_probe_is_fitted_on_train_only(regression, binary, min_samples):
     train, validation = regression.indices("train"), regression.indices("validation")
     output = LinearProbe(min_samples=min_samples).predict(regression, None, "")
     peer = make_pipeline(StandardScaler(), Ridge(alpha=output.details["penalty"]))
@@ -50,7 +50,7 @@ def changed_labels(data, patient):
 @pytest.mark.parametrize(
     "protocol", [LinearProbe(penalties=(1.0,)), NearestNeighbours(neighbours=(5,))], ids=lambda one: one.name
 )
-def test_no_answer_follows_from_the_label_of_its_own_patient(regression, binary, protocol):
+def test_predictions_ignore_own_patient_labels(regression, binary, protocol):
     for data in (regression, binary):
         before = protocol.predict(data, None, "").validation
         patient = data.patients[data.indices("validation")[0]]

@@ -25,7 +25,7 @@ def test_numeric_rules_equal_the_published_code(shared, case):
     )
 
 
-def test_the_rules_by_hand():
+def test_rules_by_hand():
     numbers = np.arange(0.0, 100.0, 10.0)
     # Most similar numbers of frame one: 90, 0 (of frame two: 20, 30). One fifth of ten prompts is two; take the lower median.
     similarity = np.zeros((2, 10))
@@ -107,7 +107,7 @@ def test_echoclips_rule_for_two_classes_is_the_mean_cosine_of_frames_to_the_posi
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_a_picture_that_lies_on_the_numbers_axis_gets_its_number(prompt_file, rule):
+def test_picture_that_lies_on_the_numbers_axis_gets_its_number(prompt_file, rule):
     """Test a similarity symmetric around the true number: the 20 best lie around it; the lower median may be 1 below."""
     truth = [30.0, 55.0, 70.0]
     angle = np.deg2rad(np.array(truth) * 0.9)
@@ -116,7 +116,7 @@ def test_a_picture_that_lies_on_the_numbers_axis_gets_its_number(prompt_file, ru
     np.testing.assert_allclose(ZeroShot().predict(data, Toy(), rule).values, truth, atol=1.0)
 
 
-def test_without_text_tower_or_prompts_it_does_not_apply(prompt_file):
+def test_not_applicable_without_text_or_prompts(prompt_file):
     data = task_data(BINARY, [[1.0, 0.0]], ["yes"], ["test"])
 
     class Blind(Toy):
@@ -130,7 +130,7 @@ def test_without_text_tower_or_prompts_it_does_not_apply(prompt_file):
         ZeroShot().predict(with_prompts(data, prompt_file), mute, "")
 
 
-def test_a_prompt_set_without_a_class_is_named(tmp_path):
+def test_prompt_set_without_a_class_is_named(tmp_path):
     file = tmp_path / "half.json"
     file.write_text(json.dumps({"version": "1", "as": {"yes": ["sick"]}}))
     data = with_prompts(task_data(BINARY, [[1.0, 0.0]], ["yes"], ["test"]), file)
@@ -149,7 +149,7 @@ def moved_threshold(odds, labels, splits):
 
 
 @pytest.mark.parametrize("variant", ["threshold", "mean_cosine"])
-def test_the_threshold_is_the_one_that_scikit_learns_f1_finds_on_train_and_validation(prompt_file, variant):
+def test_threshold_maximises_scikit_learn_f1(prompt_file, variant):
     """Shift test recordings two thirds of the way to the other class, so that their best threshold differs."""
     rng, n = np.random.default_rng(4), 60
     sick = np.arange(n) % 3 == 0

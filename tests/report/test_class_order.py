@@ -49,7 +49,7 @@ def answers(classes, share=0.3, n=200, seed=0):
 
 
 @pytest.mark.parametrize("classes", [("no CD", "CD"), ("well", "ill"), ("0", "1"), ("a", "b")])
-def test_the_positive_class_is_the_tasks_second_where_the_best_model_gives_labels_alone(classes):
+def test_positive_class_is_second_without_probabilities(classes):
     frame = answers(classes)
     truth = frame["y_true"] == classes[1]
     with figure_style():
@@ -74,7 +74,7 @@ def test_the_positive_class_is_the_tasks_second_where_the_best_model_gives_label
     assert cells(drawn) == [str(count) for count in counted.to_numpy().ravel()]
 
 
-def test_the_page_of_a_task_draws_the_same_curves_whether_the_best_gives_probabilities_or_not(tmp_path):
+def test_task_page_draws_curves_without_probabilities(tmp_path):
     task = catalog.task("phantom_ecg/cd")
     assert list(task.classes) != sorted(task.classes), "otherwise, alphabetical order would hide an error"
     for folder in ("with", "without"):
@@ -95,7 +95,7 @@ def test_the_page_of_a_task_draws_the_same_curves_whether_the_best_gives_probabi
     assert "prevalence of 50.0 % CD" in captions["without"] and "Without probabilities: org/one" in captions["without"]
 
 
-def test_the_confusion_of_several_classes_has_the_tasks_order():
+def test_confusion_matrix_has_class_order_of_task():
     classes = ("none", "mild", "severe", "critical")
     names = np.array(classes, dtype=object)
     truth = np.array([0, 1, 2, 3, 3])
@@ -106,13 +106,13 @@ def test_the_confusion_of_several_classes_has_the_tasks_order():
     assert cells(drawn) == ["1", "0", "0", "0", "0", "1", "0", "0", "0", "0", "1", "0", "0", "0", "1", "1"]
 
 
-def test_an_unknown_task_has_the_order_of_its_probabilities_or_of_its_rows():
+def test_unknown_task_has_the_order_of_its_probabilities_or_of_its_rows():
     labels_alone = pd.DataFrame({"y_true": ["z", "a"], "y_pred": ["z", "m"]})
     assert classes_of_unknown_task([labels_alone]) == ["z", "a", "m"]
     assert classes_of_unknown_task([labels_alone, answers(("z", "a"))]) == ["z", "a"]
 
 
-def test_views_of_any_name_have_a_spoke_in_the_tasks_order():
+def test_views_have_spokes_in_task_order():
     views = ("subcostal", "A4C", "PLAX")
     frame = pd.DataFrame({"y_true": [*views, "A4C"], "y_pred": ["subcostal", "A4C", "A4C", "A4C"]})
     assert view_scores(frame, views)["f1"].tolist() == pytest.approx([1, 0.8, 0])  # A4C: precision 2/3, recall 2/2.

@@ -24,14 +24,14 @@ def results(folder):
     return EvaluationResults([entry.result for entry in collect([folder]).entries], folder)
 
 
-def test_an_evaluation_is_a_sequence_and_its_slices_are_evaluations(results, folder):
+def test_evaluation_is_a_sequence_and_its_slices_are_evaluations(results, folder):
     assert len(results) == 9 and results[0] in list(results) and results[-1] is results[8]
     some = results[2:4]
     assert isinstance(some, EvaluationResults) and some.folder == folder and len(some) == 2
     assert not EvaluationResults()
 
 
-def test_the_frame_has_the_numbers_of_the_files_unrounded(results, folder):
+def test_frame_has_the_numbers_of_the_files_unrounded(results, folder):
     frame = results.to_pandas()
     files = {path: json.loads(path.read_text("utf-8")) for path in folder.rglob("r1/*/*.json")}
     assert len(frame) == len(files) == 9
@@ -48,7 +48,7 @@ def test_the_frame_has_the_numbers_of_the_files_unrounded(results, folder):
     assert list(EvaluationResults().to_pandas()) == list(frame)
 
 
-def test_a_notebook_shows_a_row_for_each_and_every_text_escaped(results):
+def test_notebook_shows_a_row_for_each_and_every_text_escaped(results):
     html = results._repr_html_()
     rows = re.findall("<tr>(.*?)</tr>", html)
     assert len(rows) == 10 and rows[0].startswith("<th>task</th><th>model</th>")
@@ -81,7 +81,7 @@ def test_impossible_comparisons_give_one_message(results):
 
 
 @pytest.mark.slow
-def test_the_report_is_written_where_it_is_asked_for(tmp_path):
+def test_report_is_written_to_the_given_path(tmp_path):
     one = EvaluationResults([ScoreResult.load(write_result(tmp_path / "results"))], tmp_path / "results")
     page = one.report(tmp_path / "page")
     assert page == tmp_path / "page" / "report.html" and "org/one" in page.read_text("utf-8")

@@ -18,7 +18,7 @@ from tests.report import example_results
         ("camus/lv_seg", True, "This page shows generated recordings"),
     ],
 )
-def test_a_page_of_pictures_says_what_the_licence_of_its_data_allows(name, generated, said, tmp_path):
+def test_page_of_pictures_says_what_the_licence_of_its_data_allows(name, generated, said, tmp_path):
     task = catalog.task(name)
     dataset = SimpleNamespace(spec=catalog.spec(task.dataset), generated=generated)
     entry = SimpleNamespace(result=SimpleNamespace(model={"name": "org/one"}, label="dense"), setting="", path="one")

@@ -113,7 +113,7 @@ def test_two_files_of_one_name_are_both_compared(folder):
     assert set(models) == {"ours (ours)", "ours (theirsreaders)"}
 
 
-def test_the_best_of_a_task_is_a_model_and_files_follow(folder):
+def test_best_of_a_task_is_a_model(folder):
     collection = collect([folder])
     names = [result.model["name"] for result in ordered(collection.results)]
     assert names == ["org/one", "org/one", "org/three", "org/two", "org/two", "ours", "theirs"]
@@ -126,7 +126,7 @@ def test_the_best_of_a_task_is_a_model_and_files_follow(folder):
     assert minute_row(alone)["model"] == "ours" and task_part(alone, (), ())["elsewhere"] == ""
 
 
-def test_the_figure_has_a_line_for_each_file(folder):
+def test_figure_has_a_line_for_each_file(folder):
     results = collect([folder]).results
     with figure_style():
         (axes,) = scores_figure(results).figure.axes
@@ -137,7 +137,7 @@ def test_the_figure_has_a_line_for_each_file(folder):
     assert not [line for line in alone.lines if line.get_linestyle() == "-."]
 
 
-def test_the_leaderboard_lists_files_separately_after_models(folder):
+def test_leaderboard_lists_files_separately_after_models(folder):
     collection = collect([folder])
     real = dataclasses.replace(
         collection,
@@ -166,7 +166,7 @@ def test_files_are_shown_with_every_suite(folder):
     assert names == {"mine 1": {"org/one", "ours", "theirs"}, "": {"org/two", "org/three", "ours", "theirs"}}
 
 
-def test_a_file_on_other_data_than_the_models_is_named(folder):
+def test_file_on_other_data_than_the_models_is_named(folder):
     path = next((folder / "predictions" / "ours").glob("*.json"))
     result = ScoreResult.load(path)
     save_scored(

@@ -22,7 +22,7 @@ def entry(path, **more):
     return ResultEntry(Path(path), result(**more))
 
 
-def test_the_widest_gap_names_its_worst_group():
+def test_widest_gap_names_its_worst_group():
     groups = {"sex": breakdown(0.1), "image_quality": breakdown(0.2, worst="Poor")}
     said = "image quality: Poor worst, gap 20.00 (8.00 expected), p = 0.8"
     assert widest_gap(result(groups=groups)) == said
@@ -31,14 +31,14 @@ def test_the_widest_gap_names_its_worst_group():
 
 
 @pytest.mark.parametrize("gap", [0.0, 0.000049])
-def test_a_gap_that_is_printed_as_zero_has_no_worst_group(gap):
+def test_gap_that_is_printed_as_zero_has_no_worst_group(gap):
     one = result(groups={"sex": breakdown(gap)})
     assert widest_gap(one) == "sex: no gap"
     assert formatting.worst_group(one.groups["sex"], one) == ""
     assert formatting.worst_group(breakdown(0.001), one) == "F", "printed as 0.10"
 
 
-def test_the_head_counts_flags_of_all_rows_and_verdicts_on_patients():
+def test_head_counts_flags_of_all_rows_and_verdicts_on_patients():
     real, phantom = entry("a.json", collapsed=True), entry("b.json", generated=True)
     confirmed = entry("c.json")
     verdict = dataclasses.replace(confirmed.result.verdict, family="suite")
@@ -50,7 +50,7 @@ def test_the_head_counts_flags_of_all_rows_and_verdicts_on_patients():
     assert sum(count for _, count in found["verdicts"]) == 2
 
 
-def test_the_legend_holds_the_signs_of_the_cells_and_no_others():
+def test_legend_has_only_signs_in_use():
     entries = [entry("a.json", collapsed=True, task="camus/view"), entry("b.json", model="org/two", task="camus/view")]
     used = signs_in_use(overview_tables(entries))
     assert list(used["marks"]) == ["no information shown", "collapsed", "incomplete"]

@@ -35,7 +35,7 @@ def test_unchanged_results_keep_their_figures(first, drawn):
     assert again(folder) == figures and drawn == []
 
 
-def test_a_changed_picture_is_drawn_again(first, drawn):
+def test_changed_picture_is_drawn_again(first, drawn):
     folder, figures = first
     (path, *_) = figures.of("task", TASK)[0].files
     before = path.read_text("utf-8")
@@ -46,7 +46,7 @@ def test_a_changed_picture_is_drawn_again(first, drawn):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("text", ["", "{", '{"digest": 1}', "[]"])
-def test_a_damaged_figure_index_is_ignored(first, drawn, text):
+def test_damaged_figure_index_is_ignored(first, drawn, text):
     folder, figures = first
     for note in (folder / "out" / "figures").glob(f"*{SUFFIX}"):
         note.write_text(text, encoding="utf-8")

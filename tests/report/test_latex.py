@@ -44,7 +44,7 @@ def pair(a, b, better, contest=("tmed2/as", "probe")):
     return Pair(contest, a, b, Made(**fields))
 
 
-def test_the_table_equals_a_hand_written_one():
+def test_table_equals_a_hand_written_one():
     values = {"org/a_b": 0.9, "org/close": 0.88, "[x](y)": 0.441315}
     entries = [ResultEntry(Path(f"{name}.json"), result(value, name)) for name, value in values.items()]
     pairs = [
@@ -72,7 +72,7 @@ def test_hostile_names_are_escaped(text, written):
     assert latex_text(text) == written
 
 
-def test_the_best_of_an_error_is_the_smallest_and_no_comparison_makes_no_tie():
+def test_smallest_error_is_best_without_ties():
     results = {name: result(value, name, "camus/ef", "mae", False) for name, value in (("a", 5.0), ("b", 4.0))}
     assert best_models(results, []) == {"b"}
     assert best_models(results, [pair("a", "b", "too few to say")]) == {"a", "b"}
@@ -84,7 +84,7 @@ def test_tables_hold_as_many_tasks_as_fit_a_page():
     assert [len(grid.head) - 1 for grid in latex_grids(groups, [])] == [WIDEST, 2]
 
 
-def test_the_command_writes_one_file(tmp_path, capsys):
+def test_command_writes_one_file(tmp_path, capsys):
     for number, (name, quality) in enumerate((("org/one", 0.95), ("org/two", 0.2))):
         example_results.write_result(tmp_path / "r", name, "phantom_ecg/cd", quality, seed=number)
     assert main(["report", str(tmp_path / "r"), "--layout", "latex", "--out", str(tmp_path / "out")]) == 0

@@ -32,7 +32,7 @@ def test_skill_is_the_share_of_the_way_to_perfect():
     assert math.isnan(skill(result(NAN)))
 
 
-def test_a_perfect_floor_leaves_no_room():
+def test_perfect_floor_leaves_no_room():
     from cardiobench.results.score_result import Floor
 
     perfect = dataclasses.replace(result(1.0), floors={"best_uninformed": Floor(1.0)})
@@ -83,7 +83,7 @@ def test_two_settings_of_a_model_give_two_rows():
     assert [row.setting for row in board.rows] == ["", "other"]
 
 
-def test_why_a_cell_is_empty():
+def test_reason_of_empty_cell():
     from cardiobench.models.cards import card
 
     mute, ecg = card("cardiobench/pixel-motion"), card("cardiobench/minirocket")
@@ -94,7 +94,7 @@ def test_why_a_cell_is_empty():
     assert missing_reason(None, "zero_shot", catalog.task("camus/ef")) == "not run", "the model is unknown"
 
 
-def test_a_model_without_text_is_said_to_be_not_applicable_beside_zero_shot_ones():
+def test_model_without_text_is_said_to_be_not_applicable_beside_zero_shot_ones():
     zero = dataclasses.replace(result(model="org/clip", task="camus/view"), protocol="zero_shot")
     made = overview_tables(
         [ResultEntry(entry().path, zero), entry(model="cardiobench/pixel-motion", task="camus/view")]
@@ -103,7 +103,7 @@ def test_a_model_without_text_is_said_to_be_not_applicable_beside_zero_shot_ones
     assert mute[0].cells == ("not applicable: no text tower",) and mute[0].covered == 0
 
 
-def test_the_worst_items_by_hand():
+def test_worst_items_by_hand():
     ef = pd.DataFrame({"id": ["a", "b", "c"], "y_true": [50.0, 60.0, 70.0], "y_pred": [51.0, 40.0, 73.0]})
     assert worst_predictions(ef, catalog.task("camus/ef"), 2)[["id", "error"]].values.tolist() == [
         ["b", 20.0],
@@ -146,7 +146,7 @@ def test_metrics_have_their_own_number_of_digits():
     assert naming.metric_table([one, one])["notes"] == ["brier: too few"], "printed only once"
 
 
-def test_where_the_decision_threshold_comes_from():
+def test_decision_threshold_source():
     one = dataclasses.replace(
         result(0.6), overall={"f1_macro": Estimate(0.6, 0.5, 0.7, 9, 9), "sensitivity": Estimate(1, 1, 1, 9, 9)}
     )
@@ -156,7 +156,7 @@ def test_where_the_decision_threshold_comes_from():
     assert naming.operating_point(result(0.6)) == ""
 
 
-def test_a_gap_is_shown_with_the_gap_expected_by_chance():
+def test_gap_is_shown_with_the_gap_expected_by_chance():
     groups = {
         "sex": Breakdown(
             {"F": Estimate(0.5, 0.4, 0.6, 60, 60), "M": Estimate(0.6, 0.5, 0.7, 60, 60)},

@@ -86,7 +86,7 @@ def models_in(page, table):
     return table.locator("tbody tr:visible th .name").all_inner_texts()
 
 
-def test_the_page_opens_and_is_complete(page, tmp_path):
+def test_page_opens_and_is_complete(page, tmp_path):
     assert page.title() == "CardioBench results"
     for part in ("minute", "overview", "tasks", "models", "problems"):
         assert page.locator(f"#{part} h2").count() == 1
@@ -126,7 +126,7 @@ def test_tables_filter_by_keyboard_and_show_counts(page):
     assert table.locator("th.task:visible").count() == 0
 
 
-def test_a_cell_tells_its_interval_in_text_on_hover_and_on_focus(page):
+def test_cell_tells_its_interval_in_text_on_hover_and_on_focus(page):
     table = page.locator(".heat").filter(has_text="phantom_echo/ef")
     cell = table.locator("tr", has_text="org/one").locator("td.cell").first
     assert "[" in cell.inner_text() and "%" in cell.inner_text()
@@ -155,7 +155,7 @@ def test_enter_opens_the_task_with_its_pictures(page):
     assert "Bland-Altman" in captions[1]
 
 
-def test_nothing_is_shown_by_colour_alone(page):
+def test_colour_is_never_the_only_sign(page):
     """Check that every cell of the heat table has a symbol, and its number a direction."""
     for text in page.locator(".heat td.cell").all_inner_texts():
         assert any(sign in text for sign in "▲◇≈▼?·") and ("%" in text)
@@ -186,7 +186,7 @@ def test_hostile_names_and_notes_are_text(page, report):
     assert "<script>" not in twin and "](javascript:" not in twin.replace("\\](", "") and "<img" not in twin
 
 
-def test_the_page_fits_a_phone(browser, report):
+def test_page_fits_a_phone(browser, report):
     page, _ = watched(browser, report[0].as_uri(), viewport={"width": 390, "height": 844})
     page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
@@ -214,7 +214,7 @@ def test_print_opens_all_details(page):
     assert len(page.pdf()) > 50_000
 
 
-def test_the_worst_items_have_their_recordings(browser, report):
+def test_worst_items_have_their_recordings(browser, report):
     echo = next(file for file in report if file.parent.name == "examples" and "echo-ef-org-two" in file.name)
     page, seen = watched(browser, echo.as_uri())
     # The synthetic ids are unknown to the phantom, so the page says so for each item, the worst first.
@@ -320,7 +320,7 @@ def test_every_cell_has_an_address_that_leads_back_to_it(page, browser, report):
         page.locator(f"#{part.get_attribute('id')}[open]:target").wait_for()
 
 
-def test_the_legend_follows_the_tables(page):
+def test_legend_follows_the_tables(page):
     first, legend = page.locator(".heat").last, page.locator("#overview .legend")
     assert first.bounding_box()["y"] < legend.bounding_box()["y"]
     assert legend.locator("dt").all_inner_texts() == [

@@ -14,7 +14,7 @@ from tests.report.browser import chromium
 
 
 @pytest.mark.slow
-def test_the_command_prints_every_part(tmp_path, capsys):
+def test_command_prints_every_part(tmp_path, capsys):
     with chromium():
         pass
     example_results.folder_of_results(tmp_path / "r")
@@ -26,7 +26,7 @@ def test_the_command_prints_every_part(tmp_path, capsys):
     assert {tuple(round(float(one)) for one in size) for size in sizes} == {(842, 595)}, "A4 landscape"
 
 
-def test_without_playwright_the_extra_is_named_before_any_work(tmp_path, capsys, monkeypatch):
+def test_missing_playwright_is_named_first(tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "playwright.sync_api", None)
     example_results.write_result(tmp_path / "r")
     assert main(["report", str(tmp_path / "r"), "--out", str(tmp_path / "out"), "--pdf"]) == 2
@@ -38,7 +38,7 @@ def test_tables_are_not_printed(tmp_path, capsys):
     assert "Remove one of these flags" in capsys.readouterr().err
 
 
-def test_a_browser_that_does_not_start_is_named(tmp_path):
+def test_browser_that_does_not_start_is_named(tmp_path):
     pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     with pytest.raises(UnwritableOutput, match="Open it in a browser"):
         pdf.write_pdf(tmp_path / "report.html", shutil.which("false"))

@@ -45,7 +45,7 @@ def test_roc_reliability_operating_point_and_confusion_by_hand():
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("label", ["no", "yes"])
-def test_recordings_of_one_class_have_no_curve_that_needs_both(label, tmp_path):
+def test_one_class_has_no_two_class_curve(label, tmp_path):
     frame = pd.DataFrame({"y_true": [label] * 3, "y_pred": ["no", "no", "yes"], "p_no": [0.9, 0.8, 0.3]})
     with figure_style():
         drawn = classification_figure({"m": frame.assign(p_yes=1 - frame["p_no"])}, "m", "x/y", ("no", "yes"))
@@ -74,7 +74,7 @@ def test_heatmaps_have_room_for_long_model_names(tmp_path):
 
 
 @pytest.mark.parametrize("task", ["phantom_echo/ef", "phantom_echo/view", "phantom_ecg/cd"])
-def test_margins_have_room_for_every_text(task):
+def test_margins_fit_every_text(task):
     """Check that margins are computed from the texts, and matplotlib's tight bounding box is inside the figure."""
     joined, result = example_results.scored_example(task, 0.6, 1)
     results = [dataclasses.replace(result, model={"name": f"./{letter * 60}/model"}) for letter in "wi"]
@@ -124,7 +124,7 @@ def test_quantiles_of_errors_are_those_of_the_groups_rows():
     assert row["mean"] == pytest.approx(result.groups["sex"].values["F"].value), "the mean is the group's MAE"
 
 
-def test_a_hostile_name_in_a_figure_is_text_and_ids_of_two_figures_differ(tmp_path):
+def test_hostile_name_in_a_figure_is_text_and_ids_of_two_figures_differ(tmp_path):
     name = "<script>alert(1)</script> $x$ 0.123456 & \u202e"
     saved = []
     for stem in ("one", "two"):
@@ -153,7 +153,7 @@ def test_one_process_and_several_draw_the_same_bytes(tmp_path):
         assert file.read_bytes() == (tmp_path / "two" / "figures" / file.name).read_bytes(), file.name
 
 
-def test_a_figure_has_the_same_bytes_every_time(tmp_path):
+def test_figure_has_the_same_bytes_every_time(tmp_path):
     path = example_results.write_result(tmp_path / "r", "org/one", "phantom_ecg/cd")
     once, again = (draw_report(collect([tmp_path / "r"]), tmp_path / name, processes=1, png=True) for name in "ab")
     assert [file.name for file in once.files] == [file.name for file in again.files] and path.is_file()
@@ -170,7 +170,7 @@ def test_damaged_predictions_are_named_and_the_rest_is_drawn(tmp_path):
     assert [figure.name for figure in report.of("task", "phantom_echo/ef")] == ["scores", "agreement", "groups"]
 
 
-def test_an_analysis_whose_table_lacks_a_column_is_named(tmp_path, monkeypatch):
+def test_analysis_whose_table_lacks_a_column_is_named(tmp_path, monkeypatch):
     figures = SimpleNamespace(draw=lambda record: record.tables["curve"]["score"])
     monkeypatch.setattr("cardiobench.report.plots._module", {"toy": figures}.get)
     broken = AnalysisResult("toy", "x/y", (), {}, {"curve": pd.DataFrame([{"a": 1}])}, models=({"name": "m"},))
@@ -178,7 +178,7 @@ def test_an_analysis_whose_table_lacks_a_column_is_named(tmp_path, monkeypatch):
     assert [(problem.kind, problem.subject) for problem in report.problems] == [("no picture", "toy")]
 
 
-def test_an_analysis_of_other_data_is_reported_and_not_shown(tmp_path):
+def test_analysis_of_other_data_is_reported_and_not_shown(tmp_path):
     example_results.write_result(tmp_path, "org/one", "phantom_echo/ef")
     folder = tmp_path / "org__one" / "r1" / "frame_similarity"
     similarity_record("org/one", 0.9).save(folder / "phantom_echo__a.json")
@@ -193,7 +193,7 @@ def test_an_analysis_of_other_data_is_reported_and_not_shown(tmp_path):
     assert "digest eeeeeeeeeeee" in problem.message and "digest dddddddddddd" in problem.message
 
 
-def test_a_study_that_does_not_say_how_many_patients_were_used_is_told_by_its_data(tmp_path):
+def test_study_that_does_not_say_how_many_patients_were_used_is_told_by_its_data(tmp_path):
     example_results.write_result(tmp_path, "org/one", "phantom_echo/ef", dataset={"limit": 5})
     folder = tmp_path / "org__one" / "r1" / "frame_similarity"
     whole = similarity_record("org/one", 0.9)
@@ -219,7 +219,7 @@ def test_numbers_of_a_study_are_marked_like_scores():
 
 
 @pytest.mark.parametrize("junk", [{"models": [{}]}, {"datasets": ["x"]}, {"seen_in_pretraining": "yes"}])
-def test_a_record_that_was_edited_into_nonsense_is_refused(tmp_path, junk):
+def test_record_that_was_edited_into_nonsense_is_refused(tmp_path, junk):
     import json
 
     path = tmp_path / "phantom_echo__a.json"
@@ -230,13 +230,13 @@ def test_a_record_that_was_edited_into_nonsense_is_refused(tmp_path, junk):
         AnalysisResult.load(path)
 
 
-def test_a_missing_picture_is_not_called_unranked():
+def test_missing_picture_is_not_called_unranked():
     kinds = ("no picture", "no answers", "no examples", "edited by hand", "other data")
     told = [Problem("x", kind, "why").consequence for kind in kinds]
     assert told == ["not drawn", "not drawn", "not shown", "not ranked", "not ranked"]
 
 
-def test_a_figure_is_saved_as_matplotlib_lays_it_out(tmp_path):
+def test_figure_is_saved_as_matplotlib_lays_it_out(tmp_path):
     """Check that one layout serves both files, and the SVG equals that of a plain `savefig`."""
 
     def drawn() -> Figure:

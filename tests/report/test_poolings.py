@@ -13,7 +13,7 @@ def result(pooling, quality=0.9, revision="r1", name="org/one", seed=1, **prepro
     return replace(scored, protocol="probe", model=model)
 
 
-def test_the_poolings_of_a_model_stand_in_one_row():
+def test_poolings_of_a_model_share_one_row():
     mean, cls = result("mean", 0.95), result("cls", 0.6)
     columns, ((task, model, label, _, *cells),) = pooling_table([mean, cls, result("mean", name="org/two")])
     assert columns[-2:] == ("cls", "mean") and (task, model, label) == ("phantom_ecg/cd", "org/one", "probe")
@@ -27,13 +27,13 @@ def test_other_revisions_and_preprocessing_are_not_compared():
     assert markdown([result("mean"), result("cls", fs=500)]) == ""
 
 
-def test_a_model_of_one_pooling_stands_beside_the_tokens_that_it_keeps():
+def test_model_of_one_pooling_stands_beside_the_tokens_that_it_keeps():
     kept = result("tokens", 0.6, tokens={"block": "last", "parts": 1, "grid": [8, 7, 7, 512]})
     columns, ((*_, own, tokens),) = pooling_table([kept, result("", 0.95)])
     assert columns[-2:] == ("its own", "tokens") and own > tokens
     assert markdown([result(""), result("", name="org/two")]) == ""
 
 
-def test_a_pooling_that_was_run_twice_is_left_out():
+def test_pooling_that_was_run_twice_is_left_out():
     columns, ((*_, cls, maximum),) = pooling_table([result("mean"), result("mean", 0.6), result("max"), result("cls")])
     assert columns[-2:] == ("cls", "max") and cls == maximum

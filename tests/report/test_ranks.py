@@ -46,7 +46,7 @@ def results(tmp_path):
     return tmp_path
 
 
-def test_the_command_names_ties_and_writes_every_digit(results, capsys):
+def test_command_names_ties_and_writes_every_digit(results, capsys):
     assert main(["compare", str(results), "--csv", str(results / "pairs.csv")]) == 0
     shown = capsys.readouterr().out
     assert "1–2" in shown and "org/bad" in shown
@@ -57,7 +57,7 @@ def test_the_command_names_ties_and_writes_every_digit(results, capsys):
         assert row.low <= row.difference <= row.high and row.n == 80
 
 
-def test_a_pair_without_an_interval_has_none_and_no_p_value(results):
+def test_pair_without_an_interval_has_none_and_no_p_value(results):
     entries = collect([results]).entries
     (pair, *_), _, *_ = ranks.compare_all_pairs(entries, resamples=50)
     few = dataclasses.replace(pair.comparison, low=np.nan, high=np.nan, p_value=np.nan, p_adjusted=np.nan)
@@ -67,7 +67,7 @@ def test_a_pair_without_an_interval_has_none_and_no_p_value(results):
 
 
 @pytest.mark.usefixtures("figures")
-def test_the_page_has_the_ranks_and_the_boxes_of_every_group(results):
+def test_page_has_the_ranks_and_the_boxes_of_every_group(results):
     files = write_markdown(collect([results]), results)
     page = files[0].read_text()
     section = page.partition("## Which models are better")[2].partition("\n## ")[0]
@@ -83,7 +83,7 @@ def test_the_page_has_the_ranks_and_the_boxes_of_every_group(results):
     assert set(boxes["model"]) == {"org/one", "org/two", "org/bad"}, "the CSV has every model"
 
 
-def test_a_model_with_other_units_or_without_predictions_is_named_and_left_out(results):
+def test_model_with_other_units_or_without_predictions_is_named_and_left_out(results):
     found = collect([results]).files
     bad, one, _ = (path for path, _ in found)
     predictions_path(bad).unlink()
@@ -125,7 +125,7 @@ def test_one_model_run_in_two_ways_has_two_names(results):
     assert set(models) == {"m (r1)", "m (r1+cls)"}
 
 
-def test_one_class_is_in_no_ranking_and_generated_tasks_are_called_so(results):
+def test_one_class_is_unranked_and_twins_marked(results):
     entries = collect([results]).entries
     _, _, rankings = ranks.compare_all_pairs(entries)
     assert {row[0] for row in ranks.rank_rows(rankings)} == {"phantom_echo/ef (generated)"}

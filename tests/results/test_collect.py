@@ -38,7 +38,7 @@ def test_good_results_are_ranked_and_nothing_is_wrong(tmp_path):
     assert len(found.entries) == 1 and not found.problems and found.entries[0].predictions.is_file()
 
 
-def test_a_suite_ranks_its_own_results_only(tmp_path):
+def test_suite_ranks_its_own_results_only(tmp_path):
     def stamped(suite):
         return lambda content: content["stamp"].update(suite=suite)
 
@@ -53,14 +53,14 @@ def test_a_suite_ranks_its_own_results_only(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"schema": 1}', "[1, 2]", '"x"', "\x00\x01", '{"schema": 1, "overall": 3}'])
-def test_a_damaged_file_is_named(tmp_path, text):
+def test_damaged_file_is_named(tmp_path, text):
     path = example_results.write_result(tmp_path)
     path.write_text(text)
     found = collect([tmp_path])
     assert not found.entries and [problem.file for problem in found.problems] == [str(path.relative_to(tmp_path))]
 
 
-def test_a_binary_file_is_named(tmp_path):
+def test_binary_file_is_named(tmp_path):
     path = example_results.write_result(tmp_path)
     path.write_bytes(b"\xff\xfe\x00\x80")
     assert [problem.kind for problem in collect([tmp_path]).problems] == ["unreadable"]
@@ -86,7 +86,7 @@ def better(content):
         lambda content: content["verdict"].update(word="no information shown"),
     ],
 )
-def test_a_number_or_name_that_was_edited_is_refused(tmp_path, change):
+def test_number_or_name_that_was_edited_is_refused(tmp_path, change):
     edit(example_results.write_result(tmp_path), change)
     found = collect([tmp_path])
     assert not found.entries and [problem.kind for problem in found.problems] == ["edited by hand"]
@@ -114,7 +114,7 @@ def test_inconsistent_results_are_refused_despite_a_valid_checksum(tmp_path, cha
         read_result(path.read_text())
 
 
-def test_a_file_without_a_checksum_is_not_ranked_and_reading_one_back_changes_nothing(tmp_path):
+def test_file_without_a_checksum_is_not_ranked_and_reading_one_back_changes_nothing(tmp_path):
     path = example_results.write_result(tmp_path)
     sealed = json.loads(path.read_text())
     assert ScoreResult.load(path).to_json() == sealed and sealed[CHECKSUM] == checksum(sealed)
@@ -173,7 +173,7 @@ def test_scores_on_references_are_ranked_beside_runs_on_the_same_version(tmp_pat
 
 
 @pytest.mark.parametrize("expected", [60, None])
-def test_a_result_whose_release_is_not_known_is_not_ranked(tmp_path, expected):
+def test_result_whose_release_is_not_known_is_not_ranked(tmp_path, expected):
     """Check that a result of an older version, which took the references for the release, is not ranked either."""
     path = example_results.write_result(tmp_path, "file: mine.csv", protocol="predictions")
     edit(
@@ -196,7 +196,7 @@ def test_real_data_counts_even_when_twins_are_more(tmp_path):
     assert [result.model["name"] for result in collect([tmp_path]).results] == ["org/three"]
 
 
-def test_of_one_result_twice_the_newest_counts(tmp_path):
+def test_newest_duplicate_result_counts(tmp_path):
     old, new = example_results.write_result(tmp_path / "a"), example_results.write_result(tmp_path / "b", quality=0.5)
     for path, date in ((old, "2026-01-01T00:00:00+00:00"), (new, "2026-02-01T00:00:00+00:00")):
         edit(path, lambda content, date=date: content["stamp"].update(date=date), sealed=True)
@@ -214,7 +214,7 @@ def test_other_json_records_are_not_results(tmp_path):
 
 
 @pytest.mark.parametrize("damage", ["edited", "gone", "a pipe"])
-def test_a_table_of_an_analysis_that_was_edited_is_not_shown(tmp_path, damage):
+def test_table_of_an_analysis_that_was_edited_is_not_shown(tmp_path, damage):
     table = pd.DataFrame({"n": [10, 20], "score": [0.5, 0.6]})
     path = AnalysisResult("few_shot", "camus/ef", ("camus/ef",), {}, {"curve": table}).save(tmp_path / "camus__ef.json")
     assert len(collect([tmp_path]).analyses) == 1
@@ -230,7 +230,7 @@ def test_a_table_of_an_analysis_that_was_edited_is_not_shown(tmp_path, damage):
     assert file.name in found.problems[0].message
 
 
-def test_an_empty_folder_is_reported(tmp_path):
+def test_empty_folder_is_reported(tmp_path):
     with pytest.raises(MissingData, match="accelerate launch"):
         collect([tmp_path])
     with pytest.raises(MissingData, match="no folder"):
@@ -239,7 +239,7 @@ def test_an_empty_folder_is_reported(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("layout", ["page", *LAYOUTS])
-def test_the_command_shows_what_is_wrong_without_a_traceback(tmp_path, capsys, layout):
+def test_command_reports_errors_without_traceback(tmp_path, capsys, layout):
     task = "cardiacnet/asd"  # The layout of the papers includes this task.
     example_results.write_result(tmp_path / "r", task=task)
     example_results.write_result(tmp_path / "r", "org/two", task).write_text("{")

@@ -75,6 +75,6 @@ CONTRADICTIONS = {
 
 
 @pytest.mark.parametrize("case", CONTRADICTIONS)
-def test_a_contradiction_is_named(case):
+def test_contradiction_is_named(case):
     assert not check_consistency(result()) and not check_consistency(regression())
     assert check_consistency(CONTRADICTIONS[case])

@@ -17,7 +17,7 @@ def test_texts_survive_a_round_trip(text):
 
 
 @pytest.mark.parametrize("number", ["-0.5", "+3", "1e-3", "-1.", -0.5, None])
-def test_numbers_stay_numbers(number):
+def test_numbers_keep_type(number):
     assert escape_formula(number) == number
 
 

@@ -38,7 +38,7 @@ def result(
     )
 
 
-def test_a_row_by_hand():
+def test_row_by_hand():
     cells = dict(zip(tables.COLUMNS, tables.row(result(collapsed=True, seen_in_pretraining=True)), strict=True))
     assert cells == {
         "task": "tmed2/as",
@@ -60,7 +60,7 @@ def test_rows_of_two_poolings_can_be_told_apart():
     assert one[-1].startswith("pooling mean") and other[-1].startswith("pooling max")
 
 
-def test_a_measurement_keeps_its_unit():
+def test_measurement_keeps_its_unit():
     cells = tables.row(result(6.409, task="camus/ef", metric="mae", higher=False, unit="%"))
     assert cells[3] == "mae % ↓" and cells[4] == "6.41"
 
@@ -71,12 +71,12 @@ def test_undefined_numbers_are_written_as_words():
     assert tables.row(undefined)[4:6] == ("undefined", "none")
 
 
-def test_a_warning_stands_once_with_those_it_is_about():
+def test_warning_stands_once_with_those_it_is_about():
     results = [result(0.5, "a", warnings=("few", "odd")), result(0.4, "b", warnings=("few",)), result(0.3, task="x/y")]
     assert tables.warnings(results) == [("tmed2/as", "few", ""), ("tmed2/as", "odd", "a probe")]
 
 
-def test_the_best_stands_first_whatever_the_direction():
+def test_best_is_first_in_both_directions():
     high = [result(0.5, "a"), result(0.7, "b"), result(NAN, "c")]
     assert [r.model["name"] for r in tables.ordered(high)] == ["b", "a", "c"]
     low = [result(v, m, metric="mae", higher=False) for v, m in ((5.0, "a"), (3.0, "b"))]
@@ -98,7 +98,7 @@ def test_no_results_says_what_to_run(tmp_path):
 
 
 @pytest.mark.usefixtures("figures")
-def test_a_page_needs_nothing_but_results(tmp_path):
+def test_page_needs_nothing_but_results(tmp_path):
     path = result(task="ptb_xl_sample/cd", collapsed=True).save(
         tmp_path / "m" / "r" / "probe" / "ptb_xl_sample__cd.json"
     )

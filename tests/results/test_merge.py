@@ -75,7 +75,7 @@ def test_nested_folders_are_refused(tmp_path, part, out):
         merge([tmp_path / part], tmp_path / out)
 
 
-def test_predictions_that_one_copy_lacks_come_from_the_other(tmp_path, capsys):
+def test_missing_predictions_come_from_other_copy(tmp_path, capsys):
     """Write a truncated file, as left by an interrupted copy between machines."""
     one, two, out = (tmp_path / name for name in ("one", "two", "out"))
     predictions_path(write(one, "ptb_xl/cd")).unlink()
@@ -87,7 +87,7 @@ def test_predictions_that_one_copy_lacks_come_from_the_other(tmp_path, capsys):
     assert merge([one], out).bare == () and files(out) == files(two)
 
 
-def test_a_pipe_in_a_folder_is_named_and_not_waited_for(tmp_path):
+def test_pipe_in_a_folder_is_named_and_not_waited_for(tmp_path):
     write(tmp_path / "one", "ptb_xl/cd")
     os.mkfifo(tmp_path / "one" / "ptb_xl__af.json")
     with pytest.raises(BadData, match=r"ptb_xl__af\.json is not a regular file"):

@@ -51,14 +51,14 @@ def test_facts_of_another_form_are_refused(wrong):
         ScoreResult.from_json(seal(record))
 
 
-def test_a_number_that_nobody_has_installed_is_shown_as_recorded():
+def test_number_that_nobody_has_installed_is_shown_as_recorded():
     known = of_elsewhere()
     assert formatting.metric_name(known) == "within_ten % ↑"
     assert formatting.number(known.score.value, known) == "52.00" and formatting.floor(known) == "28.00"
     assert skill(known) == pytest.approx((0.52 - 0.28) / (1 - 0.28))
 
 
-def test_a_number_without_facts_has_the_direction_of_its_result_and_no_unit():
+def test_number_without_facts_has_the_direction_of_its_result_and_no_unit():
     for higher, arrow in ((True, "↑"), (False, "↓")):
         unknown = of_elsewhere(numbers={}, higher_is_better=higher)
         assert formatting.metric_name(unknown) == f"within_ten {arrow}"
@@ -67,7 +67,7 @@ def test_a_number_without_facts_has_the_direction_of_its_result_and_no_unit():
         assert unknown.number("another") == Number("another", None)
 
 
-def test_older_results_ask_the_metrics():
+def test_older_results_use_metric_facts():
     record = {key: value for key, value in result().to_json().items() if key not in ("numbers", "out_of_fold")}
     older = ScoreResult.from_json(seal({**record, "schema": 3}))
     assert older.numbers == {} and older.number() == load_metric("mae").primary
@@ -92,7 +92,7 @@ def test_recorded_facts_take_precedence_over_installed_metrics():
         (Estimate(1.04, 0.9, 1.1, 50, 48, method="t"), False),
     ],
 )
-def test_an_interval_may_end_beyond_the_range_where_its_method_can(estimate, possible):
+def test_interval_may_end_beyond_the_range_where_its_method_can(estimate, possible):
     more = result(overall={**result().overall, "within_ten": estimate}, numbers={"within_ten": SHARE})
     assert (
         not [line for line in check_consistency(more) if "within_ten" in line and "is no score" in line]

@@ -16,7 +16,7 @@ from cardiobench.results.score_result import Estimate
 from tests.report.example_results import answers, scored_example, truth
 
 
-def test_a_table_is_aligned():
+def test_table_is_aligned():
     assert text_table(("a", "b"), [("long", "1"), ("x", "")]) == "a     b\nlong  1\nx"
 
 
@@ -24,7 +24,7 @@ def test_a_table_is_aligned():
     ("task", "unit"),
     [("phantom_echo/ef", "mae % ↓"), ("phantom_ecg/cd", "f1_macro % ↑"), ("phantom_ecg/findings", "%")],
 )
-def test_a_result_prints_as_a_short_table(task, unit):
+def test_result_prints_as_a_short_table(task, unit):
     _, result = scored_example(task, 0.9, 1)
     text = str(replace(result, model={"name": "org/one"}))
     lines = text.splitlines()
@@ -92,7 +92,7 @@ def compared(task, first, second):
     )
 
 
-def test_a_comparison_prints_both_scores_the_difference_and_the_outcome():
+def test_comparison_prints_both_scores_the_difference_and_the_outcome():
     comparison = compared("phantom_echo/ef", 0.95, 0.3)
     lines = str(comparison).splitlines()
     assert lines[0] == "phantom_echo/ef, 60 patients" and lines[1].split() == [
@@ -120,7 +120,7 @@ def test_a_comparison_prints_both_scores_the_difference_and_the_outcome():
     assert "predictions (b) is better" in str(compared("phantom_echo/ef", 0.3, 0.95))
 
 
-def test_shares_are_shown_in_percent_and_what_the_data_cannot_tell_is_said():
+def test_shares_in_percent_with_limits_of_the_data():
     comparison = compared("phantom_ecg/cd", 0.8, 0.79)
     assert f"{100 * comparison.a:.2f}" in str(comparison) and "f1_macro % ↑" in str(comparison)
     assert "undecided, only differences above about " in str(
@@ -137,7 +137,7 @@ def test_printing_imports_nothing_heavy():
     assert done.stdout.strip() == "[]"
 
 
-def test_an_unknown_coverage_an_undefined_number_and_missing_answers_are_said():
+def test_unknown_coverage_an_undefined_number_and_missing_answers_are_said():
     found = catalog.task("phantom_ecg/cd")
     references = truth(found)
     given = answers(found, references, 0.9, 1)
@@ -161,7 +161,7 @@ def test_one_metric_is_as_good_as_a_list_of_one():
 
 
 @pytest.mark.parametrize("kind", ["result", "comparison"])
-def test_a_notebook_shows_the_words_of_print_and_no_markup_of_a_name(kind):
+def test_notebook_shows_the_words_of_print_and_no_markup_of_a_name(kind):
     evil = "<b>org/one</b>"
     if kind == "result":
         shown = replace(scored_example("phantom_ecg/cd", 0.9, 1)[1], model={"name": evil}, warnings=("<i>odd</i>",))

@@ -18,7 +18,7 @@ def test_every_older_schema_has_a_file():
 
 
 @pytest.mark.parametrize("schema", sorted(FILES))
-def test_a_file_of_an_earlier_version_keeps_its_numbers(schema):
+def test_file_of_an_earlier_version_keeps_its_numbers(schema):
     written, result = json.loads(FILES[schema].read_text("utf-8")), ScoreResult.load(FILES[schema])
     assert written["schema"] == schema
     for name in ("task", "metric", "higher_is_better", "protocol", "variant", "options", "dataset", "model", "stamp"):
@@ -31,7 +31,7 @@ def test_a_file_of_an_earlier_version_keeps_its_numbers(schema):
     assert result.groups.keys() == written["groups"].keys() and result.floors.keys() >= written["floors"].keys()
 
 
-def test_a_result_of_schema_5_is_of_the_present_rules_and_lacks_its_cost():
+def test_result_of_schema_5_is_of_the_present_rules_and_lacks_its_cost():
     written, result = json.loads(FILES[5].read_text("utf-8")), ScoreResult.load(FILES[5])
     assert not result.outdated and result.cost is None
     assert result.to_json() == {
@@ -63,7 +63,7 @@ def test_removed_verdicts_can_still_be_read():
 
 
 @pytest.mark.parametrize("schema", sorted(FILES))
-def test_a_folder_with_such_a_file_is_collected(schema, tmp_path):
+def test_folder_with_such_a_file_is_collected(schema, tmp_path):
     place = tmp_path / "m" / "r" / "knn" / "ptb_xl_sample__cd.json"
     place.parent.mkdir(parents=True)
     place.write_bytes(FILES[schema].read_bytes())

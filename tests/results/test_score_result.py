@@ -98,13 +98,13 @@ def test_invalid_result_files_are_refused(tmp_path, text, words):
     assert "r.json" in str(error.value)
 
 
-def test_a_folder_that_cannot_be_made(tmp_path):
+def test_folder_that_cannot_be_made(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UnwritableOutput, match="cannot be written"):
         result().save(tmp_path / "file" / "r.json")
 
 
-def test_a_failed_write_keeps_the_old_file(tmp_path):
+def test_failed_write_keeps_the_old_file(tmp_path):
     path = result().save(tmp_path / "r.json")
     before = path.read_text()
     with pytest.raises(TypeError):
@@ -119,7 +119,7 @@ def test_stamp_names_versions_and_facts():
     assert found["date"].endswith("+00:00")
 
 
-def test_a_saved_result_is_found_again_by_its_key(tmp_path):
+def test_saved_result_is_found_again_by_its_key(tmp_path):
     path = result(stamp={"key": "abc"}).save(tmp_path / "r.json")
     assert ScoreResult.load_cached(path, "abc") is not None
     assert ScoreResult.load_cached(path, "other") is None
@@ -140,12 +140,12 @@ def test_a_saved_result_is_found_again_by_its_key(tmp_path):
         ({"unit": "\ud800"}, "no ScoreResult.*Invalid JSON"),
     ],
 )
-def test_a_field_of_another_type_is_named(change, words):
+def test_field_of_another_type_is_named(change, words):
     with pytest.raises(BadData, match=words):
         ScoreResult.from_json(seal({**result().to_json(), **change}))
 
 
-def test_the_published_schemas_are_those_of_the_classes():
+def test_published_schemas_are_those_of_the_classes():
     folder = Path(__file__).parents[2] / "docs" / "schema"
     for name, kind in FILES.items():
         assert json.loads((folder / name).read_text("utf-8")) == json_schema(kind), (
@@ -156,12 +156,12 @@ def test_the_published_schemas_are_those_of_the_classes():
     assert json_schema(ScoreResult)["$defs"]["Estimate"]["properties"]["value"]["anyOf"][1] == {"type": "null"}
 
 
-def test_pydantic_waits_until_a_file_is_read():
+def test_pydantic_is_imported_on_first_read():
     line = "import sys, cardiobench.results.score_result; print('pydantic' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", line], capture_output=True, text=True).stdout == "False\n"
 
 
-def test_a_result_of_schema_1_keeps_its_scores_and_has_to_be_scored_again(tmp_path):
+def test_result_of_schema_1_keeps_its_scores_and_has_to_be_scored_again(tmp_path):
     content = json.loads(result().save(tmp_path / "r.json").read_text())
     for name in ("verdict", "bounds", "generated", "rules"):
         del content[name]
@@ -182,14 +182,14 @@ def test_a_result_of_schema_1_keeps_its_scores_and_has_to_be_scored_again(tmp_pa
         ScoreResult.load(tmp_path / "old.json")
 
 
-def test_an_older_schema_does_not_say_whether_it_is_out_of_fold():
+def test_older_schema_does_not_say_whether_it_is_out_of_fold():
     for schema in (2, 3):
         content = {name: value for name, value in result().to_json().items() if name not in ("out_of_fold", CHECKSUM)}
         assert ScoreResult.from_json(seal({**content, "schema": schema})).out_of_fold is None
     assert ScoreResult.from_json(result().to_json()).out_of_fold is False
 
 
-def test_the_commit_is_stamped_where_there_is_one(monkeypatch):
+def test_commit_is_stamped_where_there_is_one(monkeypatch):
     for commit, stamped in (("0123abc", {"commit": "0123abc"}), (None, {})):
         monkeypatch.setattr("cardiobench.results.provenance._commit", lambda: commit)  # noqa: B023
         assert {name: value for name, value in stamp().items() if name == "commit"} == stamped

@@ -14,7 +14,7 @@ from cardiobench.results.verdict import Rank, Verdict, verdict_table
 from .test_score_result import result
 
 
-def test_the_manual_has_the_table_of_the_enum(root):
+def test_manual_has_the_table_of_the_enum(root):
     """Check that every verdict and its text is in the manual."""
     page = (root / "docs" / "verdict.md").read_text("utf-8")
     assert verdict_table() in page, f"replace the table of docs/verdict.md by:\n{verdict_table()}"
@@ -39,7 +39,7 @@ def test_verdicts_equal_their_texts(verdict):
     assert record["verdict"]["word"] == text and ScoreResult.from_json(record).verdict.word is verdict
 
 
-def test_an_unknown_verdict_is_refused():
+def test_unknown_verdict_is_refused():
     record = result().to_json()
     record["verdict"] = {**record["verdict"], "word": "the best of all"}
     record["seal"] = checksum(record)

@@ -90,7 +90,7 @@ def test_every_member_is_trained_by_one_process_and_known_to_all(processes, monk
         assert all(one.seconds >= 0 for one in trained.values())
 
 
-def test_the_first_refusal_is_the_reason_on_every_process(monkeypatch):
+def test_first_refusal_is_shared_by_all_processes(monkeypatch):
     cells = [cell_of("a", Squares(4, refused=(1, 3))), cell_of("b", Squares(2, applies=False))]
     _, returned = on_processes(2, cells, monkeypatch)
     for trained in returned:
@@ -101,7 +101,7 @@ def test_the_first_refusal_is_the_reason_on_every_process(monkeypatch):
     assert cells[1].protocol.trained == []
 
 
-def test_one_process_trains_when_it_evaluates():
+def test_single_process_trains_and_evaluates():
     protocol = Squares(3)
     context = SimpleNamespace(accelerator=SimpleNamespace(num_processes=1))
     assert train_members([cell_of("a", protocol)], context) == {} and protocol.trained == []

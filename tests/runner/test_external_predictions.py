@@ -50,7 +50,7 @@ def partial(monkeypatch):
 
 
 @pytest.mark.parametrize("source", ["references", "data"])
-def test_the_coverage_is_counted_against_the_release(partial, tmp_path, source):
+def test_coverage_is_counted_against_the_release(partial, tmp_path, source):
     references = References.of(partial, SUPER)
     test = partial.frame.loc[partial.frame["split"] == "test", "id"]
     answers(test).to_csv(tmp_path / "mine.csv", index=False)
@@ -69,7 +69,7 @@ def test_the_coverage_is_counted_against_the_release(partial, tmp_path, source):
     assert [entry.result.task for entry in collect([tmp_path / "out"]).entries] == [SUPER.name]
 
 
-def test_a_copy_with_more_labels_than_the_release_is_noticed(tmp_path):
+def test_copy_with_more_labels_than_the_release_is_noticed(tmp_path):
     references = References.of(copy_of_ptb_xl(2198, 0), SUPER)
     assert references.expected("test") is None and "2198 test units, but the release has 2158" in references.problem
     with pytest.raises(BadData, match="are not those of the release: they have 2198 test units"):
@@ -110,7 +110,7 @@ def test_one_answer_may_be_missing(sample, capsys):
 
 
 @pytest.mark.parametrize("line", [LINE, LINE[:5] + LINE[7:]], ids=["references", "data"])
-def test_the_scores_of_a_whole_release_are_complete(sample, line):
+def test_scores_of_a_whole_release_are_complete(sample, line):
     assert main(line) == 0
     result = last_result(sample)
     assert coverage(result) == "52/52" and not {"incomplete", "coverage unknown"} & set(flags(result))
@@ -132,7 +132,7 @@ def test_references_of_an_older_version_are_scored_and_not_ranked(sample, capsys
 @pytest.mark.parametrize(
     ("task", "label_files"), [("georgia/af", "*.hea"), ("chapman_ningbo/af", "*.hea"), ("camus/ef", "Info_*.cfg")]
 )
-def test_units_whose_labels_were_not_downloaded_lower_the_coverage(tmp_path, task, label_files):
+def test_missing_labels_lower_the_coverage(tmp_path, task, label_files):
     """The labels of these releases are stored next to each recording."""
     write_twin(task.partition("/")[0], tmp_path, patients=20)
     whole = task_references(task, tmp_path)[0]
@@ -146,7 +146,7 @@ def test_units_whose_labels_were_not_downloaded_lower_the_coverage(tmp_path, tas
     assert part.expected("test") == len(test) == whole.expected("test")
 
 
-def test_a_task_without_any_label_here_has_no_references(tmp_path):
+def test_task_without_any_label_here_has_no_references(tmp_path):
     """Intervals of PTB-XL come from PTB-XL+, a separate download."""
     write_twin("ptb_xl", tmp_path, patients=4)
     shutil.rmtree(tmp_path / "ptb_xl_plus")
@@ -165,7 +165,7 @@ def test_references_of_a_twin_make_a_result_of_a_twin(tmp_path, monkeypatch):
     assert result.generated and "synthetic twin" in flags(result)
 
 
-def test_a_folder_without_recordings_gives_the_same_references(tmp_path):
+def test_folder_without_recordings_gives_the_same_references(tmp_path):
     """This test uses one dataset; tests/contracts covers all of them."""
     write_twin("echonet_dynamic", tmp_path / "twin", patients=6)
     files = []

@@ -83,7 +83,7 @@ def test_parts_and_their_pooling_survive_the_round_trip(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_result_says_where_it_comes_from(made, frame, tmp_path):
+def test_result_says_where_it_comes_from(made, frame, tmp_path):
     (result,) = evaluate(tmp_path, embeddings=frame, model_name="lab/net")
     assert result.given_embeddings and result.model["loaded_by"] == EMBEDDINGS and NOT_SEEN in result.warnings
     assert flags(result)[0] == EMBEDDINGS and not made[1][0].given_embeddings
@@ -93,7 +93,7 @@ def test_a_result_says_where_it_comes_from(made, frame, tmp_path):
     assert said.seen_in_pretraining is True
 
 
-def test_other_vectors_under_one_name_are_never_taken_for_these(frame, tmp_path):
+def test_vectors_with_equal_names_are_not_confused(frame, tmp_path):
     first = evaluate(tmp_path, embeddings=frame, model_name="lab/net")[0]
     again = evaluate(tmp_path, embeddings=frame.iloc[::-1], model_name="lab/net")[0]
     assert again.stamp["key"] == first.stamp["key"] and again.stamp["date"] == first.stamp["date"]
@@ -104,7 +104,7 @@ def test_other_vectors_under_one_name_are_never_taken_for_these(frame, tmp_path)
     assert len(list((tmp_path / "out" / "lab__net").iterdir())) == 2
 
 
-def test_a_file_that_changed_is_read_again(made, tmp_path, capsys):
+def test_file_that_changed_is_read_again(made, tmp_path, capsys):
     root, _ = made
     line = [
         "eval",
@@ -146,7 +146,7 @@ def test_run_yaml_repeats_it(made, tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["from_earlier_run"] == [0]
 
 
-def test_one_message_counts_what_is_missing_and_foreign(frame, tmp_path):
+def test_one_message_counts_missing_and_unknown(frame, tmp_path):
     odd = pd.concat([frame.iloc[5:], frame.iloc[[6]].assign(id="stranger"), frame.iloc[[9]]])
     with pytest.raises(BadData) as error:
         evaluate(tmp_path, embeddings=odd)
@@ -232,7 +232,7 @@ def test_conflicting_settings_are_refused(made, tmp_path, settings, said):
         evaluate(tmp_path, **{"embeddings": made[0] / "x.parquet", **settings})
 
 
-def test_a_name_without_embeddings_is_refused(capsys, tmp_path):
+def test_name_without_embeddings_is_refused(capsys, tmp_path):
     assert main(["eval", "--model", MODEL, "--model-name", "x", "--output-dir", str(tmp_path)]) == 2
     assert "--model-name describes the file of --embeddings or --predictions" in capsys.readouterr().err
 
@@ -242,7 +242,7 @@ def test_beside_a_model_in_one_run(made, tmp_path):
     assert [one.model["name"] for one in results] == ["cardiobench/constant", "lab/net"]
 
 
-def test_a_dry_run_encodes_nothing(made, tmp_path, capsys):
+def test_dry_run_encodes_nothing(made, tmp_path, capsys):
     folders = ["--output-dir", str(tmp_path / "out"), "--cache-dir", str(tmp_path / "cache")]
     line = ["eval", "--embeddings", str(made[0] / "x.parquet"), "--tasks", SAMPLE, "--dry-run", "--json", *folders]
     assert main(line) == 0

@@ -85,7 +85,7 @@ def condition(calls, **attributes):
     return {"conditions": {**module, "apply": apply, **attributes}}
 
 
-def test_a_condition_is_a_result_of_its_own(install, config, tmp_path):
+def test_condition_is_a_result_of_its_own(install, config, tmp_path):
     calls = []
     install(**condition(calls))
     (plain,) = run(config()).results
@@ -98,7 +98,7 @@ def test_a_condition_is_a_result_of_its_own(install, config, tmp_path):
     assert folders.keys() == {"probe", "probe.toy=CD"} and folders["probe.toy=CD"] == {"CD"}
 
 
-def test_a_condition_that_does_not_apply_changes_nothing(install, config):
+def test_condition_that_does_not_apply_changes_nothing(install, config):
     install(**condition([], applies=lambda task, value: False))
     run(config())
     again = run(config(conditions="toy"))
@@ -115,7 +115,7 @@ def test_a_condition_that_does_not_apply_changes_nothing(install, config):
         ("toy=no", "no is no answer"),
     ],
 )
-def test_a_condition_is_refused_before_any_work(install, config, tmp_path, given, message):
+def test_condition_is_refused_before_any_work(install, config, tmp_path, given, message):
     def check(config, value):
         if value:
             raise BadConfig(f"{value} is no answer")

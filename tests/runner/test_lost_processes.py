@@ -60,7 +60,7 @@ def test_every_recording_is_encoded_despite_a_late_process(tmp_path):
 
 
 @pytest.mark.slow
-def test_machines_without_a_common_cache_are_told_before_anything_is_encoded(tmp_path):
+def test_missing_common_cache_is_reported_before_encoding(tmp_path):
     port = free_port()
     started = [start(tmp_path / f"node{rank}", rank, port, seconds=0) for rank in (0, 1)]
     errors = [process.communicate(timeout=120)[1] for process in started]
@@ -80,7 +80,7 @@ def test_workers_are_counted_by_the_processes_of_a_machine(monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize("victim", [0, 1])
 @pytest.mark.parametrize(("sent", "said"), [(signal.SIGKILL, "was lost"), (signal.SIGSTOP, "has been silent for 20 s")])
-def test_a_killed_or_stopped_process_ends_the_other_with_a_message(tmp_path, victim, sent, said):
+def test_killed_or_stopped_process_ends_the_other_with_a_message(tmp_path, victim, sent, said):
     port = free_port()
     started = [start(tmp_path, rank, port, seconds=0, slow=0.5) for rank in (0, 1)]
     deadline = time.monotonic() + 120
@@ -127,7 +127,7 @@ def guard(monkeypatch):
     return run
 
 
-def test_a_machine_that_does_not_answer_is_lost(guard):
+def test_machine_that_does_not_answer_is_lost(guard):
     assert re.match("process 1 of 2 has been silent for 40 s", guard(repeat(b"")))
 
 
@@ -137,7 +137,7 @@ def test_live_and_finished_processes_are_not_reported_as_lost(guard):
     assert re.match("process 1 of 2 was lost", guard(beats))
 
 
-def test_the_error_that_another_process_ends_with_is_said_once(guard, monkeypatch):
+def test_error_of_another_process_is_shown_once(guard, monkeypatch):
     """Check that the main process reports the error, because the failing node may be unable to write output."""
     near, far = socket.socketpair()
     monkeypatch.setattr(processes, "_connect", lambda accelerator: {near: 0})

@@ -61,7 +61,7 @@ def grids(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("flags", "changed"), BEFORE)
-def test_old_flags_and_stored_files_give_the_options_that_they_gave(flags, changed, tmp_path):
+def test_old_flags_and_files_keep_their_options(flags, changed, tmp_path):
     wanted = {name: digest for name, digest in {**DEFAULT, **changed}.items() if name in HERE}
     given = settings(*flags.split(), "--protocols", *wanted)
     assert digests(given) == wanted
@@ -90,7 +90,7 @@ def test_old_settings_are_reported_with_their_replacement(capsys):
     assert settings("--share", "0.4").options == {"zero_shot": {"share": 0.4}}, "the protocol runs by default"
 
 
-def test_a_default_is_said_of_a_flag_but_not_of_a_stored_file(tmp_path, capsys):
+def test_default_is_said_of_a_flag_but_not_of_a_stored_file(tmp_path, capsys):
     assert settings("--views", "all", "--share", "0.2", "--stress-patients", "30") == settings()
     lines = capsys.readouterr().err.splitlines()
     assert [line.partition(" is deprecated; leave it out")[0] for line in lines] == [
@@ -124,7 +124,7 @@ def test_forbidden_settings_are_refused_in_old_spellings_too(tmp_path, monkeypat
         read_settings(build_parser().parse_args(["--config", "run.yaml"]))
 
 
-def test_a_keyword_of_python_is_translated_with_a_warning(monkeypatch):
+def test_keyword_of_python_is_translated_with_a_warning(monkeypatch):
     monkeypatch.setattr("cardiobench.runner.run.run", lambda config, encoders: pytest.fail(str(config.options)))
     with (
         pytest.warns(FutureWarning, match=r"zero_shot\.share=0\.5"),
@@ -134,7 +134,7 @@ def test_a_keyword_of_python_is_translated_with_a_warning(monkeypatch):
 
 
 @pytest.mark.skipif("cross_validation" not in list_protocols(), reason="its extension is not here")
-def test_a_suite_takes_options_that_only_select():
+def test_suite_takes_options_that_only_select():
     suite = "cardiobench_ecg_v1"
     few = apply_suite(RunConfig(suite=suite, options=["cross_validation.sizes=XS"]))
     assert few.options == {"probe": {"refits": 20}, "knn": {"refits": 20}, "cross_validation": {"sizes": "XS"}}

@@ -40,7 +40,7 @@ def evaluated(model, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_file_a_module_a_plug_in_and_an_object_are_the_same_model(file, tmp_path, monkeypatch):
+def test_file_a_module_a_plug_in_and_an_object_are_the_same_model(file, tmp_path, monkeypatch):
     by_path = evaluated(f"{file}:Means", tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     by_module = evaluated("my_means:Means", tmp_path)
@@ -52,7 +52,7 @@ def test_a_file_a_module_a_plug_in_and_an_object_are_the_same_model(file, tmp_pa
     assert by_path.model["revision"] == by_object.model["revision"]
 
 
-def test_an_edit_of_the_file_is_another_revision(file, tmp_path):
+def test_edit_of_the_file_is_another_revision(file, tmp_path):
     before = find_custom(f"{file}:Means")().revision
     file.write_text(SOURCE.replace("mean(axis=0", "amax(axis=0"))
     assert find_custom(f"{file}:Means")().revision != before
@@ -67,7 +67,7 @@ def test_missing_inputs_are_reported(name, message):
         find_custom(name)
 
 
-def test_a_class_that_is_not_in_the_file_and_one_that_is_no_encoder(file, tmp_path):
+def test_class_that_is_not_in_the_file_and_one_that_is_no_encoder(file, tmp_path):
     with pytest.raises(BadModel, match=r"no class Median\. Its classes: .*Means"):
         find_custom(f"{file}:Median")
     with pytest.raises(BadModel, match=r"dict is not an encoder: it lacks revision, .*BaseEncoder"):

@@ -200,7 +200,7 @@ def test_text_and_attention_protocols_give_bitwise_equal_results_in_workers(tmp_
 
 
 @pytest.mark.slow
-def test_a_dask_cluster_is_used_where_it_is_and_left_running():
+def test_dask_cluster_is_used_where_it_is_and_left_running():
     distributed = pytest.importorskip("distributed", reason="distributed is not installed: make test-cluster")
     with distributed.LocalCluster(n_workers=3, threads_per_worker=1, dashboard_address=None) as cluster:
         with backends.backend(f"dask={cluster.scheduler_address}", 8, 4) as slots:
@@ -211,7 +211,7 @@ def test_a_dask_cluster_is_used_where_it_is_and_left_running():
 
 
 @pytest.mark.slow
-def test_a_dask_cluster_of_this_machine_has_a_worker_for_each_job():
+def test_dask_cluster_of_this_machine_has_a_worker_for_each_job():
     distributed = pytest.importorskip("distributed", reason="distributed is not installed: make test-cluster")
     for jobs, cells, workers in ((3, 5, 3), (3, 2, 2)):
         with backends.backend("dask", jobs, cells), distributed.get_client() as client:
@@ -240,7 +240,7 @@ def test_figures_are_drawn_by_workers_if_there_are_many(monkeypatch):
     assert drawing_jobs(config, 60) == 1, "two workers take 1 GB"
 
 
-def test_workers_start_unasked_only_where_they_save_more_than_their_start_takes():
+def test_workers_start_only_if_they_save_time():
     tiny, large = 1_000_000, 1_000_000_000  # About 0.15 and 3.15 s.
     assert not parallel.workers_pay([tiny] * 20, jobs=8), "3 s of work, 2.7 s of it saved"
     assert parallel.workers_pay([tiny] * 24, jobs=8), "3.7 s of work, 3.2 s of it saved"
@@ -250,7 +250,7 @@ def test_workers_start_unasked_only_where_they_save_more_than_their_start_takes(
     assert parallel.workers_pay([large, large], jobs=2)
 
 
-def test_a_worker_does_not_receive_the_code_that_encodes_recordings():
+def test_worker_does_not_receive_the_code_that_encodes_recordings():
     model = load_model("cardiobench/ecg-morphology")
     assert b"ecg_morphology" in pickle.dumps(model.code)
     assert b"ecg_morphology" not in pickle.dumps(without_network(model)), "otherwise, it would import PyTorch"
@@ -264,7 +264,7 @@ def test_cells_of_a_task_go_to_one_worker_where_there_are_enough_tasks_for_all_w
 
 
 @pytest.mark.slow
-def test_a_killed_dask_worker_ends_the_cells_as_one_of_this_machine_does():
+def test_killed_dask_worker_ends_the_cells_as_one_of_this_machine_does():
     pytest.importorskip("distributed", reason="distributed is not installed: make test-cluster")
     import dask
 
@@ -290,7 +290,7 @@ def test_all_cores_of_a_ray_cluster_are_used_and_it_is_left_running():
 
 
 @pytest.mark.slow
-def test_the_address_that_a_killed_ray_cluster_left_is_not_used(monkeypatch):
+def test_stale_ray_address_is_not_used(monkeypatch):
     pytest.importorskip("ray", reason="ray is not installed: make test-cluster")
     with tempfile.TemporaryDirectory() as folder:  # Ray needs a short path for its sockets.
         monkeypatch.setenv("RAY_TMPDIR", folder)
@@ -300,7 +300,7 @@ def test_the_address_that_a_killed_ray_cluster_left_is_not_used(monkeypatch):
             assert joblib.Parallel()([joblib.delayed(abs)(-1)]) == [1]
 
 
-def test_an_unknown_backend_or_one_that_is_not_installed_is_said(monkeypatch):
+def test_unknown_backend_or_one_that_is_not_installed_is_said(monkeypatch):
     with pytest.raises(CardioBenchError, match="no backend 'slurm'"):
         backends.backend("slurm", 2, 2)
     for name, package, advice in (("dask", "dask.distributed", r"dask\[distributed\]"), ("ray", "ray", "install ray")):

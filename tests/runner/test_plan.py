@@ -26,7 +26,7 @@ HERE = {
 }
 
 
-def test_without_tasks_real_data_is_taken_and_phantoms_only_where_there_is_none():
+def test_phantoms_are_used_only_without_real_data():
     chosen, lines = real_or_quick(HERE, {"ecg", "echo"}, RunConfig(models=("m",)))
     assert set(chosen) == {"ptb_xl", "phantom_echo"}
     assert len(lines) == 1 and lines[0].startswith("no real echo data here; running the quick suite (phantom_echo)")
@@ -38,7 +38,7 @@ def test_named_tasks_are_taken_as_they_are():
     assert set(chosen) == set(HERE) and not lines
 
 
-def test_a_study_across_datasets_holds_real_or_generated_recordings():
+def test_study_across_datasets_holds_real_or_generated_recordings():
     """Otherwise, the phantom would dominate a study of CD over hospitals."""
     tasks = {name: catalog.task(name) for name in ("ptb_xl/cd", "georgia/cd", "phantom_ecg/cd", "phantom_ecg/af")}
     real, generated = list(tasks.values())[:2], list(tasks.values())[2:]
@@ -57,7 +57,7 @@ def test_missing_files_are_reported_only_for_incomplete_datasets():
         assert dataset_rows({"toy": dataset}) == [("toy", "1", "1", "0", "2", said, "/data")]
 
 
-def test_what_one_store_has_does_not_keep_another_from_being_filled(monkeypatch):
+def test_stores_are_filled_independently(monkeypatch):
     asked = []
     monkeypatch.setattr("cardiobench.runner.encode.encode_jobs", lambda model, jobs, *_: asked.extend(jobs))
     full, empty = (EncodeInput(None, None, name, np.arange(count)) for name, count in (("full", 0), ("empty", 2)))

@@ -114,7 +114,7 @@ def test_two_processes_give_the_results_of_one(one, tmp_path):
     assert_same(one, tmp_path)
 
 
-def test_a_push_that_cannot_be_done_ends_two_processes_before_they_encode(tmp_path):
+def test_push_that_cannot_be_done_ends_two_processes_before_they_encode(tmp_path):
     model = tmp_path / "network"
     model.mkdir()
     (model / "config.json").write_text("{}")
@@ -154,7 +154,7 @@ def test_two_machines_give_the_results_of_one(one, tmp_path, tmp_path_factory):
 
 
 @pytest.mark.parametrize("more", [("--batch-size", "1"), ("--batch-size", "3", "--workers", "0")])
-def test_the_batch_size_changes_nothing(one, tmp_path, more):
+def test_batch_size_does_not_matter(one, tmp_path, more):
     call(*line(tmp_path, *more))
     assert_same(one, tmp_path)
 

@@ -66,7 +66,7 @@ def result_of(config, task="ptb_xl_sample__cd", protocol="probe"):
 
 
 @pytest.mark.slow
-def test_protocols_of_one_task_share_what_was_read(config, monkeypatch):
+def test_protocols_of_one_task_share_data(config, monkeypatch):
     loaded, load = [], EmbeddingStore.load
 
     def counted(store, ids, fingerprints):
@@ -81,7 +81,7 @@ def test_protocols_of_one_task_share_what_was_read(config, monkeypatch):
 
 
 @pytest.mark.usefixtures("figures")
-def test_a_result_says_everything_beside_the_number(config):
+def test_result_says_everything_beside_the_number(config):
     outcome = run(config)
     assert outcome.exit_code == 0
     path, result = result_of(config)
@@ -114,7 +114,7 @@ def test_refits_widen_the_interval_around_the_same_score(config, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_run_computes_the_named_metrics_only(config):
+def test_run_computes_the_named_metrics_only(config):
     run(dataclasses.replace(config, metrics=("f1_macro",)))
     _, result = result_of(config)
     assert set(result.overall) == {"f1_macro"}
@@ -127,7 +127,7 @@ def test_a_run_computes_the_named_metrics_only(config):
         run(dataclasses.replace(config, metrics=("classification_report",)))
 
 
-def test_a_file_of_predictions_is_scored_by_the_named_metrics_only(tmp_path):
+def test_file_of_predictions_is_scored_by_the_named_metrics_only(tmp_path):
     references, _ = task_references("ptb_xl_sample/cd", None)
     test = references.table[references.table["split"] == "test"]
     test.assign(y_pred=test["y_true"])[["id", "y_pred"]].to_csv(tmp_path / "perfect.csv", index=False)
@@ -143,7 +143,7 @@ def test_a_file_of_predictions_is_scored_by_the_named_metrics_only(tmp_path):
         score_file(dataclasses.replace(config, metrics=("calibration_report",)))
 
 
-def test_a_repeated_command_recomputes_nothing(config, monkeypatch):
+def test_repeated_command_recomputes_nothing(config, monkeypatch):
     run(config)
     path, _ = result_of(config)
     before = path.stat().st_mtime_ns
@@ -155,7 +155,7 @@ def test_a_repeated_command_recomputes_nothing(config, monkeypatch):
 
 
 @pytest.mark.slow
-def test_encoding_happens_once_whatever_protocols_and_tasks(config, tmp_path, monkeypatch):
+def test_recordings_are_encoded_once(config, tmp_path, monkeypatch):
     from cardiobench.models.baselines.ecg_morphology import EcgMorphology
 
     seen = []
@@ -194,7 +194,7 @@ def test_one_bad_recording_is_reported_and_counted(config, release, tmp_path):
     assert result_of(config, "ptb_xl__cd")[1].coverage == {"scored": 18, "expected": 2198}
 
 
-def test_an_incomplete_copy_is_refused_then_stamped(config, release):
+def test_incomplete_copy_is_refused_then_stamped(config, release):
     config = dataclasses.replace(config, tasks=("ptb_xl/cd",), data_dir=release)
     with pytest.raises(MissingData, match="--allow-missing"):
         run(config)
@@ -204,13 +204,13 @@ def test_an_incomplete_copy_is_refused_then_stamped(config, release):
     assert any("absent" in warning for warning in result.warnings)
 
 
-def test_a_limit_on_decoded_size_costs_the_recordings_that_exceed_it(config, tmp_path, monkeypatch):
+def test_limit_on_decoded_size_costs_the_recordings_that_exceed_it(config, tmp_path, monkeypatch):
     monkeypatch.setenv("CARDIOBENCH_MAX_RECORDING_MB", "")
     summary = run(dataclasses.replace(config, max_recording_mb=0.01, cache_dir=tmp_path / "cache"))
     assert summary.failures and all("--max-recording-mb" in str(failure) for failure in summary.failures)
 
 
-def test_a_limit_uses_the_first_patients(config):
+def test_limit_uses_the_first_patients(config):
     run(dataclasses.replace(config, limit=5))
     _, result = result_of(config)
     assert result.score.n_patients == 5 and any("first 5 patients" in warning for warning in result.warnings)
@@ -262,7 +262,7 @@ def test_invalid_requests_are_refused_before_any_work(config, change, error, mes
         run(dataclasses.replace(config, **change))
 
 
-def test_prompts_for_a_model_without_text_and_prompts_that_are_not_there(config, tmp_path):
+def test_missing_prompts_and_models_without_text(config, tmp_path):
     with pytest.raises(BadData, match="there is no prompt set"):
         run(dataclasses.replace(config, prompts=tmp_path / "none.json"))
     (tmp_path / "mine.json").write_text('{"version": "1"}')
@@ -270,7 +270,7 @@ def test_prompts_for_a_model_without_text_and_prompts_that_are_not_there(config,
         run(dataclasses.replace(config, prompts=tmp_path / "mine.json"))
 
 
-def test_a_pooling_that_a_model_lacks_is_not_applicable_and_its_others_go_on(config):
+def test_pooling_that_a_model_lacks_is_not_applicable_and_its_others_go_on(config):
     models = ("cardiobench/pixel-motion", "cardiobench/random-vit")
     asked = dataclasses.replace(
         config, models=models, tasks=("phantom_echo/view",), poolings=("mean", "tokens", "own", "own")
@@ -294,7 +294,7 @@ def test_a_pooling_that_a_model_lacks_is_not_applicable_and_its_others_go_on(con
             settings(dataclasses.replace(asked, models=several, poolings=("max",)))
 
 
-def test_an_output_folder_that_cannot_be_written_to(config, tmp_path):
+def test_output_folder_that_cannot_be_written_to(config, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UnwritableOutput, match="--output-dir"):
         run(dataclasses.replace(config, output_dir=tmp_path / "file" / "below"))
@@ -308,7 +308,7 @@ def test_one_broken_model_does_not_stop_the_others(config, tmp_path):
     assert outcome.failures[0][2] == "model"
 
 
-def test_a_model_that_answers_the_same_to_all_is_flagged_in_every_protocol(config):
+def test_model_that_answers_the_same_to_all_is_flagged_in_every_protocol(config):
     outcome = run(dataclasses.replace(config, models=("cardiobench/constant",), protocols=("probe", "knn")))
     assert len(outcome.results) == 2
     for result in outcome.results:
@@ -320,7 +320,7 @@ def test_not_applicable_is_an_error_of_its_own_kind():
 
 
 @pytest.mark.slow
-def test_a_suite_fixes_tasks_and_options(config, tmp_path):
+def test_suite_fixes_tasks_and_options(config, tmp_path):
     outcome = run(dataclasses.replace(config, tasks=(), protocols=(), suite="quick", limit=8))
     assert {result.task for result in outcome.results} == {"phantom_ecg/cd", "phantom_ecg/af", "phantom_ecg/findings"}
     assert {result.stamp["suite"] for result in outcome.results} == {"quick"}

@@ -34,13 +34,13 @@ def test_every_pair_belongs_to_one_shard(count):
 
 
 @pytest.mark.parametrize("shard", ["0/2", "3/2", "1/0", "3", "a/b", "1/2/3", "-1/2"])
-def test_an_invalid_shard_is_refused(shard):
+def test_invalid_shard_is_refused(shard):
     with pytest.raises(BadConfig, match="expected I/N"):
         parse_shard(shard)
 
 
 @pytest.mark.slow
-def test_shards_together_give_the_complete_run(tmp_path):
+def test_shards_together_equal_the_full_run(tmp_path):
     config = RunConfig(
         models=("cardiobench/ecg-morphology", "cardiobench/constant"),
         tasks=("ptb_xl_sample/cd", "phantom_ecg/cd"),

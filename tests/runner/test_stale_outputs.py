@@ -75,7 +75,7 @@ def key(summary):
 
 
 @pytest.mark.slow
-def test_the_same_values_are_taken_from_an_earlier_run_and_others_are_encoded(evaluated):
+def test_equal_values_are_reused_and_others_encoded(evaluated):
     first, said = evaluated(Spread(linear(1.0)))
     assert "taken from an earlier run" not in said
     again, said = evaluated(Spread(linear(1.0)))
@@ -89,7 +89,7 @@ def test_the_same_values_are_taken_from_an_earlier_run_and_others_are_encoded(ev
 
 
 @pytest.mark.slow
-def test_what_values_cannot_show_starts_a_new_store_and_returning_finds_the_old_one(evaluated, tmp_path):
+def test_changed_settings_start_a_new_store(evaluated, tmp_path):
     Session.factors["file"] = tmp_path / "factor.txt"
     Session.factors["file"].write_text("1.0")
     first, _ = evaluated(Spread(Session()))
@@ -105,7 +105,7 @@ def test_what_values_cannot_show_starts_a_new_store_and_returning_finds_the_old_
 
 
 @pytest.mark.slow
-def test_a_model_that_cannot_be_encoded_stops_alone(evaluated):
+def test_model_that_cannot_be_encoded_stops_alone(evaluated):
     class Noisy(Spread):
         name = "lab/noisy"
 
@@ -151,7 +151,7 @@ class Net(torch.nn.Module):
 
 
 @pytest.mark.slow
-def test_a_changed_network_in_an_imported_file_and_a_changed_weights_file(evaluated, tmp_path):
+def test_changed_network_in_an_imported_file_and_a_changed_weights_file(evaluated, tmp_path):
     (tmp_path / "mine.py").write_text(SOURCE)
 
     def of(network, weight):

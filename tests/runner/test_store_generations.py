@@ -57,7 +57,7 @@ def hub(network, **more):
     return model(network, weight_files={"model.safetensors": "0" * 64}, **more)
 
 
-def test_a_hub_model_is_asked_where_its_store_grows_under_other_libraries(generation):
+def test_hub_model_is_asked_where_its_store_grows_under_other_libraries(generation):
     generation.fill(linear, OLD)
     assert generation.choose(hub(linear), NEW)[0] == 0
     assert generation.choose(hub(other), OLD)[0] == 0, "with the libraries of the shards, nothing is encoded again"
@@ -68,12 +68,12 @@ def test_a_hub_model_is_asked_where_its_store_grows_under_other_libraries(genera
     assert generation.choose(hub(other), NEW) == (1, "")
 
 
-def test_a_difference_below_a_thousandth_is_rounding(generation):
+def test_difference_below_a_thousandth_is_rounding(generation):
     generation.fill(linear, OLD)
     assert generation.choose(hub(lambda parts: linear(parts) * 1.0001), NEW)[0] == 0
 
 
-def test_a_model_with_golden_vectors_is_not_asked(generation):
+def test_model_with_golden_vectors_is_not_asked(generation):
     generation.fill(linear, OLD)
     assert generation.choose(hub(other, card=find_card("CarDS-Yale/PanEcho")), NEW)[0] == 0
     assert generation.choose(hub(other, card=find_card("google/siglip2-base-patch16-224")), NEW)[0] == 1

@@ -29,7 +29,7 @@ def above(p=0.004, low=0.56):
     )
 
 
-def test_p_is_multiplied_and_the_interval_is_at_the_level_of_its_share():
+def test_p_value_and_interval_are_corrected():
     one = best_of(above(), 5)
     factor = stats.t.ppf(1 - 0.025 / 5, 40) / stats.t.ppf(0.975, 40)
     assert one.verdict.p_adjusted == pytest.approx(0.02)

@@ -24,7 +24,7 @@ def answers(table, shift, source, noise=1.0, seed=0):
     return Predictions.join(table, truth[["id"]].assign(y_pred=truth["y_true"] + error), VALUE, source=source)
 
 
-def test_the_better_model_is_found_whatever_the_order():
+def test_better_model_is_found_in_any_order():
     table = references(VALUE)
     near, far = answers(table, 2, "near"), answers(table, 9, "far")
     found, turned = compare(near, far), compare(far, near)
@@ -48,7 +48,7 @@ def test_pairing_detects_differences_within_overlapping_intervals():
     assert found.better == "a" and found.difference == pytest.approx(-0.3)
 
 
-def test_the_same_predictions_are_equivalent():
+def test_same_predictions_are_equivalent():
     table = references(VALUE)
     found = compare(answers(table, 2, "a"), answers(table, 2, "b"))
     assert (found.difference, found.low, found.high, found.p_value, found.better) == (0, 0, 0, 1, "equivalent")
@@ -87,7 +87,7 @@ def test_two_classifiers_are_compared_in_the_same_smoothed_draws():
     assert np.mean(called) <= 0.08
 
 
-def test_two_balanced_accuracies_are_compared_by_welchs_test_of_what_each_class_gains():
+def test_balanced_accuracies_are_compared_by_welch_test():
     truth, rng, metric = np.repeat([0, 1], (30, 7)), np.random.default_rng(3), load_metric("classification_report")
     samples = [ScoringInput(truth, np.where(rng.random(37) < right, truth, 1 - truth)) for right in (0.8, 0.5)]
     moved = [row_influence(metric.from_tables, "balanced_accuracy", one, np.array([True, True])) for one in samples]
@@ -105,7 +105,7 @@ def test_two_balanced_accuracies_are_compared_by_welchs_test_of_what_each_class_
     )
 
 
-def test_a_constant_difference_is_significant():
+def test_constant_difference_is_significant():
     truth, clusters, metric = np.arange(20.0), Clusters.of(np.arange(20)), load_metric("mae")
     two, four = (ScoringInput(truth, truth + error) for error in (2.0, 4.0))
     found = paired_difference(metric, "mae", two, four, clusters, 0)

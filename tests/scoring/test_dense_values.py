@@ -51,14 +51,14 @@ def test_dice_of_several_structures_is_f1_of_each_frame_averaged():
     assert result["dice"] == pytest.approx(np.mean(by_frame))
 
 
-def test_a_perfect_mask():
+def test_perfect_mask():
     mask = DISC + 2 * (ELLIPSE > DISC)
     assert DICE([mask], [mask]) == {"dice": 1.0, "dice_1": 1.0, "dice_2": 1.0}
     assert HD95([mask], [mask], spacing=0.3)["hausdorff95"] == 0
 
 
 @pytest.mark.parametrize("shift", [1, 4, 7])
-def test_a_mask_shifted_by_k_pixels_is_k_times_the_spacing_away(shift):
+def test_mask_shifted_by_k_pixels_is_k_times_the_spacing_away(shift):
     spacing = (0.5, 0.25)
     box = np.zeros((40, 40), int)
     box[10:20, 5:25] = 1  # 10 rows and 20 columns: with a shift of k rows, k * 20 of 200 pixels are no longer shared.
@@ -67,7 +67,7 @@ def test_a_mask_shifted_by_k_pixels_is_k_times_the_spacing_away(shift):
     assert HD95([box], [np.roll(box, shift, axis=1)], spacing=spacing)["hausdorff95"] == pytest.approx(0.25 * shift)
 
 
-def test_structures_that_a_mask_lacks():
+def test_structures_missing_in_a_mask():
     empty = np.zeros_like(DISC)
     both, none = [DISC, 2 * DISC], [DISC, empty]
     result = DICE(both, none)
@@ -78,7 +78,7 @@ def test_structures_that_a_mask_lacks():
     assert np.isnan(HD95([empty], [empty])["hausdorff95"])
 
 
-def test_the_outline_is_the_pixels_with_a_neighbour_outside():
+def test_outline_is_the_pixels_with_a_neighbour_outside():
     outline = load_formula("hausdorff95").outline
     block = np.ones((4, 5), bool)
     assert outline(block).sum() == 14, "the border of the image is an edge"

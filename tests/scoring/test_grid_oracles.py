@@ -61,7 +61,7 @@ def oracles(truths):
 
 
 @pytest.mark.slow
-def test_the_measured_oracles_are_those_of_a_usual_draw_of_patients(oracles):
+def test_measured_oracles_match_usual_draws(oracles):
     """Check measured values against the middle 99 % of 4,000 draws of 40 patients, which are within 0.01 for fine grids."""
     rng = np.random.default_rng(0)
     draws = [rng.permutation(PATIENTS)[: len(TEST)] for _ in range(4000)]

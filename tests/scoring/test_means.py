@@ -32,7 +32,7 @@ def predictions(name, seed, n=60, *, constant=False):
     return Predictions(dataclasses.replace(FINDING, name=f"toy/{name}"), frame, n, source="test"), truth, share
 
 
-def test_mean_is_that_of_the_tasks_where_it_is_defined():
+def test_mean_is_over_tasks_where_defined():
     members = [predictions("a", 1), predictions("b", 2, n=40), predictions("c", 3, constant=True)]
     score, defined = mean_over_tasks([one for one, *_ in members], "auroc", resamples=50)
     assert defined == 2 and (score.n, score.n_patients) == (100, 30)
@@ -41,7 +41,7 @@ def test_mean_is_that_of_the_tasks_where_it_is_defined():
     assert mean_over_tasks([members[2][0]], "auroc")[1] == 0
 
 
-def test_a_repeated_task_does_not_narrow_the_interval():
+def test_repeated_task_does_not_narrow_the_interval():
     """Independent draws for each task would make the interval narrower by the square root of two."""
     one, *_ = predictions("a", 1)
     single, twice = (mean_over_tasks([one] * count, "auroc", resamples=200)[0] for count in (1, 2))

@@ -22,7 +22,7 @@ def off_by(table, error, missing=0, source="a"):
     return Predictions.join(table, answers, VALUE, source=source, allow_missing=True)
 
 
-def test_a_missing_number_is_as_far_away_as_it_can_be():
+def test_missing_number_is_as_far_away_as_it_can_be():
     table = references(VALUE)
     truth = test_rows(table)["y_true"].to_numpy()
     farthest = max(truth[0] - truth.min(), truth.max() - truth[0])

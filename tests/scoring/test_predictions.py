@@ -69,7 +69,7 @@ def test_parquet_of_any_type(tmp_path, ids):
     assert answers["id"].tolist() == ["7", "8"] and answers["y_pred"].tolist() == ["sick", "well"]
 
 
-def test_a_class_without_a_column_has_probability_zero_if_the_others_sum_to_one(tmp_path):
+def test_class_without_a_column_has_probability_zero_if_the_others_sum_to_one(tmp_path):
     answers = read_predictions(written(tmp_path, "id,prob_A2C,prob_PLAX\nu000,0.25,0.75\n"), VIEWS3)
     assert answers[["p_A2C", "p_A4C", "p_PLAX"]].to_numpy().tolist() == [[0.25, 0.0, 0.75]]
     table = references(VIEWS3, n_test=1)
@@ -77,7 +77,7 @@ def test_a_class_without_a_column_has_probability_zero_if_the_others_sum_to_one(
         Predictions.join(table, answers.drop(columns="p_A4C"), VIEWS3)
 
 
-def test_the_first_most_probable_class_is_the_answer():
+def test_first_most_probable_class_is_predicted():
     table = references(VIEWS3, n_test=3)
     answers = pd.DataFrame({"id": test_rows(table)["id"], "p_A2C": [0.4, 0.2, 0.3], "p_A4C": [0.4, 0.3, 0.1]})
     answers["p_PLAX"] = 1 - answers["p_A2C"] - answers["p_A4C"]
@@ -190,18 +190,18 @@ def test_invalid_prediction_files_are_refused(tmp_path, text, words):
         read_predictions(written(tmp_path, text), BINARY)
 
 
-def test_a_cell_that_is_no_number_is_named(tmp_path):
+def test_cell_that_is_no_number_is_named(tmp_path):
     path = written(tmp_path, "id,EF_pred\nu0,55\nu1,normal\nu2,\n")
     with pytest.raises(BadPredictions, match=r"1 of 3 cells are not numbers: u1 \('normal'\)"):
         read_predictions(path, VALUE)
 
 
-def test_a_missing_file_is_reported(tmp_path):
+def test_missing_file_is_reported(tmp_path):
     with pytest.raises(MissingData, match="does not exist"):
         read_predictions(tmp_path / "none.csv", VALUE)
 
 
-def test_a_damaged_parquet_file(tmp_path):
+def test_damaged_parquet_file(tmp_path):
     with pytest.raises(BadPredictions, match="cannot be read"):
         read_predictions(written(tmp_path, b"PAR1 nonsense", "x.parquet"), VALUE)
 
@@ -255,7 +255,7 @@ print(len(joined.frame), spent, peak)
 
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux's count of peak memory")
-def test_a_million_rows_are_read_quickly(tmp_path):
+def test_million_rows_are_read_quickly(tmp_path):
     """Run in a separate process, so that the peak memory is its own."""
     line = [sys.executable, "-c", MILLION, str(tmp_path / "big.csv")]
     done = subprocess.run(line, capture_output=True, text=True, check=False)

@@ -26,7 +26,7 @@ def answers(table, error, task=VALUE, source="answers"):
     return Predictions.join(table, truth[["id"]].assign(y_pred=truth["y_true"] + error), task, source=source)
 
 
-def test_places_are_those_of_holms_method_over_all_pairs():
+def test_places_follow_holm_over_all_pairs():
     rng = np.random.default_rng(0)
     moved = rng.normal(0, 0.01, (4, 100))
     scores = np.array([0.80, 0.79, 0.20, -0.40])
@@ -52,7 +52,7 @@ def test_places_are_those_of_holms_method_over_all_pairs():
     assert places[0].group == places[1].group == 1 and places[0].text == "1–2"
 
 
-def test_a_model_that_differs_for_every_patient_alike_is_better():
+def test_model_that_differs_for_every_patient_alike_is_better():
     moved = np.ones((2, 30))
     first, second = find_places(["x", "y"], np.array([1.0, 2.0]), moved @ moved.T, 29, higher_is_better=False)
     assert (first.model, first.text, second.text) == ("x", "1", "2")
@@ -60,7 +60,7 @@ def test_a_model_that_differs_for_every_patient_alike_is_better():
     assert [one.text for one in same] == ["1–2", "1–2"]
 
 
-def test_the_mean_over_tasks_tells_apart_what_no_task_does():
+def test_mean_over_tasks_separates_similar_models():
     """Compute the paired t-test of the means of six tasks on six datasets by hand."""
     rng, contests, errors = np.random.default_rng(3), {}, []
     for number in range(6):
@@ -82,7 +82,7 @@ def test_the_mean_over_tasks_tells_apart_what_no_task_does():
     assert alone.count("1–2") >= 4, alone
 
 
-def test_tasks_that_not_all_answered_are_left_out_and_metrics_stay_apart():
+def test_incomplete_tasks_are_left_out_by_metric():
     table, rng = references(VALUE, n_test=60), np.random.default_rng(0)
     made = {name: answers(table, rng.normal(0, 5, 60)) for name in "abc"}
     yes = references(BINARY, n_test=60)
@@ -95,7 +95,7 @@ def test_tasks_that_not_all_answered_are_left_out_and_metrics_stay_apart():
     assert len(found[0].places) == 3
 
 
-def test_references_stand_beside_without_a_place():
+def test_references_have_no_place():
     table, rng = references(VALUE, n_test=60), np.random.default_rng(0)
     made = {name: answers(table, rng.normal(0, 5, 60)) for name in "ab"}
     key = ("toy/ef", "probe")
@@ -107,7 +107,7 @@ def numbers(weights, truth, answer):
     return f1_score(truth, answer, average="macro", sample_weight=weights)
 
 
-def test_the_influence_on_macro_f1_is_scikit_learns_derivative():
+def test_macro_f1_influence_equals_scikit_learn():
     rng = np.random.default_rng(0)
     who, truth = np.arange(60) // 2, rng.integers(0, 2, 60)
     answer = np.where(rng.random(60) < 0.7, truth, 1 - truth)
@@ -119,7 +119,7 @@ def test_the_influence_on_macro_f1_is_scikit_learns_derivative():
         assert found[patient] == pytest.approx((ends[0] - ends[1]) / (2 * step), abs=1e-6)
 
 
-def test_a_plugin_without_derivatives_takes_part():
+def test_plugin_without_derivatives_takes_part():
     """Check that leaving out each patient gives the influence on a mean error by formula, up to a factor of 1 / (1 - 1 / n)."""
     rng = np.random.default_rng(1)
     truth = rng.normal(size=50)

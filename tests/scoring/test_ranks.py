@@ -23,7 +23,7 @@ def models(**errors):
     }
 
 
-def test_scores_and_differences_are_those_of_the_errors():
+def test_scores_and_differences_equal_errors():
     pairs = compare_all({("toy/ef", "probe"): models(a=3.0, b=5.0, c=9.0)})
     assert {(pair.a, pair.b): round(pair.comparison.difference, 9) for pair in pairs} == {
         ("a", "b"): -2.0,
@@ -32,7 +32,7 @@ def test_scores_and_differences_are_those_of_the_errors():
     }
 
 
-def test_the_same_model_twice_is_equivalent_to_itself():
+def test_same_model_twice_is_equivalent_to_itself():
     given = models(a=3.0)
     (pair,) = compare_all({("toy/ef", "knn"): {"a": given["a"], "copy": given["a"]}})
     assert pair.better == "equivalent" and pair.adjusted == 1.0
@@ -43,7 +43,7 @@ def test_enough_resamples_for_a_family():
     assert 30 * 2 / 1001 > 0.05 > 30 * 2 / (enough_resamples(30) + 1)
 
 
-def test_the_correction_is_that_of_the_family_and_no_other_result_changes_it():
+def test_correction_depends_only_on_the_family():
     """Check that other results do not change the correction; with Holm's rule, y and z would lower the factor of x to 1."""
     table = references(VALUE, n_test=120)
     truth, rng = test_rows(table), np.random.default_rng(0)

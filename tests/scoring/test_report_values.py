@@ -112,7 +112,7 @@ def test_calibration_error_against_a_loop_over_bins():
     assert CLASSIFICATION(truth, table)["ece"] == pytest.approx(expected, abs=1e-12)
 
 
-def test_labels_of_another_threshold_beside_probabilities():
+def test_labels_of_other_threshold_with_probabilities():
     truth, table = classes("ordinary", 2)
     guess = (table[:, 1] > 0.2).astype(int)
     found, own = CLASSIFICATION(truth, guess, table), CLASSIFICATION(truth, table)
@@ -131,7 +131,7 @@ def test_impossible_answer_has_a_finite_likelihood():
     assert CLASSIFICATION([0, 1], [[0.0, 1.0], [0.0, 1.0]])["nll"] == pytest.approx(-np.log(np.finfo(float).eps) / 2)
 
 
-def test_rates_of_an_answer_that_is_always_given_are_undefined_under_any_weights():
+def test_rates_of_constant_answers_are_undefined():
     """Test a constant prediction of 2: no patient can be misclassified into another class, whatever the rounding of sums."""
     weights = np.random.default_rng(0).exponential(size=(500, 3))
     tables = np.zeros((500, 3, 3))
@@ -212,7 +212,7 @@ def test_any_lists_are_scored_or_refused(references, predictions, groups):
             assert found and len(references) == len(predictions) > 0
 
 
-def test_a_group_of_one_class_is_not_a_hundred_percent():
+def test_group_of_one_class_is_not_a_hundred_percent():
     found = GAP(
         [0, 0, 1, 1, 0, 0], [0, 0, 1, 0, 0, 0], ["F", "F", "M", "M", "M", "M"], metric="f1_macro", min_patients=1
     )

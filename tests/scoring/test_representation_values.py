@@ -146,7 +146,7 @@ def test_recall_against_a_sort():
     assert found["median_rank"] == np.median(rank)
 
 
-def test_recall_of_a_collapsed_model_is_nothing():
+def test_recall_of_collapsed_model_is_zero():
     found = RECALL(np.ones((50, 4)), np.random.default_rng(0).normal(size=(50, 4)) + 3)
     assert (found["recall_at_1"], found["recall_at_10"], found["median_rank"]) == (0, 0, 50)
     targets = np.random.default_rng(1).normal(size=(50, 4))

@@ -72,7 +72,7 @@ def joined(task, answer, **sizes):
     return Predictions.join(table, truth[["id"]].assign(y_pred=answer(truth)), task), table
 
 
-def test_a_good_model_beats_its_floor():
+def test_good_model_beats_its_floor():
     found = score(*joined(VALUE, lambda truth: truth["y_true"] + 1))
     assert found.score.value == pytest.approx(1) and found.verdict.word == "above the floor"
     assert found.verdict.low > 0 and not found.collapsed
@@ -80,7 +80,7 @@ def test_a_good_model_beats_its_floor():
     assert found.unit == "%" and not found.higher_is_better
 
 
-def test_a_model_worse_than_the_floor():
+def test_model_worse_than_the_floor():
     found = score(*joined(VALUE, lambda truth: truth["y_true"] + 40))
     assert found.verdict.word == "carries information, not above the floor" and found.verdict.high < 0
     assert "a constant would be closer" in found.verdict.sentence, "all 40 too high, but in the right order"
@@ -105,7 +105,7 @@ def test_few_patients_and_few_positives_are_reported():
     assert found.score.value == 1.0 and found.score.low < 0.95 and found.verdict.word == "too few to say"
 
 
-def test_a_single_class_is_scored_and_reported():
+def test_single_class_is_scored_and_reported():
     table = references(BINARY, per_patient=1).assign(y_true="well")
     truth = test_rows(table)
     found = score(Predictions.join(table, truth[["id"]].assign(y_pred="well"), BINARY), table)
@@ -121,7 +121,7 @@ def test_one_patient_has_a_value_and_no_interval():
     assert found.score.value > 0 and np.isnan(found.score.low) and found.verdict.word == "too few to say"
 
 
-def test_the_same_seed_gives_the_same_result_and_another_does_not():
+def test_seed_determines_the_result():
     predictions, table = joined(BINARY, lambda truth: np.resize(["sick", "well", "well"], len(truth)))
     first, again, other = (score(predictions, table, ResultContext(seed=seed)) for seed in (0, 0, 1))
     assert repr(first.overall) == repr(again.overall) and repr(first.groups) == repr(again.groups)
@@ -141,7 +141,7 @@ def test_facts_from_the_runner_are_kept():
     assert (found.stamp["seed"], found.stamp["resamples"]) == (9, 50) and "numpy" in found.stamp
 
 
-def test_metrics_are_narrowed_and_the_one_that_ranks_cannot_be_left_out():
+def test_metrics_are_selected_but_ranking_is_required():
     ef, view = catalog.task("camus/ef"), catalog.task("camus/view")
     assert narrow_metrics(ef) == metrics_of(ef)
     assert narrow_metrics(ef, ("regression_report", "mae", "f1_macro")) == ("mae", "regression_report")

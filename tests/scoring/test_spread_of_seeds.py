@@ -27,7 +27,7 @@ def answers(error, seed=0, name="x"):
     return Predictions.join(references, table, TASK, source=name), references
 
 
-def test_a_score_covers_its_seeds_unless_it_covers_refits():
+def test_score_covers_its_seeds_unless_it_covers_refits():
     joined, references = answers(4.0)
     plain, seeds, both = (
         score(joined, references, ResultContext(resamples=200, **more)).score
@@ -40,7 +40,7 @@ def test_a_score_covers_its_seeds_unless_it_covers_refits():
     assert (both.low, both.high) == (seeds.low, seeds.high)
 
 
-def test_a_difference_covers_the_seeds_of_its_models():
+def test_difference_covers_the_seeds_of_its_models():
     found = compare(answers(2.0, name="a")[0], answers(4.0, name="b")[0])
     assert found.outcome == "better" and with_spread(found, 0.0).low == pytest.approx(found.low)
     wider = with_spread(found, 0.3)

@@ -34,7 +34,7 @@ def test_every_name_of_a_suite_exists(name):
     assert set(suite.primary_variants) <= set(suite.protocols) and set(suite.options) <= set(suite.protocols)
 
 
-def test_a_suite_whose_protocol_is_absent_is_refused():
+def test_suite_whose_protocol_is_absent_is_refused():
     with pytest.raises(
         UnknownName, match=r"suite 'mine' needs .* no installed extension provides protocol other, more"
     ):
@@ -70,7 +70,7 @@ def toy(tmp_path, monkeypatch):
     load_suite.cache_clear()
 
 
-def test_a_suite_of_an_extension_stands_behind_the_published_ones(toy):
+def test_suite_of_an_extension_stands_behind_the_published_ones(toy):
     assert list_suites() == (*PUBLISHED, "toy_v1") and load_suite("toy_v1").tasks == ("phantom_ecg",)
     assert margin("f1_macro") == 0.02, "published names come first"
     (toy / "quick.json").write_text("{}")

@@ -69,6 +69,6 @@ def test_units_of_other_splits_are_named_with_their_split():
     assert "resembles" not in message
 
 
-def test_the_message_about_missing_predictions_names_the_flag():
+def test_missing_predictions_message_names_the_flag():
     with pytest.raises(BadPredictions, match=r"17 of the 18 .* Missing: 21719\. .*--allow-missing"):
         join(NUMBERS, NUMBERS[2:-1])

@@ -65,11 +65,11 @@ def word(low, high, p, patients=100, others=np.nan, floor=0.5, higher=True, back
         ("carries information, not above the floor", word(9, 11, 0.01, floor=8, higher=False)),
     ],
 )
-def test_the_verdict_equals_the_expected_one(expected, found):
+def test_verdict_equals_the_expected_one(expected, found):
     assert found.word == expected and isinstance(found.word, Verdict) and found.sentence
 
 
-def test_a_negative_verdict_states_permutation_rate_and_detectable_difference():
+def test_negative_verdict_states_permutation_rate_and_detectable_difference():
     sentence = word(0.45, 0.7, 0.12).sentence
     assert sentence.startswith(
         "the score is reached in 12 of 100 permutations of the same answers over patients (p = 0.12 by auroc, 1,999 per"
@@ -106,11 +106,11 @@ def test_every_sentence_names_the_statistic_and_the_test_of_its_p(sentence):
     assert " by auroc, 1,999 permutations" in sentence
 
 
-def test_the_error_that_is_tested_is_not_the_one_that_is_printed():
+def test_tested_error_differs_from_printed_error():
     assert "by auroc once the medians are equal, " in word(6, 7, 0.01, floor=8, higher=False, numbers=True).sentence
 
 
-def test_refits_on_permuted_labels_are_judged_at_the_level_itself_and_named():
+def test_permuted_refits_are_tested_at_the_level():
     found = word(0.55, 0.7, 0.049, out_of_fold=True, refitted=True)
     assert found.word == "above the floor" and found.p_adjusted == 0.049 and found.refitted
     assert "refits on permuted labels score lower" in found.sentence and "third" not in found.sentence
@@ -128,27 +128,27 @@ def test_fixed_answers_out_of_fold_are_judged_at_a_third_of_the_level():
     assert word(0.55, 0.7, 0.017, out_of_fold=True).word == "no information shown"
 
 
-def test_a_patient_with_most_rows_counts_for_little():
+def test_patient_with_most_rows_counts_for_little():
     """Check the effective number of patients: (400 + 100)² / (400² + 100) = 1.56, and 60 for 60 patients with one row."""
     clusters = Clusters.of(np.repeat(np.arange(101), [400] + [1] * 100))
     assert clusters.effective == pytest.approx(500**2 / (400**2 + 100))
     assert clusters.effective_in(np.arange(500) >= 440) == 60 and clusters.effective_in(np.zeros(500, bool)) == 0
 
 
-def test_the_family_counts_members_that_were_not_run():
+def test_family_counts_members_that_were_not_run():
     family = Family("cardiobench_echo_v1/probe", tuple("abcdefghij"))
     assert word(0.55, 0.7, 0.004, family=family).p_adjusted == pytest.approx(0.04)
     assert word(0.55, 0.7, 0.006, family=family).word == "no information shown"
     assert word(0.55, 0.7, 0.006).exploratory and not word(0.55, 0.7, 0.004, family=family).exploratory
 
 
-def test_the_suite_names_what_is_primary():
+def test_suite_names_primary_results():
     assert family_of("camus/ef", "probe").name == "cardiobench_echo_v1/probe"
     assert family_of("camus/ef", "probe", "linear") is None and family_of("phantom_echo/ef", "probe") is None
     assert (margin("mae", "%"), margin("f1_macro"), margin("rmse")) == (1.0, 0.02, None)
 
 
-def test_a_coin_that_leaves_out_its_errors_is_judged_on_the_worst_case():
+def test_coin_that_leaves_out_its_errors_is_judged_on_the_worst_case():
     rng, table = np.random.default_rng(3), references(BINARY, n_test=100, per_patient=1)
     truth = test_rows(table)
     answers = pd.DataFrame({"id": truth["id"], "y_pred": rng.choice(BINARY.classes, 100)})
@@ -159,7 +159,7 @@ def test_a_coin_that_leaves_out_its_errors_is_judged_on_the_worst_case():
     assert found.bounds.missing == 30 and found.bounds.worst < found.score.value < found.bounds.best
 
 
-def test_the_bounds_hold_whatever_the_missing_answers_were():
+def test_bounds_hold_for_any_missing_predictions():
     metric = load_metric("f1_macro")
     for seed in range(30):
         rng = np.random.default_rng(seed)
@@ -170,7 +170,7 @@ def test_the_bounds_hold_whatever_the_missing_answers_were():
         assert low - 1e-12 <= whole <= high + 1e-12
 
 
-def test_a_missing_number_may_lie_at_the_far_end_of_its_range():
+def test_missing_number_may_lie_at_the_far_end_of_its_range():
     found = completed(ScoringInput(np.array([50.0]), np.array([50.0])), np.array([30.0, 80.0]), 0, (0, 100), worst=True)
     assert found.y_pred.tolist() == [50, 100, 0]
 
@@ -202,7 +202,7 @@ def test_coins_are_not_above_the_floor():
         assert simulated.rates(simulated.coin(counts, rate), 120)[2] <= 5 + simulated.noise(5, 120)
 
 
-def test_a_good_model_is_above_the_floor():
+def test_good_model_is_above_the_floor():
     assert simulated.rates(simulated.binormal((25, 94), 0.8, "even"), 40)[2] >= 80
 
 
@@ -214,7 +214,7 @@ def test_every_promise_of_the_verdicts_holds_in_simulation(part):
     assert validity.broken(part, 200) == []
 
 
-def test_a_verdict_without_a_sentence_of_its_own_is_explained_by_its_meaning():
+def test_verdict_without_a_sentence_of_its_own_is_explained_by_its_meaning():
     estimate = Estimate(0.6, 0.55, 0.65, 100, 100, se=0.02)
     information = Information(0.01, "auroc", 100, 1.0, "1,999 permutations")
     evidence = Evidence(estimate, Floor(0.5, reason=""), information, 100, Patients(100, 100, np.nan, "well"))

@@ -65,7 +65,7 @@ def test_rows_of_a_patient_are_drawn_together():
     assert (weights[:, [0, 1, 3]].sum(axis=1) == 3).all()
 
 
-def test_a_metric_without_weights_gives_the_same_by_the_loop():
+def test_metric_without_weights_gives_the_same_by_the_loop():
     sample, patients = clustered("f1_macro")
     metric = load_metric("f1_macro")
     slow = Metric(metric.name, metric.compute, metric.numbers)

@@ -18,7 +18,7 @@ def test_zero_failures_of_sixty_allow_a_rate_of_six_percent():
     assert sentence == "none of 60 patients failed (off by > 15 points): up to 6 % may"
 
 
-def test_a_patient_counts_by_the_mean_of_its_rows():
+def test_patient_counts_by_the_mean_of_its_rows():
     """Patients 0 and 1 of 20 have two recordings each, with errors 0 and 40, and 10 and 16."""
     errors, who = np.array([0, 40, 10, 16] + [1] * 18), np.array([0, 0, 1, 1, *range(2, 20)])
     number = load_metric("mae").primary

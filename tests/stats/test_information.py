@@ -145,7 +145,7 @@ def test_many_patients_are_tested_on_a_selection():
     assert found.n_patients == 10_000 and found.p_value == 0.01
 
 
-def test_the_alignment_metric_permutes_patients_too():
+def test_alignment_metric_permutes_patients_too():
     """Test the metric's own permutation: value and position are constant within a patient, and unrelated."""
     formula, texts = load_formula("text_axis_pearson"), [[0.0, 1.0], [1.0, 1.0], [2.0, 1.0]]
     by_patient, by_row = [], []
@@ -159,7 +159,7 @@ def test_the_alignment_metric_permutes_patients_too():
     assert np.mean(by_patient) <= 0.15 < np.mean(by_row)
 
 
-def test_the_p_of_a_correlation_among_unequal_patients_is_that_of_numpys_correlation():
+def test_correlation_p_value_equals_numpy():
     rng = np.random.default_rng(3)
     patients = np.repeat(np.arange(12), [1, 1, 1, 2, 2, 3, 3, 4, 5, 6, 8, 12])
     x = rng.exponential(size=len(patients)) ** 2

@@ -40,7 +40,7 @@ def test_one_row_per_patient_gives_jeffreys_interval():
     assert tables.sum(axis=(1, 2)).mean() == pytest.approx(48, rel=0.02), "pseudo-patients do not add rows"
 
 
-def test_patients_that_share_a_pattern_share_a_draw_without_changing_the_law():
+def test_shared_draws_keep_the_distribution():
     """Compare shared gammas with exponential weights for each patient, for two rows per patient."""
     rng = np.random.default_rng(0)
     who = np.repeat(np.arange(40), 2)
@@ -52,21 +52,21 @@ def test_patients_that_share_a_pattern_share_a_draw_without_changing_the_law():
     assert shared.sum(axis=(1, 2)).std() == pytest.approx(plain.std(), rel=0.03)
 
 
-def test_no_resample_loses_a_class_and_a_perfect_score_keeps_a_width():
+def test_resamples_keep_classes_and_interval_width():
     truth = np.repeat([0, 1], (44, 4))
     drawn = macro_f1(smoothed_tables(truth, truth, one_row_each(48), 2, 2000), BOTH)
     low, high, _ = quantile_interval(drawn, 1.0)
     assert not np.isnan(drawn).any() and high == 1 and 0.5 < low < 0.95
 
 
-def test_a_made_up_patient_is_half_right_and_gives_rare_answers_rarely():
+def test_made_up_patient_is_half_right_and_gives_rare_answers_rarely():
     assert made_up_answers(np.repeat([0, 1], (44, 4)), 2).tolist() == [[0.5, 0.5], [0.5, 0.5]]
     three = made_up_answers(np.repeat([0, 1, 2], (60, 30, 10)), 3)
     assert three.tolist() == [[0.5, 0.375, 0.125], [3 / 7, 0.5, 1 / 14], [1 / 3, 1 / 6, 0.5]]
     assert made_up_answers(np.zeros(5, int), 3)[0].tolist() == [0.5, 0.25, 0.25], "a single class gives no information"
 
 
-def test_a_good_score_over_four_classes_is_within_its_interval():
+def test_good_score_over_four_classes_is_within_its_interval():
     """Test 30 patients, 3 of the rarest class, and 3 % errors; uniform pseudo-patients would miss the truth in 44 %."""
     metric, rng, truth = load_metric("f1_macro"), np.random.default_rng(0), np.repeat(np.arange(4), (12, 9, 6, 3))
     held = []
@@ -86,7 +86,7 @@ def test_zero_width_intervals_are_marked():
     assert found.value == found.low == found.high == 2 and "zero width" in found.reason
 
 
-def test_the_interval_of_a_mean_by_hand():
+def test_interval_of_a_mean_by_hand():
     """Check half-widths 3, 4 and 5: those of uncorrelated scores add in quadrature, those of identical scores linearly."""
     values, lows, highs = np.array([0.9, 0.7]), np.array([0.6, 0.3]), np.array([0.9, 0.8])
     apart = mean_interval(values, lows, highs, np.array([[1.0, 0.0], [-1.0, 0.0], [0.0, 2.0], [0.0, -2.0]]), 4)
@@ -122,7 +122,7 @@ def test_newcombes_interval_by_its_equation():
     assert perfect.high == 1 and 0.5 < perfect.low < 0.95
 
 
-def test_rows_that_are_copies_widen_the_auroc_as_far_as_their_patients():
+def test_repeated_rows_keep_the_auroc_interval():
     rng = np.random.default_rng(2)
     positive = rng.random(60) < 0.4
     scores = rng.normal(size=60) + positive
@@ -154,7 +154,7 @@ def test_wilson_against_scipy():
 
 
 @pytest.mark.parametrize("hits, people", [(57, 60), (60, 60), (9, 12)])
-def test_a_share_of_patients_has_wilsons_interval_as_scipy_has_it(hits, people):
+def test_share_of_patients_has_wilsons_interval_as_scipy_has_it(hits, people):
     truth = np.full(people + 3, 35.0)
     truth[people:] = 60.0
     answers = np.where(np.arange(people + 3) < hits, 30.0, 55.0)
@@ -164,7 +164,7 @@ def test_a_share_of_patients_has_wilsons_interval_as_scipy_has_it(hits, people):
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
 
 
-def test_the_pessimistic_end_of_a_mean_error_includes_one_worst_case():
+def test_pessimistic_error_includes_one_worst_case():
     """Check 29 patients by hand, and one more at the largest distance from the median; the width is unchanged."""
     rng = np.random.default_rng(3)
     truth = rng.normal(55, 12, 29)

@@ -17,7 +17,7 @@ def placements(positive, scores):
     return wins.mean(axis=1), wins.mean(axis=0)
 
 
-def test_one_label_has_delongs_variance_and_the_freedom_of_its_positives():
+def test_one_label_has_delong_variance():
     rng = np.random.default_rng(0)
     truth = (np.arange(80) < 12).astype(float)[:, None]
     first, second = (rng.normal(size=(80, 1)) + shift * truth for shift in (1.5, 0.8))

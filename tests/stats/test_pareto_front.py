@@ -19,7 +19,7 @@ from cardiobench.stats.fronts import pareto_front
         ([1, 2], [math.nan, 1], [0, 1]),
     ],
 )
-def test_the_front_contains_only_undominated_points(costs, gains, front):
+def test_front_contains_only_undominated_points(costs, gains, front):
     assert pareto_front(np.array(costs, float), np.array(gains, float)).tolist() == [bool(one) for one in front]
 
 

@@ -54,7 +54,7 @@ def test_noise_is_rejected_at_the_level_and_signal_is_found():
     )
 
 
-def test_p_is_the_share_of_all_permutations_within_folds_by_scikit_learn():
+def test_p_value_equals_scikit_learn_within_folds():
     """Enumerate all 100 ways to have two ill patients in each of two folds of five, including the observed one."""
     rng, folds = np.random.default_rng(3), np.repeat([0, 1], 5)
     features = rng.normal(size=(10, 3))
@@ -76,7 +76,7 @@ def test_p_is_the_share_of_all_permutations_within_folds_by_scikit_learn():
         assert found.test == "1,999 refits on permuted labels" and found.p_value == pytest.approx(exact, abs=0.02)
 
 
-def test_a_clearly_large_p_ends_the_permutations_early():
+def test_clearly_large_p_ends_the_permutations_early():
     found = min(
         (refitted_test(*simulated(80, 5, 0, seed), seed=seed) for seed in range(3)), key=lambda one: -one.p_value
     )
@@ -89,6 +89,6 @@ def test_labels_are_permuted_over_patients_and_not_over_rows():
     assert np.mean(np.array(found) <= 0.05) <= 0.2
 
 
-def test_one_class_has_nothing_to_permute():
+def test_one_class_has_no_permutation():
     features, labels, folds, clusters = simulated(40, 3, 0, 0)
     assert refitted_test(features, np.zeros_like(labels), folds, clusters).p_value == 1

@@ -49,7 +49,7 @@ def floor_of(scorer):
     return floor
 
 
-def test_a_score_is_the_mean_over_patients_with_a_t_interval_on_the_log_of_its_complement():
+def test_score_is_the_mean_over_patients_with_a_t_interval_on_the_log_of_its_complement():
     scorer, references = boxes()
     result = score_answers(FrameAnswers(scorer, {"best_uninformed": floor_of(scorer)}, 12), references, CONTEXT)
     cavity, muscle = 1 - np.arange(12) % 3 / 10, 1 - np.arange(12) % 3 / 4
@@ -133,7 +133,7 @@ def test_missing_units_lower_the_coverage_and_the_verdict_takes_the_worst_case()
 
 
 @pytest.mark.parametrize("labelled", [2, 4, 8])
-def test_a_partly_answered_patient_lowers_the_coverage_by_the_share_of_its_frames(labelled):
+def test_partly_answered_patient_lowers_the_coverage_by_the_share_of_its_frames(labelled):
     """Check the first patient, with 2 scored frames; in the worst case, the other frames add nothing to its mean."""
     scorer, references = boxes()
     references.loc[0, "y_true"] = labelled
@@ -151,7 +151,7 @@ def test_a_partly_answered_patient_lowers_the_coverage_by_the_share_of_its_frame
     assert result.verdict.difference == pytest.approx(result.bounds.worst - result.floor.value)
 
 
-def test_a_missing_landmark_frame_is_as_far_off_as_the_worst_unit():
+def test_missing_landmark_frame_is_as_far_off_as_the_worst_unit():
     """Test errors of 1 to 12 mm and one missing unit, whose error would be 12 at worst and 0 at best."""
     scorer, points = DenseScorer(LANDMARKS), np.array([[8.0, 10], [8, 20], [8, 60], [8, 63]])
     for number in range(12):
@@ -169,7 +169,7 @@ def test_identical_predictions_are_collapsed():
     assert result.collapsed and result.verdict.word != "above the floor"
 
 
-def test_an_absent_structure_is_left_out_and_no_pixel_size_gives_no_distance():
+def test_absent_structure_is_left_out_and_no_pixel_size_gives_no_distance():
     scorer = DenseScorer(SEGMENTATION, with_volumes=False)
     cavity = np.where(BOX == 1, BOX, 0)
     scorer.update(label("p0", mask=cavity, spacing=None), cavity)
@@ -264,7 +264,7 @@ def test_shifted_points_and_masks_of_phantoms_are_as_far_as_they_were_moved(phan
     assert masks.frame["hausdorff95_cavity"].to_numpy() == pytest.approx(expected, rel=0.02)
 
 
-def test_a_result_is_saved_and_read_again(tmp_path):
+def test_result_is_saved_and_read_again(tmp_path):
     scorer, references = boxes()
     result = score_answers(FrameAnswers(scorer, {"best_uninformed": floor_of(scorer)}, 12), references, CONTEXT)
     result.save(tmp_path / "result.json")
@@ -272,7 +272,7 @@ def test_a_result_is_saved_and_read_again(tmp_path):
     assert again.overall == result.overall and again.verdict == result.verdict
 
 
-def test_a_label_without_content_is_refused():
+def test_label_without_content_is_refused():
     with pytest.raises(ValueError, match="has no label to score: the mask is empty"):
         DenseScorer(SEGMENTATION).update(replace(label("p0"), mask=None, reason="the mask is empty"), BOX)
 

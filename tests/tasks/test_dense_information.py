@@ -49,7 +49,7 @@ def test_distances_leave_out_points_that_nobody_labelled():
     np.testing.assert_allclose(distances(truth, answer), expected)
 
 
-def test_p_is_the_share_of_all_exchanges_of_whole_patients():
+def test_p_value_equals_share_of_patient_exchanges():
     """Enumerate 120 exchanges of five patients with two views, whose predictions move together."""
     rng = np.random.default_rng(6)
     truth = rng.normal(size=(5, 2))
@@ -69,7 +69,7 @@ def test_p_is_the_share_of_all_exchanges_of_whole_patients():
     )
 
 
-def test_patients_are_exchanged_with_those_who_have_the_same_views():
+def test_patients_are_exchanged_within_equal_views():
     """Test groups with constant predictions: nothing can be concluded, although those of the other group fit better."""
     frame = frames(*["A"] * 6, *["AB"] * 6)
     truth = [0.0] * 6 + [100.0] * 12
@@ -107,7 +107,7 @@ def test_unknown_views_and_phases_form_one_stratum():
     assert permuted(frame, range(12), range(12)).p_value == 1 / (1 + DRAWS)
 
 
-def test_a_selection_of_very_many_patients_is_permuted(monkeypatch):
+def test_selection_of_very_many_patients_is_permuted(monkeypatch):
     monkeypatch.setattr("cardiobench.tasks.dense_information.MOST_PATIENTS", 20)
     found = permuted(frames(*["A"] * 50), range(50), range(50))
     assert found.n_patients == 20 and "20 of 50 patients" in found.test and found.p_value == 1 / (1 + DRAWS)

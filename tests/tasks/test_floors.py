@@ -57,7 +57,7 @@ def test_classification_floors_by_hand():
     assert found["train_constant"].value == pytest.approx(25 / 144)
 
 
-def test_without_train_rows_there_is_a_reason():
+def test_reason_without_train_rows():
     test = np.array([1.0, 2.0])
     found = floors(load_metric("mae"), "mae", VALUE, table([], test), test)
     assert np.isnan(found["train_constant"].value) and "no train rows" in found["train_constant"].reason
@@ -66,7 +66,7 @@ def test_without_train_rows_there_is_a_reason():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("counts", [(44, 4), (25, 94), (26, 26), (10, 20, 70), (3, 0, 9)])
-def test_no_permutation_of_answers_has_a_higher_mean_than_the_floor(counts):
+def test_no_permutation_beats_the_floor(counts):
     """Check that the mean macro F1 of permutations is below 1 / K for any mix of predictions, and largest at class rates."""
     truth = np.repeat(np.arange(len(counts)), counts)
     floor = best_uninformed("f1_macro", truth, len(counts)).value
@@ -96,7 +96,7 @@ def test_closed_forms_of_two_classes(key, value):
         assert report[key] == pytest.approx(value)
 
 
-def test_one_of_a_pair_has_no_floor_and_one_class_neither():
+def test_single_view_or_class_has_no_floor():
     assert "read sensitivity and specificity together" in best_uninformed("sensitivity", np.array([0, 1, 1]), 2).reason
     assert "one class" in best_uninformed("f1_macro", np.array([1, 1, 1]), 2).reason
 
@@ -130,7 +130,7 @@ def test_shares_count_the_measured_rows_of_each_class():
     assert _shares(measured).tolist() == [1, 2 / 3, 3 / 4, 0]
 
 
-def test_the_lowest_error_of_given_floors_is_the_hardest_to_beat():
+def test_lowest_error_is_the_best_floor():
     for key, hardest in (("mae", 3.0), ("r2", 7.0)):
         higher = SimpleNamespace(higher_is_better=key == "r2")
         given = {"site": Floor(3.0), "age": Floor(7.0), "unknown": Floor(np.nan)}
@@ -138,7 +138,7 @@ def test_the_lowest_error_of_given_floors_is_the_hardest_to_beat():
         assert ScoredTable.hardest(scored, Floor(5.0)).value == hardest
 
 
-def test_points_that_vary_by_less_than_a_hundredth_of_the_labels_are_all_the_same():
+def test_nearly_constant_points_are_constant():
     labels = [np.array([[-10.0, 0.0]]), np.array([[10.0, 0.0]])]  # A standard deviation of 10.
     for spread, same in ((0.05, True), (0.2, False)):
         answers = [np.array([[-spread, 4.0]]), np.array([[spread, 4.0]])]

@@ -32,7 +32,7 @@ def test_text_in_a_numeric_column_is_refused():
         group_labels(AGE_GROUPS, pd.DataFrame({"age": ["old", 3]}))
 
 
-def test_spellings_of_one_value_are_one_group_called_by_the_most_frequent():
+def test_spellings_of_one_value_form_one_group():
     sexes = pd.DataFrame({"sex": ["F", "f", " F ", "F", "m", "M", "", None, "x"]})
     assert group_labels(SEX_GROUPS, sexes).tolist() == ["F", "F", "F", "F", "M", "M", None, None, "x"]
     for codes in ([1, 0, 1], pd.Series([1, None, 0], dtype=object), pd.Series([1, None, 0], dtype="Int64")):
@@ -88,7 +88,7 @@ def test_two_groups_have_values_a_gap_and_a_difference():
     assert found.others["bias"].value == pytest.approx(error[~female].mean() - error[female].mean())
 
 
-def test_a_group_without_every_class_is_not_scored():
+def test_group_without_every_class_is_not_scored():
     """A group with a single class would score 1 for a constant: `100 % in women`."""
     table = references(BINARY, n_test=80, per_patient=1)
     rows = table.index[table["split"] == "test"]
@@ -100,7 +100,7 @@ def test_a_group_without_every_class_is_not_scored():
     assert found.skipped_groups["sex=F"] == "not scored: no patients with sick, 5 needed"
 
 
-def test_a_sicker_group_with_the_same_sensitivity_has_no_gap():
+def test_sicker_group_with_the_same_sensitivity_has_no_gap():
     """Test equal sensitivity and specificity of .7 with 10 % and 50 % ill: unrestricted permutations would always find a gap."""
     rng, p_values = np.random.default_rng(0), []
     for _ in range(40):
@@ -157,7 +157,7 @@ def test_women_over_eighty_form_a_group():
     assert "F, >80" in score(joined, table, ResultContext(resamples=20)).groups["sex x age"].values
 
 
-def test_the_oldest_age_group_is_scored():
+def test_oldest_age_group_is_scored():
     table = references(VALUE, n_test=120, per_patient=1)
     table["age"] = np.where(np.arange(len(table)) % 3 == 0, 85.0, 50.0)
     truth = test_rows(table)

@@ -53,7 +53,7 @@ def test_every_kind_has_rules():
             assert task.rules.answer in {"class", "labels"} or not task.classes
 
 
-def test_an_unknown_kind_is_refused_with_the_known_kinds(others):
+def test_unknown_kind_is_refused_with_the_known_kinds(others):
     with pytest.raises(ValueError, match=r"no kind of task 'counts'. The kinds are regression, .*landmarks, count, "):
         Task("toy/n", "counts", "n", ("mae",))
     with pytest.raises(ValueError, match="a finding task has structures"):
@@ -63,7 +63,7 @@ def test_an_unknown_kind_is_refused_with_the_known_kinds(others):
 
 
 @pytest.mark.parametrize("task", [VALUE, BINARY], ids=lambda task: task.kind)
-def test_a_user_kind_is_scored_like_its_base_class(others, task):
+def test_user_kind_is_scored_like_its_base_class(others, task):
     other, table = replace(task, kind=INSTEAD[task.kind]), references(task)
     truth = test_rows(table)
     if task.classes:
@@ -77,13 +77,13 @@ def test_a_user_kind_is_scored_like_its_base_class(others, task):
     assert found.to_json() == known.to_json()
 
 
-def test_a_kind_names_its_reports(others):
+def test_kind_names_its_reports(others):
     ef = catalog.task("phantom_echo/ef")
     assert metrics_of(ef)[1:] == ("regression_report", "ejection_fraction_report")
     assert metrics_of(replace(ef, kind="count"))[1:] == ("regression_report",)
 
 
-def test_the_kind_in_the_manual_works(root, monkeypatch):
+def test_kind_in_manual_works(root, monkeypatch):
     page = (root / "CONTRIBUTING.md").read_text("utf-8")
     code = page.split("## Add a kind of task")[1].split("```python\n")[1].split("```")[0]
     monkeypatch.setitem(KINDS, "count", None)
@@ -93,7 +93,7 @@ def test_the_kind_in_the_manual_works(root, monkeypatch):
     assert Task("toy/n", "count", "n", ("mae",), label_range=(0, 9)).rules.answer == "number"
 
 
-def test_a_kind_of_an_installed_package_is_known(monkeypatch):
+def test_kind_of_an_installed_package_is_known(monkeypatch):
     class Point:
         value, dist, module = "toy:Count", None, "toy"
 

@@ -55,7 +55,7 @@ def test_phantoms_give_their_ejection_fraction_and_volume(seed):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_a_picture_of_unknown_scale_gives_the_fraction_of_one_whose_scale_is_known(seed):
+def test_picture_of_unknown_scale_gives_the_fraction_of_one_whose_scale_is_known(seed):
     """Check masks of 112 pixels, as in EchoNet, for which tolerances in CAMUS pixels would be 1/14 of the image."""
     rng = np.random.default_rng(seed)
     fraction = draw_fraction(rng)
@@ -70,7 +70,7 @@ def test_a_picture_of_unknown_scale_gives_the_fraction_of_one_whose_scale_is_kno
     assert unknown == pytest.approx(fraction, abs=2.5)
 
 
-def test_the_outline_runs_between_inside_and_outside_and_the_longest_counts():
+def test_longest_outline_separates_inside_and_outside():
     mask = np.zeros((6, 6), bool)
     mask[1:5, 1:4] = True
     mask[3, 2] = False  # Make a hole.

@@ -97,7 +97,7 @@ def test_perfect_and_constant_predictions_get_extreme_scores():
     assert blind.overall["auprc_macro"].value == pytest.approx(truth.mean(axis=0).mean())
 
 
-def test_a_result_holds_floors_each_class_and_the_classes_left_out():
+def test_result_holds_floors_each_class_and_the_classes_left_out():
     truth, scores = tables()
     truth[:, 3] = np.where(np.arange(60) < 3, 1, 0)
     predictions, references, _ = joined(truth, scores)
@@ -114,7 +114,7 @@ def test_a_result_holds_floors_each_class_and_the_classes_left_out():
     assert ScoreResult.from_json(result.to_json()).to_json()["per_class"] == result.to_json()["per_class"]
 
 
-def test_a_class_that_no_row_has_is_left_out_of_the_mean():
+def test_class_that_no_row_has_is_left_out_of_the_mean():
     truth, scores = tables(unmeasured=0)
     truth[:, 3] = 0
     predictions, references, _ = joined(truth, scores)
@@ -149,7 +149,7 @@ def test_missing_answers_are_judged_in_the_worst_case():
     assert result.bounds.worst == pytest.approx(sklearn_means(truth, worst)[0]) and result.bounds.best == 1.0
 
 
-def test_the_information_test_keeps_its_level():
+def test_information_test_keeps_its_level():
     """Test uninformative scores: p is uniform, also with unmeasured classes and two rows per patient."""
     values = []
     for seed in range(200):
@@ -221,7 +221,7 @@ def test_scores_of_decisions_equal_scikit_learn(seed):
             assert [drawn[name][number] for name in NAMES] == pytest.approx(again.mean(axis=1), abs=1e-12)
 
 
-def test_a_share_is_over_the_rows_that_the_formula_says():
+def test_share_is_over_the_rows_that_the_formula_says():
     truth, scores = tables(unmeasured=0.2)
     answers = (scores >= 0.5).astype(float)
     formula = load_formula("multilabel_f1")
@@ -233,7 +233,7 @@ def test_a_share_is_over_the_rows_that_the_formula_says():
         assert not (hits & ~rows).any()
 
 
-def test_the_floor_of_decisions_is_what_giving_every_class_reaches_and_no_permutation_beats_it():
+def test_decision_floor_is_that_of_giving_every_class():
     truth, _ = tables(n=400, unmeasured=0.1)
     formula = load_formula("multilabel_f1")
     floors = formula.floor(truth, 4)
@@ -321,7 +321,7 @@ def test_missing_decisions_are_wrong_or_right():
         assert (fill_missing(part, worst=worst).sample().y_pred[-5:] == filled[:5]).all()
 
 
-def test_an_empty_cell_of_a_file_is_none_of_the_classes(tmp_path):
+def test_empty_cell_of_a_file_is_none_of_the_classes(tmp_path):
     truth, scores = tables()
     predictions, references = decisions(truth, scores, 0.8)
     predictions.frame[["id", "y_pred"]].to_csv(tmp_path / "reader.csv", index=False)

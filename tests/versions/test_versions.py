@@ -31,7 +31,7 @@ def test_outputs_change_only_with_a_version(name, stated):
     )
 
 
-def test_the_file_has_the_version_of_every_component(stated):
+def test_file_has_the_version_of_every_component(stated):
     written = Written.read().versions
     other = {name: (written.get(name), version) for name, version in stated.items() if written.get(name) != version}
     assert not other, f"written and stated versions differ: {other}. {AGAIN}"
@@ -85,7 +85,7 @@ def test_versions_are_not_written_if_a_version_was_not_raised(another_file, monk
     assert another_file.read_bytes() == before
 
 
-def test_a_raised_version_requires_all_its_cases(another_file, monkeypatch):
+def test_raised_version_requires_all_its_cases(another_file, monkeypatch):
     change_reader(monkeypatch, "2")
     assert all("give this case too" in line for line in rewrite(["reader still"]))
     written = Written.read()

@@ -66,7 +66,7 @@ def levels(content: bytes, **options) -> np.ndarray:
 # ---- Real files ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_real_cine_is_decoded(real):
+def test_real_cine_is_decoded(real):
     """Compare 30 frames of 240 x 320 in YBR_FULL_422 JPEG with OpenCV on the same JPEG streams."""
     path = real / "examples_ybr_color.dcm"
     streams = generate_frames(pydicom.dcmread(path).PixelData, number_of_frames=30)
@@ -102,7 +102,7 @@ def test_equal_pictures_in_three_encodings_decode_equally(real):
     assert red > 200 > 100 > blue
 
 
-def test_a_real_palette_image_is_decoded(real):
+def test_real_palette_image_is_decoded(real):
     """Check each level against the three tables of 16-bit entries, looked up by hand."""
     path = real / "examples_palette.dcm"
     header = pydicom.dcmread(path)
@@ -115,7 +115,7 @@ def test_a_real_palette_image_is_decoded(real):
     assert clip.frames[0, 5, 5, 2] > clip.frames[0, 5, 5, 0] + 30  # The title bar is blue.
 
 
-def test_a_real_big_endian_planar_image_is_decoded(real):
+def test_real_big_endian_planar_image_is_decoded(real):
     path = real / "ExplVR_BigEnd.dcm"
     planes = np.frombuffer(pydicom.dcmread(path).PixelData, np.uint8, 3 * 60 * 80).reshape(3, 60, 80)
     clip = read_clip(path)
@@ -232,7 +232,7 @@ def test_truncation_at_any_position_is_refused(real, tmp_path):
                 read_clip(path)
 
 
-def test_a_truncated_last_frame_is_detected_by_its_length():
+def test_truncated_last_frame_is_detected_by_its_length():
     """Test truncated JPEG streams, which some decoders silently fill with grey."""
     jpeg = cv2.imencode(".jpg", moving_frames(1, 64, 64)[0], [cv2.IMWRITE_JPEG_QUALITY, 100])[1].tobytes()
     grey = np.zeros((1, 64, 64), np.uint8)
@@ -281,7 +281,7 @@ def test_refused_with_the_reason(content, message):
         read_clip(content(), name="clip 3")
 
 
-def test_a_recording_with_a_picture_and_a_spectrum_is_a_spectrum(tmp_path):
+def test_image_with_spectrum_counts_as_spectrum(tmp_path):
     """Test a duplex image: one region is 2D and the other Doppler (PS3.3 C.8.5.5.1.1: 1 is 2D, 2 is colour flow, 3 is spectral)."""
 
     def kind(*regions, colour=0):

@@ -85,7 +85,7 @@ def test_refused_with_the_reason(exams):
             read_ecg(path, record)
 
 
-def test_a_repeated_exam_id_is_refused(exams):
+def test_repeated_exam_id_is_refused(exams):
     path, _ = exams
     with h5py.File(path, "r+") as file:
         file["exam_id"][1] = 1169160
@@ -102,7 +102,7 @@ def test_non_finite_values_are_refused(exams):
         read_ecg(path, 0)
 
 
-def test_another_layout_is_refused(tmp_path, exams):
+def test_other_layout_is_refused(tmp_path, exams):
     path = tmp_path / "other.hdf5"
     with h5py.File(path, "w") as file:
         file["signals"] = np.ones((2, 3))
@@ -125,7 +125,7 @@ def test_cut_short(exams):
             read_ecg(path, 0)
 
 
-def test_a_file_that_is_neither_hdf5_nor_wfdb_is_refused(tmp_path):
+def test_file_that_is_neither_hdf5_nor_wfdb_is_refused(tmp_path):
     path = tmp_path / "exams.csv"
     path.write_text("exam_id,age\n")
     with pytest.raises(BadMedia, match=r"exams\.csv is not an HDF5 file and has no WFDB header"):
@@ -146,7 +146,7 @@ def test_names_that_are_not_text_are_refused(tmp_path):
         read_ecg(path, 0)
 
 
-def test_an_hdf5_user_block_does_not_shift_records(tmp_path):
+def test_hdf5_user_block_does_not_shift_records(tmp_path):
     whole = np.random.default_rng(0).normal(size=(2, 4096, 12)).astype(np.float32)
     with h5py.File(tmp_path / "exams.hdf5", "w", userblock_size=512) as file:
         file["tracings"], file["exam_id"] = whole, np.array([5, 6])

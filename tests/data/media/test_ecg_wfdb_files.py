@@ -54,7 +54,7 @@ def test_ptb_xl_record_1_by_hand(ptb_xl):
 
 
 @pytest.mark.parametrize("suffix", [".hea", ".dat", ""])
-def test_a_record_is_found_by_any_of_its_names(ptb_xl, suffix):
+def test_record_is_found_by_any_of_its_names(ptb_xl, suffix):
     ecg = read_ecg(ptb_xl / f"00001_lr{suffix}")
     assert ecg.signal[0, 0] == np.float32(-0.119)
 
@@ -147,13 +147,13 @@ def test_units(tmp_path, digital, units, factor):
 
 
 @pytest.mark.parametrize(("units", "gain"), [("V", "1"), ("mV", "0.001"), ("V", "0.5(7)")])
-def test_an_amplitude_above_a_volt_is_no_ecg(tmp_path, digital, units, gain):
+def test_amplitudes_above_a_volt_are_refused(tmp_path, digital, units, gain):
     record = write_record(tmp_path, digital, units=units, gain=gain)
     with pytest.raises(BadMedia, match=r"reaches .* mV, but no ECG exceeds 1000 mV"):
         read_ecg(record)
 
 
-def test_the_micro_sign_in_utf8(tmp_path, digital):
+def test_micro_sign_in_utf8(tmp_path, digital):
     record = write_record(tmp_path, digital)
     header = record.with_suffix(".hea")
     header.write_text(header.read_text().replace("/mV", "/\N{MICRO SIGN}V"), encoding="utf-8")
@@ -169,7 +169,7 @@ def test_optional_header_fields_have_defaults(tmp_path, digital):
     np.testing.assert_allclose(ecg.signal, (digital - 7.0) / 200, rtol=1e-6)
 
 
-def test_a_signal_line_without_a_lead_name_is_refused(tmp_path, digital):
+def test_signal_line_without_a_lead_name_is_refused(tmp_path, digital):
     """Check that the description, which header(5) puts last, may be missing; lead names must then be given."""
     lines = ["rec 12 500", *(f"rec.dat 16 1000(0)/mV 16 0 {digital[0, lead]} 0 0" for lead in range(12))]
     record = write_record(tmp_path, digital, header=lines)
@@ -188,7 +188,7 @@ def test_signals_in_two_files(tmp_path, digital):
     np.testing.assert_array_equal(read_ecg(record).signal, (digital / 1000).astype(np.float32))
 
 
-def test_a_name_with_dots(tmp_path, digital):
+def test_name_with_dots(tmp_path, digital):
     record = write_record(tmp_path, digital, name="JS.00001.v2")
     assert read_ecg(record).signal.shape == (SAMPLES, 12)
 
@@ -225,7 +225,7 @@ def test_gaps_are_counted_by_lead(tmp_path, digital, form, mark):
 
 
 @pytest.mark.parametrize("gain", ["0(0)", "0", "0.0(5)"])
-def test_a_missing_gain_is_refused(tmp_path, digital, gain):
+def test_missing_gain_is_refused(tmp_path, digital, gain):
     with pytest.raises(BadMedia, match="lead I has no gain"):
         read_ecg(write_record(tmp_path, digital, gain=gain))
 
@@ -242,14 +242,14 @@ def test_flat(tmp_path):
         read_ecg(write_record(tmp_path, np.zeros((SAMPLES, 12))))
 
 
-def test_a_missing_signal_file_is_refused(tmp_path, digital):
+def test_missing_signal_file_is_refused(tmp_path, digital):
     record = write_record(tmp_path, digital)
     record.with_suffix(".dat").unlink()
     with pytest.raises(BadMedia, match=r"rec\.hea names rec\.dat, which is not in the same folder"):
         read_ecg(record)
 
 
-def test_a_missing_header_is_refused(tmp_path, digital):
+def test_missing_header_is_refused(tmp_path, digital):
     record = write_record(tmp_path, digital)
     record.with_suffix(".hea").unlink()
     with pytest.raises(BadMedia, match=r"rec\.dat is not an HDF5 file and has no WFDB header beside it \(rec\.hea\)"):
@@ -259,7 +259,7 @@ def test_a_missing_header_is_refused(tmp_path, digital):
 
 
 @pytest.mark.parametrize("file", ["../rec.dat", "/etc/passwd", "sub/rec.dat", "..", "~"])
-def test_a_header_pointing_outside_its_folder_is_refused(tmp_path, digital, file):
+def test_header_pointing_outside_its_folder_is_refused(tmp_path, digital, file):
     lines = [f"rec 12 100 {SAMPLES}", *(f"{file} 16 1000(0)/mV 16 0 0 0 0 {lead}" for lead in LEADS)]
     with pytest.raises(BadMedia, match="which must be in the same folder"):
         read_ecg(write_record(tmp_path, digital, header=lines))
@@ -297,6 +297,6 @@ def test_empty_files(tmp_path, digital):
         read_ecg(record)
 
 
-def test_one_record_a_header(tmp_path, digital):
+def test_one_record_per_header(tmp_path, digital):
     with pytest.raises(BadMedia, match="contains a single record, but record 3 was requested"):
         read_ecg(write_record(tmp_path, digital), 3)

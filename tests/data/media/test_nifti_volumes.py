@@ -28,7 +28,7 @@ def heart() -> np.ndarray:
     return volume
 
 
-def test_rows_run_down_the_picture(heart):
+def test_rows_run_downwards(heart):
     clip = read_clip(nifti_bytes(heart))
     assert clip.frames.shape == (4, 20, 30, 3)
     assert clip.n_frames == 4
@@ -52,7 +52,7 @@ def test_levels_are_rounded():
     np.testing.assert_array_equal(read_clip(nifti_bytes(volume)).frames[0, :, :, 0], [[0, 128], [64, 255]])
 
 
-def test_the_scaling_of_the_header_is_applied():
+def test_scaling_of_the_header_is_applied():
     """Check that a negative slope inverts the brightness."""
     stored = np.array([[0, 10], [20, 40]], np.int16)[..., None]
     clip = read_clip(nifti_bytes(stored, slope=-2.0, inter=7.0))
@@ -83,7 +83,7 @@ def test_padded_axes(heart, shape):
 
 
 @pytest.mark.parametrize("shape", [(30, 20), (30, 20, 1), (30, 20, 1, 1)])
-def test_a_still(heart, shape):
+def test_still(heart, shape):
     clip = read_clip(nifti_bytes(heart[:, :, 3].reshape(shape)))
     assert clip.n_frames == 1
     np.testing.assert_array_equal(clip.frames[0, :, :, 0], heart[:, :, 3].T)
@@ -92,7 +92,7 @@ def test_a_still(heart, shape):
 PUBLISHED = FrameSampling(None, nifti="paper")
 
 
-def test_the_reading_of_the_published_benchmark_is_reproduced(heart):
+def test_reading_of_the_published_benchmark_is_reproduced(heart):
     """Compare each frame separately: truncated to integers, with x along the rows."""
     clip = read_clip(nifti_bytes(heart), PUBLISHED)
     assert clip.frames.shape == (4, 30, 20, 3)
@@ -148,11 +148,11 @@ def test_cut_short(heart, tmp_path):
             read_clip(path)
 
 
-def test_a_compressed_text_file_is_refused():
+def test_compressed_text_file_is_refused():
     with pytest.raises(BadMedia, match="notes cannot be decoded as NIfTI"):
         read_clip(gzip.compress(b"patient0001 training"), name="notes")
 
 
-def test_an_unknown_nifti_reading_is_refused():
+def test_unknown_nifti_reading_is_refused():
     with pytest.raises(ValueError, match="nifti='raw'"):
         FrameSampling(nifti="raw")

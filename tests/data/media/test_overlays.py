@@ -28,7 +28,7 @@ def test_pixels_outside_the_declared_regions_are_blackened():
     assert not masked[:, outside].any() and clip.frames[:, 1:4, 1:9].all(), "the recording itself is unchanged"
 
 
-def test_without_regions_constant_pixels_are_blackened():
+def test_constant_pixels_are_masked():
     masked = mask_overlays(cine(), "a").frames
     assert not masked[:, 1:4, 1:9].any()
     assert (masked[:, 8:20, 8:20] == cine().frames[:, 8:20, 8:20]).mean() > 0.95

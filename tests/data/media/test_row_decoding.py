@@ -25,7 +25,7 @@ def test_bytes_take_precedence_over_the_path(video, tmp_path):
     assert decode(row).frames.shape == (2, 16, 16, 3)
 
 
-def test_the_key_frame_of_the_row_is_used(video):
+def test_key_frame_of_the_row_is_used(video):
     row = {"id": "a", "video": {"path": None, "bytes": video}, "key_frame": np.int64(6)}
     assert decode(row, FrameSampling(16)).indices.tolist() == [6, 7, 8]
     for absent in (None, float("nan")):
@@ -40,7 +40,7 @@ def test_the_key_frame_of_the_row_is_used(video):
     assert decode(row).indices.tolist() == list(range(9))
 
 
-def test_an_image():
+def test_image():
     stream = io.BytesIO()
     frame = moving_frames(1, 20, 30)[0]
     Image.fromarray(frame).save(stream, "PNG")
@@ -49,7 +49,7 @@ def test_an_image():
     np.testing.assert_array_equal(clip.frames[0], frame)
 
 
-def test_an_ecg_as_array_or_as_lists():
+def test_ecg_as_array_or_as_lists():
     signal = np.random.default_rng(0).normal(size=(30, 12)).astype(np.float32)
     for value in (signal, signal.tolist(), signal.astype(float)):
         ecg = decode({"id": "r1", "ecg": value, "fs": 500}, FrameSampling(4))

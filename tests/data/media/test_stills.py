@@ -100,7 +100,7 @@ def test_cut_short(frame, form, share, tmp_path):
         read_clip(path)
 
 
-def test_an_oversized_picture_is_refused():
+def test_oversized_picture_is_refused():
     """Test a header of 60000 x 60000 pixels without image data."""
 
     def chunk(tag: bytes, data: bytes) -> bytes:

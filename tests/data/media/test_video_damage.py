@@ -20,9 +20,7 @@ def frames():
 @pytest.mark.parametrize("sampling", [FIRST, FrameSampling(5, start="uniform"), FrameSampling(count=None)])
 @pytest.mark.parametrize("share", [0.3, 0.5, 0.8, 0.99])
 @pytest.mark.parametrize(("suffix", "codec", "pixels"), [("avi", "mjpeg", "yuvj420p"), ("avi", "mpeg4", "yuv420p")])
-def test_a_cut_avi_is_refused_even_if_the_wanted_frames_are_there(
-    tmp_path, frames, sampling, share, suffix, codec, pixels
-):
+def test_truncated_avi_is_refused_despite_needed_frames(tmp_path, frames, sampling, share, suffix, codec, pixels):
     path = write_video(tmp_path / f"clip.{suffix}", frames, codec, pixels)
     content = path.read_bytes()
     kept = int(len(content) * share)
@@ -35,7 +33,7 @@ def test_a_cut_avi_is_refused_even_if_the_wanted_frames_are_there(
 
 @pytest.mark.parametrize("share", [0.2, 0.6, 0.95])
 @pytest.mark.parametrize("layout", ["", "faststart"])
-def test_a_cut_mp4_is_refused(tmp_path, frames, share, layout):
+def test_cut_mp4_is_refused(tmp_path, frames, share, layout):
     path = write_video(tmp_path / "clip.mp4", frames, "libx264", movflags=layout)
     content = path.read_bytes()
     path.write_bytes(content[: int(len(content) * share)])
@@ -43,7 +41,7 @@ def test_a_cut_mp4_is_refused(tmp_path, frames, share, layout):
         read_clip(path, FIRST)
 
 
-def test_a_cut_gif_is_refused(tmp_path, frames):
+def test_cut_gif_is_refused(tmp_path, frames):
     path = tmp_path / "clip.gif"
     pictures = [Image.fromarray(frame) for frame in frames]
     pictures[0].save(path, save_all=True, append_images=pictures[1:])
@@ -52,21 +50,21 @@ def test_a_cut_gif_is_refused(tmp_path, frames):
         read_clip(path, FIRST)
 
 
-def test_a_video_without_a_frame(tmp_path):
+def test_video_without_a_frame(tmp_path):
     path = tmp_path / "none.avi"
     path.write_bytes(avi_of([], (64, 80)))
     with pytest.raises(BadMedia, match=r"none\.avi is a video without a single frame"):
         read_clip(path)
 
 
-def test_a_broken_picture_is_named_by_the_codec(frames):
+def test_broken_image_is_named_by_codec(frames):
     packets = mjpg_packets(frames)
     packets[3] = b"\xff\xd8 not a picture"
     with pytest.raises(BadMedia, match="study 7 cannot be decoded as AVI"):
         read_clip(avi_of(packets, (64, 80)), name="study 7")
 
 
-def test_a_concealed_frame_also_invalidates_later_frames(tmp_path, frames):
+def test_concealed_frame_also_invalidates_later_frames(tmp_path, frames):
     """Test damaged MPEG-4 frames: FFmpeg conceals the damage, and later frames depend on the concealed one, so they are rejected too."""
     path = write_video(tmp_path / "clip.avi", frames, "mpeg4")
     with av.open(str(path)) as container:
@@ -84,12 +82,12 @@ def test_frames_of_two_sizes(frames):
         read_clip(avi_of(packets, (64, 80)))
 
 
-def test_an_unknown_codec_is_refused(frames):
+def test_unknown_codec_is_refused(frames):
     with pytest.raises(BadMedia, match=r"cannot be decoded|no installed codec can decode"):
         read_clip(avi_of(mjpg_packets(frames), (64, 80), codec=b"QZQZ"))
 
 
-def test_a_file_with_sound_alone_is_refused(tmp_path):
+def test_file_with_sound_alone_is_refused(tmp_path):
     path = tmp_path / "sound.mp4"
     with av.open(str(path), "w") as container:
         stream = container.add_stream("aac", rate=8000)

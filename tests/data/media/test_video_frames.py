@@ -102,7 +102,7 @@ def test_colours_are_decoded_correctly():
         assert np.abs(clip.frames[0, rows, columns].astype(int) - colour).max() <= 3
 
 
-def test_only_the_wanted_pictures_of_motion_jpeg_are_decoded(tmp_path):
+def test_only_needed_motion_jpeg_frames_are_decoded(tmp_path):
     frames = moving_frames(8, 48, 64)
     packets = mjpg_packets(frames)
     path = tmp_path / "one_broken.avi"
@@ -115,7 +115,7 @@ def test_only_the_wanted_pictures_of_motion_jpeg_are_decoded(tmp_path):
 
 @pytest.mark.parametrize("header_count", [0, 3, 8, 11])
 @pytest.mark.parametrize("index", [True, False])
-def test_frames_are_counted_by_what_is_there_not_by_the_header(header_count, index):
+def test_frames_are_counted_not_read_from_header(header_count, index):
     packets = mjpg_packets(moving_frames(8, 48, 64))
     clip = read_clip(
         avi_of(packets, (48, 64), header_count=header_count, index=index), FrameSampling(3, start="uniform")
@@ -136,7 +136,7 @@ def test_frames_without_bytes_are_counted(index, lost):
         read_clip(content)
 
 
-def test_a_skipped_mpeg4_picture_is_not_counted_as_a_frame(tmp_path):
+def test_skipped_mpeg4_picture_is_not_counted_as_a_frame(tmp_path):
     """Return 13 packets, one of them a not-coded N-VOP (ISO 14496-2, 6.2.5: vop_coded = 0), which the decoder does not show."""
     plain = write_video(tmp_path / "plain.avi", moving_frames(12, 64, 80), "mpeg4")
     with av.open(str(plain)) as container:

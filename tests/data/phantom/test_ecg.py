@@ -40,7 +40,7 @@ def averaged(truth: EcgTruth, lead: str, start: float, stop: float, *, noise: bo
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_detector_finds_the_beats_where_they_are(kind):
+def test_detector_finds_beat_positions(kind):
     for seed in SEEDS:
         truth = replace(KINDS[kind], seed=seed)
         inside = [beat for beat in beat_times(truth) if 0.3 < beat < 9.7]
@@ -61,7 +61,7 @@ def test_only_fibrillation_makes_the_intervals_irregular(kind):
         assert intervals.min() > 0.2999
 
 
-def test_a_detector_sees_irregular_rhythm():
+def test_detector_sees_irregular_rhythm():
     def variation(truth: EcgTruth) -> float:
         intervals = np.diff(detected(truth))
         return float(intervals.std() / intervals.mean())
@@ -71,13 +71,13 @@ def test_a_detector_sees_irregular_rhythm():
 
 
 @pytest.mark.parametrize("rate", [50, 75, 104])
-def test_the_heart_rate_is_the_mean_rate(rate):
+def test_heart_rate_is_the_mean_rate(rate):
     for seed in SEEDS:
         beats = beat_times(replace(NORMAL, heart_rate=rate, seed=seed))
         assert 60 / np.diff(beats).mean() == pytest.approx(rate, rel=0.05)
 
 
-def test_p_waves_stand_before_the_complex_unless_the_atria_fibrillate():
+def test_p_waves_precede_the_complex_without_fibrillation():
     for seed in SEEDS:
         sinus = averaged(replace(NORMAL, seed=seed), "II", -0.225, -0.075)  # Onset at -205 ms: PR 160, QRS 90.
         assert np.ptp(sinus) > 0.06
@@ -101,7 +101,7 @@ def test_fibrillatory_waves_have_their_rate_in_v1():
 
 
 @pytest.mark.parametrize("kind", ["normal", "rbbb", "lbbb", "avb1"])
-def test_the_complex_is_as_wide_as_stated(kind):
+def test_complex_is_as_wide_as_stated(kind):
     for seed in SEEDS:
         truth = replace(KINDS[kind], seed=seed)
         leads = [averaged(truth, lead, -0.13, 0.13, noise=False) for lead in LEADS]
@@ -114,7 +114,7 @@ def test_the_complex_is_as_wide_as_stated(kind):
 
 
 @pytest.mark.parametrize("kind", ["normal", "rbbb", "lbbb", "avb1"])
-def test_the_p_wave_begins_as_early_as_stated(kind):
+def test_p_wave_begins_as_early_as_stated(kind):
     for seed in SEEDS:
         truth = replace(KINDS[kind], seed=seed)
         before = (truth.pr_ms + truth.qrs_ms / 2) / 1000
@@ -144,7 +144,7 @@ def test_left_bundle_branch_block_is_negative_in_v1_and_positive_in_v6_and_its_t
         assert t_v6.min() < -0.05
 
 
-def test_the_normal_r_wave_grows_from_v1_to_v4_and_the_s_wave_vanishes():
+def test_normal_r_wave_grows_from_v1_to_v4_and_the_s_wave_vanishes():
     for seed in SEEDS:
         beats = {lead: averaged(replace(NORMAL, seed=seed), lead, -0.06, 0.06) for lead in LEADS}
         assert beats["V1"].min() < -abs(beats["V1"].max())
@@ -166,7 +166,7 @@ def test_limb_leads_satisfy_einthoven_and_goldberger(kind, fs):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_signal_is_a_plausible_ecg_in_millivolts(kind):
+def test_signal_is_a_plausible_ecg_in_millivolts(kind):
     for seed in SEEDS:
         signal = ecg_signal(replace(KINDS[kind], seed=seed))
         assert signal.shape == (5000, 12)
@@ -176,20 +176,20 @@ def test_the_signal_is_a_plausible_ecg_in_millivolts(kind):
         assert np.abs(np.median(signal, axis=0)).max() < 0.3
 
 
-def test_another_rate_samples_the_same_heart():
+def test_other_rate_samples_same_heart():
     fast, slow = ecg_signal(RBBB, fs=500, noise=False), ecg_signal(RBBB, fs=100, noise=False)
     assert slow.shape == (1000, 12)
     np.testing.assert_allclose(fast[::5], slow, atol=1e-4)
 
 
-def test_the_signal_has_no_jumps():
+def test_signal_has_no_jumps():
     for truth in KINDS.values():
         for seed in SEEDS:
             steps = np.abs(np.diff(ecg_signal(replace(truth, seed=seed, heart_rate=100), fs=2000, noise=False), axis=0))
             assert steps.max() < 0.12  # Difference in mV within 0.5 ms.
 
 
-def test_the_same_truth_gives_the_same_signal_and_another_seed_another_one():
+def test_signal_depends_on_truth_and_seed():
     np.testing.assert_array_equal(ecg_signal(NORMAL), ecg_signal(NORMAL))
     assert np.abs(ecg_signal(NORMAL) - ecg_signal(replace(NORMAL, seed=2))).mean() > 0.05
 
@@ -212,7 +212,7 @@ def test_records_of_a_patient_share_the_labels():
     assert 0.4 < np.mean([t.sex == "F" for t in firsts]) < 0.6
 
 
-def test_a_patient_is_the_same_in_a_cohort_of_any_size():
+def test_patient_is_the_same_in_a_cohort_of_any_size():
     assert ecg_patients(4, seed=9) == [r for r in ecg_patients(7, seed=9) if r.patient_id <= "p00004"]
     assert ecg_patients(4, seed=9) != ecg_patients(4, seed=10)
 

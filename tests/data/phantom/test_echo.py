@@ -40,7 +40,7 @@ def inscribed_radius(mask: np.ndarray) -> float:
     return float(cv2.distanceTransform(mask.astype(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_PRECISE).max())
 
 
-def test_the_ventricle_holds_edv_at_frame_0_and_esv_at_end_systole():
+def test_ventricle_holds_edv_at_frame_0_and_esv_at_end_systole():
     for truth in COHORT:
         volume = beating(truth, 90).volume
         assert volume[0] == pytest.approx(truth.edv, rel=1e-12)
@@ -50,12 +50,12 @@ def test_the_ventricle_holds_edv_at_frame_0_and_esv_at_end_systole():
 
 
 @pytest.mark.parametrize("fps", [12.5, 25.0, 30.0, 50.0, 80.0])
-def test_end_systole_is_a_frame_at_every_frame_rate(fps):
+def test_end_systole_is_a_frame_at_all_rates(fps):
     truth = EchoTruth(**HEART, view="A4C", heart_rate=113.0)
     assert beating(truth, 40, fps).volume[end_systole(truth, fps)] == pytest.approx(truth.esv)
 
 
-def test_the_volume_curve_is_smooth_and_periodic():
+def test_volume_curve_is_smooth_and_periodic():
     truth = EchoTruth(**HEART, view="A4C", heart_rate=60.0)  # A beat has 30 frames.
     volume = beating(truth, 90).volume
     np.testing.assert_allclose(volume[:30], volume[30:60], rtol=1e-12)
@@ -82,7 +82,7 @@ def test_discs_give_the_volumes_in_apical_views():
             assert (np.pi / 4 * diameters**2 * 2 * pixel).sum() == pytest.approx(volume, rel=0.05)
 
 
-def test_the_short_axis_ring_gives_the_ejection_fraction():
+def test_short_axis_ring_gives_the_ejection_fraction():
     for truth in of_view("PSAX"):
         systole, diastole = systole_and_diastole(truth)
         measured = 100 * (1 - (systole.sum() / diastole.sum()) ** (1 / 0.78))
@@ -90,7 +90,7 @@ def test_the_short_axis_ring_gives_the_ejection_fraction():
 
 
 @pytest.mark.parametrize("view", ["PLAX", "PSAX"])
-def test_diameter_and_walls_are_as_thick_as_stated(view):
+def test_diameter_and_walls_match_stated_values(view):
     for truth in of_view(view):
         pixel = cm_per_pixel(truth)
         cavity, muscle = echo_mask(truth, frames=1)[0], echo_mask(truth, frames=1, part="muscle")[0]
@@ -118,7 +118,7 @@ def test_muscle_keeps_its_volume():
     assert heart.septum[end_systole(truth)] > 1.2 * truth.ivsd
 
 
-def test_the_whole_cavity_is_inside_the_sector():
+def test_cavity_is_inside_the_sector():
     """Check the area against that of the ellipse, cut half a semi-axis beyond the centre, or of the circle."""
     for truth in APICAL + of_view("PSAX"):
         b = truth.lvidd / 2
@@ -129,7 +129,7 @@ def test_the_whole_cavity_is_inside_the_sector():
 
 @pytest.mark.parametrize("quality", ["Good", "Medium", "Poor"])
 @pytest.mark.parametrize("view", ["A2C", "A3C", "A4C", "PSAX", "PLAX"])
-def test_blood_is_dark_muscle_is_bright_and_the_corners_are_black(view, quality):
+def test_blood_is_dark_and_muscle_bright(view, quality):
     clips = []
     for seed in range(4):
         truth = EchoTruth(**HEART, view=view, image_quality=quality, seed=seed)
@@ -158,7 +158,7 @@ def test_poor_quality_has_less_contrast_than_good():
     assert contrast("Good") > contrast("Medium") + 10 > contrast("Poor") + 20
 
 
-def test_the_ejection_fraction_is_visible_in_the_image():
+def test_ejection_fraction_is_visible_in_the_image():
     """Check that a threshold on the smoothed image finds the ejection fraction of the short axis, without a mask of systole."""
     stated, seen = [], []
     for seed, fraction in enumerate(np.linspace(22, 74, 14)):
@@ -172,7 +172,7 @@ def test_the_ejection_fraction_is_visible_in_the_image():
     assert np.corrcoef(stated, seen)[0, 1] > 0.9
 
 
-def test_no_single_pixel_gives_the_ejection_fraction_away():
+def test_no_single_pixel_predicts_ejection_fraction():
     truths = [truth for truth in (r.truth for r in echo_patients(120, seed=8)) if truth.view == "A4C"]
     first = np.stack([echo_clip(truth, frames=1)[0, :, :, 0].ravel() for truth in truths]).astype(float)
     first = first[:, first.std(0) > 1]
@@ -200,7 +200,7 @@ def test_speckle_follows_the_exponential_law_of_two_looks_and_decorrelates():
     assert correlation(4) == pytest.approx(np.cos(4 / 9 * np.pi / 2) ** 2, abs=0.1)
 
 
-def test_the_same_truth_gives_the_same_clip_and_another_seed_another_one():
+def test_clip_depends_on_truth_and_seed():
     truth = EchoTruth(**HEART, view="A4C", seed=11)
     clip = echo_clip(truth, frames=6)
     np.testing.assert_array_equal(clip, echo_clip(truth, frames=6))
@@ -209,14 +209,14 @@ def test_the_same_truth_gives_the_same_clip_and_another_seed_another_one():
     assert cm_per_pixel(truth) != cm_per_pixel(replace(truth, seed=12))
 
 
-def test_a_later_start_shows_the_later_frames_of_the_same_recording():
+def test_later_start_shows_later_frames():
     truth = EchoTruth(**HEART, view="PLAX", seed=4)
     whole, part = echo_clip(truth, frames=30).astype(int), echo_clip(truth, frames=4, first=21).astype(int)
     assert np.abs(whole[21:25] - part).max() <= 1
 
 
 @pytest.mark.parametrize("size", [64, 112, 224])
-def test_the_size_of_the_picture_does_not_change_what_it_shows(size):
+def test_image_size_does_not_change_content(size):
     truth = EchoTruth(**HEART, view="A4C", seed=2)
     area = echo_mask(truth, frames=1, size=size).sum() * cm_per_pixel(truth, size) ** 2
     assert area == pytest.approx(echo_mask(truth, frames=1, size=448).sum() * cm_per_pixel(truth, 448) ** 2, rel=0.03)
@@ -224,7 +224,7 @@ def test_the_size_of_the_picture_does_not_change_what_it_shows(size):
 
 
 @pytest.mark.parametrize(("view", "level"), [("PLAX", False), ("PSAX", True), ("A3C", False)])
-def test_calcium_makes_the_aortic_valve_brighter_and_thicker(view, level):
+def test_calcium_brightens_the_aortic_valve(view, level):
     healthy = EchoTruth(**HEART, view=view, seed=6, aortic_level=level)
     sick = replace(healthy, valve_calcium=0.9)
     difference = echo_clip(sick, frames=10).astype(int) - echo_clip(healthy, frames=10).astype(int)
@@ -232,7 +232,7 @@ def test_calcium_makes_the_aortic_valve_brighter_and_thicker(view, level):
     assert 12 < brighter.sum(axis=(1, 2)).mean() < 700
 
 
-def test_patients_share_their_heart_and_differ_in_recordings():
+def test_patients_share_heart_across_recordings():
     records = echo_patients(200, seed=1)
     assert len({record.id for record in records}) == len(records)
     by_patient = {}
@@ -246,7 +246,7 @@ def test_patients_share_their_heart_and_differ_in_recordings():
         assert len({t.view for t in truths}) == len({t.seed for t in truths}) == len(truths)
 
 
-def test_the_cohort_is_plausible():
+def test_cohort_is_plausible():
     patients = {record.patient_id: record.truth for record in echo_patients(600, seed=2)}.values()
     fractions = np.array([p.ejection_fraction for p in patients])
     assert 20 <= fractions.min() < 30
@@ -260,7 +260,7 @@ def test_the_cohort_is_plausible():
     assert np.corrcoef(fractions, edv)[0, 1] < -0.3
 
 
-def test_a_patient_is_the_same_in_a_cohort_of_any_size():
+def test_patient_is_the_same_in_a_cohort_of_any_size():
     assert echo_patients(5, seed=9) == [r for r in echo_patients(8, seed=9) if r.patient_id <= "p00005"]
     assert echo_patients(5, seed=9) != echo_patients(5, seed=10)
 
@@ -278,7 +278,7 @@ def test_contradictory_parameters_are_refused(changes, message):
         EchoTruth(**(HEART | dict(view="PLAX") | changes))
 
 
-def test_an_impossible_clip_is_refused():
+def test_impossible_clip_is_refused():
     truth = EchoTruth(**HEART, view="PLAX")
     with pytest.raises(ValueError, match="at least 1 frame"):
         echo_clip(truth, frames=0)

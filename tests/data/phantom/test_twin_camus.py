@@ -28,7 +28,7 @@ def test_every_patient_has_the_files_of_the_release(raw):
         assert {path.name for path in folder.iterdir()} == names
 
 
-def test_the_three_split_lists_partition_the_patients(raw):
+def test_three_split_lists_partition_the_patients(raw):
     groups = ("training", "validation", "testing")
     lists = [(raw / "database_split" / f"subgroup_{group}.txt").read_text().split() for group in groups]
     assert all(lists)

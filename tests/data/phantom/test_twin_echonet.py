@@ -94,7 +94,7 @@ def test_pediatric_lists_its_videos(pediatric):
 
 
 @pytest.mark.slow
-def test_pediatric_tracings_are_points_of_polygons_or_say_that_a_phase_is_missing(pediatric):
+def test_pediatric_tracings_are_polygons_or_missing(pediatric):
     for view in ("A4C", "PSAX"):
         tracings = pd.read_csv(pediatric / view / "VolumeTracings.csv")
         assert list(tracings.columns) == ["FileName", "X", "Y", "Frame"]

@@ -25,7 +25,7 @@ def records(twin):
 
 
 @pytest.mark.slow
-def test_files_lie_where_the_record_list_says(twin, records):
+def test_files_match_the_record_list(twin, records):
     assert list(records) == ["subject_id", "study_id", "acquisition_datetime", "dicom_filepath"]
     there = {path.relative_to(twin).as_posix() for path in twin.rglob("*.dcm")}
     assert there == set(records["dicom_filepath"]) and records["dicom_filepath"].is_unique
@@ -36,7 +36,7 @@ def test_files_lie_where_the_record_list_says(twin, records):
     assert len(studies) == 8 and set(studies) == {1, 2}
 
 
-def test_a_study_has_colour_cines_and_one_still(twin, records):
+def test_study_has_colour_cines_and_one_image(twin, records):
     study = records[records["study_id"] == records["study_id"].iloc[0]]
     *cines, still = [pydicom.dcmread(twin / path) for path in study["dicom_filepath"]]
     assert len(cines) >= 3

@@ -19,11 +19,11 @@ def lit(picture):
     return columns[0], rows[0], columns[-1], rows[-1]
 
 
-def test_a_letterboxed_picture_is_centred():
+def test_letterboxed_picture_is_centred():
     assert lit(letterbox(np.ones((1, 80, 60)), 112, 104)[0]) == (22, 16, 81, 95)
 
 
-def test_the_region_of_a_cine_covers_its_picture(monkeypatch):
+def test_region_of_a_cine_covers_its_picture(monkeypatch):
     def white(truth, frames, size, fps):
         return np.full((frames, size, size, 3), 255, np.uint8)
 
@@ -34,14 +34,14 @@ def test_the_region_of_a_cine_covers_its_picture(monkeypatch):
     assert lit(picture)[:3] == (24 - 8, 8, 135 - 8)
 
 
-def test_the_velocities_of_a_spectrum_rise_with_every_beat():
+def test_velocities_of_a_spectrum_rise_with_every_beat():
     spectrum = mimic_iv_echo._spectrum(90.0, [], np.random.default_rng(0))[0, 26:, :, 0]
     heights = (spectrum > 50).sum(axis=0)  # Three beats of 53.3 columns: 160 columns show 2 s.
     assert heights[[13, 67, 120]] == pytest.approx(0.7 * 102, abs=2)
     assert heights[[40, 93, 147]] == pytest.approx(0.05 * 0.7 * 102, abs=2)
 
 
-def test_a_loop_is_at_end_diastole_in_its_key_frame(monkeypatch):
+def test_key_frame_of_loop_is_end_diastole(monkeypatch):
     def numbered(truth, frames, size, fps):
         return np.arange(frames)[:, None, None, None]
 
@@ -51,14 +51,14 @@ def test_a_loop_is_at_end_diastole_in_its_key_frame(monkeypatch):
 
 
 @pytest.mark.parametrize("systole", [True, False])
-def test_a_phase_that_was_not_traced_has_one_row_without_a_point(systole):
+def test_untraced_phase_has_one_row_without_points(systole):
     rows = echonet_pediatric._tracing("a.avi", A4C, systole=systole)
     assert len([row for row in rows if row[3] == 0]) == 40  # 20 chords have two ends each.
     other = rows[40:]
     assert len(other) == 40 if systole else other == [("a.avi", None, None, "No Systolic")]
 
 
-def test_tables_of_ecg_twins_are_as_those_of_the_releases(tmp_path):
+def test_ecg_twin_tables_match_the_releases(tmp_path):
     folders = {name: tmp_path / name for name in ("sph", "code15", "ptb_xl")}
     for name, folder in folders.items():
         write_twin(name, folder, patients=20)

@@ -23,7 +23,7 @@ def table(raw):
     return pd.read_csv(raw / "ptbxl_database.csv")
 
 
-def test_the_tables_have_the_columns_of_the_release(raw, table, shared):
+def test_tables_have_the_columns_of_the_release(raw, table, shared):
     real = shared / "data" / "samples" / "ptb-xl"
     assert list(table.columns) == list(pd.read_csv(real / "ptbxl_database.csv").columns)
     ours, theirs = (pd.read_csv(folder / "scp_statements.csv", index_col=0) for folder in (raw, real))
@@ -54,13 +54,13 @@ def test_wfdb_reads_every_record_and_agrees_with_its_checksums(raw, table, colum
         assert record.init_value == record.d_signal[0].tolist()
 
 
-def test_the_signals_are_those_of_the_phantoms(raw, table):
+def test_signals_are_those_of_the_phantoms(raw, table):
     for path, phantom in zip(table["filename_hr"], ecg_patients(30, 2), strict=True):
         stored = wfdb.rdrecord(str(raw / path)).p_signal
         np.testing.assert_allclose(stored, ecg_signal(phantom.truth), atol=0.000501)
 
 
-def test_the_slow_record_is_the_fast_one_sampled_less_often(raw, table):
+def test_slow_record_is_a_resampled_fast_one(raw, table):
     row = table.iloc[0]
     slow, fast = (wfdb.rdrecord(str(raw / row[name])).p_signal for name in ("filename_lr", "filename_hr"))
     for lead in range(12):

@@ -80,7 +80,7 @@ def test_cardiacnet_has_folders_that_are_named_like_files(cardiac):
             assert set(np.unique(mask)) == {0, 1}
 
 
-def test_segrwma_sequences_begin_a_beat_where_their_table_says(rwma):
+def test_segrwma_sequences_begin_at_table_beats(rwma):
     table = pd.read_csv(rwma / "segrwma_split.csv")
     paths = sorted(rwma.rglob("*.nii.gz"))
     chosen = table.set_index(table["path"].str.rpartition("/")[2]).loc[[path.name for path in paths]]
@@ -115,7 +115,7 @@ def test_disease_shows_in_the_motion_of_the_wall():
         assert dark[1] > dark[0] + 0.03
 
 
-def test_wide_right_chambers_and_a_hole_between_the_atria_show():
+def test_wide_right_chambers_and_septal_defect_show():
     from dataclasses import replace
 
     from cardiobench.data.phantom.echo import EchoTruth, echo_clip

@@ -27,7 +27,7 @@ def fold0(raw):
 
 
 @pytest.mark.slow
-def test_the_tables_have_the_columns_of_the_release(raw, fold0):
+def test_tables_have_the_columns_of_the_release(raw, fold0):
     assert list(fold0.columns) == COLUMNS
     labels = pd.read_csv(raw / "labels_per_image.csv")
     assert list(labels.columns) == ["query_key", "view_label", "diagnosis_label", "SourceFolder"]
@@ -40,7 +40,7 @@ def test_the_tables_have_the_columns_of_the_release(raw, fold0):
 
 
 @pytest.mark.slow
-def test_every_picture_is_where_the_table_says(raw, fold0):
+def test_pictures_are_where_the_table_states(raw, fold0):
     paths = {raw / row.SourceFolder / row.query_key for row in fold0.itertuples()}
     assert len(paths) == len(fold0)
     assert paths == set(raw.rglob("*.png"))
@@ -85,7 +85,7 @@ def test_smaller_development_sets_use_fewer_training_studies_and_the_same_test(r
 
 
 @pytest.mark.parametrize("view", ["PLAX", "PSAX"])
-def test_stenosis_can_be_seen_in_parasternal_pictures(raw, fold0, view):
+def test_stenosis_is_visible_in_parasternal_images(raw, fold0, view):
     """Check that the brightest spots (the calcified valve) indicate severe stenosis, though not in every image."""
     rows = fold0[(fold0["view_label"] == view) & fold0["diagnosis_label"].isin(("no_AS", "severe_AS"))]
     pictures = [np.asarray(Image.open(raw / row.SourceFolder / row.query_key)) for row in rows.itertuples()]

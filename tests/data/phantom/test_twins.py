@@ -18,7 +18,7 @@ def digests(folder):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", TWINS)
-def test_a_twin_depends_only_on_its_seed(name, tmp_path):
+def test_twin_depends_only_on_its_seed(name, tmp_path):
     folders = [tmp_path / "a", tmp_path / "b", tmp_path / "c"]
     for folder, seed in zip(folders, (5, 5, 6), strict=True):
         folder.mkdir()

@@ -114,7 +114,7 @@ def test_each_format_can_be_evaluated(form, hospital, tmp_path):
     assert result.scored == result.expected > 0 and not result.generated and result.dataset["local"]
 
 
-def test_a_changed_image_changes_the_recording_digest(hospital, tmp_path):
+def test_changed_image_changes_the_recording_digest(hospital, tmp_path):
     folder, frames = hospital("folders of PNG")
     assert adopt(folder, tmp_path / "labels.csv", tmp_path / "own", *TARGET) == 0
     before = open_dataset("mine").frame["fingerprint"]
@@ -135,7 +135,7 @@ def test_paths_may_begin_with_the_folder(head, hospital, tmp_path):
     assert set(pd.read_csv(tmp_path / "own" / "mine" / "splits.csv")["file"]) == {f"P{n:02d}.png" for n in range(COUNT)}
 
 
-def test_a_spreadsheet_is_refused_with_the_accepted_formats(hospital, tmp_path, capsys):
+def test_spreadsheet_is_refused_with_the_accepted_formats(hospital, tmp_path, capsys):
     folder, _ = hospital("PNG")
     (tmp_path / "labels.xlsx").write_bytes(b"PK\x03\x04")
     assert adopt(folder, tmp_path / "labels.xlsx", tmp_path / "own", *TARGET) == 2

@@ -23,7 +23,7 @@ def some():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", FORMATS)
-def test_a_folder_of_each_format_holds_the_samples_that_were_written(form, some, tmp_path):
+def test_each_format_stores_written_samples(form, some, tmp_path):
     frame, signals = some
     write, flags, error = FORMATS[form]
     folder = tmp_path / "recordings"

@@ -56,7 +56,7 @@ def test_public_results_contain_no_ids_of_own_data():
     assert said == f"odd: {ID_MARK}, {ID_MARK} and {ID_MARK} of 123456 rows"
 
 
-def test_the_published_schema_is_that_of_the_file(root):
+def test_published_schema_is_that_of_the_file(root):
     published = json.loads((root / "docs" / "schema" / SCHEMA).read_text("utf-8"))
     assert published == json.loads(json.dumps(dataset_schema())), "update cardiobench.data.declared.dataset_file"
 
@@ -69,7 +69,7 @@ def read(path):
     return Channels(np.array(json.loads(path.read_text())), LEADS, 100.0, ("mV",))
 
 
-def test_a_reader_of_an_installed_package_reads_a_format_of_its_own(tmp_path, monkeypatch):
+def test_reader_of_an_installed_package_reads_a_format_of_its_own(tmp_path, monkeypatch):
     point = EntryPoint("muse", f"{__name__}:read", "cardiobench.readers")
     known = plugins.entry_points
     monkeypatch.setattr(plugins, "entry_points", lambda group: {"muse": point} if group == "readers" else known(group))

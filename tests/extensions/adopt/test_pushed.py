@@ -108,7 +108,7 @@ def test_leaderboards_get_only_scores_of_private_data(hub, client, hospital, mon
 
 
 @pytest.mark.parametrize("name", ["ptb_xl_sample", "tmed2"])
-def test_a_published_dataset_cannot_be_declared_private(hub, client, hospital, name):  # noqa: F811
+def test_published_dataset_cannot_be_declared_private(hub, client, hospital, name):  # noqa: F811
     """Test a result that is marked to be accepted without its predictions."""
     mine = ScoreResult.load(next(hospital.results.rglob("*__cd.json")))
     task = next(task for task in catalog.spec(name).tasks if task.kind == "binary")

@@ -64,12 +64,12 @@ def test_missing_patient_ids_are_refused_or_noted_on_every_result(hospital, tmp_
     assert list(dataset.frame["patient_id"]) == list(dataset.frame["id"])
 
 
-def test_a_patient_in_two_splits_is_refused_with_counts(refused):
+def test_patient_in_two_splits_is_refused_with_counts(refused):
     said = refused(patient_id=["p"] * 3 + [f"q{i}" for i in range(21)], split=["train", "test"] * 12)
     assert "1 of 22 patients are in two splits: p" in said
 
 
-def test_the_same_samples_in_two_splits_are_refused_with_counts(hospital, tmp_path, capsys):
+def test_same_samples_in_two_splits_are_refused_with_counts(hospital, tmp_path, capsys):
     folder = tmp_path / "twice"
     folder.mkdir()
     names = list(hospital[0]["id"])
@@ -86,7 +86,7 @@ def test_the_same_samples_in_two_splits_are_refused_with_counts(hospital, tmp_pa
     ("claimed", "fits"),
     [("uV", "'mV' would fit"), ("V", "'mV' would fit"), ("nV", "'mV' would fit"), ("0.5 uV", "'0.5 mV' would fit")],
 )
-def test_a_unit_that_the_amplitudes_contradict_is_refused_with_the_one_that_fits(refused, claimed, fits):
+def test_unit_that_the_amplitudes_contradict_is_refused_with_the_one_that_fits(refused, claimed, fits):
     assert fits in refused(stated=("--unit", claimed, *RATE, *ORDER))
 
 
@@ -161,7 +161,7 @@ def test_invalid_edits_of_the_dataset_file_are_refused(hospital, tmp_path, chang
         catalog.spec("mine")
 
 
-def test_an_untrusted_dataset_file_runs_no_code_and_reads_no_other_folder(hospital, tmp_path):
+def test_untrusted_dataset_file_runs_no_code_and_reads_no_other_folder(hospital, tmp_path):
     labels = write_labels(hospital[0], tmp_path / "labels.csv")
     assert adopt(hospital[1], labels, tmp_path / "own", *LABEL, *STATED) == 0
     folder = tmp_path / "own" / "mine"
@@ -191,7 +191,7 @@ def test_adopted_datasets_are_not_overwritten_and_names_are_unique(hospital, tmp
         assert adopt(hospital[1], labels, tmp_path / "own", *LABEL, *STATED, name=name) == 2
 
 
-def test_a_changed_label_changes_the_digest_and_lost_rows_are_reported(hospital, tmp_path):
+def test_changed_label_changes_the_digest_and_lost_rows_are_reported(hospital, tmp_path):
     labels = write_labels(hospital[0], tmp_path / "labels.csv")
     assert adopt(hospital[1], labels, tmp_path / "own", *LABEL, *STATED) == 0
     first = open_dataset("mine")
@@ -215,7 +215,7 @@ def test_a_changed_label_changes_the_digest_and_lost_rows_are_reported(hospital,
     ],
     ids=["a row more", "other patients", "another class", "a column less"],
 )
-def test_a_table_that_no_longer_fits_its_splits_is_refused(hospital, tmp_path, change, said):
+def test_table_that_no_longer_fits_its_splits_is_refused(hospital, tmp_path, change, said):
     labels = write_labels(hospital[0], tmp_path / "labels.csv")
     assert adopt(hospital[1], labels, tmp_path / "own", *LABEL, *STATED) == 0
     change(pd.read_csv(labels, dtype=str)).to_csv(labels, index=False)
@@ -227,7 +227,7 @@ def test_a_table_that_no_longer_fits_its_splits_is_refused(hospital, tmp_path, c
 
 
 @pytest.mark.slow
-def test_a_full_disk_leaves_nothing_behind(hospital, tmp_path):
+def test_full_disk_leaves_nothing_behind(hospital, tmp_path):
     """Run in a process whose files are limited to 512 bytes."""
     labels = write_labels(hospital[0], tmp_path / "labels.csv")
     own = tmp_path / "own"
@@ -238,7 +238,7 @@ def test_a_full_disk_leaves_nothing_behind(hospital, tmp_path):
     assert not list(own.glob("*")) and not list(own.glob(".*"))
 
 
-def test_what_a_column_of_many_numbers_looks_like():
+def test_column_of_many_numbers():
     for values, numbers, kind in (
         ([f"{one}.5" for one in range(40)], True, NUMBER),
         ([str(one) for one in range(40)], True, ""),  # Distinct integers, such as patient numbers.
@@ -259,7 +259,7 @@ def test_questions_are_repeated_until_the_answer_is_valid():
 
 
 @pytest.mark.parametrize(("named", "given", "accepted"), [("I", "II", False), ("i", "I", True), ("MLII", "II", True)])
-def test_a_lead_that_contradicts_the_file_is_refused(named, given, accepted, hospital, tmp_path, capsys):
+def test_lead_that_contradicts_the_file_is_refused(named, given, accepted, hospital, tmp_path, capsys):
     folder = tmp_path / "wfdb"
     folder.mkdir()
     for name in hospital[0]["id"]:

@@ -42,7 +42,7 @@ def scores(model, task, tmp_path, **settings):
     return {name: str(value) for name, value in said.items()}  # As text, NaN equals NaN.
 
 
-def test_the_bundled_ecgs_from_their_files_and_a_csv(tmp_path):
+def test_bundled_ecgs_from_files_and_csv(tmp_path):
     frame = open_dataset("ptb_xl_sample").frame
     columns = {
         "id": "ecg",
@@ -75,7 +75,7 @@ def as_mp4(avi: bytes) -> bytes:
     return buffer.getvalue()
 
 
-def test_generated_hearts_from_mp4_files_averaged_over_a_patients_views(tmp_path, monkeypatch):
+def test_generated_hearts_from_mp4_averaged_over_views(tmp_path, monkeypatch):
     builder = catalog.builder("phantom_echo")
     module = sys.modules[builder.__module__]
     few = {record.id: record for record in echo_patients(70, module.SEED)}
@@ -104,7 +104,7 @@ def test_generated_hearts_from_mp4_files_averaged_over_a_patients_views(tmp_path
     assert scores(model, "mine/ef", tmp_path) == scores(model, "phantom_echo/ef", tmp_path)
 
 
-def test_half_sequences_in_nifti_as_camus_has_them(tmp_path):
+def test_camus_half_sequences_in_nifti(tmp_path):
     raw = tmp_path / "raw"
     assert main(["phantom", "camus", "--out", str(raw)]) == 0
     frame = open_dataset("camus", raw).frame

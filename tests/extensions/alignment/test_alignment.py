@@ -52,7 +52,7 @@ def drawn():
     return task_data(EF, on_arc(shown), truth, ["test"] * N, patients, pooling="mean_l2")
 
 
-def test_the_correlation_equals_its_theoretical_value(drawn):
+def test_correlation_equals_its_theoretical_value(drawn):
     finding = Alignment().analyze(study_of(drawn, resamples=200), Pair())
     found = finding.values["text_axis_pearson"]
     # The truth has deviation 10 and the noise 8: r = 10 / sqrt(10^2 + 8^2).
@@ -84,7 +84,7 @@ def test_maps_of_prompts_and_recordings_where_they_are_asked_for(drawn):
     assert found.warnings == ("no map of 3 recordings: it needs 4",) and "x" in found.tables["texts"]
 
 
-def test_the_text_axis_does_not_depend_on_labels(drawn):
+def test_text_axis_does_not_depend_on_labels(drawn):
     rows = drawn.rows.assign(ef=100 - drawn.rows["ef"])
     one, other = (
         Alignment().analyze(study_of(data, resamples=20), Pair())
@@ -94,7 +94,7 @@ def test_the_text_axis_does_not_depend_on_labels(drawn):
     assert (one.tables["recordings"]["along"] == other.tables["recordings"]["along"]).all()
 
 
-def test_the_zero_shot_error_equals_its_theoretical_value(drawn):
+def test_zero_shot_error_equals_its_theoretical_value(drawn):
     """Check the error against that of the noise, NOISE x sqrt(2 / pi), since the nearest prompts lie around the shown number."""
     lines = np.arange(1500)
     answers = ZeroShot().predict_numbers(drawn, Pair(), prompts(EF)[0]["templates"], lines, "per_frame_median")
@@ -128,7 +128,7 @@ def record_of(finding):
     )
 
 
-def test_the_figure_shows_every_recording_and_r(drawn):
+def test_figure_shows_every_recording_and_r(drawn):
     finding = Alignment().analyze(study_of(drawn, resamples=100), Pair())
     drawing = figure.draw(record_of(finding))["axis"]
     below = drawing.axes[1]

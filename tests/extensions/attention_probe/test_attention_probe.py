@@ -62,7 +62,7 @@ def window_tokens(signal):
 
 
 @pytest.mark.slow
-def test_attention_beats_the_mean_where_the_label_is_local_in_time_and_not_where_it_is_global():
+def test_attention_beats_mean_only_for_local_labels():
     n, rng = 600, np.random.default_rng(3)
     gains, ectopic = rng.uniform(0.6, 1.6, n), rng.random(n) < 0.5
     low_voltage = gains * np.exp(0.3 * rng.normal(size=n)) < 1
@@ -90,7 +90,7 @@ def spotted(record, marked, rng):
 
 
 @pytest.mark.slow
-def test_attention_over_patches_beats_their_mean_where_the_label_is_local_in_space():
+def test_attention_over_patches_beats_mean_for_local_labels():
     records = [record for record in echo_patients(600) if record.truth.view != "PLAX"][:800]
     rng = np.random.default_rng(0)
     marked = rng.random(len(records)) < 0.5
@@ -107,7 +107,7 @@ def test_attention_over_patches_beats_their_mean_where_the_label_is_local_in_spa
 
 
 @pytest.mark.slow
-def test_a_hundred_recordings_are_enough_to_find_one_token_of_thirty():
+def test_hundred_recordings_find_one_token_in_thirty():
     rng = np.random.default_rng(0)
     tokens = rng.normal(size=(600, 1, 64)) / 2 + rng.normal(size=(600, 30, 64))
     marked = rng.random(600) < 0.5
@@ -121,7 +121,7 @@ def test_a_hundred_recordings_are_enough_to_find_one_token_of_thirty():
     assert area > 0.85 and area > of_mean + 0.2, (area, of_mean)
 
 
-def test_a_head_gathers_the_mean_weighted_by_its_query_and_padding_counts_for_nothing():
+def test_head_pools_weighted_mean_without_padding():
     generator = torch.Generator().manual_seed(0)
     mean, deviation = torch.randn(6, generator=generator), torch.rand(6, generator=generator) + 0.5
     probe, tokens = AttentionPooling(3, 2, mean, deviation), torch.randn(4, 5, 6, generator=generator)
@@ -157,7 +157,7 @@ def task_of(kind, n=60):
 
 
 @pytest.mark.parametrize("kind", ["regression", "binary", "multiclass", "multilabel"])
-def test_every_kind_of_task_is_answered_alike_twice_and_differently_by_another_seed(kind):
+def test_all_task_kinds_depend_on_the_seed(kind):
     data = task_of(kind)
     output, again = QUICK.predict(data, None, ""), QUICK.predict(data, None, "")
     assert (output.values == again.values).all() and output.details == again.details
@@ -170,7 +170,7 @@ def test_every_kind_of_task_is_answered_alike_twice_and_differently_by_another_s
         np.testing.assert_allclose(output.values.sum(axis=1), 1)
 
 
-def test_the_epoch_of_the_least_validation_loss_answers_whatever_the_batch():
+def test_best_epoch_predicts_at_any_batch_size():
     data = task_of("regression")
     fit, held = data.indices("train"), data.indices("validation")
     training = AttentionTraining(data, fit, held, replace(QUICK, epochs=500, learning_rate=0.1, patience=3))
@@ -182,7 +182,7 @@ def test_the_epoch_of_the_least_validation_loss_answers_whatever_the_batch():
     np.testing.assert_allclose(one_by_one, training.predict(probe, held), rtol=1e-5)
 
 
-def test_test_recordings_and_their_labels_are_never_looked_at():
+def test_test_recordings_and_labels_are_not_used():
     data = task_of("binary")
     test = data.indices("test")
     changed = data.rows.assign(
@@ -195,7 +195,7 @@ def test_test_recordings_and_their_labels_are_never_looked_at():
     assert (QUICK.predict(other, None, "").values[0] == QUICK.predict(data, None, "").values[0]).all()
 
 
-def test_a_class_that_was_not_measured_adds_nothing_to_the_loss():
+def test_unmeasured_class_adds_no_loss():
     data = task_of("multilabel")
     rows = np.arange(len(data.rows))
     training = AttentionTraining(data, rows, rows, QUICK)
@@ -205,14 +205,14 @@ def test_a_class_that_was_not_measured_adds_nothing_to_the_loss():
     assert unmeasured.any() and float(training._loss(outputs, rows)) == pytest.approx(np.log(2), rel=1e-6)
 
 
-def test_without_a_validation_split_a_fifth_of_the_training_patients_stops_the_training():
+def test_fifth_of_train_replaces_missing_validation():
     data = task_of("binary")
     rows = data.rows.assign(split=data.rows["split"].replace({"validation": "train"}))
     details = QUICK.predict(replace(data, rows=rows), None, "").details
     assert (details["fitted_on"], details["stopped_by"]) == (32, 8)
 
 
-def test_validation_recordings_without_any_measurement_stop_nothing():
+def test_unmeasured_validation_recordings_are_allowed():
     data = task_of("multilabel")
     validation = (data.rows["split"] == "validation").to_numpy()
     unmeasured = data.rows["findings"].where(~validation, "?A;?B")
@@ -223,7 +223,7 @@ def test_validation_recordings_without_any_measurement_stop_nothing():
     assert (details["fitted_on"], details["stopped_by"]) == (30, 1)
 
 
-def test_the_score_of_every_seed_is_in_the_result():
+def test_score_of_every_seed_is_in_the_result():
     data = task_of("regression")
     output = QUICK.predict(data, None, "")
     ids = data.rows["id"].to_numpy()[output.indices]
@@ -255,7 +255,7 @@ def test_single_vectors_per_recording_are_refused_with_advice(given, advice, tmp
     assert ("--pooling" in refused["reason"]) is not given
 
 
-def test_the_device_is_that_of_the_run_and_an_absent_one_is_named(monkeypatch):
+def test_device_of_the_run_is_used_or_named(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     run = RunConfig(device="cpu")
     assert AttentionProbe.from_config(run).device == "cpu"

@@ -10,7 +10,7 @@ from tests.runner.test_processes import PLAIN, TWO, call, line, results
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("processes")]
 
 
-def test_two_processes_train_the_members_that_one_trains(tmp_path):
+def test_two_processes_train_the_same_members(tmp_path):
     """Check for bitwise equal results from the same stored tokens, as each member trains in one process on one thread."""
     folders = [tmp_path / name for name in ("one", "two")]
     more = ("--protocols", "attention_probe", "--pooling", "tokens", "--option", "attention_probe.epochs=5")

@@ -80,7 +80,7 @@ def test_among_equal_models_the_cheapest_is_chosen(results):
     assert any("40 validation patients" in note for note in choice.notes)
 
 
-def test_a_model_of_unknown_cost_is_never_the_cheapest(results):
+def test_unknown_cost_is_never_cheapest(results):
     choice, _ = choose([results], task=TASK, constraints=Constraints(max_parameters=1e12))
     assert "lab/old" in choice.excluded and "states no cost" in choice.excluded["lab/old"][0]
     for model in ("lab/large", "lab/small", "cardiobench/constant"):
@@ -104,7 +104,7 @@ def test_a_model_of_unknown_cost_is_never_the_cheapest(results):
         ({"worst_group": 1.5}, set()),
     ],
 )
-def test_a_constraint_excludes_and_says_why(results, limits, out):
+def test_constraint_excludes_and_says_why(results, limits, out):
     found = excluded(results, **limits)
     assert set(found) == out and all(found.values())
 
@@ -117,7 +117,7 @@ def test_possibly_seen_data_do_not_count_as_unseen(results, tmp_path):
     assert "was in its pretraining data" in found["lab/saw"] and "may have been in" in found["lab/unknown"]
 
 
-def test_without_validation_answers_a_model_is_excluded(results, tmp_path):
+def test_model_without_validation_is_excluded(results, tmp_path):
     path = save(results, tmp_path, "lab/zero-shot", COSTS["lab/small"], validation=False, skill=0.9)
     assert not validation_path(path).exists()
     choice, _ = choose([results], task=TASK)
@@ -157,7 +157,7 @@ def test_results_of_several_suites_are_compared_with_a_note(results):
     assert "results of no suite and some_v2 were compared, whose options may differ: give --suite" in choice.notes
 
 
-def test_a_better_model_is_chosen_whatever_it_costs(results, tmp_path):
+def test_better_model_is_chosen_at_any_cost(results, tmp_path):
     save(results, tmp_path, "lab/best", COSTS["lab/large"], skill=0.95)
     choice, _ = choose([results], task=TASK)
     assert choice.decision.best == ("lab/best",) and choice.chosen.name == "lab/best"
@@ -215,7 +215,7 @@ def test_results_that_cannot_be_used_are_named_with_the_reason(results, capsys):
         (["--task", f"{NAME}/EF"], "Did you mean"),
     ],
 )
-def test_an_invalid_request_gives_one_message(results, capsys, more, words):
+def test_invalid_request_gives_one_message(results, capsys, more, words):
     assert main(["choose", str(results), *more]) == 2
     told = capsys.readouterr().err
     assert words in told and "Traceback" not in told
@@ -243,7 +243,7 @@ def test_constraints_that_apply_to_no_task_are_refused(results, capsys, flags, w
     assert words in told and "Traceback" not in told
 
 
-def test_leads_exclude_models_of_ecgs_that_take_others(tmp_path, monkeypatch):
+def test_leads_exclude_models_with_other_leads(tmp_path, monkeypatch):
     monkeypatch.setenv("CARDIOBENCH_DATASETS_DIR", "")
     builders = write_dataset(tmp_path)
     file = builders / NAME / "builder.py"
@@ -280,7 +280,7 @@ def test_leads_are_read_as_cards_write_them(tmp_path, monkeypatch):
     assert needed_leads(replace(result, model=load_model("cardiobench/metadata").facts)) == (), "it ignores the signal"
 
 
-def test_a_regression_has_no_operating_point_and_its_worst_group_is_the_largest_error(tmp_path, monkeypatch):
+def test_regression_worst_group_has_largest_error(tmp_path, monkeypatch):
     monkeypatch.setenv("CARDIOBENCH_DATASETS_DIR", "")
     plugins.add_folder("hf_datasets", write_dataset(tmp_path))
     for model in ("lab/a", "lab/b"):

@@ -23,26 +23,26 @@ def test_equal_models_have_no_single_best(case):
 @pytest.mark.parametrize(
     ("case", "runs"), [(Rivals(2, 100), 600), (Rivals(6, 100), 200), (Rivals(2, 100, (SICK, EF)), 400)]
 )
-def test_equal_models_have_a_single_best_in_five_of_a_hundred_tries(case, runs):
+def test_equal_models_have_single_best_in_5_percent(case, runs):
     assert wrong_singles(case, runs, seed=11) <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / runs)
 
 
-def test_a_better_model_is_the_only_best():
+def test_better_model_is_the_only_best():
     found = decide(Rivals(4, 400, better=1.0).answers(np.random.default_rng(0)))
     assert found.best == ("m0",) and found.leader == "m0"
 
 
-def test_over_two_metrics_the_best_are_those_of_both():
+def test_two_metrics_combine_best_models():
     found = decide(Rivals(3, 400, (SICK, EF), better=1.0).answers(np.random.default_rng(0)))
     assert len(found.rankings) == 2 and found.best == ("m0",)
 
 
-def test_one_model_is_alone():
+def test_single_model():
     found = decide(Rivals(1, 60).answers(np.random.default_rng(0)))
     assert found.best == ("m0",) and not found.rankings
 
 
-def test_the_patients_needed_are_those_at_which_the_difference_is_detectable():
+def test_patients_needed_make_difference_detectable():
     answers = Rivals(2, 200, better=0.15).of_task(SICK, np.random.default_rng(5))
     (ranking,) = rank_models({("toy/sick", "probe"): answers})
     difference = abs(ranking.places[0].score - ranking.places[1].score)
@@ -59,7 +59,7 @@ def test_two_models_with_the_same_answers_need_no_number_of_patients():
     assert patients_needed(ranking, "m0", "copy") is None
 
 
-def test_the_error_of_a_difference_is_that_of_paired_patients():
+def test_error_of_difference_uses_paired_patients():
     answers = Rivals(2, 150).of_task(EF, np.random.default_rng(1))
     (ranking,) = rank_models({("toy/ef", "probe"): answers})
     errors = [np.abs(one.frame["y_pred"] - one.frame["y_true"]) for one in answers.values()]

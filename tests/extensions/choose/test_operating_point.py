@@ -26,7 +26,7 @@ def answers(truth, p):
 
 
 @pytest.mark.parametrize(("asked", "threshold"), [(1.0, 0.1), (0.9, 0.2), (0.91, 0.1), (0.1, 1.0), (0.05, 1.0)])
-def test_the_threshold_is_the_largest_that_reaches_the_sensitivity(asked, threshold):
+def test_threshold_is_the_largest_that_reaches_the_sensitivity(asked, threshold):
     scores = np.array([*np.arange(1, 11) / 10, 0.95, 0.05])  # There are ten positives and two negatives.
     truth = np.array([1] * 10 + [0, 0])
     found = choose_threshold(scores, truth, asked)
@@ -48,14 +48,14 @@ def test_predictive_values_and_net_benefit_by_hand():
     )
 
 
-def test_a_threshold_of_one_has_no_net_benefit():
+def test_threshold_one_has_no_net_benefit():
     point = operating_point(answers([1, 0], [1.0, 0.2]), answers([1, 0], [1.0, 0.2]), 0.9, 0.5)
     assert point.threshold == 1 and math.isnan(point.net_benefit[0]) and math.isnan(point.sensitivity[1]), (
         "few patients"
     )
 
 
-def test_the_test_patients_take_no_part_in_the_choice():
+def test_test_patients_do_not_affect_the_choice():
     rng = np.random.default_rng(0)
     truth, p = rng.integers(0, 2, 100), rng.uniform(size=100)
     held = answers(truth, p)
@@ -69,7 +69,7 @@ def test_the_test_patients_take_no_part_in_the_choice():
     assert again == one, "the draws are seeded"
 
 
-def test_without_a_prevalence_there_are_rates_alone():
+def test_without_prevalence_only_rates():
     point = operating_point(answers([1, 0], [0.7, 0.2]), answers([1, 0] * 10, [0.7, 0.2] * 10), 0.9)
     assert point.sensitivity[0] == point.specificity[0] == 1 and point.sensitivity[1] < 0.9
     assert math.isnan(point.ppv[0]) and math.isnan(point.net_benefit[0])

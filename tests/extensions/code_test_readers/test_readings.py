@@ -37,7 +37,7 @@ def gold(answered):
     return multi_hot(answered[NETWORK].frame["y_true"], CLASSES)
 
 
-def test_the_published_table_is_reproduced_to_its_three_digits(answered, gold):
+def test_published_table_is_reproduced_to_its_three_digits(answered, gold):
     published = readings.published_scores()
     assert sorted(published["reader"].unique()) == sorted((NETWORK, *DOCTORS)) and len(published) == 24
     for row in published.itertuples():
@@ -55,7 +55,7 @@ def test_means_equal_scikit_learn(answered, gold):
         assert found["multilabel_f1"] == pytest.approx(means[reader], abs=1e-12)
 
 
-def test_the_diagnoses_of_the_network_are_the_published_ones_and_not_a_cut_at_a_half(answered, gold):
+def test_network_diagnoses_equal_published_ones(answered, gold):
     sample = answered[NETWORK].sample()
     assert (sample.y_pred == table(answered, NETWORK)).all()
     cut = sample.probabilities >= 0.5
@@ -66,7 +66,7 @@ def test_the_diagnoses_of_the_network_are_the_published_ones_and_not_a_cut_at_a_
     assert all(answered[reader].sample().probabilities is None for reader in READERS if reader != NETWORK)
 
 
-def test_the_gold_standard_is_that_of_the_release_and_made_by_the_two_cardiologists(answered, gold, tmp_path):
+def test_gold_standard_equals_the_release(answered, gold, tmp_path):
     task = catalog.task(TASK)
     assert dict(zip(CLASSES, gold.sum(axis=0), strict=True)) == {name: task.expected[name]["total"] for name in CLASSES}
     one, two = (table(answered, judge) for judge in JUDGES)
@@ -105,7 +105,7 @@ def test_differences_agree_with_a_bootstrap_of_patients(answered, gold):
         assert comparison.outcome == "better" and comparison.p_value <= comparison.p_adjusted < 0.05
 
 
-def test_the_demo_prints_the_readings():
+def test_demo_prints_the_readings():
     started = time.process_time()
     parts = list(demo())
     assert time.process_time() - started < 6, "about half a second on an idle machine"
@@ -121,7 +121,7 @@ def test_the_demo_prints_the_readings():
     ]
 
 
-def test_the_files_are_compared_as_any_others(tmp_path, monkeypatch, capsys):
+def test_files_are_compared(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["readers", "--out", "readers"]) == 0
     assert len(pd.read_csv("readers/dnn.csv")) == 827

@@ -30,7 +30,7 @@ def values(finding):
 
 
 @pytest.mark.slow
-def test_an_embedding_of_datasets_tells_them_and_nothing_of_the_label():
+def test_dataset_embedding_contains_no_label():
     found = QUICK.analyze(study(embeddings(120, 30, of_dataset=15)), None)
     got = values(found)
     assert got["identity_balanced_accuracy"] == 1.0 and got["identity_chance"] == pytest.approx(1 / 3)
@@ -70,7 +70,7 @@ def mixed_hospitals(n=240, seed=0):
     return features, labels, hospitals
 
 
-def test_a_label_from_one_hospital_is_predicted_by_the_hospital():
+def test_label_from_one_hospital_is_predicted_by_the_hospital():
     finding = QUICK.analyze(hospital_study(*mixed_hospitals()), None)
     got = values(finding)
     # By hand: for 3 of 5 negatives, the positive is in the first hospital and the negative in the second; the others tie.
@@ -91,7 +91,7 @@ def test_pairs_count_where_one_model_answered_both():
     assert np.isnan(answers.auroc(labels, np.array([0, 3])))
 
 
-def test_the_score_from_the_hospital_alone_equals_a_hand_worked_value():
+def test_score_from_the_hospital_alone_equals_a_hand_worked_value():
     # First hospital: 3 of 4 are positive; second: none of 4.
     records = SiteRecords(
         ("a", "b"), np.zeros((8, 1)), np.array([1, 1, 1, 0, 0, 0, 0, 0]), np.repeat([0, 1], 4), np.arange(8)
@@ -100,15 +100,15 @@ def test_the_score_from_the_hospital_alone_equals_a_hand_worked_value():
     assert records.with_both_classes == []
 
 
-def test_a_single_hospital_cannot_confound():
+def test_single_hospital_cannot_confound():
     features, labels, _ = mixed_hospitals()
-    with pytest.raises(NotApplicable, match="all records of .* are from first"):
+    with pytest.raises(NotApplicable, match=r"all records of .* are from first"):
         QUICK.analyze(hospital_study(features, labels, ["first"] * len(labels)), None)
     with pytest.raises(NotApplicable, match="of the rarer class"):
         QUICK.analyze(hospital_study(features[:130], labels[:130], ["first"] * 130), None)
 
 
-def test_devices_are_places_and_a_record_without_one_takes_no_part():
+def test_devices_are_sites_and_records_need_one():
     features, labels, hospitals = mixed_hospitals()
     made = hospital_study(features, labels, hospitals)
     (task,) = made.tasks
@@ -140,7 +140,7 @@ def test_unsuitable_tasks_are_refused_with_the_reason():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("places", ["datasets", "hospitals"])
-def test_the_figure_is_drawn_from_the_tables(places, tmp_path):
+def test_figure_is_drawn_from_the_tables(places, tmp_path):
     made = study(embeddings(60, 10, of_class=2)) if places == "datasets" else hospital_study(*mixed_hospitals())
     finding = QUICK.analyze(made, None)
     record = AnalysisResult("confound", made.subject, (), finding.values, finding.tables, models=({"name": "a/b"},))

@@ -15,7 +15,7 @@ from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner.run import run
 
 
-def test_each_fold_takes_the_classifier_that_was_best_in_its_inner_folds_and_ties_go_to_the_first():
+def test_each_fold_uses_first_best_inner_classifier():
     def options(inner, f1):
         return {"f1_inner_folds": inner, "f1_folds": f1, "f1_macro_folds": f1, "auroc_folds": f1}
 
@@ -31,7 +31,7 @@ def test_each_fold_takes_the_classifier_that_was_best_in_its_inner_folds_and_tie
 
 
 @pytest.mark.slow
-def test_the_result_has_an_interval_and_a_verdict_and_its_folds_are_those_of_its_answers(tmp_path):
+def test_result_has_interval_verdict_and_folds(tmp_path):
     grids = tmp_path / "grids.json"
     grids.write_text(json.dumps({"tree": {"max_depth": [2], "min_samples_leaf": [5]}, "logistic": {"C": [0.01]}}))
     config = RunConfig(

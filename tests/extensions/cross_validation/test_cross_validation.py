@@ -64,7 +64,7 @@ def test_only_ungrouped_folds_leak_patients(name):
     assert np.median(ungrouped.f1) - np.median(grouped.f1) > 0.25
 
 
-def test_every_record_is_held_out_once_and_no_patient_stands_on_both_sides():
+def test_records_are_held_out_once_by_patient():
     _, labels, patients = fingerprints()
     splits = balanced_folds(labels, patients, 15, seed=3)
     assert len(splits) == 15
@@ -74,7 +74,7 @@ def test_every_record_is_held_out_once_and_no_patient_stands_on_both_sides():
         assert set(labels[valid]) == set(labels[train]) == {0, 1}
 
 
-def test_folds_need_a_patient_of_each_class_each():
+def test_folds_need_patients_of_each_class():
     labels, patients = np.tile([0, 1], 40), np.repeat(np.arange(8), 10)
     with pytest.raises(NotApplicable, match="15 folds need 15 patients per class, got 8"):
         balanced_folds(labels, patients, 15, 0)
@@ -99,7 +99,7 @@ def test_nested_search_equals_scikit_learn_in_each_fold():
         assert found.f1[number] == pytest.approx(f1_score(labels[valid], expected.argmax(axis=1)))
 
 
-def test_a_flat_search_takes_the_point_that_is_best_on_the_folds_reported():
+def test_flat_search_selects_best_reported_folds():
     features, labels, patients = informative(n=60, seed=4)
     outer = balanced_folds(labels, patients, 4, 0)
     grid = param_grid(SMALL["logistic"])
@@ -125,7 +125,7 @@ def test_no_classifier_uses_held_out_labels(name):
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
-def test_a_fold_does_not_depend_on_which_others_are_answered_with_it(name):
+def test_fold_is_independent_of_other_folds(name):
     features, labels, patients = informative()
     outer = balanced_folds(labels, patients, 4, 0)
     grid = param_grid(SMALL[name])
@@ -164,7 +164,7 @@ def test_three_classes_are_scored_by_macro_f1():
         assert found.f1.tolist() == found.f1_macro.tolist() and found.auroc.min() > 0.9
 
 
-def test_a_variant_a_size_and_classifier_and_the_records_of_both_classes_are_as_many():
+def test_one_variant_per_size_and_classifier():
     features, labels, _ = informative(n=100)
     names = np.where(labels == 1, "yes", "no")
     data = task_data(BINARY, features, names, ["train"] * 50 + ["test"] * 50)
@@ -189,7 +189,7 @@ def test_summary_counts_the_points():
     assert sum(found["chosen"].values()) == 4 and set(found) >= {"f1_median", "f1_iqr", "f1_macro_median", "auroc_iqr"}
 
 
-def test_the_seed_of_the_run_and_options_by_name():
+def test_seed_of_the_run_and_options_by_name():
     config = RunConfig(models=("a/b",), seed=5)
     made = CrossValidation.from_config(config, sizes="S", classifiers="tree")
     assert (made.sizes, made.classifiers, made.seed) == (("S",), ("tree",), 5)
@@ -199,7 +199,7 @@ def test_the_seed_of_the_run_and_options_by_name():
         CrossValidation.from_config(config, classifiers=["tree", "svm"])
 
 
-def test_grids_are_printed_and_can_be_given_in_a_file(tmp_path):
+def test_grids_are_printed_and_read_from_a_file(tmp_path):
     # The grids have 4 + 18 + 6 + 8 + 6 points.
     assert {name: len(param_grid(grid)) for name, grid in GRIDS.items()} == {
         "xgboost": 4,

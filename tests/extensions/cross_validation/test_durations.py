@@ -96,7 +96,7 @@ def test_all_cells_of_a_grid_are_counted_before_they_start():
     assert len(variants_of_run(cell, replace(asked, tasks=("ptb_xl/cd", "camus/ef")))) == 4 * 5 * 6
 
 
-def test_the_records_of_a_cell_are_those_that_its_size_draws():
+def test_cell_records_follow_its_size():
     rows = pd.DataFrame({"id": [f"r{n}" for n in range(80)], "patient_id": [f"p{n // 2}" for n in range(80)]})
     task, protocol = catalog.task("ptb_xl_sample/cd"), PROTOCOL
     rows[task.target] = [task.classes[n < 36] for n in range(80)]

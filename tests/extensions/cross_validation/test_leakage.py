@@ -29,7 +29,7 @@ def records(patients=36, each=2, dims=6):
 
 
 @pytest.mark.parametrize("name", ["logistic", "tree", "forest"])
-def test_no_answer_and_no_parameters_of_a_fold_depend_on_what_it_holds_out(name, monkeypatch):
+def test_folds_do_not_depend_on_held_out_records(name, monkeypatch):
     """Change all labels and half of the features in a held-out fold, and check that the other predictions stay the same.
 
     Trees and forests are compared bit by bit. The folds of logistic regression share the curvature for their step sizes, so
@@ -51,7 +51,7 @@ def test_no_answer_and_no_parameters_of_a_fold_depend_on_what_it_holds_out(name,
         assert not np.array_equal(before.probabilities, after.probabilities), "other folds learn from these records"
 
 
-def test_the_best_classifier_of_each_fold_is_that_of_scikit_learns_search():
+def test_best_classifier_per_fold_equals_scikit_learn():
     features, labels, patients = records()
     searched = {"soft": (1e-4, 1e-3), "hard": (1e-1, 10.0)}
     folds = CrossValidation(folds=4, inner=3, seed=3).outer_folds(labels, patients)

@@ -12,7 +12,7 @@ def made(**chosen):
     return protocol("cross_validation", RunConfig(options={"cross_validation": chosen}))
 
 
-def test_an_option_is_set_and_recorded_and_a_word_is_a_list_of_one():
+def test_option_is_set_and_recorded_and_a_word_is_a_list_of_one():
     found = made(grouped=True, search="flat", sizes=["XS", "S"], classifiers="tree")
     assert (found.grouped, found.search, found.sizes, found.classifiers) == (True, "flat", ("XS", "S"), ("tree",))
     assert found.get_params()["grouped"] is True
@@ -21,12 +21,12 @@ def test_an_option_is_set_and_recorded_and_a_word_is_a_list_of_one():
 @pytest.mark.parametrize(
     ("option", "value"), [("sizes", ["XL"]), ("sizes", "XL"), ("folds", 0), ("search", "quick"), ("grouped", 1)]
 )
-def test_a_value_of_another_type_is_refused_with_the_expected_one(option, value):
+def test_value_of_another_type_is_refused_with_the_expected_one(option, value):
     with pytest.raises(CardioBenchError, match=rf"cross_validation\.{option}=.*Give a value such as "):
         made(**{option: value})
 
 
-def test_a_grid_that_is_given_leaves_the_others_as_they_are():
+def test_given_grid_keeps_the_other_grids():
     assert made(grids={"tree": {"max_depth": [3], "min_samples_leaf": [1]}}).grids == {
         **GRIDS,
         "tree": {"max_depth": [3], "min_samples_leaf": [1]},

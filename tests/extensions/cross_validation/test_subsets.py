@@ -9,7 +9,7 @@ from cardiobench.extensions.cross_validation.protocol import CrossValidation
 
 
 @pytest.mark.parametrize("profile, needed", [("default", " (one a patient)"), ("paper", "")])
-def test_the_command_writes_what_cross_validation_draws(profile, needed, tmp_path, capsys):
+def test_command_writes_cross_validation_draws(profile, needed, tmp_path, capsys):
     line = ["subsets", "ptb_xl_sample/cd", "--out", str(tmp_path / "new"), "--seed", "7", "--profile", profile]
     assert main(line) == 0
     (path,) = (tmp_path / "new").iterdir()
@@ -24,7 +24,7 @@ def test_the_command_writes_what_cross_validation_draws(profile, needed, tmp_pat
     assert f"size S of ptb_xl_sample/cd is not available: {positives} positives, 250 needed{needed}" in printed
 
 
-def test_the_command_where_no_size_is_available(tmp_path, monkeypatch, capsys):
+def test_command_where_no_size_is_available(tmp_path, monkeypatch, capsys):
     assert main(["phantom", "georgia", "--patients", "6", "--out", str(tmp_path / "raw")]) == 0
     assert (
         f"wrote {tmp_path / 'raw'}: georgia with generated patients, for use as --data-dir" in capsys.readouterr().out

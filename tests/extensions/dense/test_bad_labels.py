@@ -110,7 +110,7 @@ def results_of(task, data_dir, folder):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("damage", BAD, ids=lambda damage: damage.__name__)
-def test_a_patient_whose_labels_cannot_be_used_counts_as_not_covered(damage, releases, tmp_path, capsys):
+def test_patient_whose_labels_cannot_be_used_counts_as_not_covered(damage, releases, tmp_path, capsys):
     name, reason = BAD[damage]
     task = catalog.task(name)
     raw = tmp_path / "data" / task.dataset
@@ -134,7 +134,7 @@ def test_a_patient_whose_labels_cannot_be_used_counts_as_not_covered(damage, rel
 
 
 @pytest.mark.slow
-def test_a_patient_counts_as_covered_by_the_share_of_its_frames_in_raw_and_prepared_folders(releases, tmp_path):
+def test_patient_coverage_is_share_of_frames(releases, tmp_path):
     """Damage 3 of 4 frames of one patient: 2 get an unusable mask, and 1 lies beyond the end of its sequence."""
     raw, task = tmp_path / "raw" / "camus", catalog.task("camus/lv_seg")
     shutil.copytree(releases / "camus", raw)
@@ -161,7 +161,7 @@ def test_a_patient_counts_as_covered_by_the_share_of_its_frames_in_raw_and_prepa
 
 
 @pytest.mark.slow
-def test_a_phase_that_the_release_did_not_trace_is_named_and_no_labelled_frame(releases, tmp_path, capsys):
+def test_untraced_phase_is_named_and_unlabelled(releases, tmp_path, capsys):
     """Otherwise, no copy of EchoNet-Pediatric would have full coverage, and none of its results could be pushed."""
     raw, task = tmp_path / "data" / "echonet_pediatric", catalog.task("echonet_pediatric/lv_seg")
     shutil.copytree(releases / task.dataset, raw)
@@ -182,7 +182,7 @@ def test_a_phase_that_the_release_did_not_trace_is_named_and_no_labelled_frame(r
 
 
 @pytest.mark.slow
-def test_a_video_of_another_size_than_its_masks_and_a_table_that_is_none_stop_nothing_else(releases, tmp_path, capsys):
+def test_bad_video_size_and_table_do_not_stop_others(releases, tmp_path, capsys):
     raw = tmp_path / "data" / "echonet_dynamic"
     shutil.copytree(releases / "echonet_dynamic", raw)
     shutil.copytree(releases / "echonet_lvh", tmp_path / "data" / "echonet_lvh")
@@ -204,7 +204,7 @@ def test_a_video_of_another_size_than_its_masks_and_a_table_that_is_none_stop_no
 
 
 @pytest.mark.slow
-def test_a_limit_takes_the_first_patients_whose_recordings_are_here(releases, tmp_path):
+def test_limit_takes_the_first_patients_whose_recordings_are_here(releases, tmp_path):
     """The first test patient has no recording; the second is the first one to be scored, for masks and for numbers."""
     raw = tmp_path / "data" / "camus"
     shutil.copytree(releases / "camus", raw)

@@ -17,7 +17,7 @@ from cardiobench.tasks.dense_label import DenseLabel
 MASKS, POINTS = catalog.task("phantom_echo/lv_seg"), catalog.task("phantom_echo/landmarks")
 
 
-def test_the_worst_the_middle_and_the_best():
+def test_worst_median_and_best():
     places = pick(20)
     assert [position for position, place in places.items() if place == "worst"] == [0, 1, 2, 3]
     assert [position for position, place in places.items() if place == "middle"] == [8, 9, 10, 11]
@@ -71,7 +71,7 @@ def test_points_on_their_frames():
     assert row.image.startswith("<img")
 
 
-def test_a_point_that_is_nearly_right_is_seen_beside_the_true_one():
+def test_nearly_correct_point_is_visible():
     """Check that an arrow shorter than the cross at its start is hidden."""
     points = np.array([[3.0, 4.0], [8.0, 9.0], [12.0, 12.0], [20.0, 15.0]])
     picture = picture_of(

@@ -29,7 +29,7 @@ def edges(window):
 
 
 @pytest.mark.parametrize("side", [112, 301, 640])
-def test_the_whole_picture(side):
+def test_full_picture(side):
     """Test a resize to 224 x 224, channels last or first, normalised or not."""
     for prepare in (
         lambda frame: resized(frame, (224, 224), "area"),
@@ -40,13 +40,13 @@ def test_the_whole_picture(side):
 
 
 @pytest.mark.parametrize("side", [200, 333, 708])
-def test_a_centre_crop(side):
+def test_centre_crop(side):
     """Check the central 224 x 224 of 256 x 256, which loses one sixteenth on every side."""
     window = measure(Pictures(lambda frame: centre(resized(frame, (256, 256), "area"), 224)), side, (7, 7))
     np.testing.assert_allclose(edges(window) * side, np.array([16, 16, 240, 240]) / 256 * side, atol=1)
 
 
-def test_a_zoom():
+def test_zoom():
     """Test EchoPrime's crop of one tenth, cut at whole pixels."""
     window = measure(Pictures(lambda frame: crop_and_scale(frame, zoom=0.1)), 305, (7, 7))
     np.testing.assert_allclose(edges(window) * 305, [30, 30, 275, 275], atol=1)

@@ -41,7 +41,7 @@ def test_interpolation_is_torchs():
     np.testing.assert_allclose(pixels, theirs[0].permute(1, 2, 0).numpy(), atol=1e-6)
 
 
-def test_points_there_and_back():
+def test_points_survive_a_round_trip():
     grid = CellGrid(Letterbox(60, 100), Window(0.1, 0.05, 0.8, 0.9), 14, 21)
     points = np.array([[12.0, 3.5], [80.25, 59.0]])
     np.testing.assert_allclose(grid.from_cells(grid.to_cells(points)), points)

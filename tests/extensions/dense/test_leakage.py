@@ -61,7 +61,7 @@ def both_tasks():
 @pytest.mark.parametrize(
     ("task", "variant"), list(both_tasks()), ids=lambda one: getattr(one, "kind", None) or one.name
 )
-def test_no_read_out_learns_from_test_frames(task, variant):
+def test_read_outs_do_not_learn_from_test(task, variant):
     labels, tokens = frames(task)
     before, after = (DENSE.fit(read(task, *given), variant) for given in ((labels, tokens), spoilt(labels, tokens)))
     assert before.details == after.details and before.details["penalties_tried"]
@@ -71,7 +71,7 @@ def test_no_read_out_learns_from_test_frames(task, variant):
     np.testing.assert_array_equal(*(one.mean.predict(BOX, WHOLE_SQUARE, tokens[0]) for one in (before, after)))
 
 
-def test_the_penalty_of_masks_has_the_least_mean_error_by_scikit_learns_f1():
+def test_mask_penalty_has_best_scikit_learn_f1():
     """Check that the Dice of a structure is its F1, and that the error is 1 minus the mean over structures and frames."""
     labels, tokens = frames(task := catalog.task("phantom_echo/lv_seg"))
     data = read(task, labels, tokens)
@@ -89,7 +89,7 @@ def test_the_penalty_of_masks_has_the_least_mean_error_by_scikit_learns_f1():
     assert fitted.details["validation_error"] == pytest.approx(min(errors.values()))
 
 
-def test_the_penalty_of_global_points_is_that_of_scikit_learns_ridge():
+def test_global_penalty_equals_scikit_learn_ridge():
     labels, tokens = frames(POINTS)
     fitted = DENSE.fit(read(POINTS, labels, tokens), DenseVariant("global"))
     means = tokens.astype(float).mean(axis=(1, 2))

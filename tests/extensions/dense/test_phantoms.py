@@ -64,7 +64,7 @@ def dice(read_out, data):
 
 
 @pytest.mark.slow
-def test_an_untrained_network_beats_the_mean_mask():
+def test_untrained_network_beats_the_mean_mask():
     """Check for a Dice of 0.88 (cavity) and 0.75 (muscle); the mean mask reaches about 0.81 and 0.53."""
     from cardiobench.data.media.types import Clip
 
@@ -118,7 +118,7 @@ def test_pixels_that_are_not_seen_get_the_mean_mask():
     np.testing.assert_array_equal(other[:, 16:], mean[:, 16:])
 
 
-def test_without_validation_patients_some_of_training_stand_in():
+def test_training_patients_replace_validation():
     labels, tokens = drawn()
     labels = [replace(one, split="train" if one.split == "validation" else one.split) for one in labels]
     fitted = DensePrediction(penalties=(1.0,)).fit(data_of(labels, tokens))
@@ -128,7 +128,7 @@ def test_without_validation_patients_some_of_training_stand_in():
         DensePrediction().fit(data_of([one for one in labels if one.split == "test"], tokens))
 
 
-def test_the_first_patients_by_hash():
+def test_first_patients_by_hash():
     """Check that whole patients are drawn, in an order independent of their names, as many as fit."""
     patients = [f"p{number}" for number in range(20) for _ in range(4)]
     order = first_by_hash(patients)

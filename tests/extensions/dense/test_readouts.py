@@ -36,7 +36,7 @@ def data_without(absent):
 
 
 @pytest.mark.parametrize("further", ["", "ridge"])
-def test_a_point_that_some_frames_lack_is_learned_from_the_others(further):
+def test_partly_missing_point_is_still_learned(further):
     fitted = fit_read_outs(data_without([(0,), (1,), (2, 3)]), PATIENTS, DenseVariant("heatmap", further), [1.0])
     assert fitted.mean.predict(Letterbox(64, 64), WHOLE_SQUARE, np.empty(0)) == pytest.approx(POINTS)
     ((_, read_out),) = fitted.path
@@ -44,11 +44,11 @@ def test_a_point_that_some_frames_lack_is_learned_from_the_others(further):
 
 
 @pytest.mark.parametrize("kind", [DenseVariant("heatmap"), DenseVariant("global"), DenseVariant("heatmap", "ridge")])
-def test_a_point_that_no_frame_has_is_named(kind):
+def test_point_absent_in_all_frames_is_named(kind):
     with pytest.raises(NotApplicable, match=r"no training frame of phantom_echo/landmarks here has wall_outer; a"):
         fit_read_outs(data_without([(3,), (0, 3), (3,)]), PATIENTS, kind, [1.0])
 
 
-def test_the_global_read_out_needs_a_frame_with_all_points():
+def test_global_read_out_needs_a_frame_with_all_points():
     with pytest.raises(NotApplicable, match=r"has all points; `global` requires such frames"):
         fit_read_outs(data_without([(0,), (1,), (2,)]), PATIENTS, DenseVariant("global"), [1.0])

@@ -33,7 +33,7 @@ def test_sums_give_the_ridge_regression_of_all_tokens():
         np.testing.assert_allclose(split_cells(head.predict(tokens), (2, 2)), expected, atol=1e-4)
 
 
-def test_ridge_reads_what_the_tokens_say():
+def test_ridge_predicts_from_tokens():
     labels, tokens = drawn()
     data = data_of(labels, tokens)
     fitted = DensePrediction().fit(data, DenseVariant(further="ridge"))
@@ -41,7 +41,7 @@ def test_ridge_reads_what_the_tokens_say():
     assert fitted.details["train_frames"] == 12 and fitted.details["width"] == 16
 
 
-def test_few_patients_are_the_first_of_all():
+def test_few_patients_are_the_first_ones():
     labels, tokens = drawn()
     data = data_of(labels, tokens)
     protocol = DensePrediction(penalties=(1.0,), patients=(3, 12))
@@ -51,7 +51,7 @@ def test_few_patients_are_the_first_of_all():
         protocol.fit(data, DenseVariant(patients=12))
 
 
-def test_further_read_outs_have_names_of_their_own():
+def test_further_read_outs_have_own_names():
     masks, points = catalog.task("phantom_echo/lv_seg"), catalog.task("phantom_echo/landmarks")
 
     def names(protocol, task):
@@ -65,7 +65,7 @@ def test_further_read_outs_have_names_of_their_own():
     ]  # fmt: skip
 
 
-def test_the_search_ends_where_two_penalties_in_a_row_do_worse():
+def test_search_ends_after_two_worse_penalties():
     labels, tokens = drawn()
     data = data_of(labels, tokens)
     tried = DensePrediction(penalties=(1e4, 1e-1, 1e3, 1e2, 1e-2)).fit(data).details

@@ -55,7 +55,7 @@ def test_masks_and_landmarks_of_phantoms(tmp_path):
     assert {"id", "patient_id", "recording", "frame", "dice_cavity", "dice_myocardium"} <= set(frames)
 
 
-def test_a_model_without_tokens_says_why(tmp_path):
+def test_model_without_tokens_says_why(tmp_path):
     outcome = run(config(tmp_path, models=("cardiobench/constant",), tasks=(MASKS,), limit=3))
     assert not outcome.results
     [(model, task, protocol, reason)] = outcome.not_applicable
@@ -71,7 +71,7 @@ def test_dense_tasks_run_by_default():
 
 
 @pytest.mark.slow
-def test_a_changed_option_gives_a_separate_result(tmp_path):
+def test_changed_option_gives_a_separate_result(tmp_path):
     settings = config(tmp_path, models=("cardiobench/random-vit",), tasks=(MASKS,), limit=4)
     first = run(settings)
     assert "random_vit" not in first.results[0].floors  # The model is itself this floor.
@@ -82,7 +82,7 @@ def test_a_changed_option_gives_a_separate_result(tmp_path):
 
 
 @pytest.mark.slow
-def test_few_training_patients_are_results_of_their_own(tmp_path):
+def test_few_shot_results_are_separate(tmp_path):
     """Test a curve at 2 and 4 patients and the usual result of all patients; larger sizes are not applicable."""
     options = {"dense": {"penalties": [0.1], "patients": [2, 4, 500]}}
     settings = config(tmp_path, models=("cardiobench/random-vit",), tasks=(MASKS, POINTS), limit=8, options=options)
@@ -202,7 +202,7 @@ def test_rows_that_this_copy_lacks_lower_the_coverage_of_masks_too():
 
 
 @pytest.mark.slow
-def test_a_prepared_folder_gives_the_scores_of_the_raw_release(tmp_path):
+def test_prepared_folder_gives_the_scores_of_the_raw_release(tmp_path):
     """Check that another hospital without the raw release gets the same masks, tokens and numbers."""
     write_twin("camus", tmp_path / "data" / "camus", patients=8)
     prepare("camus", tmp_path / "data" / "camus", tmp_path / "prepared", allow_missing=True)

@@ -49,7 +49,7 @@ def test_gradient(over):
         assert gradient[place] == pytest.approx(numeric, abs=2e-4)
 
 
-def test_blocks_make_no_difference(monkeypatch):
+def test_blocks_do_not_matter(monkeypatch):
     tokens, targets = problem(n=11, s=2)
     whole = [head.weights for _, head in fit_path(prior_head(tokens, targets, (2, 2)), tokens, targets, [0.1, 1.0])]
     monkeypatch.setattr(module, "BLOCK", 2 * 48)
@@ -57,7 +57,7 @@ def test_blocks_make_no_difference(monkeypatch):
     np.testing.assert_allclose(parts, whole, atol=1e-4)
 
 
-def test_without_information_the_head_is_the_mean():
+def test_uninformed_head_is_the_mean():
     tokens, targets = problem(n=30)
     head = prior_head(tokens, targets, (2, 2))
     np.testing.assert_allclose(head.predict(tokens)[0].reshape(4, 3), targets.mean(axis=0)[:, 0].clip(1e-3), atol=1e-3)

@@ -40,7 +40,7 @@ def test_points_from_maps():
     np.testing.assert_array_equal(peaks(one), [[4, 0]])
 
 
-def test_a_moving_point_is_followed():
+def test_moving_point_is_followed():
     """Check that the maps follow one bright token that moves with the point, while the mean token is constant."""
     n, grid = 60, (6, 6)
     tokens = (0.1 * RNG.normal(size=(n, *grid, 4))).astype(np.float16)
@@ -63,7 +63,7 @@ def test_global_ridge_by_hand():
     np.testing.assert_allclose(fitted.predict(x), np.repeat(2 * x / 1.25, 2, axis=1), atol=1e-12)
 
 
-def test_a_head_is_made_of_plain_arrays():
+def test_head_consists_of_arrays():
     head = SubcellHead(np.zeros((1, 1, 2), np.float32), np.zeros((1, 3), np.float32), np.ones(3, np.float32),
                        np.zeros((3, 2), np.float32), (1, 1))  # fmt: skip
     np.testing.assert_allclose(head.predict(np.zeros((2, 1, 1, 3), np.float16)), 0.5)

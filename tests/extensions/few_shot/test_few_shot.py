@@ -31,7 +31,7 @@ def two_clouds():
     return task_data(BINARY, features, labels.tolist(), split.tolist(), patients)
 
 
-def test_so_many_patients_of_each_class_with_all_their_recordings(two_clouds):
+def test_shots_are_patients_with_all_recordings(two_clouds):
     pool, rng = two_clouds.indices("train", "validation"), np.random.default_rng(0)
     patients = PatientPool(two_clouds, pool)
     assert patients.size == 30
@@ -42,13 +42,13 @@ def test_so_many_patients_of_each_class_with_all_their_recordings(two_clouds):
             assert len(set(two_clouds.patients[lines][two_clouds.labels[lines] == label])) == size
 
 
-def test_a_regression_draws_patients_whatever_their_number():
+def test_regression_draws_any_number_of_patients():
     data = task_data(REGRESSION, np.eye(12), np.arange(12.0), ["train"] * 12, [f"p{n // 3}" for n in range(12)])
     patients = PatientPool(data, np.arange(12))
     assert patients.size == 4 and len(patients.draw(2, np.random.default_rng(0))) == 6
 
 
-def test_the_curve_rises_to_what_can_be_known_and_sizes_without_patients_are_named(two_clouds):
+def test_curve_rises_and_empty_sizes_are_named(two_clouds):
     finding = FewShot(draws=4).analyze(study_of(two_clouds), None)
     curve = finding.tables["curve"].set_index("patients")
     assert curve.index.tolist() == [1, 2, 4, 8, 16, 60], "30 patients per class; at the end all 60"
@@ -60,7 +60,7 @@ def test_the_curve_rises_to_what_can_be_known_and_sizes_without_patients_are_nam
         assert row.low <= row.score <= row.high
 
 
-def test_no_layer_learns_from_test_rows(two_clouds, monkeypatch):
+def test_layers_do_not_learn_from_test(two_clouds, monkeypatch):
     few_shot = FewShot(draws=2, sizes=(2, 8))
     before, after = (
         layers_of(monkeypatch, lambda one=data: few_shot.analyze(study_of(one), None))
@@ -77,7 +77,7 @@ def test_one_patient_of_a_regression_gives_its_own_number():
     assert FewShot(sizes=(1,)).analyze(study_of(data), None).values["mae at 1"].value == pytest.approx(10.0)
 
 
-def test_the_figure_has_a_point_a_size_and_the_floor(two_clouds):
+def test_figure_has_point_per_size_and_floor(two_clouds):
     finding = FewShot(draws=3).analyze(study_of(two_clouds), None)
     record = AnalysisResult("few_shot", "toy/as", ("toy/as",), finding.values, finding.tables, models=({"name": "m"},))
     axes = figure.draw(record)["curve"].axes[0]

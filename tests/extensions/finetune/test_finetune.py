@@ -48,7 +48,7 @@ def test_fine_tuning_learns_a_clear_signal_and_keeps_the_model_unchanged(data, e
     assert not output.details.keys() & QUICK.get_params().keys(), "details and options have no common key"
 
 
-def test_an_untrained_network_gives_the_stored_vectors(data, encoder):
+def test_untrained_network_gives_the_stored_vectors(data, encoder):
     """Compare with the model's own pooling, with gradients and in both dropout modes."""
     for pooling in ("mean", "mean_l2"):
         encoder.pooling = pooling
@@ -61,7 +61,7 @@ def test_an_untrained_network_gives_the_stored_vectors(data, encoder):
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_test_patients_change_nothing_that_is_learned(data, encoder, mode):
+def test_learning_ignores_test_patients(data, encoder, mode):
     waves, labels = signals()
     waves[30:], labels[30:] = 9.0, "yes"
     other = data_of(waves, labels, encoder)
@@ -69,7 +69,7 @@ def test_test_patients_change_nothing_that_is_learned(data, encoder, mode):
     assert same(weights(one), weights(two)) and details == others
 
 
-def test_only_what_a_mode_names_is_trained(data, encoder):
+def test_only_layers_of_the_mode_are_trained(data, encoder):
     def names(mode, **options):
         network = replace(QUICK, **options).prepare(data, encoder, mode).network(0)
         return {key.removeprefix("networks.0.") for key, one in network.named_parameters() if one.requires_grad}
@@ -117,14 +117,14 @@ def test_frozen_weights_keep_their_bits_under_lora(data, encoder):
     assert details["trained_parameters"] == sum(one.numel() for one in network.parameters() if one.requires_grad)
 
 
-def test_a_seed_repeats_and_another_one_does_not(data, encoder):
+def test_seed_determines_the_result(data, encoder):
     first, again, other = (weights(trained(QUICK, data, encoder, seed)[0]) for seed in (0, 0, 1))
     assert same(first, again) and not same(first, other)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["full", "lora"])
-def test_a_training_does_not_depend_on_those_before_it(data, encoder, mode):
+def test_training_is_independent_of_earlier_ones(data, encoder, mode):
     """Check that processes can share trainings, so that each may be the first or a later one in its process."""
     prepared = QUICK.prepare(data, encoder, mode)
     later = [weights(prepared.train(seed, 3e-3)[0]) for seed in (0, 1)][1]
@@ -134,7 +134,7 @@ def test_a_training_does_not_depend_on_those_before_it(data, encoder, mode):
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["full", "lora"])
 @pytest.mark.parametrize("killed_after", [1, 2])
-def test_a_kill_after_any_epoch_resumes_to_the_same_weights(data, encoder, tmp_path, monkeypatch, killed_after, mode):
+def test_kill_after_any_epoch_resumes_to_the_same_weights(data, encoder, tmp_path, monkeypatch, killed_after, mode):
     """Train with dropout, whose draws depend on the epoch and not on the process."""
     whole, done, save = weights(trained(QUICK, data, encoder, mode=mode)[0]), [], loop._save
 
@@ -155,7 +155,7 @@ def test_a_kill_after_any_epoch_resumes_to_the_same_weights(data, encoder, tmp_p
     assert same(weights(trained(QUICK, kept, encoder, mode=mode)[0]), whole)
 
 
-def test_gradients_of_small_batches_add_up_to_those_of_the_whole(data, encoder):
+def test_gradients_of_small_batches_add_up(data, encoder):
     for module in encoder.network.modules():
         module.p = 0.0  # Dropout draws for each small batch.
     found = [trained(replace(QUICK, epochs=1, micro_batch=micro), data, encoder)[0] for micro in (8, 3)]
@@ -221,7 +221,7 @@ def test_only_a_gpu_computes_in_bfloat16():
         assert torch.get_autocast_dtype("cuda") == torch.bfloat16
 
 
-def test_a_gpu_that_is_too_small_is_one_message(data, encoder, monkeypatch):
+def test_gpu_that_is_too_small_is_one_message(data, encoder, monkeypatch):
     def full(*_):
         raise torch.OutOfMemoryError
 
@@ -230,14 +230,14 @@ def test_a_gpu_that_is_too_small_is_one_message(data, encoder, monkeypatch):
         trained(QUICK, data, encoder)
 
 
-def test_a_rate_that_is_too_large_is_left_out(data, encoder, monkeypatch):
+def test_rate_that_is_too_large_is_left_out(data, encoder, monkeypatch):
     recipe = replace(QUICK, rates=(3e-3, 1.0), epochs=1)
     monkeypatch.setattr("cardiobench.extensions.finetune.adapt.factor", lambda *_: 1e30)
     values, held, details = recipe.train(recipe.prepare(data, encoder), 1)
     assert not values.size and not held.size and "never gave answers of finite quality" in details["reason"]
 
 
-def test_a_network_that_learned_nothing_is_said_to_have_diverged(data, encoder):
+def test_diverged_network_is_reported(data, encoder):
     """Check validation at the best rate: half of the pairs in order, or a squared error above the variance of the labels."""
     recipe = replace(QUICK, rates=(1e-3, 1e-2))
     regression = data_of(signals()[0], np.arange(40.0), encoder, REGRESSION)
@@ -252,13 +252,13 @@ def test_a_network_that_learned_nothing_is_said_to_have_diverged(data, encoder):
         assert found == [True, True, False]
 
 
-def test_a_regression_answers_in_its_own_unit(encoder):
+def test_regression_answers_in_its_own_unit(encoder):
     labels = 55 + 10 * np.random.default_rng(1).normal(size=40)
     output = QUICK.predict(data_of(signals()[0], labels, encoder, REGRESSION), encoder, "full")
     assert output.values.shape == (10,) and np.abs(output.values - 55).max() < 40
 
 
-def test_a_step_sees_some_parts_of_a_recording_each_once():
+def test_step_uses_each_sampled_part_once():
     parts = {f"r{count}": torch.arange(count)[:, None] for count in (1, 3, 5)}
     inputs = PreparedRecordings(parts.__getitem__, list(parts))
     drawn = inputs.drawn(np.arange(3), 4, np.random.default_rng(0))[:, :, 0]
@@ -332,7 +332,7 @@ def test_untrainable_networks_are_not_applicable(data, encoder):
         QUICK.check_encoder(given, BINARY)
 
 
-def test_a_setting_that_changes_a_network_is_part_of_its_name():
+def test_setting_that_changes_a_network_is_part_of_its_name():
     """Check every option except the choice of modes, which has no other valid value."""
     default = {"full": "full", "last": "last", "lora": "lora"}
     assert dict(zip(MODES, Finetune(modes=MODES).variants(BINARY), strict=True)) == default
@@ -349,7 +349,7 @@ def test_a_setting_that_changes_a_network_is_part_of_its_name():
     assert Finetune(rank=4, epochs=3).result_variants(BINARY)[2] == "lora.rank=4.epochs=3"
 
 
-def test_without_peft_lora_names_its_extra_and_the_others_go_on(monkeypatch):
+def test_missing_peft_names_its_extra(monkeypatch):
     monkeypatch.setattr("cardiobench.extensions.finetune.protocol.find_spec", lambda name: None)
     with pytest.raises(
         MissingExtra, match=r"'lora' in finetune\.modes needs the package 'peft'.*cardiobench\[finetune\]"

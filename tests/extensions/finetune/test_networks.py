@@ -36,7 +36,7 @@ def loaded(request, tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
-def test_lora_trains_adapters_alone_and_the_vectors_follow(loaded):
+def test_lora_trains_only_adapters(loaded):
     """Check that vectors without adapters equal the model's, that frozen weights stay unchanged, and that every adapter changes."""
     name, encoder = loaded
     parts = encoder.transform(clip() if "echo" in encoder.modalities else ecg())[:1]
@@ -64,7 +64,7 @@ def test_lora_trains_adapters_alone_and_the_vectors_follow(loaded):
     assert not torch.allclose(network.eval().encode(parts), vectors, atol=1e-4)
 
 
-def test_the_later_half_of_the_blocks_learns_ten_times_as_fast():
+def test_later_blocks_learn_ten_times_as_fast():
     steps = FinetuneRecipe(layer_rates="steps")
     for blocks, later in ((12, 7), (5, 3)):
         rates = [factor(depth, blocks, steps) for depth in range(1, blocks + 1)]

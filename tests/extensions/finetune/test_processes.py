@@ -24,7 +24,7 @@ def tiny() -> Encoder:
 
 @pytest.mark.slow
 @pytest.mark.xdist_group("processes")
-def test_two_processes_train_the_networks_that_one_trains(tmp_path):
+def test_two_processes_train_the_same_networks(tmp_path):
     options = {"modes": ["lora"], "epochs": 2, "seeds": 2, "batch_size": 8, "rates": [1e-3, 1e-2]}
     config = RunConfig(
         models=(MODEL,),

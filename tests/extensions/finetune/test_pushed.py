@@ -43,7 +43,7 @@ def test_fine_tuned_networks_are_ranked_separately():
     assert len({contest_of(entry.result) for entry in given}) == 4
 
 
-def test_a_card_names_the_protocol_and_the_datasets_page_lists_frozen_models_alone(hub, client):  # noqa: F811
+def test_card_names_the_protocol_and_the_datasets_page_lists_frozen_models_alone(hub, client):  # noqa: F811
     repository = hub.store.put("model", REPOSITORY, {"README.md": b"# A model\n"})
     tuned = consistent(value=0.9, **TUNED)
     push([tuned], REPOSITORY, dry_run=False, on_diff=lambda text: None)
@@ -58,7 +58,7 @@ def test_a_card_names_the_protocol_and_the_datasets_page_lists_frozen_models_alo
 
 
 @pytest.mark.slow
-def test_a_run_is_pushed_and_scored_again_with_its_seeds(hub, client, tmp_path, monkeypatch, capsys):  # noqa: F811
+def test_run_is_pushed_and_scored_again_with_its_seeds(hub, client, tmp_path, monkeypatch, capsys):  # noqa: F811
     """Test a suite with short training; an interval without the spread of seeds is refused."""
     suite = {
         "title": "Short trainings", "tasks": ["ptb_xl_sample/cd"], "protocols": ["finetune"],

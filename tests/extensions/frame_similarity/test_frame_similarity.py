@@ -38,7 +38,7 @@ def test_by_hand():
     assert finding.tables["apart"]["cosine"].tolist() == pytest.approx([1, 0.75, 0.25])
 
 
-def test_clips_of_one_patient_are_no_pair_between_patients():
+def test_pairs_are_between_patients():
     rng = np.random.default_rng(0)
     clips = [rng.normal(size=(4, 5)) for _ in range(7)]
     patients = ["a", "a", "b", "c", "c", "c", "d"]
@@ -47,7 +47,7 @@ def test_clips_of_one_patient_are_no_pair_between_patients():
     assert found(clips, patients).values["frames between patients"].value == pytest.approx(np.mean(pairs))
 
 
-def test_a_model_that_ignores_its_input_has_one_everywhere():
+def test_constant_model_has_one_everywhere():
     finding = found([np.ones((3, 4))] * 5, [f"p{n}" for n in range(5)])
     assert finding.values["difference"].value == pytest.approx(0, abs=1e-9)
     assert finding.values["frames between patients"].value == pytest.approx(1)
@@ -64,7 +64,7 @@ def test_clip_and_still_models_are_not_applicable():
     assert FrameSimilarity().subjects([still, EF]) == {"phantom_echo": (EF,)}
 
 
-def test_each_clip_counts_once_however_many_tasks_it_answers():
+def test_each_clip_counts_once_over_all_tasks():
     data = task_data(EF, [at(0, 60), at(0, 30)], [50.0] * 2, ["test", "train"])
     view = TaskData(EF, data.rows, Embeddings(data.embeddings.vectors, data.embeddings.offsets), "mean")
     study = study_of(data)
@@ -73,7 +73,7 @@ def test_each_clip_counts_once_however_many_tasks_it_answers():
     assert finding.values["frames of a clip"].n == 1 and view.rows.shape[0] == 2
 
 
-def test_the_figure_shows_the_matrix_and_the_level_between_patients():
+def test_figure_shows_the_matrix_and_the_level_between_patients():
     finding = found([at(0, 60, 120), at(90, 80, 70)], ["a", "b"])
     record = AnalysisResult("frame_similarity", "x", ("x/ef",), finding.values, finding.tables, models=({"name": "m"},))
     left, right = figure.draw(record)["matrix"].axes[:2]

@@ -42,7 +42,7 @@ def clouds():
     return task_data(BINARY, features, labels.tolist(), split.tolist(), [f"p{one}" for one in patient])
 
 
-def test_subsets_lie_within_each_other_and_keep_patients_whole_and_classes_in_proportion(clouds):
+def test_subsets_are_nested_and_keep_patients_together(clouds):
     pool = clouds.indices("train", "validation")
     small, middle, whole = nested_subsets(clouds, pool, SHARES, np.random.default_rng(1))
     assert set(small) < set(middle) < set(whole) == set(pool)
@@ -51,7 +51,7 @@ def test_subsets_lie_within_each_other_and_keep_patients_whole_and_classes_in_pr
         assert np.bincount(clouds.labels[rows]) == pytest.approx(share * np.bincount(clouds.labels[pool]), abs=1)
 
 
-def test_a_patient_of_two_classes_counts_as_one_of_the_rarer():
+def test_patient_of_two_classes_counts_as_rarer():
     labels = ["A2C"] * 40 + ["A2C", "PLAX"] * 10
     patients = [f"p{n}" for n in range(40)] + [f"q{n // 2}" for n in range(20)]
     data = task_data(VIEWS, np.eye(60), labels, ["train"] * 60, patients)
@@ -60,7 +60,7 @@ def test_a_patient_of_two_classes_counts_as_one_of_the_rarer():
         assert np.sum(data.labels[rows] == 2) == 5
 
 
-def test_two_patients_of_each_class_are_asked_of_the_classes_that_have_two():
+def test_two_patients_are_required_where_possible():
     data = task_data(BINARY, np.eye(6), ["no", "no", "no", "yes", "yes", "yes"], ["train"] * 6, list("abcdee"))
     every = np.arange(6)
     assert two_of_each(data, every, every) and not two_of_each(data, np.array([0, 1, 4, 5]), every)
@@ -69,7 +69,7 @@ def test_two_patients_of_each_class_are_asked_of_the_classes_that_have_two():
     assert two_of_each(numbers, np.arange(3), np.arange(3)) and not two_of_each(numbers, np.arange(2), np.arange(3))
 
 
-def test_validation_patients_who_cannot_choose_are_learned_from_and_test_rows_stay(clouds):
+def test_unused_validation_patients_join_training(clouds):
     subsets, notes = draw_subsets(clouds, (0.01, *SHARES), 3, 0)
     assert [one.share for one in subsets] == list(SHARES) and "1 % of the patients (1) cannot include two" in notes[0]
     for subset in subsets:
@@ -80,7 +80,7 @@ def test_validation_patients_who_cannot_choose_are_learned_from_and_test_rows_st
     assert subsets[-1].draws[0] is clouds
 
 
-def test_the_end_of_a_curve_is_the_result_of_the_protocol_itself(clouds):
+def test_curve_ends_at_the_protocol_result(clouds):
     found = LearningCurve(learners=("probe",), **CHEAP).analyze(study_of(clouds), None)
     curve = found.tables["curve"]
     assert curve["patients"].tolist() == sorted(curve["patients"]) and curve["patients"].iloc[-1] == 120
@@ -103,7 +103,7 @@ def test_nothing_is_learned_from_test_rows(clouds, monkeypatch):
     assert len(before) == len(after) and all(map(np.array_equal, before, after))
 
 
-def test_networks_are_trained_only_where_they_are_asked_for():
+def test_networks_are_trained_only_on_request():
     training = set(learners()) - set(learners(network=False))
     assert {"probe", "knn"} <= set(learners(network=False))
     assert all(protocol(name).keeps_training for name in training)
@@ -114,7 +114,7 @@ def test_networks_are_trained_only_where_they_are_asked_for():
 
 
 @pytest.mark.parametrize("name", sorted({*learners()} - {*learners(network=False)}))
-def test_a_training_is_priced_before_it_starts(clouds, name):
+def test_training_cost_is_estimated_first(clouds, name):
     """Check by hand: five draws of 44 % of the patients and one of all cost 3.2 times the work; 120 patients are not in test."""
     made = LearningCurve(learners=(name,))
     encoder = SimpleNamespace(trained_by=name, name="lab/a", network=torch.nn.Linear(2, 2))
@@ -143,7 +143,7 @@ def test_tasks_without_a_curve_are_refused(options, message):
     assert isinstance(raised.value, BadConfig.__base__)
 
 
-def test_a_task_without_training_rows_is_not_applicable(clouds):
+def test_task_without_train_rows_is_not_applicable(clouds):
     only_test = clouds.with_splits(np.full(len(clouds.rows), "test"))
     with pytest.raises(NotApplicable, match="no training rows"):
         LearningCurve(learners=("probe",)).analyze(study_of(only_test), None)
@@ -184,7 +184,7 @@ def test_missing_curves_are_reported(clouds, tmp_path):
     assert "There are no records" in nothing[0].read_text("utf-8") and len(nothing) == 1
 
 
-def test_curves_of_one_point_are_drawn_and_compared_with_nothing(clouds, tmp_path):
+def test_one_point_curves_are_drawn_not_compared(clouds, tmp_path):
     whole = record(clouds, "lab/a")
     end = replace(whole, tables={**whole.tables, "curve": whole.tables["curve"].tail(1)})
     assert not curves_of([end]).curves

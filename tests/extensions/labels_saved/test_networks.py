@@ -38,7 +38,7 @@ def tiny() -> BaseEncoder:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NETWORKS)
-def test_a_curve_of_networks_ends_with_the_result_of_the_protocol(name, tmp_path):
+def test_network_curve_ends_at_the_protocol_result(name, tmp_path):
     config = RunConfig(
         models=(f"{Path(__file__).resolve()}:tiny",),
         tasks=("ptb_xl_sample/cd",),

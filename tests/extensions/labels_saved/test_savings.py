@@ -33,13 +33,13 @@ def test_patients_are_interpolated_in_their_logarithm():
     assert needed == pytest.approx([0, 10**1.5, 100, 1000, np.inf])
 
 
-def test_curves_that_never_fall_are_those_of_scikit_learn():
+def test_monotone_curves_equal_scikit_learn():
     curves = np.random.default_rng(0).normal(size=(20, 5))
     expected = [IsotonicRegression().fit_transform(np.arange(5), one) for one in curves]
     assert monotone(curves) == pytest.approx(np.array(expected))
 
 
-def test_the_factor_is_the_distance_at_the_lower_end_and_turns_round():
+def test_factor_is_reversed_with_the_pair():
     better, worse = curve([0.5, 0.7, 0.9]), curve([0.3, 0.5, 0.7])
     assert factors(better, worse)[0] == pytest.approx(10)
     assert factors(worse, better)[0] == pytest.approx(0.1)
@@ -77,7 +77,7 @@ def test_resamples_have_the_variance_of_other_training_patients():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("factor", [2, 4])
-def test_the_interval_covers_a_planted_factor(factor):
+def test_interval_covers_a_planted_factor(factor):
     """Count covered phantoms: for a true coverage of 93 %, nearly all draws have at least 34 of 40."""
     found = [Phantom(factor, test=200).saving(seed) for seed in range(40)]
     covered = sum(one.low <= factor <= one.high for one in found)
@@ -85,14 +85,14 @@ def test_the_interval_covers_a_planted_factor(factor):
     assert np.median([one.low for one in found]) > factor / 10 and np.median([one.high for one in found]) < factor * 6
 
 
-def test_the_reference_is_the_curve_that_ends_worst():
+def test_reference_is_curve_with_worst_end():
     crossing = curve([0.4, 0.7, 0.6]), curve([0.3, 0.5, 0.65], name="b")
     assert CurveSet("x", {}, crossing, ()).reference.name == "a"
     errors = curve([9, 5, 3], higher=False), curve([9, 4, 3.5], name="b", higher=False)
     assert CurveSet("x", {}, errors, ()).reference.name == "b"
 
 
-def test_a_curve_needs_two_points():
+def test_curve_needs_two_points():
     facts = {"score": 0.5, "better": "higher", "test_patients": 9, "reference": None}
     points = pd.DataFrame(
         [{"learner": name, "patients": n, **facts} for name, n in (("two", 8), ("two", 9), ("one", 9))]

@@ -167,7 +167,7 @@ def test_echo_and_analyses_are_refused(tmp_path, changes, message):
         run(settings(tmp_path, **{**known, **changes}, conditions="leads=I"))
 
 
-def test_a_run_of_every_task_takes_those_of_ecgs(tmp_path):
+def test_run_of_all_tasks_selects_ecg_tasks(tmp_path):
     from cardiobench.runner.run import resolve
 
     request = resolve(settings(tmp_path, models=("cardiobench/constant",), tasks=(), conditions="leads=I"))
@@ -213,7 +213,7 @@ def test_models_take_fewer_leads_natively_or_get_zeros():
         ("I+zero_filled", "toy/first-lead takes only I, and has no lead to fill with zeros"),
     ],
 )
-def test_a_model_that_cannot_take_the_leads_is_not_applicable(value, message):
+def test_model_that_cannot_take_the_leads_is_not_applicable(value, message):
     with pytest.raises(NotApplicable, match=message):
         condition.model(load(FirstLead()), value)
 
@@ -229,7 +229,7 @@ def test_given_embeddings_cannot_use_fewer_leads(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("figures")
-def test_a_label_visible_in_one_lead_is_lost_without_it(planted):
+def test_label_in_one_lead_needs_that_lead(planted):
     """Test a label that is only visible in V1."""
     whole = run(settings(planted), encoders=(Spread(),)).results[0]
     summary = run(settings(planted, conditions="leads=I,II"), encoders=(Spread(),))
@@ -284,7 +284,7 @@ def test_results_of_fewer_leads_are_separate_and_compared(planted):
 
 
 @pytest.mark.slow
-def test_a_run_without_any_result_ends_as_usual(tmp_path):
+def test_run_without_any_result_ends_as_usual(tmp_path):
     asked = {"models": ("cardiobench/constant",), "tasks": ("ptb_xl_sample/cd",), "protocols": ("probe",), "limit": 3}
     outcome = run(settings(tmp_path, **asked))
     assert not outcome.results and outcome.not_applicable
@@ -297,7 +297,7 @@ def test_results_of_other_data_or_draws_are_not_compared(planted):
     assert not summary.analyses
 
 
-def test_a_submission_is_verified_under_the_lead_set():
+def test_submission_is_verified_under_the_lead_set():
     knn, ecg, echo = protocol("knn"), catalog.task("ptb_xl_sample/cd"), catalog.task("phantom_echo/ef")
     assert _has_variant(knn, ecg, "leads=I,II") and _has_variant(knn, ecg, "leads=I+zero_filled")
     assert (
@@ -311,7 +311,7 @@ def test_headlines_never_use_fewer_leads():
     assert primary_protocol(["probe.leads=I", "knn"]) == "knn"
 
 
-def test_a_lead_set_has_a_path_on_the_hub():
+def test_lead_set_has_a_path_on_the_hub():
     assert SAFE.fullmatch("probe.leads=I,II+zero_filled") and not SAFE.fullmatch("probe/leads")
 
 
@@ -335,7 +335,7 @@ def test_recordings_may_have_one_lead(single):
 
 
 @pytest.mark.slow
-def test_models_of_twelve_leads_get_zeros_where_one_was_recorded(single):
+def test_twelve_lead_models_get_zeros_for_missing_leads(single):
     known = settings(single, tasks=("single/planted",))
     (one,) = run(known, encoders=(Spread(),)).results
     assert one.score.value > 0.8 and one.scored == 40
@@ -367,7 +367,7 @@ def test_twelve_two_and_one_lead_of_real_ecgs(tmp_path, request, tasks):
     assert all(isinstance(one, ScoreResult) for one in summary.results)
 
 
-def test_an_answer_states_the_leads_beside_the_options_of_its_protocol():
+def test_result_states_leads_and_protocol_options():
     asked = parse_leads("I,II")
     stated = {**condition.facts(asked, native=True), "fs": 500}
     output = ProtocolOutput(np.arange(1), np.zeros(1), {"penalty": 1.0})

@@ -28,7 +28,7 @@ def test_unrelated_folders_are_not_overwritten(tmp_path):
     assert other.read_text("utf-8") == "mine"
 
 
-def test_a_dataset_without_data_says_why(tmp_path, monkeypatch):
+def test_dataset_without_data_says_why(tmp_path, monkeypatch):
     monkeypatch.delenv("CARDIOBENCH_DATA", raising=False)
     ((name, outcome),) = mirror_datasets(tmp_path, ["tmed2"])
     assert name == "tmed2" and "TMED-2" in outcome.problem and not outcome.twin
@@ -42,7 +42,7 @@ def test_unknown_names_are_refused_before_writing(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_page_of_the_manual_runs_unchanged(root, tmp_path):
+def test_page_of_the_manual_runs_unchanged(root, tmp_path):
     page = (root / "cardiobench/extensions/mirror/docs.md").read_text("utf-8")
     (code,) = re.findall(r"```bash\n(.*?)```", page, re.DOTALL)
     env = {name: value for name, value in os.environ.items() if name != "CARDIOBENCH_DATA"}

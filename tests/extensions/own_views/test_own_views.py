@@ -58,7 +58,7 @@ def cell(views):
     )
 
 
-def test_a_study_keeps_the_images_of_the_views_that_the_model_calls_and_all_of_them_where_it_calls_none():
+def test_study_keeps_images_of_predicted_views_or_all():
     rows = pd.DataFrame({"study_id": ["a", "a", "a", "b", "b"], "view": "PLAX"})  # The true view is not used.
     data = TaskData(TASK, rows, None, "mean")
     output = ProtocolOutput(np.arange(5), np.arange(10).reshape(5, 2) / 10, {}, refits=(np.ones((5, 2)),))
@@ -68,7 +68,7 @@ def test_a_study_keeps_the_images_of_the_views_that_the_model_calls_and_all_of_t
     assert (kept.details["images"], kept.details["images_of_these_views"]) == (5, 2)
 
 
-def test_names_and_keys_of_stored_results_hold():
+def test_names_and_keys_of_stored_results():
     """Check that path, variant and key facts equal those from when `views: own` was a separate setting."""
     rows = pd.DataFrame({"id": ["i"], "patient_id": ["p"], "split": ["test"]})
     dataset = SimpleNamespace(table=SimpleNamespace(digest="d"), task_rows=lambda task: rows)
@@ -87,7 +87,7 @@ def test_names_and_keys_of_stored_results_hold():
     assert made("tmed2/view", conditions="own_views").inputs() == {**facts, "variant": ""}
 
 
-def test_the_setting_of_the_last_release_is_translated_and_said(tmp_path, capsys):
+def test_setting_of_last_release_is_translated(tmp_path, capsys):
     def conditions(*line):
         return read_settings(build_parser().parse_args(["--model", "a/b", *line])).conditions
 
@@ -122,7 +122,7 @@ def test_contradictory_settings_are_refused_before_any_work(tmp_path, monkeypatc
     assert not list(tmp_path.iterdir())
 
 
-def test_a_submission_is_verified_under_the_variant_of_the_condition():
+def test_submission_is_verified_under_the_variant_of_the_condition():
     knn = protocol("knn")
     assert _has_variant(knn, TASK, "own_views") and not _has_variant(knn, TASK, "own_views=PLAX")
     assert not _has_variant(knn, catalog.task("tmed2/view"), "own_views"), "not applicable"

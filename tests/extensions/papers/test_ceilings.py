@@ -8,7 +8,7 @@ from cardiobench.data import catalog
 from cardiobench.extensions.papers.anchors import CEILINGS, human_ceilings
 
 
-def test_every_row_has_its_source_and_setting_and_meets_a_task_that_is_not_generated():
+def test_rows_have_source_setting_and_real_task():
     table = pd.read_csv(CEILINGS, dtype=str)
     assert table.notna().all().all()
     met = {ceiling for task in catalog.list_tasks() for ceiling in human_ceilings(task)}
@@ -22,7 +22,7 @@ def test_every_row_has_its_source_and_setting_and_meets_a_task_that_is_not_gener
 @pytest.mark.parametrize(
     ("task", "both", "only_first", "only_second"), [("ptb_xl/cd", 75, 10, 8), ("ptb_xl/af", 10, 0, 4)]
 )
-def test_ceilings_of_two_cardiologists_from_their_counts_of_827_ecgs(task, both, only_first, only_second):
+def test_ceilings_of_two_cardiologists_on_827_ecgs(task, both, only_first, only_second):
     """Test two readers with 85 and 83 CD (75 agree) and 10 and 14 AF (10 agree) against kappa and weighted F1 of scikit-learn."""
     first = [1] * both + [1] * only_first + [0] * only_second + [0] * (827 - both - only_first - only_second)
     second = [1] * both + [0] * only_first + [1] * only_second + [0] * (827 - both - only_first - only_second)

@@ -23,7 +23,7 @@ CLAIMS = [
 
 
 @pytest.mark.slow
-def test_the_sentence_of_the_manual_is_what_the_command_prints(root):
+def test_manual_sentence_equals_command_output(root):
     text = " ".join((root / "cardiobench/extensions/papers/docs.md").read_text(encoding="utf-8").split())
     cells, above = map(
         int,
@@ -36,7 +36,7 @@ def test_the_sentence_of_the_manual_is_what_the_command_prints(root):
 
 
 @pytest.mark.parametrize(("name", "claim"), CLAIMS)
-def test_a_card_that_calls_a_published_number_a_constant_is_right(name, claim):
+def test_claims_of_constant_scores_are_correct(name, claim):
     task = catalog.task(claim["task"])
     verdicts = {
         compare_to_floor(row, task_floors(task))

@@ -42,7 +42,7 @@ def test_every_table_of_the_papers_has_a_line_of_the_command():
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_the_line_of_an_echo_table_names_its_tasks(table):
+def test_line_of_echo_table_names_its_tasks(table):
     (line,) = (line for item, line in LINES.items() if item.startswith(table) and "ECG_MODEL" not in line)
     assert build_parser().parse_args(shlex.split(line)[1:]).tasks == list(TABLES[table])
 
@@ -62,7 +62,7 @@ def model(tmp_path_factory):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("item", LINES)
-def test_the_line_of_a_table_runs_on_twins(item, data, model, tmp_path, capsys):
+def test_line_of_a_table_runs_on_twins(item, data, model, tmp_path, capsys):
     line = LINES[item].replace("ECG_MODEL", "cardiobench/ecg-morphology").replace("MODEL", model)
     options = f"{QUICK} --output-dir {tmp_path / 'results'} --cache-dir {tmp_path / 'cache'}"
     options += f" --data-dir {data}" if "phantom" not in line else ""

@@ -53,7 +53,7 @@ def record(model, subject, seen=False, **values):
     )
 
 
-def test_the_best_classifier_stands_for_a_cell_and_a_tie_goes_to_the_smaller_iqr():
+def test_best_classifier_is_used_with_ties_by_iqr():
     found = best_cells(
         [
             result(classifier="mlp", f1=0.7, iqr=0.01),
@@ -75,7 +75,7 @@ def folds(f1, inner, **more):
     return replace(cell, options={**cell.options, **scores})
 
 
-def test_each_fold_takes_the_classifier_that_was_best_in_its_inner_folds():
+def test_each_fold_uses_best_inner_classifier():
     tree = folds([0.1, 0.2, 0.3], [0.9, 0.1, 0.9], classifier="tree")
     forest = folds([0.4, 0.8, 0.6], [0.8, 0.2, 0.8], classifier="forest", pooling="last")
     (row,) = best_cells([forest, tree]).to_dict("records")
@@ -92,7 +92,7 @@ def test_each_fold_takes_the_classifier_that_was_best_in_its_inner_folds():
 
 
 @pytest.mark.slow
-def test_of_random_features_the_best_on_the_reported_folds_beats_chance_and_the_best_of_the_inner_folds_does_not():
+def test_only_flat_search_beats_chance_on_random_features():
     folds = pytest.importorskip("cardiobench.extensions.cross_validation.protocol")
     rng, labels, patients = np.random.default_rng(0), np.tile([1, 0], 30), np.arange(60)
     inside, reported = [], []
@@ -121,7 +121,7 @@ def table_of(results, records, name):
     return grid.frame().set_index("row")
 
 
-def test_table_3_has_the_published_number_of_the_same_model_beside_ours():
+def test_table_3_shows_published_numbers_of_same_model():
     results = [
         result(FOUNDER, "ptb_xl/cd_paper", "S", f1=0.798, iqr=0.04, seen=False),
         result(FOUNDER, "ptb_xl/cd_paper", "XS", f1=0.7949, iqr=0.061, seen=False),
@@ -158,7 +158,7 @@ def test_table_3_has_the_published_number_of_the_same_model_beside_ours():
     assert pd.isna(cells.loc[("cardiobench/minirocket", "ptb_xl", "XS"), "published"])
 
 
-def test_a_label_of_this_benchmark_has_no_published_number_beside_it():
+def test_own_label_has_no_published_number():
     results = [result(FOUNDER, f"ptb_xl/{label}", f1=0.8) for label in ("cd", "cd_paper")]
     row = table_of(results, [], "ecg_table_3").loc["ptb_xl XS, n = 100 (30-499)"]
     assert row["ECGFounder CD (IQR ≤ 0.10)"] == "0.80 (0.81)"
@@ -192,11 +192,11 @@ def test_table_4_as_published():
     assert row["dataset level, ARI, AF"] == "– (0.20)"
 
 
-def test_without_results_no_table_is_written():
+def test_no_table_without_results():
     assert ecg_grids(best_cells([]), []) == [] and ecg_numbers([], []) == {}
 
 
-def test_what_having_seen_a_dataset_adds_is_found_under_models_and_tasks_of_different_levels():
+def test_effect_of_seen_data_is_estimated_across_levels():
     rng = np.random.default_rng(0)
     model, task, saw = rng.normal(size=5), rng.normal(size=4), rng.random((5, 4)) < 0.5
     cells = pd.DataFrame(
@@ -267,7 +267,7 @@ def test_figure_1_has_a_bar_per_model_and_label():
 
 
 @pytest.mark.filterwarnings("error:constrained_layout")  # Names in the legend are wider than the figure.
-def test_the_papers_layout_has_figure_1_with_the_numbers_behind_it(tmp_path):
+def test_paper_layout_has_figure_1_and_its_numbers(tmp_path):
     analysis = record(FOUNDER, "af", overlap_at_50=0.42, chance_at_50=0.05, shuffled_at_50=0.4)
     analysis.save(tmp_path / "m" / "r" / "representation" / "ecg__af.json")
     files, problems = write_tables(collect([tmp_path]), tmp_path / "out")

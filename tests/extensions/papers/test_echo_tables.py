@@ -23,7 +23,7 @@ def rows(grid):
     return {label: dict(zip(grid.head[1:], cells, strict=True)) for block in grid.blocks for label, cells in block}
 
 
-def test_best_and_second_by_direction_and_ties_share_a_place():
+def test_best_and_second_follow_direction_and_ties():
     cells = [GridCell(str(value), value) for value in (3.0, 1.0, 2.0, 1.0)] + [GridCell()]
     assert [cell.place for cell in mark_best(cells, higher_is_better=False)] == [0, 1, 2, 1, 0]
     assert [cell.place for cell in mark_best(cells, higher_is_better=True)] == [1, 0, 2, 0, 0]
@@ -50,7 +50,7 @@ def test_table_1_has_floors_ours_and_the_published_numbers():
     assert third.head[1] == "echonet_dynamic/view_named ↑" and len(third.head) == 9
 
 
-def test_generated_recordings_are_in_no_table_and_one_class_in_no_ranking():
+def test_generated_and_one_class_results_are_left_out():
     twin = dataclasses.replace(zero_shot("b", "camus/ef", 1.0), generated=True)
     assert "b (zero_shot)" not in rows(echo_tables.echo_grids([twin], floor=lambda task: 0.0)[0])
     one_class = dataclasses.replace(
@@ -61,12 +61,12 @@ def test_generated_recordings_are_in_no_table_and_one_class_in_no_ranking():
     assert views["a (zero_shot)"]["echonet_dynamic/view_named ↑"].place == 0
 
 
-def test_people_stand_below_the_floor_where_they_are_in_the_metric_of_the_task():
+def test_people_are_below_the_floor_in_task_metric():
     people = rows(echo_tables.echo_grids([], floor=lambda task: 0.0)[0])["people, in other settings"]
     assert people["camus/ef ↓"].text == "6.29 to 7.23" and people["tmed2/as ↑"].text == "–"
 
 
-def test_the_floors_of_shipped_splits():
+def test_floors_of_shipped_splits():
     """Check that guessing two classes at the class rates has an expected macro F1 of 1/2 for any rates."""
     assert echo_tables.floors_of([])("cardiacnet/asd") == pytest.approx(0.5)
 
@@ -91,7 +91,7 @@ def test_latex_signs():
     )
 
 
-def test_the_command_writes_markdown_latex_and_csv(tmp_path, capsys):
+def test_command_writes_markdown_latex_and_csv(tmp_path, capsys):
     folder = str(tmp_path / "r")
     example_results.write_result(tmp_path / "r", "org/one", "phantom_echo/ef")
     assert main(["report", folder, "--layout", "paper", "--out", str(tmp_path / "none")]) == 2

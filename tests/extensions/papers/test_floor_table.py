@@ -30,7 +30,7 @@ from tests.results.test_formatting import result
 ECHO, ECG = "arXiv:2510.00520", "arXiv:2601.21830"
 
 
-def test_numbers_are_those_of_the_papers(shared):
+def test_numbers_equal_the_papers(shared):
     printed = pd.concat(
         [pd.read_csv(path, dtype=str) for path in sorted((shared / "data/published").glob("*.csv"), reverse=True)]
     )
@@ -40,7 +40,7 @@ def test_numbers_are_those_of_the_papers(shared):
     assert len(papers) == 380
 
 
-def test_numbers_of_other_ecg_benchmarks_name_what_was_trained_and_on_what():
+def test_other_ecg_benchmarks_name_model_and_data():
     rows = [row for row in published_scores() if not row.source.startswith((ECHO, ECG))]
     assert {row.protocol for row in rows} == {"attention_probe", "probe", "fine-tuned", "supervised"}
     assert {row.metric for row in rows} == {"auroc_macro"} and all(0.5 < row.value < 1 for row in rows)
@@ -49,7 +49,7 @@ def test_numbers_of_other_ecg_benchmarks_name_what_was_trained_and_on_what():
     assert round(means["attention_probe", "ECGFM-KED"] - means["probe", "ECGFM-KED"], 3) == 0.102, "the cost of pooling"
 
 
-def test_a_published_interval_stands_beside_its_value(capsys):
+def test_published_interval_is_shown_with_value(capsys):
     rows = {
         row.model: row for row in published_scores("ptb_xl/all") if row.protocol in ("supervised", "attention_probe")
     }
@@ -61,7 +61,7 @@ def test_a_published_interval_stands_beside_its_value(capsys):
     assert shown == {"S4": "90.90 – 94.30 (by the source's method)", "ECG-JEPA": "–"}
 
 
-def test_a_number_in_percent_becomes_a_fraction():
+def test_number_in_percent_becomes_a_fraction():
     row = next(row for row in published_scores("tmed2/as") if row.model == "EchoPrime")
     assert (row.metric, row.value, row.printed, row.protocol) == ("f1_macro", 0.4413, "44.13", "zero_shot")
     assert row.source == f"{ECHO} Table 1" and row.decimals == 2
@@ -107,14 +107,14 @@ def every_floor():
     return floor_table(tasks_by_name([]))
 
 
-def test_what_table_1_shows(every_floor):
+def test_contents_of_table_1(every_floor):
     """Check that 30 of 33 zero-shot numbers are no better than guessing at the class rates, and 13 equal a constant."""
     counts = counts_by_table(every_floor).set_index("source")
     assert counts.loc[f"{ECHO} Table 1"].tolist() == [33, 30, 13]
     assert counts.loc[f"{ECHO} Table 2"].tolist() == [42, 23, 19]
 
 
-def test_what_table_1_shows_by_scikit_learn_alone(shared):
+def test_table_1_equals_scikit_learn(shared):
     """Compute the same counts independently from the paper's table and the published class counts."""
     test = {"cardiacnet/asd": (27, 20), "cardiacnet/pah": (31, 75), "hmc_qu/stemi": (24, 26), "tmed2/as": (25, 94)}
     test |= {"segrwma/rwma_a2c": (44, 4), "segrwma/rwma_a3c": (48, 4), "segrwma/rwma_a4c": (52, 4)}
@@ -156,7 +156,7 @@ def test_shipped_labels_are_classes_of_their_tasks():
         assert set(table["split"]) <= {"train", "validation", "test"}, name
 
 
-def test_a_number_beside_its_floor():
+def test_number_and_floor():
     known = task_floors(catalog.task("cardiacnet/asd"))
     by_model = {
         row.model: compare_to_floor(row, known)
@@ -180,7 +180,7 @@ def test_a_number_beside_its_floor():
     assert compare_to_floor(published_scores("ptb_xl/cd_paper")[0], None) == BALANCED
 
 
-def test_an_error_is_better_when_smaller(tmp_path):
+def test_error_is_better_when_smaller(tmp_path):
     """Test EchoNet-Dynamic with three test videos: the median has a mean error of 20/3."""
     folder = tmp_path / "EchoNet-Dynamic"
     (folder / "Videos").mkdir(parents=True)
@@ -198,7 +198,7 @@ def test_an_error_is_better_when_smaller(tmp_path):
     assert verdicts["PanEcho"] == BEATS and verdicts["EchoCLIP"] == NO_BETTER
 
 
-def test_nothing_in_the_table_is_better_than_the_best_score_reachable(every_floor):
+def test_no_score_exceeds_the_best_reachable(every_floor):
     """Regression test: a mean of few random predictions exceeded the bound, and guessing a single class reached 100 %."""
     table = every_floor.drop_duplicates("task")
     table = table[table["known"] & table["best_uninformed"].notna()]
@@ -208,7 +208,7 @@ def test_nothing_in_the_table_is_better_than_the_best_score_reachable(every_floo
         assert not (sign * (table[name] - table["best_uninformed"]) > 1e-12).any(), name
 
 
-def test_a_test_set_of_one_class_has_no_floor_and_no_row(capsys):
+def test_one_class_test_set_has_no_floor(capsys):
     row = next(row for row in published_scores("cardiacnet/view_named") if row.model == "BioMedCLIP")
     assert compare_to_floor(row, task_floors(catalog.task(row.task))) == "one class in the test set"
     assert main(["floors", "cardiacnet/view", "tmed2/as"]) == 0
@@ -220,12 +220,12 @@ def test_a_test_set_of_one_class_has_no_floor_and_no_row(capsys):
     assert main(["floors", "camus/ef"]) == 0 and "raw data only" in capsys.readouterr().out
 
 
-def test_without_labels_it_says_what_is_missing():
+def test_missing_labels_are_named():
     with pytest.raises(MissingData, match=r"labels are in the raw data only.*EchoNet-Dynamic was not found"):
         task_floors(catalog.task("echonet_dynamic/ef"))
 
 
-def test_the_floors_of_masks_are_beside_their_scores():
+def test_floors_of_masks_are_beside_their_scores():
     with pytest.raises(MissingData, match="the protocol dense prints them"):
         task_floors(catalog.task("phantom_echo/lv_seg"))
 

@@ -18,7 +18,7 @@ from tests.protocols.conftest import binary, regression  # noqa: F401  # Fixture
 
 
 @pytest.mark.parametrize("kind", ["regression", "binary"])
-def test_k_is_the_one_that_scikit_learn_finds_in_the_same_folds(request, kind):
+def test_k_equals_scikit_learn_in_same_folds(request, kind):
     """Check that five folds are stratified by class, or grouped by patient for regression, without standardisation."""
     data = request.getfixturevalue(kind)
     known = data.indices("train", "validation")
@@ -44,7 +44,7 @@ def test_settings_no_paper_defines_are_refused():
 @pytest.mark.parametrize(
     ("name", "own", "published"), [("knn", NearestNeighbours, PaperNeighbours), ("probe", LinearProbe, PaperProbe)]
 )
-def test_the_option_chooses_the_class_and_keys_are_those_of_the_protocol(name, own, published):
+def test_option_selects_class_and_keeps_keys(name, own, published):
     assert type(protocol(name)) is own and type(protocol(name, profile="paper")) is published
     assert component_version(own) == component_version(published)
     assert protocol(name).get_params() | {"profile": "paper"} == protocol(name, profile="paper").get_params()

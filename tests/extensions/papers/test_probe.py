@@ -78,7 +78,7 @@ def by_hand(data):
 
 
 @pytest.mark.parametrize(("task", "train"), [(REGRESSION, 70), (BINARY, 130), (VIEWS, 70)])
-def test_it_is_the_recipe_written_out(task, train):
+def test_profile_equals_explicit_recipe(task, train):
     """Test one and two batches per epoch; after few epochs, regression and views differ by 1e-3 or more."""
     data = recordings(task, train)
     expected, epochs = by_hand(data)
@@ -88,7 +88,7 @@ def test_it_is_the_recipe_written_out(task, train):
     assert np.ptp(output.values, axis=0).min() > 1e-3, "different predictions, so that their order is visible"
 
 
-def test_fewer_recordings_than_a_batch_are_refused_since_no_step_would_be_made():
+def test_fewer_recordings_than_a_batch_are_refused():
     with pytest.raises(NotApplicable, match="63 training and 20 validation rows"):
         PAPER.predict(recordings(BINARY, train=63), None, "")
     data = recordings(BINARY, train=64)
@@ -98,14 +98,14 @@ def test_fewer_recordings_than_a_batch_are_refused_since_no_step_would_be_made()
     assert output.details["epochs"] == epochs
 
 
-def test_without_validation_rows_it_is_refused():
+def test_refused_without_validation_rows():
     data = recordings(BINARY)
     data.rows.loc[data.rows["split"] == "validation", "split"] = "train"
     with pytest.raises(NotApplicable, match="90 training and 0 validation rows"):
         PAPER.predict(data, None, "")
 
 
-def test_the_seed_and_the_options_are_those_of_the_recipe():
+def test_seed_and_the_options_are_those_of_the_recipe():
     data = recordings(BINARY)
     one, other = (PaperProbe(seed=seed).predict(data, None, "").values for seed in (42, 7))
     assert (one != other).any()
@@ -114,7 +114,7 @@ def test_the_seed_and_the_options_are_those_of_the_recipe():
     assert not {"class_weight", "penalties"} & set(options)
 
 
-def test_a_training_that_never_stops_is_a_warning(monkeypatch):
+def test_training_without_early_stop_warns(monkeypatch):
     data = recordings(BINARY)
     assert PAPER.predict(data, None, "").warnings == ()
     monkeypatch.setattr("cardiobench.extensions.papers.probe.PATIENCE", 10_000)

@@ -29,7 +29,7 @@ def choices(profile, config, names=ALL):
     return [(pooling, variant, *(one.name for one in chosen)) for pooling, variant, chosen in found]
 
 
-def test_the_published_seed_where_none_was_given():
+def test_published_seed_is_the_default():
     assert PROFILE.apply(PAPER).seed == 42
     assert PROFILE.apply(RunConfig(models=("a/b",), seed=7)).seed == 7
     assert DEFAULT.apply(RunConfig(models=("a/b",))).seed == 0
@@ -58,13 +58,13 @@ def test_poolings_and_preprocessing_of_the_papers_where_a_model_has_them(monkeyp
     assert [choice[:2] for choice in choices(DEFAULT, both)] == [("max", None), (None, None)]
 
 
-def test_a_variant_without_a_protocol_of_the_run_is_left_out(monkeypatch):
+def test_variant_without_a_protocol_of_the_run_is_left_out(monkeypatch):
     plan = type("Plan", (), {"poolings": (), "variants": ("paper", "paper_probe")})
     monkeypatch.setattr("cardiobench.models.load.plan_model", lambda name, **_: plan)
     assert choices(PROFILE, PAPER, ("probe",)) == [(None, "paper_probe", "probe")]
 
 
-def test_the_published_probe_has_a_preprocessing_of_its_own():
+def test_published_probe_has_own_preprocessing():
     """Check that prompts use cropped BGR frames, and the released probe one whole frame in RGB."""
     card = find_card("mkaichristensen/echo-clip")
     (zero_shot, probe) = (frame_settings(facts_of(card, name), card.id) for name in ("paper", "paper_probe"))
@@ -99,7 +99,7 @@ def test_options_of_the_papers(name, expected):
     assert protocol(name, PROFILE.apply(PAPER)).get_params().items() >= expected.items()
 
 
-def test_an_option_of_the_user_wins_over_the_profile():
+def test_option_of_the_user_wins_over_the_profile():
     config = replace(PAPER, options={"probe": {"seed": 4}})
     assert protocol("probe", config) == protocol("probe", seed=4, profile="paper")
     assert protocol("probe", config, profile="default").profile == "default"
@@ -113,7 +113,7 @@ def test_tasks_of_the_papers():
 
 
 @pytest.mark.slow
-def test_on_one_twin_the_profile_changes_what_the_papers_fix_and_nothing_else(tmp_path):
+def test_profile_changes_only_settings_of_the_papers(tmp_path):
     """Check that patients and vectors are equal; only labels (under another name) and the choice of k differ."""
     write_twin("georgia", tmp_path / "georgia", patients=80)
     config = RunConfig(
@@ -137,7 +137,7 @@ def test_on_one_twin_the_profile_changes_what_the_papers_fix_and_nothing_else(tm
 
 @pytest.mark.slow
 @pytest.mark.parametrize("task", ["echonet_pediatric/ef", "tmed2/as"])
-def test_a_result_is_verified_by_the_definitions_options_and_seed_of_its_profile(task, tmp_path):
+def test_result_is_verified_by_the_definitions_options_and_seed_of_its_profile(task, tmp_path):
     """Check age groups, selected views and the choice of k, which follow from the profile in the stamp."""
     name = task.partition("/")[0]
     write_twin(name, tmp_path / name, patients=40)

@@ -26,7 +26,7 @@ def labels(name, folder):
 
 
 @pytest.mark.slow
-def test_the_published_codes_make_fewer_positives_of_the_same_records(twins):
+def test_published_codes_give_fewer_positives(twins):
     own, published = labels("georgia/cd", twins), labels("georgia/cd_paper", twins)
     assert own.index.equals(published.index)
     # A bundle branch block alone is positive in one task and negative in the other; the reverse does not occur.
@@ -36,7 +36,7 @@ def test_the_published_codes_make_fewer_positives_of_the_same_records(twins):
 
 
 @pytest.mark.slow
-def test_the_papers_chapman_is_the_first_hospital(twins):
+def test_paper_chapman_is_first_hospital(twins):
     rows = open_dataset("chapman_ningbo", twins, need_media=False).frame
     expected = set(rows.loc[rows["hospital"] == "chapman_shaoxing", "id"])
     assert set(labels("chapman_ningbo/cd_paper", twins).index) <= expected < set(rows["id"])
@@ -49,7 +49,7 @@ def test_five_views_without_other(twins):
     assert catalog.task("tmed2/view_named").classes == NAMED_VIEWS and len(NAMED_VIEWS) == 5
 
 
-def test_the_quality_of_a_patient_is_that_of_the_first_row_as_in_the_released_code(twins):
+def test_patient_quality_is_that_of_first_row(twins):
     own = catalog.task("camus/ef")
     dataset, task = open_dataset("camus", twins, need_media=False), find_profile("paper").task(own)
     rows = dataset.frame.sort_values("id").drop_duplicates("patient_id").set_index("patient_id")
@@ -60,7 +60,7 @@ def test_the_quality_of_a_patient_is_that_of_the_first_row_as_in_the_released_co
     assert [group.name for group in task.groups] == [group.name for group in own.groups]
 
 
-def test_the_body_mass_index_of_children_by_the_cut_offs_of_adults():
+def test_body_mass_index_of_children_by_the_cut_offs_of_adults():
     task = find_profile("paper").task(catalog.task("echonet_pediatric/ef"))
     assert [group.name for group in task.groups] == ["sex", "age", "bmi"]
     labels = group_labels(task.groups[-1], pd.DataFrame({"bmi": [18.49, 18.5, 24.99, 25.0, np.nan]}))
@@ -68,7 +68,7 @@ def test_the_body_mass_index_of_children_by_the_cut_offs_of_adults():
     assert find_profile("default").task(task) is task
 
 
-def test_what_a_profile_runs():
+def test_profile_tasks():
     def names(dataset):
         return [task.name.partition("/")[2] for task in paper_tasks(catalog.spec(dataset))]
 

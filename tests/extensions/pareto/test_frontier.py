@@ -71,7 +71,7 @@ def test_models_are_ordered_and_marked(collection):
     assert table.margin == 0.02 and not table.problems
 
 
-def test_the_page_names_every_model_and_its_picture_is_drawn(collection, tmp_path):
+def test_page_names_every_model_and_its_picture_is_drawn(collection, tmp_path):
     files, problems = write_costs(collection, tmp_path)
     text = files[0].read_text("utf-8")
     assert not problems and all(f"lab/{name}" in text for name in ("large", "small", "wasteful", "free", "old"))
@@ -84,7 +84,7 @@ def test_missing_comparisons_are_reported(collection, tmp_path):
     assert [path.name for path in files] == ["cost.md"] and "No task has two results" in files[0].read_text("utf-8")
 
 
-def test_a_result_without_predictions_is_a_problem_and_the_others_are_drawn(collection, tmp_path):
+def test_result_without_predictions_is_a_problem_and_the_others_are_drawn(collection, tmp_path):
     best, *others = sorted(collection.entries, key=lambda entry: -entry.result.score.value)
     lost = ResultEntry(others[-1].path, others[-1].result)
     (table,) = cost_tables([best, *others[:-1], lost], resamples=200)
@@ -107,7 +107,7 @@ def test_any_mix_of_costs_is_drawn(collection, models):
     ("higher", "low", "high", "expected"),
     [(True, -0.01, 0.019, True), (True, -0.01, 0.021, False), (False, -0.019, 0.01, True), (False, -0.021, 0.5, False)],
 )
-def test_not_worse_is_one_sided(collection, higher, low, high, expected):
+def test_noninferiority_is_one_sided(collection, higher, low, high, expected):
     one, other = collection.entries[:2]
     made: Comparison = compare(predictions_of(one), predictions_of(other), resamples=100)
     found = replace(made, inner_low=low, inner_high=high, higher_is_better=higher, margin=0.02)

@@ -50,7 +50,7 @@ def test_datasets_with_one_view_are_scored_together():
     assert partly.bounds.missing == 30 and 0.6 < partly.bounds.worst < 0.67 and partly.score.value == 1
 
 
-def test_a_pooled_task_is_a_task_that_is_ranked_and_never_pushed(tmp_path):
+def test_pooled_task_is_ranked_but_not_pushed(tmp_path):
     assert catalog.task("echo/view") is POOLED and catalog.spans_datasets(POOLED) and catalog.modality(POOLED) == "echo"
     names = {task.name for task in resolve_tasks(["echo/view"])}
     assert {"camus/view", "echonet_dynamic/view"} <= names and "phantom_echo/view" not in names
@@ -74,7 +74,7 @@ def test_a_pooled_task_is_a_task_that_is_ranked_and_never_pushed(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_pooled_result_says_which_run_of_which_suite_it_belongs_to(tmp_path, monkeypatch):
+def test_pooled_result_states_run_and_suite(tmp_path, monkeypatch):
     datasets = ("hmc_qu", "segrwma")
     for name in datasets:
         write_twin(name, tmp_path / "data" / name, patients=12)

@@ -46,7 +46,7 @@ def small(request, monkeypatch):
 
 
 @pytest.mark.slow
-def test_a_dataset_only_embedding_separates_datasets_and_no_label(small):
+def test_dataset_only_embedding_separates_datasets(small):
     found = small.analyze(study(embeddings(120, 120, of_dataset=30)), None).values
     assert found["knn_agreement_dataset"].value == 1.0
     assert found["ari_dataset"].value == 1.0
@@ -58,7 +58,7 @@ def test_a_dataset_only_embedding_separates_datasets_and_no_label(small):
 
 
 @pytest.mark.slow
-def test_without_a_label_in_them_the_overlap_of_refitted_classifiers_is_chance():
+def test_overlap_without_label_signal_is_chance():
     protocol = Representation(
         classifiers=("logistic",), folds=3, shown=60, records=60, refit=True, map_settings=ONE_MAP
     )
@@ -73,7 +73,7 @@ def test_without_a_label_in_them_the_overlap_of_refitted_classifiers_is_chance()
 
 
 @pytest.mark.slow
-def test_a_classifier_that_is_carried_over_shares_as_much_without_having_learned_anything(small):
+def test_transferred_classifier_shares_without_learning(small):
     """Check that `shuffled_at_k` rather than k / q is the floor of the transferred overlap, which has no p-value."""
     finding = small.analyze(study(embeddings(60, 400)), None)
     found = finding.values
@@ -110,7 +110,7 @@ def results_of(found):
 
 
 @pytest.mark.parametrize("of_class", [0, 15])
-def test_the_overlap_of_two_classifiers_is_compared_with_refits_on_permuted_labels(of_class, monkeypatch):
+def test_overlap_is_compared_with_permuted_refits(of_class, monkeypatch):
     monkeypatch.setattr(overlap, "REFITS", 19)
     found = embeddings(80, 120, of_class=of_class, class_apart=2.0, names=("one", "two"))
     searched, records = results_of(found), sample(found)
@@ -149,7 +149,7 @@ def test_geometry_of_class_and_dataset_dimensions_by_hand():
     )
 
 
-def test_a_class_only_embedding_hides_the_dataset():
+def test_class_only_embedding_hides_the_dataset():
     found = levels(sample(embeddings(200, 12, of_class=6)))
     assert found["label"]["ari"] == found["label"]["knn_agreement"] == 1.0
     assert found["dataset"]["ari"] == pytest.approx(0, abs=0.02)
@@ -158,7 +158,7 @@ def test_a_class_only_embedding_hides_the_dataset():
 
 
 @pytest.mark.slow
-def test_geometry_in_the_most_important_dimensions_sees_the_class_only(small):
+def test_important_dimensions_encode_only_the_class(small):
     """Of 60 dimensions, 10 encode the class and 30 the dataset; the 10 most important ones are those of the class."""
     found = embeddings(60, 60, of_class=10, of_dataset=30, class_apart=3.0)
     everywhere = small.analyze(study(found), None).values
@@ -169,7 +169,7 @@ def test_geometry_in_the_most_important_dimensions_sees_the_class_only(small):
 
 
 @pytest.mark.slow
-def test_a_classifier_that_uses_few_dimensions_is_no_evidence_of_sharing():
+def test_sparse_classifier_is_not_evidence_of_sharing():
     protocol = Representation(classifiers=("tree",), folds=3, shown=40, records=60, map_settings=ONE_MAP)
     finding = protocol.analyze(study(embeddings(60, 120, of_class=1)), None)
     assert set(finding.options["dimensions_used"].values()) == {1}, "one dimension encodes the class"
@@ -178,7 +178,7 @@ def test_a_classifier_that_uses_few_dimensions_is_no_evidence_of_sharing():
     assert any(said in warning for warning in finding.warnings)
 
 
-def test_a_single_dataset_has_no_overlap(small):
+def test_single_dataset_has_no_overlap(small):
     found = small.analyze(study(embeddings(60, 40, of_class=30, names=("one",))), None)
     assert np.isnan(found.values["overlap_at_50"].value) and "only dataset" in found.values["overlap_at_50"].reason
     assert np.isnan(found.values["knn_agreement_dataset"].value)
@@ -192,7 +192,7 @@ def test_too_few_dimensions_are_reported(small):
     assert found["overlap_at_25"].value > 0
 
 
-def test_the_best_classifier_of_the_best_dataset_is_chosen():
+def test_best_classifier_of_the_best_dataset_is_chosen():
     def one(dataset, name, median, iqr):
         return overlap.SearchResult(dataset, name, median, iqr, {})
 
@@ -203,7 +203,7 @@ def test_the_best_classifier_of_the_best_dataset_is_chosen():
     assert (overlap.best_overall(found).dataset, overlap.best_overall(found).classifier) == ("b", "mlp")
 
 
-def test_the_overlap_is_resampled_over_patients():
+def test_overlap_is_resampled_over_patients():
     """Check that two records of a patient are drawn together, and that resamples of a constant dataset do not vary."""
     rng = np.random.default_rng(0)
     alike = np.tile(rng.random(60), (20, 1))
@@ -215,7 +215,7 @@ def test_the_overlap_is_resampled_over_patients():
     assert still.tolist() == [1.0] * 50
 
 
-def test_drawn_records_are_balanced_one_a_patient_and_nested():
+def test_drawn_records_are_balanced_and_nested():
     (task,) = tasks(("one",))
     rng = np.random.default_rng(0)
     labels = rng.choice(["no", "yes"], 300, p=[0.7, 0.3])
@@ -233,7 +233,7 @@ def test_drawn_records_are_balanced_one_a_patient_and_nested():
     assert not both & set(large.patients[large.labels == 0])
 
 
-def test_a_dataset_with_one_class_is_left_out_and_named(small):
+def test_dataset_with_one_class_is_left_out_and_named(small):
     found = embeddings(60, 30, of_class=5)
     features, labels = found["two"]
     found["two"] = features, np.zeros_like(labels)
@@ -272,7 +272,7 @@ def test_classes_of_the_ejection_fraction():
 
 
 @pytest.mark.slow
-def test_the_record_holds_all_tables_of_its_figures(small, tmp_path):
+def test_record_holds_all_tables_of_its_figures(small, tmp_path):
     from cardiobench.extensions.representation import figures as representation
     from cardiobench.results.analysis_result import AnalysisResult
 
@@ -294,7 +294,7 @@ def test_the_record_holds_all_tables_of_its_figures(small, tmp_path):
     assert isinstance(finding.tables["classifiers"], pd.DataFrame)
 
 
-def test_two_models_are_as_alike_as_the_records_that_both_have(small):
+def test_model_similarity_uses_common_records(small):
     rng = np.random.default_rng(0)
     one = embeddings(60, 10, seed=1)
     turn = np.linalg.qr(rng.normal(size=(10, 10)))[0]

@@ -58,7 +58,7 @@ def test_trees_add_up_to_the_probability(name):
 
 
 @pytest.mark.slow
-def test_a_network_agrees_with_the_permutation_explainer_beyond_a_hundred_features():
+def test_network_agrees_with_the_permutation_explainer_beyond_a_hundred_features():
     model, features, _ = fitted("mlp", n=300, d=120)
     background = features[:100]
     masker = shap.maskers.Independent(background, max_samples=100)
@@ -79,7 +79,7 @@ def test_a_network_agrees_with_the_permutation_explainer_beyond_a_hundred_featur
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
-def test_no_classifier_is_explained_by_sampling_a_kernel(name, monkeypatch):
+def test_no_classifier_uses_kernel_shap(name, monkeypatch):
     def refuse(*_, **__):
         pytest.fail("KernelExplainer keeps ten features by default: its top 50 is noise")
 
@@ -102,7 +102,7 @@ def test_three_classes_have_an_output_each(name):
     assert importance(model, features[:7], features).shape == (7, 5)
 
 
-def test_features_that_a_tree_was_not_given_have_no_share():
+def test_unused_features_of_trees_have_no_share():
     features, labels = data(n=60, d=1100)
     model = classifier("xgboost").fit(features, labels, POINTS["xgboost"], 0)
     found = importance(model, features[:5], features)

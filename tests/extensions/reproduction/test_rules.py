@@ -79,7 +79,7 @@ def test_unknown_classes_are_handled_as_published(inputs):
     assert [name for name, _ in failures] == ["TMED2/AS/model.csv"] and "neither 0 nor 1" in failures[0][1]
 
 
-def test_an_id_answered_twice(inputs):
+def test_id_answered_twice(inputs):
     def twice(table):
         return pd.concat([table, table.iloc[:1].assign(stemi_pred=1 - table["stemi_pred"].iloc[0])])
 
@@ -89,20 +89,20 @@ def test_an_id_answered_twice(inputs):
     assert "repeats 1 ids" in made_of(inputs, "HMCQU", BY_PATIENT).failures[0][1]
 
 
-def test_wall_motion_counts_an_id_answered_twice_twice(inputs):
+def test_wall_motion_counts_repeated_ids_twice(inputs):
     change(inputs, "segRWMA/rwma/model_a2c", lambda t: pd.concat([t, t[t["patient_id"] == "patient3"]]))
     assert frame(inputs, "segRWMA/rwma_metrics.csv")["n"].tolist() == [15, 14, 14]
     assert "repeats 1 ids: patient3" in made_of(inputs, "segRWMA", BY_PATIENT).failures[0][1]
 
 
-def test_the_first_of_two_measurements_counts(inputs):
+def test_first_of_two_measurements_counts(inputs):
     """Check three videos that the synthetic lists contain twice, the second time with 9.9 cm."""
     table = frame(inputs, "EchoNet-LVH/LVH_regression_bootstrap.csv")
     assert table["target"].tolist() == ["IVSd", "LVIDd", "LVPWd"] and (table["n"] == 30).all()
     assert (table["MAE"] < 0.5).all()
 
 
-def test_names_of_files_decide(inputs):
+def test_file_names_decide(inputs):
     for old, new in (
         ("segRWMA/rwma/model_a2c", "segRWMA/rwma/model"),
         ("EchoNet-Pediatric/EF/model", "EchoNet-Pediatric/EF/my_model"),
@@ -119,13 +119,13 @@ def test_names_of_files_decide(inputs):
     assert ("EchoNet-Pediatric/EF/my_model.csv", "files with '_' in their name are left out") in made.notes
 
 
-def test_a_camus_file_of_one_view(inputs):
+def test_camus_file_of_one_view(inputs):
     rename(inputs, "CAMUS/EF/model", "CAMUS/EF/model_2ch")
     change(inputs, "splits/camus_split.csv", lambda t: t[~t["unique_id"].isin(["patient0000_2CH", "patient0005_2CH"])])
     assert frame(inputs, "CAMUS/EF_overall.csv")["n"].tolist() == [22]
 
 
-def test_a_camus_file_that_names_recordings(inputs):
+def test_camus_split_file_of_recordings(inputs):
     before = frame(inputs, "CAMUS/EF_overall.csv")
     change(
         inputs,
@@ -148,21 +148,21 @@ def test_given_probability_of_other_is_overwritten(inputs):
     assert by_patient["Other"].iloc[0] > 80
 
 
-def test_counted_views_are_those_that_the_file_names_or_those_that_are_scored(inputs):
+def test_counted_views_come_from_file_or_scores(inputs):
     change(inputs, "TMED2/view/model", lambda t: t.assign(view_pred="Doppler"))
     assert frame(inputs, "TMED2/as_view_pred_distribution.csv")["Other"].tolist() == [90]
     scored = frame(inputs, "TMED2/as_view_pred_distribution.csv", BY_PATIENT)
     assert scored["Other"].iloc[0] < 90 and scored.drop(columns="model").sum(axis=1).tolist() == [90]
 
 
-def test_official_list_writes_the_split_in_capitals(inputs):
+def test_official_list_has_splits_in_capitals(inputs):
     change(inputs, "splits/EchoNet-Dynamic/FileList.csv", lambda t: t.assign(Split=t["Split"].str.upper()))
     failures = dict(made_of(inputs, "EchoNet-Dynamic").failures)
     assert "no row has Split = 'test' (it has 'TEST', 'TRAIN')" in failures["EchoNet-Dynamic/EF/model.csv"]
     assert frame(inputs, "EchoNet-Dynamic/EF_metrics_bootstrap.csv", BY_PATIENT)["n"].tolist() == [40]
 
 
-def test_a_constant_answer_has_no_correlation(inputs):
+def test_constant_answer_has_no_correlation(inputs):
     change(inputs, "EchoNet-Dynamic/EF/model", lambda t: t.assign(EF_pred=45.1))
     for profile in (PAPER, BY_PATIENT):
         row = frame(inputs, "EchoNet-Dynamic/EF_metrics_bootstrap.csv", profile).iloc[0]
@@ -183,13 +183,13 @@ def test_a_constant_answer_has_no_correlation(inputs):
         ("splits/hmcqu_split.csv", lambda t: t.drop(columns="split"), "no column 'split'"),
     ],
 )
-def test_a_bad_file_is_named(inputs, name, edit, words):
+def test_bad_file_is_named(inputs, name, edit, words):
     change(inputs, name, edit)
     dataset = "HMCQU" if name.startswith("splits") else name.partition("/")[0]
     assert any(words in reason for _, reason in made_of(inputs, dataset).failures)
 
 
-def test_the_others_are_scored(inputs, capsys, tmp_path):
+def test_others_are_scored(inputs, capsys, tmp_path):
     for folder in (inputs / "example_predictions").iterdir():
         if folder.name not in ("HMCQU", "EchoNet-LVH"):
             shutil.rmtree(folder)

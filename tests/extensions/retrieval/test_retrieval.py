@@ -20,7 +20,7 @@ STENOSIS = Task("tmed2/as", "binary", "as", ("f1_macro",), ("no_AS", "AS"))
 ROW = {"view": "A4C", "sex": "F", "ef": 44.6, "lvidd": 5.5, "ivsd": 0.8, "lvpwd": float("nan")}
 
 
-def test_a_caption_by_hand():
+def test_caption_by_hand():
     said = make_caption(ROW, (EF,))
     assert said.text == (
         "Apical four-chamber view. Mildly reduced ejection fraction, left ventricular dilatation, no increased septal "
@@ -46,7 +46,7 @@ def test_measurements_of_a_study_make_a_sentence():
     )
 
 
-def test_limits_depend_on_the_sex_and_an_unknown_sex_leaves_open_what_lies_between():
+def test_limits_depend_on_sex_and_unknown_sex_is_null():
     assert make_caption({**ROW, "sex": "M"}, ()).findings["left ventricular dilatation"] is False
     assert "left ventricular dilatation" not in make_caption({**ROW, "sex": None}, ()).findings
     assert make_caption({**ROW, "sex": None, "lvidd": 6.4}, ()).findings["left ventricular dilatation"] is True
@@ -65,12 +65,12 @@ def test_no_limit_of_adults_is_applied_to_a_child():
     assert make_caption(ROW | {"age": 18.0}, (pediatric,)).findings
 
 
-def test_a_thick_wall_is_no_hypertrophy():
+def test_thick_wall_is_not_hypertrophy():
     said = make_caption({"sex": "M", "ivsd": 1.2, "lvpwd": 1.2}, ())
     assert said.text == "Increased septal thickness, increased posterior wall thickness. IVSd 1.2 cm, LVPWd 1.2 cm."
 
 
-def test_labels_of_two_classes_become_findings_and_what_is_unknown_is_not_said():
+def test_two_class_labels_become_known_findings():
     assert (
         make_caption({"as": "AS", "view": "PLAX"}, (STENOSIS,)).text == "Parasternal long-axis view. Aortic stenosis."
     )
@@ -123,7 +123,7 @@ def pictured(encoder, count=40, noise=0.0, seed=0):
     return task_data(EF, vectors, ef, ["test"] * count, [f"p{n // 2}" for n in range(count)], "mean_l2", **columns)
 
 
-def test_a_model_that_knows_every_caption_finds_all_and_one_that_knows_none_is_at_chance():
+def test_perfect_model_finds_all_and_random_is_at_chance():
     reader = Reader()
     finding = Retrieval().analyze(study_of(pictured(reader)), reader)
     recall = finding.tables["recall"]
@@ -136,7 +136,7 @@ def test_a_model_that_knows_every_caption_finds_all_and_one_that_knows_none_is_a
     assert set(recall["gallery"]) == {retrieval.ACROSS, retrieval.WITHIN, retrieval.NEGATED}
 
 
-def test_ranks_are_those_of_the_metric_where_every_caption_is_another():
+def test_ranks_equal_the_metric_for_unique_captions():
     reader = Reader()
     data = pictured(reader, 40, noise=0.35)
     finding = Retrieval().analyze(study_of(data, resamples=20), reader)
@@ -189,7 +189,7 @@ def test_ranks_do_not_depend_on_how_many_queries_are_compared_at_once(direction,
         np.testing.assert_array_equal(ranks, 1 + ((cosines >= best[:, None]) & ~same).sum(axis=1))
 
 
-def test_chance_is_what_random_orders_give():
+def test_chance_equals_random_orders():
     rng = np.random.default_rng(0)
     expected = chance_level(np.array([3]), 20)
     ranks = 1 + np.array([np.sort(rng.permutation(20)[:3])[0] for _ in range(20000)])
@@ -199,7 +199,7 @@ def test_chance_is_what_random_orders_give():
     assert chance_level(np.array([1, 2]), 4)["recall_at_5"].tolist() == [1, 1]
 
 
-def test_the_median_rank_of_a_resample_is_numpys():
+def test_median_rank_equals_numpy():
     rng = np.random.default_rng(0)
     ranks, patients = rng.integers(1, 50, 31), np.array([f"p{n}" for n in range(31)])
     found = score_ranks(ranks, patients, 400, 0)["median_rank"]
@@ -226,7 +226,7 @@ class Negation(Reader):
 
 
 @pytest.mark.parametrize("hears, expected", [(True, 1.0), (False, 0.0)])
-def test_a_model_is_asked_whether_a_finding_is_there_or_not(hears, expected):
+def test_prompts_ask_for_presence_of_finding(hears, expected):
     """Test three recordings with the finding and one without; two equal sentences tie, and a tie is not a correct answer."""
     encoder = Negation()
     encoder.hears = hears
@@ -238,7 +238,7 @@ def test_a_model_is_asked_whether_a_finding_is_there_or_not(hears, expected):
     assert row["sentences"] == pytest.approx(-1 if hears else 1)
 
 
-def test_a_mildly_reduced_fraction_is_set_against_higher_and_lower_ones():
+def test_mildly_reduced_fraction_is_compared_both_ways():
     """Test a case where no caption negates "mildly reduced" and both recordings show it; 45 % is not "reduced"."""
     pictures = [[1.0, 0.1], [1.0, 0.1], [-1.0, 0.1], [1.0, 0.1]]
     data = task_data(EF, pictures, [45.0, 47.0, 65.0, 30.0], ["test"] * 4)
@@ -255,7 +255,7 @@ def test_always_answering_yes_scores_one_half():
     assert (row["with"], row["without"], row["value"]) == (1, 0, 0.5)
 
 
-def test_a_model_that_ignores_its_input_finds_nothing():
+def test_constant_model_finds_nothing():
     deaf = type("Deaf", (Reader,), {"vector": lambda self, text: np.ones(64) / 8})()
     data = pictured(Reader())
     flat = task_data(
@@ -274,7 +274,7 @@ def test_unsuitable_models_give_a_reason():
         Retrieval().analyze(study_of(task_data(EF, np.eye(64)[:3], [60.0] * 3, ["test"] * 3)), Reader())
 
 
-def test_the_figure_has_a_bar_a_recall_and_a_line_a_finding():
+def test_figure_has_bar_per_recall_and_line_per_finding():
     reader = Reader()
     finding = Retrieval().analyze(study_of(pictured(reader)), reader)
     record = AnalysisResult("retrieval", "x", ("x/ef",), finding.values, finding.tables, models=({"name": "m"},))

@@ -125,7 +125,7 @@ def test_different_results_are_recomputed_with_a_reason(theirs, tmp_path, monkey
     assert reason in lines[0]
 
 
-def test_the_first_difference_is_named():
+def test_first_difference_is_named():
     stamp = {"code": {"scoring": "3", "protocol": "1"}, "key": "a"}
     result = SimpleNamespace(
         outdated=False, model={"revision": "1"}, dataset={"version": "2", "digest": "d"}, stamp=stamp

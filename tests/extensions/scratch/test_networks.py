@@ -25,7 +25,7 @@ def test_s4_gives_the_published_outputs():
     golden.check_facts(network)
 
 
-def test_fresh_state_matrices_are_those_of_the_published_code_up_to_the_phase_of_their_eigenvectors():
+def test_initial_states_equal_published_up_to_phase():
     golden = Golden("rc_s4_supervised")
     kernel = S4Kernel(2, 8, 250)
     recipe = {name: np.array(golden.spec["kept_recipe"][f"{name}_values"]) @ [1, 1j] for name in "wPQB"}
@@ -35,7 +35,7 @@ def test_fresh_state_matrices_are_those_of_the_published_code_up_to_the_phase_of
         np.testing.assert_allclose(ours[one] * ours[other], recipe[one] * recipe[other], rtol=1e-4)
 
 
-def test_a_kernel_is_the_impulse_response_of_the_recurrence():
+def test_kernel_equals_impulse_response():
     """Return the kernel C dA^t dB of the bilinear discretisation, step by step, with C before its length correction."""
     torch.manual_seed(0)
     kernel = S4Kernel(3, 8, 60)
@@ -57,7 +57,7 @@ def test_a_kernel_is_the_impulse_response_of_the_recurrence():
     np.testing.assert_allclose(kernel().detach().numpy(), torch.stack(wanted, -1).numpy(), atol=2e-5)
 
 
-def test_gradients_reach_all_that_is_trained_and_nothing_else():
+def test_gradients_reach_only_trained_layers():
     network = S4Classifier(2, width=8, layers=2, length=50)
     network(torch.randn(3, 12, 50)).sum().backward()
     assert all(one.grad is not None and one.grad.abs().sum() > 0 for one in network.parameters())
@@ -65,7 +65,7 @@ def test_gradients_reach_all_that_is_trained_and_nothing_else():
 
 
 @pytest.mark.parametrize(("name", "least", "most"), [("small", 2.5e5, 3.5e5), ("r2plus1d", 3e5, 1e6)])
-def test_small_networks_are_small_and_know_no_other_recording_of_a_batch(name, least, most):
+def test_small_networks_treat_recordings_independently(name, least, most):
     torch.manual_seed(0)
     recipe = RECIPES[name]
     network = recipe.build(3, True)
@@ -76,7 +76,7 @@ def test_small_networks_are_small_and_know_no_other_recording_of_a_batch(name, l
     torch.testing.assert_close(network(batch), alone, atol=1e-5, rtol=1e-4)
 
 
-def test_the_sibling_for_stills_has_no_convolution_over_time():
+def test_image_variant_has_no_temporal_convolution():
     network = RECIPES["r2plus1d"].build(2, False)
     assert all(one.kernel_size[0] == 1 for one in network.modules() if isinstance(one, torch.nn.Conv3d))
     answers = network(torch.randn(2, 1, 1, 112, 112))
@@ -150,7 +150,7 @@ def test_parameters_and_operations_are_those_counted_by_hand(name, by_hand):
     assert (sum(sizes.values()), flops) == by_hand()
 
 
-def test_the_sibling_for_stills_is_counted_as_by_hand():
+def test_image_variant_cost_equals_hand_count():
     shapes, size = [(56**2, 1, 16, 49)], 49 * 16 + 32 + 128 * 5 + 5
     for side, before, width in ((56, 16, 16), (28, 16, 32), (14, 32, 64), (7, 64, 128)):
         shapes += [(side**2, before, width, 9), (side**2, width, width, 9), (side**2, before, width, 1)]
@@ -173,7 +173,7 @@ def test_one_product_of_all_shifts_convolves_like_transforms(length):
 
 
 @pytest.mark.parametrize("length", [50, 40])
-def test_halves_that_exchange_their_states_convolve_like_transforms(length):
+def test_halves_with_exchanged_states_equal_fft(length):
     """Compare one recording (FFT) with ten (convolved in halves): outputs and gradients agree."""
     torch.manual_seed(0)
     layer, signal = S4Layer(6, 8, 50, 0.0), torch.randn(6, 10, length)
@@ -187,7 +187,7 @@ def test_halves_that_exchange_their_states_convolve_like_transforms(length):
 
 
 @pytest.mark.parametrize("count", [1, 16])
-def test_s4_computes_under_autocast_as_on_a_gpu(count):
+def test_s4_runs_under_autocast(count):
     network, signal = S4Classifier(2, width=8, layers=1, length=50).eval(), torch.randn(count, 12, 50)
     with torch.autocast("cpu", torch.bfloat16):
         half = network(signal)

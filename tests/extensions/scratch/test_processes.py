@@ -10,7 +10,7 @@ from tests.runner.test_processes import ACCELERATE, PLAIN, TWO, call
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("processes")]
 
 
-def test_two_processes_train_the_networks_that_one_trains(tmp_path):
+def test_two_processes_train_the_same_networks(tmp_path):
     """Check for bitwise equal results with one and two processes."""
     from cardiobench.data.twin import write_twin
 

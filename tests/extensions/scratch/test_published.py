@@ -28,7 +28,7 @@ def test_models_are_compared_with_training_from_scratch(qualities, words, tmp_pa
     assert found.text.endswith("]"), "the score has an interval"
 
 
-def test_the_labels_of_a_difference_are_named(tmp_path, monkeypatch):
+def test_labels_of_a_difference_are_named(tmp_path, monkeypatch):
     """Multilabel differences are over fewer labels than the scores next to them."""
     labels = "over 4 of 5 labels, those that at least 5 patients have and 5 lack"
     monkeypatch.setattr(beside, "compare", lambda *both: replace(compare(*both), labels=labels))
@@ -39,7 +39,7 @@ def test_the_labels_of_a_difference_are_named(tmp_path, monkeypatch):
 
 
 @pytest.mark.skipif("papers" not in extensions(), reason="published scores come from the extension papers")
-def test_published_scores_stand_beside_it_where_the_condition_fits():
+def test_published_scores_are_shown_for_same_condition():
     _, result = scored_example(TASK, 0.5, 0)
     facts = {"task": "ptb_xl/super", "metric": "auroc_macro", "protocol": "scratch", "model": {"name": "n"}}
     fits = replace(result, overall={"auroc_macro": result.score}, dataset={}, **facts)

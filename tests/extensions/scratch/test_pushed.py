@@ -37,7 +37,7 @@ def sentences():
     return [one.get("beside_references") for one in found]
 
 
-def test_the_card_says_what_the_report_says(repository, folder, tmp_path, capsys):
+def test_card_agrees_with_report(repository, folder, tmp_path, capsys):
     assert main(["push", str(folder), "--to", MODEL, "--yes"]) == 0
     (said,) = [one.text for one in report.beside_references(collect([folder]).entries) if one.model == MODEL]
     assert sentences() == [[said]] and f"better than training from scratch on these patients ({NETWORK})" in said
@@ -56,14 +56,14 @@ def test_another_score_without_a_reference_drops_the_sentence(repository, folder
     assert sentences() == [None]
 
 
-def test_a_result_that_cannot_be_compared_says_nothing_on_the_card(repository, folder):
+def test_incomparable_result_is_not_on_the_card(repository, folder):
     (path,) = folder.glob("*/r1/scratch/*.parquet")
     path.write_bytes(b"damaged")
     assert main(["push", str(folder), "--to", MODEL, "--yes"]) == 0
     assert sentences() == [None]
 
 
-def test_other_numbers_than_those_of_the_recipe_are_named(folder):
+def test_numbers_outside_the_recipe_are_named(folder):
     (path,) = folder.glob("*/r1/scratch/*.json")
     short = replace(one := ScoreResult.load(path), options={**one.options, "epochs": 1, "seeds": 3})
     short.save(path)
@@ -71,7 +71,7 @@ def test_other_numbers_than_those_of_the_recipe_are_named(folder):
     assert f"training from scratch on these patients ({NETWORK}, epochs=1)" in found.text
 
 
-def test_the_model_page_of_a_leaderboard_has_the_reference(folder):
+def test_model_page_of_a_leaderboard_has_the_reference(folder):
     found = model_page.model_tasks(collect([folder]), MODEL)
     assert found.texts("protocol") == ["probe", f"scratch ({NETWORK})"]
     assert found.texts("place") == ["1", "ref."] and found.texts("board") == ["frozen", "from scratch"]

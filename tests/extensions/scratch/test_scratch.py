@@ -68,14 +68,14 @@ def test_training_learns_a_clear_signal(data):
     assert (cost.width, cost.reason) == (300, "")
 
 
-def test_test_patients_change_nothing_that_is_learned(data):
+def test_learning_ignores_test_patients(data):
     waves, labels = signals()
     waves[30:], labels[30:] = 9.0, "yes"
     trained = [QUICK.prepare(one, SMALL).train(0)[0] for one in (data, data_of(waves, labels))]
     assert same(*map(weights, trained))
 
 
-def test_validation_patients_choose_the_epoch_and_teach_nothing(data):
+def test_validation_patients_only_choose_the_epoch(data):
     """Check that validation labels only affect the choice of the epoch, and never the weights after each epoch."""
     waves, labels = signals()
     labels[20:30] = np.where(labels[20:30] == "yes", "no", "yes")
@@ -92,14 +92,14 @@ def test_validation_patients_choose_the_epoch_and_teach_nothing(data):
     assert len(passed[0]) == 3 and all(map(same, *passed))
 
 
-def test_a_seed_repeats_and_another_one_does_not(data):
+def test_seed_determines_the_result(data):
     first, again, other = (QUICK.prepare(data, SMALL).train(seed)[0] for seed in (0, 0, 1))
     assert same(weights(first), weights(again)) and not same(weights(first), weights(other))
 
 
 @pytest.mark.parametrize("killed_after", [1, 2])
 @pytest.mark.parametrize("network", ["small", "s4"])
-def test_a_kill_after_any_epoch_resumes_to_the_same_weights(data, tmp_path, monkeypatch, killed_after, network):
+def test_kill_after_any_epoch_resumes_to_the_same_weights(data, tmp_path, monkeypatch, killed_after, network):
     """Train with dropout, whose draws depend on the epoch and not on the process."""
     if network == "s4":
         from cardiobench.models.nets.s4 import S4Classifier
@@ -150,7 +150,7 @@ WEIGHTLESS = {"epoch": 3, "best_epoch": 1, "quality": 0.5, "network": {}}
     ],
     ids=["truncated", "empty", "pickle with code", "list", "parts missing", "no weights", "other weights"],
 )
-def test_a_checkpoint_that_is_damaged_or_of_another_training_is_named(data, tmp_path, damage):
+def test_damaged_or_foreign_checkpoint_is_named(data, tmp_path, damage):
     training = replace(QUICK, epochs=1).prepare(replace(data, work=tmp_path), SMALL)
     training.train(0)
     (path,) = tmp_path.glob("*.pt")
@@ -161,7 +161,7 @@ def test_a_checkpoint_that_is_damaged_or_of_another_training_is_named(data, tmp_
         training.train(0)
 
 
-def test_a_full_disk_is_named_and_leaves_no_part_of_a_checkpoint(data, tmp_path):
+def test_full_disk_leaves_no_partial_checkpoint(data, tmp_path):
     training = replace(QUICK, epochs=1).prepare(replace(data, work=tmp_path), SMALL)
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, limits[1]))
@@ -178,7 +178,7 @@ def saved_bytes(content):
     return file.getvalue()
 
 
-def test_gradients_of_small_batches_add_up_to_those_of_the_whole(data, monkeypatch):
+def test_gradients_of_small_batches_add_up(data, monkeypatch):
     found = []
     for micro in (20, 3):
         monkeypatch.setitem(RECIPES, "small", replace(RECIPES["small"], micro_batch=micro))
@@ -187,7 +187,7 @@ def test_gradients_of_small_batches_add_up_to_those_of_the_whole(data, monkeypat
         torch.testing.assert_close(found[0][name], found[1][name], atol=1e-4, rtol=1e-3)
 
 
-def test_an_incomplete_batch_is_dropped_unless_it_is_the_only_one(data):
+def test_incomplete_batch_is_dropped_unless_it_is_the_only_one(data):
     seen = []
 
     def inputs(rows, generator):
@@ -205,7 +205,7 @@ def test_an_incomplete_batch_is_dropped_unless_it_is_the_only_one(data):
     assert seen == [8, 8, 20]
 
 
-def test_an_answer_is_the_mean_over_windows_that_follow_each_other(data):
+def test_prediction_is_mean_of_successive_windows(data):
     prepared = QUICK.prepare(data, SMALL)
     network = prepared.train(0)[0]
     (answer,) = prepared.predict(network, np.array([35]))
@@ -215,14 +215,14 @@ def test_an_answer_is_the_mean_over_windows_that_follow_each_other(data):
     np.testing.assert_allclose(answer, wanted.numpy(), atol=1e-6)
 
 
-def test_a_regression_answers_in_its_own_unit():
+def test_regression_answers_in_its_own_unit():
     waves, _ = signals()
     labels = 55 + 10 * np.random.default_rng(1).normal(size=40)
     output = QUICK.predict(data_of(waves, labels, REGRESSION), SMALL, "")
     assert output.values.shape == (10,) and np.abs(output.values - 55).max() < 40
 
 
-def test_without_validation_patients_some_training_patients_choose(data):
+def test_training_patients_replace_validation(data):
     split = ["train"] * 30 + ["test"] * 10
     waves, labels = signals()
     fit, held = fit_and_held(data_of(waves, labels, split=split), 0, "x")
@@ -247,7 +247,7 @@ def test_trained_models_are_not_applicable():
         QUICK.check_encoder(SimpleNamespace(name="cardiobench/minirocket"), BINARY)
 
 
-def test_it_brings_the_networks_of_the_modalities_unless_the_run_names_one():
+def test_networks_of_modalities_are_added_by_default():
     from cardiobench.data import catalog
 
     ecg, echo = catalog.task("ptb_xl_sample/cd"), catalog.task("camus/ef")
@@ -261,7 +261,7 @@ def test_it_brings_the_networks_of_the_modalities_unless_the_run_names_one():
         Scratch(network="s4").own_models([echo], ())
 
 
-def test_signals_keep_their_millivolts_and_lose_only_what_is_no_number():
+def test_signals_keep_millivolts_and_drop_nan():
     encoder = load_model("cardiobench/scratch-small").encoder
     assert isinstance(encoder, SignalInputs) and encoder.dim == 300
     signal = np.random.default_rng(0).normal(size=(260, 12)).astype(np.float32)
@@ -272,7 +272,7 @@ def test_signals_keep_their_millivolts_and_lose_only_what_is_no_number():
     assert short.shape == (1, 25, 12) and not short[0, 10:].any()
 
 
-def test_frames_are_whole_numbers_that_half_precision_holds():
+def test_frames_are_integers_in_half_precision():
     encoder = FrameInputs(card("cardiobench/scratch-r2plus1d"))
     frames = np.random.default_rng(0).integers(0, 256, (3, 80, 90, 3), dtype=np.uint8)
     stored = encoder.encode(encoder.transform(Clip(frames, np.arange(3), 3)))

@@ -54,7 +54,7 @@ def test_shuffling_keeps_every_frame_and_moves_only_its_share():
     assert echo.shuffle(10, 0.0, rng()).tolist() == list(range(10))
 
 
-def test_reversing_and_losing_frames(numbered):
+def test_reversed_and_dropped_frames(numbered):
     assert order(echo.KINDS["reverse"][0](numbered, 1.0, rng())) == list(range(9, -1, -1))
     lost = echo.drop(10, 0.5, rng()).tolist()
     assert lost[0] == 0 and len(set(lost)) == 5 and lost == sorted(lost), "the previous frame replaces a lost frame"
@@ -68,7 +68,7 @@ def test_brightness_by_hand():
     assert echo.contrast(pixels, 0.5, rng()).frames[0, 0, :, 0].tolist() == [0, 83, 108, 158]
 
 
-def test_speckle_has_the_deviation_that_was_asked_for_and_keeps_black():
+def test_speckle_has_requested_deviation_and_keeps_black():
     grey = clip(np.full((8, 64, 64, 3), 100))
     noisy = echo.speckle(grey, 0.2, rng()).frames.astype(float)
     assert noisy.mean() == pytest.approx(100, abs=1) and noisy[..., 0].std() == pytest.approx(20, rel=0.05)
@@ -76,7 +76,7 @@ def test_speckle_has_the_deviation_that_was_asked_for_and_keeps_black():
     assert not echo.speckle(clip(np.zeros((2, 8, 8, 3))), 0.4, rng()).frames.any()
 
 
-def test_the_sector_loses_its_sides():
+def test_sector_loses_its_sides():
     """Return a sector of 40 degrees to either side, of which a share will be lost."""
     rows, columns = np.mgrid[:200, :201]
     angle = np.rad2deg(np.abs(np.arctan2(columns - 100, rows + 1)))
@@ -89,7 +89,7 @@ def test_the_sector_loses_its_sides():
 
 
 @pytest.mark.parametrize("name", list(echo.KINDS))
-def test_every_disturbance_keeps_the_form_of_a_clip_and_the_original(name, numbered):
+def test_disturbances_keep_clip_shape_and_original(name, numbered):
     apply, severities = echo.KINDS[name]
     before = numbered.frames.copy()
     for severity in severities:
@@ -106,7 +106,7 @@ def test_ecg_noise_and_leads():
     assert (off == 0).all(axis=0).sum() == 3 and off.dtype == np.float32
 
 
-def test_what_is_disturbed_depends_on_the_recording():
+def test_disturbance_depends_on_recording():
     echo_names = {change.name for change in Stress().perturbations([catalog.task("phantom_echo/ef")])}
     assert echo_names == set(echo.KINDS)
     stills = {change.name for change in Stress().perturbations([catalog.task("tmed2/as")])}
@@ -169,7 +169,7 @@ def made(strength, shift=0.0, split=None):
     )
 
 
-def test_the_probe_is_fitted_once_and_asked_again_under_each_change():
+def test_probe_is_fitted_once_for_all_changes():
     """Test a disturbance that negates every feature and so reverses every prediction: macro F1 falls from 1 to 0."""
     base = made(1.0)
     turned = made(-1.0)
@@ -185,7 +185,7 @@ def test_the_probe_is_fitted_once_and_asked_again_under_each_change():
     assert [axes.get_title() for axes in panels] == ["gain"]
 
 
-def test_some_patients_are_disturbed_whole_and_compared_with_themselves():
+def test_disturbed_patients_are_compared_with_themselves():
     """Return predictions wrong for every second of 20 test patients with two recordings; 5 patients are disturbed."""
     base = made(1.0)
     patients = [f"p{n // 2}" for n in range(80)]
@@ -239,14 +239,14 @@ def test_models_without_predictions_are_not_applicable():
         Stress().analyze(study_of(data), load_model("cardiobench/constant"))
 
 
-def test_the_changes_are_part_of_the_key():
+def test_changes_are_part_of_the_key():
     keys = [change.key for change in Stress().perturbations([catalog.task("phantom_echo/ef")])]
     assert len(keys) == len(set(keys)) == sum(len(severities) for _, severities in echo.KINDS.values())
     assert "shuffle-1-v1" in keys
     assert Stress(patients=None).patients is None
 
 
-def test_the_probe_learns_nothing_from_test_rows(monkeypatch):
+def test_probe_learns_nothing_from_test_rows(monkeypatch):
     base = made(1.0)
 
     def layers(data):

@@ -10,7 +10,7 @@ from tests.runner.test_processes import PLAIN, TWO, call, line, results
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("processes")]
 
 
-def test_two_processes_answer_as_one_does(tmp_path):
+def test_two_processes_equal_one(tmp_path):
     """Check for bitwise equal results, including the floor and the chosen view."""
     folders = [tmp_path / name for name in ("one", "two")]
     more = ("--protocols", "study", "--option", "study.epochs=3", "study.seeds=2")

@@ -88,7 +88,7 @@ def result_of(data, protocol, variant="attention"):
 
 
 @pytest.mark.slow
-def test_a_signal_in_one_view_is_found_and_every_study_has_one_answer_whichever_views_it_lacks():
+def test_signal_in_one_view_is_found_despite_missing_views():
     marked, present = some(240)
     data, protocol = studies(marked, present, strength=3), StudyProbe(seeds=1, heads=4, epochs=40)
     areas, found = {}, {}
@@ -107,7 +107,7 @@ def test_a_signal_in_one_view_is_found_and_every_study_has_one_answer_whichever_
 
 
 @pytest.mark.slow
-def test_the_floor_finds_a_planted_leak_and_a_model_that_knows_no_more_is_not_above_it():
+def test_floor_detects_a_planted_leak():
     protocol = StudyProbe(seeds=1, epochs=30)
     marked, present = some(400, absent=0)
     present[:, 3] = marked  # Exactly the patients with the finding have the fourth view.
@@ -121,7 +121,7 @@ def test_the_floor_finds_a_planted_leak_and_a_model_that_knows_no_more_is_not_ab
 
 
 @pytest.mark.slow
-def test_the_floor_knows_counts_and_times():
+def test_floor_knows_counts_and_times():
     marked, present = some(200, absent=0)
     present[:, 1] = 1 + 2 * marked
     by_count = studies(marked, present, strength=0)
@@ -172,7 +172,7 @@ def test_tokens_of_a_unit_are_its_recordings_in_order():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("task", [EF, FINDINGS], ids=["regression", "multilabel"])
-def test_numbers_and_labels_are_answered(task):
+def test_numbers_and_labels_are_predicted(task):
     marked, present = some(120)
     labels = 50 + 10.0 * marked if task is EF else np.where(marked, "A;B", "A")
     labels = np.where(np.arange(120) % 3 == 0, "", labels) if task is FINDINGS else labels
@@ -186,7 +186,7 @@ def test_numbers_and_labels_are_answered(task):
     assert len(floor) == 30
 
 
-def test_test_studies_choose_nothing_not_even_the_view():
+def test_test_studies_do_not_choose_the_view():
     marked, present = some(160)
     data = studies(marked, present)
     test = data.rows["split"] == "test"
@@ -198,7 +198,7 @@ def test_test_studies_choose_nothing_not_even_the_view():
     pd.testing.assert_frame_equal(one, two)
 
 
-def test_the_view_is_chosen_for_all_validation_patients_not_for_the_few_who_have_it():
+def test_view_is_chosen_for_all_validation_patients():
     marked, present = some(240, absent=0)
     present[:, 3] = np.arange(240) % 8 == 0  # A perfect view that one study in eight has, and a good one that all have.
     data = studies(marked, present, signal_in="PLAX", strength=1.5)
@@ -209,7 +209,7 @@ def test_the_view_is_chosen_for_all_validation_patients_not_for_the_few_who_have
     assert QUICK.predict(data, None, "best_view").details["view"] == "PLAX"
 
 
-def test_a_model_puts_recordings_together_in_its_own_way():
+def test_model_combines_recordings_itself():
     class Own:
         name, revision, modalities, dim, pooling = "toy/own", "1", ("echo",), 8, "mean"
         sampling, preprocessing, warnings = None, {}, ()
@@ -248,7 +248,7 @@ def test_uncombinable_recordings_give_a_reason():
         QUICK.predict(same, None, "attention")
 
 
-def test_the_floor_is_computed_in_double_precision():
+def test_floor_is_computed_in_double_precision():
     marked, present = some(80)
     data = recorded(studies(marked, present).rows, AS)
     (reader,) = QUICK._readers([("", data, np.arange(len(data.rows)))])
@@ -258,12 +258,12 @@ def test_the_floor_is_computed_in_double_precision():
     assert isinstance(data, TaskData)
 
 
-def test_a_time_that_is_not_known_counts_as_that_of_the_first_recording():
+def test_unknown_time_counts_as_first_recording():
     data = studies(np.array([True]), [(1, 1, 0, 0)])
     rows = data.rows.assign(acquisition_datetime=["2140-01-01 10:00", None])
     without = recorded(data.rows, AS).features.shape[1]
     assert (recorded(rows, AS).features[0, without:] == 0).all()
 
 
-def test_a_run_asks_for_three_read_outs_and_not_for_the_models_own():
+def test_run_selects_three_read_outs():
     assert StudyProbe().read_outs == ("attention", "mean", "best_view")

@@ -25,7 +25,7 @@ def problems(result, content):
     return verify.check(entry, {predictions_path(result, "bob"): content}).problems
 
 
-def test_the_floor_of_a_submission_is_trained_again_and_a_lower_one_is_refused(hub, client, tmp_path, capsys):  # noqa: F811
+def test_submission_floor_is_retrained_and_checked(hub, client, tmp_path, capsys):  # noqa: F811
     config = RunConfig(
         models=("cardiobench/metadata",),
         tasks=("phantom_echo/ef",),

@@ -70,7 +70,7 @@ def test_each_score_is_logged_with_interval_and_floor(config, monkeypatch, tmp_p
     assert f"{prefix}/floor" in values
 
 
-def test_a_missing_tracker_is_refused_before_the_run(config, monkeypatch, tmp_path):
+def test_missing_tracker_is_refused_before_the_run(config, monkeypatch, tmp_path):
     monkeypatch.setattr(tracking, "get_available_trackers", list)
     with pytest.raises(BadConfig, match="pip install wandb"):
         run(config("wandb"))
@@ -79,7 +79,7 @@ def test_a_missing_tracker_is_refused_before_the_run(config, monkeypatch, tmp_pa
     assert not list((tmp_path / "results").rglob("*.json"))
 
 
-def test_a_score_of_a_local_model_is_logged_without_its_folder(config, tmp_path):
+def test_score_of_a_local_model_is_logged_without_its_folder(config, tmp_path):
     (result,) = run(config()).results
     local = replace(result, model={**result.model, "name": str(tmp_path / "anna" / "net")})
     assert all(name.startswith("local: net/") for name in tracked_values([local]))

@@ -54,7 +54,7 @@ def matrix(output):
     return output.tables["matrix"].set_index(["train", "test"])
 
 
-def test_a_probe_of_the_same_law_loses_nothing_and_one_of_the_opposite_law_is_wrong_everywhere():
+def test_probes_of_equal_and_opposite_relations():
     output = Transfer().analyze(
         analysis_of(a=dataset(named("a")), b=dataset(named("b"), seed=1), c=dataset(named("c"), sign=-1, seed=2)), None
     )
@@ -94,7 +94,7 @@ def test_intervals_are_those_of_the_results_and_of_compare(task):
     assert (found.value, found.low, found.high) == pytest.approx((known.difference, known.low, known.high), abs=1e-12)
 
 
-def test_fewer_than_ten_patients_have_neither_interval():
+def test_fewer_than_ten_patients_have_no_interval():
     few = dataset(named("b"), seed=1, n=27)
     assert len(np.unique(few.patients[few.indices("test")])) == 9
     output = Transfer().analyze(analysis_of(a=dataset(named("a")), b=few), None)
@@ -107,7 +107,7 @@ def test_fewer_than_ten_patients_have_neither_interval():
         )
 
 
-def test_an_error_grows_by_what_the_offset_between_two_datasets_is():
+def test_error_grows_by_dataset_offset():
     """Add 12 % to the labels of one dataset: the probe of the other one then has an error of 12 there, up to noise."""
     low, high = dataset(named("a", REGRESSION)), dataset(named("b", REGRESSION), seed=1)
     high.rows[REGRESSION.target] += 12.0
@@ -116,7 +116,7 @@ def test_an_error_grows_by_what_the_offset_between_two_datasets_is():
     assert set(table["better"]) == {"lower"} and table.loc[("a", "b"), "change_low"] > 8
 
 
-def test_a_dataset_of_test_patients_only_is_a_target_and_no_source():
+def test_test_only_dataset_is_target_not_source():
     output = Transfer().analyze(analysis_of(a=dataset(named("a")), b=dataset(named("b"), splits=("test",))), None)
     table = matrix(output)
     assert set(table.index) == {("a", "a"), ("a", "b")} and table.loc[("a", "b"), "score"] > 0.8
@@ -139,7 +139,7 @@ def test_subjects_are_labels_that_two_datasets_have():
     assert set(Transfer().subjects(tasks)) == {"as"}
 
 
-def test_the_figure_shows_every_pair_and_the_change_of_those_that_have_one():
+def test_figure_shows_pairs_and_their_changes():
     output = Transfer().analyze(
         analysis_of(a=dataset(named("a")), b=dataset(named("b"), seed=1), c=dataset(named("c"), splits=("test",))), None
     )
@@ -152,7 +152,7 @@ def test_the_figure_shows_every_pair_and_the_change_of_those_that_have_one():
 
 
 @pytest.mark.parametrize("task", [BINARY, REGRESSION], ids=lambda task: task.kind)
-def test_no_probe_learns_from_test_rows_of_any_dataset(task, monkeypatch):
+def test_probes_do_not_learn_from_test_rows(task, monkeypatch):
     data = {name: dataset(named(name, task), seed=seed) for seed, name in enumerate("ab")}
     changed = {name: with_other_test_rows(one) for name, one in data.items()}
     before, after = (

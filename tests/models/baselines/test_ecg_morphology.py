@@ -87,7 +87,7 @@ def test_rate_and_rhythm_by_hand():
     assert list(rhythm(np.array([1.0]))) == list(regular)
 
 
-def test_the_electrical_axis():
+def test_electrical_axis():
     """Check that equal QRS amplitudes in I and aVF give an axis of 45 degrees, and an inverted aVF gives -45."""
     time = np.arange(10 * FS) / FS
     wave = sum(np.exp(-0.5 * ((time - beat) / 0.012) ** 2) for beat in np.arange(0.7, 10, 0.8))
@@ -108,7 +108,7 @@ def test_share_of_fibrillation_waves():
 
 
 @pytest.mark.parametrize("samples", [75, 500, 2500, 2503])
-def test_the_filter_equals_scipy(samples):
+def test_filter_equals_scipy(samples):
     from scipy.signal import butter, sosfiltfilt
 
     noise = np.random.default_rng(samples).normal(size=(samples, 3)).astype(np.float32)
@@ -118,7 +118,7 @@ def test_the_filter_equals_scipy(samples):
     np.testing.assert_allclose(zero_phase(noise, 6, 24)[inner], expected[inner], atol=0.01 if samples > 100 else 0.1)
 
 
-def test_the_median_equals_numpy():
+def test_median_equals_numpy():
     for count in (1, 4, 7):
         values = np.random.default_rng(count).normal(size=(count, 5, 3))
         np.testing.assert_allclose(median(values), np.median(values, axis=0))
@@ -154,7 +154,7 @@ def test_any_finite_record_gives_finite_features(signal):
     assert np.isfinite(feature_vector(Ecg(signal, 100.0))).all()
 
 
-def test_a_record_without_beats_is_flagged():
+def test_record_without_beats_is_flagged():
     assert ecg_features(np.zeros((2500, 12)))["has_beats"] == 0
     assert ecg_features(phantom()[1])["has_beats"] == 1
 

@@ -30,7 +30,7 @@ def record():
     return Ecg(np.random.default_rng(1).normal(size=(1000, 12)).astype(np.float32), 100.0)
 
 
-def test_the_84_kernels_of_the_paper(encoder):
+def test_has_the_84_paper_kernels(encoder):
     assert len(KERNELS) == comb(9, 3) == len({tuple(kernel) for kernel in KERNELS})
     for bank in encoder.banks:
         kernels = bank.weights.reshape(84, 12, 9)
@@ -51,7 +51,7 @@ def test_dilations_of_the_paper():
     assert len(KERNELS) * numbers.sum() == FEATURES == 9996
 
 
-def test_the_convolution_equals_torch(encoder, record):
+def test_convolution_equals_torch(encoder, record):
     signal = encoder.transform(record)[0]
     for bank in encoder.banks[:: len(encoder.banks) // 4]:
         expected = torch.nn.functional.conv1d(
@@ -66,7 +66,7 @@ def test_share_above_by_hand():
     assert share_above(rows, thresholds).tolist() == [[1.0, 0.5, 0.25], [0.25, 0.0, 1.0]]
 
 
-def test_a_bank_is_a_loop_over_kernels(encoder, record):
+def test_bank_is_a_loop_over_kernels(encoder, record):
     signal = encoder.transform(record)[0]
     bank = encoder.banks[6]
     reach, got = 4 * bank.dilation, bank.ppv(signal).reshape(84, -1)
@@ -128,7 +128,7 @@ def test_scale_and_offset_of_a_lead_have_no_effect(encoder, record):
     torch.testing.assert_close(first, second, rtol=0, atol=3e-3)
 
 
-def test_one_by_one_or_together(encoder, record):
+def test_single_and_batched(encoder, record):
     parts = torch.cat([encoder.transform(record), encoder.transform(record).flip(2)])
     torch.testing.assert_close(
         encoder.encode(parts), torch.cat([encoder.encode(part[None]) for part in parts]), rtol=0, atol=0

@@ -36,7 +36,7 @@ def pulse(frames, low, high, beats=2):
     return (low + high) / 2 + (high - low) / 2 * np.cos(2 * np.pi * beats * np.arange(frames) / frames)
 
 
-def test_the_area_of_a_beating_disc():
+def test_area_of_a_beating_disc():
     features = clip_features(beating_disc(pulse(32, 10, 16)))
     sector = np.pi * (0.48 * SIZE) ** 2
     assert features["cavity_otsu_high"] == pytest.approx(np.pi * 16**2 / sector, rel=0.06)
@@ -57,7 +57,7 @@ def test_more_contraction_gives_more_change():
     assert spearmanr(change, lows).statistic < -0.98
 
 
-def test_a_still_has_no_motion():
+def test_still_has_no_motion():
     features = clip_features(beating_disc([14]))
     for name, value in features.items():
         if name.endswith(("change", "spread", "rhythm")) or name.endswith("_step") or name == "motion_image":
@@ -96,7 +96,7 @@ def test_cavity_is_the_connected_dark_region_in_the_middle():
     assert not cavity_area(dark, ~sector, mean).any()
 
 
-def test_rhythm_of_a_sine_and_of_nothing():
+def test_rhythm_of_sine_and_silence():
     time = np.arange(60) / 60
     shares = rhythm(5 + np.sin(2 * np.pi * 3 * time))
     np.testing.assert_allclose(shares, [0, 0, 1, 0, 0, 0, 0, 0, 0.3], atol=1e-12)

@@ -6,7 +6,7 @@ from cardiobench.models.baselines.random_vit import random_vit, weights_digest
 from cardiobench.models.load import load_model
 
 
-def test_the_seed_decides_the_weights():
+def test_seed_decides_the_weights():
     assert (
         weights_digest(random_vit(0)) == weights_digest(random_vit(0)) == load_model("cardiobench/random-vit").revision
     )
@@ -23,7 +23,7 @@ def test_frames_are_scaled_to_one():
     torch.testing.assert_close(parts[1], torch.full((3, 112, 112), 1.0))
 
 
-def test_it_is_frozen_and_tells_frames_apart():
+def test_network_is_frozen_and_separates_frames():
     encoder = load_model("cardiobench/random-vit").encoder
     assert not any(module.training for module in encoder.network.modules())
     assert not any(parameter.requires_grad for parameter in encoder.network.parameters())

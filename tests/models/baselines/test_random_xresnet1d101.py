@@ -11,7 +11,7 @@ NAME = "cardiobench/random-xresnet1d101"
 
 
 @pytest.mark.slow
-def test_the_seed_decides_the_weights_and_no_other_random_state():
+def test_seed_decides_the_weights_and_no_other_random_state():
     before = torch.get_rng_state()
     digest = weights_digest(random_xresnet1d101())
     assert torch.equal(torch.get_rng_state(), before)
@@ -32,7 +32,7 @@ def test_weights_equal_those_of_a_new_network():
         torch.testing.assert_close(network[6][5](signal), signal)  # Its input is never negative.
 
 
-def test_the_mean_of_tokens_equals_the_vector():
+def test_mean_of_tokens_equals_the_vector():
     rng = np.random.default_rng(3)
     mean, tokens = (load_model(NAME, pooling=pooling) for pooling in (None, "tokens"))
     records = [Ecg(rng.normal(size=(5000, 12)).astype(np.float32), 500) for _ in range(3)]

@@ -126,7 +126,7 @@ def test_poolings(folders, encoders, name):
         assert got.preprocessing["pooling"] == pooling
 
 
-def test_the_register_of_weimann_is_its_cls_token(folders):
+def test_register_of_weimann_is_its_cls_token(folders):
     name = "kweimann/ECG-JEPA"
     encoder = load(name, folders(name), pooling="cls")
     parts = encoder.transform(record())
@@ -148,7 +148,7 @@ def test_variants_differ(encoders, name):
     )
 
 
-def test_the_variant_asked_for_is_the_one_used(folders):
+def test_requested_variant_is_used(folders):
     name = "Edoardo-BS/hubert-ecg-small"
     first = load(name, folders(name), variant="first").transform(record(12))
     every = load(name, folders(name), variant="mean").transform(record(12))
@@ -178,7 +178,7 @@ def test_unsuitable_records_are_refused(encoders, name):
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_a_record_without_any_signal_gives_finite_vectors(encoders, name):
+def test_record_without_any_signal_gives_finite_vectors(encoders, name):
     encoder = encoders(name)
     parts = encoder.transform(Ecg(np.full((5000, 12), 0.1, dtype=np.float32), 500))
     assert torch.isfinite(encoder.encode(parts)).all()
@@ -209,7 +209,7 @@ def some_matrix(state):
 
 @pytest.mark.parametrize("name", fake.FAKES)
 @pytest.mark.parametrize("change", [missing, unexpected, wrong_shape])
-def test_weights_that_do_not_fit(tmp_path, name, change):
+def test_mismatched_weights(tmp_path, name, change):
     folder = fake.FAKES[name](tmp_path, change)
     with pytest.raises(BadModel, match=f"1 {change.__name__.replace('_', ' ')}: .*Nothing was loaded"):
         load(name, folder)
@@ -227,7 +227,7 @@ def test_truncated_and_absent_files(tmp_path, folders, name):
 
 
 @pytest.mark.parametrize("name", [name for name in fake.FAKES if "hubert" not in name])
-def test_a_pickle_that_would_run_code(tmp_path, name):
+def test_pickle_that_would_run_code(tmp_path, name):
     class Evil:
         def __reduce__(self):
             return print, ("code ran",)
@@ -247,7 +247,7 @@ def test_settings_in_the_ecg_fm_checkpoint_are_skipped(tmp_path, folders):
 
 
 @pytest.mark.slow
-def test_a_fine_tuned_ecg_fm_is_refused(tmp_path):
+def test_fine_tuned_ecg_fm_is_refused(tmp_path):
     encoder = load("wanglab/ecg-fm", fake.ecg_fm_finetuned(tmp_path))
     assert "fine-tuned" in encoder.warnings[0]
 
@@ -258,7 +258,7 @@ def test_size_of_weimann_by_its_weights(tmp_path, name):
     assert load("kweimann/ECG-JEPA", folder).dim == {"S": 384, "B": 768}[name]
 
 
-def test_an_unpublished_size_of_weimann_is_refused(tmp_path):
+def test_unpublished_size_of_weimann_is_refused(tmp_path):
     torch.save({"model": {"target_encoder.norm.weight": torch.ones(100)}}, tmp_path / "ecg_jepa_weimann.pt")
     with pytest.raises(BadModel, match="tokens of length 100, expected one of 192, 384, 768"):
         load("kweimann/ECG-JEPA", tmp_path)
@@ -335,7 +335,7 @@ def test_labels_of_ecgfounder():
         ("super", "PROLONGED QT", [4]),
     ],
 )
-def test_a_label_of_ecgfounder_makes_its_class_and_no_other(target, label, place):
+def test_label_of_ecgfounder_makes_its_class_and_no_other(target, label, place):
     outputs = np.zeros((1, 150))
     outputs[0, ecgfounder_heads.labels().index(label)] = 0.7
     (found,) = ecgfounder_heads.probability(target, outputs)
@@ -365,7 +365,7 @@ def test_heads_of_ecgfounder_on_stored_vectors(folders, encoders):
 KED = "control-spiderman/ECGFM-KED"
 
 
-def test_a_container_from_which_nothing_of_ked_would_load_is_refused(tmp_path, folders):
+def test_container_from_which_nothing_of_ked_would_load_is_refused(tmp_path, folders):
     """Check that a loader rejects other tensor names; otherwise, it would silently use a random network."""
     file = next(iter(card(KED).weights))
     content = torch.load(folders(KED) / file, weights_only=True)

@@ -123,7 +123,7 @@ def test_windows():
     assert windows(signal, 9)[..., 0].tolist() == [[0, 1, 2, 3, 4, 5, 6, 0, 0]]
 
 
-def test_a_constant_lead_of_ecg_fm_is_zero_whatever_its_value():
+def test_constant_lead_of_ecg_fm_is_zero_whatever_its_value():
     signal = sine(3)
     signal[:, 4] = 0.1  # In binary, its mean is not exactly 0.1 and its spread not exactly 0.
     ready = ecg_fm.standardised(signal)
@@ -150,14 +150,14 @@ def test_crops_of_st_mem(samples, crops):
     assert len(st_mem.prepare(sine(3, samples / 250, 250), 250)) == len(crops)
 
 
-def test_a_short_record_of_st_mem_is_scaled_before_zeros_follow():
+def test_short_record_of_st_mem_is_scaled_before_zeros_follow():
     parts = st_mem.prepare(sine(3, 4, 250), 250, leads=("II", "V1"))
     assert parts.shape == (1, 2, 2250)
     assert not parts[0, :, 1000:].any()
     close(parts[0, :, :1000].std(), 1, 1e-9)
 
 
-def test_a_lead_that_is_not_asked_for_does_not_scale_st_mem():
+def test_lead_that_is_not_asked_for_does_not_scale_st_mem():
     signal = sine(3)
     signal[:, 3] *= 100
     close(st_mem.prepare(signal, FS, leads=("II",))[:, 0], st_mem.prepare(sine(3), FS)[:, 1], 1e-6)
@@ -170,7 +170,7 @@ def test_filters_of_ecgfounder(filter_):
     close(strength(filter_(sine(10))), 1, 0.05)
 
 
-def test_the_two_filters_differ_where_the_texts_do():
+def test_filters_differ_with_their_texts():
     # 45 Hz is above one cutoff (40 Hz) and below the other (50 Hz, order 2, forward and backward).
     edge, here = (np.tan(np.pi * frequency / FS) for frequency in (50, 45))
     assert strength(ecgfounder.filtered(sine(45))).max() < 0.3
@@ -231,7 +231,7 @@ def test_kim_keeps_millivolts_and_time(fs):
     close(got[0, 0], 0.7 * np.sin(2 * np.pi * 5 * np.arange(2500) / 250), 1e-3)
 
 
-def test_weimann_takes_out_a_wandering_baseline_only_when_asked_to():
+def test_weimann_removes_baseline_only_on_request():
     drift = 3 * sine(0.1) + sine(10)
     kept = ecg_jepa_weimann.prepare(drift, FS, "ptb_xl")[0, 0]
     filtered = ecg_jepa_weimann.prepare(drift, FS, "high_pass")[0, 0, 1000:-1000]

@@ -41,7 +41,7 @@ def test_limb_leads_follow_from_two():
     assert np.array_equal(keep_leads(ecg, LEADS[:6]).signal, two.signal), "they are also computed if they were recorded"
 
 
-def test_no_lead_follows_from_one():
+def test_one_lead_gives_no_others():
     ecg = record()
     one = keep_leads(ecg, ("II", "V1"))
     assert one.leads == ("II", "V1") and np.array_equal(one.signal[:, [1, 6]], ecg.signal[:, [1, 6]])
@@ -100,7 +100,7 @@ def test_absent_leads_of_a_model_with_code_of_its_own_stay_zero(scale, layout):
 
 
 @pytest.mark.parametrize("name", models(BARE))
-def test_a_model_without_weights_takes_fewer_leads(name):
+def test_model_without_weights_takes_fewer_leads(name):
     encoder = load_model(name).encoder
     first, other = (keep_leads(record(seed=seed), ("I",)) for seed in (0, 1))
     parts = [encoder.transform(one) for one in (first, other)]
@@ -154,7 +154,7 @@ class Limb(BaseEncoder):
 
 
 @pytest.mark.slow
-def test_leads_of_a_model_of_ones_own_are_known_ones():
+def test_user_models_have_known_leads():
     assert leads_of(loaded(Limb(), "given", "fp32", torch.device("cpu")).encoder) == ("II",)
 
     class Unknown(Limb):

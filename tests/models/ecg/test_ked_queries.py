@@ -79,7 +79,7 @@ def ecgs(count):
 
 
 @pytest.mark.slow
-def test_stored_tokens_answer_as_the_whole_network_does(given):
+def test_stored_tokens_equal_the_full_network(given):
     model = load_model(KED, weights=given, variant="queries", pooling="tokens")
     encoder = model.encoder
     assert isinstance(encoder, NativeHeads) and set(model.weight_files) >= {"vocab.txt"}

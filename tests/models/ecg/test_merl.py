@@ -92,14 +92,14 @@ def test_preprocessing_equals_the_published_code(case, samples, seconds):
     np.testing.assert_allclose(got[[4, 5], :400], golden.arrays[f"lead4_5/{case}"], rtol=0, atol=1e-6)
 
 
-def test_preprocessing_of_pretraining_differs_by_its_third_decimal_alone():
+def test_pretraining_preprocessing_differs_in_third_decimal():
     golden = Golden("prep_merl")
     got = prepared(golden.input((12, 5000), "ecg", "mer0").T)
     step = got[:, ::10] - golden.arrays["pretrain/0[:, ::10]"]
     assert step.min() > -1e-6 and step.max() < 1e-3 + 1e-6
 
 
-def test_a_short_record_has_zeros_behind_it_before_it_is_scaled():
+def test_short_record_has_zeros_behind_it_before_it_is_scaled():
     signal = np.linspace(-1.0, 3.0, 3000)[:, None].repeat(12, axis=1)
     got = prepared(signal)
     assert got.shape == (12, 5000)

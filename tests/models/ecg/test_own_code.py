@@ -57,7 +57,7 @@ def folder(tmp_path):
     return folder
 
 
-def test_the_signal_format_is_set_by_file_or_flags(folder):
+def test_signal_format_is_set_by_file_or_flags(folder):
     given = load_model(str(folder), trust_remote_code=True)
     assert leads_of(given.encoder) == ("V1", "II")
     signal = np.random.default_rng(0).normal(size=(1000, 12)).astype(np.float32)
@@ -99,7 +99,7 @@ def test_invalid_signal_formats_are_named(folder, change, message):
         load_model(str(folder), trust_remote_code=True, preprocessing=change)
 
 
-def test_a_registered_model_keeps_its_card():
+def test_registered_model_keeps_its_card():
     with pytest.raises(BadModel, match="has its preprocessing in its card"):
         load_model("cardiobench/ecg-morphology", preprocessing={"fs": 100})
 

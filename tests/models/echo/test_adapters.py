@@ -104,7 +104,7 @@ def share_of_nearest(study, row, folder):
     return np.nanmean([labels.get(names[place], np.nan) for place in nearest])
 
 
-def test_the_released_code_answers_stenosis_from_another_section(prime, echoprime):
+def test_released_code_predicts_stenosis_from_other_section(prime, echoprime):
     """Check both variants: by name from the row of the aortic valve, and as released from row 5 of the table, the atrial septum."""
     rng = np.random.default_rng(5)
     weighted = [view for view in range(11) if fake.section_table()[[5, 7], view].all()]

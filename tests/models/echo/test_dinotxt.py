@@ -99,7 +99,7 @@ def test_frames_are_prepared_as_the_authors_prepare_a_picture(folder, shape):
     torch.testing.assert_close(ours, expected, rtol=0, atol=2e-6)
 
 
-def test_tokens_are_those_of_clip():
+def test_tokens_equal_clip():
     """Compare token ids with those in CLIP's documentation; a long text is cut but keeps its end token."""
     ids = dinotxt.tokens(["Hello  World!", "a photo of a cat", "heart " * 100])
     assert ids.shape == (3, 77)
@@ -108,7 +108,7 @@ def test_tokens_are_those_of_clip():
     assert ids[2, 0] == 49406 and ids[2, -1] == 49407 and not (ids[2] == 0).any()
 
 
-def test_a_missing_temperature_is_noted_on_every_result(tmp_path):
+def test_missing_temperature_is_noted_on_every_result(tmp_path):
     files = fake.dinotxt_folder(tmp_path, lambda backbone, rest: rest.pop("logit_scale"))
     loaded = load_model(NAME, weights=files)
     encoder = loaded.encoder
@@ -125,7 +125,7 @@ def test_a_missing_temperature_is_noted_on_every_result(tmp_path):
         (lambda backbone, rest: rest.update({"visual_model.head.ln_final.bias": torch.zeros(7)}), "1 wrong shape: visual_model.head.ln_final.bias"),
     ],
 )  # fmt: skip
-def test_weights_that_do_not_fit_are_refused(tmp_path, change, message):
+def test_mismatched_weights_are_refused(tmp_path, change, message):
     with pytest.raises(BadModel, match=message):
         load_model(NAME, weights=fake.dinotxt_folder(tmp_path, change))
 
@@ -144,7 +144,7 @@ def test_missing_or_extra_files_are_reported(folder, tmp_path, monkeypatch):
         load_model(NAME)
 
 
-def test_a_folder_of_the_files_is_known_by_its_keys(folder):
+def test_folder_of_the_files_is_known_by_its_keys(folder):
     found = detect(given_files(str(folder), folder))
     assert found.rule.endswith(f"-> the adapter of {NAME}")
     assert load_model(str(folder)).name == str(folder)

@@ -69,7 +69,7 @@ def test_videos_and_sentences_share_a_space(download, clips):
         (lambda state: state.update({"pooler.weight": torch.zeros(7)}), "1 unexpected: pooler.weight"),
     ],
 )
-def test_a_report_encoder_that_does_not_fit_is_refused(download, change, message):
+def test_report_encoder_that_does_not_fit_is_refused(download, change, message):
     fake.report_encoder(weights_of(download), change)
     with pytest.raises(BadModel, match=message):
         load_model(NAME, weights=download, variant="prompts")
@@ -99,7 +99,7 @@ def test_doctor_says_how_prompts_can_be_used(download):
 
 
 @pytest.mark.parametrize("content", [b"[" * 100_000, b'{"model": 7}', b"\xff\xfe\x00", b""])
-def test_a_damaged_tokenizer_only_affects_this_model(download, content):
+def test_damaged_tokenizer_only_affects_this_model(download, content):
     (weights_of(download) / "tokenizer.json").write_bytes(content)
     try:
         load_model(NAME, weights=download, variant="prompts")

@@ -67,7 +67,7 @@ def test_recordings_are_weighted_by_their_views():
     assert not blind.any()
 
 
-def test_a_study_of_a_task_is_put_together_by_the_section_that_answers_it(weights, bank):
+def test_study_of_a_task_is_put_together_by_the_section_that_answers_it(weights, bank):
     units = [np.stack([recording(0, A2C), recording(1, A4C)]), recording(2, A2C)[None]]
     encoder = SimpleNamespace(name="a/b", retrieval=(weights, bank), upstream_compat=False)
     for target, section in (("ef", "Left Ventricle"), ("as", "Aortic Valve")):
@@ -81,7 +81,7 @@ def test_a_study_of_a_task_is_put_together_by_the_section_that_answers_it(weight
         EchoPrimeEncoder.study_vectors(SimpleNamespace(name="a/b", retrieval=None), "ef", units)
 
 
-def test_views_without_weight_count_alike_unless_asked_not_to():
+def test_unweighted_views_count_equally():
     weights = table(Left_Ventricle={A4C: 1.0}, IVC={A5C: 1.0})
     study = np.stack([recording(0, A5C, 3.0), recording(1, A5C, 4.0)])
     vectors, blind = section_vectors(study, weights)
@@ -127,7 +127,7 @@ def test_released_code_answers_from_the_wrong_rows(weights):
     assert row_of("Left Ventricle", weights) == row_of("Left Ventricle", weights, upstream_compat=True) == 0
 
 
-def test_misalignment_changes_studies_of_several_views_and_not_the_left_ventricle(weights, bank):
+def test_misalignment_changes_only_multi_view_studies(weights, bank):
     rng = np.random.default_rng(6)
     study = np.concatenate([rng.normal(size=(5, 512)), np.eye(11)[[0, 2, 7, 8, 10]]], axis=1)
     ours, released = (report(study, weights, bank, k=10, upstream_compat=compat) for compat in (False, True))
@@ -136,7 +136,7 @@ def test_misalignment_changes_studies_of_several_views_and_not_the_left_ventricl
     assert ours != released
 
 
-def test_order_of_a_table_does_not_matter_only_names_do(weights, bank, tmp_path):
+def test_table_order_does_not_matter(weights, bank, tmp_path):
     path = tmp_path / "MIL_weights.csv"
     fake.section_weights(path)
     read = read_section_weights(path)
@@ -179,7 +179,7 @@ def test_download_is_read_whole(download):
     assert bank.labels["ejection_fraction"][5] == np.float32(labels["ejection_fraction"]["study-005"])
 
 
-def test_numbers_of_numpy_are_read_and_numbered_studies_too(tmp_path):
+def test_numpy_numbers_and_study_numbers_are_read(tmp_path):
     labels = {name: {number: np.float64(number / 2) for number in range(4)} for name in SECTION_OF}
     path = tmp_path / "candidate_labels.pkl"
     path.write_bytes(pickle.dumps(labels))
@@ -225,7 +225,7 @@ def test_damaged_file_is_refused(download, file, content, message, monkeypatch):
         (Harmful(), "could run code"),
     ],
 )
-def test_an_invalid_half_of_the_bank_is_refused(download, value, message):
+def test_invalid_half_of_the_bank_is_refused(download, value, message):
     torch.save(value, next(download.rglob("candidate_embeddings_p2.pt")))
     with pytest.raises(BadModel, match=message):
         read_retrieval(given_files("echonet/EchoPrime", download))
@@ -234,7 +234,7 @@ def test_an_invalid_half_of_the_bank_is_refused(download, value, message):
 @pytest.mark.parametrize(
     ("weight", "message"), [("x", "not a number"), ("", "empty or not finite"), ("inf", "not finite")]
 )
-def test_an_invalid_section_weight_is_refused(tmp_path, weight, message):
+def test_invalid_section_weight_is_refused(tmp_path, weight, message):
     path = tmp_path / "MIL_weights.csv"
     fake.section_weights(path)
     head, first, *rest = path.read_text().splitlines()

@@ -48,7 +48,7 @@ def test_area_shrinks_by_averaging_boxes():
     assert np.abs(crop.resized(frame, (256, 256), "area") - means).max() <= 0.5
 
 
-def test_without_opencv(monkeypatch):
+def test_missing_opencv(monkeypatch):
     crop.opencv.cache_clear()
     monkeypatch.setitem(sys.modules, "cv2", None)
     with pytest.raises(MissingExtra, match=r"'opencv-python-headless'.*cardiobench\[models\]"):
@@ -73,7 +73,7 @@ def test_echoprime_normalises_each_channel_of_rgb():
     assert clip[:, 1, 100, 100].tolist() == pytest.approx(expected, rel=1e-6)
 
 
-def test_panecho_repeats_the_last_frame_and_normalises_bgr_as_if_it_were_rgb():
+def test_panecho_repeats_last_frame_and_normalises_bgr_as_rgb():
     frames = np.zeros((3, 40, 40, 3), dtype=np.uint8)
     frames[2] = (51, 102, 204)
     prepared = panecho.prepared(frames)

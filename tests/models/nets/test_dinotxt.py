@@ -106,7 +106,7 @@ def test_backbone_equals_transformers(height, width):
 
 
 @torch.no_grad()
-def test_the_published_mask_switches_every_bias_off():
+def test_published_mask_switches_every_bias_off():
     network, without, frames = dinov3(), dinov3(), pictures(1, 3, 32, 32)
     for block, plain in zip(network.blocks, without.blocks, strict=True):
         block.attn.qkv.bias_mask.zero_()
@@ -156,7 +156,7 @@ def headed(head: VisionHead, tokens: torch.Tensor) -> torch.Tensor:
 
 
 @torch.no_grad()
-def test_vision_tower_is_the_head_on_all_tokens_then_class_token_beside_the_mean_of_the_patches():
+def test_vision_tower_joins_class_token_and_patch_mean():
     tower = drawn(VisionTower(DIM, DEPTH, HEADS))
     for block in tower.backbone.blocks:
         block.attn.qkv.bias_mask[DIM : 2 * DIM] = 0

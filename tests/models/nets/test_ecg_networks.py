@@ -67,7 +67,7 @@ def test_tokens(build, read, signal, tokens):
     assert got == tokens
 
 
-def test_same_convolution_counts_samples_by_rounding_up_and_pads_the_odd_zero_to_the_right():
+def test_same_convolution_rounds_up_and_pads_right():
     layer = net1d.SameConv1d(1, 1, 16, 2)
     torch.nn.init.zeros_(layer.conv.bias)
     torch.nn.init.zeros_(layer.conv.weight)

@@ -93,7 +93,7 @@ def test_panecho_sees_planes_in_the_order_of_memory(drawn_panecho):
 
 
 @torch.no_grad()
-def test_panecho_from_frames_on_by_hand(drawn_panecho):
+def test_panecho_frames_by_hand(drawn_panecho):
     network = drawn_panecho
     clip = clips(2, 3, 16, 32, 32)
     frames = network.encoder.encoder(clip.reshape(32, 3, 32, 32)).reshape(2, 16, 768) + network.encoder.time_encoder.pe
@@ -140,7 +140,7 @@ def test_activations_by_hand():
 
 
 @torch.no_grad()
-def test_report_encoder_ignores_what_is_masked():
+def test_report_encoder_ignores_masked_tokens():
     from transformers import BertConfig, BertForMaskedLM
 
     with torch.device("meta"):

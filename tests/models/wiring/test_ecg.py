@@ -183,5 +183,5 @@ def test_merl(loaded, name, variant):
     np.testing.assert_allclose(got[50:-50], wanted[50:-50], atol=0.01)
 
 
-def test_leads_are_in_the_order_of_the_benchmark():
+def test_leads_have_the_benchmark_order():
     assert LEADS == ("I", "II", "III", "aVR", "aVL", "aVF", "V1", "V2", "V3", "V4", "V5", "V6")
