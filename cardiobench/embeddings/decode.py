@@ -81,12 +81,14 @@ class _Worker:
     Attributes:
         position: Position of the recording being decoded; None when idle.
         left: Remaining seconds for this recording.
+        unproven: Whether no process of this worker has decoded or failed a recording yet.
     """
 
     def __init__(self, recordings: Sequence[Decoded], timeout: float):
         self.recordings, self.timeout = recordings, timeout
         self.position: int | None = None
         self.left = timeout
+        self.unproven = True
         self._fork()
 
     def _fork(self) -> None:
@@ -118,7 +120,7 @@ class _Worker:
                 parts = self.connection.recv()
                 if isinstance(parts, Exception):
                     raise parts
-                self.position = None
+                self.position, self.unproven = None, False
                 return parts
         except (EOFError, ConnectionError):
             reason = self._death()
@@ -129,7 +131,12 @@ class _Worker:
         if not reason:
             return None
         self._replace()
-        self.position = None
+        position, self.position = self.position, None
+        unproven, self.unproven = self.unproven, False
+        if unproven and position is not None and self.left <= 0:
+            # A process forked while another thread holds a lock may wait for it forever: not the recording's fault.
+            self.start(position)
+            return None
         return reason
 
     def kill(self) -> None:

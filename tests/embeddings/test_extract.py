@@ -158,6 +158,23 @@ def test_failed_worker_costs_one_recording(tmp_path, workers):
     assert time.monotonic() - started < 30 and set(multiprocessing.active_children()) <= others
 
 
+def test_recording_is_tried_again_if_a_new_worker_hangs(tmp_path):
+    """Simulate a process forked while another thread holds a lock that the process needs."""
+
+    class Locked:
+        def __len__(self):
+            return 3
+
+        def __getitem__(self, position):
+            try:
+                (tmp_path / "first process").touch(exist_ok=False)
+            except FileExistsError:
+                return torch.full((1,), position)
+            time.sleep(60)
+
+    assert [int(parts) for parts in decode(Locked(), workers=1, timeout=1.5)] == [0, 1, 2]
+
+
 @pytest.mark.parametrize("stopped", [0, 1000])
 def test_time_in_suspension_does_not_count_as_a_timeout(monkeypatch, stopped):
     """Simulate a job that a scheduler suspends: of a thousand seconds of waiting, one counts."""
