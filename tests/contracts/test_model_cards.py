@@ -27,7 +27,7 @@ WITH_WEIGHTS = [name for name in list_models() if card(name).weights]
 
 
 @pytest.mark.parametrize("name", [name for name in WITH_WEIGHTS if "echo" in card(name).modalities])
-def test_card_without_a_published_setting_says_so(name):
+def test_card_may_lack_a_published_setting(name):
     """Check that `--profile paper` selects the variant `paper` of an echo model, and that no other variant has a similar name."""
     text = (folder("model_cards") / f"{name.replace('/', '__')}.md").read_text(encoding="utf-8")
     assert ("paper" in card(name).variants) != ("**Published setting.** Not defined" in text)

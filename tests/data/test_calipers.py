@@ -31,7 +31,7 @@ def test_calipers_become_four_points_and_the_size_of_a_pixel(tmp_path):
     assert label.spacing == (1.0, 1.0) and (label.frame, label.phase, label.unit) == (1, "ED", "0XA")
 
 
-def test_point_outside_the_decoded_frame_is_refused_where_the_table_has_no_size(tmp_path):
+def test_point_outside_the_frame_is_refused_without_size(tmp_path):
     """Test a video of 16 x 16 pixels for which the table states 64 x 64 or no size."""
     (label,) = lvh(tmp_path, [SEPTUM])
     source = open_dataset("echonet_lvh", tmp_path, allow_missing=True)

@@ -346,7 +346,7 @@ def test_cpsc2018_lengths_and_ventricular_beats(tmp_path):
 # ---- The classes that the Challenge scores -----------------------------------------------------------------------------
 
 
-def test_scored_classes_are_those_of_the_challenge(shared):
+def test_scored_classes_match_the_challenge(shared):
     """Check the official table: 30 codes in 26 classes, and the counts of ten of them by source."""
     table = pd.read_csv(
         shared / "data" / "samples" / "cinc2021_dx_mapping" / "dx_mapping_scored.csv", dtype={"SNOMEDCTCode": str}

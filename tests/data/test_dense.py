@@ -54,7 +54,7 @@ def camus(tmp_path):
     return tmp_path
 
 
-def test_masks_of_camus_are_turned_for_display_and_know_their_pixels(camus):
+def test_camus_masks_are_turned_and_have_pixel_sizes(camus):
     source, labels = labels_of("camus/lv_seg", camus)
     label = next(one for one in labels if one.recording == "patient0001_4CH" and one.phase == "ES")
     assert (label.unit, label.patient, label.split, label.frame, label.view) == (
@@ -117,7 +117,7 @@ def test_damaged_and_misplaced_masks_of_camus_are_named(camus):
     assert "Info_4CH.cfg does not state the frame of" in reasons["patient0001_4CH", "ED"]
 
 
-def test_another_mask_is_another_dataset_and_a_missing_one_is_named_and_counted(camus):
+def test_changed_mask_changes_dataset_and_missing_is_counted(camus):
     task, before = catalog.task("camus/lv_seg"), open_dataset("camus", camus, allow_missing=True)
     folder = camus / "database_nifti" / "patient0001"
     write_mask(folder, "patient0001_2CH_ED_gt.nii.gz", values=(0, 2, 2, 3))

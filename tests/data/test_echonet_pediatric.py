@@ -99,7 +99,7 @@ def test_invalid_tables_are_refused_by_name(raw, old, new, message):
         open_dataset("echonet_pediatric", raw, allow_missing=True)
 
 
-def test_one_view_alone_is_an_incomplete_release(raw):
+def test_one_view_is_an_incomplete_release(raw):
     (raw / "PSAX" / "FileList.csv").unlink()
     with pytest.raises(MissingData, match=r"PSAX/FileList\.csv is missing from"):
         open_dataset("echonet_pediatric", raw, allow_missing=True)

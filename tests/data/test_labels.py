@@ -49,7 +49,7 @@ def test_unmeasured_classes_need_a_task_that_has_them():
     assert strange_labels(["MI;?PRC(S)"], FINDINGS) == ["?PRC(S)"]
 
 
-def test_references_keep_a_recording_without_any_class_and_leave_out_one_without_a_label(tmp_path):
+def test_references_keep_empty_class_sets_not_unlabelled(tmp_path):
     table = references_of(rows(["MI;PRC(S)", "", None]), FINDINGS)
     assert table["y_true"].tolist() == ["MI;PRC(S)", ""]
     again = read_references(write_csv(table, tmp_path / "references.csv"), FINDINGS).table

@@ -95,7 +95,7 @@ def ecgs(folder):
     return prepare("georgia", folder / "raw", folder)
 
 
-def test_changed_file_is_named_with_both_digests_and_what_to_do(tmp_path):
+def test_changed_file_is_named_with_digests_and_advice(tmp_path):
     folder = ecgs(tmp_path)
     data = folder / "data"
     shard, other = sorted(data.glob("*.parquet"))[:2]

@@ -198,7 +198,7 @@ def test_multilabel_tasks_match_strodthoff(shared):
     assert frame["form"].notna().sum() == 97 and frame["rhythm"].notna().sum() == 375
 
 
-def test_release_knows_how_many_records_have_a_statement(shared):
+def test_release_has_counts_of_statements(shared):
     source = open_dataset("ptb_xl", shared / "data" / "samples" / "ptb-xl", allow_missing=True)
     tasks = [catalog.task(f"ptb_xl/{name}") for name in ("rhythm", "form", "super", "all")]
     assert [source.expected(task, source.references(task)) for task in tasks] == [2098, 880, 2158, 2198]

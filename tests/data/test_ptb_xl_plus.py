@@ -34,7 +34,7 @@ def frame(raw):
 
 
 @pytest.mark.parametrize("place", ["inside", "beside"])
-def test_rows_are_joined_by_number_wherever_the_folder_lies(twin, tmp_path, place):
+def test_rows_are_joined_by_number_in_any_folder(twin, tmp_path, place):
     raw = shutil.copytree(twin, tmp_path / "ptb_xl", dirs_exist_ok=True)
     shutil.rmtree(raw / "ptb_xl_plus")
     folder = raw / "ptb_xl_plus" if place == "inside" else tmp_path / "ptb_xl_plus"

@@ -50,7 +50,7 @@ def test_references_have_one_row_per_labelled_unit():
 
 
 @pytest.mark.parametrize("column", ["as", "patient_id", "split"])
-def test_unit_whose_rows_disagree_is_refused(column):
+def test_unit_with_conflicting_rows_is_refused(column):
     table = rows()
     table.loc[1, column] = {"as": "no_AS", "patient_id": "9", "split": "train"}[column]
     with pytest.raises(BadData, match="rows of the same study_id disagree: a"):

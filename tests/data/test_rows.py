@@ -99,7 +99,7 @@ def test_missing_files_are_counted_and_skipped_only_on_request(raw):
     assert list(table.frame["id"]) == ["r1", "r3"] and list(table.listed["id"]) == ["r1", "r2", "r3"]
 
 
-def test_labels_alone_need_no_files(tmp_path):
+def test_labels_need_no_files(tmp_path):
     assert len(row_table(SPEC, rows(), tmp_path, need_media=False).frame) == 3
 
 

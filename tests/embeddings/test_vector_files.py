@@ -131,12 +131,12 @@ def test_all_problems_are_in_one_message():
         assert said in str(error.value)
 
 
-def test_decimal_commas_beside_semicolons(tmp_path):
+def test_decimal_commas_with_semicolons(tmp_path):
     wide().to_csv(tmp_path / "x.csv", index=False, sep=";", decimal=",")
     assert read_vectors(tmp_path / "x.csv").digest == read_vectors(wide()).digest
 
 
-def test_python_objects_are_not_read_and_the_message_says_how_to_save(tmp_path):
+def test_python_objects_are_refused_with_advice(tmp_path):
     np.savez(tmp_path / "x.npz", id=np.array(IDS, dtype=object), vectors=vectors())
     with pytest.raises(BadData, match=r"array 'id' contains Python objects, .*dtype=str"):
         read_vectors(tmp_path / "x.npz")

@@ -37,7 +37,7 @@ def test_models_outside_the_hub_state_their_source():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ON_HUB)
-def test_from_a_folder_and_from_the_hub_at_a_pinned_commit_it_is_the_same(name, hub, client, tmp_path, monkeypatch):
+def test_folder_and_pinned_hub_commit_agree(name, hub, client, tmp_path, monkeypatch):
     from huggingface_hub import constants
 
     (tmp_path / "files").mkdir()

@@ -122,7 +122,7 @@ def test_connection_cut_while_sending(model, hub):
 
 
 @pytest.mark.parametrize("as_pull_request", [False, True])
-def test_connection_cut_after_the_commit_was_made_adds_nothing_twice(model, hub, as_pull_request):
+def test_lost_connection_after_commit_adds_nothing_twice(model, hub, as_pull_request):
     hub.faults.add(COMMIT, cut="after")
     done = send(as_pull_request=as_pull_request)
     assert hub.faults.all_happened and len(model.pulls) == as_pull_request

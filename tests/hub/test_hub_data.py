@@ -48,7 +48,7 @@ def published(hub, client, prepared):
 
 
 @pytest.mark.slow
-def test_published_rows_are_those_that_were_prepared(published, prepared):
+def test_published_rows_are_prepared_rows(published, prepared):
     local, remote = open_dataset("ptb_xl", prepared[0]), open_dataset("ptb_xl", published=True)
     assert remote.facts == {**local.facts, "hub_commit": published.resolve("main")}
     assert remote.frame.equals(local.frame) and remote.coverage() == local.coverage()

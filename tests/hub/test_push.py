@@ -141,7 +141,7 @@ def test_another_users_model_gets_exactly_one_pull_request(model, client):
     assert len(model.pulls) == 2
 
 
-def test_missing_repository_is_created_when_asked_and_only_ones_own(hub, client):
+def test_only_own_missing_repositories_are_created(hub, client):
     with pytest.raises(HubError, match="no such repository"):
         send()
     assert send(create=RepoOptions(private=True))[0].url

@@ -120,7 +120,7 @@ def _at(record, path):
     return record
 
 
-def test_protocol_without_options_may_state_what_was_chosen_and_no_other_changes_its_own():
+def test_only_protocols_without_options_state_their_choice():
     claimed, again = {"options": {"cut": "the most probable class"}}, {"options": {}}
     assert not [*differences(claimed, again, on_trust=lambda path: trusted(path, {}))]
     again = {"options": {"refits": 20}}

@@ -32,7 +32,7 @@ def test_front_has_the_best_score_up_to_each_cost():
     assert [one.score for one in charts.front(lower)] == [60], "for an error, the lowest is best"
 
 
-def test_intervals_floors_and_scores_stand_at_their_positions():
+def test_intervals_floors_and_scores_have_positions():
     html = charts.intervals([point(75.0, 1e6, interval=(50.0, 100.0))], "f1")
     assert re.findall(r"left:([\d.]+)%", html)[:3] == ["3.7", "3.7", "50.0"], "floor, interval and score"
     assert "width:92.60%" in html

@@ -40,7 +40,7 @@ def test_dataset_gives_the_results_that_were_pushed(hub, client):  # noqa: F811
     assert scores.values("score") == [60.0, 71.23]
 
 
-def test_edited_result_of_a_stranger_is_shown_and_not_ranked(hub, client):  # noqa: F811
+def test_edited_result_is_shown_but_not_ranked(hub, client):  # noqa: F811
     send(consistent())
     rows = records(consistent(protocol="knn"), "bob")
     content = json.loads(rows[0]["result"])
@@ -202,7 +202,7 @@ def link(name):
         ("org/..", "org/.."),
     ],
 )
-def test_model_links_to_its_page_and_a_strangers_text_stays_text(name, cell):
+def test_model_links_to_its_page_and_names_are_escaped(name, cell):
     assert table.model_cell(name) == cell
 
 

@@ -181,7 +181,7 @@ FORBIDDEN = {
 }
 
 
-def test_pull_request_adds_files_of_its_author_alone(hub, client, submission, capsys):  # noqa: F811
+def test_pull_request_adds_only_own_files(hub, client, submission, capsys):  # noqa: F811
     """Check that each forbidden file is named with the reason, and the author's own result is still checked."""
     folder, saved = submission
     frame = pd.read_parquet(next(folder.rglob("*.predictions.parquet"))).drop(columns=["patient_id", "y_true"])
@@ -200,7 +200,7 @@ def test_pull_request_adds_files_of_its_author_alone(hub, client, submission, ca
     assert "FAILED .github/workflows/submissions.yml" in capsys.readouterr().out
 
 
-def test_file_that_the_main_branch_gained_meanwhile_is_not_replaced(hub, client):  # noqa: F811
+def test_file_added_to_main_meanwhile_is_not_replaced(hub, client):  # noqa: F811
     path = f"data/bob-{1:016}.parquet"
     repository = pull_request(hub, "bob", {path: b"mine"})
     repository.commit("main", {path: b"another"}, (), "later", "alice")

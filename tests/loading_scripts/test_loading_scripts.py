@@ -66,7 +66,7 @@ def test_load_dataset_runs_the_script(name, tmp_path):
 
 
 @pytest.mark.skipif(not SCRIPTS_RUN, reason=f"datasets {datasets.__version__} runs no loading scripts")
-def test_changed_label_gives_the_new_one_and_the_same_label_comes_from_the_cache(tmp_path):
+def test_changed_label_is_not_served_from_the_cache(tmp_path):
     raw = tmp_path / "raw"
     write_twin("echonet_dynamic", raw, patients=4)
     write_script("echonet_dynamic", tmp_path)

@@ -21,7 +21,7 @@ def clear():
     load._find_numbers.cache_clear()
 
 
-def test_directions_alone_are_enough():
+def test_directions_are_sufficient():
     old = read_numbers("mine", formula(HIGHER_IS_BETTER=False, INTERVAL="t"))
     assert old == {"mine": Number("mine", "lower", interval="t")}
     several = formula(HIGHER_IS_BETTER={"a": True, "b": None}, INTERVAL={"a": "wilson"})

@@ -16,7 +16,7 @@ class Both(torch.nn.Module):
         return self.picture(self.video(clips).mean(dim=2))
 
 
-def test_pictures_and_clips_in_one_network():
+def test_images_and_clips_in_one_network():
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         network, clips = Both().eval(), torch.randn(2, 3, 4, 9, 8)
@@ -49,7 +49,7 @@ def test_device_is_the_named_one_or_a_gpu(wanted, cuda, mps, launched, chosen, m
 
 
 @pytest.mark.parametrize(("wanted", "other", "here"), [("cuda", "mps", "cpu and mps"), ("mps", "cuda", "cpu and cuda")])
-def test_device_that_is_not_here_is_refused_with_those_that_are(wanted, other, here, monkeypatch):
+def test_missing_device_is_refused_with_a_list(wanted, other, here, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: other == "cuda")
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: other == "mps")
     with pytest.raises(BadConfig, match=f"^probe.device is {wanted}, .* only {here}\\. Give probe.device"):

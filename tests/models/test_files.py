@@ -49,7 +49,7 @@ def test_from_the_cache_without_a_network(cache):
 
 
 @pytest.mark.parametrize(("name", "why"), [("org/vit", ""), ("facebook/dinov3-vits16-pretrain-lvd1689m", ", because the card pins none")])  # fmt: skip
-def test_doctor_warns_of_a_commit_that_nobody_named(cache, name, why):
+def test_doctor_warns_of_unpinned_commit(cache, name, why):
     put_in_cache(cache, name, tiny_dinov3 if "dinov3" in name else tiny_timm)
 
     def warned(**options):

@@ -67,7 +67,7 @@ def test_processor_of_transformers(name, grey):
         assert torch.equal(network(prepare(frames)), full(frames)), size
 
 
-def test_whole_clips_of_transformers():
+def test_full_clips_of_transformers():
     transformers = pytest.importorskip("transformers")
     from cardiobench.models.grey_levels import by_table
 

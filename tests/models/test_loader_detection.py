@@ -58,7 +58,7 @@ def test_every_network_of_the_benchmark_has_its_keys():
 
 @pytest.mark.parametrize("name", list(DESCRIBED))
 @pytest.mark.parametrize("wrapped", [True, False])
-def test_weights_alone_are_known_by_their_published_keys(tmp_path, name, wrapped):
+def test_weights_are_recognised_by_published_keys(tmp_path, name, wrapped):
     state = {key: torch.zeros(1) for key in keys_of(name)}
     torch.save({"state_dict": state, "epoch": 3} if wrapped else state, tmp_path / "mine.pt")
     for given in (tmp_path, tmp_path / "mine.pt"):
@@ -78,7 +78,7 @@ def test_unknown_weight_keys_are_reported(tmp_path):
     assert all(rule in message for rule in RULES)
 
 
-def test_view_classifier_alone_is_named(tmp_path):
+def test_lone_view_classifier_is_named(tmp_path):
     save_file(
         {"features.0.0.weight": torch.zeros(2), "classifier.2.weight": torch.zeros(2)}, tmp_path / "v.safetensors"
     )
@@ -147,7 +147,7 @@ def test_echo_clip_r_encodes_frames_and_refuses_prompts(tmp_path, clip):
 # ---- cardiobench.json
 
 
-def test_settings_beside_the_weights(tmp_path, clip):
+def test_settings_next_to_weights(tmp_path, clip):
     folder = tiny_timm(tmp_path / "vit")
     plain_loaded = load_model(str(folder))
     plain = plain_loaded.encoder

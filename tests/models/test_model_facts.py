@@ -16,7 +16,7 @@ def model():
     return loaded(Thumbnails(), "own", "fp32", torch.device("cpu"))
 
 
-def test_facts_scale_and_texts_are_those_of_the_model(model):
+def test_facts_scale_and_texts_match_the_model(model):
     texts = {("a heart", "a liver"): np.eye(2)}
     kept = without_network(model, texts).encoder
     for field in fields(EncoderFacts):

@@ -58,7 +58,7 @@ def data_of(task, source, dim):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", WITH_HEADS)
-def test_every_native_entry_answers_its_tasks(name, datasets, tmp_path, monkeypatch):
+def test_native_heads_predict_their_tasks(name, datasets, tmp_path, monkeypatch):
     change_card(monkeypatch, name)
     (tmp_path / "files").mkdir()
     with smaller_networks():
@@ -78,7 +78,7 @@ def test_every_native_entry_answers_its_tasks(name, datasets, tmp_path, monkeypa
 
 
 @pytest.mark.parametrize("count", [76, 18, 5])
-def test_order_of_frames_is_that_of_the_frames_a_network_sees_together(count, tmp_path, monkeypatch):
+def test_frame_order_follows_network_input(count, tmp_path, monkeypatch):
     """Check that PanEcho's clips are shuffled individually, so that each contains the same frames as before."""
     change_card(monkeypatch, "CarDS-Yale/PanEcho")
     with smaller_networks():

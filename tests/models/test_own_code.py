@@ -159,7 +159,7 @@ def test_error_of_the_code_is_one_message_with_its_line(tmp_path, source, messag
 @pytest.mark.parametrize(
     "name", ["os:system", "json:dumps", "no_such_package:load", "os:nothing", "cardiobench.core:x"]
 )
-def test_adapter_of_a_card_is_no_other_function(name):
+def test_card_adapter_is_its_function(name):
     with pytest.raises(BadModel):
         adapter(name)
 

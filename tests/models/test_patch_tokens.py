@@ -87,7 +87,7 @@ def test_every_number_that_shapes_the_tokens_is_in_the_key(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["cardiobench/pixel-motion", "cardiobench/minirocket"])
-def test_model_without_tokens_says_why(name):
+def test_model_without_tokens_is_refused(name):
     with pytest.raises(NotApplicable, match="no pooling 'tokens': it has no tokens with a position in the frame"):
         load_model(name, pooling="tokens")
 

@@ -119,7 +119,7 @@ def check_answers(folder, wanted, **what):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("checkpoint", [pytest.param(name, marks=marked(name)) for name in CHECKPOINTS], indirect=True)
-def test_every_task_and_protocol_is_answered(checkpoint, twins, tmp_path, monkeypatch):
+def test_all_tasks_and_protocols_run(checkpoint, twins, tmp_path, monkeypatch):
     name, weights = checkpoint
     if name in OTHERS:  # Figures of some twenty tasks take longer than the predictions.
         monkeypatch.setattr("cardiobench.report.markdown.write_markdown", lambda *_, **__: [])

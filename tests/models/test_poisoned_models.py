@@ -39,7 +39,7 @@ def folders_of(folder: Path) -> set[Path]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("made", LOADABLE, indirect=True)
-def test_code_beside_the_weights_is_not_run(made, tmp_path):
+def test_code_next_to_weights_is_not_run(made, tmp_path):
     """Add modules under every usual name, and let existing and new configuration files name them."""
     name, folder, weights = made
     mark = tmp_path / "was run"

@@ -227,7 +227,7 @@ def test_text_model_takes_no_frames(tmp_path):
     assert "does not encode a frame" in refusal(tmp_path)
 
 
-def test_network_that_answers_at_random(tmp_path):
+def test_random_network(tmp_path):
     import transformers
 
     config = transformers.ViTMAEConfig(

@@ -102,7 +102,7 @@ def test_loaders_run_no_model_code(model, tmp_path, capsys):
     assert not mark.exists()
 
 
-def test_option_of_the_tokenizer_is_no_way_around_the_flag(originals, tmp_path):
+def test_tokenizer_option_cannot_bypass_the_flag(originals, tmp_path):
     folder, mark = tmp_path / "model", tmp_path / "was run"
     shutil.copytree(originals["open_clip with a tokenizer"], folder)
     poisoned(folder, mark)
@@ -130,7 +130,7 @@ class Harmful:
     ("kind", "name"),
     [("siglip", "pytorch_model.bin"), ("timm", "pytorch_model.bin"), ("open_clip", "open_clip_pytorch_model.bin")],
 )
-def test_no_pickle_is_run_wherever_a_setting_points(originals, tmp_path, kind, name):
+def test_no_pickle_is_run_by_any_setting(originals, tmp_path, kind, name):
     folder, mark = tmp_path / "model", tmp_path / "was run"
     shutil.copytree(originals[kind], folder)
     for file in folder.glob("*.safetensors"):

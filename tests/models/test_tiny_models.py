@@ -56,7 +56,7 @@ def test_is_an_encoder(encoder, clip):
     json.dumps(dict(encoder.preprocessing))
 
 
-def test_alone_or_in_a_batch_once_or_twice(encoder, clip):
+def test_single_batched_and_repeated(encoder, clip):
     parts = encoder.transform(clip)
     together = encoder.encode(parts)
     torch.testing.assert_close(encoder.encode(parts), together, rtol=0, atol=0)
@@ -331,7 +331,7 @@ def test_vit_without_pooler_is_read_at_its_class_token(tmp_path, clip, saved_as)
     assert loaded.preprocessing["readout"] == "class token"
 
 
-def test_videomae_takes_the_whole_clip_as_one_part(tmp_path, clip):
+def test_videomae_uses_the_clip_as_one_part(tmp_path, clip):
     import transformers
 
     config = transformers.VideoMAEConfig(**tower(image_size=32, patch_size=8, num_frames=4, tubelet_size=2))

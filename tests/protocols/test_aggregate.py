@@ -21,7 +21,7 @@ def test_studys_probability_is_the_mean_of_its_images():
     assert got["y_pred"].tolist() == ["no", "yes"]
 
 
-def test_two_equal_classes_go_to_the_positive_one_and_more_to_the_first():
+def test_ties_go_to_positive_or_first_class():
     data = task_data(BINARY, np.eye(1), ["no"], ["test"])
     assert aggregate(data, ProtocolOutput(data.indices("test"), np.array([[0.5, 0.5]]), {}))["y_pred"].tolist() == [
         "yes"

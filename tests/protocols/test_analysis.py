@@ -9,7 +9,7 @@ from tests.protocols.conftest import REGRESSION, task_data
 
 
 @pytest.mark.parametrize("spread, collapsed", [(0, True), (1e-7, True), (1e-4, False)])
-def test_one_vector_for_all_test_recordings_is_named_whatever_rounding_leaves(spread, collapsed):
+def test_constant_test_vectors_are_named_despite_rounding(spread, collapsed):
     """Test test recordings whose largest component is 100, so that 1e-4 of it is 0.01; training recordings differ."""
     features = np.random.default_rng(0).normal(size=(30, 4))
     features[20:] = [100, -3, 0, 7]

@@ -81,7 +81,7 @@ def _of(record, file):
 
 
 @pytest.mark.slow
-def test_model_without_text_heads_or_frames_says_what_does_not_apply(config):
+def test_doctor_lists_what_does_not_apply(config):
     cheap = {"scratch": {"epochs": 1, "seeds": 1}}
     outcome = run(dataclasses.replace(config, protocols=("all",), options={**config.options, **cheap}))
     taken = {result.protocol for result in outcome.results} | {record.protocol for record in outcome.analyses}
@@ -127,7 +127,7 @@ def test_model_that_ignores_its_input_is_flagged_in_every_protocol(config, monke
 
 
 @pytest.mark.slow
-def test_every_clip_is_encoded_once_whatever_protocols_seeds_and_folds(config, monkeypatch):
+def test_every_clip_is_encoded_once(config, monkeypatch):
     seen = []
     real = Constant.encode
     monkeypatch.setattr(Constant, "encode", lambda self, parts: seen.extend(parts) or real(self, parts))
@@ -160,7 +160,7 @@ def tmed2_studies(shared):
     )
 
 
-def test_constant_on_tmed2_is_the_papers_number_and_is_flagged(shared):
+def test_constant_on_tmed2_equals_paper_and_is_flagged(shared):
     references = tmed2_studies(shared)
     test = references[references["split"] == "test"]
     answers = pd.DataFrame({"id": test["id"], "y_pred": "AS"})

@@ -53,14 +53,14 @@ def test_equal_similarities_go_by_position(block_sizes):
 
 
 @pytest.mark.parametrize("dim", [7, 384, 1536])
-def test_equal_vectors_tie_whatever_the_order_of_the_sums(block_sizes, dim):
+def test_equal_vectors_tie_in_any_sum_order(block_sizes, dim):
     """Test equal vectors, whose products differ in the last digit with their tile of the matrix product."""
     vector = np.random.default_rng(0).normal(size=dim).astype(np.float32)
     found = nearest(rows(np.tile(vector, (130, 1))), rows(np.tile(vector, (3, 1))), 21)
     np.testing.assert_array_equal(found, np.tile(np.arange(21), (3, 1)))
 
 
-def test_neighbours_are_those_of_a_full_sort_in_float64(block_sizes):
+def test_neighbours_equal_a_float64_sort(block_sizes):
     rng = np.random.default_rng(0)
     features = rng.normal(size=(400, 16)).astype(np.float32)
     features[50:90] = features[10:50]  # Among equal vectors, the earlier ones are nearer.
@@ -85,7 +85,7 @@ def test_gpu_finds_the_same_neighbours():
     np.testing.assert_array_equal(found, expected)
 
 
-def test_device_of_the_run_reaches_large_searches_alone(binary, monkeypatch):
+def test_device_of_the_run_is_for_large_searches(binary, monkeypatch):
     pytest.importorskip("torch")
     from cardiobench.models import device
 
@@ -116,7 +116,7 @@ def test_patients_are_drawn_once():
     assert set(kept) != set(whole_patients(patients, 30, 1))
 
 
-def test_choice_of_k_on_some_patients_and_neighbours_among_some_are_stamped(binary):
+def test_subsampling_for_k_and_neighbours_is_stamped(binary):
     every = NearestNeighbours().predict(binary, None, "").details
     assert set(every) == {"k", "from"}
     output = NearestNeighbours(max_queries=40).predict(binary, None, "")

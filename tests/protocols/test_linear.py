@@ -89,7 +89,7 @@ def test_loss_is_within_tolerance_of_minimum(tolerance):
 
 
 @pytest.mark.parametrize("tolerance", [1e-4, 1e-8])
-def test_classes_fitted_together_are_as_near_their_minimum_as_asked_for(tolerance):
+def test_jointly_fitted_classes_are_within_tolerance(tolerance):
     """Compare each label with scikit-learn on its measured rows; one is rare, and separable with 40 features."""
     features, labels = sample(120, 40, 2)
     truth = np.stack([labels, sample(120, 40, 3)[1] == 1, np.arange(120) < 3], axis=1).astype(float)
@@ -145,7 +145,7 @@ def test_scale_that_is_given_is_used():
     np.testing.assert_allclose(one.coefficients, other.coefficients, atol=1e-5)
 
 
-def test_constant_column_and_a_constant_matrix_are_no_trouble():
+def test_constant_column_and_matrix_are_accepted():
     features, labels = sample(60, 4, 2)
     with_constant = np.column_stack([features, np.full(60, 7.0, np.float32)])
     settings = {"classes": 2, "tolerance": 1e-14}
@@ -178,7 +178,7 @@ def test_invalid_fits_are_refused(labels, penalties, message):
 
 
 @pytest.mark.parametrize("kind", ["numbers", "classes", "labels"])
-def test_every_solver_goes_from_the_stiffest_penalty_on_and_may_be_left_there(kind):
+def test_solvers_start_at_the_strongest_penalty(kind):
     features, codes = sample(60, 5, 3)
     labels = {"numbers": codes.astype(float), "classes": codes, "labels": np.eye(3)[codes]}[kind]
     settings = {"classes": 3} if kind == "classes" else {}
@@ -200,7 +200,7 @@ def test_predictions_in_blocks_are_predictions_at_once():
     np.testing.assert_allclose(model.predict(features, np.array([5, 3])), expected[[5, 3]], rtol=1e-12)
 
 
-def test_search_is_as_near_to_the_minimum_as_it_says():
+def test_search_is_within_stated_tolerance():
     """Check that the loss stays within tolerance for rows read in blocks, which are multiplied in float32."""
     features, labels = sample(400, 6, 2)
     every = np.arange(400)

@@ -73,7 +73,7 @@ def test_class_that_a_fold_lacks_gets_no_probability():
     np.testing.assert_allclose(found.sum(axis=-1), 1)
 
 
-def test_column_that_never_varies_and_perfect_separation_are_no_trouble():
+def test_constant_column_and_separation_are_accepted():
     features = np.column_stack([np.linspace(-1, 1, 40), np.full(40, 7.0)])
     labels = (features[:, 0] > 0).astype(int)
     path = fold_logistic_path(features, labels, np.array([1e-3]))

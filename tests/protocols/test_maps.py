@@ -8,7 +8,7 @@ from sklearn.neighbors import NearestNeighbors
 from cardiobench.protocols import maps
 
 
-def test_neighbours_are_found_exactly_and_a_vector_is_its_own_first():
+def test_neighbours_are_exact_and_start_with_the_vector():
     rng = np.random.default_rng(0)
     vectors = rng.normal(size=(80, 5))
     vectors[1] = vectors[0]

@@ -42,7 +42,7 @@ def labelled(n=240, unmeasured=0.15, seed=0, **changes):
 
 
 @pytest.mark.parametrize("penalty", [0.01, 1.0, 100.0])
-def test_every_class_is_scikit_learns_on_the_rows_in_which_it_was_measured(penalty):
+def test_classes_equal_scikit_learn_on_measured_rows(penalty):
     data, truth = labelled()
     train, test = data.indices("train"), data.indices("test")
     (model,) = fit_linear_models(data.features, train, data.labels[train], [penalty], classes=3, tolerance=1e-10)
@@ -99,7 +99,7 @@ def test_search_ends_early_with_the_choice_of_every_penalty_in_float64():
     assert macro_auroc(truth[test], output.values) == pytest.approx(expected, abs=1e-4)
 
 
-def test_neighbours_are_counted_where_the_class_was_measured():
+def test_neighbours_are_counted_on_measured_labels():
     data, truth = labelled(n=120)
     output = NearestNeighbours(neighbours=(5,)).predict(data, None, "")
     train, test = data.indices("train", "validation"), data.indices("test")

@@ -39,7 +39,7 @@ class Heads:
         return means
 
 
-def test_unit_gets_all_parts_of_all_its_recordings_and_is_answered_once():
+def test_unit_gets_all_parts_and_one_prediction():
     task = dataclasses.replace(REGRESSION, unit_column="patient_id")
     features = [np.full((3, 2), 40.0), np.full((1, 2), 60.0), np.full((2, 2), 70.0), np.full((5, 2), 10.0)]
     data = task_data(task, features, [45.0, 45.0, 70.0, 10.0], ["test"] * 3 + ["train"], patients=["a", "a", "b", "c"])

@@ -77,7 +77,7 @@ def schemas():
     ]
 
 
-def test_every_whole_number_has_two_limits_and_every_seed_those_of_numpy():
+def test_integers_have_limits_and_seeds_those_of_numpy():
     for name, option, schema in schemas():
         for one in schema.get("anyOf", [schema.get("items", schema)]):
             assert one.get("type") != "integer" or {"minimum", "maximum"} <= one.keys(), f"{name}.{option}: {one}"
@@ -133,7 +133,7 @@ def test_accepted_range_is_named(option, value, expected):
         ("probe", "penalties", [], "the list is empty. Give a value such as [0.001,"),
     ],
 )
-def test_list_is_refused_where_a_value_stands_twice_or_none_is_in_it(name, option, value, reason):
+def test_empty_list_and_repeated_values_are_refused(name, option, value, reason):
     with pytest.raises(CardioBenchError, match=re.escape(reason)):
         made(name, **{option: value})
 

@@ -32,7 +32,7 @@ def toy(monkeypatch):
     monkeypatch.setattr(extensions, "extensions", lambda: {"toy": manifest})
 
 
-def test_profile_sets_what_the_user_left_open(toy):
+def test_profile_sets_unset_options(toy):
     request = resolve(CONFIG)
     (knn,) = (one for one in request.protocols if one.name == "knn")
     assert (knn.neighbours, knn.folds, knn.seed) == ((3,), 4, 9)
@@ -43,6 +43,6 @@ def test_profile_sets_what_the_user_left_open(toy):
     assert len(resolve_tasks(["phantom_ecg"])) > 1
 
 
-def test_profile_that_nobody_provides_is_refused_before_any_work():
+def test_unknown_profile_is_refused_before_work():
     with pytest.raises(UnknownName, match=r"no profile 'toy'. .*may provide it"):
         resolve(CONFIG)

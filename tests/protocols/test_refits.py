@@ -56,7 +56,7 @@ def test_refit_neighbours_count_by_drawn_patients(binary):
     assert len(output.refits) == 2
 
 
-def test_draw_without_two_classes_is_made_again_and_patients_keep_their_rows_together():
+def test_one_class_draws_are_repeated_by_patient():
     labels = ["yes"] * 2 + ["no"] * 18
     data = task_data(BINARY, np.eye(20), labels, "train", [f"p{number // 2}" for number in range(20)])
     draws = list(redrawn_rows(data, np.arange(20), 50, 0))

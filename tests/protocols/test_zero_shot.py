@@ -91,7 +91,7 @@ def test_classes_are_softmax_of_scaled_mean_cosines(prompt_file):
     assert len(output.details["prompt_digest"]) == 16
 
 
-def test_echoclips_rule_for_two_classes_is_the_mean_cosine_of_frames_to_the_positive_prompts(prompt_file):
+def test_echoclip_two_class_score_is_mean_cosine_to_positive_prompts(prompt_file):
     """Check cosines to (sick, ill), which are (1, .8) and (0, .6) with means .9 and .3; frames are not pooled, "well" is unused."""
     protocol = ZeroShot(binary_rule="mean_cosine")
     assert protocol.variants(BINARY) == ("", "threshold", "mean_cosine") and "mean_cosine" not in ZeroShot().variants(
@@ -107,7 +107,7 @@ def test_echoclips_rule_for_two_classes_is_the_mean_cosine_of_frames_to_the_posi
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_picture_that_lies_on_the_numbers_axis_gets_its_number(prompt_file, rule):
+def test_image_on_the_text_axis_gets_its_number(prompt_file, rule):
     """Test a similarity symmetric around the true number: the 20 best lie around it; the lower median may be 1 below."""
     truth = [30.0, 55.0, 70.0]
     angle = np.deg2rad(np.array(truth) * 0.9)

@@ -18,7 +18,7 @@ from tests.report import example_results
         ("camus/lv_seg", True, "This page shows generated recordings"),
     ],
 )
-def test_page_of_pictures_says_what_the_licence_of_its_data_allows(name, generated, said, tmp_path):
+def test_gallery_states_the_data_licence(name, generated, said, tmp_path):
     task = catalog.task(name)
     dataset = SimpleNamespace(spec=catalog.spec(task.dataset), generated=generated)
     entry = SimpleNamespace(result=SimpleNamespace(model={"name": "org/one"}, label="dense"), setting="", path="one")
@@ -79,7 +79,7 @@ def test_wrong_leads_are_refused_before_anything_is_drawn(tmp_path, capsys, flag
     ("name", "generated", "said"),
     [("ptb_xl_sample", False, "female, 61 years"), ("camus", False, ""), ("camus", True, "female, 61 years")],
 )
-def test_age_and_sex_stand_where_the_licence_lets_data_be_passed_on(name, generated, said):
+def test_age_and_sex_follow_the_licence(name, generated, said):
     import numpy as np
     import pandas as pd
 

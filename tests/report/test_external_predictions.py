@@ -52,7 +52,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_each_model_is_compared_with_each_file_whatever_the_protocol(folder):
+def test_models_are_compared_with_files_of_any_protocol(folder):
     pairs, left_out, *_ = ranks.compare_all_pairs(collect([folder]).entries, resamples=100)
     assert not left_out
     found = {(pair.contest[1], pair.a, pair.b) for pair in pairs}
@@ -198,7 +198,7 @@ def given(folder, name, quality, seed, protocol="probe"):
     return saved
 
 
-def test_embeddings_from_elsewhere_are_a_condition_of_their_own(tmp_path):
+def test_given_embeddings_are_a_separate_condition(tmp_path):
     for model, quality in (("org/one", 0.6), ("org/two", 0.5)):
         write_result(tmp_path, model, TASK, quality, 1, "probe")
     for name, quality in (("ours", 0.95), ("theirs", 0.3)):

@@ -10,7 +10,7 @@ from tests.report import example_results
 
 
 @pytest.mark.slow
-def test_each_figure_is_the_one_whose_files_are_linked(tmp_path, monkeypatch):
+def test_figures_match_their_links(tmp_path, monkeypatch):
     monkeypatch.setattr(render, "MAX_BYTES", 0)  # Figures become images that name their file.
     for name in ("org/one", "org/two"):
         example_results.write_result(tmp_path / "results", name, "phantom_ecg/cd")

@@ -94,7 +94,7 @@ def test_reason_of_empty_cell():
     assert missing_reason(None, "zero_shot", catalog.task("camus/ef")) == "not run", "the model is unknown"
 
 
-def test_model_without_text_is_said_to_be_not_applicable_beside_zero_shot_ones():
+def test_model_without_text_is_listed_as_not_applicable():
     zero = dataclasses.replace(result(model="org/clip", task="camus/view"), protocol="zero_shot")
     made = overview_tables(
         [ResultEntry(entry().path, zero), entry(model="cardiobench/pixel-motion", task="camus/view")]

@@ -126,7 +126,7 @@ def test_tables_filter_by_keyboard_and_show_counts(page):
     assert table.locator("th.task:visible").count() == 0
 
 
-def test_cell_tells_its_interval_in_text_on_hover_and_on_focus(page):
+def test_cell_shows_interval_on_hover_and_focus(page):
     table = page.locator(".heat").filter(has_text="phantom_echo/ef")
     cell = table.locator("tr", has_text="org/one").locator("td.cell").first
     assert "[" in cell.inner_text() and "%" in cell.inner_text()
@@ -143,7 +143,7 @@ def test_cell_tells_its_interval_in_text_on_hover_and_on_focus(page):
     assert "org/one" in page.locator("#detail").inner_text() and "95 % CI" in page.locator("#detail").inner_text()
 
 
-def test_enter_opens_the_task_with_its_pictures(page):
+def test_enter_key_opens_the_task(page):
     cell = page.locator(".heat").filter(has_text="phantom_echo/ef").locator("td.cell").first
     cell.focus()
     page.keyboard.press("Enter")
@@ -275,7 +275,7 @@ def test_twenty_models_on_twenty_tasks_fit_a_megabyte(browser, tmp_path):
     tab.close()
 
 
-def test_720_results_paint_at_once_in_a_page_that_is_not_large(browser, tmp_path):
+def test_720_results_render_fast_in_a_small_page(browser, tmp_path):
     """Test 12 models on 60 tasks without figures; benchmarks/report.py includes them."""
     import time
 

@@ -113,7 +113,7 @@ def test_limits_of_agreement_by_hand():
     assert "bias 2.00, 95 % limits of agreement -1.39 to 5.39" in caption
 
 
-def test_quantiles_of_errors_are_those_of_the_groups_rows():
+def test_error_quantiles_use_rows_of_the_group():
     task = catalog.task("phantom_echo/ef")
     joined, result = example_results.scored_example("phantom_echo/ef", 0.6, 1)
     row = error_quantiles(task, result, joined.frame).set_index(["breakdown", "group"]).loc[("sex", "F")]
@@ -170,7 +170,7 @@ def test_damaged_predictions_are_named_and_the_rest_is_drawn(tmp_path):
     assert [figure.name for figure in report.of("task", "phantom_echo/ef")] == ["scores", "agreement", "groups"]
 
 
-def test_analysis_whose_table_lacks_a_column_is_named(tmp_path, monkeypatch):
+def test_analysis_with_missing_column_is_named(tmp_path, monkeypatch):
     figures = SimpleNamespace(draw=lambda record: record.tables["curve"]["score"])
     monkeypatch.setattr("cardiobench.report.plots._module", {"toy": figures}.get)
     broken = AnalysisResult("toy", "x/y", (), {}, {"curve": pd.DataFrame([{"a": 1}])}, models=({"name": "m"},))
@@ -193,7 +193,7 @@ def test_analysis_of_other_data_is_reported_and_not_shown(tmp_path):
     assert "digest eeeeeeeeeeee" in problem.message and "digest dddddddddddd" in problem.message
 
 
-def test_study_that_does_not_say_how_many_patients_were_used_is_told_by_its_data(tmp_path):
+def test_study_size_is_inferred_from_its_data(tmp_path):
     example_results.write_result(tmp_path, "org/one", "phantom_echo/ef", dataset={"limit": 5})
     folder = tmp_path / "org__one" / "r1" / "frame_similarity"
     whole = similarity_record("org/one", 0.9)

@@ -27,7 +27,7 @@ def test_other_revisions_and_preprocessing_are_not_compared():
     assert markdown([result("mean"), result("cls", fs=500)]) == ""
 
 
-def test_model_of_one_pooling_stands_beside_the_tokens_that_it_keeps():
+def test_one_pooling_and_kept_tokens_coexist():
     kept = result("tokens", 0.6, tokens={"block": "last", "parts": 1, "grid": [8, 7, 7, 512]})
     columns, ((*_, own, tokens),) = pooling_table([kept, result("", 0.95)])
     assert columns[-2:] == ("its own", "tokens") and own > tokens

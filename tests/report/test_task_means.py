@@ -8,7 +8,7 @@ from cardiobench.scoring.means import task_means
 from tests.report.example_results import scored_example, write_result
 
 
-def test_mean_stands_beside_the_published_number(tmp_path):
+def test_mean_is_shown_with_published_number(tmp_path):
     first, second, *_ = task_means()[0].tasks
     for task in (first, second):
         write_result(tmp_path, "org/text", task, protocol="zero_shot")

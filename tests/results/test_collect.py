@@ -114,7 +114,7 @@ def test_inconsistent_results_are_refused_despite_a_valid_checksum(tmp_path, cha
         read_result(path.read_text())
 
 
-def test_file_without_a_checksum_is_not_ranked_and_reading_one_back_changes_nothing(tmp_path):
+def test_file_without_checksum_is_not_ranked(tmp_path):
     path = example_results.write_result(tmp_path)
     sealed = json.loads(path.read_text())
     assert ScoreResult.load(path).to_json() == sealed and sealed[CHECKSUM] == checksum(sealed)
@@ -161,7 +161,7 @@ def test_results_of_different_data_are_never_ranked_together(tmp_path, odd):
 BY_HAND = {"name": "phantom_ecg", "references": "refs.csv"}
 
 
-def test_scores_on_references_are_ranked_beside_runs_on_the_same_version(tmp_path):
+def test_scores_on_references_are_ranked_with_runs(tmp_path):
     example_results.write_result(tmp_path, "org/one")
     version = {**BY_HAND, "version": example_results.VERSION, "references_digest": "d1"}
     for name, facts in (("from-a-file", {}), ("other-version", {"version": "0.9.0"}), ("twin", {"twin": True})):
@@ -173,7 +173,7 @@ def test_scores_on_references_are_ranked_beside_runs_on_the_same_version(tmp_pat
 
 
 @pytest.mark.parametrize("expected", [60, None])
-def test_result_whose_release_is_not_known_is_not_ranked(tmp_path, expected):
+def test_result_of_unknown_release_is_not_ranked(tmp_path, expected):
     """Check that a result of an older version, which took the references for the release, is not ranked either."""
     path = example_results.write_result(tmp_path, "file: mine.csv", protocol="predictions")
     edit(

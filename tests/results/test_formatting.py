@@ -71,7 +71,7 @@ def test_undefined_numbers_are_written_as_words():
     assert tables.row(undefined)[4:6] == ("undefined", "none")
 
 
-def test_warning_stands_once_with_those_it_is_about():
+def test_warning_is_shown_once_with_its_models():
     results = [result(0.5, "a", warnings=("few", "odd")), result(0.4, "b", warnings=("few",)), result(0.3, task="x/y")]
     assert tables.warnings(results) == [("tmed2/as", "few", ""), ("tmed2/as", "odd", "a probe")]
 
@@ -92,7 +92,7 @@ def test_hostile_names_are_escaped(name):
     assert not re.search(r"<script|(?<!\\)\]\(|(?<!\\)[`*]", text)
 
 
-def test_no_results_says_what_to_run(tmp_path):
+def test_no_results_gives_advice(tmp_path):
     with pytest.raises(MissingData, match=r"accelerate launch -m cardiobench\.eval"):
         collect([tmp_path])
 

@@ -30,7 +30,7 @@ def files(folder):
     return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_two_folders_become_one_and_a_second_time_changes_nothing(tmp_path):
+def test_merging_folders_is_idempotent(tmp_path):
     one, two, out = (tmp_path / name for name in ("one", "two", "out"))
     write(one, "ptb_xl/cd"), write(two, "ptb_xl/cd"), write(two, "ptb_xl/cd_paper")
     merged = merge([one, two], out)

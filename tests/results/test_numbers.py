@@ -51,7 +51,7 @@ def test_facts_of_another_form_are_refused(wrong):
         ScoreResult.from_json(seal(record))
 
 
-def test_number_that_nobody_has_installed_is_shown_as_recorded():
+def test_unknown_number_is_shown_as_recorded():
     known = of_elsewhere()
     assert formatting.metric_name(known) == "within_ten % ↑"
     assert formatting.number(known.score.value, known) == "52.00" and formatting.floor(known) == "28.00"
@@ -92,7 +92,7 @@ def test_recorded_facts_take_precedence_over_installed_metrics():
         (Estimate(1.04, 0.9, 1.1, 50, 48, method="t"), False),
     ],
 )
-def test_interval_may_end_beyond_the_range_where_its_method_can(estimate, possible):
+def test_interval_may_exceed_the_range(estimate, possible):
     more = result(overall={**result().overall, "within_ten": estimate}, numbers={"within_ten": SHARE})
     assert (
         not [line for line in check_consistency(more) if "within_ten" in line and "is no score" in line]

@@ -137,7 +137,7 @@ def test_printing_imports_nothing_heavy():
     assert done.stdout.strip() == "[]"
 
 
-def test_unknown_coverage_an_undefined_number_and_missing_answers_are_said():
+def test_unknown_coverage_and_undefined_numbers_are_stated():
     found = catalog.task("phantom_ecg/cd")
     references = truth(found)
     given = answers(found, references, 0.9, 1)

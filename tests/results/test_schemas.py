@@ -31,7 +31,7 @@ def test_file_of_an_earlier_version_keeps_its_numbers(schema):
     assert result.groups.keys() == written["groups"].keys() and result.floors.keys() >= written["floors"].keys()
 
 
-def test_result_of_schema_5_is_of_the_present_rules_and_lacks_its_cost():
+def test_schema_5_result_has_current_rules_and_no_cost():
     written, result = json.loads(FILES[5].read_text("utf-8")), ScoreResult.load(FILES[5])
     assert not result.outdated and result.cost is None
     assert result.to_json() == {

@@ -145,7 +145,7 @@ def test_field_of_another_type_is_named(change, words):
         ScoreResult.from_json(seal({**result().to_json(), **change}))
 
 
-def test_published_schemas_are_those_of_the_classes():
+def test_published_schemas_match_the_classes():
     folder = Path(__file__).parents[2] / "docs" / "schema"
     for name, kind in FILES.items():
         assert json.loads((folder / name).read_text("utf-8")) == json_schema(kind), (
@@ -182,14 +182,14 @@ def test_result_of_schema_1_keeps_its_scores_and_has_to_be_scored_again(tmp_path
         ScoreResult.load(tmp_path / "old.json")
 
 
-def test_older_schema_does_not_say_whether_it_is_out_of_fold():
+def test_older_schema_leaves_out_of_fold_unknown():
     for schema in (2, 3):
         content = {name: value for name, value in result().to_json().items() if name not in ("out_of_fold", CHECKSUM)}
         assert ScoreResult.from_json(seal({**content, "schema": schema})).out_of_fold is None
     assert ScoreResult.from_json(result().to_json()).out_of_fold is False
 
 
-def test_commit_is_stamped_where_there_is_one(monkeypatch):
+def test_commit_is_stamped_if_present(monkeypatch):
     for commit, stamped in (("0123abc", {"commit": "0123abc"}), (None, {})):
         monkeypatch.setattr("cardiobench.results.provenance._commit", lambda: commit)  # noqa: B023
         assert {name: value for name, value in stamp().items() if name == "commit"} == stamped

@@ -44,7 +44,7 @@ def test_components_of_a_result_are_its_protocol_scoring_and_metrics(name):
     assert code["protocol"].startswith(f"protocol {name} ") and "cardiobench" not in json.dumps(code)
 
 
-def test_version_scores_again_what_it_is_about(monkeypatch):
+def test_new_version_scores_affected_results(monkeypatch):
     before = {name: cell(name).key for name in ("knn", "probe")}
     monkeypatch.setattr(knn, "VERSION", 99)
     assert cell("knn").key != before["knn"] and cell("probe").key == before["probe"]
@@ -52,14 +52,14 @@ def test_version_scores_again_what_it_is_about(monkeypatch):
     assert cell("probe").key != before["probe"]
 
 
-def test_metric_s_version_scores_again_the_tasks_that_hold_it(monkeypatch):
+def test_metric_version_rescores_its_tasks(monkeypatch):
     tasks = [TASK, catalog.task("ptb_xl_sample/cd")]
     before = [cell(task=task).key for task in tasks]
     monkeypatch.setattr(load.load_formula("regression_report"), "VERSION", 2, raising=False)
     assert [cell(task=task).key != key for task, key in zip(tasks, before, strict=True)] == [True, False]
 
 
-def test_formula_of_the_users_counts_by_its_code_and_ours_by_its_version(tmp_path, monkeypatch):
+def test_user_formulas_are_keyed_by_code_ours_by_version(tmp_path, monkeypatch):
     path = tmp_path / "within.py"
     path.write_text("HIGHER_IS_BETTER = True\n")
     module = ModuleType("within")
@@ -88,7 +88,7 @@ def test_descriptions_and_default_fields_do_not_change_the_key():
 @pytest.mark.parametrize(
     ("name", "reason"), [("zero_shot", "cannot compare recordings"), ("native", "no trained heads")]
 )
-def test_model_that_cannot_take_part_is_refused_before_its_embeddings_are_read(name, reason):
+def test_unsuitable_model_is_refused_before_reading(name, reason):
     model = SimpleNamespace(encoder=SimpleNamespace(name="org/pictures"))
     refused = SimpleNamespace(
         config=RunConfig(), protocol=protocol(name), model=model, task=catalog.task("camus/ef"), variant=""

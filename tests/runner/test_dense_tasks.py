@@ -7,7 +7,7 @@ from cardiobench.runner.run import run
 
 
 @pytest.mark.slow
-def test_protocols_of_recordings_say_that_they_do_not_apply_to_frames(tmp_path):
+def test_protocols_of_recordings_refuse_frames(tmp_path):
     protocols = ("probe", "knn", "zero_shot", "native", "representation")
     config = RunConfig(
         models=("cardiobench/pixel-motion",),

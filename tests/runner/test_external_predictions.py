@@ -110,7 +110,7 @@ def test_one_answer_may_be_missing(sample, capsys):
 
 
 @pytest.mark.parametrize("line", [LINE, LINE[:5] + LINE[7:]], ids=["references", "data"])
-def test_scores_of_a_whole_release_are_complete(sample, line):
+def test_scores_of_a_full_release_are_complete(sample, line):
     assert main(line) == 0
     result = last_result(sample)
     assert coverage(result) == "52/52" and not {"incomplete", "coverage unknown"} & set(flags(result))

@@ -83,7 +83,7 @@ def test_parts_and_their_pooling_survive_the_round_trip(tmp_path):
 
 
 @pytest.mark.slow
-def test_result_says_where_it_comes_from(made, frame, tmp_path):
+def test_result_states_its_source(made, frame, tmp_path):
     (result,) = evaluate(tmp_path, embeddings=frame, model_name="lab/net")
     assert result.given_embeddings and result.model["loaded_by"] == EMBEDDINGS and NOT_SEEN in result.warnings
     assert flags(result)[0] == EMBEDDINGS and not made[1][0].given_embeddings
@@ -158,7 +158,7 @@ def test_one_message_counts_missing_and_unknown(frame, tmp_path):
     assert not (tmp_path / "out").exists() or not list((tmp_path / "out").rglob("*__*.json"))
 
 
-def test_missing_recordings_lower_the_coverage_where_they_may(frame, tmp_path):
+def test_allowed_missing_recordings_lower_coverage(frame, tmp_path):
     ids = open_dataset("ptb_xl_sample", None, need_media=False).frame.groupby("split")["id"].agg(list)
     some = frame[~frame["id"].isin([*ids["test"][:3], ids["validation"][0]])]
     results = evaluate(tmp_path, embeddings=some, allow_missing=True)
@@ -177,7 +177,7 @@ def test_rows_that_were_standardised_by_split_are_warned_of(frame, tmp_path):
     assert any("test rows look standardised separately from the training rows" in one for one in result.warnings)
 
 
-def test_several_datasets_need_a_column_that_tells_them_apart(frame, tmp_path):
+def test_several_datasets_need_a_dataset_column(frame, tmp_path):
     with pytest.raises(BadConfig, match="does not say which of ptb_xl_sample, phantom_ecg"):
         evaluate(tmp_path, embeddings=frame, tasks=[SAMPLE, "phantom_ecg/cd"])
     ids = open_dataset("phantom_ecg", None, need_media=False).frame["id"]
@@ -237,7 +237,7 @@ def test_name_without_embeddings_is_refused(capsys, tmp_path):
     assert "--model-name describes the file of --embeddings or --predictions" in capsys.readouterr().err
 
 
-def test_beside_a_model_in_one_run(made, tmp_path):
+def test_together_with_a_model(made, tmp_path):
     results = evaluate(tmp_path, "cardiobench/constant", embeddings=made[0] / "x.parquet", model_name="lab/net")
     assert [one.model["name"] for one in results] == ["cardiobench/constant", "lab/net"]
 

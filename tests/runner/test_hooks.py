@@ -66,7 +66,7 @@ def test_settings_are_refused_before_any_work(install, config, tmp_path):
     assert not list(tmp_path.rglob("*.json"))
 
 
-def test_finished_cells_are_handed_over_for_what_is_derived_from_them(install, config):
+def test_finished_cells_are_passed_to_after_model_hooks(install, config):
     seen = []
     install(after_model={"derive": lambda cells, context: seen.append([cell.load_cached() for cell in cells])})
     summary = run(config())

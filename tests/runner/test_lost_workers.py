@@ -98,7 +98,7 @@ def check_lost_and_resumed(folder, run, kill_it, said):
 
 
 @pytest.mark.slow
-def test_killed_worker_of_this_machine_is_named_and_the_next_run_goes_on(tmp_path):
+def test_killed_local_worker_is_named_and_rerun_continues(tmp_path):
     pids = tmp_path / "pids"
     pids.mkdir()
     run = start(tmp_path, "killed", "--jobs", "2", pids=pids)
@@ -111,7 +111,7 @@ def test_killed_worker_of_this_machine_is_named_and_the_next_run_goes_on(tmp_pat
 
 
 @pytest.mark.slow
-def test_killed_scheduler_of_dask_is_named_and_the_next_run_goes_on(tmp_path):
+def test_killed_dask_scheduler_is_named_and_rerun_continues(tmp_path):
     pytest.importorskip("distributed", reason="distributed is not installed: make test-cluster")
     address, pids = f"tcp://127.0.0.1:{free_port()}", tmp_path / "pids"
     pids.mkdir()
@@ -127,7 +127,7 @@ def test_killed_scheduler_of_dask_is_named_and_the_next_run_goes_on(tmp_path):
 
 
 @pytest.mark.slow
-def test_killed_head_of_ray_is_named_and_the_next_run_goes_on(tmp_path, monkeypatch):
+def test_killed_ray_head_is_named_and_rerun_continues(tmp_path, monkeypatch):
     pytest.importorskip("ray", reason="ray is not installed: make test-cluster")
     monkeypatch.setenv("RAY_AUTH_MODE", "disabled")  # A token left by another cluster would block the run.
     port, pids = free_port(), tmp_path / "pids"

@@ -90,7 +90,7 @@ def test_old_settings_are_reported_with_their_replacement(capsys):
     assert settings("--share", "0.4").options == {"zero_shot": {"share": 0.4}}, "the protocol runs by default"
 
 
-def test_default_is_said_of_a_flag_but_not_of_a_stored_file(tmp_path, capsys):
+def test_defaults_are_shown_for_flags_only(tmp_path, capsys):
     assert settings("--views", "all", "--share", "0.2", "--stress-patients", "30") == settings()
     lines = capsys.readouterr().err.splitlines()
     assert [line.partition(" is deprecated; leave it out")[0] for line in lines] == [

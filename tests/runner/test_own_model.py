@@ -67,7 +67,7 @@ def test_missing_inputs_are_reported(name, message):
         find_custom(name)
 
 
-def test_class_that_is_not_in_the_file_and_one_that_is_no_encoder(file, tmp_path):
+def test_missing_class_and_class_without_encoder(file, tmp_path):
     with pytest.raises(BadModel, match=r"no class Median\. Its classes: .*Means"):
         find_custom(f"{file}:Median")
     with pytest.raises(BadModel, match=r"dict is not an encoder: it lacks revision, .*BaseEncoder"):

@@ -70,7 +70,7 @@ def numbers(config):
 
 
 @pytest.mark.slow
-def test_every_cell_has_its_own_file_and_an_interrupted_run_goes_on_with_the_missing_ones(config, monkeypatch, capsys):
+def test_interrupted_run_continues_with_missing_cells(config, monkeypatch, capsys):
     real, worked = evaluate.evaluate_cell, []
 
     def interrupted(cell):
@@ -200,7 +200,7 @@ def test_text_and_attention_protocols_give_bitwise_equal_results_in_workers(tmp_
 
 
 @pytest.mark.slow
-def test_dask_cluster_is_used_where_it_is_and_left_running():
+def test_running_dask_cluster_is_used_and_kept():
     distributed = pytest.importorskip("distributed", reason="distributed is not installed: make test-cluster")
     with distributed.LocalCluster(n_workers=3, threads_per_worker=1, dashboard_address=None) as cluster:
         with backends.backend(f"dask={cluster.scheduler_address}", 8, 4) as slots:
@@ -256,7 +256,7 @@ def test_worker_does_not_receive_the_code_that_encodes_recordings():
     assert b"ecg_morphology" not in pickle.dumps(without_network(model)), "otherwise, it would import PyTorch"
 
 
-def test_cells_of_a_task_go_to_one_worker_where_there_are_enough_tasks_for_all_workers():
+def test_cells_of_a_task_share_a_worker_if_tasks_suffice():
     positions, keys = [5, 1, 4, 0], ["a", "b", "a", "b"]
     assert parallel._grouped(positions, keys, jobs=2) == [[5], [1], [4], [0]]
     names = [f"task {n}" for n in range(8)]
@@ -264,7 +264,7 @@ def test_cells_of_a_task_go_to_one_worker_where_there_are_enough_tasks_for_all_w
 
 
 @pytest.mark.slow
-def test_killed_dask_worker_ends_the_cells_as_one_of_this_machine_does():
+def test_killed_dask_worker_ends_cells_like_local_worker():
     pytest.importorskip("distributed", reason="distributed is not installed: make test-cluster")
     import dask
 
@@ -300,7 +300,7 @@ def test_stale_ray_address_is_not_used(monkeypatch):
             assert joblib.Parallel()([joblib.delayed(abs)(-1)]) == [1]
 
 
-def test_unknown_backend_or_one_that_is_not_installed_is_said(monkeypatch):
+def test_unknown_or_missing_backend_is_named(monkeypatch):
     with pytest.raises(CardioBenchError, match="no backend 'slurm'"):
         backends.backend("slurm", 2, 2)
     for name, package, advice in (("dask", "dask.distributed", r"dask\[distributed\]"), ("ray", "ray", "install ray")):

@@ -114,7 +114,7 @@ def test_two_processes_give_the_results_of_one(one, tmp_path):
     assert_same(one, tmp_path)
 
 
-def test_push_that_cannot_be_done_ends_two_processes_before_they_encode(tmp_path):
+def test_impossible_push_ends_both_processes_first(tmp_path):
     model = tmp_path / "network"
     model.mkdir()
     (model / "config.json").write_text("{}")

@@ -81,7 +81,7 @@ def test_protocols_of_one_task_share_data(config, monkeypatch):
 
 
 @pytest.mark.usefixtures("figures")
-def test_result_says_everything_beside_the_number(config):
+def test_result_has_all_facts_of_the_number(config):
     outcome = run(config)
     assert outcome.exit_code == 0
     path, result = result_of(config)
@@ -270,7 +270,7 @@ def test_missing_prompts_and_models_without_text(config, tmp_path):
         run(dataclasses.replace(config, prompts=tmp_path / "mine.json"))
 
 
-def test_pooling_that_a_model_lacks_is_not_applicable_and_its_others_go_on(config):
+def test_missing_pooling_is_skipped_and_others_run(config):
     models = ("cardiobench/pixel-motion", "cardiobench/random-vit")
     asked = dataclasses.replace(
         config, models=models, tasks=("phantom_echo/view",), poolings=("mean", "tokens", "own", "own")
@@ -308,7 +308,7 @@ def test_one_broken_model_does_not_stop_the_others(config, tmp_path):
     assert outcome.failures[0][2] == "model"
 
 
-def test_model_that_answers_the_same_to_all_is_flagged_in_every_protocol(config):
+def test_collapsed_model_is_flagged_in_every_protocol(config):
     outcome = run(dataclasses.replace(config, models=("cardiobench/constant",), protocols=("probe", "knn")))
     assert len(outcome.results) == 2
     for result in outcome.results:

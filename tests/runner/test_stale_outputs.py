@@ -105,7 +105,7 @@ def test_changed_settings_start_a_new_store(evaluated, tmp_path):
 
 
 @pytest.mark.slow
-def test_model_that_cannot_be_encoded_stops_alone(evaluated):
+def test_unencodable_model_stops_no_others(evaluated):
     class Noisy(Spread):
         name = "lab/noisy"
 

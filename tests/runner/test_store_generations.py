@@ -57,7 +57,7 @@ def hub(network, **more):
     return model(network, weight_files={"model.safetensors": "0" * 64}, **more)
 
 
-def test_hub_model_is_asked_where_its_store_grows_under_other_libraries(generation):
+def test_hub_model_libraries_are_checked_on_growth(generation):
     generation.fill(linear, OLD)
     assert generation.choose(hub(linear), NEW)[0] == 0
     assert generation.choose(hub(other), OLD)[0] == 0, "with the libraries of the shards, nothing is encoded again"

@@ -58,7 +58,7 @@ def test_perfect_mask():
 
 
 @pytest.mark.parametrize("shift", [1, 4, 7])
-def test_mask_shifted_by_k_pixels_is_k_times_the_spacing_away(shift):
+def test_mask_shifted_by_k_pixels_has_distance_k_spacings(shift):
     spacing = (0.5, 0.25)
     box = np.zeros((40, 40), int)
     box[10:20, 5:25] = 1  # 10 rows and 20 columns: with a shift of k rows, k * 20 of 200 pixels are no longer shared.

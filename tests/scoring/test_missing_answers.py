@@ -35,7 +35,7 @@ def test_missing_number_is_as_far_away_as_it_can_be():
     assert found.p_value == max(best.p_value, worst.p_value)
 
 
-def test_conclusions_that_depend_on_missing_answers_are_undecided():
+def test_missing_predictions_leave_verdict_undecided():
     table = references(VALUE)
     assert compare(off_by(table, 1), off_by(table, 4, source="b")).outcome == "better"
     assert compare(off_by(table, 1, missing=1), off_by(table, 4, source="b")).outcome == "better"

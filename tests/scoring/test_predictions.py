@@ -84,7 +84,7 @@ def test_first_most_probable_class_is_predicted():
     assert Predictions.join(table, answers, VIEWS3).frame["y_pred"].tolist() == ["A2C", "PLAX", "PLAX"]
 
 
-def test_answers_follow_the_references_whatever_their_order():
+def test_predictions_follow_reference_order():
     table = references(VALUE)
     truth = test_rows(table)
     answers = truth[["id"]].assign(y_pred=truth["y_true"] + 1).sample(frac=1, random_state=0)
@@ -190,7 +190,7 @@ def test_invalid_prediction_files_are_refused(tmp_path, text, words):
         read_predictions(written(tmp_path, text), BINARY)
 
 
-def test_cell_that_is_no_number_is_named(tmp_path):
+def test_non_numeric_cell_is_named(tmp_path):
     path = written(tmp_path, "id,EF_pred\nu0,55\nu1,normal\nu2,\n")
     with pytest.raises(BadPredictions, match=r"1 of 3 cells are not numbers: u1 \('normal'\)"):
         read_predictions(path, VALUE)
@@ -264,7 +264,7 @@ def test_million_rows_are_read_quickly(tmp_path):
     assert rows == 1_000_000 and seconds < 10 and kilobytes < 1024**2, done.stdout
 
 
-def test_patients_of_the_train_split_among_those_scored_are_noted():
+def test_scored_patients_of_train_are_noted():
     table = references(BINARY, n_test=20)
     answers = test_rows(table)[["id"]].assign(y_pred="well")
     unlabelled = pd.DataFrame(columns=["id", "patient_id", "split"])

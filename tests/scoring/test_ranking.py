@@ -52,7 +52,7 @@ def test_places_follow_holm_over_all_pairs():
     assert places[0].group == places[1].group == 1 and places[0].text == "1–2"
 
 
-def test_model_that_differs_for_every_patient_alike_is_better():
+def test_constant_difference_is_significant():
     moved = np.ones((2, 30))
     first, second = find_places(["x", "y"], np.array([1.0, 2.0]), moved @ moved.T, 29, higher_is_better=False)
     assert (first.model, first.text, second.text) == ("x", "1", "2")

@@ -127,7 +127,7 @@ def test_one_class_has_no_area_under_a_curve():
     assert np.isnan(found["auroc"]) and np.isnan(found["auprc"]) and found["accuracy"] == pytest.approx(2 / 3)
 
 
-def test_impossible_answer_has_a_finite_likelihood():
+def test_impossible_label_has_finite_likelihood():
     assert CLASSIFICATION([0, 1], [[0.0, 1.0], [0.0, 1.0]])["nll"] == pytest.approx(-np.log(np.finfo(float).eps) / 2)
 
 

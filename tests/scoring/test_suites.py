@@ -34,7 +34,7 @@ def test_every_name_of_a_suite_exists(name):
     assert set(suite.primary_variants) <= set(suite.protocols) and set(suite.options) <= set(suite.protocols)
 
 
-def test_suite_whose_protocol_is_absent_is_refused():
+def test_suite_with_absent_protocol_is_refused():
     with pytest.raises(
         UnknownName, match=r"suite 'mine' needs .* no installed extension provides protocol other, more"
     ):
@@ -70,7 +70,7 @@ def toy(tmp_path, monkeypatch):
     load_suite.cache_clear()
 
 
-def test_suite_of_an_extension_stands_behind_the_published_ones(toy):
+def test_extension_suites_follow_published_ones(toy):
     assert list_suites() == (*PUBLISHED, "toy_v1") and load_suite("toy_v1").tasks == ("phantom_ecg",)
     assert margin("f1_macro") == 0.02, "published names come first"
     (toy / "quick.json").write_text("{}")
@@ -91,7 +91,7 @@ def test_means_are_over_tasks_of_their_suite():
     assert diseases.note == "other labels, other images" and "arXiv:2512.12107" in diseases.published_by
 
 
-def test_families_are_those_of_the_suites():
+def test_families_match_the_suites():
     assert family_of("camus/ef", "probe").name == "cardiobench_echo_v1/probe"
     assert family_of("ptb_xl/af", "cross_validation", "L.logistic").name == "cardiobench_ecg_v1/cross_validation"
     assert family_of("ptb_xl/af", "cross_validation", "XS.tree") is None

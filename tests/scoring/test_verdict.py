@@ -121,7 +121,7 @@ def test_permuted_refits_are_tested_at_the_level():
     assert refits_of(word(0.55, 0.7, 0.049), 100) is None
 
 
-def test_fixed_answers_out_of_fold_are_judged_at_a_third_of_the_level():
+def test_fixed_out_of_fold_predictions_use_a_third_of_level():
     found = word(0.55, 0.7, 0.016, out_of_fold=True)
     assert found.p_value == 0.016 and found.p_adjusted == pytest.approx(0.048) and found.word == "above the floor"
     assert "third of the level" in found.sentence
@@ -148,7 +148,7 @@ def test_suite_names_primary_results():
     assert (margin("mae", "%"), margin("f1_macro"), margin("rmse")) == (1.0, 0.02, None)
 
 
-def test_coin_that_leaves_out_its_errors_is_judged_on_the_worst_case():
+def test_omitted_errors_of_a_coin_count_in_worst_case():
     rng, table = np.random.default_rng(3), references(BINARY, n_test=100, per_patient=1)
     truth = test_rows(table)
     answers = pd.DataFrame({"id": truth["id"], "y_pred": rng.choice(BINARY.classes, 100)})
@@ -170,7 +170,7 @@ def test_bounds_hold_for_any_missing_predictions():
         assert low - 1e-12 <= whole <= high + 1e-12
 
 
-def test_missing_number_may_lie_at_the_far_end_of_its_range():
+def test_missing_number_may_be_at_the_far_limit():
     found = completed(ScoringInput(np.array([50.0]), np.array([50.0])), np.array([30.0, 80.0]), 0, (0, 100), worst=True)
     assert found.y_pred.tolist() == [50, 100, 0]
 
@@ -214,7 +214,7 @@ def test_every_promise_of_the_verdicts_holds_in_simulation(part):
     assert validity.broken(part, 200) == []
 
 
-def test_verdict_without_a_sentence_of_its_own_is_explained_by_its_meaning():
+def test_verdict_without_sentence_uses_its_meaning():
     estimate = Estimate(0.6, 0.55, 0.65, 100, 100, se=0.02)
     information = Information(0.01, "auroc", 100, 1.0, "1,999 permutations")
     evidence = Evidence(estimate, Floor(0.5, reason=""), information, 100, Patients(100, 100, np.nan, "well"))
@@ -223,7 +223,7 @@ def test_verdict_without_a_sentence_of_its_own_is_explained_by_its_meaning():
     assert reason.sentence(seventh) == "what the seventh means"
 
 
-def test_ten_patients_of_as_many_rows_are_not_called_unequal():
+def test_ten_equal_patients_are_not_unequal():
     information = SimpleNamespace(statistic="AUROC", test="exact test", n_patients=10)
     for effective, said in ((10.0, "3 patients who are not healthy"), (9.4, "10 patients count as 9.4")):
         patients = SimpleNamespace(total=10, effective=effective, others=3, frequent="healthy")

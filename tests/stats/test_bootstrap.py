@@ -130,7 +130,7 @@ def test_intervals_cover_the_truth(name):
     assert hits["rows"] < 850, hits
 
 
-def test_counts_by_patient_are_those_of_the_weighted_rows():
+def test_patient_counts_equal_weighted_rows():
     sample, patients = clustered("f1_macro")
     codes = np.stack([sample.y_true, sample.y_pred], axis=1)
     counts = resampled_counts(codes, patients, 40, seed=5)

@@ -48,7 +48,7 @@ def test_reversed_predictions_are_detected_by_the_other_tail():
     assert numbers.p_reversed < 0.01 < numbers.p_value
 
 
-def test_constant_answers_and_one_class_carry_nothing():
+def test_constants_and_one_class_carry_nothing():
     truth = np.repeat([0, 1], (44, 4))
     assert p_of_classes(truth, np.zeros(48, int), alone(48), 2).p_value == 1
     assert p_of_classes(np.zeros(20, int), np.arange(20) % 2, alone(20), 2).p_value == 1

@@ -59,7 +59,7 @@ def test_resamples_keep_classes_and_interval_width():
     assert not np.isnan(drawn).any() and high == 1 and 0.5 < low < 0.95
 
 
-def test_made_up_patient_is_half_right_and_gives_rare_answers_rarely():
+def test_simulated_reader_is_half_right():
     assert made_up_answers(np.repeat([0, 1], (44, 4)), 2).tolist() == [[0.5, 0.5], [0.5, 0.5]]
     three = made_up_answers(np.repeat([0, 1, 2], (60, 30, 10)), 3)
     assert three.tolist() == [[0.5, 0.375, 0.125], [3 / 7, 0.5, 1 / 14], [1 / 3, 1 / 6, 0.5]]
@@ -154,7 +154,7 @@ def test_wilson_against_scipy():
 
 
 @pytest.mark.parametrize("hits, people", [(57, 60), (60, 60), (9, 12)])
-def test_share_of_patients_has_wilsons_interval_as_scipy_has_it(hits, people):
+def test_share_of_patients_has_scipy_wilson_interval(hits, people):
     truth = np.full(people + 3, 35.0)
     truth[people:] = 60.0
     answers = np.where(np.arange(people + 3) < hits, 30.0, 55.0)
@@ -227,7 +227,7 @@ def test_fewer_than_ten_patients_have_no_interval():
     assert found.value == 1 and np.isnan(found.low) and found.reason == "fewer than 10 patients: no interval"
 
 
-def test_every_number_of_a_binary_report_lies_in_its_interval():
+def test_binary_report_values_are_in_intervals():
     rng = np.random.default_rng(0)
     truth = (rng.random(120) < 0.4).astype(int)
     share = np.clip(0.3 * truth + 0.7 * rng.random(120), 0.01, 0.99)

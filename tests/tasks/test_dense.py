@@ -49,7 +49,7 @@ def floor_of(scorer):
     return floor
 
 
-def test_score_is_the_mean_over_patients_with_a_t_interval_on_the_log_of_its_complement():
+def test_score_is_patient_mean_with_log_t_interval():
     scorer, references = boxes()
     result = score_answers(FrameAnswers(scorer, {"best_uninformed": floor_of(scorer)}, 12), references, CONTEXT)
     cavity, muscle = 1 - np.arange(12) % 3 / 10, 1 - np.arange(12) % 3 / 4
@@ -133,7 +133,7 @@ def test_missing_units_lower_the_coverage_and_the_verdict_takes_the_worst_case()
 
 
 @pytest.mark.parametrize("labelled", [2, 4, 8])
-def test_partly_answered_patient_lowers_the_coverage_by_the_share_of_its_frames(labelled):
+def test_patient_coverage_is_share_of_predicted_frames(labelled):
     """Check the first patient, with 2 scored frames; in the worst case, the other frames add nothing to its mean."""
     scorer, references = boxes()
     references.loc[0, "y_true"] = labelled
@@ -151,7 +151,7 @@ def test_partly_answered_patient_lowers_the_coverage_by_the_share_of_its_frames(
     assert result.verdict.difference == pytest.approx(result.bounds.worst - result.floor.value)
 
 
-def test_missing_landmark_frame_is_as_far_off_as_the_worst_unit():
+def test_missing_landmark_frame_counts_as_worst_unit():
     """Test errors of 1 to 12 mm and one missing unit, whose error would be 12 at worst and 0 at best."""
     scorer, points = DenseScorer(LANDMARKS), np.array([[8.0, 10], [8, 20], [8, 60], [8, 63]])
     for number in range(12):
@@ -239,7 +239,7 @@ def test_islands_affect_the_volume_of_a_mask_but_not_of_its_largest_component(ph
     assert not any("largest piece" in sentence for sentence in result.warnings)
 
 
-def test_shifted_points_and_masks_of_phantoms_are_as_far_as_they_were_moved(phantoms):
+def test_distances_equal_shifts_of_points_and_masks(phantoms):
     source, labels = phantoms
     scorer = DenseScorer(LANDMARKS)
     for one in labels[LANDMARKS.name]:

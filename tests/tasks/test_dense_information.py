@@ -41,7 +41,7 @@ def test_pairwise_dice_equals_scikit_learn():
     np.testing.assert_allclose(overlap(truth, answer, 2), expected)
 
 
-def test_distances_leave_out_points_that_nobody_labelled():
+def test_distances_skip_unlabelled_points():
     rng = np.random.default_rng(0)
     truth, answer = rng.normal(size=(4, 3, 2)), rng.normal(size=(5, 3, 2))
     truth[1, 2] = np.nan
@@ -93,7 +93,7 @@ def test_patients_with_unique_views_are_not_exchanged_and_are_counted():
     assert permuted(frames("A", "B", "AB"), [1, 2, 3, 4], [1, 2, 3, 4]).n_patients == 0
 
 
-def test_several_recordings_of_a_view_are_assigned_in_turn_from_a_random_start():
+def test_recordings_of_a_view_are_assigned_in_turn():
     """Test one patient with predictions 2, 0 and 1 and another with 1.25; their truths are 5 and 2.2, with distances 12 + 0.95.
     Exchanged, the distances are 3 x 3.75 and 0.2, 2.2 or 1.2, depending on the start: two of three are better.
     """

@@ -233,7 +233,7 @@ def answered(task):
     return table, pd.DataFrame({"id": table["id"], **columns})[numbers >= 6]
 
 
-def test_file_of_answers_is_read_checked_and_completed(tasks):
+def test_file_of_predictions_is_read_and_completed(tasks):
     for task in tasks:
         table, answers = answered(task)
         joined = Predictions.join(table, read_predictions(answers.rename(columns=str.upper), task), task)

@@ -25,7 +25,7 @@ def test_half_an_ellipsoid():
     assert two_views == pytest.approx(2 / 3 * np.pi * 100 * 25 * 15, rel=0.03)
 
 
-def test_lengths_are_millimetres_whatever_the_shape_of_a_pixel():
+def test_lengths_are_millimetres_for_any_pixel_shape():
     mask = half_ellipse(50, 50, (100, 120))  # Pixels 0.6 mm high and 0.3 wide: 30 mm long, 15 wide.
     measured = discs(np.repeat(mask, 2, axis=0), (0.3, 0.3))
     squeezed = discs(mask, (0.6, 0.3))
@@ -55,7 +55,7 @@ def test_phantoms_give_their_ejection_fraction_and_volume(seed):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_picture_of_unknown_scale_gives_the_fraction_of_one_whose_scale_is_known(seed):
+def test_image_scale_does_not_affect_the_fraction(seed):
     """Check masks of 112 pixels, as in EchoNet, for which tolerances in CAMUS pixels would be 1/14 of the image."""
     rng = np.random.default_rng(seed)
     fraction = draw_fraction(rng)

@@ -61,7 +61,7 @@ def sklearn_means(truth, scores):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_every_resample_is_scikit_learns_mean_over_the_classes_it_has(seed):
+def test_resamples_equal_scikit_learn_over_present_classes(seed):
     truth, scores = tables(seed=seed)
     rng = np.random.default_rng(seed)
     weights = rng.multinomial(60, np.full(60, 1 / 60), size=150)  # More than one block of resamples.
@@ -221,7 +221,7 @@ def test_scores_of_decisions_equal_scikit_learn(seed):
             assert [drawn[name][number] for name in NAMES] == pytest.approx(again.mean(axis=1), abs=1e-12)
 
 
-def test_share_is_over_the_rows_that_the_formula_says():
+def test_share_uses_rows_of_the_formula():
     truth, scores = tables(unmeasured=0.2)
     answers = (scores >= 0.5).astype(float)
     formula = load_formula("multilabel_f1")
@@ -255,7 +255,7 @@ def decisions(truth, scores, cut=0.5):
     return Predictions.join(references, answers[["id"]].assign(y_pred=cells), TASK, source=f"cut {cut}"), references
 
 
-def test_decisions_alone_are_ranked_by_their_f1_and_have_no_auroc():
+def test_decisions_are_ranked_by_f1_without_auroc():
     truth, scores = tables(n=120)
     predictions, references = decisions(truth, scores)
     result = score(predictions, references, ResultContext(resamples=100))

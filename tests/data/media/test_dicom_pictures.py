@@ -168,7 +168,7 @@ def test_eight_bits_are_unchanged_and_monochrome1_is_inverted():
     np.testing.assert_array_equal(levels(dicom_bytes(dim, RescaleSlope=1, RescaleIntercept=0)), dim)
 
 
-def test_sixteen_bits_are_scaled_over_the_whole_recording():
+def test_sixteen_bits_are_scaled_per_recording():
     volume = np.array([[[100, 200], [300, 400]], [[500, 600], [1000, 1100]]], np.uint16)
     expected = np.rint((volume.astype(float) - 100) * 255 / 1000)
     np.testing.assert_array_equal(levels(dicom_bytes(volume)), expected)
@@ -244,7 +244,7 @@ def test_truncated_last_frame_is_detected_by_its_length():
         read_clip(content[:kept])
 
 
-def test_no_picture_inside():
+def test_no_image_inside():
     content = dicom_bytes(RAMP)
     report = pydicom.dcmread(io.BytesIO(content))
     del report.PixelData

@@ -39,7 +39,7 @@ def test_rows_run_downwards(heart):
     assert clip.frames[0, 15, 26, 0] == 60  # The bright spot is in row 15, column 26.
 
 
-def test_brightness_is_scaled_over_the_whole_volume(heart):
+def test_brightness_is_scaled_per_volume(heart):
     volume = heart.astype(np.int16) * 10 - 500  # Values -500 to 2050 become 0 to 255.
     clip = read_clip(nifti_bytes(volume), FrameSampling(2), key_frame=1)
     np.testing.assert_array_equal(clip.indices, [1, 2])

@@ -87,7 +87,7 @@ def test_unknown_codec_is_refused(frames):
         read_clip(avi_of(mjpg_packets(frames), (64, 80), codec=b"QZQZ"))
 
 
-def test_file_with_sound_alone_is_refused(tmp_path):
+def test_audio_only_file_is_refused(tmp_path):
     path = tmp_path / "sound.mp4"
     with av.open(str(path), "w") as container:
         stream = container.add_stream("aac", rate=8000)

@@ -124,7 +124,7 @@ def test_p_wave_begins_as_early_as_stated(kind):
         assert onset == pytest.approx(0.0, abs=0.025)
 
 
-def test_right_bundle_branch_block_ends_upwards_in_v1_and_downwards_in_v6():
+def test_right_bundle_branch_block_has_typical_v1_and_v6():
     for seed in SEEDS:
         late_v1 = averaged(replace(RBBB, seed=seed), "V1", 0.0, 0.06)
         late_v6 = averaged(replace(RBBB, seed=seed), "V6", 0.0, 0.06)
@@ -132,7 +132,7 @@ def test_right_bundle_branch_block_ends_upwards_in_v1_and_downwards_in_v6():
         assert late_v6.min() < -0.1
 
 
-def test_left_bundle_branch_block_is_negative_in_v1_and_positive_in_v6_and_its_t_wave_is_the_reverse():
+def test_left_bundle_branch_block_has_typical_v1_and_v6():
     for seed in SEEDS:
         truth = replace(LBBB, seed=seed)
         qrs_v1, qrs_v6 = averaged(truth, "V1", -0.08, 0.08), averaged(truth, "V6", -0.08, 0.08)

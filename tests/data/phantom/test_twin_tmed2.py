@@ -40,7 +40,7 @@ def test_tables_have_the_columns_of_the_release(raw, fold0):
 
 
 @pytest.mark.slow
-def test_pictures_are_where_the_table_states(raw, fold0):
+def test_images_match_the_table(raw, fold0):
     paths = {raw / row.SourceFolder / row.query_key for row in fold0.itertuples()}
     assert len(paths) == len(fold0)
     assert paths == set(raw.rglob("*.png"))

@@ -69,7 +69,7 @@ def read(path):
     return Channels(np.array(json.loads(path.read_text())), LEADS, 100.0, ("mV",))
 
 
-def test_reader_of_an_installed_package_reads_a_format_of_its_own(tmp_path, monkeypatch):
+def test_reader_of_an_installed_package_adds_a_format(tmp_path, monkeypatch):
     point = EntryPoint("muse", f"{__name__}:read", "cardiobench.readers")
     known = plugins.entry_points
     monkeypatch.setattr(plugins, "entry_points", lambda group: {"muse": point} if group == "readers" else known(group))

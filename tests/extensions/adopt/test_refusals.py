@@ -86,7 +86,7 @@ def test_same_samples_in_two_splits_are_refused_with_counts(hospital, tmp_path, 
     ("claimed", "fits"),
     [("uV", "'mV' would fit"), ("V", "'mV' would fit"), ("nV", "'mV' would fit"), ("0.5 uV", "'0.5 mV' would fit")],
 )
-def test_unit_that_the_amplitudes_contradict_is_refused_with_the_one_that_fits(refused, claimed, fits):
+def test_unit_contradicted_by_amplitudes_is_refused(refused, claimed, fits):
     assert fits in refused(stated=("--unit", claimed, *RATE, *ORDER))
 
 
@@ -161,7 +161,7 @@ def test_invalid_edits_of_the_dataset_file_are_refused(hospital, tmp_path, chang
         catalog.spec("mine")
 
 
-def test_untrusted_dataset_file_runs_no_code_and_reads_no_other_folder(hospital, tmp_path):
+def test_untrusted_dataset_file_runs_no_code(hospital, tmp_path):
     labels = write_labels(hospital[0], tmp_path / "labels.csv")
     assert adopt(hospital[1], labels, tmp_path / "own", *LABEL, *STATED) == 0
     folder = tmp_path / "own" / "mine"

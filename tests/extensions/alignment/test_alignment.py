@@ -67,7 +67,7 @@ def test_correlation_equals_its_theoretical_value(drawn):
 
 
 @pytest.mark.slow
-def test_maps_of_prompts_and_recordings_where_they_are_asked_for(drawn):
+def test_maps_of_prompts_and_recordings_on_request(drawn):
     few = task_data(EF, drawn.features[:60], drawn.labels[:60], ["test"] * 60, pooling="mean_l2")
     plain, found = (Alignment(draw_maps=maps).analyze(study_of(few, resamples=20), Pair()) for maps in (False, True))
     assert found.values == plain.values, "the map changes no number"
@@ -103,7 +103,7 @@ def test_zero_shot_error_equals_its_theoretical_value(drawn):
     assert error == pytest.approx(NOISE * np.sqrt(2 / np.pi), rel=0.06)
 
 
-def test_pictures_across_the_axis_have_no_correlation(drawn):
+def test_images_across_the_axis_are_uncorrelated(drawn):
     rng = np.random.default_rng(1)
     features = np.stack([np.ones(N), 0.01 * rng.normal(size=N), drawn.labels / 100], axis=1)
     data = task_data(EF, features, drawn.labels, ["test"] * N, pooling="mean_l2")

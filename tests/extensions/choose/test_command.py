@@ -104,7 +104,7 @@ def test_unknown_cost_is_never_cheapest(results):
         ({"worst_group": 1.5}, set()),
     ],
 )
-def test_constraint_excludes_and_says_why(results, limits, out):
+def test_constraint_excludes_with_reason(results, limits, out):
     found = excluded(results, **limits)
     assert set(found) == out and all(found.values())
 

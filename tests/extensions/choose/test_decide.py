@@ -53,7 +53,7 @@ def test_patients_needed_make_difference_detectable():
     assert DETECTABLE * error * np.sqrt(200 / count) == pytest.approx(difference, rel=0.02)
 
 
-def test_two_models_with_the_same_answers_need_no_number_of_patients():
+def test_identical_models_need_no_patient_count():
     answers = Rivals(1, 100).of_task(SICK, np.random.default_rng(5))
     (ranking,) = rank_models({("toy/sick", "probe"): {**answers, "copy": answers["m0"]}})
     assert patients_needed(ranking, "m0", "copy") is None

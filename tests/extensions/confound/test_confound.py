@@ -91,7 +91,7 @@ def test_pairs_count_where_one_model_answered_both():
     assert np.isnan(answers.auroc(labels, np.array([0, 3])))
 
 
-def test_score_from_the_hospital_alone_equals_a_hand_worked_value():
+def test_score_from_hospital_equals_hand_worked_value():
     # First hospital: 3 of 4 are positive; second: none of 4.
     records = SiteRecords(
         ("a", "b"), np.zeros((8, 1)), np.array([1, 1, 1, 0, 0, 0, 0, 0]), np.repeat([0, 1], 4), np.arange(8)

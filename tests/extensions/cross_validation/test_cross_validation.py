@@ -139,7 +139,7 @@ def test_fold_is_independent_of_other_folds(name):
     )
 
 
-def test_two_equal_probabilities_are_an_answer_of_the_positive_class():
+def test_equal_probabilities_predict_the_positive_class():
     assert most_probable(np.array([[0.5, 0.5], [0.51, 0.49]])).tolist() == [1, 0]
     assert most_probable(np.array([[0.2, 0.5, 0.3]])).tolist() == [1]
 

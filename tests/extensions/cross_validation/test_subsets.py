@@ -24,7 +24,7 @@ def test_command_writes_cross_validation_draws(profile, needed, tmp_path, capsys
     assert f"size S of ptb_xl_sample/cd is not available: {positives} positives, 250 needed{needed}" in printed
 
 
-def test_command_where_no_size_is_available(tmp_path, monkeypatch, capsys):
+def test_command_without_sizes(tmp_path, monkeypatch, capsys):
     assert main(["phantom", "georgia", "--patients", "6", "--out", str(tmp_path / "raw")]) == 0
     assert (
         f"wrote {tmp_path / 'raw'}: georgia with generated patients, for use as --data-dir" in capsys.readouterr().out

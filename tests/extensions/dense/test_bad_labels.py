@@ -110,7 +110,7 @@ def results_of(task, data_dir, folder):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("damage", BAD, ids=lambda damage: damage.__name__)
-def test_patient_whose_labels_cannot_be_used_counts_as_not_covered(damage, releases, tmp_path, capsys):
+def test_patient_with_unusable_labels_is_not_covered(damage, releases, tmp_path, capsys):
     name, reason = BAD[damage]
     task = catalog.task(name)
     raw = tmp_path / "data" / task.dataset
@@ -204,7 +204,7 @@ def test_bad_video_size_and_table_do_not_stop_others(releases, tmp_path, capsys)
 
 
 @pytest.mark.slow
-def test_limit_takes_the_first_patients_whose_recordings_are_here(releases, tmp_path):
+def test_limit_selects_first_patients_with_recordings(releases, tmp_path):
     """The first test patient has no recording; the second is the first one to be scored, for masks and for numbers."""
     raw = tmp_path / "data" / "camus"
     shutil.copytree(releases / "camus", raw)

@@ -55,7 +55,7 @@ def test_masks_and_landmarks_of_phantoms(tmp_path):
     assert {"id", "patient_id", "recording", "frame", "dice_cavity", "dice_myocardium"} <= set(frames)
 
 
-def test_model_without_tokens_says_why(tmp_path):
+def test_model_without_tokens_is_refused(tmp_path):
     outcome = run(config(tmp_path, models=("cardiobench/constant",), tasks=(MASKS,), limit=3))
     assert not outcome.results
     [(model, task, protocol, reason)] = outcome.not_applicable
@@ -191,7 +191,7 @@ def assert_pictures(folder, data, tasks):
             assert "dice" in page if task.endswith("seg") else " mm" in page
 
 
-def test_rows_that_this_copy_lacks_lower_the_coverage_of_masks_too():
+def test_absent_rows_lower_the_mask_coverage():
     whole = open_dataset("phantom_echo")
     partial = dataclasses.replace(whole, table=dataclasses.replace(whole.table, absent={"test": 5}))
     task = catalog.task(MASKS)

@@ -252,7 +252,7 @@ def test_diverged_network_is_reported(data, encoder):
         assert found == [True, True, False]
 
 
-def test_regression_answers_in_its_own_unit(encoder):
+def test_regression_predicts_in_its_unit(encoder):
     labels = 55 + 10 * np.random.default_rng(1).normal(size=40)
     output = QUICK.predict(data_of(signals()[0], labels, encoder, REGRESSION), encoder, "full")
     assert output.values.shape == (10,) and np.abs(output.values - 55).max() < 40

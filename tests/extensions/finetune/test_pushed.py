@@ -43,7 +43,7 @@ def test_fine_tuned_networks_are_ranked_separately():
     assert len({contest_of(entry.result) for entry in given}) == 4
 
 
-def test_card_names_the_protocol_and_the_datasets_page_lists_frozen_models_alone(hub, client):  # noqa: F811
+def test_card_names_protocol_and_page_lists_frozen_models(hub, client):  # noqa: F811
     repository = hub.store.put("model", REPOSITORY, {"README.md": b"# A model\n"})
     tuned = consistent(value=0.9, **TUNED)
     push([tuned], REPOSITORY, dry_run=False, on_diff=lambda text: None)

@@ -28,7 +28,7 @@ def test_unrelated_folders_are_not_overwritten(tmp_path):
     assert other.read_text("utf-8") == "mine"
 
 
-def test_dataset_without_data_says_why(tmp_path, monkeypatch):
+def test_dataset_without_data_is_named(tmp_path, monkeypatch):
     monkeypatch.delenv("CARDIOBENCH_DATA", raising=False)
     ((name, outcome),) = mirror_datasets(tmp_path, ["tmed2"])
     assert name == "tmed2" and "TMED-2" in outcome.problem and not outcome.twin

@@ -165,7 +165,7 @@ def test_own_label_has_no_published_number():
     assert row["ECGFounder CD, this benchmark's codes (IQR ≤ 0.10)"] == "0.80"
 
 
-def test_table_3_marks_the_best_model_of_each_row_and_label_and_has_no_generated_one():
+def test_table_3_marks_best_models_without_twins():
     results = [
         result(name, "ptb_xl/cd_paper", f1=f1, twin=name == "c") for name, f1 in (("a", 0.79), ("b", 0.83), ("c", 0.99))
     ]

@@ -105,7 +105,7 @@ def test_refused_without_validation_rows():
         PAPER.predict(data, None, "")
 
 
-def test_seed_and_the_options_are_those_of_the_recipe():
+def test_seed_and_options_match_the_recipe():
     data = recordings(BINARY)
     one, other = (PaperProbe(seed=seed).predict(data, None, "").values for seed in (42, 7))
     assert (one != other).any()

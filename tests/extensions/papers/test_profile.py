@@ -48,7 +48,7 @@ def test_published_seed_is_the_default():
         ),
     ],
 )
-def test_poolings_and_preprocessing_of_the_papers_where_a_model_has_them(monkeypatch, poolings, variants, expected):
+def test_paper_poolings_and_preprocessing(monkeypatch, poolings, variants, expected):
     plan = type("Plan", (), {"poolings": poolings, "variants": variants})
     monkeypatch.setattr("cardiobench.models.load.plan_model", lambda name, **_: plan)
     assert choices(PROFILE, PAPER) == expected

@@ -71,7 +71,7 @@ def test_models_are_ordered_and_marked(collection):
     assert table.margin == 0.02 and not table.problems
 
 
-def test_page_names_every_model_and_its_picture_is_drawn(collection, tmp_path):
+def test_page_names_models_and_draws_figure(collection, tmp_path):
     files, problems = write_costs(collection, tmp_path)
     text = files[0].read_text("utf-8")
     assert not problems and all(f"lab/{name}" in text for name in ("large", "small", "wasteful", "free", "old"))

@@ -58,7 +58,7 @@ def test_trees_add_up_to_the_probability(name):
 
 
 @pytest.mark.slow
-def test_network_agrees_with_the_permutation_explainer_beyond_a_hundred_features():
+def test_network_agrees_with_permutation_explainer():
     model, features, _ = fitted("mlp", n=300, d=120)
     background = features[:100]
     masker = shap.maskers.Independent(background, max_samples=100)

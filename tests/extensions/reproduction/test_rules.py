@@ -79,7 +79,7 @@ def test_unknown_classes_are_handled_as_published(inputs):
     assert [name for name, _ in failures] == ["TMED2/AS/model.csv"] and "neither 0 nor 1" in failures[0][1]
 
 
-def test_id_answered_twice(inputs):
+def test_repeated_id(inputs):
     def twice(table):
         return pd.concat([table, table.iloc[:1].assign(stemi_pred=1 - table["stemi_pred"].iloc[0])])
 

@@ -142,7 +142,7 @@ def net1d_by_hand():
     ("name", "by_hand"),
     [("small", small_by_hand), ("s4", s4_by_hand), ("net1d", net1d_by_hand), ("r2plus1d", r2plus1d_by_hand)],
 )
-def test_parameters_and_operations_are_those_counted_by_hand(name, by_hand):
+def test_parameters_and_operations_equal_hand_counts(name, by_hand):
     network = RECIPES[name].build(5, True).eval()
     window = RECIPES[name].window
     shape = (12, window) if RECIPES[name].modality == "ecg" else (1, window, 112, 112)
@@ -161,7 +161,7 @@ def test_image_variant_cost_equals_hand_count():
 
 
 @pytest.mark.parametrize("length", [40, 250])
-def test_one_product_of_all_shifts_convolves_like_transforms(length):
+def test_product_of_shifts_equals_fft_convolution(length):
     """Compare both implementations with the sum over lags: for 8 recordings, 40 samples use the product and 250 the FFT."""
     rng = torch.Generator().manual_seed(0)
     signal, kernel = torch.randn(3, 8, length, generator=rng), torch.randn(3, 2 * length - 1, generator=rng)

@@ -215,7 +215,7 @@ def test_prediction_is_mean_of_successive_windows(data):
     np.testing.assert_allclose(answer, wanted.numpy(), atol=1e-6)
 
 
-def test_regression_answers_in_its_own_unit():
+def test_regression_predicts_in_its_unit():
     waves, _ = signals()
     labels = 55 + 10 * np.random.default_rng(1).normal(size=40)
     output = QUICK.predict(data_of(waves, labels, REGRESSION), SMALL, "")

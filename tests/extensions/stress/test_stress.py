@@ -46,7 +46,7 @@ def rng(seed=0):
     return np.random.default_rng(seed)
 
 
-def test_shuffling_keeps_every_frame_and_moves_only_its_share():
+def test_shuffling_moves_only_a_share_of_frames():
     whole = echo.shuffle(10, 1.0, rng()).tolist()
     assert sorted(whole) == list(range(10)) and whole != list(range(10))
     half = echo.shuffle(10, 0.5, rng(1)).tolist()
@@ -145,7 +145,7 @@ def real_study(name, patients=36):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name, moves", [("cardiobench/pixel-motion", True), ("cardiobench/random-vit", False)])
-def test_shuffling_frames_tells_models_of_motion_from_models_of_frames(name, moves):
+def test_shuffling_frames_separates_motion_models(name, moves):
     study, encoder = real_study(name, 36 if moves else 15)
     protocol = Stress(kinds=("shuffle",))
     finding = protocol.analyze(study, encoder)
@@ -204,7 +204,7 @@ def test_disturbed_patients_are_compared_with_themselves():
     assert Stress(patients=None).perturbations([base.task])[0].rows(base.rows)["patient_id"].nunique() == 20
 
 
-def test_intervals_are_those_of_the_results_and_of_compare():
+def test_intervals_equal_results_and_compare():
     """Test disturbed recordings in another order, without one that could not be encoded."""
     base = made(1.0)
     lost = base.rows.index[base.rows["split"] == "test"][3]

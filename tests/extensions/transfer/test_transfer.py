@@ -76,7 +76,7 @@ def test_probes_of_equal_and_opposite_relations():
 
 
 @pytest.mark.parametrize("task", [BINARY, REGRESSION], ids=lambda task: task.kind)
-def test_intervals_are_those_of_the_results_and_of_compare(task):
+def test_intervals_equal_results_and_compare(task):
     one, two = dataset(named("a", task)), dataset(named("b", task), seed=1)
     output = Transfer().analyze(analysis_of(a=one, b=two), None)
     references = references_of(two.rows, two.task)

@@ -107,7 +107,7 @@ def test_sets_of_leads():
     np.testing.assert_allclose(sets.mean(axis=0), sizes.mean() / 12, atol=0.03)
 
 
-def test_biases_are_quantiles_of_what_they_were_calibrated_on():
+def test_biases_are_calibration_quantiles():
     signals = np.stack([signal.T for signal in synthetic_ecgs(8, 100, 1000, seed=5)])
     calibrated = [torch.from_numpy(signal).float() for signal in signals]
     # Over the calibration signals, the shares above the thresholds are evenly spread over [0, 1].
@@ -147,7 +147,7 @@ def test_records_are_cut_or_padded_to_ten_seconds(encoder):
     assert not short[:, :200].any() and not short[:, 800:].any()
 
 
-def test_made_up_signals_depend_on_the_seed_alone():
+def test_made_up_signals_depend_on_the_seed():
     first, again, other = (synthetic_ecgs(2, 100, 500, seed) for seed in (1, 1, 2))
     np.testing.assert_array_equal(first, again)
     assert not np.allclose(first, other)

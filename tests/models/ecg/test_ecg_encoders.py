@@ -101,7 +101,7 @@ def test_from_checkpoint_to_vectors(encoders, name):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
-def test_alone_and_in_a_batch(encoders, name):
+def test_single_and_batched(encoders, name):
     encoder = encoders(name)
     assert not any(module.training for module in encoder.network.modules())
     assert not any(parameter.requires_grad for parameter in encoder.network.parameters())
@@ -284,7 +284,7 @@ def test_hubert_ecg_without_settings_goes_by_its_width(tmp_path):
         load("Edoardo-BS/hubert-ecg-large", tmp_path)
 
 
-def test_hubert_ecg_with_settings_that_contradict_each_other(tmp_path):
+def test_hubert_ecg_with_contradictory_settings(tmp_path):
     folder = fake.hubert(tmp_path)
     (folder / "config.json").write_text(json.dumps({**fake.TINY_HUBERT, "conv_kernel": [10, 3]}))
     with pytest.raises(BadModel, match=r"config\.json does not describe a network"):
@@ -365,7 +365,7 @@ def test_heads_of_ecgfounder_on_stored_vectors(folders, encoders):
 KED = "control-spiderman/ECGFM-KED"
 
 
-def test_container_from_which_nothing_of_ked_would_load_is_refused(tmp_path, folders):
+def test_file_without_ked_weights_is_refused(tmp_path, folders):
     """Check that a loader rejects other tensor names; otherwise, it would silently use a random network."""
     file = next(iter(card(KED).weights))
     content = torch.load(folders(KED) / file, weights_only=True)

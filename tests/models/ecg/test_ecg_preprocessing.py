@@ -123,7 +123,7 @@ def test_windows():
     assert windows(signal, 9)[..., 0].tolist() == [[0, 1, 2, 3, 4, 5, 6, 0, 0]]
 
 
-def test_constant_lead_of_ecg_fm_is_zero_whatever_its_value():
+def test_constant_lead_of_ecg_fm_becomes_zero():
     signal = sine(3)
     signal[:, 4] = 0.1  # In binary, its mean is not exactly 0.1 and its spread not exactly 0.
     ready = ecg_fm.standardised(signal)
@@ -150,7 +150,7 @@ def test_crops_of_st_mem(samples, crops):
     assert len(st_mem.prepare(sine(3, samples / 250, 250), 250)) == len(crops)
 
 
-def test_short_record_of_st_mem_is_scaled_before_zeros_follow():
+def test_short_st_mem_record_is_scaled_before_padding():
     parts = st_mem.prepare(sine(3, 4, 250), 250, leads=("II", "V1"))
     assert parts.shape == (1, 2, 2250)
     assert not parts[0, :, 1000:].any()

@@ -84,7 +84,7 @@ def test_absent_leads_stay_zero(tmp_path, name):
 
 @pytest.mark.parametrize("scale", [1000.0, "standardise"])
 @pytest.mark.parametrize("layout", ["leads_first", "time_first"])
-def test_absent_leads_of_a_model_with_code_of_its_own_stay_zero(scale, layout):
+def test_absent_leads_of_a_model_with_own_code_stay_zero(scale, layout):
     settings = SignalSettings(fs=250, leads=("I", "II", "V1", "V5"), scale=scale, layout=layout)
     check_absent_leads(
         SignalEncoder(

@@ -99,7 +99,7 @@ def test_pretraining_preprocessing_differs_in_third_decimal():
     assert step.min() > -1e-6 and step.max() < 1e-3 + 1e-6
 
 
-def test_short_record_has_zeros_behind_it_before_it_is_scaled():
+def test_short_record_is_padded_before_scaling():
     signal = np.linspace(-1.0, 3.0, 3000)[:, None].repeat(12, axis=1)
     got = prepared(signal)
     assert got.shape == (12, 5000)
@@ -158,7 +158,7 @@ def test_either_file_gives_the_same_encoder(given):
     assert not isinstance(alone.encoder, TextEncoder) and "--variant prompts" in alone.encoder.no_text_reason
 
 
-def test_files_of_the_other_size_and_without_what_prompts_need_are_refused(given, tmp_path):
+def test_wrong_size_and_missing_prompt_files_are_refused(given, tmp_path):
     name, folder = given
     other = fake.FAKES[VIT_TINY if name == RESNET18 else RESNET18]
     (tmp_path / "other").mkdir()

@@ -264,7 +264,7 @@ def test_incomplete_panecho_files_are_refused(tmp_path, change, message):
         load_model("CarDS-Yale/PanEcho", weights=fake.panecho_file(tmp_path, change))
 
 
-def test_time_table_of_panecho_may_be_absent_and_is_never_taken_from_the_file(tmp_path, pan):
+def test_panecho_time_table_is_never_loaded(tmp_path, pan):
     table = "encoder.time_encoder.pe"
     path = fake.panecho_file(tmp_path, lambda state: state.pop(table))
     encoder = load_model("CarDS-Yale/PanEcho", weights=path, variant="one_clip").encoder

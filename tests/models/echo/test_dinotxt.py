@@ -85,7 +85,7 @@ def test_every_tensor_of_both_files_is_in_the_network(folder):
 
 
 @pytest.mark.parametrize("shape", [(112, 112), (434, 636), (300, 200)])
-def test_frames_are_prepared_as_the_authors_prepare_a_picture(folder, shape):
+def test_frames_are_prepared_as_by_the_authors(folder, shape):
     frames = np.random.default_rng(3).integers(0, 256, (3, *shape, 3), dtype=np.uint8)
     theirs = v2.Compose([
         v2.ToImage(),

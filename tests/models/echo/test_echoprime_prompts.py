@@ -91,7 +91,7 @@ def test_missing_parts_are_named(download):
     assert {"view", "ef", "as"} <= set(load_model(NAME, weights=download).encoder.native)
 
 
-def test_doctor_says_how_prompts_can_be_used(download):
+def test_doctor_describes_prompt_support(download):
     asked = {name: examine(NAME, weights=download, variant=name) for name in ("by_name", "prompts")}
     column = {name: {row[0]: row[1:3] for row in found.answers}["camus/ef"] for name, found in asked.items()}
     assert column == {"by_name": ("with --variant prompts", "yes"), "prompts": ("yes", "no such output")}

@@ -67,7 +67,7 @@ def test_recordings_are_weighted_by_their_views():
     assert not blind.any()
 
 
-def test_study_of_a_task_is_put_together_by_the_section_that_answers_it(weights, bank):
+def test_studies_are_combined_by_task_section(weights, bank):
     units = [np.stack([recording(0, A2C), recording(1, A4C)]), recording(2, A2C)[None]]
     encoder = SimpleNamespace(name="a/b", retrieval=(weights, bank), upstream_compat=False)
     for target, section in (("ef", "Left Ventricle"), ("as", "Aortic Valve")):
@@ -97,7 +97,7 @@ def test_one_recording_is_a_study_and_its_weight_cancels():
     np.testing.assert_allclose(one, other, atol=1e-7)
 
 
-def test_answer_is_the_mean_label_of_the_nearest_that_have_one():
+def test_prediction_is_mean_of_labelled_neighbours():
     directions = np.eye(512, dtype=np.float32)
     bank = CandidateBank(
         torch.from_numpy(directions[[0, 0, 0, 1, 2]]), {"ejection_fraction": np.array([40, np.nan, 50, 70, 10.0])}
@@ -119,7 +119,7 @@ def test_nearest_agrees_with_sorting_all_cosines(bank):
     np.testing.assert_array_equal(nearest(vectors, bank, k=10, chunk=2), expected)
 
 
-def test_released_code_answers_from_the_wrong_rows(weights):
+def test_released_code_predicts_from_wrong_rows(weights):
     wrong = {"Aortic Valve": "Atrial Septum", "Pulmonary Artery": "Pericardium", "Left Atrium": "Right Ventricle"}
     for section, read in wrong.items():
         assert weights.sections[row_of(section, weights)] == section
@@ -169,7 +169,7 @@ def download(tmp_path):
     return tmp_path
 
 
-def test_download_is_read_whole(download):
+def test_download_is_read(download):
     weights, bank = read_retrieval(given_files("echonet/EchoPrime", download))
     assert weights.sections == fake.SECTIONS
     assert bank.embeddings.shape == (80, 512)

@@ -114,7 +114,7 @@ def test_echofm():
     golden.check({"tokens": tokens, "embedding": tokens.mean(dim=1), "phase": network.phases(tokens)})
 
 
-def test_both_networks_of_echoprime_lie_side_by_side():
+def test_echoprime_networks_in_one_folder():
     with torch.device("meta"):
         names = EchoPrimeVectors().state_dict()
     assert {name.partition(".")[0] for name in names} == {"video", "view"}
