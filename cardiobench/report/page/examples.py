@@ -4,7 +4,7 @@ import math
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from io import BytesIO, StringIO
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,7 @@ from cardiobench.report.overview import find_task
 from cardiobench.report.page.naming import anchor
 from cardiobench.report.page.render import page_environment
 from cardiobench.report.plots.draw import best_of_each_model, read_predictions
-from cardiobench.report.plots.style import GRID, INK, figure_style, subplots
+from cardiobench.report.plots.style import GRID, INK, figure_style, subplots, to_svg
 from cardiobench.report.plots.svg import inline_svg
 from cardiobench.results.collect import Collection, Problem, ResultEntry
 
@@ -233,16 +233,18 @@ def ecg_trace(ecg: Ecg, leads: Sequence[str] = SHOWN_LEADS) -> Markup:
     seconds = len(signal) / ecg.fs
     step = max(1, len(signal) // 2400)  # Number of samples between two drawn points.
     with figure_style():
-        figure, axes = subplots(figsize=(0.6 + seconds / 1.016, 0.5 + (high - low) / 2.54))
+        width, height = 0.6 + seconds / 1.016, 0.5 + (high - low) / 2.54
+        figure, axes = subplots(figsize=(width, height))
+        figure.set_layout_engine("none")
+        axes.set_position((0.5 / width, 0.4 / height, 1 - 0.6 / width, 1 - 0.5 / height))
         for sides in SQUARES.values():
             _squares(axes, seconds, (low, high), *sides)
         axes.plot(np.arange(0, len(signal), step) / ecg.fs, signal[::step] + offsets, color=INK, linewidth=0.8)
         axes.set_yticks(offsets, leads)
         axes.set_xlabel("s")
         axes.set(xlim=(0, seconds), ylim=(low, high), aspect=0.4)
-        text = StringIO()
-        figure.savefig(text, format="svg", metadata={"Date": None})
-    return Markup(inline_svg(text.getvalue()))
+        svg = to_svg(figure, "trace")  # Equal ids within a page are of equal elements.
+    return Markup(inline_svg(svg))
 
 
 def _squares(axes: "Axes", seconds: float, ends: tuple[float, float], *sides: float) -> None:

@@ -178,6 +178,21 @@ def save_figure(figure: "Figure", path: Path, *, png: bool = True) -> str:
     Returns:
         Content of the SVG.
     """
+    text = to_svg(figure, path.stem)
+    write_text(text, path.with_suffix(".svg"))
+    if png:
+        metadata = {"Software": None}
+        write_atomic(path.with_suffix(".png"), partial(figure.savefig, format="png", dpi=DPI, metadata=metadata))
+    return text
+
+
+def to_svg(figure: "Figure", salt: str) -> str:
+    """Return a figure as SVG with reproducible bytes.
+
+    Args:
+        figure: Figure drawn within `figure_style`.
+        salt: Part of all ids, which makes them unique within a page.
+    """
     import matplotlib
     from matplotlib.backends.backend_svg import FigureCanvasSVG
 
@@ -188,12 +203,8 @@ def save_figure(figure: "Figure", path: Path, *, png: bool = True) -> str:
         layout.execute(figure)
         # Disable the layout engine, because matplotlib would draw everything once more for each file.
         figure.set_layout_engine(None)
-    with matplotlib.rc_context({"svg.hashsalt": path.stem}):  # Make ids unique within a page.
+    with matplotlib.rc_context({"svg.hashsalt": salt}):
         figure.savefig(text, format="svg", dpi=DPI, metadata=dict.fromkeys(("Creator", "Date", "Format", "Type")))
-    write_text(text.getvalue(), path.with_suffix(".svg"))
-    if png:
-        metadata = {"Software": None}
-        write_atomic(path.with_suffix(".png"), partial(figure.savefig, format="png", dpi=DPI, metadata=metadata))
     return text.getvalue()
 
 
