@@ -3,6 +3,7 @@
 Each shard states the cost of the run that wrote it, so the cost stays with the embeddings.
 """
 
+import math
 import platform
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -58,6 +59,12 @@ def _added_vector_product(total: Any, matrix: Any, vector: Any, *_: Any, **__: A
     return _vector_product(matrix, vector)
 
 
+def _bilinear(one: Any, weight: Any, other: Any, *_: Any, **__: Any) -> int:
+    """Count a product with the weight (outputs, M, N) and one with the other vector, as two matrix products."""
+    outputs, _height, width = weight
+    return 2 * math.prod(one) * outputs * width + 2 * math.prod(other) * outputs
+
+
 def _recurrent_on_cpu(inputs: Any, from_input: Any, from_state: Any, *_: Any, **__: Any) -> int:
     return 2 * inputs[0] * inputs[1] * (from_input[0] * from_input[1] + from_state[0] * from_state[1])
 
@@ -71,6 +78,7 @@ FORMULAS: dict[Any, Any] = {
     aten.mv: _vector_product,
     aten.addmv: _added_vector_product,
     aten.dot: _dot,
+    aten._trilinear: _bilinear,
     aten.mkldnn_rnn_layer: _recurrent_on_cpu,
     aten._cudnn_rnn: _recurrent_on_gpu,
 }

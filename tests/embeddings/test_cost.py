@@ -66,6 +66,10 @@ def test_layer_costs_equal_hand_counts():
     assert counted(lambda: depthwise(torch.randn(1, 8, 10, 10)), depthwise)[1] == 2 * 8 * 64 * 9
     lstm = nn.LSTM(7, 11, num_layers=2, bidirectional=True, batch_first=True).eval()
     assert counted(lambda: lstm(torch.randn(1, 9, 7)), lstm)[1] == 2 * (2 * 9 * 44 * 18 + 2 * 9 * 44 * 33)
+    bilinear = nn.Bilinear(5, 7, 3)
+    assert counted(lambda: bilinear(torch.ones(2, 5), torch.ones(2, 7)), bilinear)[1] == linear(2, 5, 21) + 3 * linear(
+        2, 7, 1
+    )
 
 
 @pytest.mark.parametrize("fused", [True, False])
