@@ -67,7 +67,7 @@ def test_scores_without_a_floor_have_no_legend(tmp_path):
 def test_heatmaps_have_room_for_long_model_names(tmp_path):
     names = ["./projects/foundation/experiments/checkpoints/2026-05-05/model_large_patch14", "org/model"]
     with figure_style():
-        figure, axes = subplots(figsize=(4.8, 3.2))
+        figure, axes = subplots(height=3.2)
         heatmap(axes, np.eye(2), names, names, rotation=30)
         save_figure(figure, tmp_path / "map", png=False)
     assert [text.get_text() for text in axes.get_yticklabels()] == [names[0][:31] + "…", "org/model"]
@@ -240,7 +240,7 @@ def test_figure_is_saved_as_matplotlib_lays_it_out(tmp_path):
     """Check that one layout serves both files, and the SVG equals that of a plain `savefig`."""
 
     def drawn() -> Figure:
-        figure, (left, right) = subplots(1, 2, figsize=(5, 3), title="both")
+        figure, (left, right) = subplots(1, 2, width=5, height=3, title=("both",))
         left.plot([0, 1000], [0, 1e-3], label="a line with a long name")
         left.set(title="left", xlabel="below", ylabel="beside", aspect="auto")
         left.legend()

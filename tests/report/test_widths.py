@@ -21,17 +21,26 @@ TOO_WIDE = """() => {
     frames.filter((one) => one.scrollWidth > one.clientWidth + 1).map(named));
 }"""
 """Script for elements beyond the viewport, and frames with wider content."""
+UNREADABLE_TEXTS = """() => Array.from(document.querySelectorAll(".drawing svg text")).filter((one) => {
+  const [to, box, all] = [one.getScreenCTM(), one.getBoundingClientRect(), one.closest("svg").getBoundingClientRect()];
+  const small = parseFloat(getComputedStyle(one).fontSize) * Math.hypot(to.a, to.b) < 9;
+  return small || box.left < all.left || box.right > all.right || box.top < all.top - 1 || box.bottom > all.bottom + 1;
+}).map((one) => one.textContent)"""
+"""Script for texts of figures that are smaller than 9 pixels of the screen or cut by the frame."""
 
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
-    """Write a page of five models on five tasks with groups, costs, published numbers and an invalid file."""
+    """Write a page of five models on four tasks with groups, analyses of two models, and an invalid file."""
     folder, out = tmp_path_factory.mktemp("results"), tmp_path_factory.mktemp("report")
     for number, quality in enumerate((0.95, 0.8, 0.6, 0.3, None)):
         for task in TASKS:
             name = f"organisation/model-with-a-long-name-{number}"
             example_results.write_result(folder, name, task, quality, seed=number, seen=number == 1)
     example_results.write_result(folder, "org/broken").write_text("{")
+    for name in ("org/one", "org/two"):
+        path = folder / name.replace("/", "__") / "r1" / "frame_similarity" / "phantom_echo.json"
+        example_results.similarity_record(name, 0.9).save(path)
     return write_report([folder], out)[1][0].as_uri()
 
 
@@ -55,6 +64,11 @@ def page(request, browser, address):
 
 def test_nothing_is_wider_than_the_viewport(page):
     assert page.evaluate(TOO_WIDE) == []
+
+
+def test_texts_of_figures_are_large_enough_to_read_and_whole(page):
+    assert page.locator(".drawing svg text").count() > 100
+    assert page.evaluate(UNREADABLE_TEXTS) == []
 
 
 def test_axe_finds_nothing_serious(page):

@@ -20,8 +20,8 @@ def _maps(record: AnalysisResult) -> dict[str, Figure]:
     if not shown:
         return {}
     target, unit = record.subject.partition("/")[2], record.options.get("unit", "")
-    title = f"{record.subject}   {record.models[0]['name']}   UMAP, for the eye only"
-    figure, panels = subplots(1, len(shown), figsize=(4.2 * len(shown) + 0.8, 4.2), squeeze=False, title=title)
+    title = (record.subject, record.models[0]["name"], "UMAP, for the eye only")
+    figure, panels = subplots(1, len(shown), height=2.8, squeeze=False, title=title)
     numbers = pd.concat([record.tables[name][column] for name, (_, column) in columns.items()])
     for axes, (name, table) in zip(panels[0], shown.items(), strict=True):
         what, column = columns[name]
@@ -31,15 +31,15 @@ def _maps(record: AnalysisResult) -> dict[str, Figure]:
         )  # fmt: skip
         axes.set(xticks=[], yticks=[], title=f"{len(table)} {what}")
         axes.spines[:].set(color=GRID, visible=True)
-    figure.colorbar(points, ax=list(panels[0]), label=f"{target} ({unit})")
+    figure.colorbar(points, ax=list(panels[0]), location="bottom", label=f"{target} ({unit})")
     return {"maps": figure}
 
 
 def _axis(record: AnalysisResult) -> Figure:
     texts, recordings = record.tables["texts"], record.tables["recordings"]
     target, unit = record.subject.partition("/")[2], record.options.get("unit", "")
-    title = f"{record.subject}   {record.models[0]['name']}"
-    figure, (top, below) = subplots(2, 1, figsize=(6.2, 7.4), height_ratios=(1.0, 1.1), title=title)
+    title = (record.subject, record.models[0]["name"])
+    figure, (top, below) = subplots(2, 1, height=5.8, title=title)
     numbers = pd.concat([texts["number"], recordings["measured"]])
     colours = {"cmap": "viridis", "vmin": numbers.min(), "vmax": numbers.max(), "linewidths": 0.5}
     # Centre each modality on its own mean, because texts and recordings lie in different parts of the space.
@@ -51,7 +51,7 @@ def _axis(record: AnalysisResult) -> Figure:
             *(_standardize(table[name]) for name in ("along", "across")), c=table[column], **style, **colours
         )
     figure.colorbar(shown, ax=top, label=f"{target} ({unit})")
-    top.set(xlabel="along the text axis (standard deviations of each)", ylabel="across it")
+    top.set(xlabel="along the text axis (SD of each)", ylabel="across it")
     top.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, borderaxespad=0)
     x, y = recordings["measured"].to_numpy(), recordings["along"].to_numpy()
     below.plot(x, y, "o", color=MODEL, markersize=4, alpha=0.6, markeredgewidth=0)

@@ -21,27 +21,34 @@ def draw(record: AnalysisResult) -> dict[str, Figure]:
     sites = list(dict.fromkeys(table["train"]))
     identity, chance = record.values["identity_balanced_accuracy"], record.values["identity_chance"].value
     title = (
-        f"{record.subject}   {record.models[0]['name']}   site recognised by a probe: {identity.value:.2f} "
-        f"[{identity.low:.2f}, {identity.high:.2f}], chance {chance:.2f}"
+        record.subject,
+        record.models[0]["name"],
+        f"site recognised by a probe: {identity.value:.2f}",
+        f"[{identity.low:.2f}, {identity.high:.2f}], chance {chance:.2f}",
     )
-    figure, (left, right) = subplots(1, 2, figsize=(9.6, 3.6), width_ratios=(1.2, 1.0), title=title)
+    heights = (2.4, 0.9 + 0.3 * len(sites))
+    figure, (above, below) = subplots(2, 1, height=sum(heights), height_ratios=heights, title=title)
     height = -np.arange(len(ROWS))
     values = [record.values[key].value for key in ROWS]
     for y, value, (_, colour) in zip(height, values, ROWS.values(), strict=True):
         if np.isfinite(value):
-            left.hlines(y, 0.5, value, color=GRID, linewidth=1)
-            left.plot(value, y, "o", color=colour, markersize=7)
+            above.hlines(y, 0.5, value, color=GRID, linewidth=1)
+            above.plot(value, y, "o", color=colour, markersize=7)
         text = f"{value:.2f}" if np.isfinite(value) else "undefined"
-        left.annotate(text, (value if np.isfinite(value) else 0.5, y), (7, 0), textcoords="offset points", va="center")
-    left.axvline(0.5, color=MUTED, linewidth=0.8)
-    left.set_yticks(height, [text for text, _ in ROWS.values()])
-    left.set(xlim=(min(0.4, np.nanmin([0.5, *values]) - 0.05), 1.08), xlabel="AUROC of the label")
-    left.spines["left"].set_visible(False)
-    left.tick_params(length=0)
+        above.annotate(text, (value if np.isfinite(value) else 0.5, y), (7, 0), textcoords="offset points", va="center")
+    above.axvline(0.5, color=MUTED, linewidth=0.8)
+    above.set_yticks(height, [text.replace(", ", ",\n") for text, _ in ROWS.values()])
+    above.set(
+        xlim=(min(0.4, np.nanmin([0.5, *values]) - 0.05), 1.08),
+        ylim=(height[-1] - 0.6, 0.6),
+        xlabel="AUROC of the label",
+    )
+    above.spines["left"].set_visible(False)
+    above.tick_params(length=0)
     if sites:
         pairs = table.pivot_table(index="train", columns="test", values="auroc").reindex(index=sites, columns=sites)
-        heatmap(right, pairs, sites, sites, low=0.5, rotation=30)
-        right.set(xlabel="tested on", ylabel="trained on")
+        heatmap(below, pairs, sites, sites, low=0.5, rotation=30)
+        below.set(xlabel="tested on", ylabel="trained on")
     else:
-        right.axis("off")
+        below.axis("off")
     return {"places": figure}

@@ -71,7 +71,7 @@ def picture_of(dataset: OpenDataset, label: DenseLabel, answer: bytes | np.ndarr
         return f"cannot be read: {error}"
     height, width = grey.shape[:2]
     with figure_style():
-        figure, axes = subplots(figsize=(3.0, 3.0 * height / width))
+        figure, axes = subplots(width=3.0, height=3.0 * height / width)
         axes.imshow(grey)
         axes.set_axis_off()
         if label.mask is not None and isinstance(answer, bytes):

@@ -10,7 +10,7 @@ def draw(record: AnalysisResult) -> dict[str, Figure]:
     """Draw the learning curve, with dots for single draws and the full probe at the right."""
     curve, draws = record.tables["curve"], record.tables["draws"]
     first, samples, whole = curve.iloc[0], curve[~curve["of_all"]], curve[curve["of_all"]].iloc[0]
-    figure, axes = subplots(figsize=(6, 3.8), title=f"{record.subject}   {record.models[0]['name']}")
+    figure, axes = subplots(height=3.6, title=(record.subject, record.models[0]["name"]))
     axes.fill_between(samples["patients"], samples["low"], samples["high"], color=MODEL, alpha=0.15, linewidth=0)
     axes.plot(draws["patients"], draws["score"], "o", color=MODEL, alpha=0.3, markersize=3, markeredgewidth=0)
     axes.plot(
@@ -25,6 +25,6 @@ def draw(record: AnalysisResult) -> dict[str, Figure]:
     axes.minorticks_off()
     unit = f" ({first['unit']})" if isinstance(first["unit"], str) and first["unit"] else ""
     axes.set(xlabel=f"{first['counted']} learned from", ylabel=f"{first['metric']}{unit}, {first['better']} is better")
-    axes.legend()
+    figure.legend(loc="outside lower left")
     axes.grid(axis="y")
     return {"curve": figure}

@@ -11,24 +11,24 @@ from matplotlib.ticker import MaxNLocator
 from cardiobench.report.plots.style import FLOOR, FLOOR_LINE, MODEL, shorten, subplots
 from cardiobench.results.analysis_result import AnalysisResult
 
-COLUMNS = 4  # Maximum number of matrices side by side.
+COLUMNS = 2  # Maximum number of matrices side by side.
 
 
 def draw(record: AnalysisResult) -> dict[str, Figure]:
     """Draw the mean matrix over clips, and cosine against frame distance with the level between patients."""
     apart = record.tables["apart"]
     within, between = record.values["frames of a clip"], record.values["frames between patients"]
-    title = f"{record.subject}   {record.models[0]['name']}"
-    figure, (left, right) = subplots(1, 2, figsize=(9, 3.9), title=title)
-    image = _draw_matrix(left, record, min(_matrix(record).min(), between.value))
-    figure.colorbar(image, ax=left, label="mean cosine (darkest: between patients or less)")
-    left.set_title(f"mean off the diagonal {within.value:.4f} [{within.low:.4f}, {within.high:.4f}]")
-    right.plot(apart["frames_apart"], apart["cosine"], "-o", color=MODEL, markersize=4, label="frames of one clip")
-    right.axhline(between.value, label="frames of different patients", **FLOOR_LINE)
-    right.axhspan(between.low, between.high, color=FLOOR, alpha=0.12, linewidth=0)
-    right.set(xlabel="frames apart", ylabel="cosine", title=f"{within.n} clips of {within.n_patients} patients")
-    right.legend()
-    right.grid(axis="y")
+    title = (record.subject, record.models[0]["name"])
+    figure, (above, below) = subplots(2, 1, height=6.0, title=title)
+    image = _draw_matrix(above, record, min(_matrix(record).min(), between.value))
+    figure.colorbar(image, ax=above, label="mean cosine (darkest:\nbetween patients or less)")
+    above.set_title(f"mean off the diagonal {within.value:.4f} [{within.low:.4f}, {within.high:.4f}]")
+    below.plot(apart["frames_apart"], apart["cosine"], "-o", color=MODEL, markersize=4, label="frames of one clip")
+    below.axhline(between.value, label="frames of different patients", **FLOOR_LINE)
+    below.axhspan(between.low, between.high, color=FLOOR, alpha=0.12, linewidth=0)
+    below.set(xlabel="frames apart", ylabel="cosine", title=f"{within.n} clips of {within.n_patients} patients")
+    below.legend()
+    below.grid(axis="y")
     return {"matrix": figure}
 
 
@@ -36,17 +36,17 @@ def draw_side_by_side(records: Sequence[AnalysisResult]) -> dict[str, Figure]:
     """Draw the matrices of several models on one dataset with a shared colour scale (arXiv:2510.00520, Figure 2)."""
     columns = min(COLUMNS, len(records))
     rows = -(-len(records) // columns)
-    size = (2.6 * columns + 1, 2.7 * rows + 0.5)
-    figure, grid = subplots(rows, columns, figsize=size, squeeze=False, title=records[0].subject)
+    figure, grid = subplots(rows, columns, height=2.4 * rows + 0.6, squeeze=False, title=(records[0].subject,))
     low = min(min(_matrix(r).min(), r.values["frames between patients"].value) for r in records)
     for axes, record in zip(grid.flat, records, strict=False):
         image = _draw_matrix(axes, record, low)
         within, between = (record.values[key].value for key in ("frames of a clip", "frames between patients"))
-        title = f"{shorten(record.models[0]['name'], 34)}\nin a clip {within:.3f}, across patients {between:.3f}"
+        name = shorten(record.models[0]["name"], 26)
+        title = f"{name}\nin a clip {within:.3f}\nacross patients {between:.3f}"
         axes.set_title(title, fontsize=8)
     for axes in grid.flat[len(records) :]:
         axes.set_visible(False)
-    figure.colorbar(image, ax=grid, label="mean cosine of two frames", shrink=0.9)
+    figure.colorbar(image, ax=grid, label="mean cosine of two frames", location="bottom")
     return {"side_by_side": figure}
 
 

@@ -9,7 +9,7 @@ from cardiobench.extensions.labels_saved.curves import curves_of
 from cardiobench.report.plots.style import DASHES, FLOOR_LINE, LINES, shorten, subplots
 from cardiobench.results.analysis_result import AnalysisResult
 
-LONGEST = 44  # Maximum number of characters in a curve name.
+LONGEST = 40  # Maximum number of characters in a curve name.
 
 
 def draw(record: AnalysisResult) -> dict[str, Figure]:
@@ -21,13 +21,13 @@ def draw_side_by_side(records: Sequence[AnalysisResult]) -> dict[str, Figure]:
     """Draw all curves with 95 % bands, and list the patients needed for the reference score in the legend."""
     curves = curves_of(records)
     needed = {one.name: one.text for one in curves.savings()} if curves.curves else {}
-    figure, axes = subplots(figsize=(7.2, 4.4 + 0.17 * len(curves.tables)), title=curves.task)
+    figure, axes = subplots(height=3.4 + 0.3 * len(curves.tables), title=(curves.task,))
     ticks: dict[int, None] = {}
     for number, (name, rows) in enumerate(curves.tables.items()):
         colour = LINES[number % len(LINES)]
         dashes = DASHES[number // len(LINES) % len(DASHES)]
         text = shorten(name, LONGEST)
-        text += f": {needed[name]}" if name in needed else ""
+        text += f"\n{needed[name]}" if name in needed else ""
         axes.fill_between(rows["patients"], rows["low"], rows["high"], color=colour, alpha=0.1, linewidth=0)
         axes.plot(rows["patients"], rows["score"], f"o{dashes}", color=colour, markersize=4, label=text)
         ticks |= dict.fromkeys(rows["patients"].tolist())
@@ -44,6 +44,6 @@ def draw_side_by_side(records: Sequence[AnalysisResult]) -> dict[str, Figure]:
     axes.grid(axis="y")
     head = None
     if needed:
-        head = f"patients needed for the score of {shorten(curves.reference.name, LONGEST)} with all patients [95 %]"
-    axes.legend(title=head, loc="upper left", bbox_to_anchor=(0, -0.14), borderaxespad=0, alignment="left")
+        head = f"patients needed for the score of\n{shorten(curves.reference.name)}\nwith all patients [95 %]"
+    axes.legend(title=head, loc="upper left", bbox_to_anchor=(-0.15, -0.18), borderaxespad=0, alignment="left")
     return {"curves": figure}

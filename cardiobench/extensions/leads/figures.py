@@ -16,9 +16,9 @@ def draw(record: AnalysisResult) -> dict[str, Figure]:
     table = record.tables["leads"]
     sets = list(dict.fromkeys(table.sort_values("count", ascending=False, kind="stable")["leads"]))
     by = list(dict.fromkeys(table["by"]))
-    title = f"{record.subject}   {record.models[0]['name']}"
+    title = (record.subject, record.models[0]["name"])
     height = 1.4 + len(sets) * (0.25 + OFFSET * len(by))
-    figure, (scores, losses) = subplots(1, 2, figsize=(9, max(height, 2.4)), sharey=True, title=title)
+    figure, (scores, losses) = subplots(1, 2, height=max(height, 2.4), sharey=True, title=title)
     for number, name in enumerate(by):
         rows = table[table["by"] == name]
         places = [sets.index(leads) + OFFSET * (number - (len(by) - 1) / 2) for leads in rows["leads"]]
@@ -31,13 +31,13 @@ def draw(record: AnalysisResult) -> dict[str, Figure]:
     if (table["taken"] == "zero-filled").any():
         scores.plot([], [], "o", color=INK, markerfacecolor=PAPER, label="zero-filled")
     unit = f" ({first['unit']})" if isinstance(first["unit"], str) and first["unit"] else ""
-    scores.set(xlabel=f"{first['metric']}{unit}, {first['better']} is better", yticks=range(len(sets)))
+    scores.set(xlabel=f"{first['metric']}{unit},\n{first['better']} is better", yticks=range(len(sets)))
     scores.set_yticklabels([_wrapped(leads) for leads in sets])
     scores.set_ylim(len(sets) - 0.5, -0.5)
-    losses.set(xlabel="loss against 12 leads, paired, 95 % interval")
+    losses.set(xlabel="loss against 12 leads,\npaired, 95 % interval")
     for axes in (scores, losses):
         axes.grid(axis="x")
-    figure.legend(*scores.get_legend_handles_labels(), loc="outside lower center", ncols=min(len(by) + 2, 4))
+    figure.legend(*scores.get_legend_handles_labels(), loc="outside lower left", ncols=2)
     return {"leads": figure}
 
 

@@ -55,9 +55,8 @@ def ecg_figure(overlap: pd.DataFrame, k: int = 50) -> "Figure":
         k: Number of most important dimensions per dataset.
     """
     names = list(overlap["model"].unique())
-    figure, axes = subplots(
-        figsize=(max(6.6, 2.6 + 1.3 * len(names)), 3.8)
-    )  # The legend has three columns with a total width of 6.2 inches.
+    # The legend has three columns with a total width of 6.2 inches.
+    figure, axes = subplots(width=max(6.6, 2.6 + 1.3 * len(names)), height=3.8)
     labels = [label for label in LABELS if label in set(overlap["label"])]
     width = 0.8 / len(labels)
     for number, label in enumerate(labels):

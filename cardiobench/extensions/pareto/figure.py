@@ -34,7 +34,7 @@ def draw_costs(costs: CostTable) -> Figure:
     values, low, high = (
         first.number().factor * shown[name].to_numpy(dtype=np.float64) for name in ("value", "low", "high")
     )
-    figure, axes = subplots(figsize=(7.2, 4.4))
+    figure, axes = subplots(width=7.2, height=4.4)
     axes.set_xscale("log")
     axes.grid(color=GRID)
     axes.vlines(place, low, high, color=MUTED, linewidth=1.2, zorder=2)

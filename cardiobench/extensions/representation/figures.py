@@ -14,10 +14,13 @@ from cardiobench.report.plots.style import (
     MUTED,
     RASTERIZE_ABOVE,
     heatmap,
+    shorten,
     subplots,
 )
 from cardiobench.results.analysis_result import AnalysisResult
 
+LINE = 0.16  # Height of a line of text in inches.
+MOST_TEXTS = 12  # Maximum number of models with a text in each square.
 PAIRS_K = 50  # Number of dimensions k for pairs of datasets, as in Figure 1 of the paper.
 MEASURES = {
     "knn_agreement": "agreement of 10 neighbours",
@@ -51,42 +54,44 @@ def _symmetric(pairs: pd.DataFrame, one: str, other: str, value: str, names: lis
 
 
 def _overlap(record: AnalysisResult) -> Figure:
-    """Draw the shared fraction for each k with its interval and floors, and pairs of datasets at the right."""
+    """Draw the shared fraction for each k with its interval and floors, and pairs of datasets below."""
     pairs = record.tables["pairs"]
     ks = sorted(pairs["k"].unique())
     chosen = f"{record.options['classifier']} of {record.options['trained_on']}"
-    title = f"{_title(record)}   explained: {chosen}"
-    figure, (left, right) = subplots(1, 2, figsize=(9.2, 3.8), width_ratios=(1.0, 1.1), title=title)
+    names = sorted({*pairs["dataset"], *pairs["other"]})
+    heights, title = (2.8, 1.1 + 0.35 * len(names)), (*_title(record), f"explained: {chosen}")
+    figure, (above, below) = subplots(2, 1, height=sum(heights), height_ratios=heights, title=title)
     for x, k in enumerate(ks):
         overlap, first = record.values[f"overlap_at_{k}"], x == 0
-        left.vlines(x, overlap.low, overlap.high, color=MODEL, linewidth=2)
-        left.plot(x, overlap.value, "o", color=MODEL, markersize=8, label="this model" if first else None)
+        above.vlines(x, overlap.low, overlap.high, color=MODEL, linewidth=2)
+        above.plot(x, overlap.value, "o", color=MODEL, markersize=8, label="this model" if first else None)
         for key, (style, colour, name) in FLOORS.items():
             level, label = record.values[f"{key}_at_{k}"].value, name if first else None
-            left.hlines(level, x - 0.3, x + 0.3, color=colour, linestyle=style, label=label)
-    left.set_xticks(range(len(ks)), [f"top {k}" for k in ks])
-    left.set(xlim=(-0.6, len(ks) - 0.4), ylim=(0, 1.03), ylabel="shared by two datasets, mean over pairs")
-    left.legend(loc="upper center", bbox_to_anchor=(0.5, -0.08))
-    left.grid(axis="y")
+            above.hlines(level, x - 0.3, x + 0.3, color=colour, linestyle=style, label=label)
+    above.set_xticks(range(len(ks)), [f"top {k}" for k in ks])
+    above.set(xlim=(-0.6, len(ks) - 0.4), ylim=(0, 1.03), ylabel="shared, mean over pairs")
+    above.legend(loc="upper left", bbox_to_anchor=(0, -0.1))
+    above.grid(axis="y")
     k = PAIRS_K if PAIRS_K in ks else ks[-1]
-    names = sorted({*pairs["dataset"], *pairs["other"]})
     shared = _symmetric(pairs[pairs["k"] == k], "dataset", "other", "shared", names)
-    heatmap(right, shared, names, names, rotation=30)
-    right.set_title(f"shared top {k}")
+    heatmap(below, shared, names, names, rotation=30)
+    below.set_title(f"shared top {k}")
     return figure
 
 
 def _maps(record: AnalysisResult) -> Figure:
-    """Draw one column of maps per setting, coloured by label and, for several datasets, by dataset."""
+    """Draw one row of maps per setting, coloured by label and, for several datasets, by dataset."""
     table = record.tables["maps"]
     settings = list(dict.fromkeys(table["setting"]))
-    rows = ("label", "dataset") if table["dataset"].nunique() > 1 else ("label",)
-    size, title = (2.6 * len(settings) + 1.6, 0.4 + 2.6 * len(rows)), f"{_title(record)}   UMAP, for the eye only"
-    figure, grid = subplots(len(rows), len(settings), figsize=size, squeeze=False, title=title)
-    for row, column in zip(grid, rows, strict=True):
-        names = list(dict.fromkeys(table[column].astype(str)))
+    columns = {name: list(dict.fromkeys(table[name].astype(str))) for name in ("label", "dataset")}
+    if len(columns["dataset"]) == 1:
+        del columns["dataset"]
+    size = {"height": 1.9 * len(settings) + 0.3 + 0.17 * max(map(len, columns.values()))}
+    title = (*_title(record), "UMAP, for the eye only")
+    figure, grid = subplots(len(settings), len(columns), **size, squeeze=False, title=title)
+    for panels, (column, names) in zip(grid.T, columns.items(), strict=True):
         colours = {name: LINES[number % len(LINES)] for number, name in enumerate(names)}
-        for axes, setting in zip(row, settings, strict=True):
+        for axes, setting in zip(panels, settings, strict=True):
             # Draw points in random order, so that no group covers another.
             points = table[table["setting"] == setting].sample(frac=1, random_state=0)
             shades = points[column].astype(str).map(colours).tolist()
@@ -98,7 +103,9 @@ def _maps(record: AnalysisResult) -> Figure:
             Line2D([], [], marker="o", linestyle="", color=colour, markersize=5, label=name)
             for name, colour in colours.items()
         ]
-        row[-1].legend(handles=handles, loc="upper left", bbox_to_anchor=(1.0, 1.0), title=f"by {column}")
+        panels[-1].legend(
+            handles=handles, loc="upper left", bbox_to_anchor=(0, 0), title=f"by {column}", alignment="left"
+        )
     return figure
 
 
@@ -107,18 +114,18 @@ def _stability(record: AnalysisResult) -> Figure:
     table = record.tables["stability"].fillna({"other": ""})
     trust = table[table["measure"] == "trustworthiness"]
     names = trust["setting"].tolist()
-    figure, (left, right) = subplots(1, 2, figsize=(9.2, 0.9 + 0.5 * len(names)), title=_title(record))
+    figure, (above, below) = subplots(2, 1, height=1.6 + 0.75 * len(names), title=_title(record))
     height = -np.arange(len(names))
-    left.hlines(height, 0.5, trust["value"], color=GRID, linewidth=1)
-    left.plot(trust["value"], height, "o", color=MODEL)
+    above.hlines(height, 0.5, trust["value"], color=GRID, linewidth=1)
+    above.plot(trust["value"], height, "o", color=MODEL)
     for y, value in zip(height, trust["value"], strict=True):
-        left.annotate(f"{value:.2f}", (value, y), (0, 6), textcoords="offset points", ha="center")
-    left.set_yticks(height, names)
-    left.set(xlim=(0.5, 1.02), ylim=(height[-1] - 0.6, 0.8), title="trustworthiness (1: no false neighbour)")
-    left.spines["left"].set_visible(False)
+        above.annotate(f"{value:.2f}", (value, y), (0, 6), textcoords="offset points", ha="center")
+    above.set_yticks(height, names)
+    above.set(xlim=(0.5, 1.02), ylim=(height[-1] - 0.6, 0.8), title="trustworthiness\n(1: no false neighbour)")
+    above.spines["left"].set_visible(False)
     disparity = _symmetric(table[table["measure"] == "procrustes"], "setting", "other", "value", names)
-    heatmap(right, disparity, names, names, rotation=30)
-    right.set_title("Procrustes disparity (0: the same shape)")
+    heatmap(below, disparity, names, names, rotation=30)
+    below.set_title("Procrustes disparity\n(0: the same shape)")
     return figure
 
 
@@ -127,8 +134,8 @@ def _geometry(record: AnalysisResult) -> Figure:
     table = record.tables["geometry"].pivot_table(index="level", columns="measure", values="value", sort=False)
     levels = list(dict.fromkeys(record.tables["geometry"]["level"]))
     table = table.reindex(index=levels, columns=[*MEASURES, "chance"])
-    size = (2.5 * len(MEASURES) + 1, 1.4 + 0.34 * len(levels))
-    figure, panels = subplots(1, len(MEASURES), figsize=size, sharey=True, title=_title(record))
+    size = len(MEASURES) * (0.6 + 0.2 * len(levels)) + 0.2
+    figure, panels = subplots(len(MEASURES), 1, height=size, title=_title(record))
     height = -np.arange(len(levels))
     for axes, (measure, title) in zip(panels, MEASURES.items(), strict=True):
         axes.hlines(height, 0, table[measure], color=GRID, linewidth=1)
@@ -151,12 +158,15 @@ def _similarity(record: AnalysisResult) -> Figure:
     table = record.tables["cka"]
     whole = table.groupby(["model", "other"], sort=False).tail(1)
     names = list(dict.fromkeys([*whole["model"], *whole["other"]]))
-    size = 1.8 + 0.7 * len(names)
-    figure, axes = subplots(figsize=(size + 1.6, size))
-    heatmap(axes, _symmetric(whole, "model", "other", "linear_cka", names), names, names, rotation=30)
-    axes.set_title(f"{record.subject}   linear CKA (1: the same up to a turn)")
+    numbers = [str(number) for number, _ in enumerate(names, start=1)]
+    figure, axes = subplots(height=3.0 + LINE * len(names), title=(record.subject,))
+    values = _symmetric(whole, "model", "other", "linear_cka", names)
+    heatmap(axes, values, numbers, numbers, **({"texts": np.full(values.shape, "")} if len(names) > MOST_TEXTS else {}))
+    axes.set_title("linear CKA (1: the same up to a turn)")
+    listed = (f"{number}  {shorten(name)}" for number, name in zip(numbers, names, strict=True))
+    axes.set_xlabel("\n".join(listed), loc="left")
     return figure
 
 
-def _title(record: AnalysisResult) -> str:
-    return f"{record.subject}   {record.models[0]['name']}"
+def _title(record: AnalysisResult) -> tuple[str, str]:
+    return record.subject, record.models[0]["name"]

@@ -1,5 +1,7 @@
 """Plot recall by gallery and direction beside chance, and negation scores."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
@@ -12,23 +14,25 @@ COLOURS = {"image to text": MODEL, "text to image": LINES[2]}
 
 
 def draw(record: AnalysisResult) -> dict[str, Figure]:
-    """Draw one panel per gallery and one for negated findings."""
+    """Draw recall with one panel per gallery, and negated findings if available."""
     recall, negation = record.tables["recall"], record.tables["negation"]
-    recall = recall[recall["measure"] != "median_rank"]
-    galleries = list(dict.fromkeys(recall["gallery"]))
-    widths = [1.0] * len(galleries) + ([1.5] if len(negation) else [])
-    title = f"{record.subject}   {record.models[0]['name']}"
-    size = (1.0 + 2.6 * sum(widths), 3.7)
-    figure, ((*panels,),) = subplots(1, len(widths), figsize=size, width_ratios=widths, squeeze=False, title=title)
-    for axes, gallery in zip(panels, galleries, strict=False):
-        _draw_recall(axes, recall[recall["gallery"] == gallery])
-        axes.set_title(gallery.replace(", ", ",\n"))
-    panels[0].set_ylabel("share of the queries that find their partner")
-    handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower left", ncols=len(labels))
+    title = (record.subject, record.models[0]["name"])
+    figures = {"recall": _recall(recall[recall["measure"] != "median_rank"], title)}
     if len(negation):
-        _draw_negation(panels[-1], negation)
-    return {"recall": figure}
+        figures["negation"] = _negation(negation, title)
+    return figures
+
+
+def _recall(recall: pd.DataFrame, title: Sequence[str]) -> Figure:
+    galleries = list(dict.fromkeys(recall["gallery"]))
+    title = (*title, "share of the queries that find their partner")
+    figure, panels = subplots(len(galleries), 1, height=1.8 * len(galleries) + 0.4, squeeze=False, title=title)
+    for axes, gallery in zip(panels.flat, galleries, strict=True):
+        _draw_recall(axes, recall[recall["gallery"] == gallery])
+        axes.set_title(gallery)
+    handles, labels = panels[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower left", ncols=len(labels))
+    return figure
 
 
 def _draw_recall(axes: Axes, recall: pd.DataFrame) -> None:
@@ -46,7 +50,9 @@ def _draw_recall(axes: Axes, recall: pd.DataFrame) -> None:
     axes.grid(axis="y")
 
 
-def _draw_negation(axes: Axes, negation: pd.DataFrame) -> None:
+def _negation(negation: pd.DataFrame, title: Sequence[str]) -> Figure:
+    title = (*title, "true sentence before its negation", "(0.5: negation makes no difference)")
+    figure, axes = subplots(height=0.8 + 0.35 * len(negation), title=title)
     height = -np.arange(len(negation))
     axes.axvline(0.5, **FLOOR_LINE)
     axes.hlines(height, negation["low"], negation["high"], color=MODEL, linewidth=1.8)
@@ -56,6 +62,6 @@ def _draw_negation(axes: Axes, negation: pd.DataFrame) -> None:
     labels = [f"{row.finding}\n{row.n_with} with, {row.n_without} without" for row in negation.itertuples()]
     axes.set_yticks(height, labels)
     axes.set(ylim=(-len(negation) + 0.3, 0.7), xlim=(-0.03, 1.03))
-    axes.set_title("true sentence before its negation\n(0.5: negation makes no difference)")
-    axes.legend()
+    figure.legend(loc="outside lower left", ncols=2)
     axes.grid(axis="x")
+    return figure

@@ -6,7 +6,7 @@ from cardiobench.report.plots.style import FLOOR_LINE, LINES, subplots
 from cardiobench.results.analysis_result import AnalysisResult
 
 COLOURS = {"probe": LINES[0], "native": LINES[3], "zero_shot": LINES[2]}
-COLUMNS = 4
+COLUMNS = 2
 
 
 def draw(record: AnalysisResult) -> dict[str, Figure]:
@@ -15,9 +15,8 @@ def draw(record: AnalysisResult) -> dict[str, Figure]:
     first = table.iloc[0]
     changes = list(dict.fromkeys(table.loc[table["change"] != "none", "change"]))
     rows = -(-len(changes) // COLUMNS)
-    size = (2.7 * COLUMNS, 2.5 * rows + 0.8)
-    title = f"{record.subject}   {record.models[0]['name']}"
-    figure, grid = subplots(rows, COLUMNS, figsize=size, sharey=True, squeeze=False, title=title)
+    title = (record.subject, record.models[0]["name"])
+    figure, grid = subplots(rows, COLUMNS, height=1.8 * rows + 0.4, sharey=True, squeeze=False, title=title)
     for axes, change in zip(grid.flat, changes, strict=False):
         for protocol, part in table[table["change"].isin(("none", change))].groupby("by", sort=False):
             spread = [part["score"] - part["low"], part["high"] - part["score"]]
@@ -31,5 +30,5 @@ def draw(record: AnalysisResult) -> dict[str, Figure]:
     unit = f" ({first['unit']})" if isinstance(first["unit"], str) and first["unit"] else ""
     figure.supylabel(f"{first['metric']}{unit}, {first['better']} is better", fontsize=9)
     handles, labels = grid.flat[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower right", ncols=len(labels))
+    figure.legend(handles, labels, loc="outside lower left", ncols=3)
     return {"severity": figure}

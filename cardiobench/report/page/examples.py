@@ -234,7 +234,7 @@ def ecg_trace(ecg: Ecg, leads: Sequence[str] = SHOWN_LEADS) -> Markup:
     step = max(1, len(signal) // 2400)  # Number of samples between two drawn points.
     with figure_style():
         width, height = 0.6 + seconds / 1.016, 0.5 + (high - low) / 2.54
-        figure, axes = subplots(figsize=(width, height))
+        figure, axes = subplots(width=width, height=height)
         figure.set_layout_engine("none")
         axes.set_position((0.5 / width, 0.4 / height, 1 - 0.6 / width, 1 - 0.5 / height))
         for sides in SQUARES.values():

@@ -90,7 +90,7 @@ def groups_figure(
     labels = [f"{r.breakdown.replace('_', ' ')}: {shorten(r.group, 24)} (n={r.n})" for r in drawn.itertuples()]
     rows = (drawn[["value", "low", "high"]] * factor).assign(label=labels, hollow=drawn["worst"], published=False)
     boxes = task is not None and not (task.dense or task.classes)
-    figure, (axes, *panels) = interval_figure(rows, width=9.2 if boxes else 7.6, panels=1 + boxes)
+    figure, (axes, *panels) = interval_figure(rows, panels=1 + boxes)
     axes.axvline(
         factor * best.score.value, label=f"all together {factor * best.score.value:.2f}", zorder=1, **FLOOR_LINE
     )

@@ -6,25 +6,27 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.transforms import offset_copy
 
-from cardiobench.report.plots.style import MODEL, PAPER, PUBLISHED, fixed_grid, text_width
+from cardiobench.report.plots.style import MODEL, PAPER, PUBLISHED, WIDTH, fit, fixed_grid, text_width
 
-ROW, LEGEND_ROW = 0.23, 0.16  # Row heights in inches.
+ROW, LEGEND_ROW = 0.33, 0.16  # Row heights in inches.
 BELOW = 0.5  # Space in inches for tick labels and the axis label.
+CLEAR = {"facecolor": PAPER, "edgecolor": "none", "pad": 0.6}
+"""Background of labels, which interrupts the lines of floors."""
+BELOW_MARKERS = 1.5  # Drawing order between the lines of floors and the markers.
 
 
-def interval_figure(rows: pd.DataFrame, *, width: float = 7.6, panels: int = 1) -> tuple[Figure, list[Axes]]:
-    """Draw one row per value from top to bottom, with its label on the left and the number on the right.
+def interval_figure(rows: pd.DataFrame, *, panels: int = 1) -> tuple[Figure, list[Axes]]:
+    """Draw one row per value from top to bottom, with its label above and the number on the right.
 
     Args:
         rows: Table with the columns label, value, low, high (NaN if missing), hollow (bool) and published (bool, drawn
             as diamond).
-        width: Width of the figure in inches.
         panels: Number of panels that share the rows; only the first is drawn.
 
     Returns:
         Figure and panels; call `place` when everything is drawn.
     """
-    figure = Figure(figsize=(width, ROW * len(rows) + BELOW))
+    figure = Figure(figsize=(WIDTH, ROW * len(rows) + BELOW))
     first, *others = figure.subplots(1, panels, sharey=True, squeeze=False)[0]
     height = np.arange(len(rows) - 1, -1, -1)
     for (published, hollow), part in rows.assign(height=height).groupby(["published", "hollow"]):
@@ -38,11 +40,14 @@ def interval_figure(rows: pd.DataFrame, *, width: float = 7.6, panels: int = 1) 
             markerfacecolor=PAPER if hollow else colour,
         )
     # As texts, both are drawn in a third of the time of tick labels and annotations.
-    for x, points, side, texts in ((0, -4, "right", rows["label"]), (1, 4, "left", _numbers(rows))):
-        beside = offset_copy(first.get_yaxis_transform(), figure, x=points, units="points")
+    for x, across, up, align, texts in (
+        (0, 0, 5, "baseline", [fit(text, WIDTH - 0.24) for text in rows["label"]]),
+        (1, 4, 0, "center", _numbers(rows)),
+    ):
+        beside = offset_copy(first.get_yaxis_transform(), figure, x=across, y=up, units="points")
         for y, text in zip(height, texts, strict=True):
-            first.text(x, y, text, ha=side, va="center", transform=beside)
-    first.set_ylim(-0.6, len(rows) - 0.4)
+            first.text(x, y, text, va=align, transform=beside, zorder=BELOW_MARKERS, bbox=CLEAR)
+    first.set_ylim(-0.4, len(rows) - 0.4)
     for axes in (first, *others):
         axes.grid(axis="x")
         axes.spines["left"].set_visible(False)
@@ -59,9 +64,9 @@ def place(figure: Figure, rows: pd.DataFrame) -> None:
     """
     panels, width = figure.axes, figure.get_figwidth()
     names = panels[0].get_legend_handles_labels()[1]
-    left, numbers = text_width(rows["label"]) + 0.12, text_width(_numbers(rows)) + 0.12
+    left, numbers = 0.12, text_width(_numbers(rows)) + 0.12
     # Allow 0.6 inches for the line and the gap.
-    columns = int(min(3, max(1, (width - left) / (text_width(names) + 0.6)))) if names else 1
+    columns = int(min(3, max(1, width / (text_width(names) + 0.6)))) if names else 1
     top = 0.1 + LEGEND_ROW * -(-len(names) // columns)
     figure.set_figheight(ROW * len(rows) + BELOW + top)
     right, between = (numbers, 0.0) if len(panels) == 1 else (0.12, numbers + 0.1)

@@ -19,6 +19,8 @@ from cardiobench.report.plots.style import (
     MUTED,
     PAPER,
     RASTERIZE_ABOVE,
+    WIDTH,
+    fit,
     fixed_grid,
     heatmap,
     shorten,
@@ -29,6 +31,7 @@ from cardiobench.results.score_result import ScoreResult
 
 MAX_MODELS = len(LINES)  # Maximum number of models per panel.
 MAX_POINTS = 40  # Number of points per curve.
+CURVE, ABOVE, LEGEND_ROW = 1.4, 0.75, 0.16  # Heights of a curve panel, the space above it, and a legend row in inches.
 THRESHOLDS = np.linspace(0.01, 0.99, 99)  # Thresholds of a decision curve.
 Curve = tuple[np.ndarray, np.ndarray]
 NO_CURVE: Curve = (np.empty(0), np.empty(0))  # Curve for recordings of a single class.
@@ -46,34 +49,34 @@ def agreement_figure(result: ScoreResult, frame: pd.DataFrame) -> ReportFigure:
     bias = float(differences.mean())
     spread = 1.96 * float(differences.std(ddof=1)) if len(differences) > 1 else 0.0
     unit = f"{result.task.partition('/')[2]} ({result.unit})"
-    figure = Figure(figsize=(7.6, 3.3))
-    left, right = figure.subplots(1, 2)
+    figure = Figure(figsize=(WIDTH, 5.6))
+    above, below = figure.subplots(2, 1)
     dots = {"markersize": 3.5, "alpha": 0.55, "color": MODEL, "markeredgewidth": 0}
-    for axes, x, y in ((left, measured, predicted), (right, means, differences)):
+    for axes, x, y in ((above, measured, predicted), (below, means, differences)):
         axes.plot(x, y, "o", rasterized=len(x) > RASTERIZE_ABOVE, **dots)
         axes.grid(True)
-    left.axline((measured.mean(), measured.mean()), slope=1, color=MUTED, linewidth=1)
-    left.set(xlabel=f"measured {unit}", ylabel=f"predicted {unit}", title="line: predicted = measured")
-    left.set_aspect("equal", adjustable="datalim")
+    above.axline((measured.mean(), measured.mean()), slope=1, color=MUTED, linewidth=1)
+    above.set(xlabel=f"measured {unit}", ylabel=f"predicted {unit}", title="line: predicted = measured")
+    above.set_aspect("equal", adjustable="datalim")
     for level, line in ((bias, "-"), (bias - spread, "--"), (bias + spread, "--")):
-        right.axhline(level, color=FLOOR, linestyle=line, linewidth=1.2)
-        right.annotate(f"{level:.1f}", (1, level), (4, 0), right.get_yaxis_transform(), "offset points", va="center")
-    right.set(
+        below.axhline(level, color=FLOOR, linestyle=line, linewidth=1.2)
+        below.annotate(f"{level:.1f}", (1, level), (4, 0), below.get_yaxis_transform(), "offset points", va="center")
+    below.set(
         xlabel=f"mean of both {unit}", ylabel=f"predicted − measured {unit}", title="bias, 95 % limits of agreement"
     )
-    left.apply_aspect()  # Fix the limits before tick labels are measured.
+    above.apply_aspect()  # Fix the limits before tick labels are measured.
     grid = fixed_grid(
         figure,
-        1,
         2,
-        left=0.33 + tick_width(left),
+        1,
+        left=0.33 + tick_width(above, below),
         right=0.1 + text_width(f"{level:.1f}" for level in (bias, bias - spread, bias + spread)),
         bottom=0.5,
         top=0.3,
-        between=0.45 + tick_width(right),
+        above=0.8,
     )
-    left.set_subplotspec(grid[0, 0])
-    right.set_subplotspec(grid[0, 1])
+    above.set_subplotspec(grid[0, 0])
+    below.set_subplotspec(grid[1, 0])
     caption = (
         f"{result.model['name']}, {result.label}: predicted against measured, and the difference against the mean "
         f"(Bland-Altman; bias {bias:.2f}, 95 % limits of agreement {bias - spread:.2f} to {bias + spread:.2f} {result.unit}), "
@@ -100,8 +103,8 @@ def classification_figure(
     binary = len(classes) == 2
     drawable = {name: own for name, own in predictions.items() if all(f"p_{label}" in own for label in classes)}
     curves = {name: curve for name, curve in CURVES.items() if binary or name != "decision curve"}
-    figure = Figure(figsize=(9.6, 6.0))
-    panels = {name: figure.add_subplot(2, 3, place) for place, name in enumerate([*curves, "confusion"], start=1)}
+    figure = Figure()
+    panels = {name: figure.add_subplot(3, 2, place) for place, name in enumerate([*curves, "confusion"], start=1)}
     rows = []
     for number, (model, own) in enumerate(list(drawable.items())[:MAX_MODELS]):
         truth, probability = one_against_rest(own, classes)
@@ -109,7 +112,7 @@ def classification_figure(
         for name, curve in curves.items():
             x, y = _thin(*curve(truth, probability))
             marker = "o" if name == "reliability" else ""
-            panels[name].plot(x, y, marker=marker, markersize=3, label=shorten(model, 50), **style)
+            panels[name].plot(x, y, marker=marker, markersize=3, label=fit(model, WIDTH - 0.6), **style)
             rows += [(model, name, *point) for point in zip(x, y, strict=True)]
         if binary:
             point = operating_point(own, classes[1])
@@ -130,11 +133,14 @@ def classification_figure(
         )
     counts = confusion_matrix(frame["y_true"], frame["y_pred"], labels=classes)
     labels = [shorten(label, 12) for label in classes]
+    tilted = 0 if binary else 45
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    heatmap(panels["confusion"], shares, labels, labels, texts=counts.astype(str), rotation=0 if binary else 30)
-    panels["confusion"].set_title(shorten(f"confusion: {best}", 44), y=1)
+    heatmap(panels["confusion"], shares, labels, labels, texts=counts.astype(str), rotation=tilted)
+    left = 0.35 + tick_width(panels["confusion"])
+    # Start the title at the left end of the figure, because model names are long.
+    panels["confusion"].set_title(fit(f"confusion: {best}", 3.2), x=(0.05 - left) / (WIDTH - left - 0.1), y=1)
     panels["confusion"].set(xlabel="predicted", ylabel="true")
-    _place(figure, panels, below=0.2 if binary else 0.15 + text_width(labels) / 2)
+    _place(figure, panels, size=max(1.4, 0.27 * len(classes)), below=0.55 + (text_width(labels) * 0.7 if tilted else 0))
     without = [name for name in predictions if name not in drawable]
     caption = (
         f"ROC, precision-recall, reliability and confusion on {task}, n = {len(frame)}.{prevalence}"
@@ -146,28 +152,31 @@ def classification_figure(
     return ReportFigure("curves", caption, figure, {"curves": table})
 
 
-def _place(figure: Figure, panels: Mapping[str, Axes], *, below: float) -> None:
-    """Arrange panels in three columns, with the confusion matrix across two columns and the legend at its right.
+def _place(figure: Figure, panels: Mapping[str, Axes], *, size: float, below: float) -> None:
+    """Arrange the legend, the curves in two columns, and the confusion matrix from top to bottom.
 
     Args:
         figure: Figure with all panels drawn.
         panels: Curves in order, followed by the confusion matrix.
-        below: Space in inches for class names below the confusion matrix.
+        size: Height of the confusion matrix in inches.
+        below: Space in inches for class names and axis label below the confusion matrix.
     """
     handles, names = panels["ROC"].get_legend_handles_labels()
-    cells = [(0, slice(0, 1)), (0, slice(1, 2)), (0, slice(2, 3)), (1, slice(0, 1)), (1, slice(len(panels) - 4, 2))]
-    where = dict(zip([*list(panels)[:-1], "confusion"], [*cells[: len(panels) - 1], cells[-1]], strict=True))
-    first = [axes for name, axes in panels.items() if where[name][1].start == 0]
-    left = 0.35 + tick_width(*first)
-    between = 0.4 + tick_width(*(axes for axes in panels.values() if axes not in first))
-    column = (figure.get_figwidth() - left - 2 * between) / 3  # There is no margin on the right.
-    right = max(0.1, 1.5 * (text_width(names) + 0.5 - column))
-    grid = fixed_grid(figure, 2, 3, left=left, right=right, bottom=0.35 + below, top=0.3, between=between, above=0.7)
-    for name, (row, span) in where.items():
-        panels[name].set_subplotspec(grid[row, span])
+    *curves, confusion = panels.values()
+    rows, top = -(-len(curves) // 2), 0.3 + LEGEND_ROW * len(names)
+    matrix = below + size
+    figure.set_size_inches(WIDTH, top + CURVE * rows + ABOVE * rows + matrix)
+    left, right = 0.35 + tick_width(*curves[::2]), 0.1
+    between = 0.4 + tick_width(*curves[1::2])
+    margins = {"left": left, "right": right, "bottom": matrix + ABOVE, "top": top}
+    grid = fixed_grid(figure, rows, 2, **margins, between=between, above=ABOVE)
+    for number, axes in enumerate(curves):
+        axes.set_subplotspec(grid[divmod(number, 2)])
+    left = 0.35 + tick_width(confusion)
+    margins = {"left": left, "right": right, "bottom": below, "top": figure.get_figheight() - matrix}
+    confusion.set_subplotspec(fixed_grid(figure, 1, 1, **margins)[0, 0])
     if names:
-        middle = grid[1, 2].get_position(figure)
-        figure.legend(handles, names, loc="center left", bbox_to_anchor=(middle.x0, middle.y0 + middle.height / 2))
+        figure.legend(handles, names, loc="upper left", bbox_to_anchor=(0, 1), borderaxespad=0.2)
 
 
 def one_against_rest(frame: pd.DataFrame, classes: Sequence[str]) -> Curve:

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from sklearn.metrics import f1_score
 
 from cardiobench.report.plots.figure import ReportFigure
-from cardiobench.report.plots.style import DASHES, LINES, shorten
+from cardiobench.report.plots.style import DASHES, LINES, WIDTH, shorten
 
 
 def view_scores(frame: pd.DataFrame, views: Sequence[str]) -> pd.DataFrame:
@@ -40,7 +40,7 @@ def radar_figure(model: str, predictions: Mapping[str, pd.DataFrame], views: Seq
     views = [view for view in views if any(view in set(table["view"]) for table in scores.values())]
     if len(views) < 3:
         return None
-    figure = Figure(figsize=(7.2, 3.6), layout="constrained")
+    figure = Figure(figsize=(WIDTH, 3.6 + 0.16 * min(len(scores), len(LINES))), layout="constrained")
     axes = figure.add_subplot(projection="polar", theta_offset=np.pi / 2)  # Start with the first view at the top.
     angle = dict(zip(views, np.linspace(0, 2 * np.pi, len(views), endpoint=False), strict=True))
     for number, (name, table) in enumerate(list(scores.items())[: len(LINES)]):
@@ -51,11 +51,10 @@ def radar_figure(model: str, predictions: Mapping[str, pd.DataFrame], views: Seq
             "marker": "o",
             "markersize": 4,
         }
-        axes.plot([*angles, *angles[:1]], [*f1, *f1[:1]], label=shorten(name, 46), **style)
+        axes.plot([*angles, *angles[:1]], [*f1, *f1[:1]], label=shorten(name), **style)
     axes.set(xticks=list(angle.values()), xticklabels=views, yticks=(0.25, 0.5, 0.75, 1), ylim=(0, 1))
-    axes.tick_params(axis="y", labelsize=7)
     axes.spines["polar"].set_visible(False)
-    figure.legend(loc="outside right center")
+    figure.legend(loc="outside lower left")
     first = next(iter(scores))
     caption = (
         f"F1 of each view, {shorten(model, 60)}; n = {scores[first]['n'].sum()} recordings of {shorten(first, 60)}."

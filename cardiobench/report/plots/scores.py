@@ -55,7 +55,7 @@ def scores_figure(results: Sequence[ScoreResult]) -> ReportFigure:
         note = " Each model is drawn with its best protocol; the table has all protocols."
     factor = first.number().factor
     labels = [
-        f"{shorten(row.model, 32)} · {'published' if row.published else shorten(row.protocol, 22)}"
+        f"{shorten(row.model, 30)} · {'published' if row.published else shorten(row.protocol, 20)}"
         for row in shown.itertuples()
     ]
     hollow = shown["published"] | shown["collapsed"].eq(True)

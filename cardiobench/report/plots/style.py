@@ -22,9 +22,12 @@ LINES = (MODEL, FLOOR, "#2f7d4f", PUBLISHED, "#8a6d00", "#a8326b", "#3a4a5c", "#
 """Colour-blind-safe colours of models; dash patterns differ as well."""
 DASHES = ("-", "--", "-.", ":")
 FLOOR_LINE: dict[str, Any] = {"color": FLOOR, "linestyle": "--", "linewidth": 1.3}
-DPI = 120
+WIDTH = 4.0
+"""Width of the report's figures in inches, at which their text is readable on a phone."""
+DPI = 200
 LONGEST_LABEL = 32  # Maximum number of characters of a heatmap label.
 FONT, TEXT, TITLE = "DejaVu Sans", 8, 9  # Sizes in points.
+TITLE_LINE = 0.16  # Height of a title line in inches.
 RASTERIZE_ABOVE = 150  # Number of points above which they are rasterised inside the SVG.
 STYLE = {
     "text.parse_math": False,  # Dollar signs in model names are literal.
@@ -33,7 +36,7 @@ STYLE = {
     "font.size": TEXT,
     "figure.facecolor": PAPER,
     "savefig.facecolor": PAPER,
-    "figure.titlesize": 10,
+    "figure.titlesize": TITLE,
     "axes.facecolor": "none",
     "axes.edgecolor": MUTED,
     "axes.labelcolor": INK,
@@ -70,21 +73,24 @@ def figure_style() -> Iterator[None]:
         yield
 
 
-def subplots(rows: int = 1, columns: int = 1, *, figsize: tuple[float, float], title: str = "", **more: Any) -> Any:
+def subplots(
+    rows: int = 1, columns: int = 1, *, height: float, width: float = WIDTH, title: Sequence[str] = (), **more: Any
+) -> Any:
     """Return a figure with constrained layout and its axes, like `matplotlib.pyplot.subplots`.
 
     Args:
         rows: Number of rows.
         columns: Number of columns.
-        figsize: Width and height in inches.
-        title: Title of the figure, left-aligned.
+        height: Height in inches without the title.
+        width: Width in inches.
+        title: Lines of the title, left-aligned.
         more: Additional arguments of `Figure.subplots`.
     """
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=figsize, layout="constrained")
+    figure = Figure(figsize=(width, height + TITLE_LINE * len(title)), layout="constrained")
     if title:
-        figure.suptitle(title, x=0.01, ha="left")
+        figure.suptitle("\n".join(map(shorten, title)), x=0.01, ha="left")
     return figure, figure.subplots(rows, columns, **more)
 
 
@@ -100,6 +106,14 @@ def _text_width(text: str) -> float:
 
     font = FontProperties(family=[FONT], size=TEXT)
     return max(text_to_path.get_text_width_height_descent(line, font, False)[0] for line in text.split("\n")) / 72
+
+
+def fit(text: str, width: float) -> str:
+    """Return a text shortened to a width in inches at tick label size."""
+    longest = len(text)
+    while text_width([short := shorten(text, longest)]) > width and longest > 1:
+        longest -= 1
+    return short
 
 
 def tick_width(*axes: "Axes") -> float:

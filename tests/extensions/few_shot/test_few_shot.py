@@ -80,9 +80,10 @@ def test_one_patient_of_a_regression_gives_its_own_number():
 def test_figure_has_point_per_size_and_floor(two_clouds):
     finding = FewShot(draws=3).analyze(study_of(two_clouds), None)
     record = AnalysisResult("few_shot", "toy/as", ("toy/as",), finding.values, finding.tables, models=({"name": "m"},))
-    axes = figure.draw(record)["curve"].axes[0]
+    drawn = figure.draw(record)["curve"]
+    (axes,) = drawn.axes
     assert [label.get_text() for label in axes.get_xticklabels()] == ["1", "2", "4", "8", "16", "all 60"]
-    assert any("floor" in text.get_text() for text in axes.get_legend().get_texts())
+    assert any("floor" in text.get_text() for text in drawn.legends[0].get_texts())
 
 
 def test_predictions_scored_together_are_scored_as_rows_one_by_one(two_clouds):

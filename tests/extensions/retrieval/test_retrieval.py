@@ -278,6 +278,6 @@ def test_figure_has_bar_per_recall_and_line_per_finding():
     reader = Reader()
     finding = Retrieval().analyze(study_of(pictured(reader)), reader)
     record = AnalysisResult("retrieval", "x", ("x/ef",), finding.values, finding.tables, models=({"name": "m"},))
-    axes = figure.draw(record)["recall"].axes
-    assert [len(panel.patches) for panel in axes[:3]] == [6, 6, 3]
-    assert len(axes[3].get_yticklabels()) == len(finding.tables["negation"]) == 3
+    drawn = figure.draw(record)
+    assert [len(panel.patches) for panel in drawn["recall"].axes] == [6, 6, 3]
+    assert len(drawn["negation"].axes[0].get_yticklabels()) == len(finding.tables["negation"]) == 3
