@@ -44,7 +44,7 @@ def read_config(path: str | Path) -> dict[str, Any]:
         ) from error
     if not isinstance(values, dict) or not all(isinstance(name, str) for name in values):
         kind = "names that are not text" if isinstance(values, dict) else f"a {type(values).__name__}"
-        raise BadConfig(f"{path} holds {kind}, not a mapping of settings such as 'models: [org/name]'")
+        raise BadConfig(f"{path} contains {kind}; expected a mapping of settings such as 'models: [org/name]'")
     if "schema" in values and "stamp" in values:
         raise BadConfig(f"{path} is a result, not settings. Give the run.yaml below runs/ of the same results folder.")
     return values

@@ -141,7 +141,7 @@ def parse_json(text: str | bytes) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise BadData(f"incomplete or damaged JSON ({error}). Delete it and run again") from error
     if not isinstance(content, dict):
-        raise BadData(f"it holds a {type(content).__name__}, not an object")
+        raise BadData(f"it contains a {type(content).__name__}; expected an object")
     return content
 
 

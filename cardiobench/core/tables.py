@@ -59,7 +59,7 @@ def read_table(source: str | Path | pd.DataFrame) -> pd.DataFrame:
     except (ValueError, OSError, csv.Error, pd.errors.ParserWarning) as error:
         raise BadPredictions(f"{path} cannot be read as a table: {error}") from error
     if table.empty:
-        raise BadPredictions(f"{path} has no rows.")
+        raise BadPredictions(f"{path} has no rows. Give one row per recording.")
     return table
 
 
@@ -155,7 +155,7 @@ def numbers_of(column: pd.Series, ids: pd.Series, what: str) -> np.ndarray:
     if odd.any():
         rows = [f"{name} ({cell!r})" for name, cell in zip(ids[odd], column[odd], strict=True)]
         raise BadPredictions(f"{what}: {len(rows)} of {len(column)} cells are not numbers: {first_n(rows)}.")
-    raise BadPredictions(f"{what}: its cells are not numbers.")
+    raise BadPredictions(f"{what} has cells that are not numbers. Correct or remove them.")
 
 
 def _may_differ(cells: pd.Series) -> bool:

@@ -115,7 +115,9 @@ def _from_file(name: str, path: Path) -> "type[CardioBuilder]":
         if isinstance(member, type) and issubclass(member, CardioBuilder) and member.__module__ == module_name
     ]
     if len(builders) != 1:
-        raise BadConfig(f"{path} must define exactly one CardioBuilder, found {len(builders)}")
+        raise BadConfig(
+            f"{path} must define exactly one CardioBuilder, but defines {len(builders)}. Move the others to folders of their own"
+        )
     return builders[0]
 
 

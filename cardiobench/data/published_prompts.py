@@ -69,9 +69,7 @@ def read_clone(folder: Path) -> Mapping[str, Any]:
             "view": {name: _stripped(texts) for name, texts in views.items()},
         }
     except (KeyError, TypeError, AttributeError) as error:
-        raise BadData(
-            f"{folder} has no prompts under {error}: its files do not have the format of the release."
-        ) from None
+        raise BadData(f"{folder} has no prompts under {error}. Clone the released repository again.") from None
 
 
 def _texts(value: Any) -> list[str]:

@@ -204,7 +204,9 @@ def _refuse_other_task(table: pd.DataFrame, task: Task, path: str) -> None:
     if TASK in table:
         others = sorted(set(text_of(table[TASK])) - {task.name})
         if others:
-            raise BadData(f"the rows of {path} are references of {first_n(others)}, not of {task.name}.")
+            raise BadData(
+                f"{path} contains references of {first_n(others)}, not of {task.name}. Write them with: cardiobench references {task.name}"
+            )
 
 
 def _labelled(table: pd.DataFrame, task: Task) -> pd.Series:

@@ -181,7 +181,7 @@ def export_stores(stores: Sequence[CachedStore], path: Path, pooling: str = "") 
         BadConfig: The stores have the same dataset, different models or different widths, or the format is unknown.
     """
     if path.suffix.lower() not in FORMATS:
-        raise BadConfig(f"{path.name}: embeddings are written as {', '.join(FORMATS)}.")
+        raise BadConfig(f"{path.name}: unknown format of embeddings. End the name with {', '.join(FORMATS)}.")
     stores = _one_each(stores)
     keys: list[tuple[str, str]] = []
     vectors, lengths = [], []

@@ -156,7 +156,7 @@ def _eval_mode(name: str) -> Iterator[None]:
         handle.remove()
     if found:
         raise BadModel(
-            f"{name} is in training mode: {', '.join(sorted(found))} acted while it encoded. Call eval() on its network where "
+            f"{name} is in training mode: {', '.join(sorted(found))} changed its output. Call eval() on its network where "
             "it is made, such as self.network = Net().eval()."
         )
 

@@ -72,7 +72,7 @@ def _read(name: str, read: Callable[[], VectorRows]) -> VectorRows:
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, EOFError, csv.Error, BadZipFile) as error:
         raise BadData(f"{name} cannot be read as embeddings: {error}") from error
     if not len(rows.ids):
-        raise BadData(f"{name} has no rows.")
+        raise BadData(f"{name} has no rows. Give one row per recording.")
     return rows
 
 
@@ -319,4 +319,4 @@ def write_vectors(
         numbers = {f"v{number}": vectors[:, number] for number in range(vectors.shape[1])}
         frame = pd.DataFrame({**columns, **numbers})
         return write_atomic(path, lambda place: frame.to_csv(place, index=False, float_format="%.9g"))
-    raise BadConfig(f"{path.name}: embeddings are written as {', '.join(FORMATS)}.")
+    raise BadConfig(f"{path.name}: unknown format of embeddings. End the name with {', '.join(FORMATS)}.")

@@ -42,8 +42,8 @@ def check_before_run(
         )
     if local:
         raise HubError(
-            f"all results are of your own data ({', '.join(local)}), which stay here. Leave --push-to-hub out, and push the "
-            f"scores alone: cardiobench push RESULTS --to ORG/MODEL --local-dataset {' '.join(local)} --yes"
+            f"all results are of your own data ({', '.join(local)}), which stay on this machine. Leave --push-to-hub out, and push only "
+            f"the scores: cardiobench push RESULTS --to ORG/MODEL --local-dataset {' '.join(local)} --yes"
         )
     if resamples != RESAMPLES:
         raise HubError(

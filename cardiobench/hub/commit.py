@@ -223,7 +223,7 @@ def read_snapshot(api: "HfApi", target: Target, user: Account, create: RepoOptio
         facts = api.repo_info(target.id, repo_type=target.kind, revision=target.revision, timeout=TIMEOUT)
     except RevisionNotFoundError:
         if create is None:
-            raise HubError(f"{target}: there is no such branch.") from None
+            raise HubError(f"{target}: there is no such branch. Check the name, or create it on the Hub.") from None
         facts = api.repo_info(target.id, repo_type=target.kind, timeout=TIMEOUT)
         return Snapshot(api, target, "", bool(facts.private), _is_gated(facts))
     except HTTPError as error:

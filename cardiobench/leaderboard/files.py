@@ -23,7 +23,7 @@ def files(dataset: str) -> dict[str, str]:
         BadData: The name is invalid.
     """
     if not is_repository(dataset):
-        raise BadData(f"a Space reads a dataset on the Hub: give org/name, not {dataset!r}.")
+        raise BadData(f"{dataset!r} is not the name of a dataset on the Hub, which the Space reads. Give org/name.")
     places = {"{DATASET}": json.dumps(dataset), "{GRADIO}": GRADIO, "{VERSION}": cardiobench.__version__}
     made = {}
     for name in ("README.md", "app.py", "requirements.txt"):

@@ -86,7 +86,9 @@ class Rules:
             if not _has_variant(made, self.task, variant):
                 raise BadData(f"{name} has no variant '{variant}' for {self.task.name}")
         elif made is not None and not self.claimed.options:
-            raise BadData(f"results of {name} must state their options, but this one has none")
+            raise BadData(
+                f"results of {name} must state their options, but this one has none. Run the evaluation again"
+            )
         return made
 
     @cached_property

@@ -48,7 +48,9 @@ def load_metric(name: str) -> Metric:
         raise unknown_name("metric", name, known)
     formula = load_formula(name)
     if not hasattr(formula, "compute"):
-        raise BadConfig(f"metric {name}: its formula has no function compute(references, predictions).")
+        raise BadConfig(
+            f"metric {name}: its formula has no function compute(references, predictions). Add it to formula.py."
+        )
     functions = {function: getattr(formula, function, None) for function in OPTIONAL}
     needs = getattr(formula, "NEEDS_PROBABILITIES", False)
     return Metric(name, formula.compute, read_numbers(name, formula), **functions, needs_probabilities=needs)

@@ -126,7 +126,9 @@ def read_card(path: Path) -> ModelCard:
     except (yaml.YAMLError, OSError, ValueError, TypeError, OverflowError, RecursionError) as error:
         raise BadModel(f"model card {path} cannot be read: {' '.join(str(error).split())[:200]}") from None
     if not isinstance(facts, dict):
-        raise BadModel(f"model card {path} has no YAML front matter between two '---' lines.")
+        raise BadModel(
+            f"model card {path} has no YAML front matter. Begin the file with settings between two '---' lines."
+        )
     missing = [key for key in REQUIRED if key not in facts]
     unknown = sorted(set(map(str, facts)) - {*REQUIRED, *OPTIONAL})
     if missing or unknown:

@@ -234,7 +234,7 @@ def resolve_model_files(name_or_path: str, revision: str | None = None, *, code:
     if path.exists():
         if revision is not None:
             raise BadModel(
-                f"revision '{revision}' was requested for the folder {path}, but only Hub repositories have revisions."
+                f"revision '{revision}' was requested for the folder {path}, but only Hub repositories have revisions. Leave the revision out."
             )
         return given_files(str(name_or_path), path)
     check_name(name_or_path)

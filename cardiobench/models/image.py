@@ -74,7 +74,7 @@ class ImageTextEncoder(ImageEncoder):
         width = self.encode_text(["left ventricle"]).shape[1]
         if width != self.dim:
             raise BadModel(
-                f"{self.name}: text vectors have {width} numbers, but image vectors have {self.dim}, so they are not in the same space."
+                f"{self.name}: text vectors have {width} numbers, but image vectors have {self.dim}, so they cannot be compared. Give the projections of both towers."
             )
 
     @torch.no_grad()
@@ -117,7 +117,9 @@ def probe(encoder: ImageEncoder) -> int:
             f"{encoder.name} returns values that are not finite. Its weights are damaged: copy the model again."
         )
     if not torch.allclose(vectors, again, atol=1e-5):
-        raise BadModel(f"{encoder.name} returns different vectors for the same frame (random masking?).")
+        raise BadModel(
+            f"{encoder.name} returns different vectors for the same frame. Disable random masking and other random steps."
+        )
     return vectors.shape[1]
 
 

@@ -206,7 +206,7 @@ def _files_of(card: ModelCard, revision: str | None, weights: str | Path | None,
     try:
         source = resolve_model_files(card.id, revision or card.revision, code=code)
     except BadModel as error:
-        raise BadModel(f"{error} Files that you have already are given with --weights PATH.") from error
+        raise BadModel(f"{error} If you already have the files, give them with --weights PATH.") from error
     pinned = revision in (None, card.revision)
     return replace(source, checksums=card.weights if pinned else {})
 

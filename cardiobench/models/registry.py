@@ -42,5 +42,7 @@ def adapter(name: str) -> Callable[..., Encoder]:
         raise BadModel(f"no adapter '{name}': {module} has no {attribute}.") from None
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("cardiobench"):
-            raise BadModel(f"no adapter '{name}': there is no module {error.name}.") from error
+            raise BadModel(
+                f"no adapter '{name}': there is no module {error.name}. Correct the adapter in the card."
+            ) from error
         raise MissingExtra(f"the model adapter '{name}'", "models", error.name or "torch") from error

@@ -99,7 +99,7 @@ class EvaluationResults(ScoreResults):
         from cardiobench.report.page.write import write_report
 
         if not self:
-            raise MissingData("the run has no results to report.")
+            raise MissingData("the run has no results to report. Its messages give the reasons.")
         return write_report([self.folder], self.folder if out is None else Path(out))[1][0]
 
     def _repr_html_(self) -> str:

@@ -40,7 +40,9 @@ def write_latex(collection: Collection, out: Path) -> tuple[list[Path], list[Pro
     """
     groups = ranked_results(collection.entries)
     if not groups:
-        raise MissingData("no result here can be ranked, and a table would be empty. `cardiobench report` says why.")
+        raise MissingData(
+            "no result can be ranked, so the table would be empty. Run `cardiobench report` for the reasons."
+        )
     pairs, left_out, _ = compare_all_pairs(collection.entries)
     grids = latex_grids(groups, pairs)
     problems = [Problem(PAGE, "not compared", sentence) for sentence in left_out]

@@ -77,7 +77,7 @@ def dask(address: str, jobs: int, cells: int) -> Iterator[int]:
         if answers(client.scheduler.address):
             raise
         raise LostWorker(
-            f"the Dask scheduler at {client.scheduler.address} does not answer any more",
+            f"the Dask scheduler at {client.scheduler.address} no longer answers",
             "start it, then run the same command again",
         ) from error
     finally:
@@ -151,9 +151,7 @@ def ray(jobs: int, cells: int) -> Iterator[int]:
         raise (
             LostWorker(f"a worker or a node of Ray was killed ({type(error).__name__})")
             if answers(head)
-            else LostWorker(
-                f"the head of Ray at {head} does not answer any more", "start it, then run the same command again"
-            )
+            else LostWorker(f"the head of Ray at {head} no longer answers", "start it, then run the same command again")
         ) from error
     finally:
         if started:

@@ -200,7 +200,7 @@ def compare(
     check_draws(resamples, seed)
     if a.task.name != b.task.name:
         raise BadPredictions(
-            f"{a.source} answers {a.task.name} and {b.source} answers {b.task.name}: compare predictions for the same task."
+            f"{a.source} answers {a.task.name} and {b.source} answers {b.task.name}. Compare predictions for the same task."
         )
     if a.missing is not None or b.missing is not None:
         cases = ((True, True), (True, False), (False, True))
@@ -211,7 +211,7 @@ def compare(
     loaded = a.task.rules.compared(load_metric(metric or a.task.metrics[0]), (first, second))
     if metric and load_metric(metric).needs_probabilities and loaded.name != metric:
         raise BadPredictions(
-            f"{metric} needs probabilities, but one of the two has only decisions: compare by {loaded.name}."
+            f"{metric} needs probabilities, but one of the two has only decisions. Compare by {loaded.name}."
         )
     key = loaded.primary_key
     if first.multilabel and (chosen := comparable_labels(first.y_true, clusters)).any():

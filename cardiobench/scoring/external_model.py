@@ -75,7 +75,7 @@ def _saw(dataset: str, datasets: bool | str | Sequence[str] | None) -> bool | No
     names = [datasets] if isinstance(datasets, str) else list(datasets)
     if NOTHING in names and len(names) > 1:
         raise BadConfig(
-            f"'{NOTHING}' does not go with {', '.join(one for one in names if one != NOTHING)}: give one or the other."
+            f"'{NOTHING}' cannot be combined with {', '.join(one for one in names if one != NOTHING)}. Give one or the other."
         )
     check_names("dataset", names, [*catalog.list_datasets(), NOTHING])
     return (dataset in names) if names else None

@@ -44,7 +44,7 @@ def match_units(
     check_references(references, task)
     wanted = references[references["split"] == split]
     if wanted.empty:
-        raise BadPredictions(f"the references of {task.name} have no row in split '{split}'.")
+        raise BadPredictions(f"the references of {task.name} have no row in split '{split}'. Choose another split.")
     repeated = ids[ids.duplicated()].unique()
     if len(repeated):
         advice = f"Give one row per {task.unit_column}."

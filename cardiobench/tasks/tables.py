@@ -60,7 +60,9 @@ class ClassKind(TableKind):
         """Refuse names that are not classes, and probabilities outside [0, 1]."""
         given = given_probabilities(answers, task, source)
         if not given and "y_pred" not in answers:
-            raise BadPredictions(f"{source} has neither y_pred nor probabilities for {task.name}.")
+            raise BadPredictions(
+                f"{source} has neither y_pred nor probabilities for {task.name}. Add a column y_pred, or one column per class."
+            )
         check_classes(answers, task, source)
         if given:
             check_probabilities(answers, given, source, task.name)

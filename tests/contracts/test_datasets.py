@@ -108,7 +108,7 @@ def test_dense_tasks_are_listed_separately_and_name_their_structures(name):
     assert task.dense and task.structures and not task.classes
     assert task not in catalog.spec(task.dataset).tasks
     references = pd.DataFrame({"id": ["a"], "patient_id": ["a"], "split": ["test"], "y_true": [1]})
-    with pytest.raises(NotApplicable, match="no table of answers"):
+    with pytest.raises(NotApplicable, match="a table has one answer per unit"):
         api.score(pd.DataFrame({"id": ["a"], "y_pred": [1]}), name, references)
 
 

@@ -101,4 +101,4 @@ def test_command_writes_one_file(tmp_path, capsys):
 def test_nothing_to_rank_is_an_error(tmp_path, capsys):
     example_results.write_result(tmp_path / "r").write_text("{")
     assert main(["report", str(tmp_path / "r"), "--layout", "latex", "--out", str(tmp_path / "out")]) == 2
-    assert "no result here can be ranked" in capsys.readouterr().err
+    assert "no result can be ranked" in capsys.readouterr().err

@@ -121,9 +121,7 @@ def test_killed_dask_scheduler_is_named_and_rerun_continues(tmp_path):
     worker = (*of_dask, "distributed.cli.dask_worker", address, "--nthreads", "1", "--nworkers", "2", "--no-dashboard")
     with running(*scheduler) as lost, running(*worker):
         run = start(tmp_path, "killed", "--backend", f"dask={address}", pids=pids)
-        check_lost_and_resumed(
-            tmp_path, run, lambda: kill(lost), f"the Dask scheduler at {address} does not answer any more"
-        )
+        check_lost_and_resumed(tmp_path, run, lambda: kill(lost), f"the Dask scheduler at {address} no longer answers")
 
 
 @pytest.mark.slow

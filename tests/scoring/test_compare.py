@@ -143,7 +143,7 @@ def test_other_units_are_refused():
     part = Predictions(VALUE, whole.frame.iloc[2:], 60, "part.csv")
     with pytest.raises(BadPredictions, match=r"same units of toy/ef: whole.csv alone has u000, u001"):
         compare(whole, part)
-    with pytest.raises(BadPredictions, match="compare predictions for the same task"):
+    with pytest.raises(BadPredictions, match="Compare predictions for the same task"):
         compare(whole, Predictions(BINARY, whole.frame, 60, "b.csv"))
     with pytest.raises(BadPredictions, match="different references: y_true of u000"):
         other = whole.frame.copy()

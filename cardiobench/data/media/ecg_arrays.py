@@ -145,7 +145,9 @@ def _signal(file: Any, array: str | None, path: Path) -> Any:
 
 def _row(file: Any, ids: str | None, record: str, path: Path) -> int:
     if ids is None:
-        raise BadMedia(f"{path}: record '{record}' is not a row number, and no dataset with ids was named (records).")
+        raise BadMedia(
+            f"{path}: record '{record}' is not a row number. Give row numbers, or name the dataset of ids (records)."
+        )
     known = [_text(one) for one in _own(file, ids, path)[:].ravel()]
     if known.count(record) != 1:
         raise BadMedia(

@@ -166,5 +166,5 @@ def _id_column(ids: str, table: pd.DataFrame, answers: Answers) -> str:
     """Return the column that contains the ids of an HDF5 dataset."""
     column = ids if ids in table else column_of_role("id", table, answers)
     if column is None:
-        raise BadConfig(f"which column of the table holds the ids of '{ids}'? Name it with --record-column.")
+        raise BadConfig(f"no column is known to contain the ids of '{ids}'. Name it with --record-column.")
     return column

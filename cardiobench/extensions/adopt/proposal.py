@@ -78,7 +78,7 @@ class _Adoption:
         if self.answers.modality and self.answers.modality != self.modality:
             named = first_n([name for name in self.files if name], 2)
             raise BadConfig(
-                f"--modality {self.answers.modality}: the files that the table names are {self.modality} ({named})."
+                f"--modality {self.answers.modality}: the files in the table are {self.modality} ({named}). Leave the flag out, or give another table."
             )
         if found.others:
             self.said.append(f"{found.others} recordings in {self.folder} are named by no row")
@@ -225,7 +225,9 @@ class _Adoption:
         )  # fmt: skip
         if self.modality == "echo":
             if given := [name for name in ("leads", "sampling_rate", "unit") if getattr(answers, name) is not None]:
-                raise BadConfig(f"--{given[0].replace('_', '-')} applies to ECGs, but the recordings are echo.")
+                raise BadConfig(
+                    f"--{given[0].replace('_', '-')} applies to ECGs, but the recordings are echo. Leave it out."
+                )
             return stated
         if self.format == "wfdb" or self.questions.open:
             return stated
@@ -362,4 +364,4 @@ def _rate(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise BadConfig(f"{text!r:.40} is not a sampling rate in Hz.") from None
+        raise BadConfig(f"{text!r:.40} is not a sampling rate in Hz. Give a number such as 500.") from None

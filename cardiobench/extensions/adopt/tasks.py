@@ -107,7 +107,7 @@ def _classes(name: str, kind: str, found: ColumnProfile, answers: Answers, quest
         )
     if (kind == TWO_CLASSES) != (len(found.values) == 2):
         raise BadData(
-            f"column '{found.name}' has {len(found.values)} different values ({found.shown()}), so it is not {kind}."
+            f"column '{found.name}' has {len(found.values)} different values ({found.shown()}), so it is not {kind}. Choose another kind."
         )
     if kind == CLASSES:
         return DeclaredTask(kind=CLASSES, column=found.name, classes=found.values, **_common(name, answers))
@@ -121,7 +121,9 @@ def _classes(name: str, kind: str, found: ColumnProfile, answers: Answers, quest
         if positive is None:
             return None
     if positive not in found.values:
-        raise BadConfig(f"--positive {name}={positive}: '{found.name}' has the values {' and '.join(found.values)}.")
+        raise BadConfig(
+            f"--positive {name}={positive}: '{found.name}' has the values {' and '.join(found.values)}. Give one of them."
+        )
     negative = next(value for value in found.values if value != positive)
     return DeclaredTask(kind=TWO_CLASSES, column=found.name, classes=(negative, positive), **_common(name, answers))
 

@@ -66,7 +66,9 @@ def choose_threshold(scores: np.ndarray, truth: np.ndarray, sensitivity: float) 
     """
     positives = np.sort(scores[truth == 1])[::-1]
     if not len(positives):
-        raise BadPredictions("no validation unit has the class, so no threshold can be chosen.")
+        raise BadPredictions(
+            "no validation unit has the class, so no threshold can be chosen. Leave --sensitivity out."
+        )
     # Round first, so that 0.9 of 10 is 9 despite the binary representation of 0.9.
     return float(positives[math.ceil(round(sensitivity * len(positives), 9)) - 1])
 
@@ -115,7 +117,9 @@ def operating_point(
     except BadPredictions as error:
         raise BadPredictions(f"{task.name}: {error}") from None
     if len(np.unique(truth)) < 2:
-        raise BadPredictions(f"{task.name}: the test units have one class only, so no operating point can be measured.")
+        raise BadPredictions(
+            f"{task.name}: the test units have one class only, so no operating point can be measured. Leave --sensitivity out."
+        )
     answer, clusters = (scores >= threshold).astype(np.int64), Clusters.of(test.patients)
     hits = np.array([np.mean(answer[truth == 1]), np.mean(1 - answer[truth == 0])])
     ends = [_share(answer == label, truth == label, clusters) for label in (1, 0)]

@@ -106,12 +106,12 @@ class Confound(AnalysisProtocol):
             records, warnings = from_places(analysis.data(first), self.most, analysis.seed), ()
         else:
             raise NotApplicable(
-                f"{analysis.subject} has data from one dataset only ({first.dataset}), and the analysis compares two or more places. "
+                f"{analysis.subject} has data from one dataset only ({first.dataset}), and the analysis needs at least two places. "
                 "Add --tasks of another dataset with this label"
             )
         if len(records.sites) < 2:
             raise NotApplicable(
-                f"all records of {analysis.subject} are from {records.sites[0]}, and the analysis compares two or more places"
+                f"all records of {analysis.subject} are from {records.sites[0]}, and the analysis needs at least two places"
             )
         with threadpool_limits(1):
             identity = self._out_of_fold(records, records.site, analysis.seed).probabilities.argmax(axis=1)

@@ -76,7 +76,7 @@ def task_floors(task: Task, data_dir: Path | None = None) -> TaskFloors:
     key = metric.primary_key
     truth = references.loc[references["split"] == "test", "y_true"]
     if truth.empty:
-        raise MissingData(f"{task.name}: no row of its split is a test row.")
+        raise MissingData(f"{task.name}: its split has no test rows. Name another task.")
     y_true = label_values(truth, task)
     if task.rules.answer == "labels":
         found = floors(metric, key, task, references, y_true)

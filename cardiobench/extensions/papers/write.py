@@ -38,8 +38,8 @@ def write_tables(collection: Collection, out: Path) -> tuple[list[Path], list[Pr
     ecg = ecg_grids(best_cells(results), records)
     if not echo and not ecg:
         raise MissingData(
-            "no result here has a place in a table of the papers, which would hold published numbers only. "
-            "`--layout latex` writes tables of your own tasks."
+            "no result belongs in a table of the papers, which would contain only published numbers. "
+            "Use `--layout latex` for tables of your own tasks."
         )
     tables = {
         **echo_numbers(echo),

@@ -90,7 +90,7 @@ class Scratch(EnsembleProtocol):
     def check_encoder(self, encoder: Encoder, task: Task) -> None:
         """Reject all models except those of this protocol."""
         if getattr(encoder, "trained_by", "") != self.name:
-            raise NotApplicable(f"{self.name} trains networks of its own, and {encoder.name} is trained already")
+            raise NotApplicable(f"{self.name} trains its own networks, and {encoder.name} is already trained")
 
     def prepare(self, data: TaskData, encoder: Encoder, variant: str = "") -> "ScratchTraining":
         """Return data shared by all training runs: training rows, validation rows and recipe.

@@ -142,5 +142,7 @@ def probe(encoder: SignalEncoder) -> int:
             f"{encoder.name} returns values that are not finite. Its weights are damaged: copy the model again."
         )
     if not torch.equal(vector, again):
-        raise BadModel(f"{encoder.name} returns different vectors for the same record (is dropout enabled?).")
+        raise BadModel(
+            f"{encoder.name} returns different vectors for the same record. Disable dropout and other random steps."
+        )
     return vector.shape[-1]

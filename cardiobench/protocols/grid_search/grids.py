@@ -55,9 +55,13 @@ def complete_grids(given: Mapping[str, Grid]) -> dict[str, Grid]:
     check_names("classifier", given, GRIDS)
     for name, grid in given.items():
         if set(grid) != set(GRIDS[name]):
-            raise BadData(f"the grid of {name} needs the keys {', '.join(GRIDS[name])}, got {', '.join(grid)}.")
+            raise BadData(
+                f"the grid of {name} needs the keys {', '.join(GRIDS[name])}, got {', '.join(grid)}. Correct the file of grids."
+            )
         if not all(isinstance(values, list | tuple) and values for values in grid.values()):
-            raise BadData(f"each key of the grid of {name} needs a list of values, got {dict(grid)}.")
+            raise BadData(
+                f"each key of the grid of {name} needs a list of values, got {dict(grid)}. Write single values as lists of one."
+            )
     return {**GRIDS, **given}
 
 

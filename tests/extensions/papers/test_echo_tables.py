@@ -95,7 +95,7 @@ def test_command_writes_markdown_latex_and_csv(tmp_path, capsys):
     folder = str(tmp_path / "r")
     example_results.write_result(tmp_path / "r", "org/one", "phantom_echo/ef")
     assert main(["report", folder, "--layout", "paper", "--out", str(tmp_path / "none")]) == 2
-    assert "no result here has a place in a table of the papers" in capsys.readouterr().err
+    assert "no result belongs in a table of the papers" in capsys.readouterr().err
     assert not (tmp_path / "none").exists()
     example_results.write_result(tmp_path / "r", "org/one", "camus/ef")
     assert main(["report", folder, "--layout", "paper", "--out", str(tmp_path / "out")]) == 0

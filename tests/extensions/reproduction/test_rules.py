@@ -175,7 +175,7 @@ def test_constant_answer_has_no_correlation(inputs):
     [
         ("CAMUS/view/model", lambda t: t.drop(columns="prob_A3C"), "no column 'prob_A3C'"),
         ("TMED2/AS/model", lambda t: t.rename(columns={"as_pred": "as"}), "no column 'as_pred'"),
-        ("TMED2/AS/model", lambda t: t.assign(study_id=range(len(t))), "of another type"),
+        ("TMED2/AS/model", lambda t: t.assign(study_id=range(len(t))), "differ in type"),
         ("HMCQU/stemi/model", lambda t: t.assign(unique_id=t["unique_id"].str.lower()), "contains none of the 16 ids"),
         ("HMCQU/view/model", lambda t: t.assign(prob_A2C=-0.2), "outside [0, 1]"),
         ("splits/hmcqu_split.csv", lambda t: t.assign(STEMI=t["STEMI"] + 1), "must be 0 or 1"),

@@ -243,7 +243,7 @@ def test_validation_patients_of_one_class_cannot_choose():
 
 
 def test_trained_models_are_not_applicable():
-    with pytest.raises(NotApplicable, match="trained already"):
+    with pytest.raises(NotApplicable, match="already trained"):
         QUICK.check_encoder(SimpleNamespace(name="cardiobench/minirocket"), BINARY)
 
 
