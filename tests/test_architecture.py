@@ -2,7 +2,10 @@
 
 import ast
 from collections import defaultdict
+from collections.abc import Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
+from typing import Any
 
 import pytest
 
@@ -15,16 +18,36 @@ FILES = {
     ".".join(("cardiobench", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__"): path
     for path in sorted(PACKAGE.rglob("*.py"))
 }
-TREES = {name: ast.parse(path.read_bytes()) for name, path in FILES.items()}
+
+
+@cache
+def syntax_tree(name: str) -> ast.Module:
+    """Return the syntax tree of a module."""
+    return ast.parse(FILES[name].read_bytes())
+
+
+@cache
+def nodes_by_type(name: str) -> dict[type[ast.AST], list[Any]]:
+    """Return a mapping from type to all nodes of that type in a module."""
+    found = defaultdict(list)
+    for node in ast.walk(syntax_tree(name)):
+        found[type(node)].append(node)
+    return found
+
+
+def nodes(kind: type[ast.AST]) -> Iterator[tuple[str, Any]]:
+    """Yield each node of a type with the name of its module."""
+    for name in FILES:
+        for node in nodes_by_type(name)[kind]:
+            yield name, node
 
 
 def imports(name: str) -> set[str]:
     """Return the modules of the package that a module imports; lazy and type-only imports count."""
-    found = set()
-    for node in ast.walk(TREES[name]):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module:
+    by_type = nodes_by_type(name)
+    found = {alias.name for node in by_type[ast.Import] for alias in node.names}
+    for node in by_type[ast.ImportFrom]:
+        if node.module:
             for alias in node.names:
                 inner = f"{node.module}.{alias.name}"
                 found.add(inner if inner in FILES else node.module)
@@ -40,8 +63,8 @@ def test_imports_have_no_cycles():
 
 def test_class_name_occurs_once():
     places = defaultdict(list)
-    for name, tree in TREES.items():
-        for node in tree.body:
+    for name in FILES:
+        for node in syntax_tree(name).body:
             if isinstance(node, ast.ClassDef):
                 places[node.name.lstrip("_")].append(name)
     assert {name: where for name, where in places.items() if len(where) > 1} == {}
@@ -49,14 +72,15 @@ def test_class_name_occurs_once():
 
 def test_only_the_command_line_and_the_console_write_to_the_screen():
     allowed = ("cardiobench.cli", "cardiobench.core.console")
-    for name, tree in TREES.items():
-        if name.startswith(allowed):
-            continue
-        for node in ast.walk(tree):
-            written = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
-            stream = isinstance(node, ast.Attribute) and node.attr in ("stdout", "stderr")
-            own = stream and isinstance(node.value, ast.Name) and node.value.id == "sys"
-            assert not (written or own), f"{name}:{node.lineno} writes to the screen"
+    printed = [
+        (name, node) for name, node in nodes(ast.Call) if isinstance(node.func, ast.Name) and node.func.id == "print"
+    ]
+    streams = [
+        (name, node)
+        for name, node in nodes(ast.Attribute)
+        if node.attr in ("stdout", "stderr") and isinstance(node.value, ast.Name) and node.value.id == "sys"
+    ]
+    assert [f"{name}:{node.lineno}" for name, node in printed + streams if not name.startswith(allowed)] == []
 
 
 NAMED = {
@@ -87,10 +111,9 @@ def named_numbers() -> dict[str, list[str]]:
     """Return a mapping from module to the places where it names numbers of metrics."""
     keys = {key for name in own_metrics() for key in load_metric(name).numbers} - WORDS
     found = defaultdict(list)
-    for name, tree in TREES.items():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Constant) and node.value in keys:
-                found[name].append(f"{name}:{node.lineno} names {node.value}")
+    for name, node in nodes(ast.Constant):
+        if node.value in keys:
+            found[name].append(f"{name}:{node.lineno} names {node.value}")
     return found
 
 
@@ -105,12 +128,12 @@ def test_metrics_are_named_only_where_allowed():
 def test_only_one_package_checks_the_kind_of_a_task():
     """Comparisons, tables and `match` that name kinds skip kinds of other packages; only definitions of tasks may do so."""
     names, found = set(list_kinds()), []
-    for name, tree in TREES.items():
+    for name in FILES:
         if allowed(name, ["cardiobench.tasks"]):
             continue
-        calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and ast.unparse(node.func) == "Task"]
+        calls = [node for node in nodes_by_type(name)[ast.Call] if ast.unparse(node.func) == "Task"]
         defined = {argument for call in calls for argument in (*call.args, *(word.value for word in call.keywords))}
-        constants = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and node.value in names]
+        constants = [node for node in nodes_by_type(name)[ast.Constant] if node.value in names]
         found += [f"{name}:{node.lineno} names {node.value}" for node in constants if node not in defined]
     assert found == []
 
@@ -131,11 +154,8 @@ def test_only_kinds_and_protocols_check_the_form_of_an_answer():
     """A kind with another form works everywhere else; see `tests/tasks/test_forms_of_answer.py`."""
     asked = {
         name
-        for name, tree in TREES.items()
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Compare)
-        and ast.unparse(node.left).endswith("rules.answer")
-        and not isinstance(node.ops[0], ast.In | ast.NotIn)
+        for name, node in nodes(ast.Compare)
+        if ast.unparse(node.left).endswith("rules.answer") and not isinstance(node.ops[0], ast.In | ast.NotIn)
     }
     assert {name for name in asked if not allowed(name, FORMS_ASKED)} == set(OF_ONE_FORM)
 
@@ -144,9 +164,8 @@ def test_text_of_a_verdict_is_written_once():
     texts = {str(verdict) for verdict in Verdict} - {"too few to say"}  # Also an outcome of `compare`.
     found = [
         f"{name}:{node.lineno}"
-        for name, tree in TREES.items()
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Constant) and node.value in texts and name != "cardiobench.results.verdict"
+        for name, node in nodes(ast.Constant)
+        if node.value in texts and name != "cardiobench.results.verdict"
     ]
     pages = [path for path in PACKAGE.rglob("*") if path.suffix in (".js", ".html", ".css")]
     found += [path.name for path in pages if any(text in path.read_text("utf-8") for text in texts)]
@@ -166,8 +185,8 @@ def test_files_are_at_most_400_lines():
 def test_every_public_name_is_documented():
     missing = [
         f"{name}.{node.name}"
-        for name, tree in TREES.items()
-        for node in tree.body
+        for name in FILES
+        for node in syntax_tree(name).body
         if isinstance(node, ast.ClassDef | ast.FunctionDef) and not node.name.startswith("_")
         if not ast.get_docstring(node)
     ]

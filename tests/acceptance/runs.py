@@ -137,7 +137,7 @@ MISSING = {"protocols": ("knn",), "allow_missing": True}
 LOST_CLIP = {"tasks": ("echonet_dynamic/lv_seg",), "allow_missing": True}
 
 RUNS: dict[str, Run | Scoring] = {
-    "regression": Run(ECHO, {"tasks": ("phantom_echo/ef",), "protocols": ANSWERS, "limit": 12}, rtol=PIXELS),
+    "regression": Run(ECHO, {"tasks": ("phantom_echo/ef",), "protocols": ANSWERS, "limit": 12}, slow=True, rtol=PIXELS),
     "multiclass": Run(ECHO, {"tasks": ("phantom_echo/view",), "protocols": ANSWERS, "limit": 12}, slow=True, rtol=PIXELS),
     "binary": Run(ECG, {"tasks": ("ptb_xl_sample/cd",), "protocols": ("native", "probe", "knn")}),
     "multilabel": Run(ECG, {"tasks": ("phantom_ecg/findings",), "protocols": ("native", "probe", "knn")}, slow=True),
@@ -150,10 +150,10 @@ RUNS: dict[str, Run | Scoring] = {
     "scratch": Run("cardiobench/scratch-small", {**ON_SAMPLE, **SCRATCH}, slow=True, rtol=1e-3),
     "finetune": Run("cardiobench/random-vit", {**FINETUNE, "tasks": ("phantom_echo/ef",), "limit": 8}, slow=True, rtol=1e-3),
     "cross_validation": Run(ECG, {**ON_SAMPLE, "protocols": ("cross_validation",), **CROSS}, slow=True),
-    "refits": Run(ECG, {**ON_SAMPLE, "protocols": ("probe",), "options": {"probe": {"refits": 4}}}),
+    "refits": Run(ECG, {**ON_SAMPLE, "protocols": ("probe",), "options": {"probe": {"refits": 4}}}, slow=True),
     "one_metric": Run(ECG, {**ON_SAMPLE, "protocols": ("knn",), "metrics": ("f1_macro", "calibration_report")}),
     "suite": Run(BASELINE, {"suite": "quick", "limit": 20, "protocols": ()}, slow=True, rtol=1e-2),
-    "paper": Run(BASELINE, {"tasks": ("georgia/cd",), "protocols": ("knn",), "profile": "paper"}, {"georgia": 60}, extension="papers"),
+    "paper": Run(BASELINE, {"tasks": ("georgia/cd",), "protocols": ("knn",), "profile": "paper"}, {"georgia": 60}, slow=True, extension="papers"),
     "missing": Run(ECG, {**MISSING, "tasks": ("georgia/cd", "georgia/cinc", "georgia/age")}, {"georgia": 120}, _lose("georgia", 3), slow=True),
     "missing_views": Run(ECHO, {**MISSING, "tasks": ("tmed2/view",)}, {"tmed2": 40}, _lose("tmed2", 2), slow=True, rtol=PIXELS),
     "missing_frames": Run(ECHO, {**DENSE, **LOST_CLIP}, {"echonet_dynamic": 80}, _lose("echonet_dynamic", 1), slow=True, rtol=PIXELS),

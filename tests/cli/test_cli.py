@@ -174,6 +174,7 @@ def tmed2(shared, tmp_path_factory):
     return raw
 
 
+@pytest.mark.slow
 def test_published_aortic_stenosis_predictions_are_a_constant(tmed2, shared, tmp_path):
     done = call("cardiobench.cli", "references", "tmed2/as", "--data-dir", tmed2, "--out", "refs.csv", cwd=tmp_path)
     assert done.returncode == 0, done.stderr

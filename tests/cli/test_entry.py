@@ -64,6 +64,7 @@ def test_very_long_name_gives_one_message(line, tmp_path, monkeypatch, capsys):
     assert code == 2 and 0 < len(capsys.readouterr().err) < 25_000
 
 
+@pytest.mark.slow
 def test_killed_worker_gives_one_message(capsys):
     """Simulate a system that kills workers when it runs out of memory."""
     import joblib

@@ -84,9 +84,13 @@ def choices():
             )
 
 
+# Protocols that train for seconds.
+COSTLY = ("probe", "attention_probe")
+
+
 @pytest.mark.parametrize(
     ("name", "options"),
-    list(choices()),
+    [pytest.param(name, *rest, marks=pytest.mark.slow if name in COSTLY else ()) for name, *rest in choices()],
     ids=lambda one: one if isinstance(one, str) else "-".join(map(str, one.values())),
 )
 def test_predictions_do_not_depend_on_other_test_recordings(name, options, prompt_file):

@@ -53,7 +53,13 @@ def cheap_options(name):
     return chosen | {option: value for option, value in TRAINING.items() if option in option_types(name)}
 
 
-@pytest.mark.parametrize("name", list_protocols())
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow) if name in ("probe", "attention_probe") else name
+        for name in list_protocols()
+    ],
+)
 def test_contract(name):
     made = protocol(name, **quick_options(name))
     assert made.name == name

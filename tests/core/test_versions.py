@@ -33,6 +33,7 @@ def test_built_in_component_without_a_version_is_refused(component):
         component_version(component)
 
 
+@pytest.mark.slow
 def test_ids_do_not_depend_on_module_paths():
     """Check that no id repeats a module path or class name, because renaming those must not change the id."""
     stated = stated_versions()

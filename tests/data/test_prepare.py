@@ -60,6 +60,7 @@ def test_unmodified_datasets_library_reads_a_prepared_folder(prepared, tmp_path)
     np.testing.assert_array_equal(np.float32(first), source.recording(number).signal[0])
 
 
+@pytest.mark.slow
 def test_changed_label_is_never_served_from_a_cache(tmp_path, monkeypatch):
     """Check the package and the client, which identifies a local folder by its name and card only."""
 

@@ -43,7 +43,7 @@ def damaged(georgia, tmp_path):
     return raw
 
 
-@pytest.mark.parametrize("processes", [None, 2])
+@pytest.mark.parametrize("processes", [None, pytest.param(2, marks=pytest.mark.slow)])
 def test_all_unreadable_recordings_are_named(damaged, tmp_path, processes):
     with pytest.raises(
         BadMedia, match=r"3 of 20 recordings cannot be read: E00002, E00005, E00007\. .*E00002.*cut short"

@@ -272,6 +272,7 @@ class LeaveOneOut(PredictionProtocol):
         raise NotImplementedError
 
 
+@pytest.mark.slow
 def test_plug_in_out_of_fold_is_verified_on_all_units(toy, monkeypatch):
     monkeypatch.setattr("cardiobench.leaderboard.rebuild.protocol", lambda name, run: LeaveOneOut())
     submission = submit(toy, "view", "leave_one_out")

@@ -80,6 +80,7 @@ def test_downloaded_version_is_pinned_and_read_offline(published, prepared, hub,
     assert open_dataset("ptb_xl", published=True).facts == first and len(hub.requests) == asked
 
 
+@pytest.mark.slow
 def test_given_folder_takes_precedence_over_the_hub(published, prepared, hub):
     asked = len(hub.requests)
     other = open_dataset("ptb_xl", prepared[1], published=True)
@@ -103,6 +104,7 @@ def test_unpublished_data_gives_both_reasons(hub, client):
         cardiobench.load_dataset("ptb_xl")
 
 
+@pytest.mark.slow
 def test_task_that_is_named_runs_on_the_published_recordings(published, tmp_path):
     config = RunConfig(
         models=("cardiobench/ecg-morphology",),

@@ -49,6 +49,7 @@ def vectors(model):
     return model.encoder.encode(model.encoder.transform(clip()))
 
 
+@pytest.mark.slow
 def test_pinned_commit_then_no_network(hub, repository, pin, monkeypatch):
     from huggingface_hub import constants
 

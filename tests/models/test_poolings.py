@@ -38,14 +38,17 @@ def tower(**more):
     return {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48, **more}
 
 
+FAMILIES = ("dinov2", "dinov2_with_registers", "dinov3_vit", "vit", "deit", "videomae")
+
+
 def families():
+    """Return the model, configuration, processor and number of tokens before the patches of each of `FAMILIES`."""
     import transformers as t
 
     image = tower(image_size=32, patch_size=8)
     square = {"size": {"height": 32, "width": 32}}
     crop = {"size": {"shortest_edge": 36}, "crop_size": {"height": 32, "width": 32}}
     return {
-        # Model, configuration, processor, and number of tokens before the patches.
         "dinov2": (t.Dinov2Model, t.Dinov2Config(**image), t.BitImageProcessor(**crop), 1),
         "dinov2_with_registers": (
             t.Dinov2WithRegistersModel, t.Dinov2WithRegistersConfig(**image, num_register_tokens=3),
@@ -63,7 +66,7 @@ def families():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", list(families()))
+@pytest.mark.parametrize("kind", FAMILIES)
 def test_transformers(tmp_path, clip, kind):
     model_class, config, processor, special = families()[kind]
     with seeded():

@@ -62,6 +62,7 @@ def test_predictions_ignore_own_patient_labels(regression, binary, protocol):
         np.testing.assert_allclose(before.values[rows], after.values[rows])
 
 
+@pytest.mark.slow
 def test_validation_predictions_have_a_separate_file(tmp_path):
     results = cardiobench.evaluate(
         "cardiobench/ecg-morphology",

@@ -74,6 +74,7 @@ def test_positive_class_is_second_without_probabilities(classes):
     assert cells(drawn) == [str(count) for count in counted.to_numpy().ravel()]
 
 
+@pytest.mark.slow
 def test_task_page_draws_curves_without_probabilities(tmp_path):
     task = catalog.task("phantom_ecg/cd")
     assert list(task.classes) != sorted(task.classes), "otherwise, alphabetical order would hide an error"

@@ -153,6 +153,7 @@ def test_one_process_and_several_draw_the_same_bytes(tmp_path):
         assert file.read_bytes() == (tmp_path / "two" / "figures" / file.name).read_bytes(), file.name
 
 
+@pytest.mark.slow
 def test_figure_has_the_same_bytes_every_time(tmp_path):
     path = example_results.write_result(tmp_path / "r", "org/one", "phantom_ecg/cd")
     once, again = (draw_report(collect([tmp_path / "r"]), tmp_path / name, processes=1, png=True) for name in "ab")
@@ -161,6 +162,7 @@ def test_figure_has_the_same_bytes_every_time(tmp_path):
         assert one.read_bytes() == other.read_bytes(), one.name
 
 
+@pytest.mark.slow
 def test_damaged_predictions_are_named_and_the_rest_is_drawn(tmp_path):
     path = example_results.write_result(tmp_path / "r", "org/one", "phantom_echo/ef")
     example_results.write_result(tmp_path / "r", "org/two", "phantom_echo/ef", 0.5, seed=2)

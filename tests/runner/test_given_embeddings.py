@@ -104,6 +104,7 @@ def test_vectors_with_equal_names_are_not_confused(frame, tmp_path):
     assert len(list((tmp_path / "out" / "lab__net").iterdir())) == 2
 
 
+@pytest.mark.slow
 def test_file_that_changed_is_read_again(made, tmp_path, capsys):
     root, _ = made
     line = [
@@ -177,6 +178,7 @@ def test_rows_that_were_standardised_by_split_are_warned_of(frame, tmp_path):
     assert any("test rows look standardised separately from the training rows" in one for one in result.warnings)
 
 
+@pytest.mark.slow
 def test_several_datasets_need_a_dataset_column(frame, tmp_path):
     with pytest.raises(BadConfig, match="does not say which of ptb_xl_sample, phantom_ecg"):
         evaluate(tmp_path, embeddings=frame, tasks=[SAMPLE, "phantom_ecg/cd"])

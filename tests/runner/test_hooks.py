@@ -85,6 +85,7 @@ def condition(calls, **attributes):
     return {"conditions": {**module, "apply": apply, **attributes}}
 
 
+@pytest.mark.slow
 def test_condition_is_a_result_of_its_own(install, config, tmp_path):
     calls = []
     install(**condition(calls))

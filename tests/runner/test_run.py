@@ -167,6 +167,7 @@ def test_recordings_are_encoded_once(config, tmp_path, monkeypatch):
     assert len(seen) == 114
 
 
+@pytest.mark.slow
 def test_one_bad_recording_is_reported_and_counted(config, release, tmp_path):
     config = dataclasses.replace(
         config, tasks=("ptb_xl/cd",), data_dir=release, allow_missing=True, cache_dir=tmp_path / "cache"
@@ -194,6 +195,7 @@ def test_one_bad_recording_is_reported_and_counted(config, release, tmp_path):
     assert result_of(config, "ptb_xl__cd")[1].coverage == {"scored": 18, "expected": 2198}
 
 
+@pytest.mark.slow
 def test_incomplete_copy_is_refused_then_stamped(config, release):
     config = dataclasses.replace(config, tasks=("ptb_xl/cd",), data_dir=release)
     with pytest.raises(MissingData, match="--allow-missing"):
@@ -308,6 +310,7 @@ def test_one_broken_model_does_not_stop_the_others(config, tmp_path):
     assert outcome.failures[0][2] == "model"
 
 
+@pytest.mark.slow
 def test_collapsed_model_is_flagged_in_every_protocol(config):
     outcome = run(dataclasses.replace(config, models=("cardiobench/constant",), protocols=("probe", "knn")))
     assert len(outcome.results) == 2

@@ -86,6 +86,7 @@ def test_user_models_are_always_checked(generation):
     assert generation.choose(model(other, custom=("Mine 1",)), OLD, complete=True)[0] == 1
 
 
+@pytest.mark.slow
 def test_results_from_two_library_versions_are_marked(tmp_path, monkeypatch):
     folders = {"output_dir": tmp_path / "out", "cache_dir": tmp_path / "cache", "workers": 0, "resamples": 20}
     results = []

@@ -187,6 +187,7 @@ def test_text_axis_takes_its_sign_from_the_numbers():
     )
 
 
+@pytest.mark.slow
 def test_text_axis_p_value_against_scipy():
     values, vectors, texts = prompt_grid(np.random.default_rng(2), n=12)
     values = np.random.default_rng(3).permutation(values)
@@ -266,7 +267,7 @@ cells = st.one_of(st.floats(width=16), st.integers(-2, 2), st.none(), st.text(ma
 tables = st.lists(st.one_of(st.lists(cells, min_size=2, max_size=2), st.lists(cells, max_size=3), cells), max_size=5)
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=60, deadline=None, derandomize=True)
 @given(references=tables, predictions=tables)
 def test_any_tables_are_scored_or_refused(references, predictions):
     for compute in (

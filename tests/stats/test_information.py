@@ -145,6 +145,7 @@ def test_many_patients_are_tested_on_a_selection():
     assert found.n_patients == 10_000 and found.p_value == 0.01
 
 
+@pytest.mark.slow
 def test_alignment_metric_permutes_patients_too():
     """Test the metric's own permutation: value and position are constant within a patient, and unrelated."""
     formula, texts = load_formula("text_axis_pearson"), [[0.0, 1.0], [1.0, 1.0], [2.0, 1.0]]

@@ -43,6 +43,7 @@ def test_scores_equal_ridge_regression_fold_by_fold(d):
     np.testing.assert_allclose(ours, roc_auc_score(labels, expected), atol=1e-12)
 
 
+@pytest.mark.slow
 def test_noise_is_rejected_at_the_level_and_signal_is_found():
     noise = [refitted_test(*simulated(80, 100, 0, seed), 199, seed).p_value for seed in range(30)]
     assert np.mean(np.array(noise) <= 0.05) <= 0.14 and np.mean(noise) > 0.3
@@ -54,6 +55,7 @@ def test_noise_is_rejected_at_the_level_and_signal_is_found():
     )
 
 
+@pytest.mark.slow
 def test_p_value_equals_scikit_learn_within_folds():
     """Enumerate all 100 ways to have two ill patients in each of two folds of five, including the observed one."""
     rng, folds = np.random.default_rng(3), np.repeat([0, 1], 5)

@@ -203,6 +203,7 @@ def scored(perfect):
     return score_answers(FrameAnswers(scorer, floor, len(scorer.unit_scores), ef), references, CONTEXT)
 
 
+@pytest.mark.slow
 def test_perfect_masks_of_phantoms_give_dice_1_distance_0_and_the_ejection_fraction(perfect):
     result = scored(perfect)
     assert result.score.value == 1 and result.overall["hausdorff95"].value == 0
@@ -223,6 +224,7 @@ def test_masks_without_a_volume_are_counted_and_leave_their_patient_out(perfect)
     assert f"1 of {len(scorer.rows)} predicted masks have no volume (empty mask 1)" in result.warnings
 
 
+@pytest.mark.slow
 def test_islands_affect_the_volume_of_a_mask_but_not_of_its_largest_component(phantoms, perfect):
     """Test islands of up to 9 pixels next to a cavity of thousands: without islands, every mask equals the truth."""
     _, references, ef = perfect

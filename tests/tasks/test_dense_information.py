@@ -93,6 +93,7 @@ def test_patients_with_unique_views_are_not_exchanged_and_are_counted():
     assert permuted(frames("A", "B", "AB"), [1, 2, 3, 4], [1, 2, 3, 4]).n_patients == 0
 
 
+@pytest.mark.slow
 def test_recordings_of_a_view_are_assigned_in_turn():
     """Test one patient with predictions 2, 0 and 1 and another with 1.25; their truths are 5 and 2.2, with distances 12 + 0.95.
     Exchanged, the distances are 3 x 3.75 and 0.2, 2.2 or 1.2, depending on the start: two of three are better.

@@ -329,6 +329,7 @@ def test_empty_cell_of_a_file_is_none_of_the_classes(tmp_path):
     assert (read.frame["y_pred"] == predictions.frame["y_pred"]).all() and (read.frame["y_pred"] == "").any()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("right", [0.6, 0.95])
 def test_intervals_of_decisions_hold_the_truth_with_few_positives(right):
     """Return predictions with known shares correct, of about 15 and 40 positives."""

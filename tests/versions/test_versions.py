@@ -85,6 +85,7 @@ def test_versions_are_not_written_if_a_version_was_not_raised(another_file, monk
     assert another_file.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_raised_version_requires_all_its_cases(another_file, monkeypatch):
     change_reader(monkeypatch, "2")
     assert all("give this case too" in line for line in rewrite(["reader still"]))

@@ -47,6 +47,7 @@ def test_nifti_header_of_terabytes_is_refused(tmp_path, cheap):
         read_clip(path)
 
 
+@pytest.mark.slow
 def test_gzip_bomb_is_refused(tmp_path, monkeypatch, cheap):
     monkeypatch.setenv(LIMIT_VARIABLE, "20")
     path = tmp_path / "a.nii.gz"

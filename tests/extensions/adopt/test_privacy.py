@@ -69,6 +69,7 @@ def read(path):
     return Channels(np.array(json.loads(path.read_text())), LEADS, 100.0, ("mV",))
 
 
+@pytest.mark.slow
 def test_reader_of_an_installed_package_adds_a_format(tmp_path, monkeypatch):
     point = EntryPoint("muse", f"{__name__}:read", "cardiobench.readers")
     known = plugins.entry_points

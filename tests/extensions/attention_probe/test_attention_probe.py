@@ -182,6 +182,7 @@ def test_best_epoch_predicts_at_any_batch_size():
     np.testing.assert_allclose(one_by_one, training.predict(probe, held), rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_test_recordings_and_labels_are_not_used():
     data = task_of("binary")
     test = data.indices("test")

@@ -14,7 +14,9 @@ def wrong_singles(case, runs, seed=3):
     return np.mean([len(decide(case.answers(rng)).best) == 1 for _ in range(runs)])
 
 
-@pytest.mark.parametrize("case", [Rivals(2, 60), Rivals(5, 60), Rivals(2, 60, (EF,))])
+@pytest.mark.parametrize(
+    "case", [Rivals(2, 60), pytest.param(Rivals(5, 60), marks=pytest.mark.slow), Rivals(2, 60, (EF,))]
+)
 def test_equal_models_have_no_single_best(case):
     assert wrong_singles(case, 30) <= 0.15, "5 of 100 are expected; 30 trials need a margin"
 

@@ -52,7 +52,7 @@ def fingerprints(patients=60, each=4, d=40, seed=0):
     return features, labels, owner
 
 
-@pytest.mark.parametrize("name", ["logistic", "forest", "tree"])
+@pytest.mark.parametrize("name", ["logistic", pytest.param("forest", marks=pytest.mark.slow), "tree"])
 def test_only_ungrouped_folds_leak_patients(name):
     features, labels, patients = fingerprints()
     protocol = CrossValidation(folds=5, inner=2, grids=SMALL)
@@ -82,6 +82,7 @@ def test_folds_need_patients_of_each_class():
         balanced_folds(np.repeat([0, 1], [10, 60]), np.arange(70), 15, 0, grouped=False)
 
 
+@pytest.mark.slow
 def test_nested_search_equals_scikit_learn_in_each_fold():
     features, labels, patients = informative()
     outer = balanced_folds(labels, patients, 4, 0)
@@ -124,7 +125,9 @@ def test_no_classifier_uses_held_out_labels(name):
     assert once.sum(axis=2) == pytest.approx(1, abs=1e-6)
 
 
-@pytest.mark.parametrize("name", CLASSIFIERS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(one, marks=pytest.mark.slow) if one == "mlp" else one for one in CLASSIFIERS]
+)
 def test_fold_is_independent_of_other_folds(name):
     features, labels, patients = informative()
     outer = balanced_folds(labels, patients, 4, 0)
@@ -151,6 +154,7 @@ def test_median_iqr_and_the_best_cell_by_hand():
     assert best_by_median({"a": (0.8, 0.1), "b": (0.8, 0.1)}) == "a"
 
 
+@pytest.mark.slow
 def test_three_classes_are_scored_by_macro_f1():
     rng = np.random.default_rng(0)
     labels = np.tile([0, 1, 2], 40)

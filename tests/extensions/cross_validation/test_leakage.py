@@ -28,7 +28,7 @@ def records(patients=36, each=2, dims=6):
     return features, labels, np.repeat(np.arange(patients), each)
 
 
-@pytest.mark.parametrize("name", ["logistic", "tree", "forest"])
+@pytest.mark.parametrize("name", ["logistic", "tree", pytest.param("forest", marks=pytest.mark.slow)])
 def test_folds_do_not_depend_on_held_out_records(name, monkeypatch):
     """Change all labels and half of the features in a held-out fold, and check that the other predictions stay the same.
 
@@ -51,6 +51,7 @@ def test_folds_do_not_depend_on_held_out_records(name, monkeypatch):
         assert not np.array_equal(before.probabilities, after.probabilities), "other folds learn from these records"
 
 
+@pytest.mark.slow
 def test_best_classifier_per_fold_equals_scikit_learn():
     features, labels, patients = records()
     searched = {"soft": (1e-4, 1e-3), "hard": (1e-1, 10.0)}

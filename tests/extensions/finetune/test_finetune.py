@@ -60,7 +60,7 @@ def test_untrained_network_gives_the_stored_vectors(data, encoder):
     assert prepared.network(0).embed(parts).requires_grad
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", [pytest.param(one, marks=pytest.mark.slow) if one == "full" else one for one in MODES])
 def test_learning_ignores_test_patients(data, encoder, mode):
     waves, labels = signals()
     waves[30:], labels[30:] = 9.0, "yes"
@@ -117,6 +117,7 @@ def test_frozen_weights_keep_their_bits_under_lora(data, encoder):
     assert details["trained_parameters"] == sum(one.numel() for one in network.parameters() if one.requires_grad)
 
 
+@pytest.mark.slow
 def test_seed_determines_the_result(data, encoder):
     first, again, other = (weights(trained(QUICK, data, encoder, seed)[0]) for seed in (0, 0, 1))
     assert same(first, again) and not same(first, other)

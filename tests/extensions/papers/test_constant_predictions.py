@@ -42,6 +42,7 @@ def test_constant_answers_score_as_published(task, negative, positive):
     assert (percent(task, classes[0], truth), percent(task, classes[1], truth)) == (negative, positive)
 
 
+@pytest.mark.slow
 def test_constant_answers_on_tmed2_score_as_published(shared, tmp_path):
     images = pd.read_csv(shared / "data" / "splits" / "tmed2" / "per_image.csv", dtype=str)
     table = pd.DataFrame(

@@ -257,6 +257,7 @@ def test_command_prints_and_writes(tmp_path, capsys):
     assert main(["floors", "tmed2/ass"]) == 2
 
 
+@pytest.mark.slow
 def test_published_numbers_have_floor_or_reason():
     table = floor_table(tasks_by_name([]), others=True)
     assert table["published"].notna().sum() == len(published_scores())

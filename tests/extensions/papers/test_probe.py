@@ -77,7 +77,14 @@ def by_hand(data):
     return softmax(kept, axis=1), epochs
 
 
-@pytest.mark.parametrize(("task", "train"), [(REGRESSION, 70), (BINARY, 130), (VIEWS, 70)])
+@pytest.mark.parametrize(
+    ("task", "train"),
+    [
+        pytest.param(REGRESSION, 70, marks=pytest.mark.slow),
+        (BINARY, 130),
+        pytest.param(VIEWS, 70, marks=pytest.mark.slow),
+    ],
+)
 def test_profile_equals_explicit_recipe(task, train):
     """Test one and two batches per epoch; after few epochs, regression and views differ by 1e-3 or more."""
     data = recordings(task, train)
@@ -114,6 +121,7 @@ def test_seed_and_options_match_the_recipe():
     assert not {"class_weight", "penalties"} & set(options)
 
 
+@pytest.mark.slow
 def test_training_without_early_stop_warns(monkeypatch):
     data = recordings(BINARY)
     assert PAPER.predict(data, None, "").warnings == ()

@@ -43,6 +43,7 @@ def test_paper_chapman_is_first_hospital(twins):
     assert all(group.column != "hospital" for group in catalog.task("chapman_ningbo/cd_paper").groups)
 
 
+@pytest.mark.slow
 def test_five_views_without_other(twins):
     own, named = labels("tmed2/view", twins), labels("tmed2/view_named", twins)
     assert "Other" in set(own) and named.equals(own[own != "Other"])

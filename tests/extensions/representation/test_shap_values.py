@@ -6,8 +6,6 @@ import pytest
 from cardiobench.extensions.representation.shap_values import importance, shap_values
 from cardiobench.protocols.grid_search.classifiers import CLASSIFIERS, classifier
 
-shap = pytest.importorskip("shap")
-
 POINTS = {
     "xgboost": {"max_depth": 4, "n_estimators": 40},
     "tree": {"max_depth": 5, "min_samples_leaf": 3},
@@ -15,6 +13,11 @@ POINTS = {
     "logistic": {"C": 0.1},
     "mlp": {"alpha": 0.1, "learning_rate": 1e-2},
 }
+
+
+@pytest.fixture(scope="module")
+def shap():
+    return pytest.importorskip("shap")
 
 
 def data(n=240, d=30, seed=0):
@@ -29,7 +32,7 @@ def fitted(name, **shape):
     return classifier(name).fit(features, labels, POINTS[name], 0), features, labels
 
 
-def test_boosted_trees_equal_shaps_tree_explainer():
+def test_boosted_trees_equal_shaps_tree_explainer(shap):
     model, features, _ = fitted("xgboost")
     expected = shap.TreeExplainer(model.booster).shap_values(features)
     found = shap_values(model, features, features)
@@ -37,7 +40,7 @@ def test_boosted_trees_equal_shaps_tree_explainer():
     assert np.array_equal(found[:, :, 0], expected.astype(np.float64))
 
 
-def test_logistic_regression_equals_shaps_linear_explainer():
+def test_logistic_regression_equals_shaps_linear_explainer(shap):
     model, features, _ = fitted("logistic")
     background = features[:150]
     masker = shap.maskers.Independent(background, max_samples=len(background))
@@ -58,7 +61,7 @@ def test_trees_add_up_to_the_probability(name):
 
 
 @pytest.mark.slow
-def test_network_agrees_with_permutation_explainer():
+def test_network_agrees_with_permutation_explainer(shap):
     model, features, _ = fitted("mlp", n=300, d=120)
     background = features[:100]
     masker = shap.maskers.Independent(background, max_samples=100)
@@ -79,7 +82,7 @@ def test_network_agrees_with_permutation_explainer():
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
-def test_no_classifier_uses_kernel_shap(name, monkeypatch):
+def test_no_classifier_uses_kernel_shap(shap, name, monkeypatch):
     def refuse(*_, **__):
         pytest.fail("KernelExplainer keeps ten features by default: its top 50 is noise")
 

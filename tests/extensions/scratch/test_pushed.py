@@ -49,6 +49,7 @@ def test_card_agrees_with_report(repository, folder, tmp_path, capsys):
     assert "nothing to change" in capsys.readouterr().out and sentences() == [[said]], "a known result keeps it"
 
 
+@pytest.mark.slow
 def test_another_score_without_a_reference_drops_the_sentence(repository, folder, tmp_path):
     assert main(["push", str(folder), "--to", MODEL, "--yes"]) == 0
     write_result(tmp_path / "new", MODEL, TASK, 0.5, 3)

@@ -186,6 +186,7 @@ def test_numbers_and_labels_are_predicted(task):
     assert len(floor) == 30
 
 
+@pytest.mark.slow
 def test_test_studies_do_not_choose_the_view():
     marked, present = some(160)
     data = studies(marked, present)
@@ -198,6 +199,7 @@ def test_test_studies_do_not_choose_the_view():
     pd.testing.assert_frame_equal(one, two)
 
 
+@pytest.mark.slow
 def test_view_is_chosen_for_all_validation_patients():
     marked, present = some(240, absent=0)
     present[:, 3] = np.arange(240) % 8 == 0  # A perfect view that one study in eight has, and a good one that all have.

@@ -32,6 +32,7 @@ def test_weights_equal_those_of_a_new_network():
         torch.testing.assert_close(network[6][5](signal), signal)  # Its input is never negative.
 
 
+@pytest.mark.slow
 def test_mean_of_tokens_equals_the_vector():
     rng = np.random.default_rng(3)
     mean, tokens = (load_model(NAME, pooling=pooling) for pooling in (None, "tokens"))

@@ -264,6 +264,7 @@ def test_incomplete_panecho_files_are_refused(tmp_path, change, message):
         load_model("CarDS-Yale/PanEcho", weights=fake.panecho_file(tmp_path, change))
 
 
+@pytest.mark.slow
 def test_panecho_time_table_is_never_loaded(tmp_path, pan):
     table = "encoder.time_encoder.pe"
     path = fake.panecho_file(tmp_path, lambda state: state.pop(table))
@@ -280,6 +281,7 @@ def test_poolings_and_variants_that_do_not_exist(tmp_path):
         echoprime_adapter.load(card("echonet/EchoPrime"), source, pooling="max")
 
 
+@pytest.mark.slow
 def test_echofm(tmp_path):
     path = fake.echofm_file(tmp_path / "EchoFM")
     encoder = load_model("sekeun/EchoFM", weights=path).encoder

@@ -82,6 +82,7 @@ def drawn_panecho():
     return drawn(PanEcho())
 
 
+@pytest.mark.slow
 @torch.no_grad()
 def test_panecho_sees_planes_in_the_order_of_memory(drawn_panecho):
     seen = []

@@ -150,6 +150,7 @@ def test_ked(loaded, fs):
     np.testing.assert_allclose(got[0].T, waves(100), atol=2e-4)
 
 
+@pytest.mark.slow
 def test_st_mem(loaded):
     """Check that each crop is filtered and scaled separately; a single lead is scaled by itself."""
     golden, encoder = Golden("prep_st_mem"), loaded("vuno/ST-MEM")

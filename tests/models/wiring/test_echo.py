@@ -155,6 +155,7 @@ def test_echoprime(loaded, count):
     np.testing.assert_allclose(got, wanted[:, 0], atol=2e-5)
 
 
+@pytest.mark.slow
 def test_echoprime_prompts(loaded):
     frames = video(45, 48, 66)
     encoder, usual = loaded("echonet/EchoPrime", "prompts"), loaded("echonet/EchoPrime")
