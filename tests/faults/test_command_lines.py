@@ -19,6 +19,8 @@ from cardiobench.cli.main import build_parser, main
 from cardiobench.core.errors import CardioBenchError
 from cardiobench.core.io import _host, files_below, remove_orphans
 from cardiobench.data import catalog
+from cardiobench.report.plots.draw import draw_report
+from cardiobench.results.collect import collect
 from tests.report import example_results
 
 ECG = "--model cardiobench/constant --tasks ptb_xl_sample/cd --protocols knn --limit 4 --resamples 20 --workers 0 --dry-run"
@@ -78,6 +80,7 @@ def damaged(tmp_path_factory):
     root = tmp_path_factory.mktemp("place")
     result = example_results.write_result(root / "good")
     shutil.copy(result, root / "result.json")
+    draw_report(collect([root / "good"]), root / "page")  # No argument changes them, so that `report` keeps them.
     for name, content in {
         "empty": "",
         "cut.json": '{"schema": 3,',
