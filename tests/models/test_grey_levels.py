@@ -106,5 +106,5 @@ def test_direction_is_stated():
 
     assert "table of grey levels" in preparation(encoder(torchvision_transform()))
     own = tv.Compose([tv.ToTensor(), tv.Resize((32, 32)), tv.Normalize(MEAN, STD)])
-    assert "own processor" in preparation(encoder(own))
+    assert "differ from resize, crop and normalise" in preparation(encoder(own))
     assert preparation(object()) == ""

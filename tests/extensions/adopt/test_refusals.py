@@ -209,7 +209,7 @@ def test_changed_label_changes_the_digest_and_lost_rows_are_reported(hospital, t
     ("change", "said"),
     [
         (lambda table: pd.concat([table, table[:1].assign(id="new")]), r"has 1 ids that splits\.csv lacks: new\."),
-        (lambda table: table.assign(patient_id="one"), "assigns 24 recordings to another patient"),
+        (lambda table: table.assign(patient_id="one"), "differ in the patient of 24 recordings"),
         (lambda table: table.assign(cd="maybe"), "unknown values maybe"),
         (lambda table: table.drop(columns="patient_id"), "has no column patient_id"),
     ],
