@@ -99,7 +99,9 @@ def recorded(rows: pd.DataFrame, task: Task) -> TaskData:
     np.add.at(counts, (recordings.of_recording, codes), 1)
     facts = [counts > 0, np.log1p(counts), np.log1p(counts.sum(axis=1, keepdims=True))]
     if TIME_COLUMN in numbered:
-        facts += _times(pd.to_datetime(numbered[TIME_COLUMN], errors="coerce", format="mixed"), recordings, codes)
+        facts += _times(
+            pd.to_datetime(numbered[TIME_COLUMN], errors="coerce", format="mixed", utc=True), recordings, codes
+        )
     return recordings.units(np.concatenate([fact.astype(np.float64) for fact in facts], axis=1))
 
 

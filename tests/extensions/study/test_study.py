@@ -267,5 +267,12 @@ def test_unknown_time_counts_as_first_recording():
     assert (recorded(rows, AS).features[0, without:] == 0).all()
 
 
+def test_times_of_several_time_zones_are_compared():
+    data = studies(np.array([True]), [(1, 1, 0, 0)])
+    without = recorded(data.rows, AS).features.shape[1]
+    zones = data.rows.assign(acquisition_datetime=["2140-01-01T10:00+02:00", "2140-01-01T10:00+01:00"])
+    assert recorded(zones, AS).features[0, without] == pytest.approx(np.log1p(60))
+
+
 def test_run_selects_three_read_outs():
     assert StudyProbe().read_outs == ("attention", "mean", "best_view")
