@@ -131,7 +131,10 @@ def explain(error: Exception) -> tuple[str, int] | None:
     if isinstance(error, OSError):
         return _os_error(error)
     if isinstance(error, UnicodeError):
-        return f"UnwritableOutput: a name, path or token that cannot be written or sent: {error}.", 2
+        return (
+            f"UnwritableOutput: a name, path or token that cannot be written or sent: {error}. Remove these characters.",
+            2,
+        )
     if isinstance(error, BrokenExecutor):
         return explain(LostWorker.of_this_machine(error))
     return None
@@ -142,7 +145,10 @@ def _os_error(error: OSError) -> tuple[str, int]:
     if error.errno in NAMES:
         return f"UnknownName: {name[:60]}... ({len(name)} characters): {error.strerror}.", 2
     if error.errno in DISK:
-        return f"UnwritableOutput: {name or 'the disk'}: {error.strerror}. Finished results are kept.", 1
+        return (
+            f"UnwritableOutput: {name or 'the disk'}: {error.strerror}. Finished results are kept. Free space, or give another folder.",
+            1,
+        )
     if error.errno == errno.ENOENT and name:
         return (
             f"MissingData: {name} does not exist, or was removed during the run. Run the same command again once it is there.",

@@ -30,10 +30,11 @@ class Parser(argparse.ArgumentParser):
 
     def parse_known_args(self, args: Sequence[str] | None = None, namespace: Any = None) -> Any:  # type: ignore[override] # noqa: D102
         given = list(sys.argv[1:] if args is None else args)
-        if self._subparsers is None:  # Report an unknown flag before a missing one, because it may be a misspelling.
-            for text in given[: given.index("--") if "--" in given else None]:
-                if re.match(r"--\w[\w-]*(=|$)", text) and text.partition("=")[0] not in self._option_string_actions:
-                    self.refuse(text)
+        # Report an unknown flag before a missing one, because it may be a misspelling; flags after a command are its own.
+        end = (given.index("--") if "--" in given else None) if self._subparsers is None else 1
+        for text in given[:end]:
+            if re.match(r"--\w[\w-]*(=|$)", text) and text.partition("=")[0] not in self._option_string_actions:
+                self.refuse(text)
         return super().parse_known_args(given, namespace)
 
     def refuse(self, text: str) -> NoReturn:

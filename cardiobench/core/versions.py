@@ -70,7 +70,7 @@ def stated_versions() -> dict[str, int]:
             continue
         name = constants["COMPONENT"]
         if name in stated:
-            raise ValueError(f"{path} uses the id '{name}' of another component. Give it its own id.")
+            raise ValueError(f"{path} uses the id '{name}' of another component. Choose another id.")
         stated[name] = constants["VERSION"]
     return dict(sorted(stated.items()))
 

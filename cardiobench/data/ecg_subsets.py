@@ -88,7 +88,7 @@ def draw_subset(
     for name, available in (("positives", len(positives)), ("negatives", len(negatives))):
         if available < least // 2:
             raise NotApplicable(
-                f"size {size} of {task.name} is not available: {available} {name}, {least // 2} needed{' (one a patient)' if one_a_patient else ''}."
+                f"size {size} of {task.name} needs {least // 2} {name}{', one per patient' if one_a_patient else ''}, and there are {available}."
             )
     half = min(len(positives), len(negatives), most // 2 if most else len(table))
     ids = np.stack([positives["id"].to_numpy(str)[:half], negatives["id"].to_numpy(str)[:half]], axis=1).reshape(-1)

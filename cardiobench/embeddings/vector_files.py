@@ -190,7 +190,7 @@ def _check_id(names: Iterable[str], source: str) -> None:
     names = list(names)
     if ID not in names:
         raise BadData(
-            f"{source} has no column `{ID}`; it has {first_n(names)}. Name the column of the recordings' ids `{ID}`."
+            f"{source} has no column `{ID}`; it has {first_n(names) or 'no columns'}. Name the column of the recordings' ids `{ID}`."
         )
 
 

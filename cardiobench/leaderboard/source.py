@@ -166,7 +166,7 @@ def _records(file: "pq.ParquetFile", columns: Sequence[str]) -> Iterator[dict[st
             record = {name: _value(batch[name][number]) for name in columns}
             size += sum(len(text) for text in record.values() if isinstance(text, str))
             if size > MAX_TEXT:
-                raise ValueError(f"its texts exceed the limit of {MAX_TEXT:,} characters")
+                raise ValueError(f"its texts exceed the limit of {MAX_TEXT:,} characters. Push fewer results at once")
             yield record
 
 

@@ -160,7 +160,7 @@ class BaseProtocol(ABC):
     name: ClassVar[str]
     out_of_fold: ClassVar[bool] = False
     forms: ClassVar[tuple[str, ...]] = ("number", "class", "labels")
-    gives: ClassVar[str] = "with a number, a class or labels per recording"
+    gives: ClassVar[str] = "a number, a class or labels per recording"
     headline_rank: ClassVar[int | None] = None
     keeps_training: ClassVar[bool] = False
     selecting_options: ClassVar[frozenset[str]] = frozenset()
@@ -240,7 +240,9 @@ class BaseProtocol(ABC):
     def check(self, task: Task) -> None:
         """Refuse an unsupported task before anything is read, by raising `NotApplicable`. By default this checks `forms`."""
         if task.rules.answer not in self.forms:
-            raise NotApplicable(f"{task.name} asks for {task.rules.wanted(task)}, and {self.name} answers {self.gives}")
+            raise NotApplicable(
+                f"{task.name} requires {task.rules.wanted(task)}, and {self.name} predicts {self.gives}"
+            )
 
 
 @dataclass(frozen=True)

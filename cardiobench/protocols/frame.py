@@ -33,7 +33,7 @@ class FrameProtocol(BaseProtocol):
     """A protocol that predicts the labelled frames of a task; an extension plans its cells (`Extension.plans`)."""
 
     forms = ("frames",)
-    gives = "with masks and landmarks of single frames"
+    gives = "masks and landmarks of single frames"
 
     @abstractmethod
     def predict(self, plan: Any, variant: str) -> FrameOutput:

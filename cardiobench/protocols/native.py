@@ -41,7 +41,7 @@ def native_heads(encoder: Encoder, task: Task) -> NativeHeads:
         raise NotApplicable(f"{encoder.name} has no trained heads of its own")
     if task.target not in encoder.native:
         targets = ", ".join(encoder.native) or "nothing here"
-        raise NotApplicable(f"the heads of {encoder.name} do not answer '{task.target}' (they answer {targets})")
+        raise NotApplicable(f"the heads of {encoder.name} do not predict '{task.target}' (they predict {targets})")
     return encoder
 
 

@@ -41,7 +41,7 @@ def given(cell: BaseCell[Any]) -> set[str]:
 def check_not_given(cell: BaseCell[Any]) -> None:
     """Reject a task whose target the model receives as input."""
     if told := given(cell):
-        raise NotApplicable(f"{cell.model.name} reads the {', '.join(sorted(told))} that {cell.subject} asks for")
+        raise NotApplicable(f"{cell.model.name} receives the {', '.join(sorted(told))} that {cell.subject} is about")
 
 
 def not_applicable(cell: BaseCell[Any], reason: str, context: RunContext) -> None:

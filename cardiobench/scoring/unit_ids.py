@@ -114,7 +114,9 @@ def _spelling_hint(known: Sequence[str], unknown: Sequence[str], source: str) ->
         pairs = [(unknown[number], known[place[key]]) for number, key in enumerate(their_keys) if key in place]
         best = max(best, pairs, key=len)
     if not best:
-        return [f"No id of the references resembles {'it' if len(unknown) == 1 else 'them'}."]
+        return [
+            f"No id of the references resembles {'it' if len(unknown) == 1 else 'them'}. `cardiobench references` writes the expected ids."
+        ]
     found, meant = best[0]
     return [
         f"{len(best)} differ only in spelling ('{meant}' in the references, '{found}' in {source}; did you mean '{meant}'?): "

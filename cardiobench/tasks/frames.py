@@ -61,7 +61,7 @@ class FrameKind(TaskKind):
         """Refuse a task without structures."""
         if not task.structures:
             raise ValueError(
-                f"{task.name}: a {task.kind} task has structures {task.structures}; dense tasks alone name some"
+                f"{task.name}: a {task.kind} task has structures {task.structures}; only dense tasks have some"
             )
 
     def label_values(self, cells: pd.Series, task: Task) -> np.ndarray:

@@ -177,7 +177,7 @@ class TaskKind(ABC):
         """
         if task.structures:
             raise ValueError(
-                f"{task.name}: a {task.kind} task has structures {task.structures}; dense tasks alone name some"
+                f"{task.name}: a {task.kind} task has structures {task.structures}; only dense tasks have some"
             )
 
     @abstractmethod

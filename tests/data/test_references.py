@@ -131,7 +131,7 @@ def test_claimed_release_size_is_checked(tmp_path):
 
 def test_references_of_another_task_are_refused(tmp_path):
     table = pd.read_csv(made(BINARY).write(tmp_path / "refs.csv"))
-    with pytest.raises(BadData, match="are references of toy/sick, not of toy/well"):
+    with pytest.raises(BadData, match="contains references of toy/sick, not of toy/well"):
         read_references(table, dataclasses.replace(BINARY, name="toy/well"))
 
 

@@ -333,6 +333,8 @@ def test_unavailable_device_gives_one_line(line, tmp_path, monkeypatch, capsys):
         ("eval --predictions x.csv", "--task is missing. Give the task of the predictions."),
         ("list extra", "unexpected argument 'extra'."),
         ("help", "no command 'help'."),
+        ("--modle x", "no flag '--modle'."),
+        ("eval --model a b --tasks ptb_xl_sample/cd", "no model 'a'. No model 'b'. Known: "),
         ("doctor --model x --dataset y", "--model cannot be combined with --dataset"),
         ("eval --model x --suite quick --tasks camus/ef", "fixes tasks. Leave these flags or the suite out."),
         ("report x --examples camus/eff", "no task 'camus/eff'. Did you mean 'camus/ef'?"),

@@ -62,7 +62,7 @@ def test_two_classes_and_views():
 
 def test_tasks_without_a_head_give_a_reason():
     data = task_data(dataclasses.replace(REGRESSION, target="lvidd"), [[1.0, 0]], [4.0], ["test"])
-    with pytest.raises(NotApplicable, match=r"do not answer 'lvidd'.*they answer ef, as, view"):
+    with pytest.raises(NotApplicable, match=r"do not predict 'lvidd'.*they predict ef, as, view"):
         NativePrediction().predict(data, Heads(), "")
 
     blind = type("Blind", (), {k: v for k, v in vars(Heads).items() if k != "predict_native" and k[:2] != "__"})()

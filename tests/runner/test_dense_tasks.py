@@ -22,6 +22,6 @@ def test_protocols_of_recordings_refuse_frames(tmp_path):
     named = {(subject, label): reason for _, subject, label, reason in summary.not_applicable}
     assert set(named) == {(task, protocol) for task in config.tasks for protocol in protocols}
     assert named["phantom_echo/lv_seg", "probe"].startswith(
-        "phantom_echo/lv_seg asks for segmentation of single frames"
+        "phantom_echo/lv_seg requires segmentation of single frames"
     )
     assert not list((tmp_path / "cache").rglob("*.parquet"))

@@ -279,7 +279,7 @@ def test_new_forms_go_through_a_run_its_report_and_verify(tasks, tmp_path):
     assert set(reasons) == {(task.name, name) for task in tasks for name in ("probe", "knn", "zero_shot")}
     assert (
         reasons[span.task, "probe"]
-        == "ptb_xl_sample/span asks for interval, and probe answers with a number, a class or labels per recording"
+        == "ptb_xl_sample/span requires interval, and probe predicts a number, a class or labels per recording"
     )
 
     files = {path.name.partition("__")[2].partition(".")[0]: path for path in found.files if path.suffix == ".json"}

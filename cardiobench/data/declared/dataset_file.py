@@ -97,12 +97,12 @@ class DeclaredTask(_Closed):
             raise ValueError(f"no kind '{self.kind:.60}'; the kinds are {', '.join(known)}")
         several = self.rules.answer == "labels"
         if several == (self.columns is None) or several != (self.column is None):
-            raise ValueError("a multilabel task has `columns`, every other kind `column`")
+            raise ValueError("a multilabel task needs `columns`, any other task `column`")
         count = len(set(self.classes or ()))
         if self.rules.answer == "class" and (count < 2 or count < len(self.classes or ())):
-            raise ValueError(f"a {self.kind} task has `classes`, all different; of two, the last is the positive one")
+            raise ValueError(f"a {self.kind} task needs different `classes`; of two, the second is positive")
         if self.rules.two_classes and count != 2:
-            raise ValueError(f"a {self.kind} task has two `classes`, the last of them positive")
+            raise ValueError(f"a {self.kind} task needs two `classes`, the second of which is positive")
         return self
 
 

@@ -76,7 +76,7 @@ class Alignment(AnalysisProtocol):
         axis, _ = metric.text_axis(texts, prompt_grid)
         if axis is None:
             raise NotApplicable(
-                f"{encoder.name} gives the same vector to every prompt of {task.name}: there is no axis"
+                f"{encoder.name} gives the same vector for every prompt of {task.name}, so they define no axis"
             )
         sample = ScoringInput(labels, recordings @ axis)
         draws = resample(

@@ -50,7 +50,7 @@ class AttentionProbe(AttentionRecipe, EnsembleProtocol):
         check_learnable(data, "an attention probe")
         if np.diff(data.embeddings.offsets).max() == 1:
             raise NotApplicable(
-                f"there is one vector per recording of {data.task.name}, which leaves nothing to attend to. "
+                f"there is one vector per recording of {data.task.name}, so there is nothing to attend to. "
                 f"{data.several_vectors}".rstrip()
             )
         from cardiobench.protocols.attention.training import AttentionTraining

@@ -82,7 +82,7 @@ def measure(encoder: Encoder, side: int, grid: tuple[int, int]) -> Window:
     coarse = side * max(width / len(along_x), height / len(along_y), 1 / side)
     if not residual <= TOLERANCE * coarse + side / 255:  # Allow for the quantisation of a ramp to 256 levels.
         raise NotApplicable(
-            f"{encoder.name}: its preprocessing is not a crop with scaling: positions deviate by up to {residual:.1f} of {side} pixels"
+            f"{encoder.name}: the preprocessing is not a scaled crop, as positions deviate by up to {residual:.1f} of {side} pixels"
         )
     return Window(left, top, width, height, residual)
 
@@ -96,7 +96,7 @@ def _coordinates(encoder: Encoder, side: int) -> tuple[np.ndarray, np.ndarray]:
     )
     contrast = np.where(white != black, white - black, np.nan)
     if np.isnan(contrast).all():
-        raise NotApplicable(f"{encoder.name}: its preprocessing returns the same output for a black and a white frame")
+        raise NotApplicable(f"{encoder.name}: the preprocessing gives the same output for a black and a white frame")
     return (across - black) / contrast, (down - black) / contrast
 
 

@@ -49,7 +49,7 @@ def model(model: LoadedModel, value: str) -> LoadedModel:
         )
     if taken and not set(taken) & set(asked.there):
         raise NotApplicable(
-            f"{model.name} takes {', '.join(taken)}, and none of these is among or computed from {', '.join(asked.leads)}"
+            f"{model.name} takes {', '.join(taken)}, none of which can be obtained from {', '.join(asked.leads)}"
         )
     if not (native or asked.zeros) and (with_leads := getattr(encoder, "with_leads", None)):
         encoder, native = with_leads(asked.leads), True

@@ -84,4 +84,4 @@ def _view_task(cell: "Cell", target: str) -> Task:
     for task in cell.dataset.spec.tasks:
         if task.target == target:
             return task
-    raise NotApplicable(f"{cell.task.dataset} has no task whose answer is the {target}")
+    raise NotApplicable(f"{cell.task.dataset} has no task with target {target}")

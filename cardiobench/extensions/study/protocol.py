@@ -107,7 +107,7 @@ class StudyProbe(AttentionRecipe, EnsembleProtocol):
         """Reject tasks whose units are single recordings."""
         super().check(task)
         if task.unit_column == "id":
-            raise NotApplicable(f"each recording of {task.name} is a unit of its own, so there is nothing to combine")
+            raise NotApplicable(f"each recording of {task.name} is a separate unit, so there is nothing to combine")
 
     def prepare(self, data: TaskData, encoder: Encoder, variant: str = "attention") -> list[Reader]:
         """Return the readers of a read-out: one per view for the best view, otherwise one.
@@ -131,7 +131,7 @@ class StudyProbe(AttentionRecipe, EnsembleProtocol):
         views = views_of(data.rows)
         if views is None:
             raise NotApplicable(
-                f"the table of {data.task.dataset} names no views, and {self.name}.{variant} chooses one"
+                f"the table of {data.task.dataset} has no views, of which {self.name}.{variant} chooses one"
             )
         readers = self._readers([(view, *recordings.means(views == view)) for view in np.unique(views)])
         if not readers:

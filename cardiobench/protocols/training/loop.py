@@ -193,5 +193,7 @@ def _save(
     weights = {name: value for name, value in network.state_dict().items() if name in moving}
     kept = {**state, "network": {}} if done else {**state, "network": weights, "optimiser": optimiser.state_dict()}
     checkpoint.parent.mkdir(parents=True, exist_ok=True)
-    torch.save(kept, content := BytesIO())  # Written by PyTorch itself, a full disk would be an error without a reason.
+    torch.save(
+        kept, content := BytesIO()
+    )  # If PyTorch wrote the file itself, a full disk would give an error without a reason.
     write_atomic(checkpoint, lambda path: path.write_bytes(content.getbuffer()))

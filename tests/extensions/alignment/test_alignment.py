@@ -116,7 +116,7 @@ def test_models_without_text_or_axis_are_not_applicable(drawn):
     with pytest.raises(NotApplicable, match="no text tower"):
         Alignment().analyze(study_of(drawn), mute)
     deaf = type("Deaf", (Pair,), {"encode_text": lambda self, texts: torch.ones(len(texts), 3) / np.sqrt(3)})()
-    with pytest.raises(NotApplicable, match="same vector to every prompt"):
+    with pytest.raises(NotApplicable, match="same vector for every prompt"):
         Alignment().analyze(study_of(drawn), deaf)
 
 

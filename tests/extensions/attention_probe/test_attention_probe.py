@@ -239,7 +239,7 @@ def test_score_of_every_seed_is_in_the_result():
 
 
 def test_one_vector_per_recording_is_refused(binary):  # noqa: F811
-    with pytest.raises(NotApplicable, match="leaves nothing to attend to"):
+    with pytest.raises(NotApplicable, match="so there is nothing to attend to"):
         QUICK.predict(binary, None, "")
 
 
@@ -252,7 +252,7 @@ def test_single_vectors_per_recording_are_refused_with_advice(given, advice, tmp
     line = ["eval", *model, "--tasks", "ptb_xl_sample/cd", "--protocols", "attention_probe", "--workers", "0", "--json"]
     main([*line, *folders])
     (refused,) = json.loads(capsys.readouterr().out)["not_applicable"]
-    assert "leaves nothing to attend to" in refused["reason"] and advice in refused["reason"]
+    assert "so there is nothing to attend to" in refused["reason"] and advice in refused["reason"]
     assert ("--pooling" in refused["reason"]) is not given
 
 

@@ -8,7 +8,7 @@ from cardiobench.data.ecg_subsets import read_subset
 from cardiobench.extensions.cross_validation.protocol import CrossValidation
 
 
-@pytest.mark.parametrize("profile, needed", [("default", " (one a patient)"), ("paper", "")])
+@pytest.mark.parametrize("profile, needed", [("default", ", one per patient"), ("paper", "")])
 def test_command_writes_cross_validation_draws(profile, needed, tmp_path, capsys):
     line = ["subsets", "ptb_xl_sample/cd", "--out", str(tmp_path / "new"), "--seed", "7", "--profile", profile]
     assert main(line) == 0
@@ -21,7 +21,7 @@ def test_command_writes_cross_validation_draws(profile, needed, tmp_path, capsys
     printed = capsys.readouterr().out
     assert f"size XS of ptb_xl_sample/cd: {len(rows)} records, wrote {path}" in printed
     positives = rows["cd"].value_counts()["CD"]
-    assert f"size S of ptb_xl_sample/cd is not available: {positives} positives, 250 needed{needed}" in printed
+    assert f"size S of ptb_xl_sample/cd needs 250 positives{needed}, and there are {positives}." in printed
 
 
 def test_command_without_sizes(tmp_path, monkeypatch, capsys):
@@ -31,4 +31,4 @@ def test_command_without_sizes(tmp_path, monkeypatch, capsys):
     )
     out = tmp_path / "out"
     assert main(["subsets", "georgia/af", "--data-dir", str(tmp_path / "raw"), "--out", str(out)]) == 1
-    assert capsys.readouterr().out.count("is not available") == 4 and not out.exists()
+    assert capsys.readouterr().out.count(" needs ") == 4 and not out.exists()

@@ -78,7 +78,7 @@ def test_views_that_are_not_crops_are_refused():
         y = (rows + 0.2 * np.sin(3 * columns)) % 1
         return resized(frame, (64, 64), "area")[(y * 63).astype(int), (columns * 63).astype(int)]
 
-    with pytest.raises(NotApplicable, match="not a crop with scaling"):
+    with pytest.raises(NotApplicable, match="not a scaled crop"):
         measure(Pictures(swirled), 128, (4, 4))
     with pytest.raises(NotApplicable, match="same output for a black and a white"):
         measure(Pictures(lambda frame: np.zeros((8, 8, 3), np.uint8)), 128, (4, 4))

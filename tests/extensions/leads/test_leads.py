@@ -210,7 +210,7 @@ def test_models_take_fewer_leads_natively_or_get_zeros():
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        ("V1", "toy/first-lead takes I, and none of these is among or computed from V1"),
+        ("V1", "toy/first-lead takes I, none of which can be obtained from V1"),
         ("I+zero_filled", "toy/first-lead takes only I, and has no lead to fill with zeros"),
     ],
 )

@@ -235,7 +235,7 @@ def test_model_combines_recordings_itself():
 def test_uncombinable_recordings_give_a_reason():
     marked, present = some(80)
     data = studies(marked, present)
-    with pytest.raises(NotApplicable, match="is a unit of its own"):
+    with pytest.raises(NotApplicable, match="is a separate unit"):
         QUICK.check(replace(AS, unit_column="id"))
     one_each = data.rows.drop_duplicates("study_id").index
     alone = task_data(AS, data.features[one_each], data.rows["as"][one_each], data.rows["split"][one_each], study_id=data.rows["study_id"][one_each].to_numpy())  # fmt: skip
@@ -243,7 +243,7 @@ def test_uncombinable_recordings_give_a_reason():
         QUICK.predict(alone, None, "attention")
     nameless = replace(data, rows=data.rows.drop(columns="view"))
     assert len(CHEAP.predict(nameless, None, "attention").values) == 20
-    with pytest.raises(NotApplicable, match="names no views"):
+    with pytest.raises(NotApplicable, match="has no views"):
         QUICK.predict(nameless, None, "best_view")
     same = replace(data, rows=data.rows.assign(**{"as": "no"}))
     with pytest.raises(NotApplicable, match="two classes"):
