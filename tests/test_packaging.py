@@ -27,7 +27,7 @@ def test_build_must_match_the_release_version(build, matches):
     assert is_build_of(Version(build), Version("0.2.0")) is matches
 
 
-def test_citation_names_the_release_that_is_built():
+def test_citation_names_the_built_release():
     cited = Version(str(CITATION["version"]))
     assert PROJECT["tool"]["hatch"]["version"]["fallback-version"] == str(cited)
     assert is_build_of(Version(cardiobench.__version__), cited), (

@@ -82,7 +82,7 @@ def test_invalid_token_is_reported_before_anything_is_sent(monkeypatch, capsys):
     assert "HF_TOKEN contains characters" in capsys.readouterr().err
 
 
-def test_output_path_that_is_not_utf_8_is_rejected(tmp_path, capsys):
+def test_non_utf_8_output_path_is_rejected(tmp_path, capsys):
     folder = os.fsdecode(os.fsencode(tmp_path) + b"/\xff\xfe")
     line = [*ECG, "--output-dir", folder, "--cache-dir", str(tmp_path / "cache")]
     assert main(line) == 2

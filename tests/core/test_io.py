@@ -73,7 +73,7 @@ def test_temporary_folder_of_a_killed_process_is_removed(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_orphan_that_cannot_be_removed_does_not_stop_a_run(tmp_path, monkeypatch):
+def test_unremovable_orphan_does_not_stop_a_run(tmp_path, monkeypatch):
     """Test a read-only disk, and a directory that another run removes at the same time."""
     code = (
         "import os, sys; from pathlib import Path; from cardiobench.core.io import temporary_folder, temporary_path\n"

@@ -68,7 +68,7 @@ def test_package_cannot_replace_a_built_in_component(install, group, name, call)
         ("models", find_custom),
     ],
 )
-def test_package_that_cannot_be_imported_is_named(install, group, call):
+def test_unimportable_package_is_named(install, group, call):
     install(group, "toy", "no_such_package.parts:Thing")
     with pytest.raises(BadConfig, match=r"\(no_such_package\.parts:Thing\) of the installed package .*Repair that"):
         call("toy")

@@ -214,7 +214,7 @@ def test_audit_shows_labels_predicted_by_the_hospital(hospitals):
     assert notes["records of chapman_shaoxing"] == "CD 0, AF 1" and notes["records of ningbo"] == "CD 1, AF 0"
 
 
-def test_audit_names_leads_that_were_not_recorded_and_amplitudes_at_the_limit(monkeypatch, hospitals):
+def test_audit_names_unrecorded_leads_and_clipping(monkeypatch, hospitals):
     def recording(cls, raw, row):
         signal = np.ones((50, 12), np.float32)
         signal[:, 6:] *= row["id"] != "JS10646"

@@ -70,7 +70,7 @@ def test_code15():
     assert CODE_SETS["code15"]["corrected"] == CODE_SETS["code15"]["paper"]
 
 
-def test_every_code_of_a_set_is_one_that_the_challenge_lists():
+def test_all_codes_are_listed_by_the_challenge():
     sets = CODE_SETS["snomed"].values()
     assert all(chosen.conduction | chosen.fibrillation | chosen.undecided <= set(snomed_names()) for chosen in sets)
     assert len(snomed_names()) == 133

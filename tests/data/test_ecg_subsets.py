@@ -130,7 +130,7 @@ def test_all_sizes_together():
         draw_subsets(table, Task("toy/ef", "regression", "ef", ("mae",)))
 
 
-def test_folder_that_cannot_be_written(tmp_path):
+def test_unwritable_folder(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UnwritableOutput, match=r"x\.json cannot be written: "):
         write_subset(Subset("toy/cd", "XS", 0, ("a",)), tmp_path / "file" / "x.json")

@@ -172,7 +172,7 @@ def test_bad_references_are_refused(change, words):
         check_references(change(references(BINARY)), BINARY)
 
 
-def test_labels_that_are_not_finite_are_refused():
+def test_non_finite_labels_are_refused():
     table = references(VALUE)
     table.loc[3, "y_true"] = np.inf
     with pytest.raises(BadData, match="1 of 100 labels are not finite numbers: t003"):

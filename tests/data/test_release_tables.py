@@ -136,7 +136,7 @@ def test_impossible_ptb_xl_cells_are_refused(database, column, cell, expected):
         ("id,y_pred\na,1\0\n", "line 2 contains a zero byte"),
     ],
 )
-def test_predictions_that_are_ambiguous_are_refused(tmp_path, content, message):
+def test_ambiguous_predictions_are_refused(tmp_path, content, message):
     (tmp_path / "p.csv").write_text(content)
     with pytest.raises(BadPredictions, match=message):
         read_table(tmp_path / "p.csv")

@@ -76,7 +76,7 @@ def test_full_release(raw):
         (row(4, "Test"), r"unknown split Test"),
     ],
 )
-def test_rows_that_break_the_rules_are_named(raw, bad, message):
+def test_invalid_rows_are_named(raw, bad, message):
     with pytest.raises(BadData, match=message):
         row_table(SPEC, [*rows(), bad], raw, allow_missing=True)
 

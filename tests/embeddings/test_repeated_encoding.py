@@ -83,7 +83,7 @@ def test_training_mode_is_reported_in_one_message(layer, name):
     assert said.startswith(f"lab/mine is in training mode: {name} acted") and "eval()" in said
 
 
-def test_training_mode_of_a_layer_that_refuses_a_single_part():
+def test_training_mode_with_single_part():
     said = refused(training(torch.nn.BatchNorm1d(8)), transform=lambda array: torch.from_numpy(array[:1]))
     assert "training mode: BatchNorm1d" in said
 

@@ -223,7 +223,7 @@ def test_pooling_by_hand():
     )
 
 
-def test_pooling_in_blocks_is_pooling_at_once(monkeypatch):
+def test_pooling_in_blocks_changes_nothing(monkeypatch):
     monkeypatch.setattr("cardiobench.embeddings.store.POOLED_NUMBERS", 30)  # Blocks of about three recordings.
     rng = np.random.default_rng(0)
     offsets = np.r_[0, np.cumsum(rng.integers(1, 5, size=10))]

@@ -89,7 +89,7 @@ def test_export_holds_the_newest_vectors_of_each_recording(tmp_path):
     assert np.array_equal(table.part_vectors(0), parts[1]) and np.array_equal(table.part_vectors(1), newer)
 
 
-def test_export_of_more_than_one_thing_is_refused(tmp_path):
+def test_export_of_several_stores_is_refused(tmp_path):
     fill(tmp_path), fill(tmp_path, dataset="tmed2"), fill(tmp_path, change="noise"), fill(tmp_path, kind="tokens")
     out = tmp_path / "x.npz"
     assert export_stores(find_stores(tmp_path), out) == (4, "mean")

@@ -152,12 +152,12 @@ def test_entries_merged_by_other_tools_are_separated():
         ("---\nmodel-index:\n- text\n---\n", "cannot be changed"),
     ],
 )
-def test_card_that_cannot_be_edited_in_place_is_unchanged(card, reason):
+def test_uneditable_card_is_unchanged(card, reason):
     with pytest.raises(BadData, match=reason):
         merge(card, result())
 
 
-def test_card_that_is_not_utf8_is_unchanged():
+def test_non_utf8_card_is_unchanged():
     with pytest.raises(BadData, match="not UTF-8"):
         cards.text_of(b"# caf\xe9", "README.md")
 

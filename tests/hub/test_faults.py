@@ -140,7 +140,7 @@ def test_large_file_cut_in_mid_upload(hub, client, monkeypatch):
     assert hub.faults.all_happened and len(dataset.history()) == 2
 
 
-def test_card_that_the_hub_does_not_accept(model, hub):
+def test_card_refused_by_the_hub(model, hub):
     hub.faults.add("POST /api/validate-yaml", status=400)
     with pytest.raises(HubError, match="does not accept README"):
         send()

@@ -105,7 +105,7 @@ def test_unpublished_data_gives_both_reasons(hub, client):
 
 
 @pytest.mark.slow
-def test_task_that_is_named_runs_on_the_published_recordings(published, tmp_path):
+def test_named_task_runs_on_published_recordings(published, tmp_path):
     config = RunConfig(
         models=("cardiobench/ecg-morphology",),
         tasks=("ptb_xl/cd",),

@@ -67,7 +67,7 @@ def test_pinned_commit_then_no_network(hub, repository, pin, monkeypatch):
     assert len(hub.requests) == before
 
 
-def test_another_commit_than_the_pinned_one(repository, pin):
+def test_other_commit_than_pinned(repository, pin):
     _found, good = repository
     pin(revision="f" * 40, weights={FILE: "0" * 64})
     encoder = load_model(NAME, revision=good)

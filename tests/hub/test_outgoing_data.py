@@ -117,7 +117,7 @@ def test_no_command_sends_marked_data(marked, hub, client, capsys):
     assert not found, {mark: sent[max(0, sent.index(mark.encode()) - 200) :][:300] for mark in found}
 
 
-def test_public_result_names_the_checksum_that_it_was_made_from(marked):
+def test_public_result_names_source_checksum(marked):
     path = next((marked / "results").rglob("whole/camus__ef.json"))
     local = ScoreResult.load(path)
     shown = public_result(local, MODEL, ids=["MARKEDID-3"])

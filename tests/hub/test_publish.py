@@ -70,7 +70,7 @@ def test_every_dataset_without_its_recordings(hub, client, name):
 @pytest.mark.parametrize(
     ("name", "rows"), [("tmed2", {"train": 360, "validation": 119, "test": 119}), ("echonet_lvh", {"splits": 3})]
 )
-def test_public_form_is_an_index_that_load_dataset_reads(hub, client, name, rows, tmp_path):
+def test_public_index_loads_with_load_dataset(hub, client, name, rows, tmp_path):
     from datasets import load_dataset
 
     send(publish_datasets.publications(name, "cardiobench"))

@@ -33,7 +33,7 @@ def send(results=RESULTS, repository=MODEL, **options):
     return done, "\n".join(said)
 
 
-def test_one_commit_that_the_hubs_own_parsers_read(model):
+def test_commit_is_readable_by_hub_parsers(model):
     before = len(model.history())
     done, said = send()
     assert len(model.history()) == before + 1 and model.history()[0].title == "CardioBench results"
@@ -150,7 +150,7 @@ def test_only_own_missing_repositories_are_created(hub, client):
         send(repository="other/model", create=RepoOptions())
 
 
-def test_pull_request_for_ones_own_model_when_asked(model):
+def test_pull_request_for_own_model_on_request(model):
     assert send(as_pull_request=True)[0].pull_request and len(model.pulls) == 1
 
 

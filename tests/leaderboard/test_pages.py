@@ -33,6 +33,6 @@ def test_downloads_hold_every_digit(tmp_path):
         assert frame["place_first"].tolist() == [1, 2, 1]
 
 
-def test_citation_is_that_of_the_repository():
+def test_citation_equals_the_repository():
     facts = yaml.safe_load((Path(__file__).parents[2] / "CITATION.cff").read_text())
     assert facts["title"] in submit_text() and "--to-dataset org/x " in submit_text("org/x")

@@ -66,7 +66,7 @@ def test_correct_declarations_pass():
         (Number("near"), "near is declared, but compute returns close"),
     ],
 )
-def test_score_that_its_formula_does_not_declare_is_refused(number, message):
+def test_undeclared_score_is_refused(number, message):
     rows = Sampler(ScoringInput(*ROWS.values()), Clusters.of(np.arange(3)), np.zeros(0, bool))
     with pytest.raises(BadConfig, match=message):
         estimate_metric(Metric("close", close, {number.key: number}), rows)

@@ -80,7 +80,7 @@ def test_full_clips_of_transformers():
         assert torch.equal(network(prepare(clip(size, False))), full(clip(size, False)))
 
 
-def test_odd_processor_keeps_its_own_way():
+def test_unusual_processor_is_kept():
     from torchvision import transforms as tv
 
     usual = torchvision_transform().transforms

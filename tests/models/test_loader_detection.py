@@ -246,7 +246,7 @@ def test_checksums_in_a_card(tmp_path, value, good):
             cards.read_card(path)
 
 
-def test_choice_that_is_not_offered(tmp_path):
+def test_unavailable_choice(tmp_path):
     folder = tiny_siglip(tmp_path / "siglip")
     with pytest.raises(NotApplicable, match=r"has no pooling 'cls'\. It has only one"):
         load_model(str(folder), pooling="cls")

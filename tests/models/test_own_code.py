@@ -225,7 +225,7 @@ def test_invalid_vectors_are_reported_with_both_shapes(vectors, message):
         encode(Toy(vectors=vectors), torch.zeros(8, 5000, 12))
 
 
-def test_width_that_is_not_the_one_promised():
+def test_unexpected_width():
     with pytest.raises(BadModel, match=r"shape \(8, 12\) .*\(8, 16\)"):
         encode(Toy(vectors=lambda x: x.mean(1), width=16), torch.zeros(8, 5000, 12))
 

@@ -68,7 +68,7 @@ def test_sixteen_evenly_spread_parts_are_kept():
     assert few.parts == 3 and few.grid == (2, 7, 7)
 
 
-def test_every_number_that_shapes_the_tokens_is_in_the_key(tmp_path):
+def test_token_settings_are_in_the_key(tmp_path):
     folder = str(tiny_timm(tmp_path / "timm"))
     whole, model = load_model(folder), load_model(folder, pooling="tokens")
     assert (model.setting, model.token_pooling, model.pooling) == ("pooling-tokens", "tokens", "mean")

@@ -147,7 +147,7 @@ def test_no_pickle_is_run_by_any_setting(originals, tmp_path, kind, name):
 @pytest.mark.parametrize(
     "key", ["quantization_config", "_attn_implementation", "attn_implementation", "transformers_weights", "auto_map"]
 )
-def test_settings_that_name_code_kernels_or_other_weights_do_not_reach_transformers(originals, tmp_path, key):
+def test_unsafe_settings_do_not_reach_transformers(originals, tmp_path, key):
     folder = tmp_path / "model"
     shutil.copytree(originals["siglip"], folder)
     edit(folder / "config.json", lambda content: {**content, key: "someone/else", "a key of tomorrow": 1})
@@ -337,7 +337,7 @@ def test_million_layers(originals, tmp_path, kind, path):
         ("open_clip", ("model_cfg", "text_cfg", "vocab_size"), 900_000_000),
     ],
 )
-def test_network_that_its_weights_cannot_fill_is_not_built(originals, tmp_path, kind, path, value):
+def test_network_with_too_few_weights_is_not_built(originals, tmp_path, kind, path, value):
     folder = tmp_path / "model"
     shutil.copytree(originals[kind], folder)
     content = json.loads((folder / CONFIG[kind]).read_text())

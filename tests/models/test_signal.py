@@ -20,7 +20,7 @@ def test_sine_stays_the_same_sine(fs, target):
     np.testing.assert_allclose(got[:count][middle], wanted[:count][middle], atol=0.01)
 
 
-def test_level_that_is_not_zero_does_not_ring_at_the_ends():
+def test_nonzero_level_does_not_ring_at_ends():
     np.testing.assert_allclose(resample(np.full((1000, 12), 3.0), 500, 100), 3.0, atol=0.02)
 
 

@@ -11,7 +11,7 @@ from cardiobench.protocols.base import PredictionProtocol, ProtocolOutput, aggre
 from tests.protocols.conftest import BINARY, REGRESSION, VIEWS, task_data
 
 
-def test_studys_probability_is_the_mean_of_its_images():
+def test_study_probability_is_mean_over_images():
     task = dataclasses.replace(BINARY, unit_column="study_id")
     data = task_data(task, np.eye(5), ["no"] * 5, ["test"] * 5, study_id=["s1", "s2", "s1", "s1", "s2"])
     values = np.array([[0.9, 0.1], [0.2, 0.8], [0.3, 0.7], [0.6, 0.4], [0.4, 0.6]])

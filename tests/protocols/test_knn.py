@@ -47,7 +47,7 @@ def block_sizes(request, monkeypatch):
             monkeypatch.setattr(blocks, name, size)
 
 
-def test_equal_similarities_go_by_position(block_sizes):
+def test_equal_similarities_keep_order(block_sizes):
     train = np.array([[1.0, 0.0], [0.0, 1.0], [2.0, 0.0], [1.0, 0.0]])
     np.testing.assert_array_equal(nearest(rows(train), rows(np.array([[1.0, 0.0]])), 3), [[0, 2, 3]])
 

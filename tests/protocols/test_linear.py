@@ -135,7 +135,7 @@ def test_unused_rows_do_not_matter():
     np.testing.assert_array_equal(one.coefficients, other.coefficients)
 
 
-def test_scale_that_is_given_is_used():
+def test_given_scale_is_used():
     """Check that half-sized features with a quarter of the penalty give the same fit."""
     features, labels = sample(80, 6, 2)
     mean, deviation = mean_and_std(features)
@@ -192,7 +192,7 @@ def test_solvers_start_at_the_strongest_penalty(kind):
     )
 
 
-def test_predictions_in_blocks_are_predictions_at_once():
+def test_predicting_in_blocks_changes_nothing():
     features, _ = sample(100, 5, 3)
     model = LinearModel(np.random.default_rng(0).normal(size=(5, 1)), np.array([2.0]), 0)
     expected = features.astype(np.float64) @ model.coefficients[:, 0] + 2

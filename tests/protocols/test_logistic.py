@@ -65,7 +65,7 @@ def test_held_out_lines_do_not_touch_a_fold():
     np.testing.assert_allclose(before.coefficients[0], after.coefficients[0], atol=1e-5)
 
 
-def test_class_that_a_fold_lacks_gets_no_probability():
+def test_class_absent_in_fold_has_no_probability():
     features, labels = sample(90, 4, 3)
     folds = np.stack([labels != 2, np.ones(90)]).astype(float)
     found = fold_logistic_path(features, labels, np.array([1.0]), folds=folds).probabilities(features)

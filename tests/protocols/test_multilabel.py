@@ -174,7 +174,7 @@ def test_patients_are_drawn_of_each_class():
     assert set(every) == set(pool[(truth[pool] == 1).any(axis=1)])
 
 
-def test_heads_of_a_multilabel_task_give_each_class_by_itself():
+def test_multilabel_heads_predict_each_class():
     outputs = np.array([[0.9, 0.8, 0.0]])
     assert check_outputs(outputs, TASK, "toy").tolist() == outputs.tolist()
     with pytest.raises(BadModel, match=r"expected \(n, 3\)"):

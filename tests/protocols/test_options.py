@@ -90,7 +90,7 @@ def test_integers_have_limits_and_seeds_those_of_numpy():
     [-1, 1.5, 10**30, math.inf, "\ud800", [1], {"a": 1}, True, pytest.param(object(), id="object")],
     ids=repr,
 )
-def test_every_option_that_is_a_number_refuses_other_values_with_the_accepted_range(value):
+def test_numeric_options_refuse_values_with_accepted_range(value):
     words = {"integer": "whole number", "number": "number"}
     for name, option, schema in schemas():
         kind = schema.get("type") or schema.get("anyOf", [{}])[-1].get("type")

@@ -73,7 +73,7 @@ def test_folds_without_validation_group_patients(binary, monkeypatch):
     assert LinearProbe().predict(data, None, "").values.shape == (50, 2)
 
 
-def test_class_that_training_lacks_gets_no_probability():
+def test_untrained_class_has_no_probability():
     rng = np.random.default_rng(3)
     labels = ["A2C", "A4C"] * 20 + ["A2C", "A4C", "PLAX"] * 4
     data = task_data(VIEWS, rng.normal(size=(52, 3)), labels, ["train"] * 40 + ["test"] * 12)

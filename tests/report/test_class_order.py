@@ -107,7 +107,7 @@ def test_confusion_matrix_has_class_order_of_task():
     assert cells(drawn) == ["1", "0", "0", "0", "0", "1", "0", "0", "0", "0", "1", "0", "0", "0", "1", "1"]
 
 
-def test_unknown_task_has_the_order_of_its_probabilities_or_of_its_rows():
+def test_unknown_task_keeps_order_of_classes():
     labels_alone = pd.DataFrame({"y_true": ["z", "a"], "y_pred": ["z", "m"]})
     assert classes_of_unknown_task([labels_alone]) == ["z", "a", "m"]
     assert classes_of_unknown_task([labels_alone, answers(("z", "a"))]) == ["z", "a"]

@@ -166,7 +166,7 @@ def test_files_are_shown_with_every_suite(folder):
     assert names == {"mine 1": {"org/one", "ours", "theirs"}, "": {"org/two", "org/three", "ours", "theirs"}}
 
 
-def test_file_on_other_data_than_the_models_is_named(folder):
+def test_file_on_other_data_is_named(folder):
     path = next((folder / "predictions" / "ours").glob("*.json"))
     result = ScoreResult.load(path)
     save_scored(

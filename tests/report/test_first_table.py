@@ -31,7 +31,7 @@ def test_widest_gap_names_its_worst_group():
 
 
 @pytest.mark.parametrize("gap", [0.0, 0.000049])
-def test_gap_that_is_printed_as_zero_has_no_worst_group(gap):
+def test_zero_gap_has_no_worst_group(gap):
     one = result(groups={"sex": breakdown(gap)})
     assert widest_gap(one) == "sex: no gap"
     assert formatting.worst_group(one.groups["sex"], one) == ""

@@ -117,7 +117,7 @@ def test_worst_items_by_hand():
     assert found["id"].tolist() == ["b", "a"] and found["error"].tolist() == pytest.approx([0.9, 0.6])
 
 
-def test_generated_recordings_have_tables_of_their_own_after_all_others():
+def test_generated_recordings_have_tables_at_the_end():
     entries = [entry(task="camus/ef"), entry(task="phantom_echo/ef", generated=True), entry(task="ptb_xl/af")]
     names = [(table.name, table.generated) for table in overview_tables(entries)]
     assert names == [

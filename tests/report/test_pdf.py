@@ -39,7 +39,7 @@ def test_tables_are_not_printed(tmp_path, capsys):
 
 
 @pytest.mark.slow
-def test_browser_that_does_not_start_is_named(tmp_path):
+def test_failing_browser_is_named(tmp_path):
     pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     with pytest.raises(UnwritableOutput, match="Open it in a browser"):
         pdf.write_pdf(tmp_path / "report.html", shutil.which("false"))

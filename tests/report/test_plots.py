@@ -221,7 +221,7 @@ def test_numbers_of_a_study_are_marked_like_scores():
 
 
 @pytest.mark.parametrize("junk", [{"models": [{}]}, {"datasets": ["x"]}, {"seen_in_pretraining": "yes"}])
-def test_record_that_was_edited_into_nonsense_is_refused(tmp_path, junk):
+def test_nonsensical_record_is_refused(tmp_path, junk):
     import json
 
     path = tmp_path / "phantom_echo__a.json"
@@ -232,7 +232,7 @@ def test_record_that_was_edited_into_nonsense_is_refused(tmp_path, junk):
         AnalysisResult.load(path)
 
 
-def test_missing_picture_is_not_called_unranked():
+def test_missing_image_is_not_called_unranked():
     kinds = ("no picture", "no answers", "no examples", "edited by hand", "other data")
     told = [Problem("x", kind, "why").consequence for kind in kinds]
     assert told == ["not drawn", "not drawn", "not shown", "not ranked", "not ranked"]

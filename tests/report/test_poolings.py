@@ -34,6 +34,6 @@ def test_one_pooling_and_kept_tokens_coexist():
     assert markdown([result(""), result("", name="org/two")]) == ""
 
 
-def test_pooling_that_was_run_twice_is_left_out():
+def test_repeated_pooling_is_left_out():
     columns, ((*_, cls, maximum),) = pooling_table([result("mean"), result("mean", 0.6), result("max"), result("cls")])
     assert columns[-2:] == ("cls", "max") and cls == maximum

@@ -86,7 +86,7 @@ def better(content):
         lambda content: content["verdict"].update(word="no information shown"),
     ],
 )
-def test_number_or_name_that_was_edited_is_refused(tmp_path, change):
+def test_edited_number_or_name_is_refused(tmp_path, change):
     edit(example_results.write_result(tmp_path), change)
     found = collect([tmp_path])
     assert not found.entries and [problem.kind for problem in found.problems] == ["edited by hand"]
@@ -123,7 +123,7 @@ def test_file_without_checksum_is_not_ranked(tmp_path):
     assert not found.entries and [problem.kind for problem in found.problems] == ["edited by hand"]
 
 
-def test_predictions_that_were_edited_are_refused_and_scored_again(tmp_path):
+def test_edited_predictions_are_refused_and_rescored(tmp_path):
     path = example_results.write_result(tmp_path)
     (entry,) = collect([tmp_path]).entries
     frame = load_predictions(entry.result, entry.predictions)
@@ -214,7 +214,7 @@ def test_other_json_records_are_not_results(tmp_path):
 
 
 @pytest.mark.parametrize("damage", ["edited", "gone", "a pipe"])
-def test_table_of_an_analysis_that_was_edited_is_not_shown(tmp_path, damage):
+def test_edited_analysis_table_is_not_shown(tmp_path, damage):
     table = pd.DataFrame({"n": [10, 20], "score": [0.5, 0.6]})
     path = AnalysisResult("few_shot", "camus/ef", ("camus/ef",), {}, {"curve": table}).save(tmp_path / "camus__ef.json")
     assert len(collect([tmp_path]).analyses) == 1

@@ -98,7 +98,7 @@ def test_invalid_result_files_are_refused(tmp_path, text, words):
     assert "r.json" in str(error.value)
 
 
-def test_folder_that_cannot_be_made(tmp_path):
+def test_folder_cannot_be_made(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UnwritableOutput, match="cannot be written"):
         result().save(tmp_path / "file" / "r.json")

@@ -41,7 +41,7 @@ def on_disk(folder):
 
 
 @pytest.mark.slow
-def test_dry_run_estimates_everything_that_is_encoded(tmp_path, counted):
+def test_dry_run_estimates_all_encoding(tmp_path, counted):
     if lacking := {"attention_probe", "dense", "stress"} - set(list_protocols()):
         pytest.skip(f"no installed extension provides {', '.join(sorted(lacking))}")
     # Both models share the tokens of the floors, and one model is a floor itself.

@@ -168,7 +168,7 @@ def test_allowed_missing_recordings_lower_coverage(frame, tmp_path):
     assert evaluate(tmp_path, embeddings=frame)[0].stamp["key"] != results[0].stamp["key"]
 
 
-def test_rows_that_were_standardised_by_split_are_warned_of(frame, tmp_path):
+def test_standardisation_by_split_gives_a_warning(frame, tmp_path):
     split = open_dataset("ptb_xl_sample", None, need_media=False).frame.set_index("id")["split"]
     values, groups = np.stack(frame["vector"]), split.loc[frame["id"]].to_numpy()
     for name in np.unique(groups):

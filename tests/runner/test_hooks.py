@@ -86,7 +86,7 @@ def condition(calls, **attributes):
 
 
 @pytest.mark.slow
-def test_condition_is_a_result_of_its_own(install, config, tmp_path):
+def test_condition_is_a_separate_result(install, config, tmp_path):
     calls = []
     install(**condition(calls))
     (plain,) = run(config()).results

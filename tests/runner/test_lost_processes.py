@@ -127,7 +127,7 @@ def guard(monkeypatch):
     return run
 
 
-def test_machine_that_does_not_answer_is_lost(guard):
+def test_unresponsive_machine_is_lost(guard):
     assert re.match("process 1 of 2 has been silent for 40 s", guard(repeat(b"")))
 
 

@@ -52,7 +52,7 @@ def test_file_a_module_a_plug_in_and_an_object_are_the_same_model(file, tmp_path
     assert by_path.model["revision"] == by_object.model["revision"]
 
 
-def test_edit_of_the_file_is_another_revision(file, tmp_path):
+def test_edited_file_is_a_new_revision(file, tmp_path):
     before = find_custom(f"{file}:Means")().revision
     file.write_text(SOURCE.replace("mean(axis=0", "amax(axis=0"))
     assert find_custom(f"{file}:Means")().revision != before

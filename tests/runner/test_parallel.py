@@ -250,7 +250,7 @@ def test_workers_start_only_if_they_save_time():
     assert parallel.workers_pay([large, large], jobs=2)
 
 
-def test_worker_does_not_receive_the_code_that_encodes_recordings():
+def test_workers_do_not_receive_encoding_code():
     model = load_model("cardiobench/ecg-morphology")
     assert b"ecg_morphology" in pickle.dumps(model.code)
     assert b"ecg_morphology" not in pickle.dumps(without_network(model)), "otherwise, it would import PyTorch"
@@ -278,7 +278,7 @@ def test_killed_dask_worker_ends_cells_like_local_worker():
 
 
 @pytest.mark.slow
-def test_all_cores_of_a_ray_cluster_are_used_and_it_is_left_running():
+def test_ray_cluster_is_used_fully_and_kept_running():
     engine = pytest.importorskip("ray", reason="ray is not installed: make test-cluster")
     engine.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False)
     try:

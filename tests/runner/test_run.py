@@ -206,7 +206,7 @@ def test_incomplete_copy_is_refused_then_stamped(config, release):
     assert any("absent" in warning for warning in result.warnings)
 
 
-def test_limit_on_decoded_size_costs_the_recordings_that_exceed_it(config, tmp_path, monkeypatch):
+def test_recordings_above_size_limit_are_listed(config, tmp_path, monkeypatch):
     monkeypatch.setenv("CARDIOBENCH_MAX_RECORDING_MB", "")
     summary = run(dataclasses.replace(config, max_recording_mb=0.01, cache_dir=tmp_path / "cache"))
     assert summary.failures and all("--max-recording-mb" in str(failure) for failure in summary.failures)
@@ -296,7 +296,7 @@ def test_missing_pooling_is_skipped_and_others_run(config):
             settings(dataclasses.replace(asked, models=several, poolings=("max",)))
 
 
-def test_output_folder_that_cannot_be_written_to(config, tmp_path):
+def test_unwritable_output_folder(config, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(UnwritableOutput, match="--output-dir"):
         run(dataclasses.replace(config, output_dir=tmp_path / "file" / "below"))
@@ -318,7 +318,7 @@ def test_collapsed_model_is_flagged_in_every_protocol(config):
         assert result.collapsed and result.verdict.word != "above the floor"
 
 
-def test_not_applicable_is_an_error_of_its_own_kind():
+def test_not_applicable_is_a_separate_error():
     assert not issubclass(NotApplicable, MissingData)
 
 

@@ -75,7 +75,7 @@ def test_shards_together_equal_the_full_run(tmp_path):
         ({"shard": "1/2", "push_to_hub": True}, "--push-to-hub cannot be combined with --shard"),
     ],
 )
-def test_settings_that_contradict_each_other_are_refused_before_any_work(given, message, tmp_path):
+def test_contradictory_settings_are_refused_first(given, message, tmp_path):
     config = RunConfig(models=("cardiobench/constant",), tasks=("ptb_xl_sample/cd",), output_dir=tmp_path, **given)
     with pytest.raises(BadConfig, match=message):
         run(config)

@@ -67,7 +67,7 @@ def test_paired_errors_are_judged_by_students_t():
     assert found.outcome == "undecided" and "usually seen with these 50 patients" in found.sentence
 
 
-def test_equivalent_needs_the_margin_that_the_suite_states():
+def test_equivalent_needs_margin_of_the_suite():
     table = references(VALUE, n_test=400, per_patient=1)
     first, second = answers(table, 3, "a", 2, 0), answers(table, 3.01, "b", 2, 1)
     found = compare(first, second)

@@ -78,7 +78,7 @@ def test_measured_oracles_match_usual_draws(oracles):
 
 
 @pytest.mark.slow
-def test_coarse_oracles_differ_between_patients_by_the_thickness_of_their_wall(truths, oracles):
+def test_coarse_oracles_depend_on_wall_thickness(truths, oracles):
     """Test cells of 14 x 14, as wide as the wall: thin walls are lost, and thick walls are kept.
 
     The first 40 patients are within 0.01 of the measured value (0.728). Others differ by up to 0.04, of which the thickness

@@ -146,7 +146,7 @@ def test_mismatched_predictions_are_refused(change, words):
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, None, "n/a"])
-def test_values_that_are_not_finite_are_refused(value):
+def test_non_finite_values_are_refused(value):
     table = references(VALUE)
     answers = good(table, VALUE).astype({"y_pred": object})
     answers.loc[5, "y_pred"] = value
@@ -155,7 +155,7 @@ def test_values_that_are_not_finite_are_refused(value):
 
 
 @pytest.mark.parametrize(("ours", "theirs"), [("007", "7"), ("clip.avi", "clip"), ("12", "12.0"), ("0XAB", "0xab")])
-def test_ids_that_differ_in_spelling_are_explained(ours, theirs):
+def test_spelling_differences_of_ids_are_explained(ours, theirs):
     table = references(BINARY, n_test=2)
     table.loc[table["id"] == "u000", "id"] = ours
     answers = good(table, BINARY).replace({"id": {ours: theirs}})

@@ -114,7 +114,7 @@ def test_result_holds_floors_each_class_and_the_classes_left_out():
     assert ScoreResult.from_json(result.to_json()).to_json()["per_class"] == result.to_json()["per_class"]
 
 
-def test_class_that_no_row_has_is_left_out_of_the_mean():
+def test_empty_class_is_left_out_of_the_mean():
     truth, scores = tables(unmeasured=0)
     truth[:, 3] = 0
     predictions, references, _ = joined(truth, scores)
@@ -233,7 +233,7 @@ def test_share_uses_rows_of_the_formula():
         assert not (hits & ~rows).any()
 
 
-def test_decision_floor_is_that_of_giving_every_class():
+def test_decision_floor_assigns_every_class():
     truth, _ = tables(n=400, unmeasured=0.1)
     formula = load_formula("multilabel_f1")
     floors = formula.floor(truth, 4)

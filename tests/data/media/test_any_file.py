@@ -110,7 +110,7 @@ def test_missing_files_and_folders_are_refused(tmp_path):
     ("kind", "module"),
     [("mjpg", "av"), ("dicom", "pydicom"), ("nifti", "nibabel"), ("png", "PIL.Image")],
 )
-def test_package_that_is_not_installed_is_named(one_of_each, kind, module, monkeypatch):
+def test_missing_package_is_named(one_of_each, kind, module, monkeypatch):
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(MissingExtra, match=rf"'{module.partition('.')[0]}'.*pip install 'cardiobench\[models\]'"):
         read_clip(one_of_each[kind])

@@ -137,7 +137,7 @@ def test_file_that_is_neither_hdf5_nor_wfdb_is_refused(tmp_path):
         read_ecg(tmp_path)
 
 
-def test_names_that_are_not_text_are_refused(tmp_path):
+def test_non_text_names_are_refused(tmp_path):
     """Test a damaged file for which h5py returns names as bytes."""
     path = tmp_path / "other.hdf5"
     with h5py.File(path, "w") as file:

@@ -151,7 +151,7 @@ def test_hdf5_links_to_other_files_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize("dtype", [h5py.string_dtype(), h5py.vlen_dtype(np.float32), "S4", [("a", "f4")]])
-def test_hdf5_values_that_are_not_numbers_are_refused(tmp_path, dtype):
+def test_non_numeric_hdf5_values_are_refused(tmp_path, dtype):
     """Test files whose header does not state their size."""
     with h5py.File(tmp_path / "a.hdf5", "w") as file:
         file.create_dataset("tracings", (1, 100, 12), dtype)

@@ -58,7 +58,7 @@ def test_hmc_qu_videos_have_the_rate_of_the_release(hmc):
 
 
 @pytest.mark.slow
-def test_cardiacnet_has_folders_that_are_named_like_files(cardiac):
+def test_cardiacnet_folders_are_named_like_files(cardiac):
     for disease in ("ASD", "PAH"):
         keys = set(published_split("cardiacnet", disease.lower())["id"])
         images = {path for path in (cardiac / f"CardiacNet-{disease}").rglob("*.nii") if path.is_file()}

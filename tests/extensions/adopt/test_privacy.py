@@ -56,7 +56,7 @@ def test_public_results_contain_no_ids_of_own_data():
     assert said == f"odd: {ID_MARK}, {ID_MARK} and {ID_MARK} of 123456 rows"
 
 
-def test_published_schema_is_that_of_the_file(root):
+def test_published_schema_equals_the_file(root):
     published = json.loads((root / "docs" / "schema" / SCHEMA).read_text("utf-8"))
     assert published == json.loads(json.dumps(dataset_schema())), "update cardiobench.data.declared.dataset_file"
 

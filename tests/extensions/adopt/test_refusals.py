@@ -215,7 +215,7 @@ def test_changed_label_changes_the_digest_and_lost_rows_are_reported(hospital, t
     ],
     ids=["a row more", "other patients", "another class", "a column less"],
 )
-def test_table_that_no_longer_fits_its_splits_is_refused(hospital, tmp_path, change, said):
+def test_table_that_contradicts_splits_is_refused(hospital, tmp_path, change, said):
     labels = write_labels(hospital[0], tmp_path / "labels.csv")
     assert adopt(hospital[1], labels, tmp_path / "own", *LABEL, *STATED) == 0
     change(pd.read_csv(labels, dtype=str)).to_csv(labels, index=False)

@@ -194,7 +194,7 @@ def test_no_remaining_model_gives_exit_code_1(results, capsys):
     assert "No model was chosen" in said and "relax a constraint" in said
 
 
-def test_results_that_cannot_be_used_are_named_with_the_reason(results, capsys):
+def test_unusable_results_are_named_with_reason(results, capsys):
     for path in results.rglob("*.json"):
         path.write_text(json.dumps({**json.loads(path.read_text()), "schema": 1}))
     assert main(["choose", str(results), "--task", TASK]) == 2

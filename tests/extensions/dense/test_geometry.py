@@ -72,7 +72,7 @@ def test_patches_in_one_line():
     np.testing.assert_allclose(edges(window), [0, 0, 1, 1], atol=0.01)
 
 
-def test_views_that_are_not_crops_are_refused():
+def test_non_crop_views_are_refused():
     def swirled(frame):
         rows, columns = np.indices((64, 64)) / 64
         y = (rows + 0.2 * np.sin(3 * columns)) % 1

@@ -107,7 +107,7 @@ def test_planted_token_information_is_recovered():
     assert (dice(fitted.read_out, data) > dice(fitted.mean, data) + 0.05).all()
 
 
-def test_pixels_that_are_not_seen_get_the_mean_mask():
+def test_unseen_pixels_get_the_mean_mask():
     """Test a model that sees the left half: the right half equals the mean mask for any tokens."""
     labels, tokens = drawn()
     fitted = DensePrediction(penalties=(1.0,)).fit(data_of(labels, tokens, Window(0, 0, 0.5, 1)))

@@ -69,7 +69,7 @@ def test_layers_do_not_learn_from_test(two_clouds, monkeypatch):
     assert len(before) == len(after) > 2 * 2 and all(map(np.array_equal, before, after))
 
 
-def test_one_patient_of_a_regression_gives_its_own_number():
+def test_one_patient_regression_gives_its_value():
     """Check that a ridge on the recordings of one patient can only predict their mean."""
     rng = np.random.default_rng(0)
     data = task_data(REGRESSION, rng.normal(size=(30, 5)), np.full(30, 50.0), ["train"] * 20 + ["test"] * 10)

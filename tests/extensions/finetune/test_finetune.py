@@ -222,7 +222,7 @@ def test_only_a_gpu_computes_in_bfloat16():
         assert torch.get_autocast_dtype("cuda") == torch.bfloat16
 
 
-def test_gpu_that_is_too_small_is_one_message(data, encoder, monkeypatch):
+def test_too_small_gpu_gives_one_message(data, encoder, monkeypatch):
     def full(*_):
         raise torch.OutOfMemoryError
 
@@ -231,7 +231,7 @@ def test_gpu_that_is_too_small_is_one_message(data, encoder, monkeypatch):
         trained(QUICK, data, encoder)
 
 
-def test_rate_that_is_too_large_is_left_out(data, encoder, monkeypatch):
+def test_too_large_rate_is_left_out(data, encoder, monkeypatch):
     recipe = replace(QUICK, rates=(3e-3, 1.0), epochs=1)
     monkeypatch.setattr("cardiobench.extensions.finetune.adapt.factor", lambda *_: 1e30)
     values, held, details = recipe.train(recipe.prepare(data, encoder), 1)
@@ -333,7 +333,7 @@ def test_untrainable_networks_are_not_applicable(data, encoder):
         QUICK.check_encoder(given, BINARY)
 
 
-def test_setting_that_changes_a_network_is_part_of_its_name():
+def test_network_settings_are_part_of_the_name():
     """Check every option except the choice of modes, which has no other valid value."""
     default = {"full": "full", "last": "last", "lora": "lora"}
     assert dict(zip(MODES, Finetune(modes=MODES).variants(BINARY), strict=True)) == default

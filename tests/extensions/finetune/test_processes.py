@@ -56,7 +56,7 @@ def test_two_processes_train_the_same_networks(tmp_path):
 
 
 @pytest.mark.slow
-def test_settings_of_one_folder_are_results_of_their_own(tmp_path):
+def test_settings_in_one_folder_give_separate_results(tmp_path):
     """Check that each setting has separate predictions, trained weights and report rows, whatever ran after it."""
     cheap = {"epochs": 1, "seeds": 1, "rates": [1e-2], "batch_size": 8, "parts": 2}
     settings = [

@@ -129,7 +129,7 @@ def test_labels_of_other_units_are_not_compared():
         Transfer().analyze(analysis_of(a=dataset(named("a", REGRESSION)), b=dataset(other)), None)
 
 
-def test_subjects_are_labels_that_two_datasets_have():
+def test_subjects_are_labels_of_two_datasets():
     tasks = [
         named("a"),
         named("b"),

@@ -70,7 +70,7 @@ def test_missing_resampy_gives_one_message(tmp_path, shallow, monkeypatch):
 
 
 @pytest.mark.slow
-def test_stored_kernel_is_that_of_ten_seconds(tmp_path, shallow):
+def test_stored_kernel_lasts_ten_seconds(tmp_path, shallow):
     """Check that tokens of a prefix are a prefix of the tokens: the layers are causal, and the kernel is reused."""
     encoder = load(NAME, fake.ecg_cpc(tmp_path))
     signal = torch.randn(1, 12, 2400, generator=torch.Generator().manual_seed(0))

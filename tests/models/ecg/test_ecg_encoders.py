@@ -274,7 +274,7 @@ def test_pickled_settings_of_hubert_ecg(tmp_path):
         load("Edoardo-BS/hubert-ecg-small", tmp_path / "hubert_ecg_small.pt")
 
 
-def test_hubert_ecg_without_settings_goes_by_its_width(tmp_path):
+def test_hubert_ecg_is_recognised_by_width(tmp_path):
     state = {"encoder.layer_norm.weight": torch.zeros(960)}
     assert hubert_ecg.config({}, state, "x")["num_attention_heads"] == 12
     with pytest.raises(BadModel, match="width 64, expected one of 512, 768, 960"):
@@ -380,7 +380,7 @@ def test_file_without_ked_weights_is_refused(tmp_path, folders):
 
 
 @pytest.mark.slow
-def test_ked_as_safetensors_and_with_names_that_disagree(tmp_path, folders, encoders):
+def test_ked_as_safetensors_with_conflicting_names(tmp_path, folders, encoders):
     file = next(iter(card(KED).weights))
     content = torch.load(folders(KED) / file, weights_only=True)
     state = content["ecg_model"]

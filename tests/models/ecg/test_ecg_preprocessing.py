@@ -157,7 +157,7 @@ def test_short_st_mem_record_is_scaled_before_padding():
     close(parts[0, :, :1000].std(), 1, 1e-9)
 
 
-def test_lead_that_is_not_asked_for_does_not_scale_st_mem():
+def test_unrequested_lead_does_not_scale_st_mem():
     signal = sine(3)
     signal[:, 3] *= 100
     close(st_mem.prepare(signal, FS, leads=("II",))[:, 0], st_mem.prepare(sine(3), FS)[:, 1], 1e-6)
@@ -185,7 +185,7 @@ def test_ecgfounder_has_one_mean_and_one_deviation_for_all_leads():
     close(ready[1:], -1 / np.sqrt(11), 1e-6)
 
 
-def test_each_window_of_ecgfounder_is_scaled_by_itself():
+def test_ecgfounder_windows_are_scaled_separately():
     signal = np.concatenate([sine(5), 100 * sine(5)])
     parts = ecgfounder.prepare(signal, FS, "zscore")
     close(parts[0], parts[1], 1e-6)

@@ -111,7 +111,7 @@ def test_model_without_weights_takes_fewer_leads(name):
     assert torch.equal(vectors[0], vectors[1]) == (not leads_of(encoder)), "lead I is used if any lead is"
 
 
-def test_scales_see_the_leads_that_are_there():
+def test_scales_use_present_leads():
     signal = np.zeros((5000, 12))
     wave = np.sin(np.arange(5000) / 20)
     signal[:, 0] = wave
@@ -128,7 +128,7 @@ def test_scales_see_the_leads_that_are_there():
 
 
 @pytest.mark.slow
-def test_lead_i_has_weights_of_its_own(tmp_path):
+def test_lead_i_has_own_weights(tmp_path):
     encoder = load("PKUDigitalHealth/ECGFounder", fake.ecgfounder_one_lead(tmp_path))
     assert encoder.leads == ("I",) and encoder.preprocessing["leads"] == "I"
     assert "lead I only" in encoder.warnings[0]

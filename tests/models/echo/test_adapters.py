@@ -273,7 +273,7 @@ def test_panecho_time_table_is_never_loaded(tmp_path, pan):
         assert torch.equal(tensor, encoder.network.state_dict()[name]), name
 
 
-def test_poolings_and_variants_that_do_not_exist(tmp_path):
+def test_unknown_poolings_and_variants(tmp_path):
     source = given_files("echonet/EchoPrime", tmp_path)
     with pytest.raises(BadModel, match=r"no variant 'released'. It has: by_name, upstream_compat"):
         echoprime_adapter.load(card("echonet/EchoPrime"), source, variant="released")

@@ -150,7 +150,7 @@ def test_folder_of_the_files_is_known_by_its_keys(folder):
     assert load_model(str(folder)).name == str(folder)
 
 
-def test_doctor_and_registry_tell_that_it_takes_prompts(folder):
+def test_doctor_and_registry_state_prompt_support(folder):
     diagnosis = examine(NAME, weights=folder)
     assert diagnosis.problem is None
     assert ("text", "prompts can be used") in diagnosis.facts

@@ -69,7 +69,7 @@ def test_videos_and_sentences_share_a_space(download, clips):
         (lambda state: state.update({"pooler.weight": torch.zeros(7)}), "1 unexpected: pooler.weight"),
     ],
 )
-def test_report_encoder_that_does_not_fit_is_refused(download, change, message):
+def test_mismatched_report_encoder_is_refused(download, change, message):
     fake.report_encoder(weights_of(download), change)
     with pytest.raises(BadModel, match=message):
         load_model(NAME, weights=download, variant="prompts")
