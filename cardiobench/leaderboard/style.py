@@ -44,6 +44,7 @@ footer *{color:var(--body-text-color)!important}
 .cb-baseline{--dot:var(--muted)}
 .cb-other{--dot:var(--a4)}
 .cb-dot.cb-other,.cb-key.cb-other{background:var(--body-background-fill);box-shadow:inset 0 0 0 2px var(--dot)}
+@media (min-width:1240px){:is(#overview,#scores,#costs,#model-tasks) :is(.header-cell,td,.body-cell):nth-child(2){width:240px!important;min-width:240px!important;max-width:240px!important}}
 @media (max-width:600px){.cb-row{grid-template-columns:minmax(0,1fr);gap:0}.cb-label{display:none}}
 """
 

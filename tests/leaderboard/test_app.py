@@ -118,6 +118,11 @@ def test_link_opens_a_task_with_its_charts(browser, tmp_path, width, theme):
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     score = page.locator("#scores td").nth(2).bounding_box()
     assert score["x"] + score["width"] <= width, "place, model and score are visible"
+    if width == 1280:
+        cells = page.locator("#scores .virtual-row").first.locator(".body-cell")
+        assert cells.nth(1).bounding_box()["width"] == 240
+        last = cells.last.bounding_box()
+        assert last["x"] + last["width"] <= width, "all columns are visible"
     assert violations(page) == []
     finish(page, seen, app)
 

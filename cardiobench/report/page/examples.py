@@ -233,15 +233,16 @@ def ecg_trace(ecg: Ecg, leads: Sequence[str] = SHOWN_LEADS) -> Markup:
     seconds = len(signal) / ecg.fs
     step = max(1, len(signal) // 2400)  # Number of samples between two drawn points.
     with figure_style():
-        width, height = 0.6 + seconds / 1.016, 0.5 + (high - low) / 2.54
+        # The style sheet enlarges the texts on small screens, for which the margins have room.
+        width, height = 1.0 + seconds / 1.016, 0.5 + (high - low) / 2.54
         figure, axes = subplots(width=width, height=height)
         figure.set_layout_engine("none")
-        axes.set_position((0.5 / width, 0.4 / height, 1 - 0.6 / width, 1 - 0.5 / height))
+        axes.set_position((0.65 / width, 0.4 / height, 1 - 1.0 / width, 1 - 0.5 / height))
         for sides in SQUARES.values():
             _squares(axes, seconds, (low, high), *sides)
         axes.plot(np.arange(0, len(signal), step) / ecg.fs, signal[::step] + offsets, color=INK, linewidth=0.8)
         axes.set_yticks(offsets, leads)
-        axes.set_xlabel("s")
+        axes.xaxis.set_major_formatter("{x:g} s")
         axes.set(xlim=(0, seconds), ylim=(low, high), aspect=0.4)
         svg = to_svg(figure, "trace")  # Equal ids within a page are of equal elements.
     return Markup(inline_svg(svg))
