@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 from cardiobench.core.errors import BadData
@@ -316,7 +317,13 @@ class ScoreResult(Record):
         Args:
             key: Key in `overall`; empty for the ranking metric.
         """
-        key = key or self.metric
+        return self._ranking_number if key in ("", self.metric) else self._number(key)
+
+    @cached_property
+    def _ranking_number(self) -> MetricNumber:
+        return self._number(self.metric)
+
+    def _number(self, key: str) -> MetricNumber:
         declared, facts = find_numbers(key), self.numbers.get(key)
         if facts is not None:
             known = (number for number in declared if facts.describes(number))

@@ -14,9 +14,9 @@ _CSS_COLOURS = {
     PUBLISHED: "var(--published)",
     PAPER: "var(--paper)",
 }
-_TAG = re.compile(r"<[^>]*>")
-_PLAIN_ID = re.compile(r' id="(?![mpC][0-9a-f_]*[0-9a-f]{10}")[^"]*"')  # Remove all ids except referenced, salted ones.
-_COLOUR_OR_NUMBER = re.compile(r"#[0-9a-f]{6}\b|-?\d+\.\d{2,}")
+_TAG = re.compile(r"<[^/>][^>]*>")  # A closing tag has no attributes.
+# Ids except referenced, salted ones; colours; numbers.
+_LONG = re.compile(r' id="(?![mpC][0-9a-f_]*[0-9a-f]{10}")[^"]*"|#[0-9a-f]{6}\b|-?\d+\.\d{2,}')
 
 
 def inline_svg(svg: str) -> str:
@@ -26,13 +26,15 @@ def inline_svg(svg: str) -> str:
         raise ValueError("no <svg> element with a viewBox from 0 0 in the figure")
     width, height = head.groups()
     body = re.sub(r"<!--.*?-->", "", svg[head.end() :], flags=re.DOTALL)
-    body = _TAG.sub(lambda tag: _COLOUR_OR_NUMBER.sub(_shorter, _PLAIN_ID.sub("", tag[0])), body)
+    body = _TAG.sub(lambda tag: _LONG.sub(_shorter, tag[0]), body)
     body = re.sub(r"\s*\n\s*", " ", body)
     pixels = round(float(width) * 4 / 3)  # Convert points to CSS pixels.
     return f'<svg viewBox="0 0 {width} {height}" width="{pixels}" aria-hidden="true">{body}'
 
 
 def _shorter(match: re.Match[str]) -> str:
-    """Return a colour as CSS variable, or a number with one decimal, which is precise enough in points."""
+    """Return no id, a colour as CSS variable, or a number with one decimal, which is precise enough in points."""
     text = match[0]
-    return _CSS_COLOURS.get(text, text) if text[0] == "#" else f"{float(text):.1f}".removesuffix(".0")
+    if text[0] == "#":
+        return _CSS_COLOURS.get(text, text)
+    return "" if text[0] == " " else f"{float(text):.1f}".removesuffix(".0")
