@@ -8,7 +8,7 @@ from types import ModuleType
 from cardiobench.core import extensions
 from cardiobench.core.config import RunConfig, flag_of
 from cardiobench.core.errors import BadConfig, NotApplicable, first_n
-from cardiobench.core.registry import unknown_name
+from cardiobench.core.registry import check_names
 from cardiobench.data.spec import Task
 from cardiobench.embeddings.elsewhere import GivenEmbeddings
 from cardiobench.models.base import LoadedModel
@@ -49,13 +49,12 @@ def conditions(config: RunConfig) -> tuple[Condition, ...]:
     """
     found: dict[str, Condition] = {}
     known = extensions.contributions("conditions") if config.conditions else {}
+    check_names("condition", [spelled[1] for text in config.conditions if (spelled := SPELLING.fullmatch(text))], known)
     for text in config.conditions:
         shown = f"{flag_of(RunConfig, 'conditions')} {text!r}"
         if not (spelled := SPELLING.fullmatch(text)):
             raise BadConfig(f"{shown}: expected NAME or NAME=VALUE, of letters, digits, commas, '+', '-' and '_'.")
         name, value = spelled.groups(default="")
-        if name not in known:
-            raise unknown_name("condition", name, known)
         if name in found:
             raise BadConfig(f"{shown}: '{name}' is given twice. Leave one out, or make two runs.")
         found[name] = Condition(text, name, value, extensions.resolve(known[name]))

@@ -334,6 +334,12 @@ def test_unavailable_device_gives_one_line(line, tmp_path, monkeypatch, capsys):
         ("list extra", "unexpected argument 'extra'."),
         ("help", "no command 'help'."),
         ("--modle x", "no flag '--modle'."),
+        ("report x --examples camus/eff tmed2/ass", "'camus/ef'? No task 'tmed2/ass'. Did you mean 'tmed2/as'?"),
+        (
+            "eval --model x --condition leeds=I rounde",
+            "no condition 'leeds'. Did you mean 'leads'? No condition 'rounde'.",
+        ),
+        ("publish datasets ptbxl tmed", "'ptb_xl'? No dataset 'tmed'. Did you mean 'tmed2'?"),
         ("eval --model a b --tasks ptb_xl_sample/cd", "no model 'a'. No model 'b'. Known: "),
         ("doctor --model x --dataset y", "--model cannot be combined with --dataset"),
         ("eval --model x --suite quick --tasks camus/ef", "fixes tasks. Leave these flags or the suite out."),

@@ -56,6 +56,7 @@ def execute(arguments: argparse.Namespace) -> int:
     from cardiobench.cli.output import print_files, print_problems, print_results
     from cardiobench.core.console import Console
     from cardiobench.core.errors import BadConfig
+    from cardiobench.core.registry import look_up
     from cardiobench.data import catalog
     from cardiobench.results.collect import collect
     from cardiobench.scoring.suites import load_suite
@@ -68,8 +69,7 @@ def execute(arguments: argparse.Namespace) -> int:
         )
     if arguments.leads and arguments.examples is None:
         raise BadConfig("--leads selects the leads for --examples. Add --examples or remove --leads.")
-    for name in arguments.examples or ():
-        catalog.task(name)  # Raises for an unknown name.
+    look_up(arguments.examples or (), catalog.task)  # Raises for unknown names.
     if arguments.layout != "page":
         collection = collect(arguments.results, suite)
         files, problems = resolve(LAYOUTS[arguments.layout])(collection, out)

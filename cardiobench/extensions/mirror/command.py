@@ -37,8 +37,6 @@ def execute(arguments: argparse.Namespace) -> int:
 
     disable_progress_bars()
     console, absent = Console(), []
-    metrics = mirror_metrics(arguments.folder)
-    console.print(f"wrote {len(metrics)} metrics: evaluate.load('cardiobench/{metrics[0]}')")
     for name, outcome in mirror_datasets(
         arguments.folder, arguments.datasets, data_dir=arguments.data_dir, twins=arguments.twins
     ):
@@ -48,6 +46,8 @@ def execute(arguments: argparse.Namespace) -> int:
         elif arguments.datasets:
             console.failure(name, outcome.problem)
         absent += [name] if outcome.problem else []
+    metrics = mirror_metrics(arguments.folder)
+    console.print(f"wrote {len(metrics)} metrics: evaluate.load('cardiobench/{metrics[0]}')")
     if absent:
         console.print(
             f"no data here: {', '.join(absent)}. Set CARDIOBENCH_DATA, or add --twins for generated patients."
