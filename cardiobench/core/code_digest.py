@@ -64,7 +64,7 @@ def _library_folders() -> tuple[Path, ...]:
 def local_files(*paths: Path) -> tuple[Path, ...]:
     """Return source files with all local modules that they import, directly or indirectly, sorted.
 
-    A module is local if it lies in the package of one of the files, beside a script, or on the import path outside the
+    A module is local if it lies in the package of one of the files, next to a script, or on the import path outside the
     installed packages. Imports inside functions count; imports under `TYPE_CHECKING` do not.
     """
     waiting = [path.resolve() for path in paths]
@@ -134,7 +134,7 @@ def _module_files(name: str, importer: Path) -> Iterator[Path]:
 
 
 def _locations(top: str, importer: Path) -> Iterator[Path]:
-    """Yield the folders of a top-level package, or the file of a top-level module; scripts also find modules beside them."""
+    """Yield the folders of a top-level package, or the file of a top-level module; scripts also find modules next to them."""
     beside = [importer.parent / f"{top}.py", importer.parent / top]
     try:
         spec = importlib.util.find_spec(top)

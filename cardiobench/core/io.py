@@ -57,7 +57,7 @@ def write_atomic(path: str | Path, write: Callable[[Path], object]) -> Path:
 
 @contextmanager
 def temporary_folder(path: Path) -> Iterator[Path]:
-    """Create an empty folder under a temporary name beside `path`, and remove it with its content at the end."""
+    """Create an empty folder under a temporary name next to `path`, and remove it with its content at the end."""
     folder = temporary_path(path)
     folder.mkdir(parents=True)
     try:
@@ -67,7 +67,7 @@ def temporary_folder(path: Path) -> Iterator[Path]:
 
 
 def temporary_path(path: Path) -> Path:
-    """Return a hidden name beside `path` that is unique across processes and machines: host, process id and a random part."""
+    """Return a hidden name next to `path` that is unique across processes and machines: host, process id and a random part."""
     shown = os.fsdecode(os.fsencode(path.name)[:_NAME_BYTES])
     return path.with_name(f".{shown}.{_host()}-{os.getpid()}-{secrets.token_hex(4)}.tmp")
 

@@ -1,4 +1,4 @@
-"""Paths of the folders that are also Hub repositories: beside the package in a checkout, inside it in a wheel."""
+"""Paths of the folders that are also Hub repositories: next to the package in a checkout, inside it in a wheel."""
 
 from pathlib import Path
 

@@ -14,7 +14,7 @@ from cardiobench.data.spec import Task
 from cardiobench.tasks.dense_label import DenseLabel
 
 LABELS = "labels"
-"""Folder of the label files, beside the recordings."""
+"""Folder of the label files, next to the recordings."""
 FRAMES = 64
 """Number of labelled frames in memory at a time."""
 SCHEMA = pa.schema([

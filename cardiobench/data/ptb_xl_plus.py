@@ -43,7 +43,7 @@ def interval_tasks(groups: tuple[Group, ...]) -> tuple[Task, ...]:
 
 
 def find_features(raw: Path) -> Path | None:
-    """Return the folder of PTB-XL+, in the raw folder of PTB-XL or beside it; None if there is none."""
+    """Return the folder of PTB-XL+, in the raw folder of PTB-XL or next to it; None if there is none."""
     folders = (raw / FOLDER, Path(os.path.realpath(raw)).parent / FOLDER)
     return next((folder for folder in folders if folder.is_dir()), None)
 

@@ -48,7 +48,7 @@ class DatasetSpec:
         licence: Licence of the raw data; `redistributable` says whether a built copy may be published.
         access: Page for requesting the data; empty for generated and bundled data.
         detect_files: Files or folders that identify the raw folder of this dataset; any one is sufficient.
-        label_file: Name of the file with the labels of a recording, stored beside it, where `{stem}` is the recording's
+        label_file: Name of the file with the labels of a recording, stored next to it, where `{stem}` is the recording's
             name without suffix; empty if labels are in tables. A recording without label lowers the coverage if this
             file is missing.
         tasks: Tasks with one label per row.

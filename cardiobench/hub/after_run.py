@@ -122,7 +122,7 @@ def is_local(model: str) -> bool:
 
 
 def _folder_of(results: Sequence[ScoreResult], name: str, folder: Path) -> Path:
-    """Return the folder of this run's results of a model; other revisions beside it are not pushed."""
+    """Return the folder of this run's results of a model; other revisions next to it are not pushed."""
     revisions = {str(result.model["revision"])[:12] for result in results if result.model["name"] == name}
     folders = [path for one in revisions for path in (folder / folder_name(name)).glob(f"{one}*") if path.is_dir()]
     return folders[0] if len(folders) == 1 else folder

@@ -142,7 +142,7 @@ def push_to_dataset(
 
 
 def find_predictions(folder: Path) -> dict[str, Path]:
-    """Return SHA-256 -> file of all predictions below a folder, or beside a result file."""
+    """Return SHA-256 -> file of all predictions below a folder, or next to a result file."""
     files = files_below(folder if folder.is_dir() else folder.parent, "*.predictions.parquet")
     return {sha256_of_file(path): path for path in files}
 

@@ -1,4 +1,4 @@
-"""BERT as a text tower: tokenizer from a vocabulary beside the weights or from the Hub, and weights."""
+"""BERT as a text tower: tokenizer from a vocabulary next to the weights or from the Hub, and weights."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -44,7 +44,7 @@ def read_tokenizer(
     """Read a BERT tokenizer that is not part of a release, with a fact about it for the embedding key.
 
     Args:
-        source: Files of the model; a `vocab.txt` among them or beside a single file takes precedence.
+        source: Files of the model; a `vocab.txt` among them or next to a single file takes precedence.
         what: Name of the model for messages.
         hub: Repository on the Hub whose cached tokenizer is used otherwise.
         size: Vocabulary size of the text tower.

@@ -72,7 +72,7 @@ def detect(source: ModelFiles, facts: Mapping[str, Any] | None = None) -> Loader
 
     Args:
         source: Files of the model; `code` states whether the model's own code may run.
-        facts: Preprocessing facts of the model's card, which take precedence over a `cardiobench.json` beside the
+        facts: Preprocessing facts of the model's card, which take precedence over a `cardiobench.json` next to the
             weights.
 
     Raises:
@@ -155,7 +155,7 @@ def _own_code(source: ModelFiles, frames: FrameSettings) -> LoaderMatch:
 
 
 def _own_facts(source: ModelFiles) -> dict[str, Any]:
-    """Read the `cardiobench.json` beside the weights and override it with the user's settings; {} if there is neither.
+    """Read the `cardiobench.json` next to the weights and override it with the user's settings; {} if there is neither.
 
     Raises:
         BadModel: A key is unknown.

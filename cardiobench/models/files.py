@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 
 REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 SMALL = ("*.json", "*.txt", "*.model", "*.jinja", "*.vocab", "*.bpe")
-# Files beside the weights that affect the output of a model, unlike results, cards and training logs.
+# Files next to the weights that affect the output of a model, unlike results, cards and training logs.
 CONFIGURATION = (
     "cardiobench.json",
     "config.json",
@@ -55,7 +55,7 @@ class ModelFiles:
         files: Paths of all files relative to the folder, or of the whole repository if listed by the Hub.
         commit: Commit on the Hub; empty for local files.
         single: Whether the user gave a single weights file of any name instead of a folder.
-        facts: Preprocessing facts given by the user; they override those of a `cardiobench.json` beside the weights.
+        facts: Preprocessing facts given by the user; they override those of a `cardiobench.json` next to the weights.
         code: Whether the model's own Python code may run.
         checksums: Mapping from file name to required SHA-256 or its first digits; None if unknown.
         used: Mapping from weights file used so far to SHA-256 of its content.
@@ -150,7 +150,7 @@ class ModelFiles:
         return got
 
     def configuration(self) -> dict[str, str]:
-        """Return name -> SHA-256 of every configuration and tokenizer file beside the weights."""
+        """Return name -> SHA-256 of every configuration and tokenizer file next to the weights."""
         present = [file for file in CONFIGURATION if (self.folder / file).is_file() and not self.single]
         own_code = sorted(path.name for path in self.folder.glob("*.py")) if self.code else []
         return {file: sha256_of_file(self.folder / file) for file in (*present, *own_code)}

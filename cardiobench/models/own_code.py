@@ -69,7 +69,7 @@ def import_code(location: str, name: str) -> ModuleType:
 
 
 def _check_neighbours(path: Path, name: str) -> None:
-    """Refuse a file that imports a module beside it if a different module of the same name is already imported."""
+    """Refuse a file that imports a module next to it if a different module of the same name is already imported."""
     for node in ast.walk(ast.parse(path.read_bytes(), str(path))):
         if isinstance(node, ast.Import):
             tops = [alias.name.partition(".")[0] for alias in node.names]

@@ -1,4 +1,4 @@
-"""Stand-ins for settings objects that some checkpoints store beside their tensors, so that none of their code runs."""
+"""Stand-ins for settings objects that some checkpoints store next to their tensors, so that none of their code runs."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -66,7 +66,7 @@ def _is_finite(tensor: torch.Tensor) -> bool:
 
 
 def read_settings(path: Path, key: str) -> dict[str, Any] | None:
-    """Return the mapping stored under a key of a checkpoint beside its tensors; None if there is none."""
+    """Return the mapping stored under a key of a checkpoint next to its tensors; None if there is none."""
     if path.suffix == ".safetensors":
         return None
     content = _unpickle(path, "meta")

@@ -101,7 +101,7 @@ def count_pairs(entries: Sequence[ResultEntry]) -> int:
 
 
 def _elsewhere(contest: Contest, groups: Groups) -> list[ResultEntry]:
-    """Return external results shown beside a contest of models: predictions, and embeddings with the same protocol."""
+    """Return external results shown next to a contest of models: predictions, and embeddings with the same protocol."""
     task, condition = contest
     if is_elsewhere(contest):
         return []
@@ -246,7 +246,7 @@ def predictions_of(entry: ResultEntry) -> TableAnswers:
     """Return the stored predictions of a result, or scores of units for masks and landmarks.
 
     Raises:
-        BadPredictions: There are no predictions beside the result.
+        BadPredictions: There are no predictions next to the result.
     """
     if entry.predictions is None:
         raise BadPredictions(f"there are no predictions beside {entry.path}. Repeat the run that created it.")

@@ -26,7 +26,7 @@ class AnalysisResult(Record):
         subject: Subject of the analysis: a task, a dataset, or a label across datasets.
         tasks: Tasks whose recordings were used.
         values: Mapping from name to number with interval; NaN with a reason if undefined.
-        tables: Mapping from name to table for a figure; saved as CSV beside the record.
+        tables: Mapping from name to table for a figure; saved as CSV next to the record.
         tables_sha256: Mapping from table name to SHA-256 of its CSV file, set when the record is saved.
         options: Options of the protocol.
         models: Facts of each model.

@@ -25,7 +25,7 @@ class Verdict(StrEnum):
     """Verdict on a score; its value is the text in results and on pages.
 
     Attributes:
-        sign: Symbol shown beside the text.
+        sign: Symbol shown next to the text.
         meaning: Explanation in legends, tooltips and docs/verdict.md.
         rank: Effect on rankings.
     """

@@ -180,7 +180,7 @@ class DenseScorer:
 
     @property
     def frame(self) -> pd.DataFrame:
-        """Table with one row per frame, as saved beside the result."""
+        """Table with one row per frame, as saved next to the result."""
         return pd.DataFrame(self.rows)
 
     @property
@@ -194,7 +194,7 @@ def unit_scores(task: Task, frame: pd.DataFrame) -> pd.DataFrame:
 
     Args:
         task: Task of the labels.
-        frame: One row per frame, as saved beside a result.
+        frame: One row per frame, as saved next to a result.
 
     Returns:
         One row per unit, indexed by id; `patient_id`, then a column per key.

@@ -316,10 +316,10 @@ class TaskKind(ABC):
 
     @abstractmethod
     def stored_answers(self, frame: "pd.DataFrame", task: Task, expected: int | None, source: str) -> Any:
-        """Return the answers saved beside a result in the format for comparing models, `TableAnswers`.
+        """Return the answers saved next to a result in the format for comparing models, `TableAnswers`.
 
         Args:
-            frame: Table saved beside the result.
+            frame: Table saved next to the result.
             task: Task that is answered.
             expected: Number of units of the complete release; None if unknown.
             source: Origin of the answers, for messages.

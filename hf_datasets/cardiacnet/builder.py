@@ -111,7 +111,7 @@ class CardiacNet(CardioBuilder):
         """Return path of each video -> key in the published split.
 
         In the Kaggle layout, a video is identified by its directory and file name. The layout of the authors' page
-        lacks the file name, so the published evaluator's files (`EVALUATOR`, beside the data) are needed to identify
+        lacks the file name, so the published evaluator's files (`EVALUATOR`, next to the data) are needed to identify
         the video.
         """
         paths: dict[str, str] = {}

@@ -100,7 +100,7 @@ class SegRwma(CardioBuilder):
 
     @classmethod
     def label_file(cls, raw: Path) -> Path | None:
-        """Return the evaluator's file, beside `wallMotion` or above it; None if it does not exist."""
+        """Return the evaluator's file, next to `wallMotion` or above it; None if it does not exist."""
         return next((path for folder in (cls.base(raw), raw) if (path := folder / LABELS).is_file()), None)
 
     @classmethod

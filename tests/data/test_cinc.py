@@ -330,9 +330,7 @@ def test_cpsc2018_lengths_and_ventricular_beats(tmp_path):
     folder = tmp_path / "training" / "cpsc_2018" / "g1"
     write(folder, "A0001", comments("164884008,164889003", age="-1"))
     write(folder, "A0002", comments("426783006", age="92"))
-    header = (
-        (folder / "A0001.hea").read_text().replace("A0001 12 500 1000", "A0001 12 50 1000")
-    )  # The record now lasts 20 s.
+    header = (folder / "A0001.hea").read_text().replace("A0001 12 500 1000", "A0001 12 50 1000")  # Lasts 20 s.
     (folder / "A0001.hea").write_text(header)
     assert sum(catalog.spec("cpsc2018").expected.values()) == 6_877
     source = opened(tmp_path, "cpsc2018")

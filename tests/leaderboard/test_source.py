@@ -73,7 +73,7 @@ def dated(one, date):
 
 HOSTILE = {
     "nested JSON": ({"result": "[" * 100_000}, "damaged JSON"),
-    "no object": ({"result": "[]"}, "holds a list"),
+    "no object": ({"result": "[]"}, "contains a list"),
     "a future date": ({"result": dated(consistent(value=0.99), "2999-01-01T00:00:00+00:00")}, "in the future"),
     "a date that is none": ({"result": dated(consistent(value=0.99), "soon")}, "no date"),
     "somebody else's name": ({"pushed_by": "alice"}, "of another account"),

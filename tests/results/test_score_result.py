@@ -81,7 +81,7 @@ def test_numpy_numbers_are_written_as_numbers(tmp_path):
     ("text", "words"),
     [
         ("", "damaged JSON"),
-        ("[]", "holds a list"),
+        ("[]", "contains a list"),
         ("[" * 100_000, "damaged JSON"),
         ("{}", "schema None"),
         ('{"schema": 2, "kind": "record"}', "kind is 'record'"),

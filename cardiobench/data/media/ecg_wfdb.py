@@ -33,7 +33,7 @@ class Channel:
     """A channel line of a WFDB header: location, format and meaning of the samples.
 
     Attributes:
-        file: Signal file beside the header.
+        file: Signal file next to the header.
         format: Signal format, a key of `BITS`.
         offset: Bytes before the first sample.
         gain: Stored steps per unit; 0 if not stated.

@@ -75,7 +75,7 @@ def _ticks(axes: Axes, known: np.ndarray, free: bool) -> None:
 
 
 def _label(axes: Axes, place: np.ndarray, values: np.ndarray, names: list[str]) -> None:
-    """Add names beside points, moving a name below the previous one if they would overlap."""
+    """Add names next to points, moving a name below the previous one if they would overlap."""
     step = CLOSE * float(np.ptp(axes.get_ylim()))
     box: dict[str, Any] = {"boxstyle": "square,pad=0.1", "facecolor": PAPER, "edgecolor": "none", "alpha": 0.8}
     taken: list[tuple[float, float]] = []

@@ -1,4 +1,4 @@
-"""Plot recall by gallery and direction beside chance, and negation scores."""
+"""Plot recall by gallery and direction next to chance, and negation scores."""
 
 from collections.abc import Sequence
 

@@ -53,7 +53,7 @@ def normalised(clips: torch.Tensor) -> torch.Tensor:
 
 
 def refuse_other_settings(settings: Mapping[str, Any], what: str) -> None:
-    """Raise `BadModel` if the settings beside the weights differ from those of the published encoder."""
+    """Raise `BadModel` if the settings next to the weights differ from those of the published encoder."""
     other = {key: settings[key] for key, value in SETTINGS.items() if key in settings and settings[key] != value}
     if other:
         expected = {key: SETTINGS[key] for key in other}

@@ -42,7 +42,7 @@ def find_browser() -> str:
 
 
 def write_pdf(page: Path, browser: str) -> Path:
-    """Print a page with all sections open to a PDF beside it, and return the path of the PDF.
+    """Print a page with all sections open to a PDF next to it, and return the path of the PDF.
 
     Args:
         page: Path of the HTML file.

@@ -29,7 +29,7 @@ def analysis_figures(records: Sequence[AnalysisResult]) -> "dict[str, Figure]":
 
 
 def is_side_by_side(protocol: str) -> bool:
-    """Return whether single-model figures of a protocol are shown beside those of other models."""
+    """Return whether single-model figures of a protocol are shown next to those of other models."""
     return hasattr(_module(protocol), "draw_side_by_side")
 
 
@@ -39,7 +39,7 @@ def _module(protocol: str) -> ModuleType | None:
 
 
 def save_figures(record: AnalysisResult, path: Path) -> list[Path]:
-    """Draw a record as PNG and SVG beside its file, and return the paths.
+    """Draw a record as PNG and SVG next to its file, and return the paths.
 
     Raises:
         MissingExtra: The package matplotlib is not installed.

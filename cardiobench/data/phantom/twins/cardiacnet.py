@@ -16,7 +16,7 @@ def write(out: Path, patients: int, seed: int = 0) -> None:
     """Write a twin of `patients` patients of the published split, half of each set, to `CardiacNet/`.
 
     As in the download, `NNN_image.nii` is a folder that contains the sequence, or in a few cases the sequence itself,
-    and `NNN_label.nii` is a file beside it. A defect appears as a hole between the atria and wider right chambers,
+    and `NNN_label.nii` is a file next to it. A defect appears as a hole between the atria and wider right chambers,
     hypertension as a right ventricle about as wide as the left.
     """
     for disease, share in (("ASD", patients - patients // 2), ("PAH", patients // 2)):
