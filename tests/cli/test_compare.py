@@ -172,7 +172,7 @@ def test_stated_facts_about_a_model_are_checked():
         assert describe_model(task, seen_in_pretraining=said)["seen_in_pretraining"] is expected
     with pytest.raises(UnknownName, match="Did you mean 'code15'"):
         describe_model(task, seen_in_pretraining=["code_15"])
-    with pytest.raises(BadConfig, match="'none' does not go with code15"):
+    with pytest.raises(BadConfig, match="'none' cannot be combined with code15"):
         describe_model(task, seen_in_pretraining=["none", "code15"])
     known = "Edoardo-BS/hubert-ecg-base"
     assert describe_model(task, model_name=known)["seen_in_pretraining"] is True
