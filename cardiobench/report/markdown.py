@@ -19,7 +19,7 @@ PAGE = "report.md"
 HEAD = """\
 # CardioBench results
 
-Every score is shown next to its **floor**: {floor}. **Above the floor**: {above}. Intervals are over patients.
+Every score is shown beside its **floor**: {floor}. **Above the floor**: {above}. Intervals are over patients.
 **Collapsed**: the model gives (nearly) the same answer to every recording. **Exploratory**: outside the primary families of the suite,
 so the p-value is not adjusted.
 """
