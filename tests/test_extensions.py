@@ -70,6 +70,10 @@ def core_files(root: Path):
             yield path
 
 
+WORD_OF = {ast.Name: "id", ast.Attribute: "attr", ast.Constant: "value"}
+"""Mapping from type of syntax node to its attribute that may be a name."""
+
+
 def test_core_code_names_no_extension(root):
     """Check identifiers and strings for names of extensions, their protocols and conditions.
 
@@ -80,14 +84,13 @@ def test_core_code_names_no_extension(root):
     named = {*NAMES, *(one.name for one in brought), *conditions} - COMMON_WORDS
     found = []
     for path in core_files(root):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            words = {
-                ast.Name: lambda node: node.id,
-                ast.Attribute: lambda node: node.attr,
-                ast.Constant: lambda node: node.value if isinstance(node.value, str) else "",
-            }.get(type(node))
-            if words and words(node) in named:
-                found.append(f"{path.relative_to(root)}:{node.lineno}: {words(node)}")
+        text = path.read_text(encoding="utf-8")
+        if not any(name in text for name in named):
+            continue
+        for node in ast.walk(ast.parse(text)):
+            word = getattr(node, WORD_OF.get(type(node), ""), None)
+            if isinstance(word, str) and word in named:
+                found.append(f"{path.relative_to(root)}:{node.lineno}: {word}")
     assert not found
 
 

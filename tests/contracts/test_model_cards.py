@@ -34,7 +34,15 @@ def test_card_may_lack_a_published_setting(name):
 
 
 @pytest.mark.parametrize(
-    "front", ["id: " + "[" * 100_000, "seen: 7", "id: [a]", "weights: text", "? {a: 1}\n: 2", "a: \ud800"]
+    "front",
+    [
+        pytest.param("id: " + "[" * 100_000, marks=pytest.mark.slow),
+        "seen: 7",
+        "id: [a]",
+        "weights: text",
+        "? {a: 1}\n: 2",
+        "a: \ud800",
+    ],
 )
 def test_invalid_user_card_is_refused_and_others_still_load(front, tmp_path):
     """Test deeply nested YAML, on which libyaml aborts the interpreter, and unusual types."""

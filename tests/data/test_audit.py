@@ -68,6 +68,7 @@ def test_hmc_qu_patients_with_both_labels(shared):
     assert loose.nunique() == 162 and loose_groups(table, loose).count == 0
 
 
+@pytest.mark.slow
 def test_tmed2_study_missing_from_the_published_split_is_found(tmp_path, shared):
     published = pd.read_csv(shared / "data" / "splits" / "tmed2" / "per_image.csv", dtype=str)
     frame = pd.DataFrame(

@@ -69,6 +69,7 @@ def test_missing_empty_or_misplaced_recordings_are_refused(spoilt, tmp_path):
     assert [Path(link).name for link in links_out(raw)] == [file.name]
 
 
+@pytest.mark.slow
 def test_folder_one_level_too_high_or_low_is_explained(release, tmp_path):
     name, raw = release
     builder = catalog.builder(name)

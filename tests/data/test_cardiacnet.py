@@ -139,6 +139,7 @@ def test_shipped_split_files_contain_no_diagnosis():
         assert not table["id"].str.contains(r"Non|_(?:PAH|ASD)_").any() and table["id"].is_unique
 
 
+@pytest.mark.slow
 def test_patients_crossing_the_published_split_are_reported(whole):
     builder = catalog.builder("cardiacnet")
     listed = opened(whole).table.listed

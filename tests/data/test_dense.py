@@ -132,6 +132,7 @@ def test_changed_mask_changes_dataset_and_missing_is_counted(camus):
     assert len(source.references(catalog.task("camus/ef"))) == 3, "its other tasks are unchanged"
 
 
+@pytest.mark.slow
 def test_prepared_folder_keeps_masks_and_reasons_for_invalid_ones(camus, tmp_path_factory):
     folder = camus / "database_nifti" / "patient0001"
     write_mask(folder, "patient0001_2CH_ES_gt.nii.gz", values=(0, 1, 2, 7))

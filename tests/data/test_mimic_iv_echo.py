@@ -211,6 +211,7 @@ def test_audit_states_source_of_fractions(raw):
     assert (kinds.check, kinds.count) == ("recordings of kind '2D'", 4)
 
 
+@pytest.mark.slow
 def test_kinds_of_recordings_follow_from_their_headers(raw):
     import pydicom
 

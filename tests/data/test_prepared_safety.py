@@ -128,6 +128,7 @@ def test_changed_file_is_named_with_digests_and_advice(tmp_path):
     open_dataset("georgia", tmp_path)
 
 
+@pytest.mark.slow
 def test_second_opening_skips_digests_unless_verify(tmp_path, monkeypatch):
     folder = ecgs(tmp_path)
     read = []

@@ -81,6 +81,7 @@ def test_real_records(shared):
     assert source.expected(catalog.task("ptb_xl/cd"), source.references(catalog.task("ptb_xl/cd"))) == 2198
 
 
+@pytest.mark.slow
 def test_real_records_at_500_hz(shared):
     """Compare record 1 with its header (I -115, II -50, III 65, 1000 steps per mV), and all 60 records with the wfdb package."""
     raw = shared / "data" / "samples" / "ptb-xl"

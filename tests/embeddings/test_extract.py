@@ -172,7 +172,7 @@ def test_recording_is_tried_again_if_a_new_worker_hangs(tmp_path):
                 return torch.full((1,), position)
             time.sleep(60)
 
-    assert [int(parts) for parts in decode(Locked(), workers=1, timeout=1.5)] == [0, 1, 2]
+    assert [int(parts) for parts in decode(Locked(), workers=1, timeout=0.7)] == [0, 1, 2]
 
 
 @pytest.mark.parametrize("stopped", [0, 1000])

@@ -80,7 +80,7 @@ class DropPath(torch.nn.Module):
 )
 def test_training_mode_is_reported_in_one_message(layer, name):
     said = refused(training(layer))
-    assert said.startswith(f"lab/mine is in training mode: {name} acted") and "eval()" in said
+    assert said.startswith(f"lab/mine is in training mode: {name} changed its output") and "eval()" in said
 
 
 def test_training_mode_with_single_part():

@@ -102,7 +102,7 @@ def test_export_of_several_stores_is_refused(tmp_path):
         export_stores(find_stores(tmp_path), out)
     with pytest.raises(MissingData, match="cardiobench cache list"):
         export_stores(find_stores(tmp_path, "org/none"), out)
-    with pytest.raises(BadConfig, match="written as"):
+    with pytest.raises(BadConfig, match="unknown format of embeddings"):
         export_stores(find_stores(tmp_path, "org/two"), tmp_path / "x.pkl")
 
 

@@ -94,7 +94,8 @@ def test_access_is_restricted_before_recordings_are_uploaded(hub, client, prepar
     assert len(repository.commits) == before
 
 
-@pytest.mark.parametrize("gate", [False, pytest.param("auto", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("gate", [False, "auto"])
 def test_open_repository_is_restricted_first(hub, client, prepared, gate):
     send("tmed2")
     repository = hub.store.repository("dataset", "org/tmed2")

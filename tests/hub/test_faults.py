@@ -153,7 +153,10 @@ def test_broken_card_is_named_and_left(model, hub):
     assert pushed(model) == 0
 
 
-@pytest.mark.parametrize("call", ["/whoami", "/refs", "GET /api/models/org/model(?!/tree)", "/tree/", COMMIT])
+@pytest.mark.parametrize(
+    "call",
+    ["/whoami", "/refs", "GET /api/models/org/model(?!/tree)", pytest.param("/tree/", marks=pytest.mark.slow), COMMIT],
+)
 def test_every_call_is_tried_again(model, hub, call):
     hub.faults.add(call, status=500, times=2)
     pauses = []
@@ -162,7 +165,7 @@ def test_every_call_is_tried_again(model, hub, call):
     assert pauses == ([] if call == "/tree/" else [1.0, 2.0]), "the client itself retries pages of a file list"
 
 
-@pytest.mark.parametrize("call", ["/whoami", "/refs", COMMIT])
+@pytest.mark.parametrize("call", [*(pytest.param(one, marks=pytest.mark.slow) for one in ("/whoami", "/refs")), COMMIT])
 def test_unanswered_call_times_out(model, hub, monkeypatch, call):
     monkeypatch.setattr("cardiobench.hub.api.TIMEOUT", 0.2)
     hub.faults.add(call, stall=3, times=5)

@@ -103,6 +103,7 @@ def test_publishing_again_commits_nothing(hub, client, prepared):
     )
 
 
+@pytest.mark.slow
 def test_one_change_is_one_commit_and_stale_files_go(hub, client, prepared):
     send(publish_datasets.publications("ptb_xl_sample", "org", prepared=prepared))
     repository = hub.store.repository("dataset", "org/ptb_xl_sample")

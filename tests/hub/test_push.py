@@ -105,6 +105,7 @@ def test_pulled_files_are_results_that_can_be_pushed(model, tmp_path):
     assert not done.changes
 
 
+@pytest.mark.slow
 def test_results_of_two_users_are_both_kept(model, hub, client):
     send()
     hub.store.users[BOB] = type(hub.store.users[BOB])("bob", ("org",))

@@ -72,7 +72,9 @@ def test_pull_request_is_scored_again_and_passes(hub, client, submission, capsys
     assert "refs/pr/1 ok bob: org/model, ptb_xl_sample/cd, probe" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("with_references", [True, False], ids=["references", "data"])
+@pytest.mark.parametrize(
+    "with_references", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["references", "data"]
+)
 def test_predictions_from_elsewhere_pass(hub, client, submission, tmp_path, monkeypatch, capsys, with_references):  # noqa: F811
     monkeypatch.chdir(tmp_path)
     _, saved = submission

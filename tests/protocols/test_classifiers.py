@@ -54,6 +54,7 @@ def test_pruned_tree_equals_shallow_tree(data):
     assert same >= 14
 
 
+@pytest.mark.slow
 def test_fewer_trees_equal_a_forest_prefix(data):
     features, labels, (train, valid) = data
     grid = param_grid({"max_depth": (3, None), "n_estimators": (20, 60)})

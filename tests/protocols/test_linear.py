@@ -15,7 +15,7 @@ from cardiobench.protocols.linear.rows import PrincipalRows
 PENALTIES = (0.3, 100.0, 3.0)
 
 
-@pytest.fixture(params=["kept", "streamed"], autouse=True)
+@pytest.fixture(params=["kept", pytest.param("streamed", marks=pytest.mark.slow)], autouse=True)
 def reading(request, monkeypatch):
     """Return rows in memory, and the same rows read in small blocks."""
     if request.param == "streamed":

@@ -198,6 +198,7 @@ def given(folder, name, quality, seed, protocol="probe"):
     return saved
 
 
+@pytest.mark.slow
 def test_given_embeddings_are_a_separate_condition(tmp_path):
     for model, quality in (("org/one", 0.6), ("org/two", 0.5)):
         write_result(tmp_path, model, TASK, quality, 1, "probe")

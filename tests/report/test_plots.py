@@ -238,6 +238,7 @@ def test_missing_image_is_not_called_unranked():
     assert told == ["not drawn", "not drawn", "not shown", "not ranked", "not ranked"]
 
 
+@pytest.mark.slow
 def test_figure_is_saved_as_matplotlib_lays_it_out(tmp_path):
     """Check that one layout serves both files, and the SVG equals that of a plain `savefig`."""
 

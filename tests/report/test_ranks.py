@@ -66,6 +66,7 @@ def test_pair_without_an_interval_has_none_and_no_p_value(results):
     assert (shown["95 % CI"], shown["p"]) == ("none", "–")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("figures")
 def test_page_has_the_ranks_and_the_boxes_of_every_group(results):
     files = write_markdown(collect([results]), results)

@@ -95,6 +95,7 @@ def last_result(folder):
     return entry.result
 
 
+@pytest.mark.slow
 def test_one_answer_may_be_missing(sample, capsys):
     table = pd.read_csv("mine.csv", dtype=str)
     table.iloc[1:].to_csv("mine.csv", index=False)

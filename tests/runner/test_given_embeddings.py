@@ -136,6 +136,7 @@ def export_csv(root, tmp_path):
     return tmp_path / "x.csv"
 
 
+@pytest.mark.slow
 def test_run_yaml_repeats_it(made, tmp_path, capsys):
     file = export_csv(made[0], tmp_path)
     folders = ["--output-dir", str(tmp_path / "out"), "--cache-dir", str(tmp_path / "cache")]
@@ -159,6 +160,7 @@ def test_one_message_counts_missing_and_unknown(frame, tmp_path):
     assert not (tmp_path / "out").exists() or not list((tmp_path / "out").rglob("*__*.json"))
 
 
+@pytest.mark.slow
 def test_allowed_missing_recordings_lower_coverage(frame, tmp_path):
     ids = open_dataset("ptb_xl_sample", None, need_media=False).frame.groupby("split")["id"].agg(list)
     some = frame[~frame["id"].isin([*ids["test"][:3], ids["validation"][0]])]
@@ -239,6 +241,7 @@ def test_name_without_embeddings_is_refused(capsys, tmp_path):
     assert "--model-name describes the file of --embeddings or --predictions" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_together_with_a_model(made, tmp_path):
     results = evaluate(tmp_path, "cardiobench/constant", embeddings=made[0] / "x.parquet", model_name="lab/net")
     assert [one.model["name"] for one in results] == ["cardiobench/constant", "lab/net"]

@@ -272,6 +272,7 @@ def test_missing_prompts_and_models_without_text(config, tmp_path):
         run(dataclasses.replace(config, prompts=tmp_path / "mine.json"))
 
 
+@pytest.mark.slow
 def test_missing_pooling_is_skipped_and_others_run(config):
     models = ("cardiobench/pixel-motion", "cardiobench/random-vit")
     asked = dataclasses.replace(

@@ -50,7 +50,18 @@ SMALL = {
 }
 UNITS = {"study": "study_id"}
 """Units of protocols that reject single recordings."""
-SLOW = ("cross_validation", "representation", "confound", "stress", "few_shot", "learning_curve", "study", "scratch")
+SLOW = (
+    "cross_validation",
+    "representation",
+    "confound",
+    "stress",
+    "few_shot",
+    "learning_curve",
+    "study",
+    "scratch",
+    "transfer",
+    "attention_probe",
+)
 ELSEWHERE = ("dense",)
 """Protocols tested by complete runs in `scoring`."""
 

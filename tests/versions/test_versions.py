@@ -77,6 +77,7 @@ def change_reader(monkeypatch, version):
     monkeypatch.setattr(components, "versions", lambda: {**stated, "reader still": version})
 
 
+@pytest.mark.slow
 def test_versions_are_not_written_if_a_version_was_not_raised(another_file, monkeypatch):
     before = another_file.read_bytes()
     change_reader(monkeypatch, Written.read().versions["reader still"])

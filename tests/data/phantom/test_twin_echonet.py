@@ -106,6 +106,7 @@ def test_pediatric_tracings_are_polygons_or_missing(pediatric):
             assert cv2.contourArea(outline[["X", "Y"]].to_numpy(np.float32)) > 100
 
 
+@pytest.mark.slow
 def test_lvh_measurements_match_the_phantoms(lvh):
     table = pd.read_csv(lvh / "MeasurementsList.csv", index_col=0)
     assert list(table.columns) == [

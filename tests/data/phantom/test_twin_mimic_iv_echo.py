@@ -72,6 +72,7 @@ def test_measurements_are_linked_to_studies(twin, records):
     assert {"cm", "mm"} == set(tapse["unit"]) and (tapse.loc[tapse["unit"] == "cm", "result"].astype(float) > 5).any()
 
 
+@pytest.mark.slow
 def test_masking_removes_spectrum_text_and_gives_a_separate_result(twin, monkeypatch, tmp_path):
     monkeypatch.setenv("CARDIOBENCH_CACHE", str(tmp_path))
     plain = open_dataset("mimic_iv_echo", twin)

@@ -58,6 +58,7 @@ def test_untraced_phase_has_one_row_without_points(systole):
     assert len(other) == 40 if systole else other == [("a.avi", None, None, "No Systolic")]
 
 
+@pytest.mark.slow
 def test_ecg_twin_tables_match_the_releases(tmp_path):
     folders = {name: tmp_path / name for name in ("sph", "code15", "ptb_xl")}
     for name, folder in folders.items():

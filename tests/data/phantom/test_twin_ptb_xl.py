@@ -54,6 +54,7 @@ def test_wfdb_reads_every_record_and_agrees_with_its_checksums(raw, table, colum
         assert record.init_value == record.d_signal[0].tolist()
 
 
+@pytest.mark.slow
 def test_signals_match_the_phantoms(raw, table):
     for path, phantom in zip(table["filename_hr"], ecg_patients(30, 2), strict=True):
         stored = wfdb.rdrecord(str(raw / path)).p_signal

@@ -80,6 +80,7 @@ def test_cardiacnet_folders_are_named_like_files(cardiac):
             assert set(np.unique(mask)) == {0, 1}
 
 
+@pytest.mark.slow
 def test_segrwma_sequences_begin_at_table_beats(rwma):
     table = pd.read_csv(rwma / "segrwma_split.csv")
     paths = sorted(rwma.rglob("*.nii.gz"))

@@ -84,6 +84,7 @@ def test_maps_of_prompts_and_recordings_on_request(drawn):
     assert found.warnings == ("no map of 3 recordings: it needs 4",) and "x" in found.tables["texts"]
 
 
+@pytest.mark.slow
 def test_text_axis_does_not_depend_on_labels(drawn):
     rows = drawn.rows.assign(ef=100 - drawn.rows["ef"])
     one, other = (

@@ -181,7 +181,7 @@ def test_one_variant_per_size_and_classifier():
     assert sum(output.details["chosen"].values()) == 5
     held = [set(held) for _, held in protocol.outer_folds(data.labels, data.patients)]
     assert [set(np.flatnonzero(output.folds == fold)) for fold in range(5)] == held
-    with pytest.raises(NotApplicable, match="size S of toy/as is not available"):
+    with pytest.raises(NotApplicable, match="size S of toy/as needs 250 positives"):
         protocol.select_rows(data.rows, BINARY, "S.logistic")
     with pytest.raises(NotApplicable, match="multiclass"):
         protocol.select_rows(data.rows, VIEWS, "")

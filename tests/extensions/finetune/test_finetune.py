@@ -60,7 +60,9 @@ def test_untrained_network_gives_the_stored_vectors(data, encoder):
     assert prepared.network(0).embed(parts).requires_grad
 
 
-@pytest.mark.parametrize("mode", [pytest.param(one, marks=pytest.mark.slow) if one == "full" else one for one in MODES])
+@pytest.mark.parametrize(
+    "mode", [pytest.param(one, marks=pytest.mark.slow) if one in ("full", "lora") else one for one in MODES]
+)
 def test_learning_ignores_test_patients(data, encoder, mode):
     waves, labels = signals()
     waves[30:], labels[30:] = 9.0, "yes"

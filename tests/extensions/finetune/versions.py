@@ -21,4 +21,4 @@ def finetuned(folder: Path) -> tuple[list, set[str]]:
     return [again.encode(torch.from_numpy(data.embeddings.parts(0).copy())).numpy()], {"finetuned model"}
 
 
-CASES = {"finetuned model": Case(finetuned, ())}
+CASES = {"finetuned model": Case(finetuned, (), slow=True)}

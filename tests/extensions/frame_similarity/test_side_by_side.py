@@ -10,6 +10,7 @@ from cardiobench.results.collect import assemble
 from tests.report.example_results import similarity_record
 
 
+@pytest.mark.slow
 def test_frame_similarities_share_one_colour_scale(tmp_path):
     records = [
         similarity_record("org/one", 0.9),

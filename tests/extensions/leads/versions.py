@@ -52,4 +52,4 @@ def under_the_condition(folder: Path) -> list:
     return [model.encoder.transform(model.change(ecg())).numpy(), *numbers]
 
 
-CASES = {"condition leads": plain(under_the_condition, "condition leads", "loss of leads")}
+CASES = {"condition leads": plain(under_the_condition, "condition leads", "loss of leads", slow=True)}

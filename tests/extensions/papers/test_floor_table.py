@@ -107,6 +107,7 @@ def every_floor():
     return floor_table(tasks_by_name([]))
 
 
+@pytest.mark.slow
 def test_contents_of_table_1(every_floor):
     """Check that 30 of 33 zero-shot numbers are no better than guessing at the class rates, and 13 equal a constant."""
     counts = counts_by_table(every_floor).set_index("source")

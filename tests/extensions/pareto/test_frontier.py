@@ -71,6 +71,7 @@ def test_models_are_ordered_and_marked(collection):
     assert table.margin == 0.02 and not table.problems
 
 
+@pytest.mark.slow
 def test_page_names_models_and_draws_figure(collection, tmp_path):
     files, problems = write_costs(collection, tmp_path)
     text = files[0].read_text("utf-8")

@@ -200,6 +200,7 @@ def test_others_are_scored(inputs, capsys, tmp_path):
     assert not (tmp_path / "o" / "HMCQU" / "hmcqu_stemi_metrics.csv").exists()
 
 
+@pytest.mark.slow
 def test_missing_inputs_are_reported(inputs, tmp_path, capsys):
     (inputs / "splits" / "camus_split.csv").unlink()
     assert (

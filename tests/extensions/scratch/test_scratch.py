@@ -92,12 +92,13 @@ def test_validation_patients_only_choose_the_epoch(data):
     assert len(passed[0]) == 3 and all(map(same, *passed))
 
 
+@pytest.mark.slow
 def test_seed_determines_the_result(data):
     first, again, other = (QUICK.prepare(data, SMALL).train(seed)[0] for seed in (0, 0, 1))
     assert same(weights(first), weights(again)) and not same(weights(first), weights(other))
 
 
-@pytest.mark.parametrize("killed_after", [1, 2])
+@pytest.mark.parametrize("killed_after", [pytest.param(1, marks=pytest.mark.slow), 2])
 @pytest.mark.parametrize("network", ["small", "s4"])
 def test_kill_after_any_epoch_resumes_to_the_same_weights(data, tmp_path, monkeypatch, killed_after, network):
     """Train with dropout, whose draws depend on the epoch and not on the process."""

@@ -75,6 +75,7 @@ def test_probes_of_equal_and_opposite_relations():
     assert pairs["c", "b"].details["change_from_own_probe"]["value"] == given.value < 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("task", [BINARY, REGRESSION], ids=lambda task: task.kind)
 def test_intervals_equal_results_and_compare(task):
     one, two = dataset(named("a", task)), dataset(named("b", task), seed=1)

@@ -148,6 +148,7 @@ def test_any_signal_gives_finite_numbers(samples, kind):
     assert np.isfinite(vector).all()
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(arrays(np.float32, st.tuples(st.integers(1, 900), st.just(12)), elements=st.floats(-20, 20, width=32)))
 def test_any_finite_record_gives_finite_features(signal):

@@ -107,6 +107,7 @@ def test_sets_of_leads():
     np.testing.assert_allclose(sets.mean(axis=0), sizes.mean() / 12, atol=0.03)
 
 
+@pytest.mark.slow
 def test_biases_are_calibration_quantiles():
     signals = np.stack([signal.T for signal in synthetic_ecgs(8, 100, 1000, seed=5)])
     calibrated = [torch.from_numpy(signal).float() for signal in signals]

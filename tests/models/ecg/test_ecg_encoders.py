@@ -19,7 +19,7 @@ from tests.models.checkpoints import change_card
 from tests.models.ecg import fake
 
 # Tests of networks with some 90 million parameters take seconds each.
-LARGE = ("wanglab/ecg-fm", "sehunfromdaegu/ECG_JEPA", "vuno/ST-MEM")
+LARGE = ("wanglab/ecg-fm", "sehunfromdaegu/ECG_JEPA", "vuno/ST-MEM", "AI4HealthUOL/ECG-CPC")
 MODELS = [pytest.param(name, marks=pytest.mark.slow if name in LARGE else ()) for name in fake.FAKES]
 
 PARTS = {

@@ -100,6 +100,7 @@ def test_stored_tokens_equal_the_full_network(given):
         assert np.isfinite(encoder.predict_native(target, units)).all()
 
 
+@pytest.mark.slow
 def test_requirements_of_queries_are_stated(given):
     with pytest.raises(NotApplicable, match="Add --pooling tokens"):
         load_model(KED, weights=given, variant="queries")

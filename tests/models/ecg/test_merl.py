@@ -148,6 +148,7 @@ def name_of(model):
     return "res18" if model == RESNET18 else "vit_tiny"
 
 
+@pytest.mark.slow
 def test_either_file_gives_the_same_encoder(given):
     name, folder = given
     alone, whole = (

@@ -93,6 +93,7 @@ def test_panecho_sees_planes_in_the_order_of_memory(drawn_panecho):
     assert (seen[0][:, :, 0, 0] * 96).round().tolist() == [[3 * i, 3 * i + 1, 3 * i + 2] for i in range(32)]
 
 
+@pytest.mark.slow
 @torch.no_grad()
 def test_panecho_frames_by_hand(drawn_panecho):
     network = drawn_panecho
