@@ -58,7 +58,7 @@ def read_table(source: str | Path | pd.DataFrame) -> pd.DataFrame:
         raise BadPredictions(f"{path} is not UTF-8 text ({error}). Save it as UTF-8 CSV or as Parquet.") from error
     except (ValueError, OSError, csv.Error, pd.errors.ParserWarning) as error:
         raise BadPredictions(
-            f"{path} cannot be read as a table ({error}). Save it as CSV with a header line, or as Parquet."
+            f"{path} cannot be read as a table ({' '.join(str(error).split())}). Save it as CSV with a header line, or as Parquet."
         ) from error
     if table.empty:
         raise BadPredictions(f"{path} has no rows. Give one row per recording.")

@@ -86,9 +86,9 @@ def _maps(record: AnalysisResult) -> Figure:
     columns = {name: list(dict.fromkeys(table[name].astype(str))) for name in ("label", "dataset")}
     if len(columns["dataset"]) == 1:
         del columns["dataset"]
-    size = {"height": 1.9 * len(settings) + 0.3 + 0.17 * max(map(len, columns.values()))}
+    height = 1.9 * len(settings) + 0.3 + 0.17 * max(map(len, columns.values()))
     title = (*_title(record), "UMAP, for the eye only")
-    figure, grid = subplots(len(settings), len(columns), **size, squeeze=False, title=title)
+    figure, grid = subplots(len(settings), len(columns), height=height, squeeze=False, title=title)
     for panels, (column, names) in zip(grid.T, columns.items(), strict=True):
         colours = {name: LINES[number % len(LINES)] for number, name in enumerate(names)}
         for axes, setting in zip(panels, settings, strict=True):

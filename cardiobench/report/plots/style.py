@@ -74,7 +74,14 @@ def figure_style() -> Iterator[None]:
 
 
 def subplots(
-    rows: int = 1, columns: int = 1, *, height: float, width: float = WIDTH, title: Sequence[str] = (), **more: Any
+    rows: int = 1,
+    columns: int = 1,
+    *,
+    height: float = 3.0,
+    width: float = WIDTH,
+    figsize: tuple[float, float] | None = None,
+    title: Sequence[str] = (),
+    **more: Any,
 ) -> Any:
     """Return a figure with constrained layout and its axes, like `matplotlib.pyplot.subplots`.
 
@@ -83,11 +90,13 @@ def subplots(
         columns: Number of columns.
         height: Height in inches without the title.
         width: Width in inches.
+        figsize: Width and height in inches, as in matplotlib, instead of `width` and `height`.
         title: Lines of the title, left-aligned.
         more: Additional arguments of `Figure.subplots`.
     """
     from matplotlib.figure import Figure
 
+    width, height = figsize or (width, height)
     figure = Figure(figsize=(width, height + TITLE_LINE * len(title)), layout="constrained")
     if title:
         figure.suptitle("\n".join(map(shorten, title)), x=0.01, ha="left")

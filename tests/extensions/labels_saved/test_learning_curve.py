@@ -168,7 +168,7 @@ def test_models_are_listed_with_the_patients_they_need(clouds, tmp_path):
     with figure_style():
         axes = figures.draw_side_by_side(records)["curves"].axes[0]
     texts = [text.get_text() for text in axes.get_legend().get_texts()]
-    assert len(texts) == 4 and sum(": " in text for text in texts) == 1
+    assert len(texts) == 4 and sum("\n" in text for text in texts) == 1
     collection = Collection([], analyses=[(tmp_path / "a.json", one) for one in records])
     files, problems = write.write_labels_saved(collection, tmp_path)
     assert len(files) == 4 and "lab/c, probe" in str(problems[0])
