@@ -337,7 +337,7 @@ def test_unavailable_device_gives_one_line(line, tmp_path, monkeypatch, capsys):
         ("report x --examples camus/eff tmed2/ass", "'camus/ef'? No task 'tmed2/ass'. Did you mean 'tmed2/as'?"),
         (
             "eval --model x --condition leeds=I rounde",
-            "no condition 'leeds'. Did you mean 'leads'? No condition 'rounde'.",
+            "No condition 'rounde'.",
         ),
         ("publish datasets ptbxl tmed", "'ptb_xl'? No dataset 'tmed'. Did you mean 'tmed2'?"),
         ("eval --model a b --tasks ptb_xl_sample/cd", "no model 'a'. No model 'b'. Known: "),
