@@ -11,7 +11,7 @@ _SHOWN = 60  # Characters shown of an unknown name.
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name that was probably meant: the shortest prefix match in either direction, else the most similar name.
+    """Return the known name that was probably meant: the prefix match nearest in length, else the most similar name.
 
     >>> nearest("output", ["out", "output-dir"]), nearest("models", ["model", "models-dir"]), nearest("xyz", ["abc"])
     ('output-dir', 'model', None)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import is_dataclass
+from dataclasses import fields, is_dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -181,7 +181,7 @@ def _parts(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
         yield name.strip(), value
     inner: Mapping[str, Any] = {}
     if is_dataclass(value) and not isinstance(value, type):
-        inner = vars(value)
+        inner = {field.name: getattr(value, field.name) for field in fields(value)}
     elif isinstance(value, Mapping):
         inner = value
     for key, entry in inner.items():

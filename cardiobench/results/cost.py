@@ -21,7 +21,7 @@ class Timing(Part):
     Attributes:
         device: Name of the device.
         seconds: Mean seconds per recording to encode prepared parts in one process.
-        decoding: Mean seconds per recording to read, decode and prepare its parts, in one process next to the encoding.
+        decoding: Mean seconds per recording to read, decode and prepare its parts in one process, without encoding.
         recordings: Number of recordings encoded on this device.
         peak_memory: Peak memory in bytes during encoding: allocated memory on a GPU, memory of the whole process on a
             CPU; None if the system does not report it.

@@ -18,7 +18,7 @@ from cardiobench.protocols.base import PredictionProtocol
 from cardiobench.protocols.native import NativePrediction
 from cardiobench.protocols.zero_shot import ZeroShot
 from cardiobench.testing.protocol import DIM, PARTS, TASKS, check_predictions, task_data
-from tests.contracts.test_protocols import quick_options
+from tests.contracts.test_protocols import COSTLY, quick_options
 
 BINARY = TASKS[1]
 OF_ITS_OWN = {
@@ -82,10 +82,6 @@ def choices():
             yield from (
                 (name, {**small, option: word}) for word in words if word != getattr(protocol(name, **small), option)
             )
-
-
-# Protocols that train for seconds.
-COSTLY = ("probe", "attention_probe")
 
 
 @pytest.mark.parametrize(

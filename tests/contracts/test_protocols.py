@@ -35,6 +35,8 @@ CANNOT = {
 QUICK = {"sizes": ("XS",), "classifiers": ("logistic",), "search": "flat", "folds": 3, "epochs": 3, "heads": 2}
 # Options of the cheapest training in a complete run, for protocols that train networks.
 TRAINING = {"network": "small", "epochs": 2, "seeds": 1}
+# Protocols that train for seconds even with quick options; only the slow tests run them.
+COSTLY = ("probe", "attention_probe")
 
 
 def quick_options(name):
@@ -55,10 +57,7 @@ def cheap_options(name):
 
 @pytest.mark.parametrize(
     "name",
-    [
-        pytest.param(name, marks=pytest.mark.slow) if name in ("probe", "attention_probe") else name
-        for name in list_protocols()
-    ],
+    [pytest.param(name, marks=pytest.mark.slow) if name in COSTLY else name for name in list_protocols()],
 )
 def test_contract(name):
     made = protocol(name, **quick_options(name))

@@ -244,7 +244,7 @@ def ecg_trace(ecg: Ecg, leads: Sequence[str] = SHOWN_LEADS) -> Markup:
         axes.set_yticks(offsets, leads)
         axes.xaxis.set_major_formatter("{x:g} s")
         axes.set(xlim=(0, seconds), ylim=(low, high), aspect=0.4)
-        svg = to_svg(figure, "trace")  # Equal ids within a page are of equal elements.
+        svg = to_svg(figure, "trace")  # Elements with equal ids within a page are equal.
     return Markup(inline_svg(svg))
 
 
