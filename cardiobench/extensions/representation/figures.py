@@ -9,6 +9,7 @@ from cardiobench.report.plots.style import (
     FLOOR,
     GRID,
     INK,
+    LINE_HEIGHT,
     LINES,
     MODEL,
     MUTED,
@@ -19,7 +20,6 @@ from cardiobench.report.plots.style import (
 )
 from cardiobench.results.analysis_result import AnalysisResult
 
-LINE = 0.16  # Height of a line of text in inches.
 MOST_TEXTS = 12  # Maximum number of models with a text in each square.
 PAIRS_K = 50  # Number of dimensions k for pairs of datasets, as in Figure 1 of the paper.
 MEASURES = {
@@ -159,7 +159,7 @@ def _similarity(record: AnalysisResult) -> Figure:
     whole = table.groupby(["model", "other"], sort=False).tail(1)
     names = list(dict.fromkeys([*whole["model"], *whole["other"]]))
     numbers = [str(number) for number, _ in enumerate(names, start=1)]
-    figure, axes = subplots(height=3.0 + LINE * len(names), title=(record.subject,))
+    figure, axes = subplots(height=3.0 + LINE_HEIGHT * len(names), title=(record.subject,))
     values = _symmetric(whole, "model", "other", "linear_cka", names)
     heatmap(axes, values, numbers, numbers, **({"texts": np.full(values.shape, "")} if len(names) > MOST_TEXTS else {}))
     axes.set_title("linear CKA (1: the same up to a turn)")

@@ -6,9 +6,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.transforms import offset_copy
 
-from cardiobench.report.plots.style import MODEL, PAPER, PUBLISHED, WIDTH, fit, fixed_grid, text_width
+from cardiobench.report.plots.style import LINE_HEIGHT, MODEL, PAPER, PUBLISHED, WIDTH, fit, fixed_grid, text_width
 
-ROW, LEGEND_ROW = 0.33, 0.16  # Row heights in inches.
+ROW = 0.33  # Row height in inches.
 BELOW = 0.5  # Space in inches for tick labels and the axis label.
 CLEAR = {"facecolor": PAPER, "edgecolor": "none", "pad": 0.6}
 """Background of labels, which interrupts the lines of floors."""
@@ -67,7 +67,7 @@ def place(figure: Figure, rows: pd.DataFrame) -> None:
     left, numbers = 0.12, text_width(_numbers(rows)) + 0.12
     # Allow 0.6 inches for the line and the gap.
     columns = int(min(3, max(1, width / (text_width(names) + 0.6)))) if names else 1
-    top = 0.1 + LEGEND_ROW * -(-len(names) // columns)
+    top = 0.1 + LINE_HEIGHT * -(-len(names) // columns)
     figure.set_figheight(ROW * len(rows) + BELOW + top)
     right, between = (numbers, 0.0) if len(panels) == 1 else (0.12, numbers + 0.1)
     grid = fixed_grid(figure, 1, len(panels), left=left, right=right, bottom=BELOW, top=top, between=between)

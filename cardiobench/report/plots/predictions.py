@@ -14,6 +14,7 @@ from cardiobench.report.plots.figure import ReportFigure
 from cardiobench.report.plots.style import (
     DASHES,
     FLOOR,
+    LINE_HEIGHT,
     LINES,
     MODEL,
     MUTED,
@@ -31,7 +32,7 @@ from cardiobench.results.score_result import ScoreResult
 
 MAX_MODELS = len(LINES)  # Maximum number of models per panel.
 MAX_POINTS = 40  # Number of points per curve.
-CURVE, ABOVE, LEGEND_ROW = 1.4, 0.75, 0.16  # Heights of a curve panel, the space above it, and a legend row in inches.
+CURVE, ABOVE = 1.4, 0.75  # Heights of a curve panel and the space above it in inches.
 THRESHOLDS = np.linspace(0.01, 0.99, 99)  # Thresholds of a decision curve.
 Curve = tuple[np.ndarray, np.ndarray]
 NO_CURVE: Curve = (np.empty(0), np.empty(0))  # Curve for recordings of a single class.
@@ -163,7 +164,7 @@ def _place(figure: Figure, panels: Mapping[str, Axes], *, size: float, below: fl
     """
     handles, names = panels["ROC"].get_legend_handles_labels()
     *curves, confusion = panels.values()
-    rows, top = -(-len(curves) // 2), 0.3 + LEGEND_ROW * len(names)
+    rows, top = -(-len(curves) // 2), 0.3 + LINE_HEIGHT * len(names)
     matrix = below + size
     figure.set_size_inches(WIDTH, top + CURVE * rows + ABOVE * rows + matrix)
     left, right = 0.35 + tick_width(*curves[::2]), 0.1

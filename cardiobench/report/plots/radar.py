@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from sklearn.metrics import f1_score
 
 from cardiobench.report.plots.figure import ReportFigure
-from cardiobench.report.plots.style import DASHES, LINES, WIDTH, shorten
+from cardiobench.report.plots.style import DASHES, LINE_HEIGHT, LINES, WIDTH, shorten
 
 
 def view_scores(frame: pd.DataFrame, views: Sequence[str]) -> pd.DataFrame:
@@ -40,7 +40,7 @@ def radar_figure(model: str, predictions: Mapping[str, pd.DataFrame], views: Seq
     views = [view for view in views if any(view in set(table["view"]) for table in scores.values())]
     if len(views) < 3:
         return None
-    figure = Figure(figsize=(WIDTH, 3.6 + 0.16 * min(len(scores), len(LINES))), layout="constrained")
+    figure = Figure(figsize=(WIDTH, 3.6 + LINE_HEIGHT * min(len(scores), len(LINES))), layout="constrained")
     axes = figure.add_subplot(projection="polar", theta_offset=np.pi / 2)  # Start with the first view at the top.
     angle = dict(zip(views, np.linspace(0, 2 * np.pi, len(views), endpoint=False), strict=True))
     for number, (name, table) in enumerate(list(scores.items())[: len(LINES)]):

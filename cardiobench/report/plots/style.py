@@ -27,7 +27,8 @@ WIDTH = 4.0
 DPI = 200
 LONGEST_LABEL = 32  # Maximum number of characters of a heatmap label.
 FONT, TEXT, TITLE = "DejaVu Sans", 8, 9  # Sizes in points.
-TITLE_LINE = 0.16  # Height of a title line in inches.
+LINE_HEIGHT = 0.16
+"""Height in inches of a line of a title or a legend."""
 RASTERIZE_ABOVE = 150  # Number of points above which they are rasterised inside the SVG.
 STYLE = {
     "text.parse_math": False,  # Dollar signs in model names are literal.
@@ -97,7 +98,7 @@ def subplots(
     from matplotlib.figure import Figure
 
     width, height = figsize or (width, height)
-    figure = Figure(figsize=(width, height + TITLE_LINE * len(title)), layout="constrained")
+    figure = Figure(figsize=(width, height + LINE_HEIGHT * len(title)), layout="constrained")
     if title:
         figure.suptitle("\n".join(map(shorten, title)), x=0.01, ha="left")
     return figure, figure.subplots(rows, columns, **more)

@@ -28,7 +28,7 @@ from cardiobench.models.custom import BaseEncoder, loaded
 from cardiobench.protocols import protocol
 from cardiobench.protocols.base import ProtocolOutput
 from cardiobench.report.markdown import write_markdown
-from cardiobench.report.plots.style import TITLE_LINE
+from cardiobench.report.plots.style import LINE_HEIGHT
 from cardiobench.results.analysis_result import AnalysisResult
 from cardiobench.results.collect import collect
 from cardiobench.results.score_result import ScoreResult
@@ -388,4 +388,4 @@ def test_protocols_are_compared_within_a_lead_set():
         line.get_ydata()[0] for line in figure.axes[0].lines if line.get_marker() == "o" and len(line.get_ydata()) == 1
     ]
     assert marks == pytest.approx([*(one - 0.06 for one in range(5)), *(one + 0.06 for one in range(5))])
-    assert figure.get_size_inches()[1] == pytest.approx(1.4 + 5 * (0.25 + 2 * 0.12) + 2 * TITLE_LINE)
+    assert figure.get_size_inches()[1] == pytest.approx(1.4 + 5 * (0.25 + 2 * 0.12) + 2 * LINE_HEIGHT)
