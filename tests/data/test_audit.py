@@ -25,6 +25,7 @@ def names(findings, check):
     return next(finding.examples for finding in findings if finding.check == check)
 
 
+@pytest.mark.slow
 def test_cardiacnet_crossings_and_labels(tmp_path, shared):
     for cohort in ("asd", "pah"):
         table = pd.read_csv(shared / "data" / "splits" / "cardiacnet" / f"cardiacnet_{cohort}_split.csv", dtype=str)

@@ -66,6 +66,7 @@ def test_rows_of_both_sets(raw):
     assert source.recording(0).frames.shape == (3, 8, 12, 3)
 
 
+@pytest.mark.slow
 def test_units_have_the_names_of_published_predictions(whole, shared):
     source = open_dataset("cardiacnet", whole)
     for task, cohort in ((ASD, "asd"), (PAH, "pah")):

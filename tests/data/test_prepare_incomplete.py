@@ -102,6 +102,7 @@ def test_splits_without_rows_are_omitted(tmp_path, monkeypatch):
     assert {**before, "configs": None} == {**after, "configs": None}
 
 
+@pytest.mark.slow
 def test_each_hospital_is_a_configuration(tmp_path, monkeypatch):
     write_twin("chapman_ningbo", tmp_path / "raw", patients=24)
     prepare("chapman_ningbo", tmp_path / "raw", tmp_path)

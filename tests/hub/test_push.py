@@ -341,6 +341,7 @@ def test_older_result_never_replaces_a_newer_one(model):
     assert "this result is less complete (90/200 against 119/200 scored)" in said
 
 
+@pytest.mark.slow
 def test_member_without_write_access_opens_a_pull_request(model, hub, client):
     hub.store.users[BOB] = User("bob", (), ("org",))
     client(BOB)

@@ -60,6 +60,7 @@ def test_notebook_shows_a_row_for_each_and_every_text_escaped(results):
     assert many.count("<tr>") == SHORT_HTML + 1 and "and 3 more" in many
 
 
+@pytest.mark.slow
 def test_compare_equals_the_command(results, folder, capsys):
     frame = results.compare(resamples=100)
     assert main(["compare", str(folder), "--resamples", "100", "--json"]) == 0

@@ -303,6 +303,7 @@ def test_unwritable_output_folder(config, tmp_path):
         run(dataclasses.replace(config, output_dir=tmp_path / "file" / "below"))
 
 
+@pytest.mark.slow
 def test_one_broken_model_does_not_stop_the_others(config, tmp_path):
     (tmp_path / "empty").mkdir()
     (tmp_path / "empty" / "notes.txt").write_text("no weights here")

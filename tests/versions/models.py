@@ -21,7 +21,7 @@ from tests.versions.readers import clip, picture
 from tests.versions.sketch import TOLERANCE
 
 TEXTS = ("severe aortic stenosis", "ejection fraction is 35 %")
-QUICK = ("mkaichristensen/echo-clip", "sehunfromdaegu/ECG_JEPA")
+QUICK = ("sehunfromdaegu/ECG_JEPA",)
 
 
 def ecg() -> Ecg:

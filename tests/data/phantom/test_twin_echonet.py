@@ -136,6 +136,7 @@ def test_lvh_measurements_match_the_phantoms(lvh):
             assert values["IVSs"] > values["IVSd"]
 
 
+@pytest.mark.slow
 def test_lvh_calipers_span_the_dark_cavity_and_bright_walls(lvh):
     table = pd.read_csv(lvh / "MeasurementsList.csv", index_col=0)
     brightness = {"LVIDd": [], "LVPWd": []}

@@ -156,6 +156,7 @@ def task_of(kind, n=60):
     return task_data(task, tokens, labels, splits(n))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["regression", "binary", "multiclass", "multilabel"])
 def test_all_task_kinds_depend_on_the_seed(kind):
     data = task_of(kind)

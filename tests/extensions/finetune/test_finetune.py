@@ -71,6 +71,7 @@ def test_learning_ignores_test_patients(data, encoder, mode):
     assert same(weights(one), weights(two)) and details == others
 
 
+@pytest.mark.slow
 def test_only_layers_of_the_mode_are_trained(data, encoder):
     def names(mode, **options):
         network = replace(QUICK, **options).prepare(data, encoder, mode).network(0)

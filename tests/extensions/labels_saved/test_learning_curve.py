@@ -177,6 +177,7 @@ def test_models_are_listed_with_the_patients_they_need(clouds, tmp_path):
     assert len(pd.read_csv(files[1])) == 2
 
 
+@pytest.mark.slow
 def test_missing_curves_are_reported(clouds, tmp_path):
     one = Collection([], analyses=[(tmp_path / "a.json", record(clouds, "lab/a"))])
     assert "nothing to compare it with" in write.write_labels_saved(one, tmp_path)[0][0].read_text("utf-8")

@@ -199,6 +199,7 @@ def test_error_is_better_when_smaller(tmp_path):
     assert verdicts["PanEcho"] == BEATS and verdicts["EchoCLIP"] == NO_BETTER
 
 
+@pytest.mark.slow
 def test_no_score_exceeds_the_best_reachable(every_floor):
     """Regression test: a mean of few random predictions exceeded the bound, and guessing a single class reached 100 %."""
     table = every_floor.drop_duplicates("task")

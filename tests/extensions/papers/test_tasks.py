@@ -11,6 +11,8 @@ from cardiobench.extensions.papers.tasks import NAMED_VIEWS, paper_tasks, publis
 from cardiobench.protocols.profile import find_profile
 from cardiobench.tasks.group_labels import group_labels
 
+pytestmark = pytest.mark.slow  # Every test reads four twins.
+
 
 @pytest.fixture(scope="module")
 def twins(tmp_path_factory):

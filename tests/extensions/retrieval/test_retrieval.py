@@ -123,6 +123,7 @@ def pictured(encoder, count=40, noise=0.0, seed=0):
     return task_data(EF, vectors, ef, ["test"] * count, [f"p{n // 2}" for n in range(count)], "mean_l2", **columns)
 
 
+@pytest.mark.slow
 def test_perfect_model_finds_all_and_random_is_at_chance():
     reader = Reader()
     finding = Retrieval().analyze(study_of(pictured(reader)), reader)

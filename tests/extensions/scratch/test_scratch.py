@@ -56,6 +56,7 @@ def same(first, second):
     return first.keys() == second.keys() and all(torch.equal(first[name], second[name]) for name in first)
 
 
+@pytest.mark.slow
 def test_training_learns_a_clear_signal(data):
     output = replace(QUICK, epochs=15).predict(data, SMALL, "")
     positive = data.labels[output.indices] == 1

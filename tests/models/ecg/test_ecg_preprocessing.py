@@ -84,6 +84,7 @@ def test_st_mem_equals_the_published_code():
         close(st_mem.prepare(signal, fs, "center", **few)[0, :, ::15], stored[f"center/{case}[:, ::15]"], 1e-5)
 
 
+@pytest.mark.slow
 def test_ecg_cpc_equals_the_published_code():
     golden = Golden("prep_ecg_cpc")
     stored = golden.arrays

@@ -15,6 +15,7 @@ def shallow(monkeypatch):
     monkeypatch.setattr(st_mem, "DEPTH", 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pooling", ["mean", "tokens"])
 def test_st_mem_of_fewer_leads(tmp_path, shallow, pooling):
     encoder = load("vuno/ST-MEM", fake.st_mem(tmp_path), pooling=pooling)

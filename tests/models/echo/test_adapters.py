@@ -193,6 +193,7 @@ def test_panecho(pan, clips):
     assert pan.clips == 1
 
 
+@pytest.mark.slow
 def test_panecho_takes_blue_green_red_from_recordings(pan):
     clip = clip_of(16, 40, 40)
     swapped = clip_of(16, 40, 40)
@@ -205,6 +206,7 @@ def test_panecho_takes_blue_green_red_from_recordings(pan):
     assert (first[..., 0] == 200).all() and (first[..., 1:] == 0).all()
 
 
+@pytest.mark.slow
 def test_panecho_takes_four_clips_of_a_long_recording(panecho, pan):
     loaded = load_model("CarDS-Yale/PanEcho", weights=panecho)
     encoder = loaded.encoder
