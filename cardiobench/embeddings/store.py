@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
@@ -30,6 +29,7 @@ from cardiobench.core.errors import BadData, DiskFull, UnwritableOutput, first_n
 from cardiobench.core.io import write_atomic
 from cardiobench.core.libraries import library_versions, merged
 from cardiobench.core.memory import memory_limit, release_freed_memory
+from cardiobench.embeddings.positions import Positions
 from cardiobench.embeddings.shard_file import is_whole, metadata, to_bytes
 from cardiobench.results.cost import Cost, cost_of
 from cardiobench.results.paths import folder_name
@@ -352,19 +352,18 @@ class EmbeddingStore:
 
     def _matches(self, ids: Sequence[str], fingerprints: Sequence[str]) -> Iterator[_Match]:
         """Yield the locations of the recordings, each at the first one with the file's fingerprint."""
-        wanted, marks = pd.Index(np.asarray(ids, dtype=object)), pa.array(fingerprints, pa.string())
-        left = np.ones(len(wanted), dtype=bool)
+        wanted, marks = Positions(ids), pa.array(fingerprints, pa.string())
+        left = np.ones(len(marks), dtype=bool)
         for shard in sorted(self.folder.glob("*.arrow")):
             if not left.any():
                 return
-            whole = self.open_shard(shard)
-            if whole is None:
+            table = self.open_shard(shard)
+            if table is None:
                 continue
-            table = whole.select(["id", "stamp"])
-            names = table["id"].to_numpy()
-            starts = np.flatnonzero(np.r_[True, names[1:] != names[:-1]])
+            names = table["id"].combine_chunks()
+            starts = np.flatnonzero(np.r_[True, pc.not_equal(names[1:], names[:-1])])
             lengths = np.diff(np.r_[starts, len(names)])
-            positions = wanted.get_indexer(names[starts])
+            positions = wanted.find(names.take(starts))
             good = positions >= 0
             same = pc.equal(marks.take(positions[good]), table["stamp"].take(starts[good]))
             good[good] = left[positions[good]] & np.asarray(same)
