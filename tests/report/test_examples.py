@@ -1,11 +1,15 @@
 """Test pages of examples: their description of the data, and their location."""
 
+import re
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from cardiobench.cli.main import main
 from cardiobench.data import catalog
+from cardiobench.data.media.types import LEADS, Ecg
+from cardiobench.report.page import examples
 from cardiobench.report.page.examples import Example, _write
 from tests.report import example_results
 
@@ -30,38 +34,34 @@ def test_gallery_states_the_data_licence(name, generated, said, tmp_path):
     assert (tmp_path / "examples" / ".gitignore").read_text() == "*\n", "git ignores it"
 
 
-def test_leads_are_drawn_on_paper_of_millivolts_and_milliseconds(monkeypatch):
-    import numpy as np
-
-    from cardiobench.data.media.types import LEADS, Ecg
-    from cardiobench.report.page import examples
-
-    drawn = []
-    make = examples.subplots
-    monkeypatch.setattr(examples, "subplots", lambda **given: drawn.append(made := make(**given)) or made)
+def test_leads_are_drawn_on_paper_of_millivolts_and_milliseconds():
     signal = np.zeros((1000, 12), dtype=np.float32)
     signal[100, LEADS.index("V2")] = 1.2
-    examples.ecg_trace(Ecg(signal, 500.0), ("I", "V2"))
-    (_, axes), *_ = drawn
-    assert [text.get_text() for text in axes.get_yticklabels()] == ["I", "V2"]
-    assert axes.get_yticks().tolist() == [0.0, -1.5], "1.2 mV, up to the next large square"
-    assert axes.get_aspect() == 0.4, "10 mm per millivolt and 25 mm per second"
-    sides = [line.get_linewidth() for line in axes.lines]
-    assert sides == [0.3, 0.3, 0.8, 0.8, 0.8, 0.8]
-    small, large = (np.unique(np.round(axes.lines[place].get_xdata(), 6)) for place in (0, 2))
-    assert np.diff(small[:4]) == pytest.approx([0.04] * 3) and np.diff(large[:4]) == pytest.approx([0.2] * 3)
-    heights = np.unique(np.round(axes.lines[1].get_ydata(), 6))
-    assert np.diff(heights[:4]) == pytest.approx([0.1] * 3)
+    svg = str(examples.ecg_trace(Ecg(signal, 500.0), ("I", "V2")))
+    millimetre = 72 / 25.4  # In points.
+    small, large = re.findall(r'<path d="(.*?)" .*? stroke-width="(.*?)"', svg)
+    assert (small[1], large[1]) == ("0.3", "0.8")
+    for paper, side in ((small[0], 1), (large[0], 5)):
+        for places in (re.findall(r"M([\d.]+),0V", paper), re.findall(r"M0,([\d.]+)H", paper)):
+            assert np.diff([float(place) for place in places]) == pytest.approx(side * millimetre, abs=0.11)
+    first, second = (
+        np.array([point.split(",") for point in line.split()], dtype=float)
+        for line in re.findall(r'<polyline points="(.*?)"', svg)
+    )
+    assert first[:, 0].tolist() == second[:, 0].tolist() and len(first) == 1000
+    assert first[-1, 0] == pytest.approx(1.998 * 25 * millimetre, abs=0.06), "25 mm per second"
+    assert first[:, 1] == pytest.approx(5 * millimetre, abs=0.06)
+    assert second[0, 1] == pytest.approx(20 * millimetre, abs=0.06), "1.5 mV below, up to the next large square"
+    assert second[0, 1] - second[100, 1] == pytest.approx(12 * millimetre, abs=0.11), "10 mm per millivolt"
+    assert re.findall(r">([^<>]+)</text>", svg) == ["I", "V2", "0 s", "1 s", "2 s"]
 
 
 def test_leads_by_name_in_the_order_of_an_ecg():
     from cardiobench.core.errors import BadConfig
-    from cardiobench.data.media.types import LEADS
-    from cardiobench.report.page.examples import check_leads
 
-    assert check_leads(["V1", "II"]) == ("II", "V1") and check_leads(["all"]) == LEADS
+    assert examples.check_leads(["V1", "II"]) == ("II", "V1") and examples.check_leads(["all"]) == LEADS
     with pytest.raises(BadConfig, match=r"--leads 'V7' is not a lead. Give some of I, II"):
-        check_leads(["II", "V7"])
+        examples.check_leads(["II", "V7"])
 
 
 @pytest.mark.parametrize(
