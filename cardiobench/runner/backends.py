@@ -1,11 +1,11 @@
-"""Run cells through joblib in local processes, on a Dask cluster or on Ray."""
+"""Run cells in local processes, or through joblib on a Dask cluster or on Ray."""
 
 import logging
 import os
 import socket
 from collections.abc import Iterator
-from concurrent.futures import BrokenExecutor, CancelledError
-from contextlib import AbstractContextManager, contextmanager
+from concurrent.futures import CancelledError
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from cardiobench.core.errors import CardioBenchError, LostWorker
@@ -14,7 +14,9 @@ ANSWER_SECONDS = 5.0  # Seconds that a cluster has to accept a connection.
 
 
 def backend(name: str, jobs: int, cells: int) -> AbstractContextManager[int]:
-    """Return a context in which joblib works on `loky`, `dask` (a cluster on this machine), `dask=tcp://HOST:PORT` or `ray`.
+    """Return a context in which joblib works on `dask` (a cluster on this machine), `dask=tcp://HOST:PORT` or `ray`.
+
+    `loky` is this machine, where `cardiobench.core.workers` needs no context.
 
     Args:
         name: Name of the backend.
@@ -32,21 +34,8 @@ def backend(name: str, jobs: int, cells: int) -> AbstractContextManager[int]:
     if kind == "dask":
         return dask(address, jobs, cells)
     if name in ("loky", "ray"):
-        return loky(jobs, cells) if name == "loky" else ray(jobs, cells)
+        return nullcontext(jobs) if name == "loky" else ray(jobs, cells)
     raise CardioBenchError(f"no backend '{name}'. Give --backend loky, dask=tcp://HOST:PORT or ray.")
-
-
-@contextmanager
-def loky(jobs: int, cells: int) -> Iterator[int]:
-    """Work in processes of this machine."""
-    import joblib
-
-    # A worker that leaves the math libraries' threads alone would run jobs x cores of them.
-    try:
-        with joblib.parallel_config(backend="loky", n_jobs=min(jobs, cells), inner_max_num_threads=1):
-            yield jobs
-    except BrokenExecutor as error:
-        raise LostWorker.of_this_machine(error) from error
 
 
 @contextmanager

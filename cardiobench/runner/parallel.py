@@ -1,4 +1,4 @@
-"""Evaluate cells in parallel in worker processes, on a Dask cluster or on Ray, through joblib.
+"""Evaluate cells in parallel in this process and workers of this machine, or through joblib on a Dask cluster or on Ray.
 
 Cells read embeddings from the store and write their own files, so remote workers need the cache and output folders on a
 shared disk. Each worker uses one core, so results are bit-identical on all machines of a kind.
@@ -8,6 +8,7 @@ import os
 import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,11 @@ from typing import Any
 from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import CardioBenchError, NotApplicable
 from cardiobench.core.memory import memory_limit
+from cardiobench.core.workers import prepared, share_calls
 from cardiobench.embeddings.store import PROCESSES_HERE
 from cardiobench.models.base import TextEncoder
 from cardiobench.models.facts import without_network
+from cardiobench.protocols import choose, protocol_class
 from cardiobench.protocols.zero_shot import embed_texts
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner.backends import backend
@@ -32,6 +35,8 @@ from cardiobench.runner.eta import (
     remaining_seconds,
     variants_of_run,
 )
+from cardiobench.runner.plan import resolve_tasks
+from cardiobench.scoring.suites import load_suite
 
 Evaluate = Callable[[Any], tuple[Any, Sequence[Path]]]
 MEMORY_SHARE = 0.8
@@ -187,6 +192,21 @@ def n_jobs(config: RunConfig) -> int:
     return config.jobs or max(1, joblib.cpu_count() // launched_here())
 
 
+def workers_from_start(config: RunConfig) -> AbstractContextManager[None]:
+    """Return a context in which the workers of `--jobs` import their libraries, if the run has no results yet."""
+    known = any(config.output_dir.glob("*/*/*/*.json"))
+    asked = config.jobs if config.backend == "loky" and launched_here() == 1 and not known else None
+    return prepared(min(asked or 1, jobs_by_memory(0)), import_libraries, config)
+
+
+def import_libraries(config: RunConfig) -> None:
+    """Import the modules of a run's protocols and datasets."""
+    chosen = load_suite(config.suite) if config.suite else config
+    for name in choose(chosen.protocols):
+        protocol_class(name)
+    resolve_tasks(chosen.tasks)
+
+
 def launched_here() -> int:
     """Return the number of processes of this run on this machine."""
     return int(os.environ.get(PROCESSES_HERE) or 1)
@@ -337,13 +357,13 @@ def dispatch(
 
     groups = [[n] for n in range(len(cells))] if groups is None else groups
     messages = [[(n, cells[n]) for n in group] for group in groups]
-    if min(jobs or n_jobs(config), len(messages)) <= 1 and config.backend == "loky":
-        for message in messages:
-            yield from run_group(message, evaluate)
-        return
     with warnings.catch_warnings():
         # A worker with increased memory is replaced between two cells, without losing results.
         warnings.filterwarnings("ignore", message="A worker stopped while some jobs")
+        if config.backend == "loky":
+            for outcomes in share_calls(run_group, [(one, evaluate) for one in messages], jobs or n_jobs(config)):
+                yield from outcomes
+            return
         # Ray's pool returns all outcomes at the end, but files of finished cells already exist.
         order = "list" if config.backend == "ray" else "generator_unordered"
         # Send one group per message, because groups take seconds to minutes.

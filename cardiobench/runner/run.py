@@ -34,6 +34,7 @@ from cardiobench.runner.given_embeddings import check_given, only_given, read_gi
 from cardiobench.runner.known import check_reuse, reuse
 from cardiobench.runner.output_folder import check_writable, write_settings
 from cardiobench.runner.pairs import protocols_of, with_own_models
+from cardiobench.runner.parallel import workers_from_start
 from cardiobench.runner.plan import (
     DATASET_COLUMNS,
     dataset_rows,
@@ -69,7 +70,8 @@ def run(config: RunConfig, console: Console | None = None, encoders: Sequence[En
     """
     given = config
     own = {getattr(encoder, "name", type(encoder).__name__): encoder for encoder in encoders} | read_given(config)
-    request = resolve(replace(config, models=(*config.models, *own)), own)
+    with workers_from_start(config):
+        request = resolve(replace(config, models=(*config.models, *own)), own)
     config = request.config
     check_writable(config.output_dir)
     check_after_run(config)
@@ -124,8 +126,7 @@ def announce_push(request: "Request", is_main_process: bool, console: Console) -
     given = [name for name, encoder in request.encoders.items() if isinstance(encoder, GivenEmbeddings)]
     local = [name for name, dataset in request.datasets.items() if dataset.spec.local]
     local = local if len(local) == len(request.datasets) else []  # Results on other datasets can be pushed.
-    lines: list[str] = []
-    problem = ""
+    lines, problem = list[str](), ""
     if is_main_process:
         try:
             lines = check_before_run(config.models, config.resamples, given=given, local=local)
@@ -335,8 +336,7 @@ def load(
     from cardiobench.models.custom import find_custom, loaded
     from cardiobench.models.load import load_model
 
-    given = encoders.get(name)
-    if given and isinstance(encoder := given(), GivenEmbeddings):
+    if (given := encoders.get(name)) and isinstance(encoder := given(), GivenEmbeddings):
         return given_model(encoder, pooling)
     if make := given or find_custom(name):
         precision = "fp32" if config.precision == "auto" else config.precision

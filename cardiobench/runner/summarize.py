@@ -11,7 +11,6 @@ from cardiobench.core.errors import BadConfig
 from cardiobench.core.tables import write_csv
 from cardiobench.data import catalog
 from cardiobench.report.plots.draw import JOBS_PER_PROCESS
-from cardiobench.runner.backends import backend
 from cardiobench.runner.context import RunContext
 from cardiobench.runner.parallel import jobs_by_memory, n_jobs
 
@@ -51,8 +50,7 @@ def finalize(context: RunContext) -> None:
     collection = collect([folder]) if summary.results else Collection(())
     if summary.results:
         jobs = drawing_jobs(context.config, len({result.task for result in collection.results}))
-        with backend("loky", jobs, jobs):  # The settings of the workers that evaluated cells, which draw as well.
-            summary.files += write_markdown(collection, folder, processes=jobs)
+        summary.files += write_markdown(collection, folder, processes=jobs)
     if context.config.push_to_hub:
         from cardiobench.hub.after_run import push_all
 
@@ -62,8 +60,8 @@ def finalize(context: RunContext) -> None:
 
 
 def drawing_jobs(config: RunConfig, tasks: int) -> int:
-    """Return the number of processes that draw the figures of tasks; 1 if starting others would take as long."""
-    return max(1, min(n_jobs(config), jobs_by_memory(0), tasks // JOBS_PER_PROCESS))
+    """Return the number of processes that draw the figures of tasks: those of `--jobs`, and others if they save time."""
+    return max(1, min(n_jobs(config), jobs_by_memory(0), tasks if config.jobs else tasks // JOBS_PER_PROCESS))
 
 
 def write_failures(failures: Sequence[tuple[str, str, str, str]], folder: Path) -> Path:

@@ -104,8 +104,9 @@ def test_killed_local_worker_is_named_and_rerun_continues(tmp_path):
     run = start(tmp_path, "killed", "--jobs", "2", pids=pids)
 
     def kill_last():
-        last = max(pids.iterdir(), key=lambda path: path.stat().st_mtime_ns)
-        os.kill(int(last.suffix[1:]), signal.SIGKILL)
+        started = sorted(pids.iterdir(), key=lambda path: path.stat().st_mtime_ns)
+        workers = [pid for path in started if (pid := int(path.suffix[1:])) != run.pid]
+        os.kill(workers[-1], signal.SIGKILL)
 
     check_lost_and_resumed(tmp_path, run, kill_last, "a worker process of this machine was killed {SIGKILL(-9)}")
 

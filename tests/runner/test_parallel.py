@@ -192,9 +192,9 @@ def test_text_and_attention_protocols_give_bitwise_equal_results_in_workers(tmp_
     assert records(tmp_path / "alone") == records(tmp_path / "apart")
     made = {one.protocol for one in (*alone.results, *alone.analyses)}
     assert made == set(protocols) and alone.not_applicable == apart.not_applicable
-    # Without a pool, this process computes the same messages.
+    # Without workers, this process computes the same messages.
     monkeypatch.setattr(parallel, "run_group", dispatched)
-    monkeypatch.setattr(joblib, "Parallel", lambda **more: lambda calls: (one[0](*one[1]) for one in calls))
+    monkeypatch.setattr(parallel, "share_calls", lambda function, calls, jobs: (function(*one) for one in calls))
     run(replace(config, output_dir=tmp_path / "watched", jobs=2), encoders=models)
     assert sent == set(protocols), "the main process computes nothing else"
 
@@ -230,14 +230,36 @@ def test_memory_and_launched_processes_bound_the_workers(monkeypatch):
     assert parallel.n_jobs(RunConfig(models=("a/b",), jobs=3)) == 3
 
 
-def test_figures_are_drawn_by_workers_if_there_are_many(monkeypatch):
-    """Two processes draw the figures of 23 tasks; those of seven take no longer than starting a worker."""
+def test_workers_draw_figures_if_asked_for_or_if_there_are_many(monkeypatch):
+    """Without `--jobs`, two processes draw the figures of 23 tasks; those of seven take no longer than starting a worker."""
     monkeypatch.setattr("cardiobench.runner.parallel.memory_limit", lambda: 8_000_000_000)
-    config = RunConfig(models=("a/b",), jobs=2)
+    monkeypatch.setattr(joblib, "cpu_count", lambda: 2)
+    config = RunConfig(models=("a/b",))
     assert [drawing_jobs(config, tasks) for tasks in (0, 7, 15, 16, 23)] == [1, 1, 1, 2, 2]
+    assert [drawing_jobs(replace(config, jobs=2), tasks) for tasks in (0, 1, 2, 7)] == [1, 1, 2, 2]
     assert drawing_jobs(replace(config, jobs=1), 60) == 1
     monkeypatch.setattr("cardiobench.runner.parallel.memory_limit", lambda: 1_000_000_000)
-    assert drawing_jobs(config, 60) == 1, "two workers take 1 GB"
+    assert drawing_jobs(replace(config, jobs=2), 60) == 1, "two workers take 1 GB"
+
+
+def test_workers_of_jobs_import_their_libraries_before_the_plan(tmp_path, monkeypatch):
+    started = []
+    monkeypatch.setattr(parallel, "prepared", lambda jobs, function, config: started.append(jobs))
+    monkeypatch.setattr(parallel, "memory_limit", lambda: 8_000_000_000)
+    monkeypatch.delenv("LOCAL_WORLD_SIZE", raising=False)
+    config = RunConfig(models=("a/b",), output_dir=tmp_path)
+    for jobs in (None, 1, 3, 100):
+        parallel.workers_from_start(replace(config, jobs=jobs))
+    assert started == [1, 1, 3, 12], "8 GB have room for 12 workers of 0.5 GB each"
+    started.clear()
+    parallel.workers_from_start(replace(config, jobs=3, backend="ray"))
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
+    parallel.workers_from_start(replace(config, jobs=3))
+    monkeypatch.delenv("LOCAL_WORLD_SIZE")
+    (tmp_path / "model" / "dataset" / "knn").mkdir(parents=True)
+    (tmp_path / "model" / "dataset" / "knn" / "task.json").touch()
+    parallel.workers_from_start(replace(config, jobs=3))
+    assert started == [1, 1, 1], "not for a cluster, several launched processes, or a run that may be complete"
 
 
 def test_workers_start_only_if_they_save_time():

@@ -9,6 +9,7 @@ from pandas.api.types import is_numeric_dtype
 
 from cardiobench.core.console import Console
 from cardiobench.core.errors import BadPredictions, MissingExtra, UnwritableOutput
+from cardiobench.core.workers import share_calls
 from cardiobench.report.overview import find_task
 from cardiobench.report.plots import analysis_figures, is_side_by_side
 from cardiobench.report.plots.figure import ReportFigure, SavedFigure, save_report_figure
@@ -103,7 +104,7 @@ def _kept_or_drawn(
     jobs: Sequence[FigureJob], folder: Path, png: bool, processes: int | None, console: Console
 ) -> list[DrawnJob]:
     """Return the figures of each job, reusing unchanged figures of an earlier report."""
-    from joblib import Parallel, cpu_count, delayed
+    from joblib import cpu_count
 
     digests = [shown_digest(job, png) for job in jobs]
     kept = [kept_figures(folder, job.stem, digest) for job, digest in zip(jobs, digests, strict=True)]
@@ -111,15 +112,16 @@ def _kept_or_drawn(
     count = min(processes or cpu_count(), len(missing) if processes else len(missing) // JOBS_PER_PROCESS) or 1
     drawn: dict[int, DrawnJob] = {}
     with console.progress("figures", len(missing), doing="drawing") as advance:
-        in_turn = Parallel(n_jobs=count, return_as="generator")(
-            delayed(draw_job)(jobs[n], folder, png) for n in missing
-        )
-        for number, (figures, problems) in zip(missing, in_turn, strict=True):
+        for number, (figures, problems) in share_calls(_draw, [(n, jobs[n], folder, png) for n in missing], count):
             drawn[number] = figures, problems
             if not problems:
                 keep_figures(figures, folder, jobs[number].stem, digests[number])
             advance(1)
     return [drawn.get(number, (figures or (), ())) for number, figures in enumerate(kept)]
+
+
+def _draw(number: int, job: FigureJob, folder: Path, png: bool) -> tuple[int, DrawnJob]:
+    return number, draw_job(job, folder, png)
 
 
 def figure_jobs(collection: Collection) -> list[FigureJob]:

@@ -1,0 +1,95 @@
+"""Share calls between this process and worker processes of this machine."""
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor, Future
+from contextlib import contextmanager
+from queue import Empty, SimpleQueue
+from typing import Any
+
+from cardiobench.core.errors import LostWorker
+
+IDLE_SECONDS = 300
+"""Seconds after which an idle worker ends."""
+THREADS = ("OMP", "OPENBLAS", "MKL", "BLIS", "NUMBA", "NUMEXPR")
+ONE_THREAD = dict.fromkeys(["VECLIB_MAXIMUM_THREADS", *(f"{name}_NUM_THREADS" for name in THREADS)], "1")
+"""Environment of workers: with all threads of the math libraries, they would run jobs x cores of them."""
+
+
+def pool(workers: int) -> Any:
+    """Return the pool of this process with a number of workers, which later calls reuse."""
+    from joblib.externals.loky import get_reusable_executor
+
+    return get_reusable_executor(workers, timeout=IDLE_SECONDS, env=ONE_THREAD)
+
+
+@contextmanager
+def prepared(jobs: int, function: Callable[..., Any], *arguments: Any) -> Iterator[None]:
+    """Let workers import their libraries while this process imports its own.
+
+    Args:
+        jobs: Number of processes, including this one.
+        function: Function that each worker calls for its imports; its exceptions are ignored.
+        *arguments: Arguments of the function.
+    """
+    if jobs < 2:
+        yield
+        return
+    started = pool(jobs - 1)
+    for _ in range(jobs - 1):
+        started.submit(function, *arguments)
+    try:
+        yield
+    except BaseException:
+        started.shutdown(kill_workers=True)  # Otherwise, the command would end only after these imports.
+        raise
+
+
+def share_calls(function: Callable[..., Any], calls: Sequence[tuple[Any, ...]], jobs: int) -> Iterator[Any]:
+    """Call a function in this process and in workers, and yield results in order of completion.
+
+    Each process takes the next call when it is free. This process works as well, because it has imported its libraries anyway.
+
+    Args:
+        function: Function that can be imported in a worker.
+        calls: Arguments of each call.
+        jobs: Number of processes, including this one.
+
+    Raises:
+        LostWorker: A worker was killed.
+    """
+    waiting, done = deque(calls), SimpleQueue[Future[Any]]()
+    workers = min(jobs, len(calls)) - 1
+    executor: Any = pool(workers) if workers > 0 else None
+
+    def send_next(previous: Future[Any] | None = None) -> None:
+        if previous:
+            done.put(previous)
+        if not waiting or (previous and (previous.cancelled() or previous.exception())):
+            return
+        try:
+            executor.submit(function, *waiting.popleft()).add_done_callback(send_next)
+        except IndexError:  # This process has taken the last call.
+            return
+
+    for _ in range(workers):
+        send_next()
+    missing = len(calls)
+    try:
+        while missing:
+            try:
+                result = done.get(block=not waiting).result()
+            except Empty:
+                try:
+                    call = waiting.popleft()
+                except IndexError:  # A worker has taken the last call.
+                    continue
+                result = function(*call)
+            missing -= 1
+            yield result
+    except BrokenExecutor as error:
+        raise LostWorker.of_this_machine(error) from error
+    finally:
+        waiting.clear()
+        if missing and executor:
+            executor.shutdown(kill_workers=True)

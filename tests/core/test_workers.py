@@ -1,0 +1,58 @@
+"""Test calls shared between this process and workers."""
+
+import os
+import signal
+import time
+
+import pytest
+
+from cardiobench.core import workers
+from cardiobench.core.errors import BadData, LostWorker
+
+
+def one_call(number, seconds):
+    time.sleep(seconds)
+    return number, os.getpid()
+
+
+def kill_worker(parent):
+    if os.getpid() != parent:
+        signal.raise_signal(signal.SIGKILL)
+    time.sleep(0.2)
+
+
+def fail_in_worker(parent):
+    if os.getpid() != parent:
+        raise BadData("no such recording")
+    time.sleep(0.2)
+
+
+def test_this_process_and_a_worker_share_calls():
+    """The first call occupies the worker, while this process takes the other calls."""
+    calls = [(0, 0.5), *((number, 0.05) for number in range(1, 5))]
+    done = list(workers.share_calls(one_call, calls, jobs=2))
+    assert sorted(number for number, _ in done) == [0, 1, 2, 3, 4]
+    assert {pid == os.getpid() for _, pid in done} == {True, False}
+    assert dict(done)[0] != os.getpid()
+    assert [pid for _, pid in workers.share_calls(one_call, calls[1:], jobs=1)] == [os.getpid()] * 4
+    assert list(workers.share_calls(one_call, [], jobs=2)) == []
+
+
+def test_killed_worker_and_errors_are_reported():
+    with pytest.raises(LostWorker, match=r"a worker process of this machine was killed \{SIGKILL"):
+        list(workers.share_calls(kill_worker, [(os.getpid(),)] * 4, jobs=2))
+    with pytest.raises(BadData, match="no such recording"):
+        list(workers.share_calls(fail_in_worker, [(os.getpid(),)] * 4, jobs=2))
+
+
+def test_prepared_workers_are_used_for_calls_and_ended_by_errors():
+    with workers.prepared(2, os.getpid):
+        (pid,) = workers.pool(1)._processes
+    first = next(shared := workers.share_calls(one_call, [(0, 0.1), (1, 0.2)], jobs=2))
+    assert {first, *shared} == {(0, pid), (1, os.getpid())}
+    started = time.perf_counter()
+    with pytest.raises(BadData), workers.prepared(2, time.sleep, 60):
+        time.sleep(0.2)  # The plan takes longer.
+        raise BadData("a mistake")
+    workers.pool(1).shutdown(wait=True)
+    assert time.perf_counter() - started < 30
