@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
+from scipy.special import logsumexp, softmax
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from cardiobench.protocols.linear.logistic import fold_logistic_path
+from cardiobench.protocols.linear.streamed import _log_loss
 
 
 def sample(n, d, classes, seed=0):
@@ -101,3 +103,17 @@ def test_fold_of_one_class_and_wrong_shapes_are_refused():
         fold_logistic_path(features, labels, np.array([0.0]))
     with pytest.raises(ValueError, match="features"):
         fold_logistic_path(features[:-1], labels, np.array([1.0]))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_loss_of_several_classes_equals_scipy(dtype):
+    rng, every, close = np.random.default_rng(0), np.arange(50), {"rtol": 4 * np.finfo(dtype).eps}
+    for classes, scale in ((3, 1e-3), (5, 1.0), (71, 300.0)):
+        outputs, codes = (rng.normal(size=(50, classes)) * scale).astype(dtype), rng.integers(0, classes, 50)
+        outputs[::7] = outputs[::7].round()  # Rows with several largest outputs.
+        losses, residuals, _ = _log_loss(outputs, codes)
+        assert losses.dtype == residuals.dtype == dtype
+        # The tolerance of a loss is that of its two terms.
+        np.testing.assert_allclose(losses + outputs[every, codes], logsumexp(outputs, axis=1), **close)
+        residuals[every, codes] += 1
+        np.testing.assert_allclose(residuals, softmax(outputs, axis=1), atol=np.finfo(dtype).eps, **close)

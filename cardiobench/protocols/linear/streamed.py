@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import expit, logsumexp, softmax
+from scipy.special import expit
 
 from cardiobench.protocols.linear.path import SEARCH_TOLERANCE, TOLERANCE, Path
 from cardiobench.protocols.linear.rows import PrincipalRows, are_kept, sum_of_products
@@ -117,10 +117,16 @@ def _log_loss(outputs: np.ndarray, codes: np.ndarray) -> tuple[np.ndarray, np.nd
         losses = np.logaddexp(0, np.where(target, -logits, logits))
         return losses, (probability - target)[:, None], probability * (1 - probability)
     every = np.arange(len(codes))
-    probabilities = softmax(outputs, axis=1)
+    largest = outputs.max(axis=1, keepdims=True)
+    powers = np.exp(outputs - largest)
+    probabilities = powers / powers.sum(axis=1, keepdims=True)
     # 1/K for K equal classes: the curvature for changes of the outputs with zero sum.
     curvature = (1 - (probabilities**2).sum(axis=1)) / (outputs.shape[1] - 1)
-    losses = logsumexp(outputs, axis=1) - outputs[every, codes]
+    # The largest outputs are added last, for precision, as in `scipy.special.logsumexp`, which takes three times as long.
+    at_largest = outputs == largest
+    count = at_largest.sum(axis=1, dtype=outputs.dtype)
+    others = np.where(at_largest, 0, powers).sum(axis=1) / count
+    losses = np.log1p(others) + np.log(count) + largest[:, 0] - outputs[every, codes]
     probabilities[every, codes] -= 1
     return losses, probabilities, curvature
 
