@@ -11,13 +11,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from cardiobench.cli.eval import main
 from tests.ports import free_port
 
 # One worker runs all these tests, so that the undisturbed run is computed once.
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("processes")]
 
 ACCELERATE = Path(sys.executable).parent / "accelerate"
-PLAIN = ["--num_processes", "1", "--num_machines", "1", "--mixed_precision", "no", "--dynamo_backend", "no"]
 TWO = [
     "--multi_gpu",
     "--num_processes",
@@ -32,13 +32,8 @@ TWO = [
 TIMES = {"date", "commit", "seconds"}
 
 
-def line(folder, *more, launch=PLAIN, model="cardiobench/pixel-motion", tasks=("phantom_echo/ef",)):
+def settings(folder, *more, model="cardiobench/pixel-motion", tasks=("phantom_echo/ef",)):
     return [
-        ACCELERATE,
-        "launch",
-        *launch,
-        "-m",
-        "cardiobench.eval",
         "--model",
         model,
         "--tasks",
@@ -55,10 +50,24 @@ def line(folder, *more, launch=PLAIN, model="cardiobench/pixel-motion", tasks=("
     ]
 
 
+def line(*given, launch=TWO, **more):
+    return [ACCELERATE, "launch", *launch, "-m", "cardiobench.eval", *settings(*given, **more)]
+
+
+def run_here(*given, **more):
+    """Run in this process, which is what one process without a launcher does."""
+    assert main([str(part) for part in settings(*given, **more)]) == 0
+
+
 def call(*arguments, **more):
     done = subprocess.run([str(part) for part in arguments], capture_output=True, text=True, check=False, **more)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
+
+
+def run_two(*given, **more):
+    """Run two processes of a launcher and return what they print."""
+    return call(*line(*given, **more))
 
 
 def embeddings(folder):
@@ -95,7 +104,7 @@ def results(folder):
 def one(tmp_path_factory):
     """Run one process with batches of eight, undisturbed."""
     folder = tmp_path_factory.mktemp("one")
-    call(*line(folder))
+    run_here(folder)
     return folder
 
 
@@ -108,7 +117,7 @@ def assert_same(folder, other):
 
 
 def test_two_processes_give_the_results_of_one(one, tmp_path):
-    printed = call(*line(tmp_path, launch=TWO))
+    printed = run_two(tmp_path)
     assert len(list(tmp_path.glob("cache/embeddings/*/*/*/*rank1*.arrow"))) > 0, "the second process encoded its share"
     assert printed.count("plan") == 1, "only one process prints"
     assert_same(one, tmp_path)
@@ -119,7 +128,7 @@ def test_impossible_push_ends_both_processes_first(tmp_path):
     model.mkdir()
     (model / "config.json").write_text("{}")
     ended = subprocess.run(
-        [str(part) for part in line(tmp_path, "--push-to-hub", launch=TWO, model=model)],
+        [str(part) for part in line(tmp_path, "--push-to-hub", model=model)],
         env={**os.environ, "HF_HUB_OFFLINE": "1", "HF_TOKEN": "hf_made_up"},
         capture_output=True,
         text=True,
@@ -155,7 +164,7 @@ def test_two_machines_give_the_results_of_one(one, tmp_path, tmp_path_factory):
 
 @pytest.mark.parametrize("more", [("--batch-size", "1"), ("--batch-size", "3", "--workers", "0")])
 def test_batch_size_does_not_matter(one, tmp_path, more):
-    call(*line(tmp_path, *more))
+    run_here(tmp_path, *more)
     assert_same(one, tmp_path)
 
 
@@ -176,24 +185,20 @@ sys.exit(main(sys.argv[2:]))
 @pytest.mark.parametrize(("sent", "code", "stored"), [(signal.SIGKILL, -9, 4), (signal.SIGTERM, 143, 7)])
 def test_interrupted_runs_give_the_results_of_uninterrupted_ones(one, tmp_path, sent, code, stored):
     """Stop after one shard of four recordings and three more, which are stored on SIGTERM."""
-    command = [str(part) for part in line(tmp_path, "--batch-size", "1", "--workers", "0")]
-    more = command[command.index("cardiobench.eval") + 1 :]
-    done = subprocess.run(
-        [sys.executable, "-c", STOPPED, str(int(sent)), *more], capture_output=True, text=True, check=False
-    )
+    given = [tmp_path, "--batch-size", "1", "--workers", "0"]
+    command = [sys.executable, "-c", STOPPED, int(sent), *settings(*given)]
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
     assert done.returncode == code and "Traceback" not in done.stderr
     assert sent == signal.SIGKILL or "finished results are kept. Run the same command again" in done.stderr
     assert len({name for name, _ in embeddings(tmp_path)}) == stored < len({name for name, _ in embeddings(one)})
     assert results(tmp_path) == {}
-    call(*command)
+    run_here(*given)
     assert_same(one, tmp_path)
 
 
 def test_two_runs_at_once_do_not_disturb_each_other(one, tmp_path):
-    both = [
-        subprocess.Popen([str(p) for p in line(tmp_path)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        for _ in range(2)
-    ]
+    command = [str(part) for part in (sys.executable, "-m", "cardiobench.eval", *settings(tmp_path))]
+    both = [subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) for _ in range(2)]
     for process in both:
         error = process.communicate()[1]
         assert process.returncode == 0, error

@@ -5,7 +5,7 @@ import json
 import pandas as pd
 import pytest
 
-from tests.runner.test_processes import ACCELERATE, PLAIN, TWO, call
+from tests.runner.test_processes import run_here, run_two
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("processes")]
 
@@ -16,15 +16,14 @@ def test_two_processes_train_the_same_networks(tmp_path):
 
     write_twin("ptb_xl", tmp_path / "raw")
     results = {}
-    for name, launch in (("one", PLAIN), ("two", TWO)):
-        command = [ACCELERATE, "launch", *launch, "-m", "cardiobench.eval", "--model", "cardiobench/ecg-morphology"]
-        command += ["--tasks", "ptb_xl/cd", "--data-dir", tmp_path / "raw", "--protocols", "probe", "scratch"]
-        command += ["--option", "scratch.network=small", "scratch.epochs=2", "scratch.seeds=2"]
-        call(*command, "--output-dir", tmp_path / name, "--cache-dir", tmp_path / f"cache-{name}")
-        (path,) = (tmp_path / name).glob("cardiobench__scratch-small/*/scratch/*.json")
+    more = ["--data-dir", tmp_path / "raw", "--protocols", "probe", "scratch"]
+    more += ["--option", "scratch.network=small", "scratch.epochs=2", "scratch.seeds=2"]
+    for name, run in (("one", run_here), ("two", run_two)):
+        run(tmp_path / name, *more, model="cardiobench/ecg-morphology", tasks=("ptb_xl/cd",))
+        (path,) = (tmp_path / name).glob("results/cardiobench__scratch-small/*/scratch/*.json")
         results[name] = json.loads(path.read_text()), pd.read_parquet(path.with_suffix(".predictions.parquet"))
     pd.testing.assert_frame_equal(results["one"][1], results["two"][1], check_exact=True)
     assert results["one"][0]["options"] == results["two"][0]["options"]
     assert len(results["one"][0]["options"]["seed_scores"]) == 2
-    page = (tmp_path / "two" / "report.md").read_text()
+    page = (tmp_path / "two" / "results" / "report.md").read_text()
     assert "training from scratch on these patients (cardiobench/scratch-small, " in page

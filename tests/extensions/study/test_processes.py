@@ -5,7 +5,7 @@ import json
 import pandas as pd
 import pytest
 
-from tests.runner.test_processes import PLAIN, TWO, call, line, results
+from tests.runner.test_processes import results, run_here, run_two
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("processes")]
 
@@ -15,10 +15,10 @@ def test_two_processes_equal_one(tmp_path):
     folders = [tmp_path / name for name in ("one", "two")]
     more = ("--protocols", "study", "--option", "study.epochs=3", "study.seeds=2")
     (tmp_path / "cache").mkdir()
-    for folder, launch in zip(folders, (PLAIN, TWO), strict=True):
+    for folder, run in zip(folders, (run_here, run_two), strict=True):
         folder.mkdir()
         (folder / "cache").symlink_to(tmp_path / "cache")
-        call(*line(folder, *more, launch=launch))
+        run(folder, *more)
     assert results(folders[0]) == results(folders[1]) != {}
     records = sorted(folders[0].glob("results/*/*/study.*/*.json"))
     assert [path.parent.name for path in records] == ["study.attention", "study.best_view", "study.mean"]
