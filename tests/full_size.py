@@ -112,7 +112,7 @@ def check_time(stage: Callable, folder: Path, most: float = 2.5) -> None:
     half, whole = [], []
     with threadpool_limits(1):
         stage(store, rows.iloc[:20_000])
-        while len(half) < 3 or min(whole) > most * min(half) + NOISE:
+        while len(half) < 2 or min(whole) > most * min(half) + NOISE:
             half.append(seconds(stage, store, rows.iloc[:20_000]))
             whole.append(seconds(stage, store, rows))
             assert len(half) < TURNS, (half, whole)

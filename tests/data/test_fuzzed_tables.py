@@ -22,7 +22,7 @@ from cardiobench.data import catalog
 from cardiobench.data.ecg_labels import CODE_SETS
 from cardiobench.data.twin import write_twin
 
-EXAMPLES = int(os.environ.get("FUZZED_TABLES", "200"))
+EXAMPLES = int(os.environ.get("FUZZED_TABLES", "100"))
 """Number of changed tables for each raw table; a search for new errors takes 1,000 or more."""
 
 

@@ -40,7 +40,7 @@ KINDS = {
     name: kind for name, kind in KINDS.items() if kind.get("protocol", "probe") in (*list_protocols(), "predictions")
 }
 STEPS = {"multilabel": 1, "refitted": 1, "regression": 25, "out of fold": 25}
-"""Kinds of which every change or every 25th is tried; of the others it is every fifth."""
+"""Kinds of which every change or every 25th is tried; of the others it is every tenth."""
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def test_changed_leaf_is_refused_or_listed_as_unverified(toy, remembered, kind):
     assert bool(honest.not_verifiable) == (kind == "refitted")
     on_trust = cache(lambda path: _on_trust(Rules(submission.result), path))
     record = submission.result.to_json()
-    tried = list(islice(changes(record), 0, None, STEPS.get(kind, 5)))
+    tried = list(islice(changes(record), 0, None, STEPS.get(kind, 10)))
     passed = [
         f"{path}: {_at(record, path)!r} -> {_at(changed, path)!r}"
         for path, changed in tried
