@@ -9,10 +9,10 @@ import importlib.util
 import inspect
 import sysconfig
 from collections.abc import Iterable, Iterator
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from cardiobench.core.resources import PACKAGE
 
@@ -25,7 +25,7 @@ Component = type | FunctionType | ModuleType | Path
 def code_digest(*components: Component) -> str:
     """Return a digest of the code of components and of the local modules that they import, 12 hexadecimal digits.
 
-    Nothing is cached, because files may change while a notebook runs.
+    Files are read each time, because they may change while a notebook runs; equal contents are parsed once.
 
     Args:
         components: Classes, functions, modules or source files. Code typed into an interpreter or notebook has no file;
@@ -33,7 +33,7 @@ def code_digest(*components: Component) -> str:
     """
     files = [file for one in components if (file := source_file(one)) is not None]
     typed = [one for one in components if source_file(one) is None]
-    parts = [_file_digest(file) for file in local_files(*files)]
+    parts = [_parsed(file.read_bytes()).digest for file in local_files(*files)]
     parts += [hashlib.sha256("\0".join(_bytecode(one, set())).encode()).hexdigest() for one in typed]
     return hashlib.sha256("".join(sorted(parts)).encode()).hexdigest()[:12]
 
@@ -88,11 +88,7 @@ def package_of(path: Path) -> Path | None:
 
 
 def _imported_files(path: Path) -> Iterator[Path]:
-    try:
-        tree = ast.parse(path.read_bytes())
-    except (SyntaxError, ValueError):  # Hash its bytes; importing it will raise the error.
-        return
-    for node in _imports(tree):
+    for node in _parsed(path.read_bytes()).imports:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield from _module_files(alias.name, path)
@@ -103,6 +99,24 @@ def _imported_files(path: Path) -> Iterator[Path]:
         else:
             for name in {node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)}:
                 yield from _module_files(name, path)
+
+
+class _Source(NamedTuple):
+    digest: str
+    imports: tuple[ast.Import | ast.ImportFrom, ...]
+
+
+@lru_cache(maxsize=512)
+def _parsed(content: bytes) -> _Source:
+    """Return the digest and imports of source code; code that cannot be parsed counts with its bytes and no imports."""
+    try:
+        tree = ast.parse(content)
+    except (SyntaxError, ValueError):  # Importing it will raise the error.
+        return _Source(hashlib.sha256(content).hexdigest(), ())
+    total = hashlib.sha256()
+    for token in normalised(tree):
+        total.update(token.encode("utf-8", "surrogatepass"))
+    return _Source(total.hexdigest(), tuple(_imports(tree)))
 
 
 def _imports(tree: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
@@ -159,18 +173,6 @@ def _files_below(folder: Path, names: Iterable[str]) -> Iterator[Path]:
         folder = folder / name
         if name and (folder / "__init__.py").is_file():
             yield folder / "__init__.py"
-
-
-def _file_digest(path: Path) -> str:
-    content = path.read_bytes()
-    try:
-        tree = ast.parse(content)
-    except (SyntaxError, ValueError):
-        return hashlib.sha256(content).hexdigest()
-    total = hashlib.sha256()
-    for token in normalised(tree):
-        total.update(token.encode("utf-8", "surrogatepass"))
-    return total.hexdigest()
 
 
 def normalised(tree: ast.AST) -> Iterator[str]:

@@ -33,7 +33,7 @@ DECODERS: Mapping[str, tuple[str, ...]] = {
 def library_versions(media: str = "") -> dict[str, str]:
     """Return distribution -> version of the computing libraries that this process has imported, and of a medium's decoders."""
     imported = (names for library, names in COMPUTING.items() if library in sys.modules)
-    found = {name: _version(name) for names in (*imported, DECODERS.get(media, ())) for name in names}
+    found = {name: installed_version(name) for names in (*imported, DECODERS.get(media, ())) for name in names}
     return {name: installed for name, installed in sorted(found.items()) if installed}
 
 
@@ -58,7 +58,8 @@ def library_warnings(versions: Mapping[str, tuple[str, ...]]) -> list[str]:
 
 
 @cache
-def _version(distribution: str) -> str:
+def installed_version(distribution: str) -> str:
+    """Return the version of an installed distribution; an empty text if it is not installed."""
     try:
         return version(distribution)
     except PackageNotFoundError:

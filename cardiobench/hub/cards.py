@@ -189,9 +189,9 @@ def _list_edits(
 def _check(before: str, after: str, entries: Sequence[ResultFields], key: Key, source: str) -> None:
     """Refuse an edit that would change anything else, which unusual YAML could cause."""
     try:
-        old, new = yaml.safe_load(before) or {}, yaml.safe_load(after)
+        old, new = (yaml.load(text, Loader=yaml_text.Loader) for text in (before, after))
         mine = {repr(key(entry["metrics"][0])) for entry in entries}
-        same = repr(_others(old, mine, key)) == repr(_others(new, mine, key))
+        same = repr(_others(old or {}, mine, key)) == repr(_others(new, mine, key))
         held = [entry for model in new[INDEX] for entry in model.get("results") or ()]
         complete = all(entry in held for entry in entries)
     except (yaml.YAMLError, KeyError, TypeError, AttributeError):

@@ -2,7 +2,10 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal
+
+# Before Python 3.12, `isinstance` with a protocol of `typing` evaluates properties, such as the digest of all weights.
+from typing_extensions import Protocol, runtime_checkable
 
 from cardiobench.data.media.types import LEADS
 

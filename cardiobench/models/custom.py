@@ -161,11 +161,11 @@ def check_encoder(encoder: Any) -> None:
     """
     if isinstance(encoder, type):
         raise BadModel(f"{encoder.__name__} is a class. Give an object of it: {encoder.__name__}().")
-    if not isinstance(encoder, Encoder):
-        members = (*Encoder.__annotations__, *MEMBERS, "to")
-        absent = ", ".join(name for name in members if not hasattr(encoder, name))
+    members = (*Encoder.__annotations__, *MEMBERS, "to")
+    # Attributes of `__getattr__` count, which `isinstance` does not see.
+    if not isinstance(encoder, Encoder) and (absent := [name for name in members if not hasattr(encoder, name)]):
         raise BadModel(
-            f"{type(encoder).__name__} is not an encoder: it lacks {absent}. "
+            f"{type(encoder).__name__} is not an encoder: it lacks {', '.join(absent)}. "
             "Inherit from cardiobench.models.custom.BaseEncoder, which has defaults for all but name, transform and encode."
         )
 

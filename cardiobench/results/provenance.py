@@ -3,17 +3,17 @@
 import platform
 import subprocess
 from datetime import UTC, datetime
-from functools import cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
+
+from cardiobench.core.libraries import installed_version
 
 _PACKAGES = ("cardiobench", "numpy", "scipy", "scikit-learn", "pandas", "torch")
 
 
 def stamp(**facts: Any) -> dict[str, Any]:
     """Return versions, commit and time with further facts of the run."""
-    versions = {name: installed for name in _PACKAGES if (installed := _version(name))}
+    versions = {name: installed for name in _PACKAGES if (installed := installed_version(name))}
     commit = _commit()
     return {
         **versions,
@@ -22,14 +22,6 @@ def stamp(**facts: Any) -> dict[str, Any]:
         **facts,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
     }
-
-
-@cache
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
 
 
 def _commit() -> str | None:

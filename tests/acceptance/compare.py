@@ -4,12 +4,14 @@ import math
 import platform
 from collections.abc import Iterator
 from fnmatch import fnmatch
-from importlib.metadata import PackageNotFoundError, version
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import torch
 from threadpoolctl import threadpool_info
+
+from cardiobench.core.libraries import installed_version
 
 FURTHER = (
     *("accuracy", "balanced_accuracy", "ppv", "npv", "auprc", "brier", "calibration_slope", "calibration_intercept"),
@@ -100,6 +102,7 @@ OF_FOLDS = {
 """Fields of answers out of fold that may differ."""
 
 
+@cache
 def machine() -> dict[str, str]:
     """Describe the hardware and libraries that affect the last bits of a result."""
     kernels = {pool["architecture"] for pool in threadpool_info() if "architecture" in pool}
@@ -120,13 +123,8 @@ def _processor() -> str:
 
 
 def _libraries() -> dict[str, str]:
-    found = {}
-    for name in ("numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "torch", "umap-learn", "shap", "xgboost"):
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
+    names = ("numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "torch", "umap-learn", "shap", "xgboost")
+    return {name: installed for name in names if (installed := installed_version(name))}
 
 
 def differences(old: Any, new: Any, *, exact: bool, rtol: float) -> list[str]:

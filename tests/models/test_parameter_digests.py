@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from cardiobench.models.custom import find_custom, identity
+from cardiobench.models.custom import BaseEncoder, find_custom, identity, loaded
 from cardiobench.models.held import held_by
 
 pytestmark = pytest.mark.fault
@@ -186,3 +186,24 @@ def test_comments_count_in_neither_file(encoder):
 def test_changed_network_weight_or_global_counts(encoder, changed):
     (before, revision), (after, another) = encoder(), encoder(**changed)
     assert before != after and revision != another
+
+
+class Counted(BaseEncoder):
+    name = "lab/counted"
+    computed = 0
+
+    def transform(self, recording):
+        return torch.zeros(1, 2)
+
+    def encode(self, parts):
+        return parts
+
+    @property
+    def revision(self):
+        Counted.computed += 1
+        return super().revision
+
+
+def test_revision_is_computed_once_when_a_model_is_loaded():
+    loaded(Counted(), "class Counted", "fp32", torch.device("cpu"))
+    assert Counted.computed == 1
