@@ -67,6 +67,7 @@ def test_comparing_two_files_equals_the_python_api(folder, capsys):
     assert "good.csv is better, exploratory" in shown and "wrote" not in shown, "references of the local data"
 
 
+@pytest.mark.slow
 def test_file_is_compared_with_stored_results_of_any_protocol(folder, capsys):
     line = ("good.csv", "results", "--task", TASK, "--references", "refs.csv")
     found = pairs(capsys, *line)

@@ -33,6 +33,7 @@ def test_embedding_width_unknown_to_the_card_is_refused(submission):
     )
 
 
+@pytest.mark.slow
 def test_parameters_are_compared_where_the_card_states_them(submission, monkeypatch):
     assert not problems(submission, parameters=5)
     rules = verify.Rules

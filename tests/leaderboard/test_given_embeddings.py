@@ -58,6 +58,7 @@ def test_given_embeddings_are_verified_and_the_unchecked_part_is_stated(pushed, 
         assert set(pd.read_parquet(io.BytesIO(files[path]))) == {"id", "y_pred", "p_no CD", "p_CD"}
 
 
+@pytest.mark.slow
 def test_given_embeddings_are_ranked_separately(pushed, given):
     model = consistent(task=TASK, protocol="knn", dataset=ScoreResult.load(next(given.rglob("*__cd.json"))).dataset)
     push_to_dataset([model], REPOSITORY, dry_run=False, on_diff=lambda text: None)

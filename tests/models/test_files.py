@@ -235,6 +235,7 @@ def test_refusals_of_the_hub(hub, tmp_path):
     assert "500" in broken
 
 
+@pytest.mark.slow
 def test_no_network(tmp_path):
     (answer,) = ask("http://127.0.0.1:9", tmp_path, ("org/fine", None))
     assert "org/fine is not in the Hugging Face cache" in answer

@@ -77,7 +77,7 @@ def test_native_heads_predict_their_tasks(name, datasets, tmp_path, monkeypatch)
             assert np.isfinite(output.values).all()
 
 
-@pytest.mark.parametrize("count", [pytest.param(76, marks=pytest.mark.slow), 18, 5])
+@pytest.mark.parametrize("count", [18, *(pytest.param(count, marks=pytest.mark.slow) for count in (5, 76))])
 def test_frame_order_follows_network_input(count, tmp_path, monkeypatch):
     """Check that PanEcho's clips are shuffled individually, so that each contains the same frames as before."""
     change_card(monkeypatch, "CarDS-Yale/PanEcho")

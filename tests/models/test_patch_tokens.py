@@ -86,7 +86,9 @@ def test_token_settings_are_in_the_key(tmp_path):
     assert stored.dtype == np.float16 and np.array_equal(stored.astype(np.float32), tokens.flatten(0, 1).numpy())
 
 
-@pytest.mark.parametrize("name", ["cardiobench/pixel-motion", "cardiobench/minirocket"])
+@pytest.mark.parametrize(
+    "name", ["cardiobench/pixel-motion", pytest.param("cardiobench/minirocket", marks=pytest.mark.slow)]
+)
 def test_model_without_tokens_is_refused(name):
     with pytest.raises(NotApplicable, match="no pooling 'tokens': it has no tokens with a position in the frame"):
         load_model(name, pooling="tokens")

@@ -287,6 +287,7 @@ def test_unknown_open_clip_option(originals, tmp_path):
 # ---- Names and imports
 
 
+@pytest.mark.slow
 def test_nothing_heavy_is_imported_before_it_is_needed():
     heavy = ("torch", "transformers", "timm", "open_clip", "torchvision", "huggingface_hub", "scipy")
     script = (

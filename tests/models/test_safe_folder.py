@@ -4,6 +4,7 @@ import json
 import os
 import pickle
 import shutil
+from functools import cache
 
 import pytest
 import torch
@@ -33,17 +34,20 @@ CONFIG = {
 }
 
 
+QUICK = ("siglip", "timm", "open_clip with a tokenizer")
+
+
 @pytest.fixture(scope="module")
 def originals(tmp_path_factory):
     root = tmp_path_factory.mktemp("originals")
-    return {kind: make(root / kind.replace(" ", "-")) for kind, make in MAKERS.items()}
+    return cache(lambda kind: MAKERS[kind](root / kind.replace(" ", "-")))
 
 
-@pytest.fixture(params=list(MAKERS))
+@pytest.fixture(params=[pytest.param(kind, marks=() if kind in QUICK else pytest.mark.slow) for kind in MAKERS])
 def model(request, originals, tmp_path):
     """Return a kind of model, and a new copy of it."""
     folder = tmp_path / "model"
-    shutil.copytree(originals[request.param], folder)
+    shutil.copytree(originals(request.param), folder)
     return request.param, folder
 
 
@@ -104,7 +108,7 @@ def test_loaders_run_no_model_code(model, tmp_path, capsys):
 
 def test_tokenizer_option_cannot_bypass_the_flag(originals, tmp_path):
     folder, mark = tmp_path / "model", tmp_path / "was run"
-    shutil.copytree(originals["open_clip with a tokenizer"], folder)
+    shutil.copytree(originals("open_clip with a tokenizer"), folder)
     poisoned(folder, mark)
 
     def trusting(content):
@@ -132,7 +136,7 @@ class Harmful:
 )
 def test_no_pickle_is_run_by_any_setting(originals, tmp_path, kind, name):
     folder, mark = tmp_path / "model", tmp_path / "was run"
-    shutil.copytree(originals[kind], folder)
+    shutil.copytree(originals(kind), folder)
     for file in folder.glob("*.safetensors"):
         file.unlink()
     torch.save({"trap": Harmful(mark)}, folder / name)
@@ -149,7 +153,7 @@ def test_no_pickle_is_run_by_any_setting(originals, tmp_path, kind, name):
 )
 def test_unsafe_settings_do_not_reach_transformers(originals, tmp_path, key):
     folder = tmp_path / "model"
-    shutil.copytree(originals["siglip"], folder)
+    shutil.copytree(originals("siglip"), folder)
     edit(folder / "config.json", lambda content: {**content, key: "someone/else", "a key of tomorrow": 1})
     with safe_folder(given_files("m", folder), TRANSFORMERS_RULES) as safe:
         passed = json.loads((safe / "config.json").read_text())
@@ -157,7 +161,7 @@ def test_unsafe_settings_do_not_reach_transformers(originals, tmp_path, key):
         assert passed["vision_config"]["patch_size"] == 8
         assert sorted(path.name for path in safe.iterdir() if path.suffix in (".py", ".safetensors", ".bin")) == []
     assert not safe.exists()
-    clean, poisoned_model = load_model(str(originals["siglip"])), load_model(str(folder))
+    clean, poisoned_model = load_model(str(originals("siglip"))), load_model(str(folder))
     frames = torch.rand(2, 3, 32, 32)
     assert torch.equal(poisoned_model.encoder.encode(frames), clean.encoder.encode(frames))
 
@@ -173,20 +177,20 @@ def shifted(path, target):
 @pytest.mark.parametrize("pointer", ["transformers_weights", None])
 def test_other_weights_in_the_folder_are_not_loaded(originals, tmp_path, pointer):
     folder = tmp_path / "model"
-    shutil.copytree(originals["siglip"], folder)
+    shutil.copytree(originals("siglip"), folder)
     shifted(folder / "model.safetensors", folder / "other.safetensors")
     if pointer:
         edit(folder / "config.json", lambda content: {**content, pointer: "other.safetensors"})
     loaded = load_model(str(folder))
     assert list(loaded.weight_files) == ["model.safetensors"]
     frames = torch.rand(2, 3, 32, 32)
-    assert torch.equal(loaded.encoder.encode(frames), load_model(str(originals["siglip"])).encoder.encode(frames))
+    assert torch.equal(loaded.encoder.encode(frames), load_model(str(originals("siglip"))).encoder.encode(frames))
 
 
 def test_weights_of_a_subfolder_are_stamped(originals, tmp_path):
     """Check that safetensors in a subfolder precede a pickle next to the configuration, for both digest and loader."""
     folder = tmp_path / "model"
-    shutil.copytree(originals["siglip"], folder)
+    shutil.copytree(originals("siglip"), folder)
     (folder / "below").mkdir()
     (folder / "model.safetensors").rename(folder / "below" / "model.safetensors")
     other = {name: tensor + 1 for name, tensor in load_file(folder / "below" / "model.safetensors").items()}
@@ -194,7 +198,7 @@ def test_weights_of_a_subfolder_are_stamped(originals, tmp_path):
     loaded = load_model(str(folder))
     assert list(loaded.weight_files) == ["below/model.safetensors"]
     frames = torch.rand(2, 3, 32, 32)
-    assert torch.equal(loaded.encoder.encode(frames), load_model(str(originals["siglip"])).encoder.encode(frames))
+    assert torch.equal(loaded.encoder.encode(frames), load_model(str(originals("siglip"))).encoder.encode(frames))
 
 
 # ---- Trusted code gets no token
@@ -202,7 +206,7 @@ def test_weights_of_a_subfolder_are_stamped(originals, tmp_path):
 
 def test_trusted_code_sees_no_token(originals, tmp_path, monkeypatch):
     folder, mark = tmp_path / "model", tmp_path / "was run"
-    shutil.copytree(originals["siglip"], folder)
+    shutil.copytree(originals("siglip"), folder)
     for name in ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"):
         monkeypatch.setenv(name, "hf_secret")
     (folder / "payload.py").write_text(PAYLOAD.format(mark=str(mark)))
@@ -317,7 +321,7 @@ def test_arbitrary_configuration_values_are_handled(model, how):
 )
 def test_million_layers(originals, tmp_path, kind, path):
     folder = tmp_path / "model"
-    shutil.copytree(originals[kind], folder)
+    shutil.copytree(originals(kind), folder)
     content = json.loads((folder / CONFIG[kind]).read_text())
     holder = content
     for key in path[:-1]:
@@ -339,7 +343,7 @@ def test_million_layers(originals, tmp_path, kind, path):
 )
 def test_network_with_too_few_weights_is_not_built(originals, tmp_path, kind, path, value):
     folder = tmp_path / "model"
-    shutil.copytree(originals[kind], folder)
+    shutil.copytree(originals(kind), folder)
     content = json.loads((folder / CONFIG[kind]).read_text())
     holder = content
     for key in path[:-1]:
@@ -352,7 +356,7 @@ def test_network_with_too_few_weights_is_not_built(originals, tmp_path, kind, pa
 
 def test_index_of_shards_is_a_mapping_of_texts(originals, tmp_path):
     folder = tmp_path / "model"
-    shutil.copytree(originals["siglip"], folder)
+    shutil.copytree(originals("siglip"), folder)
     (folder / "model.safetensors").unlink()
     for strange in ([], {"a": 1}, {"a": ["x"]}, "text", {"a": "../../model.safetensors"}):
         (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": strange}))

@@ -73,7 +73,9 @@ def test_heatmaps_have_room_for_long_model_names(tmp_path):
     assert [text.get_text() for text in axes.get_yticklabels()] == [names[0][:31] + "…", "org/model"]
 
 
-@pytest.mark.parametrize("task", ["phantom_echo/ef", "phantom_echo/view", "phantom_ecg/cd"])
+@pytest.mark.parametrize(
+    "task", [pytest.param("phantom_echo/ef", marks=pytest.mark.slow), "phantom_echo/view", "phantom_ecg/cd"]
+)
 def test_margins_fit_every_text(task):
     """Check that margins are computed from the texts, and matplotlib's tight bounding box is inside the figure."""
     joined, result = example_results.scored_example(task, 0.6, 1)

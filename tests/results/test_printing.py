@@ -130,6 +130,7 @@ def test_shares_in_percent_with_limits_of_the_data():
     assert "p = 0.011, 0.11 after the correction for its family: " in str(corrected)
 
 
+@pytest.mark.slow
 def test_printing_imports_nothing_heavy():
     """Check that printing a result imports no library for tables, figures or training."""
     code = "import sys, cardiobench.results.printing; print([m for m in ('rich', 'torch', 'matplotlib', 'datasets', 'sklearn') if m in sys.modules])"

@@ -117,6 +117,7 @@ def test_scores_of_a_full_release_are_complete(sample, line):
     assert coverage(result) == "52/52" and not {"incomplete", "coverage unknown"} & set(flags(result))
 
 
+@pytest.mark.slow
 def test_references_of_an_older_version_are_scored_and_not_ranked(sample, capsys):
     pd.read_csv("refs.csv", dtype=str)[["id", "patient_id", "split", "y_true", "sex", "age_group"]].to_csv(
         "refs.csv", index=False

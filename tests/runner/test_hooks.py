@@ -99,6 +99,7 @@ def test_condition_is_a_separate_result(install, config, tmp_path):
     assert folders.keys() == {"probe", "probe.toy=CD"} and folders["probe.toy=CD"] == {"CD"}
 
 
+@pytest.mark.slow
 def test_condition_that_does_not_apply_changes_nothing(install, config):
     install(**condition([], applies=lambda task, value: False))
     run(config())

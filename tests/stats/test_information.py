@@ -108,7 +108,7 @@ TESTS = {  # Function of patients' values: p-value from true classes, true numbe
 }
 
 
-@pytest.mark.parametrize("kind", TESTS)
+@pytest.mark.parametrize("kind", ["classes", *(pytest.param(kind, marks=pytest.mark.slow) for kind in list(TESTS)[1:])])
 def test_rows_of_a_patient_do_not_count_as_patients(kind):
     """Simulate unrelated labels and predictions, constant within patients: p < .05 in 5 % by patients, 20 to 40 % by rows."""
     by_patient, by_row = [], []

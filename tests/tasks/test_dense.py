@@ -214,6 +214,7 @@ def test_perfect_masks_of_phantoms_give_dice_1_distance_0_and_the_ejection_fract
     assert result.verdict.p_adjusted < 0.05, "no mask of another patient fits as well"
 
 
+@pytest.mark.slow
 def test_masks_without_a_volume_are_counted_and_leave_their_patient_out(perfect):
     scorer, references, ef = perfect
     measured = dict(scorer.volumes.measured)

@@ -49,6 +49,7 @@ def test_distances_skip_unlabelled_points():
     np.testing.assert_allclose(distances(truth, answer), expected)
 
 
+@pytest.mark.slow
 def test_p_value_equals_share_of_patient_exchanges():
     """Enumerate 120 exchanges of five patients with two views, whose predictions move together."""
     rng = np.random.default_rng(6)

@@ -56,6 +56,7 @@ def test_missing_information_is_requested_with_its_flag(form, some, tmp_path, ca
         assert flag in said
 
 
+@pytest.mark.slow
 def test_one_array_of_all_recordings_is_read_in_order_by_row_or_by_id(some, tmp_path):
     import h5py
 

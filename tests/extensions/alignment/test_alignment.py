@@ -129,6 +129,7 @@ def record_of(finding):
     )
 
 
+@pytest.mark.slow
 def test_figure_shows_every_recording_and_r(drawn):
     finding = Alignment().analyze(study_of(drawn, resamples=100), Pair())
     drawing = figure.draw(record_of(finding))["axis"]

@@ -48,6 +48,7 @@ def test_class_embeddings_transfer_between_hospitals():
     assert got["identity_balanced_accuracy"] == pytest.approx(1 / 3, abs=0.08)
 
 
+@pytest.mark.slow
 def test_reversed_classes_transfer_with_reversed_scores():
     found = embeddings(120, 6, of_class=2, names=("one", "two"))
     features, labels = found["two"]

@@ -109,6 +109,7 @@ def test_earlier_layers_learn_at_smaller_rates(data, encoder, how, wanted):
             assert rates[id(one)] == pytest.approx(2.0 * part), key
 
 
+@pytest.mark.slow
 def test_frozen_weights_keep_their_bits_under_lora(data, encoder):
     network, details = trained(QUICK, data, encoder, mode="lora")
     after = {key.replace("base_layer.", ""): one for key, one in network.networks[0].state_dict().items()}

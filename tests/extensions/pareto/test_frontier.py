@@ -80,6 +80,7 @@ def test_page_names_models_and_draws_figure(collection, tmp_path):
     assert {path.suffix for path in files} == {".md", ".csv", ".png", ".svg"} and all(path.is_file() for path in files)
 
 
+@pytest.mark.slow
 def test_missing_comparisons_are_reported(collection, tmp_path):
     files, _ = write_costs(Collection(collection.entries[:1]), tmp_path)
     assert [path.name for path in files] == ["cost.md"] and "No task has two results" in files[0].read_text("utf-8")

@@ -52,6 +52,7 @@ def test_all_eight_datasets_have_their_files_and_columns(golden, reproduced, pro
         assert len(frame) == expected["rows"] + (profile == "default" and file == "CAMUS/EF_subgroups.csv")
 
 
+@pytest.mark.slow
 def test_page_of_both(reproduced):
     text = (reproduced / "side_by_side.md").read_text(encoding="utf-8")
     assert "## Why they differ" in text

@@ -37,6 +37,7 @@ def sentences():
     return [one.get("beside_references") for one in found]
 
 
+@pytest.mark.slow
 def test_card_agrees_with_report(repository, folder, tmp_path, capsys):
     assert main(["push", str(folder), "--to", MODEL, "--yes"]) == 0
     (said,) = [one.text for one in report.beside_references(collect([folder]).entries) if one.model == MODEL]

@@ -56,6 +56,7 @@ def config(tmp_path):
     return make
 
 
+@pytest.mark.slow
 def test_each_score_is_logged_with_interval_and_floor(config, monkeypatch, tmp_path):
     monkeypatch.setitem(tracking.LOGGER_TYPE_TO_CLASS, "notebook", Notebook)
     monkeypatch.setattr(Notebook, "seen", [])

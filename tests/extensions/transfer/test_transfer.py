@@ -140,6 +140,7 @@ def test_subjects_are_labels_of_two_datasets():
     assert set(Transfer().subjects(tasks)) == {"as"}
 
 
+@pytest.mark.slow
 def test_figure_shows_pairs_and_their_changes():
     output = Transfer().analyze(
         analysis_of(a=dataset(named("a")), b=dataset(named("b"), seed=1), c=dataset(named("c"), splits=("test",))), None

@@ -30,6 +30,7 @@ def record():
     return Ecg(np.random.default_rng(1).normal(size=(1000, 12)).astype(np.float32), 100.0)
 
 
+@pytest.mark.slow
 def test_has_the_84_paper_kernels(encoder):
     assert len(KERNELS) == comb(9, 3) == len({tuple(kernel) for kernel in KERNELS})
     for bank in encoder.banks:

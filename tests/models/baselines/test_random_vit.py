@@ -1,4 +1,5 @@
 import numpy as np
+import pytest
 import torch
 
 from cardiobench.data.media.types import Clip
@@ -6,6 +7,7 @@ from cardiobench.models.baselines.random_vit import random_vit, weights_digest
 from cardiobench.models.load import load_model
 
 
+@pytest.mark.slow
 def test_seed_decides_the_weights():
     assert (
         weights_digest(random_vit(0)) == weights_digest(random_vit(0)) == load_model("cardiobench/random-vit").revision

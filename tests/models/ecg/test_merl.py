@@ -108,7 +108,7 @@ def test_short_record_is_padded_before_scaling():
     assert not merl.prepare(np.full((5000, 12), 0.3), 500).any()
 
 
-@pytest.fixture(params=[RESNET18, VIT_TINY])
+@pytest.fixture(params=[pytest.param(RESNET18, marks=pytest.mark.slow), VIT_TINY])
 def given(request, tmp_path, monkeypatch):
     """Return the name of a model and a folder with the files of both variants, with small networks."""
     change_card(monkeypatch, request.param)

@@ -131,7 +131,7 @@ CASES = {
 }
 
 # One of each kind; the others run with `make test-all`.
-QUICK = ("ecg_jepa_weimann_vitxs", "ecgfounder_net1d_12lead", "hubert_ecg_small")
+QUICK = ("ecg_jepa_weimann_vitxs", "hubert_ecg_small")
 
 
 def bare(case):
