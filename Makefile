@@ -16,9 +16,9 @@ test: $(STAMP)
 	$(PYTEST) --dist loadfile -m "not slow"
 
 # Full-size networks, whole processes, browsers, kills, real records; TESTS chooses folders, as CI does.
-# `make test-leaderboard` runs the file left out, in the environment in which the leaderboard verifies results.
+# Left out is what `make test-leaderboard` and `make test-versions` run, with older versions and older instructions.
 test-slow: $(STAMP)
-	$(PYTEST) --dist loadgroup -m slow --ignore tests/leaderboard/test_changed_fields.py $(TESTS)
+	$(PYTEST) --dist loadgroup -m slow --ignore tests/leaderboard/test_changed_fields.py --ignore tests/versions $(TESTS)
 
 # The quick tests of a copy from which all extensions are deleted.
 test-core: $(STAMP)
@@ -28,7 +28,7 @@ test-core: $(STAMP)
 	rm -rf .core
 
 # Everything that is proved; CI runs it after `make test`.
-test-all: test test-core test-slow test-scripts test-leaderboard wheel-smoke test-cluster
+test-all: test test-core test-slow test-versions test-scripts test-leaderboard wheel-smoke test-cluster
 
 # The builders as loading scripts, with the last `datasets` that runs them, in an environment of its own.
 test-scripts: .venv-scripts/.installed
@@ -55,7 +55,7 @@ test-leaderboard: .venv-leaderboard/.installed
 test-cluster: .venv-cluster/.installed
 	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 .venv-cluster/bin/python -m pytest tests/runner/test_parallel.py tests/runner/test_lost_workers.py -k "dask or ray"
 
-# The guard of versions once more with older instructions: what it calls a change must not be the processor's doing.
+# The whole guard of versions with older instructions: what it calls a change must not be the processor's doing.
 test-versions: $(STAMP)
 	ATEN_CPU_CAPABILITY=default OPENBLAS_CORETYPE=Nehalem $(PYTEST) --dist load tests/versions
 
