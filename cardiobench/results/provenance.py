@@ -3,6 +3,7 @@
 import platform
 import subprocess
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ def stamp(**facts: Any) -> dict[str, Any]:
     }
 
 
+@cache
 def _commit() -> str | None:
     """Return the commit of the checkout, or None for an installed package."""
     checkout = Path(__file__).resolve().parents[2]

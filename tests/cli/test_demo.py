@@ -1,24 +1,27 @@
 """Test the screen output of the demo: one line per model, a short table and a log."""
 
-import sys
-
 import pytest
 
+from cardiobench.cli import eval as evaluation
 from cardiobench.cli.commands import demo
 from cardiobench.cli.main import main
 from cardiobench.core.console import Console
 from cardiobench.results.printing import PrintedTable
 from tests.hub.results import result
 
-CODE = "print('model org/a @ 1'); print('a plan'); print('model org/b @ 2'); raise SystemExit({code})"
-
 
 @pytest.mark.parametrize("code", [0, 3])
-def test_screen_shows_lines_and_log_everything(tmp_path, capsys, code):
-    command = [sys.executable, "-c", CODE.format(code=code)]
-    assert demo.run_quietly(command, tmp_path / "out", Console()) == code
+def test_screen_shows_lines_and_log_everything(tmp_path, monkeypatch, capsys, code):
+    def run(line):
+        for text in ("model org/a @ 1", "a plan", "model org/b @ 2"):
+            Console().print(text)
+        Console().failure("org/b", "broken")
+        return code
+
+    monkeypatch.setattr(evaluation, "main", run)
+    assert demo.run_quietly([], tmp_path / "out", Console()) == code
     shown, log = capsys.readouterr().out, (tmp_path / "out" / demo.LOG).read_text()
-    assert log.splitlines() == ["model org/a @ 1", "a plan", "model org/b @ 2"]
+    assert log.splitlines() == ["model org/a @ 1", "a plan", "model org/b @ 2", "FAILED org/b: broken"]
     assert "1 of 6: org/a" in shown and "2 of 6: org/b" in shown
     assert ("a plan" in shown) == bool(code), "the cause of a failure is shown"
 
@@ -26,7 +29,7 @@ def test_screen_shows_lines_and_log_everything(tmp_path, capsys, code):
 def test_extensions_print_before_the_run(tmp_path, monkeypatch, capsys):
     shown = ["A sentence.", PrintedTable("a table", ("a", "b"), [["1", "2"]])]
     monkeypatch.setattr("cardiobench.core.extensions.hooks", lambda kind: [lambda: iter(shown)] * (kind == "demos"))
-    monkeypatch.setattr(demo, "run_quietly", lambda command, folder, console: 3)
+    monkeypatch.setattr(demo, "run_quietly", lambda line, folder, console: 3)
     assert main(["demo", "--output-dir", str(tmp_path)]) == 3
     printed = capsys.readouterr().out
     assert -1 < printed.index("A sentence.") < printed.index("a table") < printed.index("cardiobench.eval")

@@ -1,15 +1,16 @@
 """Implement `cardiobench demo`: run baselines without weights on real and generated recordings."""
 
 import argparse
-import os
+import io
 import re
-import subprocess
 import sys
-from collections import deque
 from collections.abc import Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
+
+from cardiobench.cli import eval as evaluation
 
 if TYPE_CHECKING:
     from cardiobench.core.console import Console
@@ -24,14 +25,14 @@ MODELS = (
     "cardiobench/ecg-morphology",
     "cardiobench/minirocket",
 )
-TASKS = ("ptb_xl_sample/cd", "phantom_ecg/cd", "phantom_ecg/af", "phantom_echo/ef", "phantom_echo/view")
+TASKS = ("ptb_xl_sample/cd", "phantom_ecg/cd", "phantom_ecg/af", "phantom_echo/ef")
 
 ROWS = 12
 """Number of rows in the table; the report shows all results."""
 LOG = "demo.log"
 SHOWN_OF_A_FAILURE = 40
 """Number of final log lines to print after a failure."""
-MODEL = re.compile(r"model (\S+) @ ")
+MODEL = re.compile(r"^model (\S+) @ ", re.MULTILINE)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -51,15 +52,11 @@ def execute(arguments: argparse.Namespace) -> int:
     folder, console = arguments.output_dir, Console()
     for part in chain.from_iterable(demo() for demo in hooks("demos")):
         console.print(f"{part}\n") if isinstance(part, str) else console.table(*part)
-    # One process needs no launcher, which imports PyTorch for as long as some of the models take.
-    line = ["-m", "cardiobench.eval", "--model", *MODELS, "--tasks", *TASKS, "--output-dir", str(folder)]
-    sys.stdout.write("$ python " + " ".join(line) + "\n")
+    line = ["--model", *MODELS, "--tasks", *TASKS, "--output-dir", str(folder)]
+    sys.stdout.write("$ python -m cardiobench.eval " + " ".join(line) + "\n")
     sys.stdout.flush()
-    command = [sys.executable, *line]
-    code = (
-        subprocess.run(command, check=False).returncode if arguments.verbose else run_quietly(command, folder, console)
-    )
-    if code:
+    # In this process, because another one would import the same libraries again.
+    if code := evaluation.main(line) if arguments.verbose else run_quietly(line, folder, console):
         return code
     from cardiobench.report.page.write import write_report
 
@@ -73,11 +70,11 @@ def execute(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def run_quietly(command: Sequence[str], folder: Path, console: "Console") -> int:
-    """Run a command with one progress line per model, writing its complete output to a log.
+def run_quietly(line: list[str], folder: Path, console: "Console") -> int:
+    """Run `cardiobench.eval` with one progress line per model, writing its complete output to a log.
 
     Args:
-        command: Command that prints `model NAME @ ...` when it starts a model.
+        line: Arguments of the command.
         folder: Folder of the log.
         console: Console for progress; after a failure, it also shows the end of the log.
 
@@ -85,29 +82,27 @@ def run_quietly(command: Sequence[str], folder: Path, console: "Console") -> int
         Exit code of the command.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    environment = {**os.environ, "PYTHONUNBUFFERED": "1", "PYTHONIOENCODING": "utf-8"}
-    last: deque[str] = deque(maxlen=SHOWN_OF_A_FAILURE)
-    started = 0
-    with (
-        (folder / LOG).open("w", encoding="utf-8") as log,
-        subprocess.Popen(
-            command,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env=environment,
-            encoding="utf-8",
-            errors="replace",
-        ) as run,
-    ):
-        for text in run.stdout or ():
-            log.write(text)
-            last.append(text.rstrip())
-            if model := MODEL.match(text):
-                started += 1
-                console.print(f"  {started} of {len(MODELS)}: {model[1]}")
-    if run.returncode:
-        console.print("\n".join(last))
-    return run.returncode
+    with (folder / LOG).open("w", encoding="utf-8", buffering=1) as file:
+        log = _Log(file, console)
+        with redirect_stdout(log), redirect_stderr(log):
+            code = evaluation.main(line)
+    if code:
+        console.print("\n".join((folder / LOG).read_text(encoding="utf-8").splitlines()[-SHOWN_OF_A_FAILURE:]))
+    return code
+
+
+class _Log(io.TextIOBase):
+    """Stream that copies text to a file and prints a progress line when a model starts."""
+
+    def __init__(self, file: TextIO, console: "Console"):
+        self.file, self.console, self.started = file, console, 0
+
+    def write(self, text: str) -> int:
+        """Write a text; `model NAME @ ...` starts a model."""
+        for name in MODEL.findall(text):
+            self.started += 1
+            self.console.print(f"  {self.started} of {len(MODELS)}: {name}")
+        return self.file.write(text)
 
 
 def select_rows(results: Sequence["ScoreResult"]) -> list["ScoreResult"]:
