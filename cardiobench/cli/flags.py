@@ -41,7 +41,9 @@ class Parser(argparse.ArgumentParser):
         """Exit with a message about an unknown flag and the closest match, or about an argument without a flag."""
         flag = text.partition("=")[0]
         if not flag.startswith("-"):
-            self.error(f"unexpected argument '{text[:60]}'.")
+            with_value = [name for name, action in self._option_string_actions.items() if action.nargs != 0]
+            model = next((name for name in ("--model", "--models") if name in with_value), "")
+            self.error(f"unexpected argument '{text[:60]}'." + (f" A model follows {model}." if model else ""))
         known = [name.removeprefix("--") for name in self._option_string_actions if name.startswith("--")]
         near = nearest(flag.lstrip("-"), known)
         self.error(f"no flag '{flag}'." + (f" Did you mean '--{near}'?" if near else ""))
