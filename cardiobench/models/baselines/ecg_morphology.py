@@ -1,15 +1,17 @@
 """Classical measurements of a 12-lead ECG without learning: rhythm, intervals, axis, amplitudes, ST, T and P wave."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from scipy import signal
 
 from cardiobench.data.media.types import LEADS, Ecg
 from cardiobench.models.baselines.ecg_beats import BEFORE, FS, Beats, activity, clean, find_beats, qrs_limits
 from cardiobench.models.cards import ModelCard
 from cardiobench.models.signal import checked, resample
+
+if TYPE_CHECKING:
+    import torch
 
 COMPONENT = "adapter ecg-morphology"
 VERSION = 1
@@ -232,14 +234,16 @@ class EcgMorphology:
         self.dim = len(feature_vector(Ecg(np.zeros((10 * FS, len(LEADS)), dtype=np.float32), FS)))
         self.preprocessing = card.preprocessing
 
-    def transform(self, recording: Ecg) -> torch.Tensor:
+    def transform(self, recording: Ecg) -> "torch.Tensor":
         """Measure one recording: features (1, dim)."""
+        import torch
+
         return torch.from_numpy(feature_vector(recording))[None]
 
-    def encode(self, parts: torch.Tensor) -> torch.Tensor:
+    def encode(self, parts: "torch.Tensor") -> "torch.Tensor":
         """Return the measurements (N, dim) unchanged."""
         return parts
 
-    def to(self, device: torch.device) -> "EcgMorphology":
+    def to(self, device: "torch.device") -> "EcgMorphology":
         """Return itself; there is nothing to move."""
         return self

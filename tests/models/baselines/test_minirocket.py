@@ -7,11 +7,13 @@ import pytest
 import torch
 
 from cardiobench.data.media.types import Ecg
-from cardiobench.models.baselines.minirocket import (
+from cardiobench.models.baselines.minirocket_kernels import (
     FEATURES,
     KERNELS,
     banks,
+    digest,
     dilations,
+    fixed_banks,
     lead_sets,
     quantiles,
     share_above,
@@ -26,14 +28,24 @@ def encoder():
 
 
 @pytest.fixture(scope="module")
+def kernel_banks():
+    return fixed_banks(torch.device("cpu"))
+
+
+def test_stated_revision_and_size_are_those_of_the_kernels(encoder, kernel_banks):
+    assert encoder.revision == digest(kernel_banks)
+    assert encoder.dim == FEATURES
+
+
+@pytest.fixture(scope="module")
 def record():
     return Ecg(np.random.default_rng(1).normal(size=(1000, 12)).astype(np.float32), 100.0)
 
 
 @pytest.mark.slow
-def test_has_the_84_paper_kernels(encoder):
+def test_has_the_84_paper_kernels(kernel_banks):
     assert len(KERNELS) == comb(9, 3) == len({tuple(kernel) for kernel in KERNELS})
-    for bank in encoder.banks:
+    for bank in kernel_banks:
         kernels = bank.weights.reshape(84, 12, 9)
         for kernel in kernels:
             used = kernel[kernel.any(dim=1)]
@@ -52,9 +64,9 @@ def test_dilations_of_the_paper():
     assert len(KERNELS) * numbers.sum() == FEATURES == 9996
 
 
-def test_convolution_equals_torch(encoder, record):
+def test_convolution_equals_torch(encoder, kernel_banks, record):
     signal = encoder.transform(record)[0]
-    for bank in encoder.banks[:: len(encoder.banks) // 4]:
+    for bank in kernel_banks[:: len(kernel_banks) // 4]:
         expected = torch.nn.functional.conv1d(
             signal[None], bank.weights.reshape(84, 12, 9), dilation=bank.dilation, padding=4 * bank.dilation
         )[0]
@@ -67,9 +79,9 @@ def test_share_above_by_hand():
     assert share_above(rows, thresholds).tolist() == [[1.0, 0.5, 0.25], [0.25, 0.0, 1.0]]
 
 
-def test_bank_is_a_loop_over_kernels(encoder, record):
+def test_bank_is_a_loop_over_kernels(encoder, kernel_banks, record):
     signal = encoder.transform(record)[0]
-    bank = encoder.banks[6]
+    bank = kernel_banks[6]
     reach, got = 4 * bank.dilation, bank.ppv(signal).reshape(84, -1)
     padded = np.pad(signal.numpy().astype(np.float64), ((0, 0), (reach, reach)))
     for kernel in (0, 41, 42, 83):
@@ -82,13 +94,13 @@ def test_bank_is_a_loop_over_kernels(encoder, record):
             assert got[kernel, place] == pytest.approx(np.mean(np.array(counted) > bias), abs=2.1 / len(counted))
 
 
-def test_half_of_the_kernels_are_padded_in_turn(encoder):
+def test_half_of_the_kernels_are_padded_in_turn(kernel_banks):
     taken = [
         [tuple(np.flatnonzero((kernel.reshape(12, 9) == 2).any(axis=0))) for kernel in bank.weights.numpy()]
-        for bank in encoder.banks[:2]
+        for bank in kernel_banks[:2]
     ]
     assert set(taken[0][:42]) == set(taken[1][42:])
-    assert all(bank.padded == 42 for bank in encoder.banks)
+    assert all(bank.padded == 42 for bank in kernel_banks)
 
 
 def test_quantiles_fill_the_interval():
