@@ -28,25 +28,6 @@ RESET_PEAK = "5"
 """Value for `clear_refs` that resets Linux' peak of resident memory."""
 
 
-class UsedParameters(TorchDispatchMode):
-    """Mode that records every parameter used by an operation.
-
-    Attributes:
-        sizes: Parameter's id -> its number of values.
-    """
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.sizes: dict[int, int] = {}
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Record the parameters among the arguments and continue."""
-        for value in tree_leaves((args, kwargs)):
-            if isinstance(value, torch.nn.Parameter):
-                self.sizes[id(value)] = value.numel()
-        return func(*args, **(kwargs or {}))
-
-
 def _vector_product(matrix: Any, vector: Any, *_: Any, **__: Any) -> int:
     return 2 * matrix[0] * matrix[1]
 
@@ -85,6 +66,45 @@ FORMULAS: dict[Any, Any] = {
 """Operations unknown to `torch.utils.flop_counter` -> number of operations, given the shapes of the arguments."""
 
 
+class Work(TorchDispatchMode):
+    """Mode that records every parameter used by an operation, and counts operations by the formulas of `FlopCounterMode`.
+
+    `FlopCounterMode` itself imports PyTorch's compiler on its first operation, which takes two seconds.
+
+    Attributes:
+        sizes: Parameter's id -> its number of values.
+        flops: Number of floating-point operations.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sizes: dict[int, int] = {}
+        self.flops = 0
+        self._formulas = FlopCounterMode(display=False, custom_mapping=FORMULAS).flop_registry
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Return False, because skipping the compiler imports it."""
+        return False
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        """Record the parameters among the arguments; count the operation, or the ones that it consists of."""
+        kwargs = kwargs or {}
+        for value in tree_leaves((args, kwargs)):
+            if isinstance(value, torch.nn.Parameter):
+                self.sizes[id(value)] = value.numel()
+        formula = self._formulas.get(func.overloadpacket)
+        if formula is None:
+            with self:
+                composed = func.decompose(*args, **kwargs)
+            if composed is not NotImplemented:
+                return composed
+        result = func(*args, **kwargs)
+        if formula is not None:
+            self.flops += formula(*args, **kwargs, out_val=result)
+        return result
+
+
 @contextmanager
 def layers_apart() -> Iterator[None]:
     """Run the layers of PyTorch transformers module by module instead of as a fused operation."""
@@ -101,10 +121,9 @@ def count_work(call: Callable[[], Any]) -> tuple[dict[int, int], int]:
 
     Attention is counted as two matrix products regardless of the kernel; fused layers are disabled for counting.
     """
-    counter, used = FlopCounterMode(display=False, custom_mapping=FORMULAS), UsedParameters()
-    with layers_apart(), torch.inference_mode(), counter, used:
+    with layers_apart(), torch.inference_mode(), Work() as work:
         call()
-    return used.sizes, counter.get_total_flops()
+    return work.sizes, work.flops
 
 
 class CostMeter:

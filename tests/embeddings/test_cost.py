@@ -2,6 +2,7 @@
 
 import json
 import math
+import sys
 
 import numpy as np
 import pyarrow as pa
@@ -70,6 +71,13 @@ def test_layer_costs_equal_hand_counts():
     assert counted(lambda: bilinear(torch.ones(2, 5), torch.ones(2, 7)), bilinear)[1] == linear(2, 5, 21) + 3 * linear(
         2, 7, 1
     )
+
+
+def test_counting_imports_no_compiler(monkeypatch):
+    """Check that PyTorch's compiler, whose import takes two seconds, may be missing."""
+    monkeypatch.setitem(sys.modules, "torch._dynamo", None)
+    layer = nn.Linear(4, 3)
+    assert counted(lambda: layer(torch.ones(2, 4)), layer)[:2] == (15, linear(2, 4, 3))
 
 
 @pytest.mark.parametrize("fused", [True, False])
