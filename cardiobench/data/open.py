@@ -12,10 +12,11 @@ from cardiobench.core.errors import MissingData
 from cardiobench.core.tables import TEXT
 from cardiobench.data import catalog
 from cardiobench.data.dataset import OpenDataset
+from cardiobench.data.digests import hexadecimal
 from cardiobench.data.hub_data import fetch_published
 from cardiobench.data.media import METADATA
 from cardiobench.data.prepared import find_prepared, open_prepared
-from cardiobench.data.rows import RowTable, hexadecimal
+from cardiobench.data.rows import RowTable
 
 
 def open_dataset(
@@ -91,8 +92,8 @@ def with_metadata(table: RowTable) -> RowTable:
     columns = [name for name in METADATA if name in table.frame]
     if not columns or table.frame.empty:
         return table
-    digests = pd.util.hash_pandas_object(table.frame[columns], index=False)
-    digits = pc.replace_substring_regex(hexadecimal(digests), "^0{1,15}", "")
+    codes, digests = pd.factorize(pd.util.hash_pandas_object(table.frame[columns], index=False))  # Many are equal.
+    digits = pc.replace_substring_regex(hexadecimal(pd.Series(digests)), "^0{1,15}", "").take(codes)
     joined = pc.binary_join_element_wise(pa.array(table.frame["fingerprint"], pa.string()), digits, ".")
     frame = table.frame.copy(deep=False)
     frame["fingerprint"] = pd.array(joined, TEXT)

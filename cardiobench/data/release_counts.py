@@ -8,7 +8,7 @@ import pandas as pd
 
 from cardiobench.core.errors import BadData, first_n
 from cardiobench.data.spec import ROWS, TOTAL, DatasetSpec, Task
-from cardiobench.data.splits import SPLIT_OF_TENTH, hashed_split
+from cardiobench.data.splits import SPLIT_OF_TENTH, hashed_splits
 
 
 def absent_rows(spec: DatasetSpec, listed: pd.DataFrame, candidates: Iterable[str] = ()) -> dict[str, int]:
@@ -34,7 +34,7 @@ def absent_rows(spec: DatasetSpec, listed: pd.DataFrame, candidates: Iterable[st
     if lacking <= 0:
         return {spec.splits[0]: lacking} if lacking else {}
     patients = set(listed["patient_id"])
-    shares: Mapping[str, int] = Counter(hashed_split(name) for name in candidates if name not in patients)
+    shares: Mapping[str, int] = Counter(hashed_splits(name for name in candidates if name not in patients))
     total = sum(shares.values())
     if total < lacking:
         shares, total = Counter(SPLIT_OF_TENTH), len(SPLIT_OF_TENTH)

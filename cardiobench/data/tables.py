@@ -197,9 +197,9 @@ def _plain_columns(path: Path, columns: Mapping[str, Column], extra: Mapping[str
     if not path.is_file() or path.suffix == ".gz":
         return None
     content = path.read_bytes()
-    lines = content.count(b"\n") + (not content.endswith(b"\n"))
-    ends = content.count(b"\r")
-    if b'"' in content or content[:2] in (b"\xff\xfe", b"\xfe\xff") or ends not in (0, content.count(b"\n")):
+    ends = content.count(b"\n")
+    lines = ends + (not content.endswith(b"\n"))
+    if b'"' in content or content[:2] in (b"\xff\xfe", b"\xfe\xff") or content.count(b"\r") not in (0, ends):
         return None
     header = content[: content.find(b"\n")].decode("utf-8-sig", errors="replace").rstrip("\r")
     names = header.split(",")
@@ -211,7 +211,10 @@ def _plain_columns(path: Path, columns: Mapping[str, Column], extra: Mapping[str
     ):
         return None
     options = csv_reader.ConvertOptions(
-        include_columns=list(wanted), column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
+        include_columns=list(wanted),
+        column_types=dict.fromkeys(names, pa.string()),
+        strings_can_be_null=False,
+        check_utf8=not content.isascii(),
     )
     try:
         one_thread = csv_reader.ReadOptions(use_threads=False)  # Equally fast with half the memory.

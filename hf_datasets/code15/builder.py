@@ -19,7 +19,7 @@ from cardiobench.data.media.ecg_hdf5 import open_tracings, read_hdf5
 from cardiobench.data.release_counts import expected_counts
 from cardiobench.data.rows import safe_join
 from cardiobench.data.spec import TOTAL
-from cardiobench.data.splits import hashed_split
+from cardiobench.data.splits import hashed_splits
 from cardiobench.data.tables import Column, flag, identifier, number, read_columns, text
 
 TABLE = "exams.csv"
@@ -83,13 +83,11 @@ class Code15(CardioBuilder):
         An exam missing from its part has a nonexistent file, so it is reported and counted.
         """
         table = exams(raw)
-        lacking = np.zeros(len(table), dtype=bool)
+        ids, lacking = pa.array(table["exam_id"], pa.string()), np.zeros(len(table), dtype=bool)
         rows_of = table.groupby("trace_file", sort=False).indices
-        for part, ids in _stored(raw).items():
+        for part, stored in _stored(raw).items():
             rows = rows_of.get(part, np.array([], dtype=int))
-            lacking[rows] = ~_contained(pa.array(table["exam_id"].to_numpy()[rows], pa.string()), ids)
-        patients, names = pd.factorize(table["patient_id"])
-        splits = np.array([hashed_split(name) for name in names], dtype=object)
+            lacking[rows] = ~_contained(ids.take(rows), stored)
         # Values derived from diagnoses are computed once per combination, encoded as a binary number.
         codes = sum(table.pop(code).to_numpy(np.int64) << bit for bit, code in enumerate(DIAGNOSES))
         sets = range(1 << len(DIAGNOSES))
@@ -106,7 +104,7 @@ class Code15(CardioBuilder):
             {
                 "id": table["exam_id"],
                 "patient_id": table["patient_id"],
-                "split": splits[patients],
+                "split": hashed_splits(table["patient_id"]),
                 "media": table["trace_file"].mask(
                     lacking, table["trace_file"][lacking] + "/" + table["exam_id"][lacking]
                 ),
@@ -128,11 +126,12 @@ class Code15(CardioBuilder):
     def excluded(cls, raw: Path, rows: pd.DataFrame) -> Mapping[str, tuple[str, ...]]:
         """Return the tracings without a line in the table; the final row of each part is not a tracing."""
         rows_of = rows.groupby("media", sort=False).indices
-        unlisted = []
-        for part, ids in _stored(raw).items():
-            exams_of = ids[:-1] if len(ids) and ids[-1].as_py() == "0" else ids
-            listed = pa.array(rows["id"].to_numpy()[rows_of.get(part, np.array([], dtype=int))], pa.string())
-            unlisted += [f"{part}/{exam}" for exam in exams_of.filter(~_contained(exams_of, listed)).to_pylist()]
+        ids, unlisted = pa.array(rows["id"], pa.string()), []
+        for part, stored in _stored(raw).items():
+            exams_of = stored[:-1] if len(stored) and stored[-1].as_py() == "0" else stored
+            listed = ids.take(rows_of.get(part, np.array([], dtype=int)))
+            if len(listed) != len(exams_of):  # All rows of a part are among its tracings.
+                unlisted += [f"{part}/{exam}" for exam in exams_of.filter(~_contained(exams_of, listed)).to_pylist()]
         return {f"tracings missing from {TABLE}": tuple(unlisted)}
 
     @classmethod

@@ -14,10 +14,10 @@ from cardiobench.data.ecg_labels import AF_CLASSES, CD_CLASSES
 from cardiobench.data.labels import label_set
 from cardiobench.data.media.ecg_wfdb import header_path, parse_header
 from cardiobench.data.release_counts import expected_counts
-from cardiobench.data.splits import hashed_split
+from cardiobench.data.splits import hashed_splits
 
 # Records are numbered without gaps, so splits are known before the download.
-RELEASE = [hashed_split(f"A{number:04d}") for number in range(1, 6_878)]
+RELEASE = hashed_splits(f"A{number:04d}" for number in range(1, 6_878)).tolist()
 FOLDERS = ("cpsc_2018", "WFDB_CPSC2018", "Training_WFDB")
 RECORD = re.compile(r"A\d{4}")
 GROUPS = (SEX_GROUPS, AGE_GROUPS)

@@ -13,10 +13,10 @@ from cardiobench.data.cinc_classes import GEORGIA, RECORDS, scored_labels
 from cardiobench.data.demographics import age_task, sex_task
 from cardiobench.data.ecg_labels import AF_CLASSES, CD_CLASSES
 from cardiobench.data.release_counts import expected_counts
-from cardiobench.data.splits import hashed_split
+from cardiobench.data.splits import hashed_splits
 
 # Records are numbered without gaps, so splits are known before the download.
-RELEASE = [hashed_split(f"E{number:05d}") for number in range(1, 10_345)]
+RELEASE = hashed_splits(f"E{number:05d}" for number in range(1, 10_345)).tolist()
 FOLDERS = ("georgia", "WFDB_Ga")
 RECORD = re.compile(r"E\d{5}")
 GROUPS = (SEX_GROUPS, AGE_GROUPS)

@@ -22,7 +22,7 @@ from cardiobench.data.measurements import (
     read_measurements,
 )
 from cardiobench.data.media.dicom_regions import TWO_DIMENSIONAL, UNREAD
-from cardiobench.data.splits import hashed_split
+from cardiobench.data.splits import hashed_splits
 from cardiobench.data.tables import choice, identifier, read_columns, text
 
 RECORDS, STUDIES = "echo-record-list.csv", "echo-study-list.csv"
@@ -224,7 +224,7 @@ class MimicIvEcho(CardioBuilder):
         rows = table[["study_id", "acquisition_datetime"]].assign(
             id=path.str.replace(NAME, r"\1", regex=True),
             patient_id=table["subject_id"],
-            split=table["subject_id"].map({name: hashed_split(name) for name in table["subject_id"].unique()}),
+            split=hashed_splits(table["subject_id"]),
             media=path,
             key_frame=0,
             recording=recording_kinds(raw, path),

@@ -19,7 +19,7 @@ from cardiobench.data.media.ecg_hdf5 import read_single_hdf5
 from cardiobench.data.release_counts import expected_counts
 from cardiobench.data.rows import safe_join
 from cardiobench.data.spec import TOTAL
-from cardiobench.data.splits import hashed_split
+from cardiobench.data.splits import hashed_splits
 from cardiobench.data.tables import Column, choice, integer, number, read_columns, text
 
 TABLE = "metadata.csv"
@@ -98,12 +98,11 @@ class Sph(CardioBuilder):
     def rows(cls, raw: Path) -> pd.DataFrame:
         """Return one row per record."""
         table = read_columns(raw / TABLE, COLUMNS)
-        splits = {patient: hashed_split(patient) for patient in table["Patient_ID"].unique()}
         return pd.DataFrame(
             {
                 "id": table["ECG_ID"],
                 "patient_id": table["Patient_ID"],
-                "split": table["Patient_ID"].map(splits),
+                "split": hashed_splits(table["Patient_ID"]),
                 "media": "records/" + table["ECG_ID"] + ".h5",
                 "sex": table["Sex"],
                 "age": table["Age"],

@@ -1,6 +1,8 @@
 """Test rejected rows, counts and digests of datasets."""
 
 import dataclasses
+import hashlib
+import json
 
 import numpy as np
 import pandas as pd
@@ -8,9 +10,10 @@ import pytest
 
 from cardiobench.core.errors import BadData, MissingData
 from cardiobench.data.dataset import OpenDataset
+from cardiobench.data.digests import column_digest, hexadecimal
 from cardiobench.data.open import with_metadata
 from cardiobench.data.release_counts import absent_rows
-from cardiobench.data.rows import RowTable, hexadecimal, links_out, row_table, safe_join
+from cardiobench.data.rows import RowTable, links_out, row_table, safe_join
 from cardiobench.data.spec import AGE_GROUPS, TOTAL, DatasetSpec, Group, PromptGrid, Task
 from cardiobench.data.splits import hashed_split
 from cardiobench.data.twin_manifest import TWIN_MARK, write_manifest
@@ -219,6 +222,28 @@ def test_digests_change_with_content_only(raw):
 
     later = row_table(SPEC, [row(1, key_frame=7), *rows()[1:]], raw)
     assert list(later.frame["id"][later.frame["fingerprint"] != replaced.frame["fingerprint"]]) == ["r1"]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["train", "test", None, float("nan")] * 9,
+        ["é", 'say "x"', "a\\b", "\x7f"] * 9,
+        [f"r{number}" for number in range(30)],
+        [0.0, -0.0, 1 / 3, float("nan"), float("inf"), 1e22] * 9,
+        [1, True, 1.0, "1", None] * 9,
+        [True, False] * 9,
+        [1, 2] * 9,
+        [None] * 9,
+        [],
+    ],
+)
+def test_digest_of_a_column_is_that_of_its_json(values):
+    expected = ", ".join("null" if pd.isna(value) else json.dumps(value) for value in values)
+    text = f"name\x1f[{expected}]"
+    for dtype in (object, None):
+        column = pd.Series(values, name="name", dtype=dtype)
+        assert column_digest(column) == hashlib.sha256(text.encode()).hexdigest()[:16], dtype
 
 
 def test_fingerprints_are_written_as_python_writes_them():
