@@ -243,8 +243,7 @@ def compute_apart(
         return {}
     sent = dict(_detached_cells(cells, todo))
     todo = list(sent)
-    # Start with the largest cells, because a large cell at the end would occupy a single worker.
-    todo.sort(key=lambda n: sizes[n], reverse=True)
+    todo.sort(key=expected_cost(cells, sizes, context.summary.results), reverse=True)
     groups = _grouped(todo, [together(cells[n]) for n in todo], jobs)
     outcomes: dict[int, CellOutcome] = {}
     failed = len(cells)
@@ -260,6 +259,20 @@ def compute_apart(
                 break  # Do not start cells after a failure, as in a serial run.
             advance(1)
     return outcomes
+
+
+def expected_cost(
+    cells: Sequence[BaseCell[Any]], sizes: Mapping[int, int], results: Sequence[ScoreResult]
+) -> Callable[[int], tuple[int, float]]:
+    """Return the key by which cells are sorted, because a long cell at the end would occupy a single process.
+
+    Args:
+        cells: Cells of one model.
+        sizes: Size of embeddings in bytes by position.
+        results: Results of other models, whose times order the protocols of a dataset.
+    """
+    seconds = {result.protocol: float(result.stamp.get("seconds", 0)) for result in results}
+    return lambda n: (sizes[n], seconds.get(cells[n].protocol.name, 0.0))
 
 
 def _detached_cells(cells: Sequence[BaseCell[Any]], positions: Sequence[int]) -> Iterator[tuple[int, BaseCell[Any]]]:

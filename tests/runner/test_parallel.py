@@ -8,6 +8,7 @@ import signal
 import tempfile
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import joblib
 import pandas as pd
@@ -276,6 +277,14 @@ def test_workers_do_not_receive_encoding_code():
     model = load_model("cardiobench/ecg-morphology")
     assert b"ecg_morphology" in pickle.dumps(model.code)
     assert b"ecg_morphology" not in pickle.dumps(without_network(model)), "otherwise, it would import PyTorch"
+
+
+def test_long_cells_start_first(result_of):
+    """Cells with more embeddings come first, then those of protocols that took longer for another model."""
+    cells = [SimpleNamespace(protocol=SimpleNamespace(name=name)) for name in ("knn", "probe", "knn", "probe", "new")]
+    others = [replace(result_of("", seconds), protocol=name) for name, seconds in (("knn", 0.4), ("probe", 2.2))]
+    key = parallel.expected_cost(cells, dict(enumerate([10, 10, 20, 20, 10])), others)
+    assert sorted(range(5), key=key, reverse=True) == [3, 2, 1, 0, 4]
 
 
 def test_cells_of_a_task_share_a_worker_if_tasks_suffice():
