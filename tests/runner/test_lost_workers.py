@@ -10,6 +10,8 @@ from contextlib import contextmanager
 import psutil
 import pytest
 
+from cardiobench.cli.eval import main
+from cardiobench.core.extensions import Extension
 from cardiobench.runner.backends import answers
 from tests.ports import free_port
 from tests.runner.shipped import SLOW
@@ -26,8 +28,7 @@ if __name__ == "__main__":
 """
 
 
-def start(folder, output, *more, pids=None, **environment):
-    """Start a run of six cells; if there is a folder `pids`, the cells are slow and record their processes there."""
+def settings(folder, output, *more):
     line = [
         "--model",
         "cardiobench/ecg-morphology",
@@ -38,11 +39,14 @@ def start(folder, output, *more, pids=None, **environment):
         "--resamples",
         "20",
     ]
-    line += ["--workers", "0", "--output-dir", str(folder / output), "--cache-dir", str(folder / "cache"), *more]
-    environment |= {SLOW: str(pids)} if pids else {}
+    return [*line, "--workers", "0", "--output-dir", str(folder / output), "--cache-dir", str(folder / "cache"), *more]
+
+
+def start(folder, output, *more, pids, **environment):
+    """Start a run of six slow cells, which record their processes in the folder `pids`."""
     return subprocess.Popen(
-        [sys.executable, "-c", CODE, *line],
-        env={**os.environ, **environment},
+        [sys.executable, "-c", CODE, *settings(folder, output, *more)],
+        env={**os.environ, SLOW: str(pids), **environment},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -90,9 +94,11 @@ def check_lost_and_resumed(folder, run, kill_it, said):
     assert said in message and "Finished results are kept:" in message and "run the same command again" in message
     kept = {path: path.stat().st_mtime_ns for path in folder.glob("killed/*/*/slow.*/*.json")}
     assert 2 <= len(kept) < 6
-    for output in ("killed", "whole"):
-        again = start(folder, output, "--jobs", "1")
-        assert again.wait(timeout=120) == 0, again.communicate()[1]
+    toy = Extension(protocols={"slow": "tests.runner.shipped:Slow"})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("cardiobench.core.extensions.extensions", lambda: {"toy": toy})
+        for output in ("killed", "whole"):
+            assert main(settings(folder, output, "--jobs", "1")) == 0
     assert {path: path.stat().st_mtime_ns for path in kept} == kept, "finished cells are not computed again"
     assert records(folder / "killed") == records(folder / "whole") and len(records(folder / "whole")) == 12
 

@@ -141,26 +141,31 @@ def records(folder):
     return found
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("backend", "package"), WORKERS)
-def test_embedding_protocols_give_bitwise_equal_results_in_workers(tmp_path, cache, backend, package):
-    if importlib.util.find_spec(package) is None:
-        pytest.skip(f"the optional package '{package}' is not installed: make test-cluster")
-    protocols = tuple(name for name in list_protocols() if protocol_class(name).from_embeddings)
+@pytest.fixture(scope="module")
+def of_embeddings(cache, tmp_path_factory):
+    """Return settings of all protocols that need embeddings only, and their run on one core."""
     config = RunConfig(
         models=("cardiobench/ecg-morphology",),
         tasks=("ptb_xl_sample/cd",),
-        protocols=protocols,
+        protocols=tuple(name for name in list_protocols() if protocol_class(name).from_embeddings),
         limit=60,
-        output_dir=tmp_path / "alone",
+        output_dir=tmp_path_factory.mktemp("alone"),
         cache_dir=cache,
         resamples=50,
         workers=0,
         jobs=1,
     )
-    alone = run(config)
-    apart = run(replace(config, output_dir=tmp_path / "apart", backend=backend, jobs=2))
-    assert records(tmp_path / "alone") == records(tmp_path / "apart")
+    return config, run(config)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("backend", "package"), WORKERS)
+def test_embedding_protocols_give_bitwise_equal_results_in_workers(of_embeddings, tmp_path, backend, package):
+    if importlib.util.find_spec(package) is None:
+        pytest.skip(f"the optional package '{package}' is not installed: make test-cluster")
+    config, alone = of_embeddings
+    apart = run(replace(config, output_dir=tmp_path, backend=backend, jobs=2))
+    assert records(config.output_dir) == records(tmp_path)
     assert {"probe", "knn"} <= {result.protocol for result in alone.results}
     assert [one.task for one in alone.results] == [one.task for one in apart.results], "the order of a single process"
     assert alone.not_applicable == apart.not_applicable

@@ -88,19 +88,19 @@ BAD = {
 
 @pytest.fixture(scope="module")
 def releases(tmp_path_factory):
-    """Return undamaged twins of the releases by name."""
+    """Return undamaged twins of the releases by name; the runs store the tokens of their frames next to them."""
     folder = tmp_path_factory.mktemp("releases")
     for name in ("camus", "echonet_dynamic", "echonet_lvh", "echonet_pediatric"):
         write_twin(name, folder / name, patients=12)
     return folder
 
 
-def results_of(task, data_dir, folder):
+def results_of(task, data_dir, folder, cache=None):
     """Return the results of a small run with all test patients."""
     outcome = run(
         RunConfig(
             models=("cardiobench/random-vit",), tasks=(task,) if isinstance(task, str) else task, data_dir=data_dir, allow_missing=True, limit=100,
-            output_dir=folder / "results", cache_dir=folder / "cache", workers=0, resamples=40,
+            output_dir=folder / "results", cache_dir=cache or folder / "cache", workers=0, resamples=40,
             options={"dense": {"penalties": [0.1]}},
         ),
         Console(),
@@ -121,7 +121,7 @@ def test_patient_with_unusable_labels_is_not_covered(damage, releases, tmp_path,
     unit = min(usable)
     damage(raw, unit)
     write_manifest(raw, {})
-    results = results_of(name, tmp_path / "data", tmp_path)
+    results = results_of(name, tmp_path / "data", tmp_path, releases / "cache")
     said = capsys.readouterr().out
     assert f"! {name}: " in said and reason in said
     scored = len(usable) - usable.count(unit)
