@@ -10,7 +10,7 @@ import sys
 
 from benchmarks.validity.differences import comparisons, equal_models, gaps, group_differences, label_comparisons
 from benchmarks.validity.every_metric import every_metric
-from benchmarks.validity.frames import permuted_frames
+from benchmarks.validity.frames import permuted_frames, power_of_frames
 from benchmarks.validity.intervals import coverage
 from benchmarks.validity.means import rare_failures, unequal_patients
 from benchmarks.validity.tables import best_of_many, rankings
@@ -46,6 +46,7 @@ def broken(part, repetitions: int) -> list[str]:
 def main(repetitions: int = 300) -> int:
     """Print every table; return the number of broken promises."""
     names = [name for part in PARTS for name in broken(part, repetitions)]
+    power_of_frames(repetitions)
     print(f"\n{len(names)} promises are not kept{': ' + ', '.join(names) if names else ''}")
     return len(names)
 
