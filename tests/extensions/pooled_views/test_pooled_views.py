@@ -81,7 +81,7 @@ def test_pooled_result_states_run_and_suite(tmp_path, monkeypatch):
     suite = SimpleNamespace(name="views", tasks=("echo/view",), protocols=("probe",), options={"probe": {"refits": 0}})
     monkeypatch.setattr("cardiobench.runner.run.load_suite", lambda name: suite)
     config = RunConfig(
-        models=("cardiobench/random-vit",),
+        models=("cardiobench/constant",),
         suite="views",
         data_dir=tmp_path / "data",
         output_dir=tmp_path / "results",
