@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -177,16 +178,20 @@ NEEDS: Mapping[Verdict, Callable[[Judgement], bool]] = {
 
 def _parts(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
     """Yield the name and value of every part that has a check."""
-    if type(value) in CHECKS:
+    kind: type = type(value)
+    if kind in CHECKS:
         yield name.strip(), value
-    inner: Mapping[str, Any] = {}
-    if is_dataclass(value) and not isinstance(value, type):
-        inner = {field.name: getattr(value, field.name) for field in fields(value)}
-    elif isinstance(value, Mapping):
+    inner: Mapping[str, Any] = {key: getattr(value, key) for key in _field_names(kind)}
+    if not inner and isinstance(value, Mapping):
         inner = value
     for key, entry in inner.items():
         if not isinstance(entry, LEAVES):  # Most values are numbers.
             yield from _parts(entry, f"{name} {key}")
+
+
+@cache
+def _field_names(kind: type) -> tuple[str, ...]:
+    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else ()
 
 
 def _ordered(low: float, value: float, high: float) -> bool:

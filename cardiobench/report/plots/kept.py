@@ -15,11 +15,10 @@ from cardiobench.core.io import parse_json, sha256_of_file, sha256_of_json, writ
 from cardiobench.data.task_facts import task_facts
 from cardiobench.report.plots.figure import SavedFigure
 from cardiobench.report.plots.job import FigureJob
-from cardiobench.report.plots.svg import inline_svg
 from cardiobench.results.collect import ResultEntry
 
 SUFFIX = ".figures"
-"""File with the digest of a job's inputs, its captions, and digests of its files."""
+"""File with the digest of a job's inputs, its captions and SVG elements, and digests of its files."""
 
 
 def shown_digest(job: FigureJob, png: bool) -> str:
@@ -68,15 +67,19 @@ def kept_figures(folder: Path, stem: str, digest: str) -> tuple[SavedFigure, ...
         files = {folder / Path(name).name: known for name, known in one["files"].items()}
         if any(not file.is_file() or sha256_of_file(file) != known for file, known in files.items()):
             return None
-        svg = next(file for file in files if file.suffix == ".svg").read_text(encoding="utf-8")
-        figures.append(SavedFigure(one["name"], one["caption"], inline_svg(svg), tuple(files)))
+        figures.append(SavedFigure(one["name"], one["caption"], one["svg"], tuple(files)))
     return tuple(figures)
 
 
 def keep_figures(figures: Sequence[SavedFigure], folder: Path, stem: str, digest: str) -> None:
-    """Save the digests of inputs and files for the next report in the same folder."""
+    """Save figures with the digests of inputs and files for the next report in the same folder."""
     listed: list[dict[str, Any]] = [
-        {"name": one.name, "caption": one.caption, "files": {file.name: sha256_of_file(file) for file in one.files}}
+        {
+            "name": one.name,
+            "caption": one.caption,
+            "svg": one.svg,
+            "files": {file.name: sha256_of_file(file) for file in one.files},
+        }
         for one in figures
     ]
     write_json({"digest": digest, "figures": listed, "note": sha256_of_json(listed)}, folder / f"{stem}{SUFFIX}")
