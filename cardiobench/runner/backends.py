@@ -55,7 +55,7 @@ def dask(address: str, jobs: int, cells: int) -> Iterator[int]:
     except (OSError, TimeoutError) as error:
         raise CardioBenchError(f"no Dask scheduler answers at {address}: {error}. Start one there.") from None
     try:
-        with silent("distributed"), joblib.parallel_config(backend=_dask_backend(client)):
+        with silent("distributed", "tornado"), joblib.parallel_config(backend=_dask_backend(client)):
             yield joblib.effective_n_jobs() if address else jobs
     except KilledWorker as error:
         raise LostWorker(
@@ -70,16 +70,16 @@ def dask(address: str, jobs: int, cells: int) -> Iterator[int]:
             "start it, then run the same command again",
         ) from error
     finally:
-        with silent("distributed"):
+        with silent("distributed", "tornado"):
             client.close()
             if cluster:
                 cluster.close()
 
 
 @contextmanager
-def silent(package: str) -> Iterator[None]:
-    """Keep a package from logging the tracebacks of lost connections, which end the run with a message of their own."""
-    loggers = [logging.getLogger(name) for name in list(logging.root.manager.loggerDict) if name.startswith(package)]
+def silent(*packages: str) -> Iterator[None]:
+    """Keep packages from logging the tracebacks of lost connections, which end the run with a message of their own."""
+    loggers = [logging.getLogger(name) for name in list(logging.root.manager.loggerDict) if name.startswith(packages)]
     levels = [one.level for one in loggers]
     try:
         for one in loggers:

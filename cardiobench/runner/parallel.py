@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,6 @@ from cardiobench.runner.eta import (
     remaining_seconds,
     variants_of_run,
 )
-from cardiobench.runner.plan import resolve_tasks
 from cardiobench.scoring.suites import load_suite
 
 Evaluate = Callable[[Any], tuple[Any, Sequence[Path]]]
@@ -200,11 +200,10 @@ def workers_from_start(config: RunConfig) -> AbstractContextManager[None]:
 
 
 def import_libraries(config: RunConfig) -> None:
-    """Import the modules of a run's protocols and datasets."""
-    chosen = load_suite(config.suite) if config.suite else config
-    for name in choose(chosen.protocols):
+    """Import the modules that evaluate the cells of a run."""
+    import_module("cardiobench.runner.evaluate")  # It imports this module.
+    for name in choose(load_suite(config.suite).protocols if config.suite else config.protocols):
         protocol_class(name)
-    resolve_tasks(chosen.tasks)
 
 
 def launched_here() -> int:
