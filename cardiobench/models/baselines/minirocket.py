@@ -55,7 +55,7 @@ class MiniRocket:
 
         if parts.shape[1:] != (len(LEADS), SAMPLES):
             raise ValueError(f"MiniRocket takes (N, {len(LEADS)}, {SAMPLES}), got {tuple(parts.shape)}")
-        return ppv_features(parts)
+        return ppv_features(parts, FS)
 
     def to(self, device: "torch.device") -> "MiniRocket":
         """Return itself; kernels follow the device of the recordings."""

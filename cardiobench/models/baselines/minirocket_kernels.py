@@ -8,7 +8,6 @@ from itertools import combinations
 import numpy as np
 import torch
 
-from cardiobench.models.baselines.minirocket import FS, SAMPLES
 from cardiobench.models.signal import standardise
 
 LENGTH = 9
@@ -130,11 +129,11 @@ def banks(signals: np.ndarray, seed: int = SEED) -> list[KernelBank]:
 
 
 @cache
-def fixed_banks(device: torch.device) -> list[KernelBank]:
-    """Return the kernels of the encoder on a device."""
+def fixed_banks(device: torch.device, fs: float, samples: int) -> list[KernelBank]:
+    """Return the kernels of the encoder on a device, for recordings of `samples` values at `fs` Hz."""
     if device.type != "cpu":
-        return [bank.to(device) for bank in fixed_banks(torch.device("cpu"))]
-    signals = synthetic_ecgs(CALIBRATION, FS, SAMPLES, seed=SEED)
+        return [bank.to(device) for bank in fixed_banks(torch.device("cpu"), fs, samples)]
+    signals = synthetic_ecgs(CALIBRATION, fs, samples, seed=SEED)
     return banks(np.stack([standardise(signal).T for signal in signals]))
 
 
@@ -148,9 +147,9 @@ def digest(kernel_banks: list[KernelBank]) -> str:
 
 
 @torch.no_grad()
-def ppv_features(parts: torch.Tensor) -> torch.Tensor:
-    """Return the features (N, 9996) of recordings (N, 12, 1000)."""
-    kernel_banks = fixed_banks(parts.device)
+def ppv_features(parts: torch.Tensor, fs: float) -> torch.Tensor:
+    """Return the features (N, 9996) of recordings (N, 12, samples) at `fs` Hz."""
+    kernel_banks = fixed_banks(parts.device, fs, parts.shape[-1])
     # Records are processed one by one, so that the outputs of a bank stay in the processor's cache.
     return torch.stack([torch.cat([bank.ppv(part) for bank in kernel_banks]) for part in parts])
 

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from cardiobench.data.media.types import Ecg
+from cardiobench.models.baselines.minirocket import FS, SAMPLES
 from cardiobench.models.baselines.minirocket_kernels import (
     FEATURES,
     KERNELS,
@@ -29,7 +30,7 @@ def encoder():
 
 @pytest.fixture(scope="module")
 def kernel_banks():
-    return fixed_banks(torch.device("cpu"))
+    return fixed_banks(torch.device("cpu"), FS, SAMPLES)
 
 
 def test_stated_revision_and_size_are_those_of_the_kernels(encoder, kernel_banks):
