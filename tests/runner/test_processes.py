@@ -29,7 +29,7 @@ TWO = [
     "--dynamo_backend",
     "no",
 ]
-TIMES = {"date", "commit", "seconds"}
+VARYING = {"date", "commit", "seconds", "libraries"}  # The process of the tests may have imported other libraries.
 
 
 def settings(folder, *more, model="cardiobench/pixel-motion", tasks=("phantom_echo/ef",)):
@@ -85,7 +85,7 @@ def embeddings(folder):
 
 
 def results(folder):
-    """Return every result without its time stamps."""
+    """Return every result without what differs between processes."""
     files = {
         path.relative_to(folder): json.loads(path.read_text())
         for path in sorted(folder.glob("results/*/*/*/*__*.json"))
@@ -95,7 +95,7 @@ def results(folder):
             content["seal"],
             content["predictions_sha256"],
         )  # Digest of the whole file, including the time and last bits.
-        content["stamp"] = {key: value for key, value in content["stamp"].items() if key not in TIMES}
+        content["stamp"] = {key: value for key, value in content["stamp"].items() if key not in VARYING}
         del content["cost"]["timings"]
     return files
 
