@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Future
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from queue import Empty, SimpleQueue
 from typing import Any
 
@@ -38,11 +38,20 @@ def prepared(jobs: int, function: Callable[..., Any], *arguments: Any) -> Iterat
     started = pool(jobs - 1)
     for _ in range(jobs - 1):
         started.submit(function, *arguments)
-    try:
+    with ExitStack() as failed:
+        failed.callback(started.shutdown, kill_workers=True)  # Otherwise, a command would end only after these imports.
         yield
-    except BaseException:
-        started.shutdown(kill_workers=True)  # Otherwise, the command would end only after these imports.
-        raise
+        failed.pop_all()
+
+
+def _submitted(executor: Any, function: Callable[..., Any], call: tuple[Any, ...]) -> Future[Any]:
+    """Submit a call and return its future; one with the error if the pool was lost or shut down since the last result."""
+    try:
+        submitted: Future[Any] = executor.submit(function, *call)
+    except RuntimeError as error:
+        submitted = Future()
+        submitted.set_exception(error)
+    return submitted
 
 
 def share_calls(function: Callable[..., Any], calls: Sequence[tuple[Any, ...]], jobs: int) -> Iterator[Any]:
@@ -68,9 +77,10 @@ def share_calls(function: Callable[..., Any], calls: Sequence[tuple[Any, ...]], 
         if not waiting or (previous and (previous.cancelled() or previous.exception())):
             return
         try:
-            executor.submit(function, *waiting.popleft()).add_done_callback(send_next)
+            call = waiting.popleft()
         except IndexError:  # This process has taken the last call.
             return
+        _submitted(executor, function, call).add_done_callback(send_next)
 
     for _ in range(workers):
         send_next()

@@ -3,6 +3,8 @@
 import os
 import signal
 import time
+from concurrent.futures import Future
+from concurrent.futures.process import BrokenProcessPool
 
 import pytest
 
@@ -43,6 +45,29 @@ def test_killed_worker_and_errors_are_reported():
         list(workers.share_calls(kill_worker, [(os.getpid(),)] * 4, jobs=2))
     with pytest.raises(BadData, match="no such recording"):
         list(workers.share_calls(fail_in_worker, [(os.getpid(),)] * 4, jobs=2))
+
+
+class LostAfterOne:
+    """Pool whose worker is lost after its first call, before it takes the second."""
+
+    def __init__(self):
+        self.called = False
+
+    def submit(self, function, *arguments):
+        if self.called:
+            raise BrokenProcessPool("the worker is gone")
+        self.called, future = True, Future()
+        future.set_result(function(*arguments))
+        return future
+
+    def shutdown(self, kill_workers):
+        assert kill_workers
+
+
+def test_worker_lost_between_two_calls_is_reported(monkeypatch):
+    monkeypatch.setattr(workers, "pool", lambda _: LostAfterOne())
+    with pytest.raises(LostWorker):
+        list(workers.share_calls(one_call, [(number, 0) for number in range(3)], jobs=2))
 
 
 def test_prepared_workers_are_used_for_calls_and_ended_by_errors():
