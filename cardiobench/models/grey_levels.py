@@ -11,13 +11,13 @@ from cardiobench.models.tokens import spatial_tokens
 LEVELS = 256
 
 
-def torchvision_levels(mean: Sequence[float], std: Sequence[float]) -> torch.Tensor:
+def torchvision_levels(mean: Sequence[float] | float, std: Sequence[float] | float) -> torch.Tensor:
     """Return the grey levels of each channel after torchvision's `ToTensor` and `Normalize`, float32 (3, 256)."""
     levels = torch.arange(LEVELS, dtype=torch.float32)
     return (levels / 255 - _column(mean)) / _column(std)
 
 
-def level_tables(mean: Sequence[float], std: Sequence[float]) -> Iterator[torch.Tensor]:
+def level_tables(mean: Sequence[float] | float, std: Sequence[float] | float) -> Iterator[torch.Tensor]:
     """Yield the table (3, 256) of torchvision, and those of the torch and NumPy processors of transformers."""
     levels = torch.arange(LEVELS, dtype=torch.float32)
     yield torchvision_levels(mean, std)
@@ -25,8 +25,9 @@ def level_tables(mean: Sequence[float], std: Sequence[float]) -> Iterator[torch.
     yield (levels * (1 / 255) - _column(mean)) / _column(std)
 
 
-def _column(values: Sequence[float]) -> torch.Tensor:
-    return torch.tensor(values, dtype=torch.float32)[:, None]
+def _column(values: Sequence[float] | float) -> torch.Tensor:
+    """Return one number per channel, float32 (3, 1); a single number is that of all channels."""
+    return torch.tensor(values, dtype=torch.float32).reshape(-1, 1).expand(3, 1)
 
 
 def look_up(frames: torch.Tensor, levels: torch.Tensor) -> torch.Tensor:
@@ -74,7 +75,7 @@ Prepare = Callable[[np.ndarray], torch.Tensor]
 
 
 def by_table(
-    network: torch.nn.Module, full: Prepare, lean: Prepare, mean: Sequence[float], std: Sequence[float]
+    network: torch.nn.Module, full: Prepare, lean: Prepare, mean: Sequence[float] | float, std: Sequence[float] | float
 ) -> tuple[torch.nn.Module, Prepare]:
     """Replace the normalisation of a preparation by a table in front of the network if the result is identical.
 
@@ -82,17 +83,23 @@ def by_table(
         network: Network for normalised parts.
         full: The library's own preparation.
         lean: Preparation without its last step, the normalisation.
-        mean: Per-channel mean used by the normalisation, shape (3,).
-        std: Per-channel standard deviation used by the normalisation, shape (3,).
+        mean: Mean used by the normalisation, one per channel or one for all.
+        std: Standard deviation used by the normalisation, one per channel or one for all.
 
     Returns:
         (network, preparation): the lean pair if it gives bit-identical results for random frames (colour and grey, wide
-        and tall), otherwise the given pair, as for a processor that scales before it resizes.
+        and tall), otherwise the given pair, as for a processor that scales before it resizes, or for grey input.
     """
     colour = np.random.default_rng(0).integers(0, LEVELS, (2, 61, 83, 3), dtype=np.uint8)
     grey = np.repeat(colour[..., :1], 3, axis=3).transpose(0, 2, 1, 3)
-    pairs = [(lean(frames), full(frames)) for frames in (colour, grey)]
+    wanted = [full(frames) for frames in (colour, grey)]
+    try:
+        pairs = [(lean(frames), expected) for frames, expected in zip((colour, grey), wanted, strict=True)]
+    except (RuntimeError, TypeError, ValueError):  # A later step of the processor needs normalised frames.
+        return network, full
     if any(parts.dtype != torch.uint8 or parts.shape != expected.shape for parts, expected in pairs):
+        return network, full
+    if pairs[0][0].shape[-3:-2] != (3,):
         return network, full
     for levels in level_tables(mean, std):
         if all(torch.equal(look_up(parts, levels), expected.float()) for parts, expected in pairs):

@@ -101,8 +101,10 @@ RAW = {"do_rescale": False, "do_normalize": False}
 
 def normalises(loaded: Any) -> bool:
     """Return whether a processor ends with (grey level / 255 - mean) / standard deviation."""
-    usual = getattr(loaded, "do_rescale", False) and getattr(loaded, "do_normalize", False)
-    return bool(usual) and abs(getattr(loaded, "rescale_factor", 0) - 1 / 255) < 1e-9
+    if not (getattr(loaded, "do_rescale", False) and getattr(loaded, "do_normalize", False)):
+        return False
+    factor, mean, std = (getattr(loaded, name, None) for name in ("rescale_factor", "image_mean", "image_std"))
+    return isinstance(factor, float) and abs(factor - 1 / 255) < 1e-9 and mean is not None and std is not None
 
 
 @dataclass(frozen=True)

@@ -80,6 +80,46 @@ def test_full_clips_of_transformers():
         assert torch.equal(network(prepare(clip(size, False))), full(clip(size, False)))
 
 
+@pytest.mark.parametrize("mean, std", [([0.4], [0.3]), (0.4, 0.3), ([0.4], STD)])
+def test_one_number_for_all_channels(mean, std):
+    transformers = pytest.importorskip("transformers")
+    from torchvision import transforms as tv
+
+    from cardiobench.models.grey_levels import by_table
+
+    transform = tv.Compose([tv.Resize((32, 32)), tv.ToTensor(), tv.Normalize(mean, std)])
+    processor = transformers.ViTImageProcessor(size={"height": 32, "width": 32}, image_mean=mean, image_std=std)
+    whole, full = torch.nn.Identity(), Frames(processor)
+    for expected, (network, prepare) in (
+        (FrameByFrame(transform), picture_by_picture(whole, transform)),
+        (full, by_table(whole, full, full.without_normalisation(), mean, std)),
+    ):
+        assert isinstance(network, Normalised)
+        for grey in (False, True):
+            frames = clip((61, 83), grey)
+            assert torch.equal(network(prepare(frames)), expected(frames))
+
+
+def test_grey_input_is_kept():
+    from torchvision import transforms as tv
+
+    own = tv.Compose([tv.Resize((32, 32)), tv.Grayscale(), tv.ToTensor(), tv.Normalize([0.4], [0.3])])
+    network, prepare = picture_by_picture(torch.nn.Identity(), own)
+    frames = clip((61, 83), False)  # Three frames of one channel are not one frame of three.
+    assert torch.equal(network(prepare(frames)), FrameByFrame(own)(frames))
+
+
+def test_processor_that_needs_normalised_frames_is_kept():
+    transformers = pytest.importorskip("transformers")
+    from cardiobench.models.grey_levels import by_table
+
+    processor = transformers.EfficientNetImageProcessor(size={"height": 32, "width": 32})  # Normalises twice.
+    full = Frames(processor)
+    mean, std = processor.image_mean, processor.image_std
+    network, prepare = by_table(torch.nn.Identity(), full, full.without_normalisation(), mean, std)
+    assert isinstance(network, torch.nn.Identity) and prepare is full
+
+
 def test_unusual_processor_is_kept():
     from torchvision import transforms as tv
 
