@@ -114,7 +114,8 @@ def probe(encoder: ImageEncoder) -> int:
         raise BadModel(f"{encoder.name}: expected one vector per part, got an array of shape {tuple(vectors.shape)}.")
     if not torch.isfinite(vectors).all():
         raise BadModel(
-            f"{encoder.name} returns values that are not finite. Its weights are damaged: copy the model again."
+            f"{encoder.name} returns values that are not finite. A standard deviation of 0 in its preprocessing is wrong; "
+            f"otherwise its weights are damaged: copy the model again."
         )
     if not torch.allclose(vectors, again, atol=1e-5):
         raise BadModel(
@@ -220,10 +221,8 @@ def preparation(encoder: Any) -> str:
     if not isinstance(encoder, ImageEncoder):
         return ""
     if isinstance(encoder.network, Normalised):
-        return (
-            "resized and cropped as in its library, then normalised with a table of grey levels, bit for bit the same"
-        )
-    return "by the processor of its library, whose steps differ from resize, crop and normalise"
+        return "prepared as in its library, but normalised with a table of grey levels, bit for bit the same"
+    return "prepared by its library alone, which a table of grey levels is not known to reproduce bit for bit"
 
 
 def stretch(frames: np.ndarray, count: int) -> np.ndarray:

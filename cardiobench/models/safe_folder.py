@@ -256,16 +256,22 @@ def _of_class(kind: Any, content: Settings, where: str) -> Settings:
 
 
 def processor_config(content: Settings, where: str) -> Settings:
-    """Pass on the settings of image and video processors."""
-    allowed = only(PROCESSOR_KEYS, content)
+    """Pass on the settings of image and video processors: those in `PROCESSOR_KEYS`, and any number."""
+    allowed = _of_processor(content)
     for part in ("image_processor", "video_processor"):
         if part in allowed:
-            allowed[part] = only(PROCESSOR_KEYS, mapping(allowed[part], f"{where}, {part}"))
+            allowed[part] = _of_processor(mapping(allowed[part], f"{where}, {part}"))
     for holder in (allowed, allowed.get("image_processor", {}), allowed.get("video_processor", {})):
         for key in ("image_processor_type", "feature_extractor_type", "video_processor_type", "processor_class"):
             if holder.get(key) is not None:
                 named(holder[key], f"{where}, {key}")
     return allowed
+
+
+def _of_processor(content: Settings) -> Settings:
+    # Numbers name neither code nor files, and most families have options of their own, such as rescale_offset.
+    numbers = {key for key, value in content.items() if value is not None and '"' not in json.dumps(value)}
+    return only(PROCESSOR_KEYS | (numbers - REFUSED_KEYS), content)
 
 
 def tokenizer_config(content: Settings, where: str) -> Settings:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from cardiobench.core.errors import BadModel
 from cardiobench.models.grey_levels import Normalised
 from cardiobench.models.image import FrameByFrame, ImageEncoder, ResizeAndCrop, picture_by_picture, preparation
 from cardiobench.models.processors import RAW, Frames, WholeClip
@@ -144,7 +145,18 @@ def test_direction_is_stated():
 
     from torchvision import transforms as tv
 
-    assert "table of grey levels" in preparation(encoder(torchvision_transform()))
+    assert "bit for bit the same" in preparation(encoder(torchvision_transform()))
     own = tv.Compose([tv.ToTensor(), tv.Resize((32, 32)), tv.Normalize(MEAN, STD)])
-    assert "differ from resize, crop and normalise" in preparation(encoder(own))
+    assert "by its library alone" in preparation(encoder(own))
     assert preparation(object()) == ""
+
+
+def test_deviation_of_zero_is_named():
+    from torchvision import transforms as tv
+
+    def divide_by_zero(picture):
+        return (tv.functional.to_tensor(picture.resize((32, 32))) - 0.4) / 0
+
+    prepare = FrameByFrame(divide_by_zero)
+    with pytest.raises(BadModel, match="A standard deviation of 0"):
+        ImageEncoder(name="toy", revision="1", network=torch.nn.Flatten(), prepare=prepare, preprocessing={})

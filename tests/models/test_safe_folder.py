@@ -15,7 +15,7 @@ from cardiobench.cli.main import main
 from cardiobench.core.errors import BadModel
 from cardiobench.models.files import given_files
 from cardiobench.models.load import load_model
-from cardiobench.models.safe_folder import TRANSFORMERS_RULES, plain, safe_folder, without_tokens
+from cardiobench.models.safe_folder import TRANSFORMERS_RULES, plain, processor_config, safe_folder, without_tokens
 from tests.models.tiny import tiny_open_clip, tiny_siglip, tiny_timm
 
 MAKERS = {
@@ -369,3 +369,12 @@ def test_plain_settings_are_recognised():
     for strange in (nested(30), {"a": "x" * 10_000}, {"a": 10**10}, {"a": float("inf")}, {"depths": [3, 100_000]}):
         with pytest.raises(BadModel, match="here"):
             plain(strange, "here")
+
+
+def test_processors_keep_numbers_of_their_own():
+    transformers = pytest.importorskip("transformers")
+    image = transformers.EfficientNetImageProcessor(rescale_offset=True, include_top=False).to_dict()
+    code = {"auto_map": CODE, "trust_remote_code": True, "font": "other.ttf", "clusters": ["text"]}
+    assert processor_config(image | code, "") == image
+    inner = {"image_processor": image | {"background_color": [1, 2, 3]}}
+    assert processor_config({"image_processor": inner["image_processor"] | code}, "") == inner
