@@ -176,7 +176,7 @@ def _model_facts(model: LoadedModel) -> list[Fact]:
         ("frames", _words(vars(sampling)) if sampling and "echo" in encoder.modalities else "none: it takes ECGs"),
         ("vector", _vector_words(model)),
         ("precision", model.precision),
-        *(("frames", how) for how in (preparation(encoder),) if how),
+        *(("preparation of frames", how) for how in (preparation(encoder),) if how),
         ("text", "prompts can be used" if isinstance(encoder, TextEncoder) else f"no: {_no_text(encoder)}"),
         ("native outputs", ", ".join(encoder.native) if isinstance(encoder, NativeHeads) else "none"),
     ]

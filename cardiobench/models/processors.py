@@ -179,7 +179,7 @@ class WholeClip:
             inputs = self.processor(
                 videos=[clip], return_tensors="pt", do_sample_frames=False, **LAYOUT, **self.options
             )
-            return inputs["pixel_values_videos"]
+            return inputs[self.processor.model_input_names[0]]  # The processor of VideoMAE returns `pixel_values`.
         return self.processor(list(clip), return_tensors="pt", **LAYOUT, **self.options)["pixel_values"]
 
 

@@ -68,16 +68,18 @@ def test_processor_of_transformers(name, grey):
         assert torch.equal(network(prepare(frames)), full(frames)), size
 
 
-def test_full_clips_of_transformers():
+@pytest.mark.parametrize("name", ["VideoMAEImageProcessor", "VideoMAEVideoProcessor", "VJEPA2VideoProcessor"])
+def test_full_clips_of_transformers(name):
     transformers = pytest.importorskip("transformers")
     from cardiobench.models.grey_levels import by_table
 
-    processor = transformers.VideoMAEImageProcessor(size={"shortest_edge": 32}, crop_size={"height": 32, "width": 32})
-    full = WholeClip(processor, 4, video=False)
+    processor = getattr(transformers, name)(size={"shortest_edge": 32}, crop_size={"height": 32, "width": 32})
+    full = WholeClip(processor, 4, video="VideoProcessor" in name)
     mean, std = processor.image_mean, processor.image_std
     network, prepare = by_table(torch.nn.Identity(), full, full.without_normalisation(), mean, std)
     assert isinstance(network, Normalised)
     for size in SIZES[:3]:
+        assert full(clip(size, False)).shape == (1, 4, 3, 32, 32)
         assert torch.equal(network(prepare(clip(size, False))), full(clip(size, False)))
 
 
