@@ -268,10 +268,15 @@ def expected_cost(
     Args:
         cells: Cells of one model.
         sizes: Size of embeddings in bytes by position.
-        results: Results of other models, whose times order the protocols of a dataset.
+        results: Results of other models, whose times order the protocols and tasks of a dataset.
     """
-    seconds = {result.protocol: float(result.stamp.get("seconds", 0)) for result in results}
-    return lambda n: (sizes[n], seconds.get(cells[n].protocol.name, 0.0))
+    seconds = {(result.protocol, result.task): float(result.stamp.get("seconds", 0)) for result in results}
+
+    def cost(n: int) -> tuple[int, float]:
+        known = [seconds.get((cells[n].protocol.name, task.name), 0.0) for task in cells[n].tasks]
+        return sizes[n], max(known, default=0.0)
+
+    return cost
 
 
 def _detached_cells(cells: Sequence[BaseCell[Any]], positions: Sequence[int]) -> Iterator[tuple[int, BaseCell[Any]]]:

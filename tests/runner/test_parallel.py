@@ -285,10 +285,12 @@ def test_workers_do_not_receive_encoding_code():
 
 
 def test_long_cells_start_first(result_of):
-    """Cells with more embeddings come first, then those of protocols that took longer for another model."""
-    cells = [SimpleNamespace(protocol=SimpleNamespace(name=name)) for name in ("knn", "probe", "knn", "probe", "new")]
-    others = [replace(result_of("", seconds), protocol=name) for name, seconds in (("knn", 0.4), ("probe", 2.2))]
-    key = parallel.expected_cost(cells, dict(enumerate([10, 10, 20, 20, 10])), others)
+    """Cells with more embeddings come first, then those whose protocol took longer on the same task for another model."""
+    known = {("knn", "view"): 0.4, ("probe", "view"): 2.2, ("probe", "ef"): 1.1}
+    others = [replace(result_of("", s), protocol=name, task=task) for (name, task), s in known.items()]
+    names = [("knn", "view"), ("probe", "ef"), ("probe", "view"), ("knn", "view"), ("new", "view")]
+    cells = [SimpleNamespace(protocol=SimpleNamespace(name=p), tasks=[SimpleNamespace(name=t)]) for p, t in names]
+    key = parallel.expected_cost(cells, dict(enumerate([10, 10, 10, 20, 10])), others)
     assert sorted(range(5), key=key, reverse=True) == [3, 2, 1, 0, 4]
 
 
