@@ -42,7 +42,7 @@ def write_markdown(
     """
     drawn_here = figures is None
     if figures is None:
-        figures = draw_report(collection, out, png=True, processes=processes, kinds=("task",))
+        figures = draw_report(collection, out, processes=processes, kinds=("task",))
     by_task: dict[str, list[ScoreResult]] = {}
     for result in collection.results:
         by_task.setdefault(result.task, []).append(result)
@@ -79,9 +79,7 @@ def _task_section(task: str, results: list[ScoreResult], figures: Sequence[Saved
     known = find_task(task)
     lines = [f"## {tables.markdown_text(task)}", ""]
     lines += [f"{known.description}.", ""] if known and known.description else []
-    for figure in figures:
-        image = next((file for file in figure.files if file.suffix == ".png"), figure.files[0])
-        lines.append(f"![{figure.name}]({image.relative_to(out).as_posix()})")
+    lines += [f"![{figure.name}]({figure.files[0].relative_to(out).as_posix()})" for figure in figures]
     ceilings = () if results[0].generated else anchors(task).ceilings
     if ceilings:
         rows = [(c.metric, c.text, c.n, c.setting, c.source) for c in ceilings]

@@ -75,7 +75,7 @@ def test_page_has_the_ranks_and_the_boxes_of_every_group(results):
     lines = [line.split(" | ") for line in section.splitlines() if line.startswith("| phantom")]
     assert {line[3]: line[2] for line in lines} == {"org/one": "1–2", "org/two": "1–2", "org/bad": "3"}
     assert "corrected together (Holm)" in section
-    picture = next(file for file in files if file.name.endswith(".groups.png"))
+    picture = next(file for file in files if file.name.endswith(".groups.svg"))
     assert picture.stat().st_size > 5000
     assert "| gap | worst |" in page
     boxes = pd.read_csv(picture.with_suffix(".csv"))
