@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from cardiobench.core.errors import UnknownName, first_n
 
+Item = TypeVar("Item")
 Found = TypeVar("Found")
 _SHOWN = 60  # Characters shown of an unknown name.
 
@@ -53,8 +54,8 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> UnknownName:
     return UnknownName(f"no {kind} '{shown}'.", hint)
 
 
-def look_up(names: Iterable[str], find: Callable[[str], Found]) -> list[Found]:
-    """Return `find(name)` for each name.
+def look_up(names: Iterable[Item], find: Callable[[Item], Found]) -> list[Found]:
+    """Return `find(name)` for each name, or for other items that contain names.
 
     Raises:
         UnknownName: Some names are unknown; the message has all of them, with each hint only once.

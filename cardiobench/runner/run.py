@@ -1,6 +1,6 @@
 """Run the benchmark: plan, encode, evaluate, analyze and summarize."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
@@ -12,7 +12,6 @@ from cardiobench.core.console import Console
 from cardiobench.core.errors import BadConfig, BadData, BadModel, HubError, NotApplicable
 from cardiobench.core.io import remove_orphans
 from cardiobench.core.registry import look_up
-from cardiobench.data import catalog
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.media.limits import set_limit
 from cardiobench.data.spec import Task
@@ -32,6 +31,7 @@ from cardiobench.runner.encode import encode_missing
 from cardiobench.runner.evaluate import evaluate_cells, make_cells
 from cardiobench.runner.given_embeddings import check_given, only_given, read_given
 from cardiobench.runner.known import check_reuse, reuse
+from cardiobench.runner.names import check_request_names, default_protocols, extra_forms
 from cardiobench.runner.output_folder import check_writable, write_settings
 from cardiobench.runner.pairs import protocols_of, with_own_models
 from cardiobench.runner.parallel import workers_from_start
@@ -186,7 +186,9 @@ def resolve(config: RunConfig, encoders: Mapping[str, Encoder] = MappingProxyTyp
     plugins.add_folder("hf_datasets", config.datasets_dir)
     plugins.add_folder("model_cards", config.models_dir)
     profile = find_profile(config.profile)
-    config = apply_suite(profile.apply(config))
+    config = profile.apply(config)
+    check_request_names(config, encoders)
+    config = apply_suite(config)
     if config.shard:
         parse_shard(config.shard)
         if config.push_to_hub:
@@ -253,21 +255,6 @@ def make_protocols(config: RunConfig) -> list[BaseProtocol]:
     if unselected := ", ".join(name for name in config.options if name not in names):
         raise BadConfig(f"--option sets {unselected}, which is not selected. Add it to --protocols or remove it.")
     return look_up(names, lambda name: protocol(name, config))
-
-
-def default_protocols(tasks: Sequence[str]) -> tuple[str, ...]:
-    """Return the default protocols: the quick ones, and those of extensions for named tasks."""
-    answers = extensions.contributions("answers")
-    resolve_tasks(tasks)  # Raises for unknown names.
-    by_form = [answers.get(catalog.task(name).rules.answer) if "/" in name else None for name in tasks]
-    quick = choose(()) if None in by_form or not tasks else ()
-    return tuple(dict.fromkeys([*quick, *filter(None, by_form)]))
-
-
-def extra_forms(protocols: Iterable[str]) -> set[str]:
-    """Return the forms of answer of these extension protocols, for which dataset names also select tasks."""
-    answers, chosen = extensions.contributions("answers"), set(protocols)
-    return {form for form, protocol in answers.items() if protocol in chosen}
 
 
 def load_models(

@@ -343,7 +343,10 @@ def test_unavailable_device_gives_one_line(line, tmp_path, monkeypatch, capsys):
         ("publish datasets ptbxl tmed", "'ptb_xl'? No dataset 'tmed'. Did you mean 'tmed2'?"),
         ("eval --model a b --tasks ptb_xl_sample/cd", "no model 'a'. No model 'b'. Known: "),
         ("doctor --model x --dataset y", "--model cannot be combined with --dataset"),
-        ("eval --model x --suite quick --tasks camus/ef", "fixes tasks. Leave these flags or the suite out."),
+        (
+            "eval --model cardiobench/constant --suite quick --tasks camus/ef",
+            "fixes tasks. Leave these flags or the suite out.",
+        ),
         ("report x --examples camus/eff", "no task 'camus/eff'. Did you mean 'camus/ef'?"),
         ("completion bsh", "'bsh' is not one of bash"),
     ],

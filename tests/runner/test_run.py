@@ -255,6 +255,16 @@ def test_inapplicable_protocols_give_a_reason(config):
             UnknownName,
             "'cardiobench/ecg-morphology'. No model 'unknown'. .*Did you mean 'cardiobench/constant'",
         ),
+        (
+            {"models": ("cardiobench/constnt",), "tasks": ("tmed/as",), "protocols": ("prob",)},
+            UnknownName,
+            "'probe'. .* No task 'tmed/as'. Did you mean 'tmed2/as'. No model 'cardiobench/constnt'. Did you mean 'cardiobench/constant'.$",
+        ),
+        (
+            {"suite": "quik", "models": ("cardiobench/constnt",)},
+            UnknownName,
+            "no suite 'quik'.* No model 'cardiobench/constnt'",
+        ),
         ({"models": ("cardiobench/ecg-morfology",)}, UnknownName, "Did you mean 'cardiobench/ecg-morphology'"),
         ({"tasks": ("tmed2/as",)}, MissingData, "TMED-2 was not found"),
     ],

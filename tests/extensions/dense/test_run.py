@@ -15,8 +15,9 @@ from cardiobench.report.page.examples import write_examples
 from cardiobench.report.plots.draw import draw_report
 from cardiobench.results.collect import collect
 from cardiobench.results.paths import predictions_path
+from cardiobench.runner.names import default_protocols
 from cardiobench.runner.references import expected_units, limited_references
-from cardiobench.runner.run import default_protocols, run
+from cardiobench.runner.run import run
 from tests.models.checkpoints import CHECKPOINTS, change_card, smaller_networks
 from tests.models.tiny import tiny_open_clip
 
