@@ -191,19 +191,25 @@ RESIZE_AND_CROP = (
 )  # open_clip converts grey images to RGB.
 
 
+def _library_name(step: Any) -> str:
+    """Return the name of a step; "" if it is the user's own, which may do anything under any name."""
+    known = str(step.__module__).partition(".")[0] in ("torchvision", "open_clip", "timm")
+    return getattr(step, "__name__", type(step).__name__) if known else ""
+
+
 def without_normalisation(transform: Any) -> tuple[Prepare, Any, Any] | None:
     """Return a torchvision transform without its final `ToTensor` and `Normalize`, with mean and standard deviation.
 
     Return None if it does not end with these steps.
     """
-    from torchvision.transforms import Compose, Normalize
+    from torchvision.transforms import Compose
 
     steps = list(getattr(transform, "transforms", ()))
-    if len(steps) < 2 or not isinstance(steps[-1], Normalize) or not type(steps[-2]).__name__.endswith("ToTensor"):
+    last = [_library_name(step) for step in steps[-2:]]
+    if len(last) < 2 or not last[0].endswith("ToTensor") or last[1] != "Normalize":
         return None
     steps, normalise = steps[:-2], steps[-1]
-    names = {getattr(step, "__name__", type(step).__name__) for step in steps}
-    kind = ResizeAndCrop if names <= set(RESIZE_AND_CROP) else FrameByFrame
+    kind = ResizeAndCrop if {_library_name(step) for step in steps} <= set(RESIZE_AND_CROP) else FrameByFrame
     return kind(Compose(steps)), torch.as_tensor(normalise.mean).tolist(), torch.as_tensor(normalise.std).tolist()
 
 

@@ -100,8 +100,9 @@ RAW = {"do_rescale": False, "do_normalize": False}
 
 
 def normalises(loaded: Any) -> bool:
-    """Return whether a processor ends with (grey level / 255 - mean) / standard deviation."""
-    if not (getattr(loaded, "do_rescale", False) and getattr(loaded, "do_normalize", False)):
+    """Return whether a processor of transformers ends with (grey level / 255 - mean) / standard deviation."""
+    usual = getattr(loaded, "do_rescale", False) and getattr(loaded, "do_normalize", False)
+    if not (usual and type(loaded).__module__.startswith("transformers.")):  # A model's own code may add steps.
         return False
     factor, mean, std = (getattr(loaded, name, None) for name in ("rescale_factor", "image_mean", "image_std"))
     return isinstance(factor, float) and abs(factor - 1 / 255) < 1e-9 and mean is not None and std is not None

@@ -140,6 +140,37 @@ def test_unusual_processor_is_kept():
     assert torch.equal(network(prepare(clip((32, 32), True))), FrameByFrame(inverted)(clip((32, 32), True)))
 
 
+def test_steps_of_the_user_keep_their_way():
+    transformers = pytest.importorskip("transformers")
+    from torchvision import transforms as tv
+
+    class Resize:
+        def __call__(self, picture):
+            return picture.resize((32, 32)) if picture.mode == "RGB" else picture.rotate(90).resize((32, 32))
+
+    class DarkToTensor:
+        def __call__(self, picture):
+            levels = tv.functional.to_tensor(picture)
+            return levels.where(levels < 0.99, 0.0)
+
+    class Framed(transformers.ViTImageProcessor):
+        def __call__(self, images, **options):
+            inputs = super().__call__(images, **options)
+            if images[0].shape[-1] < 20:
+                inputs["pixel_values"][..., :4] = 0
+            return inputs
+
+    own = tv.Compose([Resize(), tv.ToTensor(), tv.Normalize(MEAN, STD)])
+    network, prepare = picture_by_picture(torch.nn.Identity(), own)
+    for grey in (False, True):
+        frames = clip((61, 83), grey)
+        assert torch.equal(network(prepare(frames)), FrameByFrame(own)(frames))
+    own = tv.Compose([tv.Resize((32, 32)), DarkToTensor(), tv.Normalize(MEAN, STD)])
+    assert isinstance(picture_by_picture(torch.nn.Identity(), own)[0], torch.nn.Identity)
+    assert Frames(Framed()).without_normalisation() is None
+    assert Frames(transformers.ViTImageProcessor()).without_normalisation() is not None
+
+
 def test_direction_is_stated():
     def encoder(transform):
         network, prepare = picture_by_picture(torch.nn.Flatten(), transform)
