@@ -29,9 +29,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
 
-from cardiobench.extensions.representation import maps
 from cardiobench.extensions.representation.geometry import geometry
 from cardiobench.extensions.representation.shap_values import importance
+from cardiobench.protocols import maps
 from cardiobench.protocols.grid_search.classifiers import CLASSIFIERS, classifier
 from cardiobench.protocols.grid_search.folds import balanced_folds
 from cardiobench.protocols.grid_search.grids import FIXED, GRIDS, param_grid
