@@ -7,7 +7,7 @@ from typing import Any, Literal, Self
 import numpy as np
 import torch
 
-from cardiobench.core.errors import BadModel
+from cardiobench.core.errors import BadMedia, BadModel
 from cardiobench.data.media.types import Clip, FrameSampling
 from cardiobench.models.echo.crop import opencv
 from cardiobench.models.frames import KEY_FRAMES, WHOLE, FrameSettings
@@ -50,8 +50,20 @@ class ImageEncoder(NetworkEncoder):
         self.frame_wise = getattr(self.prepare, "frame_wise", False)
 
     def transform(self, recording: Clip) -> torch.Tensor:
-        """Prepare a clip as parts: (T, 3, h, w) for an image model, or (1, F, 3, h, w) for a video model."""
-        return self.prepare(self.frames(recording.frames))
+        """Prepare a clip as parts: (T, 3, h, w) for an image model, or (1, F, 3, h, w) for a video model.
+
+        Raises:
+            BadMedia: The library does not prepare frames of this size.
+        """
+        frames = self.frames(recording.frames)
+        try:
+            return self.prepare(frames)
+        except (RuntimeError, ValueError) as error:  # For instance, a side of a narrow frame is rounded to 0.
+            height, width = frames.shape[1:3]
+            raise BadMedia(
+                f"the preprocessing of {self.name} fails for frames of {height} x {width} pixels ({error}). "
+                f"Leave the recording out."
+            ) from error
 
 
 @dataclass(eq=False, kw_only=True)

@@ -45,7 +45,7 @@ def processor(source: ModelFiles, folder: Path, config: Any, own_code: bool) -> 
     """Load the image or video processor saved with a model, or its family's default at the model's image size.
 
     Returns:
-        The processor, and warnings, which are empty if it was saved with the model.
+        The processor, and warnings, which are empty if it was saved with the model and has no code of its own.
 
     Raises:
         BadModel: No processor was saved and the family has no default here, or the saved one cannot be read.
@@ -62,7 +62,12 @@ def processor(source: ModelFiles, folder: Path, config: Any, own_code: bool) -> 
         loaded = auto.from_pretrained(folder, trust_remote_code=own_code, local_files_only=True)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, ImportError) as error:
         raise BadModel(f"{source.name}: its image processor cannot be read: {first_line(error)}") from error
-    return loaded, ()
+    if own_code or '"auto_map"' not in json.dumps([source.json(file) for file in SETTINGS]):
+        return loaded, ()
+    used = f"{type(loaded).__name__} of transformers is used"
+    return loaded, (
+        f"the image processor saved with {source.name} names its own code (auto_map), not run here: {used}",
+    )
 
 
 def _describes_images(settings: dict) -> bool:

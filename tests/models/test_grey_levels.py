@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from cardiobench.core.errors import BadModel
+from cardiobench.core.errors import BadMedia, BadModel
+from cardiobench.data.media import Clip
 from cardiobench.models.grey_levels import Normalised
 from cardiobench.models.image import FrameByFrame, ImageEncoder, ResizeAndCrop, picture_by_picture, preparation
 from cardiobench.models.processors import RAW, Frames, WholeClip
@@ -193,3 +194,14 @@ def test_deviation_of_zero_is_named():
     prepare = FrameByFrame(divide_by_zero)
     with pytest.raises(BadModel, match="A standard deviation of 0"):
         ImageEncoder(name="toy", revision="1", network=torch.nn.Flatten(), prepare=prepare, preprocessing={})
+
+
+def test_frame_that_the_library_refuses_is_one_bad_recording():
+    from torchvision import transforms as tv
+
+    narrow = tv.Compose([tv.Resize(32, max_size=48), tv.CenterCrop(32), tv.ToTensor(), tv.Normalize(MEAN, STD)])
+    network, prepare = picture_by_picture(torch.nn.Flatten(), narrow)
+    encoder = ImageEncoder(name="toy", revision="1", network=network, prepare=prepare, preprocessing={})
+    recording = Clip(clip((1, 1000), False), np.arange(3), 3)
+    with pytest.raises(BadMedia, match=r"toy fails for frames of 1 x 1000 pixels \(height and width must be > 0\)"):
+        encoder.transform(recording)

@@ -378,3 +378,13 @@ def test_processors_keep_numbers_of_their_own():
     assert processor_config(image | code, "") == image
     inner = {"image_processor": image | {"background_color": [1, 2, 3]}}
     assert processor_config({"image_processor": inner["image_processor"] | code}, "") == inner
+
+
+def test_code_of_a_processor_that_is_not_run_is_stated(originals, tmp_path):
+    folder = tmp_path / "model"
+    shutil.copytree(originals("siglip"), folder)
+    assert load_model(str(folder)).warnings == ()
+    (file,) = folder.glob("processor_config.json")
+    edit(file, lambda content: content | {"image_processor": content["image_processor"] | {"auto_map": CODE}})
+    (warning,) = load_model(str(folder)).warnings
+    assert "names its own code (auto_map), not run here: SiglipImageProcessor of transformers is used" in warning
