@@ -1,4 +1,4 @@
-"""Run all benchmarks of speed with their defaults, and print the seconds that each takes.
+"""Run all benchmarks of speed, some of them with less data than by default, and print the seconds that each takes.
 
 OMP_NUM_THREADS=1 python -m benchmarks [NAME ...]
 """
@@ -11,35 +11,36 @@ import sys
 import time
 from pathlib import Path
 
-NAMES = (
-    "decode",
-    "encode",
-    "ecg_read",
-    "scoring",
-    "probe",
-    "probing",
-    "multilabel",
-    "reference_eval",
-    "twins",
-    "prepare",
-    "dense",
-    "full_size",
-    "jobs",
-    "report",
-)
-"""Scripts in this folder; the others need result files, packages of the leaderboard, or hours."""
+SCRIPTS = {
+    "decode": ("--repeats", "7"),
+    "encode": (),
+    "ecg_read": (),
+    "scoring": (),
+    "probe": (),
+    "probing": (),
+    "multilabel": (),
+    "reference_eval": (),
+    "twins": (),
+    "prepare": ("--patients", "georgia=250", "echonet_dynamic=80"),
+    "dense": ("--patients", "100"),
+    "full_size": ("--stages", "open", "load", "probe", "few_shot", "score", "default run"),
+    "jobs": (),
+    "report": (),
+}
+"""Mapping from script in this folder to its arguments; the other scripts need result files, packages of the leaderboard, or hours."""
 
 
 def main() -> int:
     """Run the scripts one after the other; return 1 if one fails."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("names", nargs="*", metavar="NAME", help="script without .py (default: all)")
+    parser.add_argument("names", nargs="*", choices=("all", *SCRIPTS), default="all", metavar="NAME")
+    asked = parser.parse_args().names
     failed, total = [], time.perf_counter()
-    for name in parser.parse_args().names or NAMES:
+    for name in SCRIPTS if "all" in asked else asked:
         print(f"== {name}", flush=True)
         before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-        script = Path(__file__).with_name(f"{name}.py")
-        done = subprocess.run([sys.executable, script], env={**os.environ, "OMP_NUM_THREADS": "1"}, check=False)
+        line = [sys.executable, Path(__file__).with_name(f"{name}.py"), *SCRIPTS[name]]
+        done = subprocess.run(line, env={**os.environ, "OMP_NUM_THREADS": "1"}, check=False)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
         print(f"{name}: {time.perf_counter() - start:.0f} s; {cpu:.0f} s of CPU time", flush=True)
