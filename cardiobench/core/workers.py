@@ -1,5 +1,9 @@
 """Share calls between this process and worker processes of this machine."""
 
+import os
+import threading
+import time
+import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Future
@@ -20,7 +24,35 @@ def pool(workers: int) -> Any:
     """Return the pool of this process with a number of workers, which later calls reuse."""
     from joblib.externals.loky import get_reusable_executor
 
-    return get_reusable_executor(workers, timeout=IDLE_SECONDS, env=ONE_THREAD)
+    with warnings.catch_warnings():
+        # Large embeddings allow fewer workers than there are, some of which may still import their libraries.
+        warnings.filterwarnings("ignore", message="Trying to resize an executor with running jobs")
+        return get_reusable_executor(
+            workers, timeout=IDLE_SECONDS, env=ONE_THREAD, initializer=end_with_parent, initargs=(os.getpid(),)
+        )
+
+
+def pool_size(jobs: int, calls: int) -> int:
+    """Return the number of workers for calls by `jobs` processes.
+
+    Up to the number of cores, it does not depend on the number of calls, because a pool that changes its size waits for
+    its workers.
+    """
+    from joblib import cpu_count
+
+    cores: int = cpu_count()
+    return min(jobs, max(calls, cores)) - 1
+
+
+def end_with_parent(parent: int) -> None:
+    """End this worker within a second after its parent process, which cannot end workers if it is killed itself."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 @contextmanager
@@ -69,7 +101,7 @@ def share_calls(function: Callable[..., Any], calls: Sequence[tuple[Any, ...]], 
     """
     waiting, done = deque(calls), SimpleQueue[Future[Any]]()
     workers = min(jobs, len(calls)) - 1
-    executor: Any = pool(workers) if workers > 0 else None
+    executor: Any = pool(pool_size(jobs, len(calls))) if workers > 0 else None
 
     def send_next(previous: Future[Any] | None = None) -> None:
         if previous:

@@ -87,7 +87,8 @@ def run_parallel(cells: Sequence[Cell], evaluate: Evaluate, context: RunContext)
             console.print(f"  at most about {format_seconds(seconds)} for all {len(whole)} cells of this run")
 
     unknown = {cells[n].variant for n in todo if not durations.knows(cells[n].variant, first.model.name)}
-    with backend(config.backend, n_jobs(config), len(todo)) as slots:
+    jobs = min(n_jobs(config), jobs_by_memory(stored_bytes(first)))
+    with backend(config.backend, jobs, len(todo)) as slots:
         console.print(f"{counts}, {slots} at a time")
         if durations:
             print_eta("those before them")
@@ -95,7 +96,7 @@ def run_parallel(cells: Sequence[Cell], evaluate: Evaluate, context: RunContext)
             for line in first.protocol.plan_lines():
                 console.print(f"  {line}")
         with console.progress(dataset, len(todo), doing="evaluating") as advance:
-            for outcome in dispatch([detached(cells[n]) for n in todo], evaluate, config):
+            for outcome in dispatch([detached(cells[n]) for n in todo], evaluate, config, jobs):
                 if outcome.error:
                     raise outcome.error
                 outcomes[todo[outcome.index]] = outcome
@@ -193,10 +194,15 @@ def n_jobs(config: RunConfig) -> int:
 
 
 def workers_from_start(config: RunConfig) -> AbstractContextManager[None]:
-    """Return a context in which the workers of `--jobs` import their libraries, if the run has no results yet."""
+    """Return a context in which the workers of `--jobs`, at most one per core, import their libraries.
+
+    A run that has results already may need no workers, so none are started for it.
+    """
+    import joblib
+
     known = any(config.output_dir.glob("*/*/*/*.json"))
     asked = config.jobs if config.backend == "loky" and launched_here() == 1 and not known else None
-    return prepared(min(asked or 1, jobs_by_memory(0)), import_libraries, config)
+    return prepared(min(asked or 1, jobs_by_memory(0), joblib.cpu_count()), import_libraries, config)
 
 
 def import_libraries(config: RunConfig) -> None:
@@ -236,9 +242,10 @@ def compute_apart(
     apart = [n for n, cell in enumerate(cells) if sendable(cell) and cell.key not in done]
     todo = [n for n in apart if config.overwrite or not cells[n].load_cached()]
     sizes = {n: stored_bytes(cells[n]) for n in todo}
-    jobs = min(n_jobs(config), jobs_by_memory(max(sizes.values(), default=0)), len(todo))
+    jobs = min(n_jobs(config), jobs_by_memory(max(sizes.values(), default=0)))
     chosen = config.jobs is not None or config.backend != "loky"
-    if (jobs < 2 and config.backend == "loky") or not todo or not (chosen or workers_pay(list(sizes.values()), jobs)):
+    alone = min(jobs, len(todo)) < 2 and config.backend == "loky"
+    if alone or not todo or not (chosen or workers_pay(list(sizes.values()), jobs)):
         return {}
     sent = dict(_detached_cells(cells, todo))
     todo = list(sent)
@@ -254,9 +261,9 @@ def compute_apart(
             n = outcome.index
             outcomes[n] = outcome
             failed = min(failed, n) if outcome.error else failed
+            advance(1)
             if all(earlier in outcomes for earlier in todo if earlier <= failed):
                 break  # Do not start cells after a failure, as in a serial run.
-            advance(1)
     return outcomes
 
 

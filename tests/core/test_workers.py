@@ -2,10 +2,13 @@
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
 
+import psutil
 import pytest
 
 from cardiobench.core import workers
@@ -81,3 +84,39 @@ def test_prepared_workers_are_used_for_calls_and_ended_by_errors():
         raise BadData("a mistake")
     workers.pool(1).shutdown(wait=True)
     assert time.perf_counter() - started < 30
+
+
+def test_pool_keeps_its_size_for_fewer_calls(monkeypatch):
+    """Three jobs on four cores are two workers for one call or many; more jobs than cores are as many as the calls."""
+    monkeypatch.setattr("joblib.cpu_count", lambda: 4)
+    assert [workers.pool_size(3, calls) for calls in (2, 3, 50)] == [2, 2, 2]
+    assert [workers.pool_size(30, calls) for calls in (2, 10, 50)] == [3, 9, 29]
+
+
+def test_changed_size_of_pool_gives_no_warning(recwarn):
+    workers.pool(2).submit(time.sleep, 0.2)
+    assert set(workers.share_calls(one_call, [(0, 0), (1, 0)], jobs=2)) and not recwarn.list
+    workers.pool(1).shutdown(wait=True)
+
+
+ORPHAN = """
+import os, signal
+from cardiobench.core import workers
+print(workers.pool(1).submit(os.getpid).result(), flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.slow
+def test_workers_of_killed_process_end():
+    killed = subprocess.run([sys.executable, "-c", ORPHAN], capture_output=True, text=True, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    deadline = time.monotonic() + 20
+    while psutil.pid_exists(int(killed.stdout)):
+        assert time.monotonic() < deadline, "an idle worker would wait for five minutes"
+        time.sleep(0.1)
+
+
+def test_worker_without_its_parent_ends():
+    code = "import time; from cardiobench.core.workers import end_with_parent; end_with_parent(0); time.sleep(60)"
+    assert subprocess.run([sys.executable, "-c", code], check=False, timeout=30).returncode == 1

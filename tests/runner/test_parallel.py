@@ -252,11 +252,15 @@ def test_workers_of_jobs_import_their_libraries_before_the_plan(tmp_path, monkey
     started = []
     monkeypatch.setattr(parallel, "prepared", lambda jobs, function, config: started.append(jobs))
     monkeypatch.setattr(parallel, "memory_limit", lambda: 8_000_000_000)
+    monkeypatch.setattr(joblib, "cpu_count", lambda: 16)
     monkeypatch.delenv("LOCAL_WORLD_SIZE", raising=False)
     config = RunConfig(models=("a/b",), output_dir=tmp_path)
     for jobs in (None, 1, 3, 100):
         parallel.workers_from_start(replace(config, jobs=jobs))
     assert started == [1, 1, 3, 12], "8 GB have room for 12 workers of 0.5 GB each"
+    monkeypatch.setattr(joblib, "cpu_count", lambda: 4)
+    parallel.workers_from_start(replace(config, jobs=100))
+    assert started.pop() == 4, "more imports at a time than cores would delay the run"
     started.clear()
     parallel.workers_from_start(replace(config, jobs=3, backend="ray"))
     monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
