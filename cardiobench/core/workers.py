@@ -27,9 +27,7 @@ def pool(workers: int) -> Any:
     with warnings.catch_warnings():
         # Large embeddings allow fewer workers than there are, some of which may still import their libraries.
         warnings.filterwarnings("ignore", message="Trying to resize an executor with running jobs")
-        return get_reusable_executor(
-            workers, timeout=IDLE_SECONDS, env=ONE_THREAD, initializer=end_with_parent, initargs=(os.getpid(),)
-        )
+        return get_reusable_executor(workers, timeout=IDLE_SECONDS, env=ONE_THREAD, initializer=end_with_parent)
 
 
 def pool_size(jobs: int, calls: int) -> int:
@@ -44,8 +42,9 @@ def pool_size(jobs: int, calls: int) -> int:
     return min(jobs, max(calls, cores)) - 1
 
 
-def end_with_parent(parent: int) -> None:
+def end_with_parent() -> None:
     """End this worker within a second after its parent process, which cannot end workers if it is killed itself."""
+    parent = os.getppid()
 
     def watch() -> None:
         while os.getppid() == parent:
