@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -152,6 +153,16 @@ def test_truncated_pickle(originals, tmp_path):
     whole = (folder / "pytorch_model.bin").read_bytes()
     (folder / "pytorch_model.bin").write_bytes(whole[: len(whole) // 2])
     assert "truncated" in refusal(folder)
+
+
+def test_random_preprocessing_is_refused(originals, tmp_path):
+    folder = tmp_path / "timm"
+    shutil.copytree(originals["timm"], folder)
+    content = json.loads((folder / "config.json").read_text())
+    content["pretrained_cfg"] |= {"crop_mode": "border", "interpolation": "random"}
+    (folder / "config.json").write_text(json.dumps(content))
+    random.seed(0)  # The generator from which timm draws the interpolation.
+    assert "the preprocessing returns different values for the same frame" in refusal(folder)
 
 
 def test_not_a_state_dict(originals, tmp_path):
