@@ -36,6 +36,12 @@ def add_folder(name: str, path: Path | None) -> None:
     os.environ[VARIABLES[name]] = os.pathsep.join(filter(None, [own, str(path.absolute())]))
 
 
+def add_folders(datasets: Path | None, models: Path | None) -> None:
+    """Add the user folders of a run; raises `BadConfig` if one does not exist."""
+    add_folder("hf_datasets", datasets)
+    add_folder("model_cards", models)
+
+
 @cache
 def entry_points(group: str) -> Mapping[str, metadata.EntryPoint]:
     """Return name -> entry point of the installed packages, `group` being datasets, models, metrics or protocols."""

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Future
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
 
@@ -21,13 +22,17 @@ ONE_THREAD = dict.fromkeys(["VECLIB_MAXIMUM_THREADS", *(f"{name}_NUM_THREADS" fo
 
 
 def pool(workers: int) -> Any:
-    """Return the pool of this process with a number of workers, which later calls reuse."""
+    """Return the pool of this process with a number of workers.
+
+    Later calls reuse it, unless the working directory has changed, which workers inherit when they start.
+    """
     from joblib.externals.loky import get_reusable_executor
 
+    environment = {**ONE_THREAD, "PWD": str(Path.cwd())}
     with warnings.catch_warnings():
         # Large embeddings allow fewer workers than there are, some of which may still import their libraries.
         warnings.filterwarnings("ignore", message="Trying to resize an executor with running jobs")
-        return get_reusable_executor(workers, timeout=IDLE_SECONDS, env=ONE_THREAD, initializer=end_with_parent)
+        return get_reusable_executor(workers, timeout=IDLE_SECONDS, env=environment, initializer=end_with_parent)
 
 
 def pool_size(jobs: int, calls: int) -> int:

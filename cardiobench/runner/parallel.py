@@ -14,6 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from cardiobench.core import plugins
 from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import CardioBenchError, NotApplicable
 from cardiobench.core.memory import memory_limit
@@ -175,6 +176,8 @@ def run_one(index: int, cell: BaseCell[Any], evaluate: Evaluate) -> CellOutcome:
 
 def run_group(cells: Sequence[tuple[int, BaseCell[Any]]], evaluate: Evaluate) -> list[CellOutcome]:
     """Evaluate the cells of a message with their positions."""
+    config = cells[0][1].config
+    plugins.add_folders(config.datasets_dir, config.models_dir)  # Workers may have started before the run added them.
     return [run_one(index, cell, evaluate) for index, cell in cells]
 
 

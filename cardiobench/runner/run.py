@@ -183,8 +183,7 @@ def resolve(config: RunConfig, encoders: Mapping[str, Encoder] = MappingProxyTyp
     Raises:
         CardioBenchError: A name is unknown, an option is out of range, or data is missing.
     """
-    plugins.add_folder("hf_datasets", config.datasets_dir)
-    plugins.add_folder("model_cards", config.models_dir)
+    plugins.add_folders(config.datasets_dir, config.models_dir)
     profile = find_profile(config.profile)
     config = profile.apply(config)
     check_request_names(config, encoders)

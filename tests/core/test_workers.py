@@ -7,6 +7,7 @@ import sys
 import time
 from concurrent.futures import Future
 from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
 
 import psutil
 import pytest
@@ -48,6 +49,21 @@ def test_killed_worker_and_errors_are_reported():
         list(workers.share_calls(kill_worker, [(os.getpid(),)] * 4, jobs=2))
     with pytest.raises(BadData, match="no such recording"):
         list(workers.share_calls(fail_in_worker, [(os.getpid(),)] * 4, jobs=2))
+
+
+def working_directory(_: int) -> str:
+    time.sleep(0.1)
+    return str(Path.cwd())
+
+
+@pytest.mark.slow
+def test_workers_follow_the_working_directory(tmp_path, monkeypatch):
+    """A notebook may change it between two runs, whose relative paths would then mean folders of the first."""
+    for name in "ab":
+        place = tmp_path / name
+        place.mkdir()
+        monkeypatch.chdir(place)
+        assert set(workers.share_calls(working_directory, [(n,) for n in range(8)], jobs=2)) == {str(place)}
 
 
 class LostAfterOne:

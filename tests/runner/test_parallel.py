@@ -14,6 +14,7 @@ import joblib
 import pandas as pd
 import pytest
 
+from cardiobench.core import plugins
 from cardiobench.core.config import RunConfig
 from cardiobench.core.console import Console
 from cardiobench.core.errors import CardioBenchError, LostWorker
@@ -296,6 +297,14 @@ def test_long_cells_start_first(result_of):
     cells = [SimpleNamespace(protocol=SimpleNamespace(name=p), tasks=[SimpleNamespace(name=t)]) for p, t in names]
     key = parallel.expected_cost(cells, dict(enumerate([10, 10, 10, 20, 10])), others)
     assert sorted(range(5), key=key, reverse=True) == [3, 2, 1, 0, 4]
+
+
+def test_worker_knows_the_user_folders_of_a_run(tmp_path, monkeypatch):
+    """A run from Python adds them after its workers have started."""
+    monkeypatch.setenv(plugins.VARIABLES["hf_datasets"], "")
+    cell = SimpleNamespace(config=RunConfig(models=(), datasets_dir=tmp_path))
+    (outcome,) = parallel.run_group([(0, cell)], lambda _: (plugins.folders("hf_datasets"), []))
+    assert outcome.result[-1] == tmp_path
 
 
 def test_cells_of_a_task_share_a_worker_if_tasks_suffice():
