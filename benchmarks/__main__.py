@@ -17,7 +17,7 @@ SCRIPTS = {
     "ecg_read": (),
     "scoring": (),
     "probe": (),
-    "probing": (),
+    "probing": ("--folds", "1"),
     "multilabel": (),
     "reference_eval": (),
     "twins": (),
