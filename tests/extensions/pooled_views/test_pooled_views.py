@@ -79,7 +79,8 @@ def test_pooled_result_states_run_and_suite(tmp_path, monkeypatch):
     for name in datasets:
         write_twin(name, tmp_path / "data" / name, patients=12)
     suite = SimpleNamespace(name="views", tasks=("echo/view",), protocols=("probe",), options={"probe": {"refits": 0}})
-    monkeypatch.setattr("cardiobench.runner.run.load_suite", lambda name: suite)
+    for module in ("names", "run"):
+        monkeypatch.setattr(f"cardiobench.runner.{module}.load_suite", lambda name: suite)
     config = RunConfig(
         models=("cardiobench/constant",),
         suite="views",

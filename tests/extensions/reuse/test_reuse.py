@@ -74,7 +74,8 @@ def test_missing_results_have_an_estimated_cost(theirs, hub, client, tmp_path, c
     suites = tmp_path / "suites"
     suites.mkdir()
     suite = SimpleNamespace(name="two", tasks=(TASK,), protocols=("knn", "probe"), options={})
-    monkeypatch.setattr("cardiobench.runner.run.load_suite", lambda name: suite)
+    for module in ("names", "run"):
+        monkeypatch.setattr(f"cardiobench.runner.{module}.load_suite", lambda name: suite)
     hub.store.put("dataset", REPOSITORY, {"README.md": b"a card"})
     assert main(["push", str(folder / "results"), "--to-dataset", REPOSITORY, "--with-predictions", "--yes"]) == 0
     line = ["missing", "--suite", "two", "--model", "cardiobench/ecg-morphology", "--output-dir", str(tmp_path / "out")]
