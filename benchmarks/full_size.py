@@ -132,8 +132,11 @@ def touch_memory(folder: Path) -> None:
     A virtual machine gets memory from its host at the first write, which can take four seconds per gigabyte. This time
     is not that of a stage.
     """
+    from cardiobench.core.memory import memory_limit
+
     stored = sum(file.stat().st_size for file in folder.glob("cache/**/*.arrow"))
-    subprocess.run([sys.executable, "-c", f"import numpy; numpy.ones({2 * stored + 2**30}, numpy.uint8)"], check=True)
+    size = min(2 * stored + 2**30, memory_limit() // 2)
+    subprocess.run([sys.executable, "-c", f"import numpy; numpy.ones({size}, numpy.uint8)"], check=True)
 
 
 def peak_memory() -> float:

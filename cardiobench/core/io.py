@@ -51,9 +51,8 @@ def write_atomic(path: str | Path, write: Callable[[Path], object]) -> Path:
             raise
     except OSError as error:
         kind = DiskFull if error.errno in _FULL else UnwritableOutput
-        raise kind(
-            f"{path} cannot be written: {error.strerror or error}. Free space or change permissions, or choose another folder."
-        ) from error
+        reason = f"{path} cannot be written: {error.strerror or error}."
+        raise kind(reason, "Free space or change permissions, or choose another folder.") from error
     return path
 
 

@@ -213,7 +213,7 @@ class EmbeddingStore:
             return write_atomic(self.folder / name, lambda path: path.write_bytes(content))
         except UnwritableOutput as error:
             raise type(error)(
-                f"embeddings cannot be written to {self.folder} ({error}). "
+                f"embeddings cannot be written to {self.folder}. {error.args[0]} "
                 "Free the disk or choose another folder with --cache-dir; embeddings already written are kept."
             ) from error
 

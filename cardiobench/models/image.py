@@ -62,7 +62,7 @@ class ImageEncoder(NetworkEncoder):
             height, width = frames.shape[1:3]
             raise BadMedia(
                 f"the preprocessing of {self.name} fails for frames of {height} x {width} pixels ({error}). "
-                f"Leave the recording out."
+                "Leave the recording out."
             ) from error
 
 
@@ -115,7 +115,7 @@ def probe(encoder: ImageEncoder) -> int:
     ramp = np.linspace(0, 255, 60 * 80 * 3).reshape(60, 80, 3).astype(np.uint8)
     frames = [ramp, ramp.transpose(1, 0, 2), *[ramp] * REPETITIONS]
     wide, tall, *repeated = (encoder.prepare(encoder.frames(frame[None])) for frame in frames)
-    if not all(torch.equal(wide, parts) for parts in repeated):
+    if not all(_same(wide, parts) for parts in repeated):
         raise BadModel(
             f"{encoder.name}: the preprocessing returns different values for the same frame. Disable its random steps."
         )
@@ -142,6 +142,11 @@ def probe(encoder: ImageEncoder) -> int:
             f"{encoder.name} returns different vectors for the same frame. Disable random masking and other random steps."
         )
     return vectors.shape[1]
+
+
+def _same(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Return whether two tensors are equal; NaN equals NaN."""
+    return one.shape == other.shape and torch.allclose(one, other, rtol=0, atol=0, equal_nan=True)
 
 
 @dataclass(frozen=True)

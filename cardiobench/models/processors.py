@@ -61,8 +61,8 @@ def processor(source: ModelFiles, folder: Path, config: Any, own_code: bool) -> 
     try:
         loaded = auto.from_pretrained(folder, trust_remote_code=own_code, local_files_only=True)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, ImportError) as error:
-        told = first_line(error).replace(str(folder), str(source.folder))
-        raise BadModel(f"{source.name}: its image processor cannot be read: {told}") from error
+        reason = first_line(error).replace(str(folder), str(source.folder))
+        raise BadModel(f"{source.name}: its image processor cannot be read: {reason}") from error
     if own_code or '"auto_map"' not in json.dumps([source.json(file) for file in SETTINGS]):
         return loaded, ()
     used = f"{type(loaded).__name__} of transformers is used"

@@ -39,7 +39,6 @@ def check_request_names(config: RunConfig, encoders: Mapping[str, Encoder]) -> N
 def default_protocols(tasks: Sequence[str]) -> tuple[str, ...]:
     """Return the default protocols: the quick ones, and those of extensions for named tasks."""
     answers = extensions.contributions("answers")
-    resolve_tasks(tasks)  # Raises for unknown names.
     by_form = [answers.get(catalog.task(name).rules.answer) if "/" in name else None for name in tasks]
     quick = choose(()) if None in by_form or not tasks else ()
     return tuple(dict.fromkeys([*quick, *filter(None, by_form)]))

@@ -31,4 +31,4 @@ def check_writable(folder: Path) -> None:
         mark = write_atomic(folder / ".write-test", lambda path: path.write_bytes(b"test"))
         mark.unlink(missing_ok=True)  # Another process may check at the same time.
     except UnwritableOutput as error:
-        raise type(error)(f"{error}. Choose another folder with --output-dir.") from None
+        raise type(error)(f"{error.args[0]} Choose another folder with --output-dir.") from None

@@ -250,7 +250,6 @@ def make_protocols(config: RunConfig) -> list[BaseProtocol]:
             "or a clone of the repository of the echo benchmark or of MERL."
         )
     names = choose(config.protocols) if config.protocols else default_protocols(config.tasks)
-    look_up((*names, *config.options), protocol_class)
     if unselected := ", ".join(name for name in config.options if name not in names):
         raise BadConfig(f"--option sets {unselected}, which is not selected. Add it to --protocols or remove it.")
     return look_up(names, lambda name: protocol(name, config))

@@ -269,8 +269,9 @@ def test_insufficient_disk_space_is_reported_before_reading(tmp_path, monkeypatc
 
 def test_unwritable_folder_is_reported(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(UnwritableOutput, match="cannot be written to"):
+    with pytest.raises(UnwritableOutput, match="cannot be written to") as error:
         store(tmp_path / "file").append(["a"], ["1"], [np.ones((1, 2))])
+    assert str(error.value).count("Free ") == 1, "a single next action"
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")

@@ -185,11 +185,12 @@ def test_direction_is_stated():
     assert preparation(object()) == ""
 
 
-def test_deviation_of_zero_is_named():
+@pytest.mark.parametrize("share", [1, 0], ids=["infinity", "NaN"])
+def test_deviation_of_zero_is_named(share):
     from torchvision import transforms as tv
 
     def divide_by_zero(picture):
-        return (tv.functional.to_tensor(picture.resize((32, 32))) - 0.4) / 0
+        return share * (tv.functional.to_tensor(picture.resize((32, 32))) - 0.41) / 0
 
     prepare = FrameByFrame(divide_by_zero)
     with pytest.raises(BadModel, match="A standard deviation of 0"):
