@@ -1,10 +1,12 @@
 """Test the memory limit of a process on a Linux machine, in a container and in a cluster job."""
 
+import gc
 import os
+import weakref
 
 import pytest
 
-from cardiobench.core.memory import ASSUMED, memory_limit
+from cardiobench.core.memory import ASSUMED, collect_at_end, memory_limit
 
 MACHINE = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 MB = 2**20
@@ -40,3 +42,25 @@ def test_memory_limit_without_cgroups(tmp_path):
 def test_unknown_memory_is_replaced_by_a_default(tmp_path, monkeypatch):
     monkeypatch.delattr(os, "sysconf")
     assert memory_limit(tmp_path) == ASSUMED
+
+
+class Figure:
+    """Object that refers to itself, as figures do, so that only the garbage collector frees it."""
+
+    def __init__(self):
+        self.figure = self
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_cycles_are_freed_at_the_end_of_the_block_and_the_collector_is_as_before(enabled):
+    gc.enable() if enabled else gc.disable()
+    try:
+        with pytest.raises(ValueError, match="no space"), collect_at_end():
+            assert not gc.isenabled()
+            first = weakref.ref(Figure())
+            assert first() is not None
+            raise ValueError("no space")
+        assert first() is None
+        assert gc.isenabled() == enabled
+    finally:
+        gc.enable()

@@ -9,6 +9,7 @@ from pandas.api.types import is_numeric_dtype
 
 from cardiobench.core.console import Console
 from cardiobench.core.errors import BadPredictions, MissingExtra, UnwritableOutput
+from cardiobench.core.memory import collect_at_end
 from cardiobench.core.workers import share_calls
 from cardiobench.report.overview import find_task
 from cardiobench.report.plots import analysis_figures, is_side_by_side
@@ -121,7 +122,8 @@ def _kept_or_drawn(
 
 
 def _draw(number: int, job: FigureJob, folder: Path, png: bool) -> tuple[int, DrawnJob]:
-    return number, draw_job(job, folder, png)
+    with collect_at_end():
+        return number, draw_job(job, folder, png)
 
 
 def figure_jobs(collection: Collection) -> list[FigureJob]:
