@@ -73,7 +73,7 @@ def _evaluate_here(cells: Sequence[Cell], context: RunContext, trained: Trained)
     others = [cell for cell in kept if not cell.protocol.runs_in_parallel]
     datasets = list(dict.fromkeys(cell.dataset.spec.name for cell in cells))
     name = f"{datasets[0] if len(datasets) == 1 else f'{len(datasets)} datasets'} with {cells[0].model.name}"
-    # Each worker message has a separate copy of `RecentData`, so that cells in one message read recordings once.
+    # Cells in one worker message read recordings once, because each message has its own empty `RecentData`.
     outcomes = compute_apart(
         others, partial(evaluate_cell, recent=RecentData()), context, name, together=_task_name, done=trained
     )

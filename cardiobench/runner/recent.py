@@ -23,6 +23,10 @@ class RecentData:
         """Start without recordings."""
         self._data: TaskData | None = None
 
+    def __reduce__(self) -> tuple[type["RecentData"], tuple[()]]:
+        """Send no recordings to workers, which read their own."""
+        return RecentData, ()
+
     def of(self, cell: Cell) -> TaskData:
         """Return recordings of a cell with embeddings, releasing those of the last cell first."""
         rows = _numbered(cell.rows[~cell.rows["id"].isin(cell.unreadable)] if cell.unreadable else cell.rows)
