@@ -53,7 +53,7 @@ test-leaderboard: .venv-leaderboard/.installed
 
 # Cells on Dask and on Ray: an environment of its own that adds both to the packages of .venv.
 test-cluster: .venv-cluster/.installed
-	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 .venv-cluster/bin/python -m pytest tests/runner/test_parallel.py tests/runner/test_lost_workers.py -k "dask or ray"
+	HF_HUB_OFFLINE=1 OMP_NUM_THREADS=1 .venv-cluster/bin/python -m pytest tests/runner/test_parallel.py tests/runner/test_backends.py tests/runner/test_lost_workers.py -k "dask or ray"
 
 # The whole guard of versions with older instructions: what it calls a change must not be the processor's doing.
 test-versions: $(STAMP)

@@ -21,7 +21,7 @@ SCRIPTS = {
     "multilabel": (),
     "reference_eval": (),
     "twins": (),
-    "prepare": ("--patients", "georgia=250", "echonet_dynamic=80"),
+    "prepare": ("--patients", "georgia=250", "echonet_dynamic=160"),
     "dense": ("--patients", "100"),
     "full_size": ("--stages", "open", "load", "probe", "few_shot", "score", "default run"),
     "jobs": (),

@@ -17,9 +17,9 @@ VARIABLES = {"hf_datasets": "CARDIOBENCH_DATASETS_DIR", "model_cards": "CARDIOBE
 
 
 def folders(name: str) -> tuple[Path, ...]:
-    """Return the folder `hf_datasets` or `model_cards` of this package, followed by the user's folders."""
+    """Return the folder `hf_datasets` or `model_cards` of this package, followed by the user's folders as absolute paths."""
     own = os.environ.get(VARIABLES[name], "").split(os.pathsep)
-    return (folder(name), *(Path(entry).expanduser() for entry in own if entry))
+    return (folder(name), *(Path(entry).expanduser().absolute() for entry in own if entry))
 
 
 def add_folder(name: str, path: Path | None) -> None:
@@ -32,8 +32,8 @@ def add_folder(name: str, path: Path | None) -> None:
         return
     if not path.is_dir():
         raise BadConfig(f"there is no folder {path}. Give a folder of the same form as {name}/ of CardioBench.")
-    own = os.environ.get(VARIABLES[name])
-    os.environ[VARIABLES[name]] = os.pathsep.join(filter(None, [own, str(path.absolute())]))
+    _, *own = folders(name)
+    os.environ[VARIABLES[name]] = os.pathsep.join(map(str, [*own, path.absolute()]))
 
 
 def add_folders(datasets: Path | None, models: Path | None) -> None:

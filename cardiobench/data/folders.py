@@ -7,6 +7,6 @@ DATA_VARIABLE = "CARDIOBENCH_DATA"
 
 
 def candidate_dirs(name: str, data_dir: str | os.PathLike | None) -> list[Path]:
-    """Return the candidate folders of a dataset's data, the most likely first."""
-    given = [data_dir] if data_dir else os.environ.get(DATA_VARIABLE, "").split(os.pathsep)
-    return [folder for root in given if root for folder in (Path(root) / name, Path(root))]
+    """Return the candidate folders of a dataset's data, the most likely first; those of the variable as absolute paths."""
+    own = [Path(root).absolute() for root in os.environ.get(DATA_VARIABLE, "").split(os.pathsep) if root]
+    return [folder for root in ([Path(data_dir)] if data_dir else own) for folder in (root / name, root)]

@@ -1,20 +1,23 @@
-"""Run cells in local processes, or through joblib on a Dask cluster or on Ray."""
+"""Run cells in local processes, on a Dask cluster or on Ray."""
 
 import logging
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import CancelledError
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from itertools import islice
 from typing import Any
 
+from cardiobench.core import plugins
 from cardiobench.core.errors import CardioBenchError, LostWorker
+from cardiobench.data.media.limits import LIMIT_VARIABLE
 
 ANSWER_SECONDS = 5.0  # Seconds that a cluster has to accept a connection.
 
 
 def backend(name: str, jobs: int, cells: int) -> AbstractContextManager[int]:
-    """Return a context in which joblib works on `dask` (a cluster on this machine), `dask=tcp://HOST:PORT` or `ray`.
+    """Return a context in which `call_on_cluster` uses `dask` (a cluster on this machine), `dask=tcp://HOST:PORT` or `ray`.
 
     `loky` is this machine, where `cardiobench.core.workers` needs no context.
 
@@ -36,6 +39,33 @@ def backend(name: str, jobs: int, cells: int) -> AbstractContextManager[int]:
     if name in ("loky", "ray"):
         return nullcontext(jobs) if name == "loky" else ray(jobs, cells)
     raise CardioBenchError(f"no backend '{name}'. Give --backend loky, dask=tcp://HOST:PORT or ray.")
+
+
+def call_on_cluster(name: str, function: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -> Iterator[Any]:
+    """Call a function with each tuple of arguments on the open cluster, and yield results in order of completion."""
+    if name == "ray":
+        yield from _tasks_of_ray(function, iter(calls))
+        return
+    import joblib
+
+    # Send one call per message, because calls take seconds to minutes.
+    parallel = joblib.Parallel(return_as="generator_unordered", batch_size=1)
+    yield from parallel(joblib.delayed(function)(*arguments) for arguments in calls)
+
+
+def environment() -> dict[str, str]:
+    """Return the environment variables that cells read; unset ones are empty."""
+    own = {
+        variable: os.pathsep.join(map(str, plugins.folders(name)[1:])) for name, variable in plugins.VARIABLES.items()
+    }
+    return {**own, LIMIT_VARIABLE: os.environ.get(LIMIT_VARIABLE, "")}
+
+
+def set_environment(variables: Mapping[str, str]) -> None:
+    """Set the variables of a run in a worker, which may have started before them or on another machine."""
+    for name, value in variables.items():
+        if os.environ.get(name, "") != value:
+            os.environ[name] = value
 
 
 @contextmanager
@@ -116,11 +146,8 @@ def _dask_backend(client: Any) -> Any:
 @contextmanager
 def ray(jobs: int, cells: int) -> Iterator[int]:
     """Work on the Ray cluster that RAY_ADDRESS names, else on a new one on this machine."""
-    import joblib
-
     try:
         import ray as engine
-        from ray.util.joblib import register_ray
     except ImportError:
         raise CardioBenchError("--backend ray needs its package: pip install ray") from None
     started = not engine.is_initialized()
@@ -130,9 +157,7 @@ def ray(jobs: int, cells: int) -> Iterator[int]:
         size = {"address": "local", "num_cpus": min(jobs, cells)} if local else {}
         engine.init(include_dashboard=False, log_to_driver=False, **size)
     try:
-        register_ray()
-        with joblib.parallel_config(backend="ray", n_jobs=min(jobs, cells) if local else -1):
-            yield jobs if local else joblib.effective_n_jobs()
+        yield jobs if local else _cores_of_ray()
     except engine.exceptions.RayError as error:
         if isinstance(error, engine.exceptions.RayTaskError):  # Raised by the work itself.
             raise
@@ -145,3 +170,26 @@ def ray(jobs: int, cells: int) -> Iterator[int]:
     finally:
         if started:
             engine.shutdown()
+
+
+def _cores_of_ray() -> int:
+    import ray as engine
+
+    return max(1, int(engine.cluster_resources().get("CPU", 1)))
+
+
+def _tasks_of_ray(function: Callable[..., Any], calls: Iterator[tuple[Any, ...]]) -> Iterator[Any]:
+    """Yield results of tasks of one core each; joblib's backend for Ray sends calls to workers at random, even to busy ones."""
+    import ray as engine
+
+    task = engine.remote(max_retries=0)(function)  # A killed worker ends the run, as on this machine.
+    waiting = [task.remote(*arguments) for arguments in islice(calls, 2 * _cores_of_ray())]
+    try:
+        while waiting:
+            (done,), waiting = engine.wait(waiting)
+            waiting += [task.remote(*arguments) for arguments in islice(calls, 1)]
+            yield engine.get(done)
+    finally:
+        with suppress(engine.exceptions.RayError):
+            for one in waiting:
+                engine.cancel(one, force=True)

@@ -1,4 +1,4 @@
-"""Evaluate cells in parallel in this process and workers of this machine, or through joblib on a Dask cluster or on Ray.
+"""Evaluate cells in parallel in this process and workers of this machine, on a Dask cluster or on Ray.
 
 Cells read embeddings from the store and write their own files, so remote workers need the cache and output folders on a
 shared disk. Each worker uses one core, so results are bit-identical on all machines of a kind.
@@ -14,7 +14,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from cardiobench.core import plugins
 from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import CardioBenchError, NotApplicable
 from cardiobench.core.memory import memory_limit
@@ -25,7 +24,7 @@ from cardiobench.models.facts import without_network
 from cardiobench.protocols import choose, protocol_class
 from cardiobench.protocols.zero_shot import embed_texts
 from cardiobench.results.score_result import ScoreResult
-from cardiobench.runner.backends import backend
+from cardiobench.runner.backends import backend, call_on_cluster, environment, set_environment
 from cardiobench.runner.cell import BaseCell, Cell, Result
 from cardiobench.runner.compute import given, load_or_compute, not_applicable
 from cardiobench.runner.context import RunContext
@@ -174,18 +173,23 @@ def run_one(index: int, cell: BaseCell[Any], evaluate: Evaluate) -> CellOutcome:
     return CellOutcome(index, result, files)
 
 
-def run_group(cells: Sequence[tuple[int, BaseCell[Any]]], evaluate: Evaluate) -> list[CellOutcome]:
-    """Evaluate the cells of a message with their positions."""
-    config = cells[0][1].config
-    plugins.add_folders(config.datasets_dir, config.models_dir)  # Workers may have started before the run added them.
+def run_group(
+    cells: Sequence[tuple[int, BaseCell[Any]]], evaluate: Evaluate, variables: Mapping[str, str]
+) -> list[CellOutcome]:
+    """Evaluate the cells of a message with their positions and the environment variables of the run."""
+    set_environment(variables)
     return [run_one(index, cell, evaluate) for index, cell in cells]
 
 
 def on_one_core(evaluate: Evaluate, cell: BaseCell[Any]) -> Any:
-    """Evaluate a cell with one math-library thread, because the number of threads affects the last bits."""
+    """Evaluate a cell with one math-library thread, because the number of threads affects the last bits.
+
+    A library that uses joblib within the cell would otherwise send each of its steps to the cluster that runs the cell.
+    """
+    from joblib import parallel_config
     from threadpoolctl import threadpool_limits
 
-    with threadpool_limits(1):
+    with threadpool_limits(1), parallel_config("sequential"):
         return evaluate(cell)
 
 
@@ -380,20 +384,15 @@ def dispatch(
         jobs: Number of parallel cells on this machine; None for `n_jobs`.
         groups: Groups of positions for the same worker; None for separate cells.
     """
-    import joblib
-
     groups = [[n] for n in range(len(cells))] if groups is None else groups
-    messages = [[(n, cells[n]) for n in group] for group in groups]
+    variables = environment()
+    messages = [([(n, cells[n]) for n in group], evaluate, variables) for group in groups]
     with warnings.catch_warnings():
         # A worker with increased memory is replaced between two cells, without losing results.
         warnings.filterwarnings("ignore", message="A worker stopped while some jobs")
-        if config.backend == "loky":
-            for outcomes in share_calls(run_group, [(one, evaluate) for one in messages], jobs or n_jobs(config)):
-                yield from outcomes
-            return
-        # Ray's pool returns all outcomes at the end, but files of finished cells already exist.
-        order = "list" if config.backend == "ray" else "generator_unordered"
-        # Send one group per message, because groups take seconds to minutes.
-        parallel = joblib.Parallel(return_as=order, batch_size=1)
-        for outcomes in parallel(joblib.delayed(run_group)(message, evaluate) for message in messages):
+        for outcomes in (
+            share_calls(run_group, messages, jobs or n_jobs(config))
+            if config.backend == "loky"
+            else call_on_cluster(config.backend, run_group, messages)
+        ):
             yield from outcomes

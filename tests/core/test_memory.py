@@ -53,6 +53,7 @@ class Figure:
 
 @pytest.mark.parametrize("enabled", [True, False])
 def test_cycles_are_freed_at_the_end_of_the_block_and_the_collector_is_as_before(enabled):
+    before = gc.isenabled()
     gc.enable() if enabled else gc.disable()
     try:
         with pytest.raises(ValueError, match="no space"), collect_at_end():
@@ -63,4 +64,4 @@ def test_cycles_are_freed_at_the_end_of_the_block_and_the_collector_is_as_before
         assert first() is None
         assert gc.isenabled() == enabled
     finally:
-        gc.enable()
+        gc.enable() if before else gc.disable()

@@ -2,12 +2,8 @@
 
 import importlib.util
 import json
-import os
 import pickle
-import signal
-import tempfile
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 
 import joblib
@@ -17,8 +13,8 @@ import pytest
 from cardiobench.core import plugins
 from cardiobench.core.config import RunConfig
 from cardiobench.core.console import Console
-from cardiobench.core.errors import CardioBenchError, LostWorker
 from cardiobench.core.extensions import Extension
+from cardiobench.data.media.limits import LIMIT_VARIABLE, max_bytes
 from cardiobench.models.facts import without_network
 from cardiobench.models.load import load_model
 from cardiobench.protocols import list_protocols, protocol_class
@@ -176,9 +172,9 @@ def test_embedding_protocols_give_bitwise_equal_results_in_workers(of_embeddings
 def test_text_and_attention_protocols_give_bitwise_equal_results_in_workers(tmp_path, cache, monkeypatch):
     sent, real = set(), parallel.run_group
 
-    def dispatched(cells, evaluate):
+    def dispatched(cells, *more):
         sent.update(cell.protocol.name for _, cell in cells)
-        return real(cells, evaluate)
+        return real(cells, *more)
 
     protocols = ("zero_shot", "alignment", "prompt_sensitivity", "attention_probe", "frame_similarity")
     config = RunConfig(
@@ -204,25 +200,6 @@ def test_text_and_attention_protocols_give_bitwise_equal_results_in_workers(tmp_
     monkeypatch.setattr(parallel, "share_calls", lambda function, calls, jobs: (function(*one) for one in calls))
     run(replace(config, output_dir=tmp_path / "watched", jobs=2), encoders=models)
     assert sent == set(protocols), "the main process computes nothing else"
-
-
-@pytest.mark.slow
-def test_running_dask_cluster_is_used_and_kept():
-    distributed = pytest.importorskip("distributed", reason="distributed is not installed: make test-cluster")
-    with distributed.LocalCluster(n_workers=3, threads_per_worker=1, dashboard_address=None) as cluster:
-        with backends.backend(f"dask={cluster.scheduler_address}", 8, 4) as slots:
-            assert slots == 3, "the cores of the cluster, not of this machine"
-            pids = joblib.Parallel(batch_size=1)(joblib.delayed(os.getpid)() for _ in range(4))
-        with distributed.Client(cluster) as client:
-            assert set(pids) <= set(client.run(os.getpid).values()), "its workers computed all cells, and still exist"
-
-
-@pytest.mark.slow
-def test_dask_cluster_of_this_machine_has_a_worker_for_each_job():
-    distributed = pytest.importorskip("distributed", reason="distributed is not installed: make test-cluster")
-    for jobs, cells, workers in ((3, 5, 3), (3, 2, 2)):
-        with backends.backend("dask", jobs, cells), distributed.get_client() as client:
-            assert len(client.run(os.getpid)) == workers
 
 
 def test_memory_and_launched_processes_bound_the_workers(monkeypatch):
@@ -299,12 +276,18 @@ def test_long_cells_start_first(result_of):
     assert sorted(range(5), key=key, reverse=True) == [3, 2, 1, 0, 4]
 
 
-def test_worker_knows_the_user_folders_of_a_run(tmp_path, monkeypatch):
-    """A run from Python adds them after its workers have started."""
-    monkeypatch.setenv(plugins.VARIABLES["hf_datasets"], "")
-    cell = SimpleNamespace(config=RunConfig(models=(), datasets_dir=tmp_path))
-    (outcome,) = parallel.run_group([(0, cell)], lambda _: (plugins.folders("hf_datasets"), []))
-    assert outcome.result[-1] == tmp_path
+def test_worker_knows_the_variables_of_a_run(tmp_path, monkeypatch):
+    """It may have started before the run set them, in another folder or on another machine."""
+    variable = plugins.VARIABLES["hf_datasets"]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(variable, "mine")
+    monkeypatch.setenv(LIMIT_VARIABLE, "7")
+    of_run = backends.environment()
+    monkeypatch.chdir("/")
+    monkeypatch.setenv(variable, "of an earlier run")
+    monkeypatch.delenv(LIMIT_VARIABLE)
+    (outcome,) = parallel.run_group([(0, None)], lambda _: ((plugins.folders("hf_datasets"), max_bytes()), []), of_run)
+    assert outcome.result == ((plugins.folders("hf_datasets")[0], tmp_path / "mine"), 7_000_000)
 
 
 def test_cells_of_a_task_share_a_worker_if_tasks_suffice():
@@ -312,52 +295,6 @@ def test_cells_of_a_task_share_a_worker_if_tasks_suffice():
     assert parallel._grouped(positions, keys, jobs=2) == [[5], [1], [4], [0]]
     names = [f"task {n}" for n in range(8)]
     assert parallel._grouped(range(16), [*names, *names], jobs=2) == [[n, n + 8] for n in range(8)]
-
-
-@pytest.mark.slow
-def test_killed_dask_worker_ends_cells_like_local_worker():
-    pytest.importorskip("distributed", reason="distributed is not installed: make test-cluster")
-    import dask
-
-    once = {"distributed.scheduler.allowed-failures": 0}
-    with (
-        dask.config.set(once),
-        pytest.raises(LostWorker, match="a worker of Dask was killed"),
-        backends.backend("dask", 2, 2),
-    ):
-        joblib.Parallel(batch_size=1)(joblib.delayed(signal.raise_signal)(signal.SIGKILL) for _ in range(2))
-
-
-@pytest.mark.slow
-def test_ray_cluster_is_used_fully_and_kept_running():
-    engine = pytest.importorskip("ray", reason="ray is not installed: make test-cluster")
-    engine.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False)
-    try:
-        with backends.backend("ray", 1, 1) as slots:
-            assert slots == joblib.effective_n_jobs() == 2, "fewer than the cores of this machine or the setting"
-        assert engine.is_initialized()
-    finally:
-        engine.shutdown()
-
-
-@pytest.mark.slow
-def test_stale_ray_address_is_not_used(monkeypatch):
-    pytest.importorskip("ray", reason="ray is not installed: make test-cluster")
-    with tempfile.TemporaryDirectory() as folder:  # Ray needs a short path for its sockets.
-        monkeypatch.setenv("RAY_TMPDIR", folder)
-        (Path(folder) / "ray").mkdir()
-        (Path(folder) / "ray" / "ray_current_cluster").write_text("127.0.0.1:9")
-        with backends.backend("ray", 1, 1):
-            assert joblib.Parallel()([joblib.delayed(abs)(-1)]) == [1]
-
-
-def test_unknown_or_missing_backend_is_named(monkeypatch):
-    with pytest.raises(CardioBenchError, match="no backend 'slurm'"):
-        backends.backend("slurm", 2, 2)
-    for name, package, advice in (("dask", "dask.distributed", r"dask\[distributed\]"), ("ray", "ray", "install ray")):
-        monkeypatch.setitem(__import__("sys").modules, package, None)
-        with pytest.raises(CardioBenchError, match=advice), backends.backend(name, 2, 2):
-            pytest.fail("it is not there")
 
 
 def test_costs_without_a_workload_are_estimated_by_variant(result_of):

@@ -1,0 +1,105 @@
+"""Test the clusters on which cells run: which one is used, what is kept, and how its loss is reported."""
+
+import os
+import signal
+import tempfile
+from pathlib import Path
+
+import joblib
+import pytest
+
+from cardiobench.core.config import RunConfig
+from cardiobench.core.errors import CardioBenchError, LostWorker
+from cardiobench.runner import backends, parallel
+from cardiobench.runner.run import run
+
+
+@pytest.mark.slow
+def test_running_dask_cluster_is_used_and_kept():
+    distributed = pytest.importorskip("distributed", reason="distributed is not installed: make test-cluster")
+    with distributed.LocalCluster(n_workers=3, threads_per_worker=1, dashboard_address=None) as cluster:
+        with backends.backend(f"dask={cluster.scheduler_address}", 8, 4) as slots:
+            assert slots == 3, "the cores of the cluster, not of this machine"
+            pids = joblib.Parallel(batch_size=1)(joblib.delayed(os.getpid)() for _ in range(4))
+        with distributed.Client(cluster) as client:
+            assert set(pids) <= set(client.run(os.getpid).values()), "its workers computed all cells, and still exist"
+
+
+@pytest.mark.slow
+def test_dask_workers_elsewhere_write_to_the_folder_of_the_run(tmp_path, monkeypatch):
+    distributed = pytest.importorskip("distributed", reason="distributed is not installed: make test-cluster")
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+        monkeypatch.chdir(tmp_path)  # Its workers keep their own.
+        address = f"dask={cluster.scheduler_address}"
+        run(
+            RunConfig(
+                models=("cardiobench/ecg-morphology",),
+                tasks=("ptb_xl_sample/cd",),
+                protocols=("probe",),
+                output_dir=Path("here"),
+                cache_dir=tmp_path,
+                resamples=20,
+                workers=0,
+                backend=address,
+            )
+        )
+    assert len(list(tmp_path.glob("here/*/*/probe/*.json"))) == 1
+
+
+@pytest.mark.slow
+def test_dask_cluster_of_this_machine_has_a_worker_for_each_job():
+    distributed = pytest.importorskip("distributed", reason="distributed is not installed: make test-cluster")
+    for jobs, cells, workers in ((3, 5, 3), (3, 2, 2)):
+        with backends.backend("dask", jobs, cells), distributed.get_client() as client:
+            assert len(client.run(os.getpid)) == workers
+
+
+@pytest.mark.slow
+def test_killed_dask_worker_ends_cells_like_local_worker():
+    pytest.importorskip("distributed", reason="distributed is not installed: make test-cluster")
+    import dask
+
+    once = {"distributed.scheduler.allowed-failures": 0}
+    with (
+        dask.config.set(once),
+        pytest.raises(LostWorker, match="a worker of Dask was killed"),
+        backends.backend("dask", 2, 2),
+    ):
+        joblib.Parallel(batch_size=1)(joblib.delayed(signal.raise_signal)(signal.SIGKILL) for _ in range(2))
+
+
+@pytest.mark.slow
+def test_ray_cluster_is_used_fully_and_kept_running():
+    engine = pytest.importorskip("ray", reason="ray is not installed: make test-cluster")
+    engine.init(address="local", num_cpus=2, include_dashboard=False, log_to_driver=False)
+    try:
+        with backends.backend("ray", 1, 1) as slots:
+            assert slots == 2, "fewer than the cores of this machine or the setting"
+        assert engine.is_initialized()
+    finally:
+        engine.shutdown()
+
+
+@pytest.mark.slow
+def test_stale_ray_address_is_not_used(monkeypatch):
+    pytest.importorskip("ray", reason="ray is not installed: make test-cluster")
+    with tempfile.TemporaryDirectory() as folder:  # Ray needs a short path for its sockets.
+        monkeypatch.setenv("RAY_TMPDIR", folder)
+        (Path(folder) / "ray").mkdir()
+        (Path(folder) / "ray" / "ray_current_cluster").write_text("127.0.0.1:9")
+        with backends.backend("ray", 1, 1):
+            assert list(backends.call_on_cluster("ray", lambda number: number + 1, [(1,)])) == [2]
+
+
+def test_unknown_or_missing_backend_is_named(monkeypatch):
+    with pytest.raises(CardioBenchError, match="no backend 'slurm'"):
+        backends.backend("slurm", 2, 2)
+    for name, package, advice in (("dask", "dask.distributed", r"dask\[distributed\]"), ("ray", "ray", "install ray")):
+        monkeypatch.setitem(__import__("sys").modules, package, None)
+        with pytest.raises(CardioBenchError, match=advice), backends.backend(name, 2, 2):
+            pytest.fail("it is not there")
+
+
+def test_library_in_a_cell_does_not_use_the_backend_of_the_cells():
+    with joblib.parallel_config("threading", n_jobs=2):
+        assert parallel.on_one_core(lambda _: joblib.effective_n_jobs(), None) == 1
