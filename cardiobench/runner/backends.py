@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 import socket
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import CancelledError
@@ -13,6 +14,7 @@ from cardiobench.core import plugins
 from cardiobench.core.errors import CardioBenchError, LostWorker
 from cardiobench.data.media.limits import LIMIT_VARIABLE
 
+HOST_AND_PORT = re.compile(r"[^/]+:\d+")  # Other addresses of Ray are "auto", "local" and ray://HOST:PORT.
 ANSWER_SECONDS = 5.0  # Seconds that a cluster has to accept a connection.
 
 
@@ -152,7 +154,12 @@ def ray(jobs: int, cells: int) -> Iterator[int]:
         raise CardioBenchError("--backend ray needs its package: pip install ray") from None
     started = not engine.is_initialized()
     # "local" starts a cluster; without it Ray joins one that it finds on this machine, even one that was killed.
-    local = started and not os.environ.get("RAY_ADDRESS")
+    address = os.environ.get("RAY_ADDRESS", "")
+    local = started and not address
+    if started and HOST_AND_PORT.fullmatch(address) and not answers(address):  # Ray would try for minutes.
+        raise CardioBenchError(
+            f"no head of Ray answers at {address} (RAY_ADDRESS). Start one there, or unset the variable."
+        )
     if started:
         size = {"address": "local", "num_cpus": min(jobs, cells)} if local else {}
         engine.init(include_dashboard=False, log_to_driver=False, **size)

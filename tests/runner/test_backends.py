@@ -12,6 +12,7 @@ from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import CardioBenchError, LostWorker
 from cardiobench.runner import backends, parallel
 from cardiobench.runner.run import run
+from tests.ports import free_port
 
 
 @pytest.mark.slow
@@ -103,3 +104,11 @@ def test_unknown_or_missing_backend_is_named(monkeypatch):
 def test_library_in_a_cell_does_not_use_the_backend_of_the_cells():
     with joblib.parallel_config("threading", n_jobs=2):
         assert parallel.on_one_core(lambda _: joblib.effective_n_jobs(), None) == 1
+
+
+def test_ray_address_without_a_head_is_named_at_once(monkeypatch):
+    pytest.importorskip("ray", reason="ray is not installed: make test-cluster")
+    address = f"127.0.0.1:{free_port()}"
+    monkeypatch.setenv("RAY_ADDRESS", address)
+    with pytest.raises(CardioBenchError, match=f"no head of Ray answers at {address}"), backends.backend("ray", 2, 2):
+        pytest.fail("it is not there")
