@@ -383,11 +383,16 @@ def to_yaml(config: Settings) -> str:
     return yaml.safe_dump(TypeAdapter(type(config)).dump_python(config, mode="json"), sort_keys=False)
 
 
+def absolute_paths(config: Config) -> Config:
+    """Return the settings with absolute paths, so that they do not depend on the working directory."""
+    values = {one.name: getattr(config, one.name) for one in fields(config)}
+    changed: dict[str, Any] = {name: one.absolute() for name, one in values.items() if isinstance(one, Path)}
+    return replace(config, **changed)
+
+
 def absolute(config: Config) -> Config:
-    """Return the settings with absolute paths, including `file.py:Class`, so that they do not depend on the working directory."""
-    values: dict[str, Any] = {one.name: getattr(config, one.name) for one in fields(config)}
-    values |= {name: value.absolute() for name, value in values.items() if isinstance(value, Path)}
-    if models := values.get("models"):
-        own = [name.rpartition(".py:") for name in models]
-        values["models"] = tuple(f"{Path(file).absolute()}.py:{kind}" if dot else kind for file, dot, kind in own)
-    return replace(config, **values)
+    """Return the settings with absolute paths, including those of `file.py:Class`."""
+    own = [name.rpartition(".py:") for name in getattr(config, "models", ())]
+    models = tuple(f"{Path(file).absolute()}.py:{kind}" if dot else kind for file, dot, kind in own)
+    changed: dict[str, Any] = {"models": models} if models else {}
+    return replace(absolute_paths(config), **changed)

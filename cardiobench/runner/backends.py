@@ -16,6 +16,7 @@ from cardiobench.data.media.limits import LIMIT_VARIABLE
 
 HOST_AND_PORT = re.compile(r"[^/]+:\d+")  # Other addresses of Ray are "auto", "local" and ray://HOST:PORT.
 ANSWER_SECONDS = 5.0  # Seconds that a cluster has to accept a connection.
+WORKER_SECONDS = 10.0  # Seconds that a Dask cluster has to answer and to have a worker.
 
 
 def backend(name: str, jobs: int, cells: int) -> AbstractContextManager[int]:
@@ -83,10 +84,13 @@ def dask(address: str, jobs: int, cells: int) -> Iterator[int]:
         None if address else LocalCluster(n_workers=min(jobs, cells), threads_per_worker=1, dashboard_address=None)
     )
     try:
-        client = Client(address or cluster, timeout="10s")
-    except (OSError, TimeoutError) as error:
-        raise CardioBenchError(f"no Dask scheduler answers at {address}: {error}. Start one there.") from None
+        client = Client(address or cluster, timeout=WORKER_SECONDS)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise CardioBenchError(
+            f"no Dask scheduler answers at {address}: {error}. Start one there, or give --backend dask=tcp://HOST:PORT."
+        ) from None
     try:
+        wait_for_a_worker(client)
         with silent("distributed", "tornado"), joblib.parallel_config(backend=_dask_backend(client)):
             yield joblib.effective_n_jobs() if address else jobs
     except KilledWorker as error:
@@ -106,6 +110,22 @@ def dask(address: str, jobs: int, cells: int) -> Iterator[int]:
             client.close()
             if cluster:
                 cluster.close()
+
+
+def wait_for_a_worker(client: Any) -> None:
+    """Wait until the Dask cluster of a client has a worker.
+
+    Raises:
+        CardioBenchError: It has none.
+    """
+    try:
+        client.wait_for_workers(1, timeout=WORKER_SECONDS)
+    except TimeoutError:
+        address = client.scheduler.address
+        raise CardioBenchError(
+            f"the Dask scheduler at {address} has no worker after {WORKER_SECONDS:g} s. "
+            f"Start some: dask worker {address} --nthreads 1"
+        ) from None
 
 
 @contextmanager

@@ -5,6 +5,7 @@ shared disk. Each worker uses one core, so results are bit-identical on all mach
 """
 
 import os
+import threading
 import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
@@ -41,6 +42,7 @@ from cardiobench.scoring.suites import load_suite
 Evaluate = Callable[[Any], tuple[Any, Sequence[Path]]]
 MEMORY_SHARE = 0.8
 WORKER_BYTES = 500_000_000  # Memory for libraries, tables and results of a worker.
+ONE_CELL = threading.Lock()  # A limit applies to all threads of a process, and a worker of Dask can have several.
 COPIES = 3  # Number of copies: embeddings, pooled vectors and protocol data.
 MIN_GROUPS = 4  # Minimum number of groups per worker for sending whole groups.
 # Estimated costs for the decision to start workers. Cell costs are minima over protocols.
@@ -189,7 +191,7 @@ def on_one_core(evaluate: Evaluate, cell: BaseCell[Any]) -> Any:
     from joblib import parallel_config
     from threadpoolctl import threadpool_limits
 
-    with threadpool_limits(1), parallel_config("sequential"):
+    with ONE_CELL, threadpool_limits(1), parallel_config("sequential"):
         return evaluate(cell)
 
 

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from cardiobench.core import extensions, plugins
-from cardiobench.core.config import RunConfig, absolute
+from cardiobench.core.config import RunConfig, absolute_paths
 from cardiobench.core.console import Console
 from cardiobench.core.errors import BadConfig, BadData, BadModel, HubError, NotApplicable
 from cardiobench.core.io import remove_orphans
@@ -70,7 +70,7 @@ def run(config: RunConfig, console: Console | None = None, encoders: Sequence[En
     """
     given = config
     if config.backend != "loky":
-        config = absolute(config)  # Workers of a cluster have other working directories.
+        config = absolute_paths(config)  # Workers of a cluster have other working directories.
     own = {getattr(encoder, "name", type(encoder).__name__): encoder for encoder in encoders} | read_given(config)
     with workers_from_start(config):
         request = resolve(replace(config, models=(*config.models, *own)), own)

@@ -3,6 +3,9 @@
 import os
 import signal
 import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import joblib
@@ -45,6 +48,42 @@ def test_dask_workers_elsewhere_write_to_the_folder_of_the_run(tmp_path, monkeyp
             )
         )
     assert len(list(tmp_path.glob("here/*/*/probe/*.json"))) == 1
+
+
+def test_malformed_address_of_dask_is_named():
+    pytest.importorskip("distributed", reason="distributed is not installed: make test-cluster")
+    with (
+        pytest.raises(CardioBenchError, match=r"no Dask scheduler answers at foo: .*, or give --backend"),
+        backends.backend("dask=foo", 2, 2),
+    ):
+        pytest.fail("it is not there")
+
+
+@pytest.mark.slow
+def test_dask_cluster_without_workers_is_named(monkeypatch):
+    distributed = pytest.importorskip("distributed", reason="distributed is not installed: make test-cluster")
+    monkeypatch.setattr(backends, "WORKER_SECONDS", 2.0)
+    with (
+        distributed.LocalCluster(n_workers=0, dashboard_address=None) as cluster,
+        pytest.raises(CardioBenchError, match=r"has no worker after 2 s\. Start some: dask worker"),
+        backends.backend(f"dask={cluster.scheduler_address}", 2, 2),
+    ):
+        pytest.fail("it has no worker")
+
+
+def test_a_process_evaluates_one_cell_at_a_time():
+    """Otherwise, the first that ends would restore the number of threads for the others."""
+    running, most = [], []
+
+    def evaluate(_):
+        running.append(None)
+        most.append(len(running))
+        time.sleep(0.05)
+        running.pop()
+
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(partial(parallel.on_one_core, evaluate), range(4)))
+    assert most == [1, 1, 1, 1]
 
 
 @pytest.mark.slow
