@@ -50,8 +50,13 @@ def settings(folder, *more, model="cardiobench/pixel-motion", tasks=("phantom_ec
     ]
 
 
+def launcher(launch=TWO):
+    """Return the start of a command line, with a port that no launcher of another test still holds."""
+    return [ACCELERATE, "launch", "--main_process_port", str(free_port()), *launch, "-m", "cardiobench.eval"]
+
+
 def line(*given, launch=TWO, **more):
-    return [ACCELERATE, "launch", *launch, "-m", "cardiobench.eval", *settings(*given, **more)]
+    return [*launcher(launch), *settings(*given, **more)]
 
 
 def run_here(*given, **more):

@@ -12,7 +12,7 @@ from cardiobench.report.markdown import write_markdown
 from cardiobench.results.collect import collect
 from cardiobench.runner.run import run
 from tests.extensions.finetune.conftest import Tiny
-from tests.runner.test_processes import ACCELERATE, TWO, call
+from tests.runner.test_processes import call, launcher
 
 MODEL = f"{Path(__file__).resolve()}:tiny"
 
@@ -38,7 +38,7 @@ def test_two_processes_train_the_same_networks(tmp_path):
         cache_dir=tmp_path / "cache-one",
     )
     assert not run(config).failures
-    command = [ACCELERATE, "launch", *TWO, "-m", "cardiobench.eval", "--model", MODEL, "--tasks", *config.tasks]
+    command = [*launcher(), "--model", MODEL, "--tasks", *config.tasks]
     command += ["--protocols", *config.protocols, "--resamples", "50", "--limit", "40", "--workers", "0", "--option"]
     command += [f"finetune.{name}={json.dumps(value)}" for name, value in options.items()]
     call(*command, "--output-dir", tmp_path / "two", "--cache-dir", tmp_path / "cache-two")
