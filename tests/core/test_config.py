@@ -13,6 +13,7 @@ from cardiobench.core.config import (
     RunConfig,
     ScoreConfig,
     absolute,
+    absolute_paths,
     make_config,
     settings_of,
     to_yaml,
@@ -131,3 +132,12 @@ def test_evaluate_options_equal_run_fields():
     arguments = {"models", "embeddings", "tasks", "protocols"}
     typed = {name: accepted(hint) for name, hint in fields.items() if name not in arguments}
     assert get_type_hints(RunOptions) == typed
+
+
+def test_absolute_paths_keep_the_names_of_own_models(tmp_path, monkeypatch):
+    """Results hold the name of a model, and a path of this machine in them could not be pushed."""
+    monkeypatch.chdir(tmp_path)
+    config = RunConfig(models=("my.py:Means", "org/name"), output_dir=Path("here"))
+    paths = absolute_paths(config)
+    assert (paths.output_dir, paths.data_dir, paths.models) == (tmp_path / "here", None, ("my.py:Means", "org/name"))
+    assert absolute(config).models == (f"{tmp_path}/my.py:Means", "org/name")
