@@ -79,14 +79,6 @@ def pytest_sessionfinish(session, exitstatus):
 
 
 def pytest_terminal_summary(terminalreporter):
-    """Report skips that are not allowed, and the number of injected faults that were survived (tests/faults and the marker `fault`)."""
+    """Report skips that are not allowed."""
     for skip in unlisted_skips(terminalreporter.stats.get("skipped", ())):
         terminalreporter.write_line(f"not on the list of skips, tests/skips.txt: {skip}", red=True)
-    reports = [report for name in ("passed", "failed") for report in terminalreporter.stats.get(name, ())]
-    counted = [dict(report.user_properties) for report in reports if getattr(report, "user_properties", None)]
-    alone = [report for report in reports if report.when == "call" and "fault" in report.keywords]
-    tried = sum(properties.get("faults_tried", 0) for properties in counted) + len(alone)
-    if tried:
-        survived = sum(properties.get("faults_survived", 0) for properties in counted)
-        survived += sum(report.passed for report in alone)
-        terminalreporter.write_line(f"faults: tried {tried}, survived {survived}")

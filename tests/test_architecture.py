@@ -172,16 +172,6 @@ def test_text_of_a_verdict_is_written_once():
     assert pages and found == []
 
 
-LINES = 400
-
-
-def test_files_are_at_most_400_lines():
-    folders = ("cardiobench", "hf_datasets", "hf_metrics", "tests", "benchmarks", "docs")
-    files = [path for folder in folders for path in (PACKAGE.parent / folder).rglob("*.py")]
-    long = {path.name: count for path in files if (count := len(path.read_bytes().splitlines())) > LINES}
-    assert len(files) > 500 and long == {}, f"more than {LINES} lines"
-
-
 def test_every_public_name_is_documented():
     missing = [
         f"{name}.{node.name}"

@@ -16,8 +16,6 @@ from cardiobench.core.setting import HOW, Setting
 from cardiobench.protocols import list_protocols, option_types, protocol_class
 from cardiobench.protocols.options import InFile, in_file
 
-pytestmark = pytest.mark.fault
-
 # Settings that an attacker might use, in every equivalent spelling. The list is independent of the package.
 REFUSED = {
     "models": ["evil.py:Model", ["os:system"], ["a/b", "/tmp/evil.py:Model"], ["package.module:make"]],

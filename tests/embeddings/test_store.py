@@ -19,8 +19,6 @@ from cardiobench.embeddings.extract import SHARD
 from cardiobench.embeddings.shard_file import is_whole, to_bytes
 from cardiobench.embeddings.store import Embeddings, EmbeddingStore, folder_name
 
-pytestmark = pytest.mark.fault
-
 
 def store(folder, **key):
     """Reopen the store as in a new process, without cached checks, because two writes may have the same timestamp."""

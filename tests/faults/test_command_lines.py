@@ -135,19 +135,18 @@ def test_all_commands_are_tested():
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("command", [name for name in LINES if name in commands()])
-def test_arbitrary_arguments_give_one_message(command, damaged, tmp_path, monkeypatch, capsys, record_property):
+def test_arbitrary_arguments_give_one_message(command, damaged, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     monkeypatch.setenv("CARDIOBENCH_CACHE", str(tmp_path / "cache"))
     for name in ("CARDIOBENCH_DATASETS_DIR", "CARDIOBENCH_MODELS_DIR"):
         monkeypatch.setenv(name, "")
-    fell, tried = [], 0
+    fell = []
     for number, line in enumerate(variants(command)):
         work = shutil.copytree(damaged, tmp_path / str(number), symlinks=True)
         monkeypatch.chdir(work)
         for name in ("CARDIOBENCH_DATASETS_DIR", "CARDIOBENCH_MODELS_DIR"):
             monkeypatch.setenv(name, "")
-        tried += 1
         try:
             code = main(line)
         except SystemExit as stop:
@@ -161,8 +160,6 @@ def test_arbitrary_arguments_give_one_message(command, damaged, tmp_path, monkey
         if code not in (0, 1, 2) or (code and silent) or "Traceback" in said.err or "\x1b" in said.err:
             fell.append(f"{[word[:60] for word in line]}: exit code {code}: {said.err[-200:]!r}")
         shutil.rmtree(work)
-    record_property("faults_tried", tried)
-    record_property("faults_survived", tried - len(fell))
     assert not fell, "\n".join(fell)
 
 

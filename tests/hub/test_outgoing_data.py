@@ -161,7 +161,6 @@ def test_result_of_a_deleted_extension_or_dataset_is_left_out_with_its_reason():
     assert reason == "no dataset or extension that is installed here has the task gone/cd"
 
 
-@pytest.mark.fault
 def test_public_settings_hold_no_path_host_or_token(monkeypatch, tmp_path):
     """Test a mark in every field of the settings, so that new fields are covered."""
     monkeypatch.chdir(tmp_path)

@@ -11,8 +11,6 @@ import torch
 from cardiobench.models.custom import BaseEncoder, find_custom, identity, loaded
 from cardiobench.models.held import held_by
 
-pytestmark = pytest.mark.fault
-
 ALIKE = torch.arange(6.0).reshape(2, 3)
 
 

@@ -18,8 +18,6 @@ from cardiobench.results.predictions_file import save_scored
 from cardiobench.results.score_result import ScoreResult
 from tests.report import example_results
 
-pytestmark = pytest.mark.fault
-
 
 def tick_labels(drawn):
     confusion = next(axes for axes in drawn.figure.axes if axes.get_xlabel() == "predicted")

@@ -16,8 +16,6 @@ from cardiobench.data.media import Ecg
 from cardiobench.data.twin import write_twin
 from cardiobench.runner.run import run
 
-pytestmark = pytest.mark.fault
-
 TASK = "ptb_xl_sample/cd"
 
 

@@ -8,8 +8,6 @@ from cardiobench.scoring.predictions import Predictions
 
 from .factories import BINARY
 
-pytestmark = pytest.mark.fault
-
 NUMBERS = [f"{number:05d}" for number in range(21_700, 21_720)]
 HEX = [f"0X{number * 7919:016X}" for number in range(1, 21)]
 PATIENTS = [f"patient{number:04d}" for number in range(395, 415)]

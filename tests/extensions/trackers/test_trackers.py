@@ -11,8 +11,6 @@ from cardiobench.core.errors import BadConfig, UnknownName
 from cardiobench.extensions.trackers.report import tracked_values
 from cardiobench.runner.run import run
 
-pytestmark = pytest.mark.fault
-
 
 class Notebook(tracking.GeneralTracker):
     """Tracker that records its calls."""
