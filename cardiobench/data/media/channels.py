@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from cardiobench.core.errors import BadMedia
+from cardiobench.data.media.leads import lead_name
 from cardiobench.data.media.signal import MILLIVOLTS, lead_order, leads_among, millivolts, some_leads
-from cardiobench.data.media.types import LEADS, Ecg
+from cardiobench.data.media.types import Ecg
 
 COMPONENT = "reader channels"
-VERSION = 1
+VERSION = 2
 
 _UNIT = re.compile(r"(?:(?P<factor>[0-9.]+(?:[eE][-+]?[0-9]+)?)\s*)?(?P<unit>[^\s0-9.]+)")
 
@@ -94,9 +95,8 @@ def check_leads(stated: Sequence[str], given: Sequence[str] | None, name: str) -
     Raises:
         BadMedia: They differ.
     """
-    known = {lead.lower(): lead for lead in LEADS}
     for theirs, ours in zip(stated, given or (), strict=False):
-        lead = known.get(theirs.strip().lower())
+        lead = lead_name(theirs)
         if lead and lead.lower() != ours.strip().lower():
             raise BadMedia(
                 f"{name} states lead {lead}, but {ours} was given (leads). Omit the argument, or correct the file."

@@ -1,29 +1,79 @@
 """ECGs as DICOM waveforms (PS3.3 A.34), read by pydicom."""
 
-import re
 import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from cardiobench.core.errors import BadMedia
 from cardiobench.data.media.channels import Channels
 from cardiobench.data.media.file import COPY_AGAIN, refuse_special
+from cardiobench.data.media.leads import lead_name
 from cardiobench.data.media.limits import check_size
-from cardiobench.data.media.optional import require_pydicom
+from cardiobench.data.media.optional import require, require_pydicom
 from cardiobench.data.media.types import LEADS
 
 COMPONENT = "reader dicom waveform"
-VERSION = 1
+VERSION = 2
 
-_LEAD = re.compile(r"(?:lead[ _-]+)?(?P<lead>aV[RLF]|V[1-6]|I{1,3})\b.*", re.IGNORECASE)
-_NAMES = {lead.lower(): lead for lead in LEADS}
+SHORTEST_RHYTHM = 2.0
+"""Seconds, a heart cycle at 30 beats per minute: a shorter derived group is an averaged beat."""
+
+_NUMBERS = dict(zip(LEADS, (1, 2, 61, 62, 63, 64, 3, 4, 5, 6, 7, 8), strict=True))
+_CODES = {
+    **{("MDC", f"2:{number}"): lead for lead, number in _NUMBERS.items()},
+    **{("SCPECG", f"5.6.3-9-{number}"): lead for lead, number in _NUMBERS.items()},
+}
+"""Scheme and code of a channel source (PS3.16 CID 3001, and the codes of SCP-ECG before it) -> lead."""
+
+
+@dataclass(frozen=True)
+class _Multiplex:
+    """A multiplex group of a waveform.
+
+    Attributes:
+        number: Position in the file.
+        original: Whether it was recorded, not computed from other waveforms.
+        names: Lead or meaning of each channel.
+        fs: Sampling rate in Hz.
+        samples: Samples per channel.
+        start: Begin in ms after that of the acquisition.
+    """
+
+    number: int
+    original: bool
+    names: tuple[str, ...]
+    fs: float
+    samples: int
+    start: float
+
+    @property
+    def leads(self) -> set[str]:
+        return set(self.names) & set(LEADS)
+
+    @property
+    def seconds(self) -> float:
+        return self.samples / self.fs
+
+    def __str__(self) -> str:
+        leads = ", ".join(lead for lead in LEADS if lead in self.leads)
+        return f"{leads} ({self.fs:g} Hz, {self.seconds:g} s)"
 
 
 def read_dicom_ecg(path: Path) -> Channels:
-    """Read the first waveform group with twelve leads, identified by the code meanings of the channel sources.
+    """Read the leads of the recorded rhythm, identified by the meanings, else the codes, of the channel sources.
+
+    Samples that equal the padding value are NaN. Groups with different leads are joined if they have the same rate and
+    time. Derived groups, such as averaged beats, are not read unless they alone are there and long enough for a rhythm.
+
+    Source: DICOM PS3.3 C.10.9.
 
     Raises:
-        BadMedia: The file is damaged, has no waveform, or no group has twelve leads.
+        BadMedia: The file is damaged, has no waveform with a lead, only an averaged beat, or leads in groups that
+            differ in rate or time.
         MissingExtra: The package pydicom is not installed.
     """
     pydicom = require_pydicom()
@@ -31,14 +81,9 @@ def read_dicom_ecg(path: Path) -> Channels:
         refuse_special(path)
         check_size(str(path), 4 * path.stat().st_size)
         dataset = pydicom.dcmread(path)
-        groups = dataset.get("WaveformSequence") or []
-        for number, group in enumerate(groups):
-            names = tuple(map(_name, group.ChannelDefinitionSequence))
-            if set(_NAMES) <= {name.lower() for name in names}:
-                signal = dataset.waveform_array(number)
-                return Channels(
-                    signal, names, float(group.SamplingFrequency), tuple(map(_unit, group.ChannelDefinitionSequence))
-                )
+        groups = [_group(number, one) for number, one in enumerate(dataset.get("WaveformSequence") or [])]
+        chosen = _rhythm(path, groups)
+        parts = [_channels(dataset, group) for group in chosen]
     except (
         pydicom.errors.InvalidDicomError,
         pydicom.errors.BytesLengthException,
@@ -52,25 +97,103 @@ def read_dicom_ecg(path: Path) -> Channels:
         RuntimeError,
         TypeError,
         ValueError,
+        ZeroDivisionError,
         struct.error,
     ) as error:
         raise BadMedia(
             f"{path} cannot be read as a DICOM waveform ({' '.join(str(error).split())[:200]}). {COPY_AGAIN}"
         ) from error
-    raise BadMedia(
-        f"{path} has {len(groups)} groups of waveforms, none of which has the twelve leads. Remove it from the table."
+    return Channels(
+        np.concatenate([part.signal for part in parts], axis=1),
+        tuple(name for part in parts for name in part.leads or ()),
+        chosen[0].fs,
+        tuple(unit for part in parts for unit in part.units or ()),
     )
+
+
+def _group(number: int, item: Any) -> _Multiplex:
+    names = tuple(map(_name, item.ChannelDefinitionSequence))
+    return _Multiplex(
+        number,
+        str(item.get("WaveformOriginality") or "ORIGINAL").strip() != "DERIVED",
+        names,
+        float(item.SamplingFrequency),
+        int(item.NumberOfWaveformSamples),
+        float(item.get("MultiplexGroupTimeOffset") or 0),
+    )
+
+
+def _rhythm(path: Path, groups: Sequence[_Multiplex]) -> list[_Multiplex]:
+    """Return the groups that together hold all leads of the rhythm.
+
+    Raises:
+        BadMedia: No group has a lead, only averaged beats have, or groups with different leads do not fit together.
+    """
+    found = [group for group in groups if group.leads]
+    if not found:
+        channels = ", ".join(sorted({name for group in groups for name in group.names}))
+        raise BadMedia(
+            f"{path} has {len(groups)} groups of waveforms without a lead ({channels or 'no channels'}). "
+            "Remove it from the table."
+        )
+    rhythm = [group for group in found if group.original]
+    rhythm = rhythm or [group for group in found if group.seconds >= SHORTEST_RHYTHM]
+    if not rhythm:
+        raise BadMedia(
+            f"{path} has only averaged beats, which are derived from a recording: {'; '.join(map(str, found))}. "
+            "Export the original rhythm."
+        )
+    longest = max(rhythm, key=lambda group: (len(group.leads), group.seconds))
+    others = [group for group in rhythm if not group.leads <= longest.leads]
+    parts = sorted([longest, *others], key=lambda group: group.number)
+    if len({(group.fs, group.samples, group.start) for group in parts}) > 1:
+        raise BadMedia(
+            f"{path} has its leads in groups that differ in rate or time: {'; '.join(map(str, parts))}. "
+            "Export all leads together, at the same rate."
+        )
+    return parts
+
+
+def _channels(dataset: Any, group: _Multiplex) -> Channels:
+    """Return the leads of a group, NaN where the file has padding."""
+    handler = require("pydicom.waveforms.numpy_handler", "reading DICOM")
+    item = dataset.WaveformSequence[group.number]
+    if not dataset.file_meta.TransferSyntaxUID.is_little_endian:
+        raise NotImplementedError("waveforms in big-endian files are not supported")
+    if item.WaveformSampleInterpretation in ("MB", "AB"):
+        raise NotImplementedError(f"samples coded as {item.WaveformSampleInterpretation} are not supported")
+    stored = handler.multiplex_array(dataset, group.number, as_raw=True)
+    if len(item.WaveformData) - stored.nbytes >= stored.itemsize * stored.shape[1]:
+        raise ValueError(
+            f"{group.samples} samples are declared, but {len(item.WaveformData) // (stored.nbytes // len(stored))} are there"
+        )
+    positions = [position for position, name in enumerate(group.names) if name in LEADS]
+    signal = handler.multiplex_array(dataset, group.number, as_raw=False)[:, positions]
+    if (padding := _padding(item, stored.dtype)) is not None:
+        signal[stored[:, positions] == padding] = np.nan
+    sources = item.ChannelDefinitionSequence
+    names, units = (tuple(one) for one in zip(*((group.names[i], _unit(sources[i])) for i in positions), strict=True))
+    return Channels(signal, names, group.fs, units)
+
+
+def _padding(item: Any, dtype: np.dtype) -> Any:
+    """Return the stored value that marks samples without a measurement; None if the group has none."""
+    value = item.get("WaveformPaddingValue")
+    if value is None or value == b"":
+        return None
+    return np.frombuffer(value[: dtype.itemsize], dtype)[0] if isinstance(value, bytes) else value
 
 
 def _name(channel: Any) -> str:
     """Return the lead of a channel, or the code meaning of its source."""
-    meaning = str(channel.ChannelSourceSequence[0].CodeMeaning).strip()
-    match = _LEAD.fullmatch(meaning)
-    return _NAMES[match["lead"].lower()] if match else meaning
+    source = channel.ChannelSourceSequence[0]
+    meaning = str(source.get("CodeMeaning") or "").strip()
+    scheme, code = (str(source.get(key) or "").strip() for key in ("CodingSchemeDesignator", "CodeValue"))
+    return lead_name(meaning) or lead_name(code) or _CODES.get((scheme, code)) or meaning or code
 
 
 def _unit(channel: Any) -> str:
-    """Return the UCUM unit of a channel as scaled by `waveform_array`."""
+    """Return the UCUM unit of a channel as scaled by `multiplex_array`."""
     units = channel.get("ChannelSensitivityUnitsSequence")
     if not units or channel.get("ChannelSensitivity") is None:
         raise ValueError("a channel has no sensitivity with a unit, so its amplitude is unknown")

@@ -21,7 +21,7 @@ from cardiobench.data.media.signal import lead_order, leads_among, millivolts, s
 from cardiobench.data.media.types import LEADS, Ecg
 
 COMPONENT = "reader wfdb"
-VERSION = 1
+VERSION = 2
 
 BITS = {16: 16, 80: 8, 212: 12}  # Bytes per sample, by signal format.
 _FORMAT = re.compile(r"(?P<format>\d+)(x(?P<per_frame>\d+))?(:(?P<skew>\d+))?(\+(?P<offset>\d+))?")
@@ -116,7 +116,7 @@ def parse_header(path: Path) -> Header:
     line = lines[0]
     try:
         name, count, rate, *more = line.split()
-        if "/" in name:
+        if _has_segments(name, lines[1:]):
             raise BadMedia(f"{path} is a multi-segment record, which is not supported. Give one segment.")
         fs = float(re.split(r"[/(]", rate)[0])
         samples = int(more[0]) if more else 0
@@ -130,6 +130,14 @@ def parse_header(path: Path) -> Header:
     if len(channels) != int(count):
         raise BadMedia(f"{path} declares {count} channels but describes {len(channels)}. {COPY_AGAIN}")
     return Header(fs, samples or None, tuple(channels))
+
+
+def _has_segments(name: str, lines: Sequence[str]) -> bool:
+    """Return whether a record has the name and number of its segments, `name/3`, not a folder and its name, `folder/3`."""
+    *_, number = name.split("/")
+    if name.count("/") != 1 or not number.isdecimal():
+        return False
+    return not any(Path(fields[0]).stem == number and len(fields) > 2 for fields in map(str.split, lines))
 
 
 def _channel(path: Path, line: str) -> Channel:

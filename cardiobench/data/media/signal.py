@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from cardiobench.core.errors import BadMedia
-from cardiobench.data.media.leads import keep_leads
+from cardiobench.data.media.leads import keep_leads, lead_name
 from cardiobench.data.media.limits import RATES
 from cardiobench.data.media.types import LEADS, Ecg
 
@@ -52,8 +52,8 @@ def leads_among(names: Sequence[str], name: str) -> tuple[str, ...]:
     Raises:
         BadMedia: No channel is a lead.
     """
-    plain = [channel.strip().lower() for channel in names]
-    found = tuple(lead for lead in LEADS if lead.lower() in plain)
+    there = {lead_name(channel) for channel in names}
+    found = tuple(lead for lead in LEADS if lead in there)
     if not found:
         raise BadMedia(f"{name} has no lead: its {len(names)} channels are {', '.join(names)}. {RENAME}")
     return found
@@ -61,6 +61,8 @@ def leads_among(names: Sequence[str], name: str) -> tuple[str, ...]:
 
 def lead_order(names: Sequence[str], name: str, leads: Sequence[str] = LEADS) -> list[int]:
     """Return the positions of leads among the channel names of a record; other channels are ignored.
+
+    Of a bare name and one with a comment, `II` and `II rhythm strip`, the bare one is the lead.
 
     Args:
         names: Names of the channels.
@@ -70,17 +72,22 @@ def lead_order(names: Sequence[str], name: str, leads: Sequence[str] = LEADS) ->
     Raises:
         BadMedia: A lead is missing or repeated.
     """
-    plain = [channel.strip().lower() for channel in names]
-    missing = [lead for lead in leads if lead.lower() not in plain]
+    bare, known = [channel.strip().lower() for channel in names], list(map(lead_name, names))
+    found = {
+        lead: [position for position, channel in enumerate(bare) if channel == lead.lower()]
+        or [position for position, channel in enumerate(known) if channel == lead]
+        for lead in leads
+    }
+    missing = [lead for lead, positions in found.items() if not positions]
     if missing:
         raise BadMedia(
             f"{name} has no lead {', '.join(missing)}: its {len(names)} channels are {', '.join(names)}. "
             f"A 12-lead ECG is needed. {RENAME}"
         )
-    for lead in leads:
-        if plain.count(lead.lower()) > 1:
-            raise BadMedia(f"{name} has lead {lead} {plain.count(lead.lower())} times. Correct the header.")
-    return [plain.index(lead.lower()) for lead in leads]
+    for lead, positions in found.items():
+        if len(positions) > 1:
+            raise BadMedia(f"{name} has lead {lead} {len(positions)} times. Correct the header.")
+    return [positions[0] for positions in found.values()]
 
 
 def some_leads(signal: np.ndarray, leads: Sequence[str], fs: float, name: str) -> Ecg:

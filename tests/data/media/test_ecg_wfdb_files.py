@@ -288,6 +288,45 @@ def test_impossible_headers_are_refused(tmp_path, digital, change, message):
         read_ecg(record)
 
 
+@pytest.mark.parametrize("name", ["records100/rec", "median_beats/00001", "3/4"])
+def test_folder_in_the_record_name_is_no_segment(tmp_path, digital, name):
+    stem = name.partition("/")[2]
+    record = write_record(tmp_path, digital, name=stem)
+    header = record.with_suffix(".hea")
+    header.write_text(header.read_text().replace(f"{stem} 12", f"{name} 12", 1))
+    np.testing.assert_array_equal(read_ecg(record).signal, (digital / 1000).astype(np.float32))
+
+
+@pytest.mark.parametrize("lines", [["rec/2 12 100 50", "rec_1 20", "rec_2 30"], ["3/1 12 100 50", "3 50"]])
+def test_segments_are_refused(tmp_path, digital, lines):
+    with pytest.raises(BadMedia, match="is a multi-segment record"):
+        read_ecg(write_record(tmp_path, digital, header=lines))
+
+
+def test_names_with_comments_are_leads(tmp_path, digital):
+    comments = ("{} (Einthoven)", "Lead {}", "{}, limb lead", "ECG {}", "{} # left", "{}-Ref")
+    names = [*(comment.format(lead) for comment, lead in zip(comments, LEADS, strict=False)), *LEADS[6:]]
+    read = read_ecg(write_record(tmp_path, digital, names=names))
+    np.testing.assert_array_equal(read.signal, (digital / 1000).astype(np.float32))
+
+
+@pytest.mark.parametrize("other", ["II rhythm strip", "Lead II"])
+def test_bare_name_is_the_lead_beside_one_with_a_comment(tmp_path, digital, other):
+    names = [other, *LEADS]
+    stored = np.concatenate([digital[:, 3:4], digital], axis=1)
+    read = read_ecg(write_record(tmp_path, stored, names=names))
+    np.testing.assert_array_equal(read.signal, (digital / 1000).astype(np.float32))
+
+
+@pytest.mark.parametrize(
+    "name", ["II inverted", "II-III", "II (-I)", "II, median beat", "-II", "MLII", "IIb", "II R", "IV", "", "V7"]
+)
+def test_other_channels_are_no_leads(tmp_path, digital, name):
+    names = ["I", name, *LEADS[2:]]
+    with pytest.raises(BadMedia, match=r"has no lead II: its 12 channels are I, "):
+        read_ecg(write_record(tmp_path, digital, names=names))
+
+
 def test_empty_files(tmp_path, digital):
     record = write_record(tmp_path, digital, data=b"")
     with pytest.raises(BadMedia, match=r"rec\.dat is cut short: the header declares 1200 bytes, but it has 0"):
