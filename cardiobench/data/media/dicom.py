@@ -2,11 +2,13 @@
 
 import io
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 import numpy as np
 
+from cardiobench.data.media import jpeg
 from cardiobench.data.media.dicom_regions import ultrasound_boxes
 from cardiobench.data.media.file import MediaFile
 from cardiobench.data.media.limits import check_size
@@ -14,14 +16,16 @@ from cardiobench.data.media.optional import require, require_pydicom
 from cardiobench.data.media.types import Clip, FrameSampling
 
 COMPONENT = "reader dicom"
-VERSION = 1
+VERSION = 2
 
-# Converted to RGB by pydicom (YBR_FULL) or by the codec itself (the JPEG 2000 transforms).
 COLOUR = frozenset({"RGB", "YBR_FULL", "YBR_FULL_422", "YBR_ICT", "YBR_RCT"})
+YCC = frozenset({"YBR_FULL", "YBR_FULL_422"})  # The codec itself converts from the other two, those of JPEG 2000.
 GREY = frozenset({"MONOCHROME1", "MONOCHROME2"})
 
 LONGEST_ELEMENT = 1 << 20  # Bytes. Longer header values are skipped, because none of them is needed for decoding.
-JPEG_BASELINE = "1.2.840.10008.1.2.4.50"
+JPEG = ("1.2.840.10008.1.2.4.50", "1.2.840.10008.1.2.4.51")
+JPEG_2000 = ("1.2.840.10008.1.2.4.90", "1.2.840.10008.1.2.4.91")
+_COD = 0xFF52  # Marker of the coding style of a JPEG 2000 codestream (ITU-T T.800 A.6.1).
 _LIBJPEG = "pip install pylibjpeg pylibjpeg-libjpeg (GPL, so it is not a dependency of cardiobench)"
 _LOSSLESS, _LS = (
     ("1.2.840.10008.1.2.4.57", "1.2.840.10008.1.2.4.70"),
@@ -29,6 +33,119 @@ _LOSSLESS, _LS = (
 )
 JPEG_PACKAGES = {**dict.fromkeys(_LOSSLESS, _LIBJPEG), **dict.fromkeys(_LS, "pip install pyjpegls")}
 """Transfer syntax of JPEG lossless and JPEG-LS -> command that installs its decoder."""
+
+
+@dataclass(frozen=True)
+class _Pixels:
+    """The pixel data of a file.
+
+    Attributes:
+        file: File to read.
+        header: Its elements before the pixels.
+        start: Byte of the offset table of compressed pixels; None if they are not compressed.
+        n_frames: Number of frames.
+    """
+
+    file: MediaFile
+    header: Any
+    start: int | None
+    n_frames: int
+
+    @property
+    def syntax(self) -> str:
+        return str(self.header.file_meta.TransferSyntaxUID)
+
+    @property
+    def is_jpeg(self) -> bool:
+        """Whether the frames are JPEG of 8 bits, the only depth that Pillow decodes."""
+        return self.syntax in JPEG and int(self.header.BitsAllocated) == 8
+
+    def streams(self, indices: Iterable[int]) -> Iterator[bytes]:
+        """Yield compressed frames without reading others."""
+        get_frame = require("pydicom.encaps", "reading DICOM").get_frame
+        tables = [self.header.get(name) for name in ("ExtendedOffsetTable", "ExtendedOffsetTableLengths")]
+        offsets = None if None in tables else tuple(tables)
+        with self.file.open() as stream:
+            for index in indices:
+                stream.seek(self.start or 0)
+                yield get_frame(stream, int(index), extended_offsets=offsets, number_of_frames=self.n_frames)
+
+    def stored(self, indices: Iterable[int], *, raw: bool = False) -> np.ndarray:
+        """Return decoded values, (T, H, W) or (T, H, W, 3), without decompressing other frames.
+
+        Args:
+            indices: Numbers of the frames.
+            raw: Whether YCbCr stays YCbCr.
+        """
+        pixels = require("pydicom.pixels", "reading DICOM")
+        if self.is_jpeg:
+            return np.stack([self._jpeg(stream)[0] for stream in self.streams(indices)])
+        with self.file.open() as stream:
+            return np.stack(list(pixels.iter_pixels(stream, indices=map(int, indices), raw=raw)))
+
+    def rgb(self, indices: np.ndarray) -> np.ndarray:
+        """Return colour frames as RGB, uint8 (T, H, W, 3).
+
+        Where a compressed stream states its colours and the header others, the stream is right: headers are rewritten,
+        and the conversion of the decoder depends on the stream.
+        """
+        if self.is_jpeg:
+            frames = [_from_ycc(*self._jpeg(stream)) for stream in self.streams(indices)]
+            return np.stack(frames)
+        if self.syntax in JPEG_2000 and self.header.PhotometricInterpretation in YCC:
+            ycc = [not _has_transform(stream) for stream in self.streams(indices)]
+            stored = _eight_bit(self.file, self.stored(indices, raw=True))
+            return np.stack([_from_ycc(frame, kept) for frame, kept in zip(stored, ycc, strict=True)])
+        return _eight_bit(self.file, self.stored(indices))
+
+    def _jpeg(self, stream: bytes) -> tuple[np.ndarray, bool]:
+        """Return the components of a JPEG frame as stored, uint8 (H, W) or (H, W, 3), and whether they are YCbCr.
+
+        Decoders of lossy JPEG differ by a few levels, so Pillow is used, which is always installed.
+
+        Raises:
+            BadMedia: Size or number of components are not those of the header.
+            ValueError: The stream is damaged.
+        """
+        image_module = require("PIL.Image", "reading DICOM")
+        parts = list(jpeg.segments(stream))
+        count = len(jpeg.components(jpeg.frame_of(parts).content))
+        rows, columns, declared = int(self.header.Rows), int(self.header.Columns), int(self.header.SamplesPerPixel)
+        if count not in (1, declared):
+            raise self.file.bad(
+                f"declares {declared} samples per pixel as {self.header.PhotometricInterpretation}, but its JPEG has {count}",
+                "Export the recording again from its archive.",
+            )
+        ycc = jpeg.has_ycc(parts) if count == 3 else False
+        if ycc is None:
+            ycc = self.header.PhotometricInterpretation in YCC
+        # A marker without a transform keeps libjpeg from converting by rules of its own.
+        raw = jpeg.with_transform(parts, 0) if count == 3 else stream
+        with image_module.open(io.BytesIO(raw), formats=("JPEG",)) as picture:
+            frame = np.asarray(picture)
+        if frame.shape[:2] != (rows, columns):
+            raise self.file.bad(
+                f"declares {rows} x {columns} pixels, but its JPEG has {frame.shape[0]} x {frame.shape[1]}",
+                "Export the recording again from its archive.",
+            )
+        return (np.repeat(frame[..., None], 3, axis=-1) if count < declared else frame), ycc
+
+
+def _from_ycc(frame: np.ndarray, ycc: bool) -> np.ndarray:
+    """Convert a frame, (H, W, 3), to RGB if it is YCbCr (PS3.3 C.7.6.3.1.2)."""
+    pixels = require("pydicom.pixels", "reading DICOM")
+    return pixels.convert_color_space(frame, "YBR_FULL", "RGB") if ycc else frame
+
+
+def _has_transform(stream: bytes) -> bool:
+    """Return whether a JPEG 2000 codestream converts its components, so that its decoder returns RGB."""
+    at = max(stream.find(b"\xff\x4f\xff\x51"), 0) + 2  # A JP2 file has boxes before the codestream.
+    while at + 4 <= len(stream):
+        marker, length = struct.unpack_from(">HH", stream, at)
+        if marker == _COD:
+            return stream[at + 8] != 0
+        at += 2 + length
+    raise ValueError("a JPEG 2000 codestream does not state its coding style")
 
 
 def read_dicom(file: MediaFile, sampling: FrameSampling, key_frame: int) -> Clip:
@@ -43,36 +160,18 @@ def read_dicom(file: MediaFile, sampling: FrameSampling, key_frame: int) -> Clip
         BadMedia: The file is damaged, has no pixels, or uses an unsupported colour space or compression.
     """
     pydicom = require_pydicom()
-    pixels = require("pydicom.pixels", "reading DICOM")
     try:
-        with file.open() as stream:
-            header = pydicom.dcmread(stream, stop_before_pixels=True, defer_size=LONGEST_ELEMENT)
-            _check_decoder(file, header.file_meta.TransferSyntaxUID)
-            if header.file_meta.TransferSyntaxUID.is_encapsulated:
-                _check_fragments(file, stream)
-        if "Rows" not in header or "PhotometricInterpretation" not in header:
-            raise file.bad("is a DICOM file without an image", "Remove it from the dataset's table.")
-        n_frames = int(header.get("NumberOfFrames") or 1)
-        if not 1 <= n_frames <= file.size:
-            raise file.bad(f"declares {n_frames} frames but has {file.size} bytes")
-        wanted = sampling.indices(n_frames, key_frame)
-        _check_size(file, header, n_frames, len(wanted))
-        kind = header.PhotometricInterpretation
-        if kind in COLOUR:
-            frames = _eight_bit(file, _stored(file, header, wanted))
-        elif kind == "PALETTE COLOR":
-            frames = pixels.apply_color_lut(_stored(file, header, wanted), header)
-            frames = (frames >> 8).astype(np.uint8) if frames.dtype == np.uint16 else frames
-        elif kind in GREY:
-            frames = np.repeat(_grey(file, header, wanted, n_frames)[..., None], 3, axis=-1)
-        else:
-            raise file.bad(f"has the unsupported colour space {kind}", "Convert it to RGB.")
-        rate, regions = _frame_rate(header), ultrasound_boxes(header)
+        pixels = _open(file)
+        wanted = sampling.indices(pixels.n_frames, key_frame)
+        _check_size(file, pixels.header, pixels.n_frames, len(wanted))
+        frames = _decoded(pixels, wanted)
+        rate, regions = _frame_rate(pixels.header), ultrasound_boxes(pixels.header)
     except (
         pydicom.errors.InvalidDicomError,
         pydicom.errors.BytesLengthException,
         AttributeError,
         EOFError,
+        IndexError,
         KeyError,
         NotImplementedError,
         OSError,
@@ -82,7 +181,48 @@ def read_dicom(file: MediaFile, sampling: FrameSampling, key_frame: int) -> Clip
         ValueError,
     ) as error:
         raise file.bad(f"cannot be decoded as DICOM ({' '.join(str(error).split())})") from error
-    return Clip(np.ascontiguousarray(frames), wanted, n_frames, rate, regions=regions)
+    return Clip(np.ascontiguousarray(frames), wanted, pixels.n_frames, rate, regions=regions)
+
+
+def _open(file: MediaFile) -> _Pixels:
+    """Return the pixel data of a file after checks of the header.
+
+    Raises:
+        BadMedia: There is no image, no decoder, or a header that contradicts itself.
+    """
+    pydicom = require_pydicom()
+    start = None
+    with file.open() as stream:
+        header = pydicom.dcmread(stream, stop_before_pixels=True, defer_size=LONGEST_ELEMENT)
+        _check_decoder(file, header.file_meta.TransferSyntaxUID)
+        if header.file_meta.TransferSyntaxUID.is_encapsulated:
+            start = _check_fragments(file, stream)
+    if "Rows" not in header or "PhotometricInterpretation" not in header:
+        raise file.bad("is a DICOM file without an image", "Remove it from the dataset's table.")
+    n_frames = int(header.get("NumberOfFrames") or 1)
+    if not 1 <= n_frames <= file.size:
+        raise file.bad(f"declares {n_frames} frames but has {file.size} bytes")
+    kind, samples = header.PhotometricInterpretation, int(header.SamplesPerPixel)
+    if kind not in COLOUR | GREY | {"PALETTE COLOR"}:
+        raise file.bad(f"has the unsupported colour space {kind}", "Convert it to RGB.")
+    if samples != (3 if kind in COLOUR else 1):
+        raise file.bad(
+            f"declares {kind} with {samples} samples per pixel; expected {3 if kind in COLOUR else 1}",
+            "Export the recording again from its archive.",
+        )
+    return _Pixels(file, header, start, n_frames)
+
+
+def _decoded(pixels: _Pixels, wanted: np.ndarray) -> np.ndarray:
+    """Return frames as RGB, uint8 (T, H, W, 3)."""
+    kind = pixels.header.PhotometricInterpretation
+    if kind in COLOUR:
+        return pixels.rgb(wanted)
+    if kind in GREY:
+        return np.repeat(_grey(pixels, wanted)[..., None], 3, axis=-1)
+    apply_color_lut = require("pydicom.pixels", "reading DICOM").apply_color_lut
+    frames = apply_color_lut(pixels.stored(wanted), pixels.header)
+    return (frames >> 8).astype(np.uint8) if frames.dtype == np.uint16 else frames
 
 
 def _check_size(file: MediaFile, header: Any, n_frames: int, wanted: int) -> None:
@@ -124,33 +264,25 @@ def _lookup_table(file: MediaFile, header: Any, sequence: str) -> bool:
     return True
 
 
-def _check_fragments(file: MediaFile, stream: BinaryIO) -> None:
-    """Refuse incomplete compressed pixels, because a truncated image decodes without an error and is grey at the end.
+def _check_fragments(file: MediaFile, stream: BinaryIO) -> int:
+    """Return the byte of the offset table of compressed pixels.
+
+    Incomplete pixels are refused, because a truncated image decodes without an error and is grey at the end.
 
     Args:
         file: File named in messages.
         stream: Stream positioned at the pixel data element (PS3.5 A.4: explicit VR little endian, items up to a
             delimiter).
     """
-    stream.seek(12, io.SEEK_CUR)  # Tag, VR and undefined length of the element.
+    start = stream.seek(12, io.SEEK_CUR)  # Tag, VR and undefined length of the element.
     while item := stream.read(8):
         group, element, length = struct.unpack("<HHI", item)
         if (group, element) == (0xFFFE, 0xE0DD):
-            return
+            break
         end = stream.seek(length, io.SEEK_CUR)
         if (group, element) != (0xFFFE, 0xE000) or end > file.size:
             raise file.bad(f"is cut short or damaged: a compressed image ends at byte {end}, the file at {file.size}")
-
-
-def _stored(file: MediaFile, header: Any, indices: Iterable[int]) -> np.ndarray:
-    """Return the decoded values of some frames, (T, H, W) or (T, H, W, 3), without decompressing others.
-
-    A fixed decoder, which is always installed, is used, because decoders of lossy JPEG differ by a few levels.
-    """
-    pixels = require("pydicom.pixels", "reading DICOM")
-    plugin = "pillow" if header.file_meta.TransferSyntaxUID == JPEG_BASELINE else ""
-    with file.open() as stream:
-        return np.stack(list(pixels.iter_pixels(stream, indices=map(int, indices), decoding_plugin=plugin)))
+    return start
 
 
 def _eight_bit(file: MediaFile, frames: np.ndarray) -> np.ndarray:
@@ -161,9 +293,10 @@ def _eight_bit(file: MediaFile, frames: np.ndarray) -> np.ndarray:
     return frames
 
 
-def _grey(file: MediaFile, header: Any, wanted: np.ndarray, n_frames: int) -> np.ndarray:
+def _grey(image: _Pixels, wanted: np.ndarray) -> np.ndarray:
     """Return the display levels 0 to 255, uint8 (T, H, W), of a grey-scale recording."""
     pixels = require("pydicom.pixels", "reading DICOM")
+    file, header = image.file, image.header
     bits, signed = int(header.BitsStored), bool(header.PixelRepresentation)
     modality, voi = (_lookup_table(file, header, f"{name}LUTSequence") for name in ("Modality", "VOI"))
     rescaled = (
@@ -171,7 +304,7 @@ def _grey(file: MediaFile, header: Any, wanted: np.ndarray, n_frames: int) -> np
     )
     windowed = "WindowCenter" in header and "WindowWidth" in header
     ranged = not (voi or windowed) and (bits > 8 or signed or rescaled)
-    values = _stored(file, header, range(n_frames) if ranged else wanted)
+    values = image.stored(range(image.n_frames) if ranged else wanted)
     if rescaled:
         values = pixels.apply_modality_lut(values, header)
     if voi:

@@ -40,7 +40,11 @@ def lead_name(text: str) -> str | None:
         return None
     lead, comment = _LEADS[match["lead"].lower()], match["comment"] or ""
     moved = lead.startswith("V") and _MOVED.search(comment)
-    if moved or _CHANGED.search(comment) or any(_LEADS.get(one.lower()) != lead for one in _OTHER_LEAD.findall(comment)):
+    if (
+        moved
+        or _CHANGED.search(comment)
+        or any(_LEADS.get(one.lower()) != lead for one in _OTHER_LEAD.findall(comment))
+    ):
         return None
     return lead
 
