@@ -9,6 +9,8 @@ import shutil
 import numpy as np
 import pydicom
 import pytest
+from pydicom.encaps import encapsulate, generate_frames
+from pydicom.uid import JPEGBaseline8Bit
 
 import cardiobench
 from cardiobench.core.errors import BadData, LicenceError
@@ -32,6 +34,10 @@ def identify(path):
     file.InstitutionName, file.StudyInstanceUID = "St. Nowhere", "1.2.826.0.1.9999"
     file.AcquisitionDateTime = datetime.datetime(1955, 12, 31).strftime("%Y%m%d%H%M%S")
     file.private_block(0x0011, "private words", create=True).add_new(1, "LO", "private words")
+    if file.file_meta.TransferSyntaxUID == JPEGBaseline8Bit:
+        frames = generate_frames(file.PixelData, number_of_frames=int(file.get("NumberOfFrames") or 1))
+        comment = b"\xff\xfe\0\x0fprivate words"
+        file.PixelData = encapsulate([frame[:2] + comment + frame[2:] + b"DOE^JANE" for frame in frames])
     item = pydicom.Dataset()
     item.ReferencedSOPInstanceUID, item.PatientName = "1.2.826.0.1.9999", "DOE^JANE"
     file.ReferencedImageSequence = [item]

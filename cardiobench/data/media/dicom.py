@@ -2,7 +2,7 @@
 
 import io
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
@@ -36,7 +36,7 @@ JPEG_PACKAGES = {**dict.fromkeys(_LOSSLESS, _LIBJPEG), **dict.fromkeys(_LS, "pip
 
 
 @dataclass(frozen=True)
-class _Pixels:
+class DicomPixels:
     """The pixel data of a file.
 
     Attributes:
@@ -53,6 +53,7 @@ class _Pixels:
 
     @property
     def syntax(self) -> str:
+        """Transfer syntax."""
         return str(self.header.file_meta.TransferSyntaxUID)
 
     @property
@@ -98,6 +99,11 @@ class _Pixels:
             return np.stack([_from_ycc(frame, kept) for frame, kept in zip(stored, ycc, strict=True)])
         return _eight_bit(self.file, self.stored(indices))
 
+    def has_ycc(self, parts: Sequence[jpeg.Segment]) -> bool:
+        """Return whether the components of a JPEG are YCbCr: by the stream, by the header if the stream does not say."""
+        stated = jpeg.has_ycc(parts)
+        return self.header.PhotometricInterpretation in YCC if stated is None else stated
+
     def _jpeg(self, stream: bytes) -> tuple[np.ndarray, bool]:
         """Return the components of a JPEG frame as stored, uint8 (H, W) or (H, W, 3), and whether they are YCbCr.
 
@@ -109,26 +115,35 @@ class _Pixels:
         """
         image_module = require("PIL.Image", "reading DICOM")
         parts = list(jpeg.segments(stream))
-        count = len(jpeg.components(jpeg.frame_of(parts).content))
-        rows, columns, declared = int(self.header.Rows), int(self.header.Columns), int(self.header.SamplesPerPixel)
-        if count not in (1, declared):
-            raise self.file.bad(
-                f"declares {declared} samples per pixel as {self.header.PhotometricInterpretation}, but its JPEG has {count}",
-                "Export the recording again from its archive.",
-            )
-        ycc = jpeg.has_ycc(parts) if count == 3 else False
-        if ycc is None:
-            ycc = self.header.PhotometricInterpretation in YCC
+        self.check_size(parts)
+        colour = len(jpeg.components(jpeg.frame_of(parts).content)) == 3
         # A marker without a transform keeps libjpeg from converting by rules of its own.
-        raw = jpeg.with_transform(parts, 0) if count == 3 else stream
+        raw = jpeg.with_transform(parts, 0) if colour else stream
         with image_module.open(io.BytesIO(raw), formats=("JPEG",)) as picture:
             frame = np.asarray(picture)
-        if frame.shape[:2] != (rows, columns):
+        if not colour and int(self.header.SamplesPerPixel) == 3:
+            frame = np.repeat(frame[..., None], 3, axis=-1)
+        return frame, colour and self.has_ycc(parts)
+
+    def check_size(self, parts: Sequence[jpeg.Segment]) -> None:
+        """Refuse a JPEG whose size or number of components is not that of the header; grey ones are colours too.
+
+        Raises:
+            BadMedia: They differ.
+        """
+        frame = jpeg.frame_of(parts).content
+        size = int.from_bytes(frame[1:3], "big"), int.from_bytes(frame[3:5], "big")
+        count, samples = len(jpeg.components(frame)), int(self.header.SamplesPerPixel)
+        if count not in (1, samples):
             raise self.file.bad(
-                f"declares {rows} x {columns} pixels, but its JPEG has {frame.shape[0]} x {frame.shape[1]}",
+                f"declares {samples} samples per pixel as {self.header.PhotometricInterpretation}, but its JPEG has {count}",
                 "Export the recording again from its archive.",
             )
-        return (np.repeat(frame[..., None], 3, axis=-1) if count < declared else frame), ycc
+        if size != (self.header.Rows, self.header.Columns):
+            raise self.file.bad(
+                f"declares {self.header.Rows} x {self.header.Columns} pixels, but its JPEG has {size[0]} x {size[1]}",
+                "Export the recording again from its archive.",
+            )
 
 
 def _from_ycc(frame: np.ndarray, ycc: bool) -> np.ndarray:
@@ -161,10 +176,10 @@ def read_dicom(file: MediaFile, sampling: FrameSampling, key_frame: int) -> Clip
     """
     pydicom = require_pydicom()
     try:
-        pixels = _open(file)
+        pixels = open_pixels(file)
         wanted = sampling.indices(pixels.n_frames, key_frame)
         _check_size(file, pixels.header, pixels.n_frames, len(wanted))
-        frames = _decoded(pixels, wanted)
+        frames = display_frames(pixels, wanted)
         rate, regions = _frame_rate(pixels.header), ultrasound_boxes(pixels.header)
     except (
         pydicom.errors.InvalidDicomError,
@@ -184,7 +199,7 @@ def read_dicom(file: MediaFile, sampling: FrameSampling, key_frame: int) -> Clip
     return Clip(np.ascontiguousarray(frames), wanted, pixels.n_frames, rate, regions=regions)
 
 
-def _open(file: MediaFile) -> _Pixels:
+def open_pixels(file: MediaFile) -> DicomPixels:
     """Return the pixel data of a file after checks of the header.
 
     Raises:
@@ -210,10 +225,10 @@ def _open(file: MediaFile) -> _Pixels:
             f"declares {kind} with {samples} samples per pixel; expected {3 if kind in COLOUR else 1}",
             "Export the recording again from its archive.",
         )
-    return _Pixels(file, header, start, n_frames)
+    return DicomPixels(file, header, start, n_frames)
 
 
-def _decoded(pixels: _Pixels, wanted: np.ndarray) -> np.ndarray:
+def display_frames(pixels: DicomPixels, wanted: np.ndarray) -> np.ndarray:
     """Return frames as RGB, uint8 (T, H, W, 3)."""
     kind = pixels.header.PhotometricInterpretation
     if kind in COLOUR:
@@ -252,7 +267,7 @@ def _check_decoder(file: MediaFile, syntax: Any) -> None:
         )
 
 
-def _lookup_table(file: MediaFile, header: Any, sequence: str) -> bool:
+def has_lookup_table(file: MediaFile, header: Any, sequence: str) -> bool:
     """Return whether a header has a lookup table in a sequence; refuse an item without a table."""
     items = header.get(sequence)
     if not items:
@@ -293,12 +308,12 @@ def _eight_bit(file: MediaFile, frames: np.ndarray) -> np.ndarray:
     return frames
 
 
-def _grey(image: _Pixels, wanted: np.ndarray) -> np.ndarray:
+def _grey(image: DicomPixels, wanted: np.ndarray) -> np.ndarray:
     """Return the display levels 0 to 255, uint8 (T, H, W), of a grey-scale recording."""
     pixels = require("pydicom.pixels", "reading DICOM")
     file, header = image.file, image.header
     bits, signed = int(header.BitsStored), bool(header.PixelRepresentation)
-    modality, voi = (_lookup_table(file, header, f"{name}LUTSequence") for name in ("Modality", "VOI"))
+    modality, voi = (has_lookup_table(file, header, f"{name}LUTSequence") for name in ("Modality", "VOI"))
     rescaled = (
         modality or float(header.get("RescaleSlope") or 1) != 1 or float(header.get("RescaleIntercept") or 0) != 0
     )
