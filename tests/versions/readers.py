@@ -10,10 +10,12 @@ from PIL import Image
 from cardiobench.data.media.clip import EVERY_FRAME, read_clip
 from cardiobench.data.media.ecg import read_ecg
 from cardiobench.data.media.ecg_npy import read_row
+from cardiobench.data.media.ecg_vendor import read_vendor_ecg
 from cardiobench.data.media.overlays import mask_overlays
 from cardiobench.data.media.types import Clip, FrameSampling
 from cardiobench.data.media.write import avi
 from cardiobench.models.signal import fit_length, interpolate, resample, standardise, windows
+from tests.data.vendor_files import aecg, ishne, muse, muse_waveform, sierra
 from tests.versions.case import plain
 
 SAMPLES = Path(__file__).parents[1] / "samples"
@@ -92,6 +94,25 @@ def hdf5(folder: Path) -> list:
     return [real.signal, real.fs, read_ecg(path, 0).signal, read_ecg(path, "8").signal]
 
 
+def vendors(folder: Path) -> list:
+    """Return rhythms in formats of devices, one of them with a calibration pulse at its end."""
+    stored = np.rint(300 * np.sin(np.arange(600 * 12).reshape(600, 12) / 9))
+    pulse = np.zeros((500, 12))
+    pulse[200:300] = 200
+    contents = {
+        "muse.xml": muse(muse_waveform("Median", stored[:60, :8]), muse_waveform("Rhythm", stored[:, :8])),
+        "aecg.xml": aecg(stored),
+        "sierra.xml": sierra(np.concatenate([stored, pulse])),
+        "holter.ecg": ishne(stored),
+    }
+    found = []
+    for name, content in contents.items():
+        (folder / name).write_bytes(content)
+        read = read_vendor_ecg(folder / name, "ishne" if name.endswith(".ecg") else "xml")
+        found += [read.signal, read.fs]
+    return found
+
+
 def npy(folder: Path) -> list:
     """Return a row of a memory-mapped array."""
     np.save(folder / "waves.npy", np.sin(np.arange(3 * 50 * 12).reshape(3, 50, 12) / 5).astype(np.float32))
@@ -123,6 +144,7 @@ CASES = {
     "reader wfdb": plain(wfdb, "reader wfdb", "reader ecg"),
     "reader hdf5": plain(hdf5, "reader hdf5", "reader ecg"),
     "reader npy": plain(npy, "reader npy"),
+    "reader ecgdatakit": plain(vendors, "reader ecgdatakit"),
     "overlays": plain(overlays, "overlays"),
     "resampling": plain(resampled, "resampling"),
 }

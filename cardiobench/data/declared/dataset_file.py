@@ -29,8 +29,8 @@ class DeclaredRecordings(_Closed):
 
     folder: Text = Field(description="folder of the recordings; --data-dir overrides it")
     format: Name = Field(
-        description="for an ECG wfdb, dicom, edf, csv, npy, hdf5, parquet, or the reader of an installed package; "
-        "of an echo: clip or image"
+        description="for an ECG wfdb, dicom, edf, csv, npy, hdf5, parquet, xml, scp, ishne, mfer, edan, or the reader of "
+        "an installed package; of an echo: clip or image"
     )
     leads: tuple[Text, ...] | None = Field(None, description="channel names in order; null: as in the file")
     sampling_rate: Annotated[float, Ge(10), Le(100_000)] | None = Field(

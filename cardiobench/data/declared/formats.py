@@ -10,7 +10,7 @@ from cardiobench.core.registry import unknown_name
 from cardiobench.core.user_code import user_code
 from cardiobench.core.versions import component_version
 from cardiobench.data.declared.dataset_file import DeclaredRecordings
-from cardiobench.data.media import channels, ecg_arrays, ecg_dicom, ecg_edf, ecg_tables, ecg_wfdb
+from cardiobench.data.media import channels, ecg_arrays, ecg_dicom, ecg_edf, ecg_tables, ecg_vendor, ecg_wfdb
 from cardiobench.data.media.channels import Channels, as_ecg
 from cardiobench.data.media.types import Ecg
 
@@ -31,6 +31,7 @@ SUFFIXES = {
     ".hdf5": "hdf5",
     ".parquet": "parquet",
     ".dcm": "dicom",
+    **ecg_vendor.SUFFIXES,
 }
 """Suffix of a file -> format of its ECG."""
 
@@ -105,6 +106,10 @@ _READERS: dict[str, tuple[ModuleType, Reader]] = {
             path, record if settings.records else _number(record), settings.leads, settings.array, settings.records
         ),
     ),
+    **{
+        form: (ecg_vendor, lambda path, record, settings: ecg_vendor.read_vendor_ecg(path, settings.format))
+        for form in ecg_vendor.PARSERS
+    },
 }
 """Format -> module with the version, and reader."""
 

@@ -8,12 +8,12 @@ from types import ModuleType
 from cardiobench.core.errors import MissingExtra
 
 
-def require(module: str, feature: str) -> ModuleType:
-    """Import an optional module; raises `MissingExtra` with the feature and the install command."""
+def require(module: str, feature: str, extra: str = "models") -> ModuleType:
+    """Import an optional module; raises `MissingExtra` with the feature and the install command of its extra."""
     try:
         return import_module(module)
     except ImportError as error:
-        raise MissingExtra(feature, "models", module.partition(".")[0]) from error
+        raise MissingExtra(feature, extra, module.partition(".")[0]) from error
 
 
 def require_pydicom() -> ModuleType:

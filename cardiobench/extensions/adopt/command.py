@@ -102,7 +102,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     recordings.add_argument(
         "--format",
         default="",
-        help="wfdb, dicom, edf, csv, npy, hdf5, parquet, clip, image, or a reader of an installed package",
+        help="wfdb, dicom, edf, csv, npy, hdf5, parquet, xml (MUSE, aECG, Sierra), scp, ishne, mfer, edan, clip, image, "
+        "or a reader of an installed package",
     )
     recordings.add_argument(
         "--modality",

@@ -1,7 +1,7 @@
 """Find recordings in a folder and match them to table rows."""
 
 import os
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from cardiobench.core.errors import BadData, BadMedia, MissingData
 from cardiobench.data.declared.formats import SUFFIXES
 from cardiobench.data.media import frame_folder
 from cardiobench.data.media.ecg_arrays import hdf5_ids
+from cardiobench.data.media.ecg_vendor import is_ecg_xml
 from cardiobench.data.media.optional import require_pydicom
 
 CLIPS = (".avi", ".mp4", ".mov", ".m4v", ".gif", ".nii", ".nii.gz")
@@ -38,8 +39,16 @@ def list_files(folder: Path, extra: Iterable[str] = ()) -> list[str]:
                 continue
             if not name.lower().endswith(known) and ("." in name or not _is_dicom(Path(directory) / name)):
                 continue
+            if name.lower().endswith(".xml") and not is_ecg_xml(Path(directory) / name):
+                continue
             found.append((below / name).as_posix())
     return sorted(found)
+
+
+def suffixes(folder: Path) -> str:
+    """Return the most frequent suffixes of a folder's files with their counts, such as `12 .pdf, 3 .zip`."""
+    counts = Counter(path.suffix.lower() or "without suffix" for path in folder.rglob("*") if path.is_file())
+    return ", ".join(f"{count} {suffix}" for suffix, count in counts.most_common(5)) or "none"
 
 
 def frame_folders(files: Iterable[str]) -> list[str]:

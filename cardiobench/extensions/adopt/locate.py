@@ -61,10 +61,14 @@ def locate(request: AdoptionRequest, table: pd.DataFrame, questions: Questions) 
     named = listing.named_files(table[column], finder) if column is not None else _one_array(files, len(table))
     here = [name for name in named if name is not None]
     if not here:
-        shown = f"{len(files)} recordings, such as {first_n(files, 2)}" if files else "no recording of a known format"
+        if not files:
+            raise MissingData(
+                f"{folder} holds no recording of a known format; its files are {listing.suffixes(folder)}. "
+                f"Convert them to one of {', '.join(sorted(SUFFIXES))}, or install a reader and name it with --format."
+            )
         raise MissingData(
-            f"no column of {request.labels} names a recording in {folder}, which holds {shown}. "
-            "Name the column with paths or names of files: --file-column COLUMN."
+            f"no column of {request.labels} names a recording in {folder}, which holds {len(files)} recordings, "
+            f"such as {first_n(files, 2)}. Name the column with paths or names of files: --file-column COLUMN."
         )
     form = answers.format or _common_format(folder, here)
     records, ids = _records(request, table, form, here, questions)

@@ -8,6 +8,7 @@ from cardiobench.cli.main import main
 from cardiobench.data.media.types import LEADS
 from cardiobench.data.open import open_dataset
 from tests.data.ecg_files import write_csv, write_dicom, write_edf, write_hdf5, write_npy, write_parquet
+from tests.data.vendor_files import write_muse
 
 
 def adopt(folder: Path, labels: Path, out: Path, *flags: str, name: str = "mine") -> int:
@@ -48,5 +49,9 @@ FORMATS = {
     "hdf5": (write_hdf5, (), 0.0),
     "edf": (write_edf, (), 5e-4),
     "dicom": (write_dicom, (), 5e-4),
+    "xml": (write_muse, (), 0.01),
 }
-"""Mapping from format to writer, extra flags, and largest error in mV: EDF and DICOM store whole microvolts."""
+"""Mapping from format to writer, extra flags, and largest error in mV.
+
+EDF and DICOM store whole microvolts, MUSE steps of 4.88 uV, from two of which other limb leads are computed.
+"""

@@ -1,11 +1,14 @@
 """Check that every format returns the written samples, and that missing information is requested."""
 
+import sys
+
 import numpy as np
 import pytest
 
 from cardiobench.core import plugins
 from cardiobench.data.media.types import LEADS
 from cardiobench.data.open import open_dataset
+from tests.data.ecg_files import write_edf
 from tests.extensions.adopt.folders import FORMATS, adopt, bundled, write_labels
 
 LABEL = ("--target", "cd", "--positive", "cd=CD")
@@ -99,3 +102,41 @@ def test_recordings_of_fewer_leads_are_taken_and_counted(leads, there, some, tmp
     read = open_dataset("mine").recording(0)
     assert ", ".join(read.leads) == there
     assert np.array_equal(read.signal[:, columns], signals[0][:, columns]) and not read.signal[:, 6:].any()
+
+
+def test_format_of_an_extra_is_named_with_it(some, tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ecgdatakit", None)
+    frame, _ = some
+    folder = tmp_path / "recordings"
+    folder.mkdir()
+    for name in frame["id"]:
+        (folder / f"{name}.scp").write_bytes(b"0" * 100)
+    assert adopt(folder, write_labels(frame, tmp_path / "labels.csv"), tmp_path / "own", *LABEL) != 0
+    said = capsys.readouterr().err
+    assert "reading SCP-ECG" in said and "pip install 'cardiobench[readers]'" in said and "--file-column" not in said
+
+
+def test_folder_without_known_format_names_its_files(some, tmp_path, capsys):
+    frame, _ = some
+    folder = tmp_path / "recordings"
+    folder.mkdir()
+    for name in frame["id"]:
+        (folder / f"{name}.tdms").write_bytes(b"0" * 100)
+        (folder / f"{name}.xml").write_bytes(b"<html></html>")
+    labels = write_labels(frame, tmp_path / "labels.csv")
+    for flags in ((), ("--file-column", "file")):
+        assert adopt(folder, labels, tmp_path / "own", *LABEL, *flags) == 2
+        said = capsys.readouterr().err
+        assert "no recording of a known format; its files are 24 .tdms, 24 .xml" in said
+        assert "--format" in said and "--file-column" not in said
+
+
+def test_stray_xml_beside_recordings_is_ignored(some, tmp_path):
+    frame, signals = some
+    folder = tmp_path / "recordings"
+    folder.mkdir()
+    for name, signal in zip(frame["id"], signals, strict=True):
+        write_edf(folder, name, signal)
+        (folder / f"{name}.xml").write_bytes(b"<report><name>x</name></report>")
+    assert adopt(folder, write_labels(frame, tmp_path / "labels.csv"), tmp_path / "own", *LABEL) == 0
+    assert open_dataset("mine").recording(0).fs == 100
