@@ -12,12 +12,11 @@ from cardiobench.metrics.load import load_metric
 from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.scoring.best_of import best_of
-from cardiobench.scoring.places import find_places
 from cardiobench.scoring.predictions import Predictions
+from cardiobench.scoring.ranking import rank_scores, score_task
 from cardiobench.scoring.score import score
 from cardiobench.stats.clusters import Clusters
 from cardiobench.stats.estimates import Sampler, estimate_metric
-from cardiobench.stats.influence import patient_influence
 from cardiobench.stats.information import information_test
 from cardiobench.tasks.task import Task
 
@@ -45,25 +44,18 @@ def rankings(repetitions: int) -> Iterator[Promise]:
         count, found = len(gains), []
         best = 1 + (gains[None] > gains[:, None] + 1e-12).sum(axis=1)
         worst = count - (gains[None] < gains[:, None] - 1e-12).sum(axis=1)
-        clusters = Clusters.of(np.arange(people))
         for seed in range(repetitions):
             rng = np.random.default_rng([6, seed])
-            scores, covariance, freedom = np.zeros(count), np.zeros((count, count)), 0
-            for _ in range(tasks):
+            scores = {f"{model:02d}": {} for model in range(count)}
+            for task in range(tasks):
                 truth = (rng.random(people) < ill).astype(int)
                 common = SHARED * rng.normal(size=people)
-                moved = np.zeros((count, people))
                 for model, gain in enumerate(gains):
                     latent = common + np.sqrt(1 - SHARED**2) * rng.normal(size=people) + (1.2 + gain) * truth
                     sample = ScoringInput(truth, (latent > 0.6 + gain / 2).astype(int))
-                    scores[model] += metric.value(sample)["f1_macro"] / tasks
-                    moved[model] = patient_influence(metric, "f1_macro", sample, clusters, BOTH) / tasks
-                covariance += moved @ moved.T * people / (people - 1)
-                freedom += max(min(truth.sum(), people - truth.sum()) - 1, 1)
-            names = [f"{model:02d}" for model in range(count)]
-            places = {
-                int(one.model): one for one in find_places(names, scores, covariance, freedom, higher_is_better=True)
-            }
+                    scores[f"{model:02d}"][f"{task}/x"] = score_task(metric, sample, np.arange(people), 2, str(task))
+            found_places = rank_scores("", metric, "", tuple(f"{task}/x" for task in range(tasks)), scores).places
+            places = {int(one.model): one for one in found_places}
             first, last = (np.array([getattr(places[m], end) for m in range(count)]) for end in ("first", "last"))
             told, true = (first - 1).sum(), (gains[:, None] > gains[None] + 1e-12).sum()
             held = ((first <= worst) & (last >= best)).all()

@@ -18,22 +18,25 @@ from cardiobench.report.overview import MARKS
 from cardiobench.results.collect import Collection
 from cardiobench.results.formatting import FLOOR_MEANING
 from cardiobench.results.verdict import Verdict
+from cardiobench.scoring.pairs import COMPLETE, UNPAIRED
 
 if TYPE_CHECKING:
     import gradio
 
 TITLE = "CardioBench leaderboard"
 LEAD = (
-    "One board per condition, best first. Models with overlapping places cannot be distinguished. "
+    f"One board per condition, best first. Models with overlapping places cannot be distinguished. {UNPAIRED} "
     f"**Floor**: {FLOOR_MEANING}."
 )
 GUIDE = (
     f"**Above the floor**: {Verdict.ABOVE.meaning}.\n\n"
     "Each cell shows the score as a percentage of the distance from the floor (0 %) to a perfect score (100 %), followed by the score "
     "and its 95 % interval over patients.\n\n"
-    "Scores are not averaged over tasks. In the overview, a row ranks above another if it is better on more of the tasks that "
-    "distinguish the two. Coverage is the share of tasks with a result. Results of a suite are only ranked with results of the same "
-    "suite.\n\n"
+    "The places of an overview count the tasks of the suite, or a set of tasks that two or more rows answered completely. Rows are compared "
+    "by the mean over the tasks that both answered; different metrics are not averaged, and a row is better than another if it is better by "
+    "one metric and worse by none. All pairs of a table are corrected together (Holm). "
+    f"A row that lacks more than {1 - COMPLETE:.0%} of the tasks has no place. Coverage is the share of tasks with a result. Results of a suite "
+    "are only ranked with results of the same suite.\n\n"
     "A place is an interval: from 1 plus the number of better models to the number of models minus the number of worse models. "
     f"Generated recordings have no places. {UNKNOWN_TRIES}"
 )

@@ -2,20 +2,21 @@
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
-
-import numpy as np
 
 from cardiobench.core.errors import UnknownName
 from cardiobench.protocols import protocol_class
 from cardiobench.protocols.base import BaseProtocol
-from cardiobench.report.contests import TRAINED
-from cardiobench.report.overview import ModelRow, OverviewTable, ScoreCell, overview_tables, ranked
+from cardiobench.report.contests import TRAINED, suite_tasks
+from cardiobench.report.overview import ModelRow, ScoreCell, overview_tables, ranked, task_kind
 from cardiobench.results import formatting as tables
 from cardiobench.results.collect import Collection, ResultEntry
 from cardiobench.results.record import EMBEDDINGS
-from cardiobench.scoring.places import Place, arrange, told_apart
+from cardiobench.results.score_result import ScoreResult
+from cardiobench.scoring.pairs import Place, is_complete, table_tasks
+from cardiobench.scoring.suites import list_suites
+from cardiobench.scoring.unpaired import decide_unpaired, standard_error
 from cardiobench.stats.variability import TEST
 
 PREDICTIONS = "predictions from elsewhere"
@@ -51,11 +52,14 @@ class RowStanding:
 
     Attributes:
         row: Cells of the model.
-        place: Place over all tasks; None in a table of generated recordings.
+        place: Place over the tasks of the table; None for a model that lacks too many of them, and for generated
+            recordings.
+        lacking: Tasks of the table that do not count for the model.
     """
 
     row: ModelRow
     place: Place | None
+    lacking: tuple[str, ...] = ()
 
 
 def condition_of(entry: ResultEntry) -> str:
@@ -123,70 +127,72 @@ def standings(entries: Iterable[ResultEntry], condition: str) -> list[Standing]:
     by_result = {id(entry.result): entry for entry in entries}
     best_first = [by_result[id(one)] for one in tables.ordered([entry.result for entry in by_result.values()])]
     counted = [entry for entry in best_first if _counts(entry)]
-    names = _names(counted)
-    gains = _gains(counted)
-    places = arrange(list(names), gains, _better(counted), gains) if counted else []
+    names = {f"{one.result.model['name']} {one.result.label} {number}": number for number, one in enumerate(counted)}
+    places = decide_unpaired(list(names), [{one.result.task: one.result} for one in counted]).places
     found = [Standing(counted[names[place.model]], condition, place) for place in places]
     return found + [Standing(entry, condition, None) for entry in best_first if not _counts(entry)]
 
 
-def row_standings(entries: Sequence[ResultEntry], kind: str) -> tuple[tuple[str, ...], list[RowStanding]]:
-    """Return the tasks of an overview table, and its models and protocols by place over these tasks.
+def row_kinds(entries: Sequence[ResultEntry]) -> dict[str, tuple[str, tuple[str, ...]]]:
+    """Return the tables of a board: name -> kind of task, and the tasks that decide about places.
 
-    A row is better than another if it is better on more of the tasks that distinguish them. Each task is corrected for
-    all pairs. Different metrics are never averaged, and a missing task does not count.
+    The tasks are those of the suite; without one, each set of tasks that two or more rows answered completely is a table.
+    """
+    found = {}
+    for table in overview_tables(entries):
+        answered = {str(number): frozenset(_results(row, table.tasks)) for number, row in enumerate(table.rows)}
+        of_suite = {task for name in _suites(entries) for task in suite_tasks(name) if task_kind(task) == table.name}
+        sets = table_tasks(answered, [of_suite] if of_suite else []) or [table.tasks]
+        for number, tasks in enumerate(sets, 1):
+            found[table.name if number == 1 else f"{table.name}, table {number} ({len(tasks)} tasks)"] = (
+                table.name,
+                tasks,
+            )
+    return found
+
+
+def row_standings(entries: Sequence[ResultEntry], name: str) -> tuple[tuple[str, ...], list[RowStanding]]:
+    """Return the tasks of an overview table, and its models and protocols by place.
+
+    Rows are compared by the mean over the tasks that both answered, without averaging different metrics. The first table of
+    a kind has a column for every task.
 
     Args:
         entries: Results of one condition.
-        kind: Name of the table.
+        name: Name of the table, from `row_kinds`.
     """
-    table = next((table for table in overview_tables(entries) if table.name == kind), None)
-    if table is None:
+    kinds = row_kinds(entries)
+    if name not in kinds:
         return (), []
-    rows = [row for row in table.rows if row.covered]
+    kind, deciding = kinds[name]
+    table = next(table for table in overview_tables(entries) if table.name == kind)
+    columns = tuple(number for number, task in enumerate(table.tasks) if name == kind or task in deciding)
+    rows = [replace(row, cells=tuple(row.cells[number] for number in columns)) for row in table.rows]
+    rows = [row for row in rows if row.covered]
+    tasks = tuple(table.tasks[number] for number in columns)
     if table.generated:
-        return table.tasks, [RowStanding(row, None) for row in rows]
-    wins = _wins(table, rows)
-    names = {f"{row.model} {row.protocol} {number}": number for number, row in enumerate(rows)}
-    balance = (wins.sum(axis=1) - wins.sum(axis=0)).astype(np.float64)
-    places = arrange(list(names), balance, wins > wins.T, balance)
-    return table.tasks, [RowStanding(rows[names[place.model]], place) for place in places]
+        return tasks, [RowStanding(row, None) for row in rows]
+    results = [{task: one for task, one in _results(row, tasks).items() if task in deciding} for row in rows]
+    lacking = [tuple(task for task in deciding if task not in its) for its in results]
+    placed = [number for number, its in enumerate(results) if is_complete(its, deciding)]
+    names = {f"{rows[number].model} {rows[number].protocol} {number}": number for number in placed}
+    places = decide_unpaired(list(names), [results[number] for number in placed]).places
+    found = [RowStanding(rows[at := names[place.model]], place, lacking[at]) for place in places]
+    others = (number for number in range(len(rows)) if number not in placed)
+    return tasks, found + [RowStanding(rows[number], None, lacking[number]) for number in others]
 
 
-def _wins(table: OverviewTable, rows: Sequence[ModelRow]) -> np.ndarray:
-    """Return the number of tasks on which each row is significantly better than each column, int (M, M)."""
-    wins = np.zeros((len(rows), len(rows)), dtype=np.int64)
-    for column in range(len(table.tasks)):
-        cells = {number: row.cells[column] for number, row in enumerate(rows)}
-        there = {
-            number: cell.entry
-            for number, cell in cells.items()
-            if isinstance(cell, ScoreCell) and _counts(cell.entry) and not math.isnan(cell.entry.result.score.value)
-        }
-        if len(there) > 1:
-            index = np.array(list(there))
-            wins[np.ix_(index, index)] += _better(list(there.values()))
-    return wins
+def _suites(entries: Sequence[ResultEntry]) -> list[str]:
+    known = list_suites()
+    return sorted({entry.suite for entry in entries if entry.suite in known})
+
+
+def _results(row: ModelRow, tasks: Sequence[str]) -> dict[str, ScoreResult]:
+    """Return the results of a row that count for its place."""
+    cells = zip(tasks, row.cells, strict=True)
+    found = {task: cell.entry for task, cell in cells if isinstance(cell, ScoreCell) and _counts(cell.entry)}
+    return {task: entry.result for task, entry in found.items() if not math.isnan(standard_error(entry.result))}
 
 
 def _counts(entry: ResultEntry) -> bool:
     return ranked(entry.result) and not entry.result.generated
-
-
-def _names(entries: Sequence[ResultEntry]) -> dict[str, int]:
-    """Return distinct names with positions, which determine the order within a group."""
-    return {f"{one.result.model['name']} {one.result.label} {number}": number for number, one in enumerate(entries)}
-
-
-def _gains(entries: Sequence[ResultEntry]) -> np.ndarray:
-    """Return scores of one task, oriented so that larger is better, (M,)."""
-    return np.array(
-        [(1 if one.result.higher_is_better else -1) * one.result.score.value for one in entries], dtype=np.float64
-    )
-
-
-def _better(entries: Sequence[ResultEntry]) -> np.ndarray:
-    """Return which results of one task are significantly better than others, bool (M, M)."""
-    errors = np.array([one.result.score.se for one in entries], dtype=np.float64)
-    patients = np.array([one.result.score.n_patients for one in entries], dtype=np.float64)
-    return told_apart(_gains(entries), np.diag(errors**2), np.minimum.outer(patients, patients) - 1)

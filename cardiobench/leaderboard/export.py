@@ -42,7 +42,7 @@ def _row(one: Standing) -> dict[str, Any]:
         "condition": one.condition,
         "place_first": one.place.first if one.place else None,
         "place_last": one.place.last if one.place else None,
-        "group": one.place.group if one.place else None,
+        "groups": one.place.letters if one.place else None,
         "model": str(result.model["name"]),
         "revision": str(result.model.get("revision") or ""),
         "protocol": result.label,

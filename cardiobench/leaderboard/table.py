@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from cardiobench.core.errors import first_n
 from cardiobench.leaderboard.boards import (
     NOT_VERIFIABLE,
     RowStanding,
@@ -11,12 +12,13 @@ from cardiobench.leaderboard.boards import (
     conditions,
     entries_of,
     not_verifiable,
+    row_kinds,
     row_standings,
     standings,
 )
 from cardiobench.leaderboard.choice import EVERYTHING, Choice, card_of, is_baseline
 from cardiobench.leaderboard.grid import BoardCell, BoardColumn, BoardTable, plain
-from cardiobench.report.overview import ScoreCell, marks, skill, table_name, table_names
+from cardiobench.report.overview import ScoreCell, marks, skill, table_name
 from cardiobench.report.page.naming import score_row, skill_text
 from cardiobench.report.plots.style import shorten
 from cardiobench.results import formatting as tables
@@ -67,8 +69,8 @@ REPOSITORY = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*")
 
 
 def kinds(collection: Collection) -> list[str]:
-    """Return the names of the overview tables."""
-    return table_names(collection.entries)
+    """Return the names of the overview tables of one condition."""
+    return list(row_kinds(collection.entries))
 
 
 def overview(collection: Collection, kind: str, choice: Choice = EVERYTHING) -> BoardTable:
@@ -98,6 +100,8 @@ def _overview_row(one: RowStanding, choice: Choice) -> tuple[BoardCell, ...]:
     row, place = one.row, one.place
     name = f"{model_cell(f'{row.model} {row.setting}'.strip())} · {tables.markdown_text(row.protocol)}"
     name += _baseline(next(_entries(one)).result)
+    if place is None and one.lacking:
+        name += f" · no place, lacks {len(one.lacking)} tasks: {tables.markdown_text(first_n(one.lacking, 3))}"
     cells = (_task_cell(cell, choice) for cell in row.cells)
     coverage = BoardCell(row.covered / len(row.cells), f"{row.covered}/{len(row.cells)}")
     return (

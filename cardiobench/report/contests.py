@@ -8,6 +8,7 @@ from typing import Any
 
 from cardiobench.core.errors import BadPredictions, CardioBenchError, first_n
 from cardiobench.data import catalog
+from cardiobench.metrics.load import load_metric
 from cardiobench.report.overview import find_task, ranked
 from cardiobench.results.collect import ResultEntry, collect
 from cardiobench.results.paths import BESIDE
@@ -18,6 +19,7 @@ from cardiobench.results.versions import data_version_key, describe_version, sam
 from cardiobench.scoring.compare import same_rows
 from cardiobench.scoring.missing_answers import fill_missing
 from cardiobench.scoring.ranks import Contest
+from cardiobench.scoring.suites import list_suites, load_suite
 from cardiobench.tasks.answers import TableAnswers
 
 Comparable = dict[Contest, dict[str, TableAnswers]]
@@ -76,6 +78,32 @@ def contest_of(result: ScoreResult) -> Contest:
         return result.task, f"{result.label}{GIVEN}"
     elsewhere = result.label if result.variant in TRAINED else EXTERNAL
     return result.task, elsewhere if result.external else result.label
+
+
+def fixed_tables(entries: Sequence[ResultEntry], tasks: Sequence[str] = ()) -> list[tuple[str, ...]]:
+    """Return the sets of tasks of the rankings of some results that are fixed in advance, each with one metric.
+
+    Args:
+        entries: Results; those of a suite fix its ranked tasks.
+        tasks: Tasks given by the user, which replace those of suites.
+    """
+    known = list_suites()
+    suites = [] if tasks else sorted({entry.suite for entry in entries if entry.suite in known})
+    tables: dict[tuple[str, ...], list[str]] = {}
+    for suite, names in [(name, suite_tasks(name)) for name in suites] or [("", tuple(tasks))]:
+        for task in filter(None, map(find_task, names)):
+            key = suite, catalog.modality(task), load_metric(task.metrics[0]).primary_key, task.unit
+            tables.setdefault(key, []).append(task.name)
+    return [tuple(sorted(names)) for names in tables.values()]
+
+
+def suite_tasks(name: str) -> tuple[str, ...]:
+    """Return the tasks that a suite ranks; a dataset's name stands for all its tasks."""
+    suite = load_suite(name)
+    if suite.primary_tasks:
+        return suite.primary_tasks
+    of_names = ([one] if "/" in one else [task.name for task in catalog.spec(one).tasks] for one in suite.tasks)
+    return tuple(task for names in of_names for task in names)
 
 
 def is_elsewhere(contest: Contest) -> bool:

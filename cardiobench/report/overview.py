@@ -146,14 +146,14 @@ def find_task(name: str) -> Task | None:
 
 def table_name(result: ScoreResult) -> str:
     """Return the name of the overview table that contains a result."""
-    kind = _kind_of(result.task)
+    kind = task_kind(result.task)
     if kind is None:
         return f"{GENERATED} other tasks" if result.generated else "Other tasks"
     return f"{GENERATED} {kind}" if result.generated else kind
 
 
 @lru_cache(maxsize=4096)
-def _kind_of(name: str) -> str | None:
+def task_kind(name: str) -> str | None:
     """Return modality and kind of a task, such as "Echo: views"; None if this version does not know it."""
     if (task := find_task(name)) is None:
         return None

@@ -6,10 +6,12 @@ from dataclasses import replace
 import pandas as pd
 
 from cardiobench.core.config import RESAMPLES
-from cardiobench.report.contests import PredictionsFile, contests, count_pairs
+from cardiobench.core.errors import first_n
+from cardiobench.report.contests import PredictionsFile, contests, count_pairs, fixed_tables
 from cardiobench.results import formatting as tables
 from cardiobench.results.collect import ResultEntry
 from cardiobench.scoring.families import Family, family_of
+from cardiobench.scoring.pairs import COMPLETE, LETTERS
 from cardiobench.scoring.ranking import Ranking, rank_models
 from cardiobench.scoring.ranks import Contest, Pair, compare_all
 from cardiobench.stats.paired import MIN_PER_LABEL
@@ -17,14 +19,23 @@ from cardiobench.stats.paired import MIN_PER_LABEL
 RANK_COLUMNS = ("tasks", "protocol", "place", "model", "metric", "mean score", "group")
 PAIR_COLUMNS = ("task", "protocol", "model", "other", "difference", "95 % CI", "p", "outcome")
 PLACES = (
-    "Models are ranked by the mean of a metric over their common tasks, with one ranking per protocol and metric. "
-    "All pairs are corrected together (Holm). The place of a model ranges from 1 plus the number of better models to the number of models "
-    "minus the number of worse models. Models of one group cannot be distinguished and are in alphabetical order. "
+    "Models are ranked by the mean of a metric over the tasks of a table, with one ranking per protocol and metric. "
+    "The tasks are those of the suite or of --tasks; otherwise each set of tasks that two or more models answered completely is a table. "
+    "All pairs of a ranking are corrected together (Holm), and two models are compared over the tasks that both answered. "
+    "The place of a model ranges from 1 plus the number of better models to the number of models "
+    f"minus the number of worse models. {LETTERS} Models with equal places are in alphabetical order. "
+    f"A model that lacks more than {1 - COMPLETE:.0%} of the tasks has no place. "
     f"Multilabel tasks are compared over the labels that at least {MIN_PER_LABEL} patients have and {MIN_PER_LABEL} lack, "
     "so a score can differ from that of the result."
 )
+NO_PLACE = "–"
 REFERENCE = "reference"
 """Text in place of the rank of external predictions."""
+EXPLORATORY = "exploratory"
+CORRECTION = (
+    "Each p-value is corrected for all pairs of models on its task and protocol (Holm) and, for a primary task of a suite, for all its tasks. "
+    "Exploratory: not a primary task of a suite, so the p-value is not corrected for the other tasks and protocols."
+)
 MAX_PAIRS = 60  # Maximum number of pairs to compare while writing a page.
 
 
@@ -35,13 +46,19 @@ def primary_family(contest: Contest) -> Family | None:
 
 
 def compare_all_pairs(
-    entries: Sequence[ResultEntry], files: Sequence[PredictionsFile] = (), *, resamples: int = RESAMPLES, seed: int = 0
+    entries: Sequence[ResultEntry],
+    files: Sequence[PredictionsFile] = (),
+    *,
+    tasks: Sequence[str] = (),
+    resamples: int = RESAMPLES,
+    seed: int = 0,
 ) -> tuple[list[Pair], list[str], list[Ranking]]:
     """Compare all pairs of models on every shared task and protocol, and each model with external predictions.
 
     Args:
         entries: Results with predictions.
         files: External predictions without a result.
+        tasks: Tasks given by the user, which fix the tasks of the rankings; empty for those of a suite, if any.
         resamples: Minimum number of bootstrap resamples.
         seed: Random seed of the bootstrap.
 
@@ -50,10 +67,10 @@ def compare_all_pairs(
     """
     found = contests(entries, files)
     pairs = compare_all(found.models, beside=found.beside, family=primary_family, resamples=resamples, seed=seed)
-    rankings = []
+    rankings, fixed = list[Ranking](), fixed_tables(entries, tasks)
     for generated in (False, True):
         models = {key: one for key, one in found.models.items() if (key[0] in found.generated) == generated}
-        rankings += [replace(one, generated=generated) for one in rank_models(models, found.beside)]
+        rankings += [replace(one, generated=generated) for one in rank_models(models, found.beside, fixed=fixed)]
     return (
         [replace(pair, generated=pair.contest[0] in found.generated) for pair in pairs],
         list(found.left_out),
@@ -62,28 +79,37 @@ def compare_all_pairs(
 
 
 def rank_rows(rankings: Sequence[Ranking]) -> list[tuple[str, ...]]:
-    """Return rows of `RANK_COLUMNS` by protocol and metric, the best group first and references last."""
+    """Return rows of `RANK_COLUMNS` by ranking, best first, then models without a place, references last."""
     rows: list[tuple[str, ...]] = []
     for ranking in rankings:
         tasks = ", ".join(ranking.tasks) + (" (generated)" if ranking.generated else "")
         shown = ranking.number.shown_unit(ranking.unit)
         metric = " ".join(filter(None, (ranking.number.key, shown, "↑" if ranking.number.higher_is_better else "↓")))
-        places = [(one.text, one.model, one.score, str(one.group)) for one in ranking.places]
-        places += [(REFERENCE, name, score, "–") for name, score in ranking.references.items()]
-        rows += [
-            (tasks, ranking.protocol, place, model, metric, ranking.number.text(score), group)
-            for place, model, score, group in places
+        places = [(one.text, one.model, _score(ranking, one.model), one.letters) for one in ranking.places]
+        places += [(NO_PLACE, name, _score(ranking, name), NO_PLACE) for name in ranking.unplaced]
+        places += [
+            (REFERENCE, name, ranking.number.text(score), NO_PLACE) for name, score in ranking.references.items()
         ]
+        rows += [(tasks, ranking.protocol, place, model, metric, score, group) for place, model, score, group in places]
     return rows
 
 
+def _score(ranking: Ranking, model: str) -> str:
+    """Return the mean score of a model as text, with the number of tasks if it lacks some."""
+    text, lacking = ranking.number.text(ranking.scores[model]), len(ranking.lacking.get(model, ()))
+    return f"{text} ({len(ranking.tasks) - lacking} of {len(ranking.tasks)} tasks)" if lacking else text
+
+
 def rank_notes(rankings: Sequence[Ranking]) -> list[str]:
-    """Return sentences on models that are missing from the rankings of their protocol."""
-    return [
-        f"{one.protocol}, {one.number.key}: {', '.join(one.left_out)} have no results for {', '.join(one.tasks)} and are not ranked"
-        for one in rankings
-        if one.left_out
-    ]
+    """Return sentences on models that lack tasks of a ranking."""
+    notes = []
+    for one in rankings:
+        for name, lacking in one.lacking.items():
+            effect = "and has no place" if name in one.unplaced else "and is compared over the others"
+            notes.append(
+                f"{one.protocol}, {one.number.key}: {name} lacks {len(lacking)} of {len(one.tasks)} tasks ({first_n(lacking)}) {effect}"
+            )
+    return notes
 
 
 def outcome(pair: Pair) -> str:
@@ -95,7 +121,7 @@ def outcome(pair: Pair) -> str:
         "equivalent": f"equivalent within {comparison.text(comparison.margin or 0.0)}",
         "undecided": f"undecided (could have seen {comparison.text(comparison.detectable)})",
     }
-    return texts.get(pair.better, pair.better) + ("" if pair.family else ", exploratory")
+    return texts.get(pair.better, pair.better) + ("" if pair.family else f", {EXPLORATORY}")
 
 
 def pair_rows(pairs: Sequence[Pair]) -> list[tuple[str, ...]]:

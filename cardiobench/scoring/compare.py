@@ -1,7 +1,6 @@
 """Comparison of two models on the same patients: better, equivalent within a predefined margin, or undecided."""
 
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -15,9 +14,9 @@ from cardiobench.metrics.number import Number
 from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.results.formatting import p_value
 from cardiobench.results.printing import PrintedTable, html_table, text_table
-from cardiobench.results.verdict import LEVEL
 from cardiobench.scoring.families import margin
 from cardiobench.scoring.missing_answers import fill_missing
+from cardiobench.scoring.pairs import Outcome, outcome
 from cardiobench.scoring.verdict import DETECTABLE
 from cardiobench.stats.bootstrap import MIN_PATIENTS, patient_weights
 from cardiobench.stats.clusters import Clusters
@@ -37,8 +36,6 @@ from cardiobench.stats.paired import (
 )
 from cardiobench.stats.unequal import stretch_of_mean, stretch_of_tables, stretch_of_weights
 from cardiobench.tasks.answers import TableAnswers
-
-Outcome = Literal["better", "worse", "equivalent", "undecided", "too few to say"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -124,13 +121,12 @@ class Comparison:
     @property
     def outcome(self) -> Outcome:
         """The outcome for the first model: better, worse, equivalent to the second, or undecided."""
-        if np.isnan(self.p_value):
-            return "too few to say"
-        if self.p_adjusted < LEVEL and not self.low <= 0 <= self.high:
-            return "better" if (self.difference > 0) == self.higher_is_better else "worse"
-        if self.margin is not None and -self.margin < self.inner_low and self.inner_high < self.margin:
-            return "equivalent"
-        return "undecided"
+        return outcome(self._found, self.difference, self.p_adjusted, self.margin, self.higher_is_better)
+
+    @property
+    def _found(self) -> Difference:
+        ends = self.low, self.high, self.inner_low, self.inner_high
+        return Difference(*ends, self.detectable / DETECTABLE, self.p_value)
 
     @property
     def better(self) -> str:

@@ -1,155 +1,174 @@
-"""Rankings of several models by the mean of their scores over tasks."""
+"""Rankings of several models by the mean of their scores over tasks, from predictions for the same units."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations
 
 import numpy as np
 
 from cardiobench.metrics.load import load_metric
 from cardiobench.metrics.metric import Metric
 from cardiobench.metrics.number import Number
-from cardiobench.results.verdict import LEVEL
+from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.scoring.missing_answers import fill_missing
-from cardiobench.scoring.places import Place, find_places
+from cardiobench.scoring.pairs import Place, Standings, decide_pairs, is_complete, table_tasks
 from cardiobench.scoring.ranks import Contest
 from cardiobench.stats.bootstrap import MIN_PATIENTS
 from cardiobench.stats.clusters import Clusters
-from cardiobench.stats.influence import patient_influence
-from cardiobench.stats.paired import comparable_labels
-from cardiobench.stats.unequal import stretch
+from cardiobench.stats.influence import patient_changes, patient_influence
+from cardiobench.stats.paired import MeanDifferences, comparable_labels, mean_difference, variance_over_patients
 from cardiobench.tasks.answers import TableAnswers
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """Models under one protocol, ranked by the mean of one metric over tasks.
+    """Models under one protocol, compared by the mean of one metric over the tasks of a table.
 
     Attributes:
         protocol: Protocol, or the condition for predictions from elsewhere.
-        tasks: Tasks that all of the models answered.
+        tasks: Tasks of the table; see `pairs.table_tasks`.
         number: The metric.
         unit: Unit of the labels; empty for classes.
-        places: The models; see `find_places`.
+        names: Models with a place, in alphabetical order.
+        scores: Mapping from model to its mean score over the tasks of the table that it answered.
+        differences: Differences of the models with a place; each pair over the tasks that both answered.
+        standings: Places of the models.
         references: Mapping from reference to its mean over the same tasks; it has no place.
-        left_out: Models without predictions for any of the tasks.
+        lacking: Mapping from model to the tasks of the table that it did not answer; complete models are left out.
         generated: Whether the recordings are phantoms or synthetic twins.
-        errors: Mapping from pair of models to standard error over patients of the difference of their scores.
-        patients: Number of patients behind the errors.
+        patients: Number of patients.
     """
 
     protocol: str
     tasks: tuple[str, ...]
     number: Number
     unit: str
-    places: tuple[Place, ...]
+    names: tuple[str, ...]
+    scores: Mapping[str, float]
+    differences: MeanDifferences
+    standings: Standings
     references: Mapping[str, float] = field(default_factory=dict)
-    left_out: tuple[str, ...] = ()
+    lacking: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     generated: bool = False
-    errors: Mapping[tuple[str, str], float] = field(default_factory=dict)
     patients: int = 0
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """The models with a place, the best first."""
+        return self.standings.places
+
+    @property
+    def unplaced(self) -> tuple[str, ...]:
+        """Models that lack too many tasks for a place, in alphabetical order."""
+        return tuple(sorted(set(self.scores) - set(self.names)))
+
+    def error(self, one: str, other: str) -> float:
+        """Return the standard error of the difference of two models."""
+        return float(self.differences.se[self.names.index(one), self.names.index(other)])
 
 
 @dataclass(frozen=True)
 class TaskScore:
-    """One model on one task: score, influence of each patient, and degrees of freedom."""
+    """One model on one task.
+
+    Attributes:
+        score: The score.
+        dataset: Dataset of the task; patients of different datasets differ.
+        patients: Patients, P.
+        moved: Derivative of the score with respect to the weight of each patient, (P,).
+        without: Change of the score without each patient, (P,).
+        rows: Number of rows of each patient, (P,).
+        freedom: Degrees of freedom.
+    """
 
     score: float
-    influence: Mapping[str, float]
+    dataset: str
+    patients: Sequence[str]
+    moved: np.ndarray
+    without: np.ndarray
+    rows: np.ndarray
     freedom: float
-    rows: Mapping[str, int]
+
+
+Scores = Mapping[str, Mapping[str, TaskScore]]
+"""Model -> task -> its score."""
+Answers = Mapping[str, TableAnswers]
+Block = dict[str, Answers]
+"""Task -> model -> its predictions, for tasks with one metric and unit."""
 
 
 def rank_models(
-    contests: Mapping[Contest, Mapping[str, TableAnswers]],
-    beside: Mapping[Contest, Mapping[str, TableAnswers]] | None = None,
+    contests: Mapping[Contest, Answers],
+    beside: Mapping[Contest, Answers] | None = None,
     *,
-    together: bool = False,
+    fixed: Sequence[Collection[str]] = (),
 ) -> list[Ranking]:
-    """Rank models by the mean over tasks, one ranking for each protocol and metric.
+    """Rank models by the mean over tasks, for each protocol, metric and set of tasks.
 
     Different metrics are not averaged. Patients shared by several tasks count once, with their influence on all of
-    them. Missing answers count as wrong.
+    them. Missing answers count as wrong. All pairs of a ranking are corrected together.
 
     Args:
         contests: Contest (task, protocol) -> model -> its predictions for the same units.
         beside: Contest -> reference -> its predictions for the same units.
-        together: Whether the family-wise error rate holds for all rankings together instead of each ranking.
+        fixed: Sets of tasks of a suite, or given by the user, each with one metric; see `pairs.table_tasks`.
+
+    Returns:
+        The rankings with at least two places.
     """
-    tables: dict[tuple[str, str, str], dict[str, Mapping[str, TableAnswers]]] = {}
-    metrics: dict[str, Metric] = {}
-    for (task, protocol), models in contests.items():
-        every = [*models.values(), *(beside or {}).get((task, protocol), {}).values()]
-        metric = _metric(every)
-        metrics[metric.primary_key] = metric
-        tables.setdefault((protocol, metric.primary_key, every[0].task.unit), {})[task] = models
     rankings = []
-    for (protocol, key, _), of_tasks in tables.items():
-        references = {task: (beside or {}).get((task, protocol), {}) for task in of_tasks}
-        level = LEVEL / len(tables) if together else LEVEL
-        if (ranking := _rank(protocol, metrics[key], of_tasks, references, level)) is not None:
-            rankings.append(ranking)
+    for (protocol, metric, unit), block in _blocks(contests).items():
+        scores = _read_scores(block, metric)
+        tables = [tasks for tasks in fixed if block.keys() & set(tasks)]
+        for tasks in table_tasks({name: frozenset(of_model) for name, of_model in scores.items()}, tables):
+            found = rank_scores(protocol, metric, unit, tasks, scores)
+            if len(found.names) > 1:
+                rankings.append(replace(found, references=_references(tasks, protocol, metric, beside or {})))
     return rankings
 
 
-def _rank(
-    protocol: str,
-    metric: Metric,
-    of_tasks: Mapping[str, Mapping[str, TableAnswers]],
-    beside: Mapping[str, Mapping[str, TableAnswers]],
-    level: float,
-) -> Ranking | None:
-    names, tasks = _common(of_tasks)
-    if len(names) < 2:
-        return None
-    scored = {name: [_score(of_tasks[task][name], metric) for task in tasks] for name in names}
-    first = of_tasks[tasks[0]][names[0]]
-    scores = np.array([np.mean([one.score for one in scored[name]]) for name in names])
-    patients = sorted({patient for ones in scored.values() for one in ones for patient in one.influence})
-    moved = np.array([[sum(one.influence.get(who, 0.0) for one in scored[name]) for who in patients] for name in names])
-    moved /= len(tasks)
-    many = len(patients)
-    own = scored[names[0]]
-    by_dataset: dict[str, list[float]] = {}
-    for task, one in zip(tasks, own, strict=True):
-        by_dataset.setdefault(of_tasks[task][names[0]].task.dataset, []).append(one.freedom)
-    freedom = sum(min(ones) for ones in by_dataset.values()) if many >= MIN_PATIENTS else np.nan
-    sizes = [sum(one.rows.get(who, 0) for one in own) for who in patients]
-    clusters = Clusters.of(np.repeat(np.arange(many), sizes))
-    covariance = moved @ moved.T * many / max(many - 1, 1)
-    factor = stretch(clusters, 0.0, 0.0) if len(by_dataset) == len(tasks) == 1 else 1.0
-    places = find_places(
-        names, scores, covariance, freedom, higher_is_better=metric.higher_is_better, factor=factor, level=level
-    )
-    variance = np.diag(covariance)[:, None] + np.diag(covariance) - 2 * covariance
-    spread = factor * np.sqrt(np.maximum(variance, 0))
-    errors = {(one, other): float(spread[i, j]) for i, one in enumerate(names) for j, other in enumerate(names)}
-    references = {
-        name: float(np.mean([_score(beside[task][name], metric).score for task in tasks]))
-        for name in sorted(set.intersection(*(set(beside[task]) for task in tasks)))
-    }
-    left_out = tuple(sorted({name for models in of_tasks.values() for name in models} - set(names)))
-    return Ranking(
-        protocol,
-        tasks,
-        metric.primary,
-        first.task.unit,
-        tuple(places),
-        references,
-        left_out,
-        errors=errors,
-        patients=many,
-    )
+def rank_together(contests: Mapping[Contest, Answers]) -> tuple[Standings | None, list[Ranking]]:
+    """Rank models that answered the same tasks, with the pairs of all metrics corrected together.
+
+    Args:
+        contests: Contest (task, protocol) -> model -> its predictions; all contests have the same models.
+
+    Returns:
+        The places over all metrics, None for a single model; and a ranking for each metric with these places.
+    """
+    found = []
+    for (protocol, metric, unit), block in _blocks(contests).items():
+        ranking = rank_scores(protocol, metric, unit, tuple(sorted(block)), _read_scores(block, metric))
+        if len(ranking.names) > 1:
+            found.append(ranking)
+    if not found:
+        return None, []
+    first = found[0]
+    shown = np.array([first.scores[name] for name in first.names])
+    directions = [one.number.higher_is_better for one in found]
+    standings = decide_pairs(first.names, shown, [one.differences for one in found], directions)
+    return standings, [replace(one, standings=standings) for one in found]
 
 
-def _common(of_tasks: Mapping[str, Mapping[str, TableAnswers]]) -> tuple[list[str], tuple[str, ...]]:
-    """Return the models and the tasks that all of them answered; models with the fewest tasks are dropped until there is such a task."""
-    answered = {name: {task for task, models in of_tasks.items() if name in models} for models in of_tasks.values() for name in models}  # fmt: skip
-    names = sorted(answered, key=lambda name: (len(answered[name]), name))
-    while len(names) > 1:
-        if tasks := set.intersection(*(answered[name] for name in names)):
-            return sorted(names), tuple(sorted(tasks))
-        names = names[1:]
-    return names, ()
+def _blocks(contests: Mapping[Contest, Answers]) -> dict[tuple[str, Metric, str], Block]:
+    """Group contests by protocol, metric and unit.
+
+    A task on which some models have no probabilities is in two groups if its metric needs them: that of the metric has
+    the other models, and that of a metric of decisions has all of them.
+    """
+    blocks: dict[tuple[str, str, str], Block] = {}
+    metrics: dict[str, Metric] = {}
+    for (task, protocol), models in contests.items():
+        if not models:
+            continue
+        unit = next(iter(models.values())).task.unit
+        own = {name: _metric([answers]) for name, answers in models.items()}
+        shared = _metric(list(models.values()))
+        for key, metric in {one.primary_key: one for one in (*own.values(), shared)}.items():
+            taken = {name: one for name, one in models.items() if key in (shared.primary_key, own[name].primary_key)}
+            metrics.setdefault(key, metric)
+            blocks.setdefault((protocol, key, unit), {})[task] = taken
+    return {(protocol, metrics[key], unit): block for (protocol, key, unit), block in blocks.items()}
 
 
 def _metric(several: Sequence[TableAnswers]) -> Metric:
@@ -158,14 +177,35 @@ def _metric(several: Sequence[TableAnswers]) -> Metric:
     return task.rules.compared(load_metric(task.metrics[0]), [answers.sample() for answers in several])
 
 
+def _read_scores(block: Block, metric: Metric) -> Scores:
+    scores: dict[str, dict[str, TaskScore]] = {}
+    for task, models in block.items():
+        for name, answers in models.items():
+            scores.setdefault(name, {})[task] = _score(answers, metric)
+    return dict(sorted(scores.items()))
+
+
 def _score(answers: TableAnswers, metric: Metric) -> TaskScore:
     answers = fill_missing(answers, worst=True)
-    sample, clusters = answers.sample(), Clusters.of(answers.patients)
-    key, present = metric.primary_key, sample.present_classes(len(answers.task.classes))
-    names = [f"{answers.task.dataset} {who}" for who in dict.fromkeys(answers.patients)]
+    return score_task(metric, answers.sample(), answers.patients, len(answers.task.classes), answers.task.dataset)
+
+
+def score_task(
+    metric: Metric, sample: ScoringInput, patients: Sequence[str] | np.ndarray, classes: int, dataset: str
+) -> TaskScore:
+    """Score the rows of one model on one task.
+
+    Args:
+        metric: Metric whose primary number is the score.
+        sample: Rows.
+        patients: Patient of each row.
+        classes: Number of classes of the task; 0 for numbers.
+        dataset: Dataset of the task.
+    """
+    clusters = Clusters.of(patients)
+    key, present = metric.primary_key, sample.present_classes(classes)
     if sample.multilabel and (chosen := comparable_labels(sample.y_true, clusters)).any():
         sample, present = sample.take_classes(chosen), present[chosen]
-    moved = patient_influence(metric, key, sample, clusters, present)
     freedom = float(clusters.count - 1)
     if sample.multilabel:
         freedom = min(freedom, sum(clusters.count_in(column == 1) - 1 for column in sample.y_true.T))
@@ -173,7 +213,98 @@ def _score(answers: TableAnswers, metric: Metric) -> TaskScore:
         freedom = min(clusters.count_in(sample.y_true == code) for code in np.flatnonzero(present)) - 1
     return TaskScore(
         float(metric.value(sample)[key]),
-        dict(zip(names, moved.tolist(), strict=True)),
+        dataset,
+        list(dict.fromkeys(patients)),
+        patient_influence(metric, key, sample, clusters, present),
+        patient_changes(metric, key, sample, clusters, present),
+        clusters.rows,
         max(freedom, 1.0),
-        dict(zip(names, clusters.rows.tolist(), strict=True)),
     )
+
+
+def rank_scores(protocol: str, metric: Metric, unit: str, tasks: tuple[str, ...], scores: Scores) -> Ranking:
+    """Compare the models that answered enough of the tasks of a table.
+
+    Args:
+        protocol: Name of the protocol.
+        metric: Metric of the scores.
+        unit: Unit of the labels.
+        tasks: Tasks of the table.
+        scores: Scores of the models on these and other tasks.
+    """
+    answered = {name: [task for task in tasks if task in of_model] for name, of_model in scores.items()}
+    answered = {name: its for name, its in answered.items() if its}
+    names = tuple(name for name, its in answered.items() if is_complete(its, tasks))
+    means = {name: float(np.mean([scores[name][task].score for task in its])) for name, its in answered.items()}
+    found = _differences([scores[name] for name in names], tasks)
+    shown = np.array([means[name] for name in names])
+    patients = {(one.dataset, who) for name in names for task in answered[name] for one in [scores[name][task]] for who in one.patients}  # fmt: skip
+    return Ranking(
+        protocol,
+        tasks,
+        metric.primary,
+        unit,
+        names,
+        means,
+        found,
+        decide_pairs(names, shown, [found], [metric.higher_is_better]),
+        lacking={name: tuple(t for t in tasks if t not in its) for name, its in answered.items() if len(its) < len(tasks)},
+        patients=len(patients),
+    )  # fmt: skip
+
+
+def _differences(models: Sequence[Mapping[str, TaskScore]], tasks: Sequence[str]) -> MeanDifferences:
+    """Compute the differences of all pairs, each over the tasks that both models answered."""
+    count = len(models)
+    difference, se, freedom = (np.full((count, count), np.nan) for _ in range(3))
+    for one, other in combinations(range(count), 2):
+        common = [task for task in tasks if task in models[one] and task in models[other]]
+        if not common:
+            continue
+        found = _difference([models[one][task] for task in common], [models[other][task] for task in common])
+        difference[one, other], difference[other, one] = found[0], -found[0]
+        se[one, other] = se[other, one] = found[1]
+        freedom[one, other] = freedom[other, one] = found[2]
+    return MeanDifferences(difference, se, freedom, np.zeros((count, count), dtype=bool))
+
+
+def _difference(first: Sequence[TaskScore], second: Sequence[TaskScore]) -> tuple[float, float, float]:
+    """Return the difference of two means over the same tasks, its standard error and degrees of freedom."""
+    by_dataset: dict[str, list[tuple[TaskScore, TaskScore]]] = {}
+    for one, other in zip(first, second, strict=True):
+        by_dataset.setdefault(one.dataset, []).append((one, other))
+    parts, many = [], 0
+    for pairs in by_dataset.values():
+        places = {
+            who: place for place, who in enumerate(dict.fromkeys(who for one, _ in pairs for who in one.patients))
+        }
+        moved, without, rows = np.zeros(len(places)), np.zeros(len(places)), np.zeros(len(places), dtype=np.int64)
+        for one, other in pairs:
+            of_one, of_other = ([places[who] for who in each.patients] for each in (one, other))
+            rows[of_one] += one.rows
+            for target, values, others in ((moved, one.moved, other.moved), (without, one.without, other.without)):
+                target[of_one] += values / len(first)
+                target[of_other] -= others / len(first)
+        total = sum(float(np.square(each.moved).sum()) for pair in pairs for each in pair) / len(first) ** 2
+        # Rounding leaves a small variance for two equal sets of answers.
+        variance = variance_over_patients(moved, without, rows) if (moved**2).sum() > 1e-12 * total else 0.0
+        parts.append((variance, min(each.freedom for pair in pairs for each in pair)))
+        many += len(places)
+    se, freedom = mean_difference(parts)
+    means = (float(np.mean([one.score for one in each])) for each in (first, second))
+    return next(means) - next(means), se, freedom if many >= MIN_PATIENTS else np.nan
+
+
+def _references(
+    tasks: Sequence[str], protocol: str, metric: Metric, beside: Mapping[Contest, Answers]
+) -> dict[str, float]:
+    """Return the mean of each reference that answered all tasks in the form that the metric needs."""
+    of_tasks = [beside.get((task, protocol), {}) for task in tasks]
+    names = set.intersection(*(set(one) for one in of_tasks))
+    found = {}
+    for name in sorted(names):
+        answers = [one[name] for one in of_tasks]
+        if metric.needs_probabilities and any(_metric([one]).primary_key != metric.primary_key for one in answers):
+            continue
+        found[name] = float(np.mean([_score(one, metric).score for one in answers]))
+    return found

@@ -1,6 +1,6 @@
 """Comparison of every pair of models on the same patients, corrected for a family of comparisons."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, product
 
@@ -10,6 +10,7 @@ from cardiobench.core.config import RESAMPLES
 from cardiobench.results.verdict import LEVEL
 from cardiobench.scoring.compare import Comparison, compare
 from cardiobench.scoring.families import Family
+from cardiobench.stats.holm import holm
 from cardiobench.tasks.answers import TableAnswers
 
 Contest = tuple[str, ...]
@@ -24,7 +25,8 @@ class Pair:
         a: Name of the first model.
         b: Name of the second.
         comparison: Difference a - b with its interval, p-value and adjusted p-value.
-        family: Primary family of the contest; empty for an exploratory one, whose p-value is not adjusted.
+        family: Primary family of the contest; empty for an exploratory one, whose p-value is not corrected for tasks.
+        together: Number of comparisons of the contest that are corrected together.
         beside: Whether `b` is a reference, which is not ranked.
         generated: Whether the recordings are phantoms or a synthetic twin.
     """
@@ -34,6 +36,7 @@ class Pair:
     b: str
     comparison: Comparison
     family: str = ""
+    together: int = 1
     beside: bool = False
     generated: bool = False
 
@@ -63,9 +66,9 @@ def compare_all(
 ) -> list[Pair]:
     """Compare every pair of models in every contest.
 
-    The p-value of a pair is corrected for all tasks of the contest's primary family, whether they were run or not;
-    contests outside families are exploratory and not adjusted. The p-value of a pair therefore does not depend on other
-    models, folders or tasks.
+    The p-values of a contest are corrected for all its pairs of models by Holm's method, then for all tasks of its
+    primary family, whether they were run or not; contests outside families are exploratory. Comparisons with references
+    are corrected for each other. Other models change a comparison by this correction only.
 
     Args:
         contests: Contest (its task first) -> model -> its predictions for the same units.
@@ -81,13 +84,37 @@ def compare_all(
     pairs = []
     for contest, models in contests.items():
         of = family(contest)
-        drawn = enough_resamples(len(of.tasks) if of else 1, resamples)
-        for a, b in combinations(models, 2):
-            comparison = compare(models[a], models[b], resamples=drawn, seed=seed)
-            if of is not None:
-                comparison = replace(comparison, p_adjusted=of.adjust(comparison.p_value))
-            pairs.append(Pair(contest, a, b, comparison, of.name if of else ""))
-        for a, b in product(models, (references := (beside or {}).get(contest, {}))):
-            comparison = compare(models[a], references[b], resamples=resamples, seed=seed)
-            pairs.append(Pair(contest, a, b, comparison, beside=True))
+        size = len(of.tasks) if of else 1
+        drawn = enough_resamples(size, resamples)
+        found = [(a, b, compare(models[a], models[b], resamples=drawn, seed=seed)) for a, b in combinations(models, 2)]
+        pairs += _corrected(contest, found, size, of.name if of else "")
+        references = (beside or {}).get(contest, {})
+        found = [
+            (a, b, compare(models[a], references[b], resamples=resamples, seed=seed))
+            for a, b in product(models, references)
+        ]
+        pairs += [replace(pair, beside=True) for pair in _corrected(contest, found)]
     return pairs
+
+
+def correct_together(comparisons: Sequence[Comparison], size: int = 1) -> list[Comparison]:
+    """Correct the p-values of comparisons that are shown together by Holm's method.
+
+    Args:
+        comparisons: Comparisons; those without a p-value do not count.
+        size: Number of tasks in their family, by which the corrected p-values are multiplied.
+    """
+    known = [one for one in comparisons if not np.isnan(one.p_value)]
+    adjusted = dict(zip(map(id, known), np.minimum(1, size * holm([one.p_value for one in known])), strict=True))
+    return [replace(one, p_adjusted=float(adjusted.get(id(one), np.nan))) for one in comparisons]
+
+
+def _corrected(
+    contest: Contest, found: Sequence[tuple[str, str, Comparison]], size: int = 1, family: str = ""
+) -> list[Pair]:
+    corrected = correct_together([comparison for _, _, comparison in found], size)
+    together = sum(not np.isnan(one.p_value) for one in corrected)
+    return [
+        Pair(contest, a, b, comparison, family, together)
+        for (a, b, _), comparison in zip(found, corrected, strict=True)
+    ]

@@ -1,6 +1,7 @@
 """Influence of each patient on a score, used for covariances between the scores of models."""
 
 from collections.abc import Callable
+from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -41,6 +42,28 @@ def patient_influence(
     return _left_out(metric, key, sample, clusters)
 
 
+def patient_changes(
+    metric: Metric, key: str, sample: ScoringInput, clusters: Clusters, present: np.ndarray
+) -> npt.NDArray[np.float64]:
+    """Compute the change of a score without each patient, (P,), which shows the impact of patients with many rows.
+
+    It is exact for scores of confusion tables and for means over rows. Arguments as in `patient_influence`.
+    """
+    if metric.of_counts(key) and metric.from_tables is not None and len(present):
+        size = len(present)
+        cells = clusters.cells(sample.y_true * size + sample.y_pred, size**2)
+        total, step = cells.sum(axis=0), max(1, _CHUNK // size**2)
+        tables = chain([total], (total - cells[start : start + step] for start in range(0, len(cells), step)))
+        values = [metric.from_tables(one.reshape(-1, size, size).astype(np.float64), present)[key] for one in tables]
+        return np.asarray(np.nan_to_num(np.concatenate(values[1:]) - values[0][0]))
+    if metric.numbers[key].method == "class_mean" and metric.per_class is not None:
+        return -_of_labels(*metric.per_class(**metric.inputs(sample)), clusters, left_out=True)
+    if metric.influence is not None:
+        of_patient = clusters.sum(metric.influence(**metric.inputs(sample))[key])
+        return np.asarray(-of_patient / np.maximum(1 - clusters.rows / len(clusters), 1 / len(clusters)))
+    return -_left_out(metric, key, sample, clusters)
+
+
 def row_influence(
     from_tables: Callable[..., dict[str, np.ndarray]], key: str, sample: ScoringInput, present: np.ndarray
 ) -> npt.NDArray[np.float64]:
@@ -59,11 +82,22 @@ def row_influence(
     return np.asarray(np.nan_to_num((values[1:] - values[0]) / _STEP)[cell])
 
 
-def _of_labels(truth: np.ndarray, scores: np.ndarray, clusters: Clusters) -> npt.NDArray[np.float64]:
+def _of_labels(
+    truth: np.ndarray, scores: np.ndarray, clusters: Clusters, *, left_out: bool = False
+) -> npt.NDArray[np.float64]:
+    """Compute the influence of each patient on the mean AUROC of the comparable labels.
+
+    If `left_out`, the influence is divided by the share of each class that belongs to other patients.
+    """
     total, chosen = np.zeros(len(truth)), np.flatnonzero(comparable_labels(truth, clusters))
     for code in chosen:
         known = np.flatnonzero(~np.isnan(truth[:, code]))
-        area, _ = load_formula("classification_report").area_influence(scores[known, code], truth[known, code] == 1)
+        positive = truth[known, code] == 1
+        area, _ = load_formula("classification_report").area_influence(scores[known, code], positive)
+        for rows in (positive, ~positive) if left_out else ():
+            of_row = clusters.of_row[known[rows]]
+            share = np.bincount(of_row, minlength=clusters.count) / len(of_row)
+            area[rows] /= np.where(share < 1, 1 - share, 1)[of_row]
         total[known] += area / len(chosen)
     return clusters.sum(total)
 

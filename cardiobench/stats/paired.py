@@ -11,10 +11,13 @@ from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.stats.clusters import Clusters
 from cardiobench.stats.intervals import placements, standard_error
 from cardiobench.stats.shares import on_scale, shares_of, slope_of
-from cardiobench.stats.unequal import stretch_of_mean
+from cardiobench.stats.unequal import stretch_of_changes, stretch_of_mean
 
 MIN_PER_LABEL = 5
 """Minimum number of patients with, and without, a label for comparing it."""
+
+TAIL = 10
+"""Number of draws on one side of zero below which the p-value of a bootstrap uses the normal distribution."""
 
 
 class Difference(NamedTuple):
@@ -47,14 +50,21 @@ def students(difference: float, se: float, freedom: float, factor: float = 1.0) 
 
 
 def percentiles(observed: float, drawn: np.ndarray, factor: float) -> Difference:
-    """Compute intervals and p-value of a difference from draws, (B,), whose deviations are scaled by a factor."""
+    """Compute intervals and p-value of a difference from draws, (B,), whose deviations are scaled by a factor.
+
+    Fewer than `TAIL` draws on one side of zero give a p-value that depends on their number, so that a correction for many
+    pairs would need very many draws. The normal tail is used there if it is smaller.
+    """
     defined = drawn[~np.isnan(drawn)]
     if not len(defined):
         return UNKNOWN
     if factor != 1:
         defined = observed + factor * (defined - observed)
     low, inner_low, inner_high, high = map(float, np.quantile(defined, [0.025, 0.05, 0.95, 0.975]))
-    return Difference(low, high, inner_low, inner_high, float(defined.std()), two_sided(defined))
+    se, p = float(defined.std()), two_sided(defined)
+    if se > 0 and p < 2 * TAIL / (len(defined) + 1):
+        p = min(p, float(2 * scipy.stats.norm.sf(abs(observed) / se)))
+    return Difference(low, high, inner_low, inner_high, se, p)
 
 
 def two_sided(differences: Sequence[float] | np.ndarray) -> float:
@@ -68,6 +78,89 @@ def two_sided(differences: Sequence[float] | np.ndarray) -> float:
         return np.nan
     smaller = min((defined <= 0).sum(), (defined >= 0).sum())
     return float(min(1.0, 2 * (smaller + 1) / (len(defined) + 1)))
+
+
+class MeanDifferences(NamedTuple):
+    """Differences of the mean scores of M models over tasks, row minus column; all arrays are (M, M).
+
+    Attributes:
+        difference: Difference over the tasks that both models answered; NaN if there are none.
+        se: Its standard error.
+        freedom: Degrees of freedom of Student's t; NaN for too few patients, in which case there is no p-value.
+        answers_only: Whether a model was trained and its refits are not known, so that training patients do not count.
+    """
+
+    difference: npt.NDArray[np.float64]
+    se: npt.NDArray[np.float64]
+    freedom: npt.NDArray[np.float64]
+    answers_only: npt.NDArray[np.bool_]
+
+    def p_values(self) -> npt.NDArray[np.float64]:
+        """Return two-sided p-values of no difference, (M, M); NaN if unknown."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            certain = np.where(self.difference == 0, 0.0, np.inf)
+            t = np.where(self.se > 0, np.abs(self.difference) / self.se, certain)
+        unknown = np.isnan(self.difference) | np.isnan(self.se) | np.isnan(self.freedom)
+        p = 2 * scipy.stats.t.sf(np.where(unknown, np.nan, t), np.maximum(self.freedom, 1))
+        return np.asarray(np.minimum(p, 1))
+
+
+def unpaired_differences(
+    scores: np.ndarray, errors: np.ndarray, patients: np.ndarray, datasets: Sequence[str]
+) -> MeanDifferences:
+    """Compute differences of means over tasks from scores and standard errors, as if the patients of two models differed.
+
+    Scores of one model on tasks of one dataset share patients. Their correlation is unknown and counts as 1, so the
+    standard errors of a dataset add up. Datasets are independent. The degrees of freedom are Satterthwaite's.
+
+    Args:
+        scores: Scores, (M, T); NaN if a model lacks a task.
+        errors: Standard errors, (M, T).
+        patients: Numbers of patients, (M, T).
+        datasets: Dataset of each task, (T,).
+    """
+    there = ~(np.isnan(scores) | np.isnan(errors))
+    both = there.astype(np.float64) @ there.T.astype(np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = np.where(there, scores, 0.0) @ there.T / both
+        variance, spread = np.zeros_like(both), np.zeros_like(both)
+        for dataset in dict.fromkeys(datasets):
+            of_dataset = [number for number, one in enumerate(datasets) if one == dataset]
+            mask = there[:, of_dataset]
+            own = (np.where(mask, errors[:, of_dataset], 0.0) @ mask.T / both) ** 2
+            freedom = np.maximum(np.where(mask, patients[:, of_dataset], np.inf).min(axis=1) - 1, 1)[:, None]
+            variance += own + own.T
+            spread += own**2 / freedom + (own**2 / freedom).T
+        freedoms = np.where(spread > 0, variance**2 / spread, np.where(both > 0, 1.0, np.nan))
+        difference, se = mean - mean.T, np.sqrt(variance)
+    return MeanDifferences(difference, se, freedoms, np.zeros(both.shape, dtype=bool))
+
+
+def mean_difference(parts: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Combine independent parts of the variance of a difference.
+
+    Args:
+        parts: Variance and degrees of freedom of each part, such as the patients of each dataset and the refits.
+
+    Returns:
+        Standard error, and Satterthwaite's degrees of freedom.
+    """
+    variances, freedoms = np.array(parts, dtype=np.float64).T
+    total, spread = variances.sum(), (variances**2 / freedoms).sum()
+    return float(np.sqrt(total)), float(total**2 / spread) if spread > 0 else float(freedoms.sum())
+
+
+def variance_over_patients(moved: np.ndarray, without: np.ndarray, rows: np.ndarray) -> float:
+    """Compute the variance of a difference of means over the tasks of one dataset, widened for unequal patients.
+
+    Args:
+        moved: Derivative of the difference with respect to the weight of each patient, (P,).
+        without: Change of the difference without each patient, (P,).
+        rows: Number of rows of each patient in all tasks, (P,).
+    """
+    count = len(moved)
+    factor = stretch_of_changes(moved, without, Clusters(np.repeat(np.arange(count), rows), count))
+    return float(factor**2 * (moved**2).sum() * count / max(count - 1, 1))
 
 
 def comparable_labels(truth: np.ndarray, clusters: Clusters) -> npt.NDArray[np.bool_]:

@@ -41,7 +41,7 @@ def stretch_of_mean(influence: np.ndarray, clusters: Clusters) -> float:
     if clusters.equal:
         return 1.0
     of_patient = clusters.sum(influence)
-    return _of_moves(of_patient, of_patient / (1 - clusters.rows / len(clusters)), clusters)
+    return stretch_of_changes(of_patient, of_patient / (1 - clusters.rows / len(clusters)), clusters)
 
 
 def stretch_of_tables(
@@ -68,7 +68,7 @@ def stretch_of_tables(
     found = {}
     for key, value in whole.items():
         slope, moved = (np.nan_to_num(np.concatenate([one[key] for one in several]) - value) for several in (near, far))
-        found[key] = _of_moves(slope / _STEP, moved, clusters)
+        found[key] = stretch_of_changes(slope / _STEP, moved, clusters)
     return found
 
 
@@ -97,10 +97,19 @@ def stretch_of_ranking(positive: np.ndarray, influence: np.ndarray, clusters: Cl
     for rows in (positive, ~positive):
         share = np.bincount(clusters.of_row[rows], minlength=clusters.count) / rows.sum()
         moved += clusters.sum(influence * rows) / np.where(share < 1, 1 - share, 1)
-    return _of_moves(clusters.sum(influence), moved, clusters)
+    return stretch_of_changes(clusters.sum(influence), moved, clusters)
 
 
-def _of_moves(slope: npt.NDArray[np.float64], moved: npt.NDArray[np.float64], clusters: Clusters) -> float:
+def stretch_of_changes(slope: npt.NDArray[np.float64], moved: npt.NDArray[np.float64], clusters: Clusters) -> float:
+    """Compute the widening factor of any score.
+
+    Args:
+        slope: Derivative of the score with respect to the weight of each patient, (P,).
+        moved: Change of the score without each patient, (P,).
+        clusters: Patients of the rows.
+    """
+    if clusters.equal:
+        return 1.0
     plain = np.sqrt((slope**2).sum() * clusters.count / (clusters.count - 1))
     return stretch(clusters, float(plain), _left_out(moved))
 

@@ -10,13 +10,23 @@ from sklearn.metrics import f1_score
 from cardiobench.metrics.load import load_metric
 from cardiobench.metrics.metric import Metric
 from cardiobench.metrics.scoring_input import ScoringInput
-from cardiobench.scoring.places import find_places
+from cardiobench.scoring.pairs import decide_pairs
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.ranking import rank_models
 from cardiobench.stats.clusters import Clusters
 from cardiobench.stats.influence import patient_influence
+from cardiobench.stats.paired import MeanDifferences
 
 from .factories import BINARY, VALUE, references, test_rows
+
+
+def placed(names, scores, moved, freedom, higher_is_better):
+    """Place models given the influence of each patient on their scores, (M, P), without a correction for their number."""
+    gaps = np.subtract.outer(scores, scores)
+    errors = np.sqrt(((moved[:, None] - moved[None]) ** 2).sum(axis=2))
+    found = MeanDifferences(gaps, errors, np.full(gaps.shape, float(freedom)), np.zeros(gaps.shape, dtype=bool))
+    return decide_pairs(names, scores, [found], [higher_is_better]).places
+
 
 BOTH = np.array([True, True])
 
@@ -30,7 +40,7 @@ def test_places_follow_holm_over_all_pairs():
     rng = np.random.default_rng(0)
     moved = rng.normal(0, 0.01, (4, 100))
     scores = np.array([0.80, 0.79, 0.20, -0.40])
-    places = find_places(["d", "c", "b", "a"], scores, moved @ moved.T, 40, higher_is_better=True)
+    places = placed(["d", "c", "b", "a"], scores, moved, 40, True)
     p = {}
     for i in range(4):
         for j in range(i + 1, 4):
@@ -49,14 +59,14 @@ def test_places_follow_holm_over_all_pairs():
         expected[name] = (1 + better, 4 - worse)
     assert {one.model: (one.first, one.last) for one in places} == expected
     assert [one.model for one in places][:2] == ["c", "d"], "one group, in alphabetical order"
-    assert places[0].group == places[1].group == 1 and places[0].text == "1–2"
+    assert places[0].letters == places[1].letters == "a" and places[0].text == "1–2"
 
 
 def test_constant_difference_is_significant():
     moved = np.ones((2, 30))
-    first, second = find_places(["x", "y"], np.array([1.0, 2.0]), moved @ moved.T, 29, higher_is_better=False)
+    first, second = placed(["x", "y"], np.array([1.0, 2.0]), moved, 29, False)
     assert (first.model, first.text, second.text) == ("x", "1", "2")
-    same = find_places(["x", "y"], np.array([1.0, 1.0]), moved @ moved.T, 29, higher_is_better=False)
+    same = placed(["x", "y"], np.array([1.0, 1.0]), moved, 29, False)
     assert [one.text for one in same] == ["1–2", "1–2"]
 
 
@@ -82,7 +92,7 @@ def test_mean_over_tasks_separates_similar_models():
     assert alone.count("1–2") >= 4, alone
 
 
-def test_incomplete_tasks_are_left_out_by_metric():
+def test_incomplete_model_keeps_a_row_without_a_place():
     table, rng = references(VALUE, n_test=60), np.random.default_rng(0)
     made = {name: answers(table, rng.normal(0, 5, 60)) for name in "abc"}
     yes = references(BINARY, n_test=60)
@@ -91,8 +101,10 @@ def test_incomplete_tasks_are_left_out_by_metric():
     found = rank_models(
         {("toy/ef", "probe"): made, ("toy/ef2", "probe"): {"a": made["a"], "b": made["b"]}, ("toy/x", "probe"): told}
     )
-    assert [(one.number.key, one.tasks) for one in found] == [("mae", ("toy/ef",)), ("f1_macro", ("toy/x",))]
-    assert len(found[0].places) == 3
+    tables = [(one.number.key, one.tasks, one.unplaced) for one in found]
+    assert tables[:2] == [("mae", ("toy/ef", "toy/ef2"), ("c",)), ("mae", ("toy/ef",), ())]
+    assert tables[2] == ("f1_macro", ("toy/x",), ())
+    assert [len(one.places) for one in found] == [2, 3, 2] and found[0].lacking == {"c": ("toy/ef2",)}
 
 
 def test_references_have_no_place():

@@ -1,11 +1,14 @@
 """Test pairs of models: equivalence, and the effect of the correction for a family."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from cardiobench.scoring.families import Family
 from cardiobench.scoring.predictions import Predictions
 from cardiobench.scoring.ranks import compare_all, enough_resamples
+from cardiobench.stats.holm import holm
 
 from .factories import VALUE, references, test_rows
 
@@ -43,8 +46,8 @@ def test_enough_resamples_for_a_family():
     assert 30 * 2 / 1001 > 0.05 > 30 * 2 / (enough_resamples(30) + 1)
 
 
-def test_correction_depends_only_on_the_family():
-    """Check that other results do not change the correction; with Holm's rule, y and z would lower the factor of x to 1."""
+def test_correction_depends_on_the_family_and_the_pairs_of_the_task():
+    """Check that other tasks do not change the correction; with Holm's rule over them, y and z would lower the factor of x to 1."""
     table = references(VALUE, n_test=120)
     truth, rng = test_rows(table), np.random.default_rng(0)
     close = {
@@ -61,6 +64,10 @@ def test_correction_depends_only_on_the_family():
     other = {(name, "probe"): models(a=1.0, b=50.0) for name in ("y", "z", "exploratory")}
     more = compare_all({("x", "probe"): close | models(c=4.0), **other}, **of)
     assert all(pair.comparison.p_value < p for pair in more if pair.contest[0] != "x")
-    same = next(pair for pair in more if (pair.contest[0], pair.a, pair.b) == ("x", "a", "b"))
-    assert same == alone
+    pairs = {(pair.a, pair.b): pair for pair in more if pair.contest[0] == "x"}
+    same, others = pairs["a", "b"], [pairs["a", "c"].comparison.p_value, pairs["b", "c"].comparison.p_value]
+    assert replace(same.comparison, p_adjusted=0.0) == replace(alone.comparison, p_adjusted=0.0) and same.together == 3
+    assert same.adjusted == pytest.approx(min(1, 3 * holm([p, *others])[0]))
+    fewer = compare_all({("x", "probe"): close, **other}, **of)
+    assert next(pair for pair in fewer if pair.contest[0] == "x") == alone
     assert all(pair.adjusted == pair.comparison.p_value for pair in more if not pair.family)

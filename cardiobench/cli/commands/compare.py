@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 HELP = "compare models by their results, files of predictions, or both"
 EXAMPLES = """\
 Compare all pairs of models on every task and protocol with results of both. The output contains paired differences on
-the same patients with 95 % intervals, p-values corrected for all tasks of the suite (run or not), and places over all
+the same patients with 95 % intervals, p-values corrected for all pairs and all tasks of the suite (run or not), and places over all
 tasks. Predictions from elsewhere are compared with every model on the same units and ranked separately.
   cardiobench compare results
   cardiobench compare results --tasks camus/ef --protocols probe --csv pairs.csv
@@ -74,6 +74,7 @@ def execute(arguments: argparse.Namespace) -> int:
     from cardiobench.report import ranks
     from cardiobench.results.collect import Collection, collect
     from cardiobench.runner.external_predictions import read_files
+    from cardiobench.runner.plan import resolve_tasks
 
     stored, files = split_sources(arguments)
     console = Console(stdout_is_json=arguments.json)
@@ -86,7 +87,11 @@ def execute(arguments: argparse.Namespace) -> int:
             files, arguments.task, arguments.references, arguments.data_dir, allow_missing=arguments.allow_missing
         )
     pairs, left_out, rankings = ranks.compare_all_pairs(
-        entries, predictions, resamples=arguments.resamples, seed=arguments.seed
+        entries,
+        predictions,
+        tasks=[task.name for task in resolve_tasks(arguments.tasks)] if arguments.tasks else (),
+        resamples=arguments.resamples,
+        seed=arguments.seed,
     )
     if not pairs:
         raise nothing_to_compare(arguments, left_out)
@@ -94,6 +99,7 @@ def execute(arguments: argparse.Namespace) -> int:
         console.json({"pairs": ranks.pair_table(pairs).to_dict("records"), "left_out": left_out})
     console.table("pairs", ranks.PAIR_COLUMNS, ranks.pair_rows(pairs))
     console.table("places", ranks.RANK_COLUMNS, ranks.rank_rows(rankings))
+    console.print(ranks.CORRECTION)
     console.print(ranks.PLACES)
     for sentence in (*left_out, *ranks.rank_notes(rankings)):
         console.print(f"! {sentence}")

@@ -71,10 +71,9 @@ def other_rows(choice: ModelChoice) -> list[tuple[str, ...]]:
 def _scores(choice: ModelChoice, name: str) -> str:
     found = []
     for ranking in choice.decision.rankings:
-        place = next((one for one in ranking.places if one.model == name), None)
-        if place is not None:
+        if name in ranking.scores:
             unit = " ".join(filter(None, (ranking.number.key, ranking.number.shown_unit(ranking.unit))))
-            found.append(f"{ranking.number.text(place.score)} ({unit})")
+            found.append(f"{ranking.number.text(ranking.scores[name])} ({unit})")
     return ", ".join(found) or "alone"
 
 
@@ -235,12 +234,13 @@ def to_json(choice: ModelChoice) -> dict[str, Any]:
             {
                 "metric": ranking.number.key,
                 "patients": ranking.patients,
-                "places": [
-                    {"model": one.model, "score": one.score, "first": one.first, "last": one.last, "group": one.group}
-                    for one in ranking.places
-                ],
+                "scores": ranking.scores,
             }
             for ranking in choice.decision.rankings
+        ],
+        "places": [
+            {"model": one.model, "first": one.first, "last": one.last, "groups": one.letters}
+            for one in (choice.decision.standings.places if choice.decision.standings else ())
         ],
         "costs": {one.name: one.cost for one in choice.candidates},
         "test": {

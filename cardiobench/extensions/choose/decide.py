@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from cardiobench.extensions.choose.candidates import Candidate
-from cardiobench.scoring.ranking import Ranking, rank_models
+from cardiobench.scoring.pairs import Standings
+from cardiobench.scoring.ranking import Ranking, rank_together
 from cardiobench.scoring.verdict import DETECTABLE
 from cardiobench.tasks.answers import TableAnswers
 
@@ -16,38 +17,34 @@ class Decision:
 
     Attributes:
         rankings: One ranking per metric; empty for a single candidate.
-        best: Models that cannot be told apart from the best by any metric, in alphabetical order.
-        leader: Best model by score on the first metric, which need not differ significantly from the others.
+        best: Models that no other model is better than, in alphabetical order.
+        leader: Best of them by score on the first metric, which need not differ significantly from the others.
+        standings: Places over all metrics; None for a single candidate.
     """
 
     rankings: tuple[Ranking, ...]
     best: tuple[str, ...]
     leader: str
+    standings: Standings | None = None
 
 
 def decide(answers: Mapping[str, Mapping[str, TableAnswers]], protocol: str = "probe") -> Decision:
-    """Return the models that cannot be told apart from the best.
+    """Return the models that no other model is better than.
 
-    These models are the first group in `cardiobench compare`. All pairs and metrics are corrected together: of equally
-    good models, a single one is named in at most 5 % of cases.
+    All pairs and metrics are corrected together: of equally good models, a single one is named in at most 5 % of cases.
 
     Args:
         answers: Mapping from task and model to predictions for the same validation units.
         protocol: Protocol of the predictions.
     """
-    rankings = tuple(rank_models({(task, protocol): models for task, models in answers.items()}, together=True))
+    standings, rankings = rank_together({(task, protocol): models for task, models in answers.items()})
     names = sorted({name for models in answers.values() for name in models})
-    if not rankings:
+    if standings is None:
         return Decision((), tuple(names), names[0] if names else "")
-    best = sorted(set.intersection(*(set(best_group(one)) for one in rankings)))
-    first = {place.model: place.score for place in rankings[0].places}
     sign = 1 if rankings[0].number.higher_is_better else -1
-    return Decision(rankings, tuple(best), max(best, key=lambda name: sign * first[name], default=""))
-
-
-def best_group(ranking: Ranking) -> list[str]:
-    """Return the models in the first group of a ranking."""
-    return [place.model for place in ranking.places if place.group == 1]
+    best = tuple(standings.best)
+    leader = max(best, key=lambda name: sign * rankings[0].scores[name])
+    return Decision(tuple(rankings), best, leader, standings)
 
 
 def cheapest(candidates: Sequence[Candidate], best: Sequence[str]) -> Candidate | None:
@@ -67,8 +64,7 @@ def patients_needed(ranking: Ranking, leader: str, other: str) -> int | None:
     Returns:
         Total number of patients, or None if there is no difference.
     """
-    scores = {place.model: place.score for place in ranking.places}
-    difference, error = abs(scores[leader] - scores[other]), ranking.errors[leader, other]
+    difference, error = abs(ranking.scores[leader] - ranking.scores[other]), ranking.error(leader, other)
     if not (difference > 0 and math.isfinite(error)):
         return None
     return math.ceil(ranking.patients * (DETECTABLE * error / difference) ** 2)

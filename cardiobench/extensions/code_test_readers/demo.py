@@ -12,9 +12,9 @@ from cardiobench.results.printing import PrintedTable
 from cardiobench.results.score_result import Estimate
 from cardiobench.scoring.compare import Comparison, compare
 from cardiobench.scoring.predictions import Predictions
+from cardiobench.scoring.ranks import correct_together
 from cardiobench.stats.clusters import Clusters
 from cardiobench.stats.estimates import Sampler, estimate_metric
-from cardiobench.stats.holm import holm
 
 METRIC = "multilabel_f1"
 MADE_BY = "created the gold standard; not compared"
@@ -50,8 +50,7 @@ def comparisons(answered: dict[str, Predictions]) -> list[Comparison]:
     """Compare the network with each group of doctors on the same patients, with Holm-corrected p-values."""
     network = replace(answered[NETWORK], source=NAMES[NETWORK])
     found = [compare(network, replace(answered[reader], source=NAMES[reader]), METRIC) for reader in DOCTORS]
-    adjusted = holm([one.p_value for one in found])
-    return [replace(one, p_adjusted=float(p)) for one, p in zip(found, adjusted, strict=True)]
+    return correct_together(found)
 
 
 def sentence(comparison: Comparison) -> str:

@@ -49,7 +49,7 @@ def test_patients_needed_make_difference_detectable():
     (ranking,) = rank_models({("toy/sick", "probe"): answers})
     difference = abs(ranking.places[0].score - ranking.places[1].score)
     count = patients_needed(ranking, "m0", "m1")
-    error = ranking.errors["m0", "m1"]
+    error = ranking.error("m0", "m1")
     assert count == int(np.ceil(200 * (DETECTABLE * error / difference) ** 2))
     # With this many patients, the difference is usually detected.
     assert DETECTABLE * error * np.sqrt(200 / count) == pytest.approx(difference, rel=0.02)
@@ -65,5 +65,5 @@ def test_error_of_difference_uses_paired_patients():
     answers = Rivals(2, 150).of_task(EF, np.random.default_rng(1))
     (ranking,) = rank_models({("toy/ef", "probe"): answers})
     errors = [np.abs(one.frame["y_pred"] - one.frame["y_true"]) for one in answers.values()]
-    assert ranking.errors["m0", "m1"] == pytest.approx((errors[0] - errors[1]).std(ddof=1) / np.sqrt(150), rel=1e-9)
+    assert ranking.error("m0", "m1") == pytest.approx((errors[0] - errors[1]).std(ddof=1) / np.sqrt(150), rel=1e-9)
     assert ranking.patients == 150

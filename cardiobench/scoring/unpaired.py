@@ -1,0 +1,58 @@
+"""Places of models from their scores and standard errors alone, as if the patients of two models differed."""
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import scipy
+
+from cardiobench.results.score_result import ScoreResult
+from cardiobench.scoring.pairs import Standings, decide_pairs
+from cardiobench.stats.bootstrap import LEVEL
+from cardiobench.stats.paired import unpaired_differences
+
+Row = Mapping[str, ScoreResult]
+"""Task -> result of one model."""
+
+
+def decide_unpaired(names: Sequence[str], rows: Sequence[Row]) -> Standings:
+    """Compare models by the mean over the tasks that both answered, without their predictions.
+
+    Different metrics are not averaged: a model is better than another if it is better by at least one metric and worse by
+    none. The pairs of all metrics are corrected together. Results without an interval do not count.
+
+    Args:
+        names: Models.
+        rows: Results of each model by task.
+    """
+    kinds: dict[tuple[str, str, bool], list[str]] = {}
+    for row in rows:
+        for task, result in row.items():
+            tasks = kinds.setdefault((result.metric, result.unit, result.higher_is_better), [])
+            if task not in tasks:
+                tasks.append(task)
+    differences, shown = [], np.full(len(names), np.nan)
+    for (metric, unit, _), tasks in sorted(kinds.items()):
+        numbers = np.full((3, len(rows), len(tasks)), np.nan)
+        for model, row in enumerate(rows):
+            for column, task in enumerate(tasks):
+                found = row.get(task)
+                if found is not None and (found.metric, found.unit) == (metric, unit):
+                    numbers[:, model, column] = found.score.value, standard_error(found), found.score.n_patients
+        datasets = [task.partition("/")[0] for task in tasks]
+        differences.append(unpaired_differences(numbers[0], numbers[1], numbers[2], datasets))
+        if np.isnan(shown).all() and not np.isnan(numbers[0]).all():
+            shown = np.array([its[~np.isnan(its)].mean() if not np.isnan(its).all() else np.nan for its in numbers[0]])
+    return decide_pairs(names, shown, differences, [upwards for _, _, upwards in sorted(kinds)])
+
+
+def standard_error(result: ScoreResult) -> float:
+    """Return the standard error of a score, or half the width of its interval over Student's t if that is larger.
+
+    The interval also covers what the standard error does not, such as unequal patients.
+    """
+    score = result.score
+    if math.isnan(score.low) or score.n_patients < 2:
+        return math.nan
+    half = (score.high - score.low) / 2 / float(scipy.stats.t.ppf((1 + LEVEL) / 2, score.n_patients - 1))
+    return max(half, 0.0 if math.isnan(score.se) else score.se)
