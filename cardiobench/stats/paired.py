@@ -85,7 +85,7 @@ class MeanDifferences(NamedTuple):
 
     Attributes:
         difference: Difference over the tasks that both models answered; NaN if there are none.
-        se: Its standard error.
+        se: Standard error of the difference.
         freedom: Degrees of freedom of Student's t; NaN for too few patients, in which case there is no p-value.
         answers_only: Whether a model was trained and its refits are not known, so that training patients do not count.
     """
