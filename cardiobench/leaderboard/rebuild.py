@@ -115,6 +115,12 @@ class Rules:
         return find_card(str(self.claimed.model["name"]))
 
     @property
+    def model(self) -> Mapping[str, Any]:
+        """Facts about the model, with the input facts that its card declares."""
+        given = {*self.claimed.model.get("given", ()), *(self.card.given if self.card else ())}
+        return {**self.claimed.model, **({"given": sorted(given)} if given else {})}
+
+    @property
     def seen_in_pretraining(self) -> bool | None:
         """Whether the model saw the dataset, according to its card or else to the submitter."""
         return self.card.saw(self.task.dataset) if self.card else self.claimed.seen_in_pretraining
@@ -214,7 +220,7 @@ def rebuild(rules: Rules, answers: pd.DataFrame, data_dir: Path | None = None) -
     context = ResultContext(
         dataset=facts,
         generated=dataset.generated,
-        model=claimed.model,
+        model=rules.model,
         seen_in_pretraining=rules.seen_in_pretraining,
         protocol=claimed.protocol,
         variant=claimed.variant,

@@ -35,7 +35,7 @@ from cardiobench.leaderboard.submissions import count_submissions
 from cardiobench.models.custom import LONGEST_NAME
 from cardiobench.results.collect import ResultEntry
 from cardiobench.results.consistency import check_consistency, missing_parts
-from cardiobench.results.record import NOT_SEEN
+from cardiobench.results.record import NOT_SEEN, reason_given
 from cardiobench.results.score_result import OLDER_RULES, ScoreResult
 from cardiobench.tasks.task import Task
 
@@ -205,6 +205,8 @@ def check(entry: ResultEntry, answers: Mapping[str, bytes], data_dir: Path | Non
         if result.dataset.get("local") and not catalog.spec(rules.task.dataset).local:
             problems.append(f"it calls {rules.task.dataset} private data of the submitter, but this dataset is public")
         problems += _other_cost(rules)
+        if told := reason_given(rules.model, [rules.task.target], rules.task.name):
+            return Check(name, (*problems, told))
         on_trust = rules.card is None
         if path in answers:
             again = rebuild(rules, read_answers(answers[path], rules.task), data_dir)

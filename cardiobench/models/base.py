@@ -37,7 +37,7 @@ class Encoder(Protocol):
             the embedding key.
         warnings: Sentences that every result of the model carries.
 
-    Seven further attributes are optional. `sampling_rate` is the rate in Hz to which ECGs are resampled before
+    Eight further attributes are optional. `sampling_rate` is the rate in Hz to which ECGs are resampled before
     `transform`; an encoder without it resamples by itself. `frame_wise = True` states that the parts are the frames of
     a clip, encoded independently, so that clips with reordered frames are not encoded again. `no_text_reason` is the
     reason why an encoder has no text tower. `stored_as` is the type of its stored vectors, "float32" or "float16". An
@@ -45,7 +45,8 @@ class Encoder(Protocol):
     accepts such a list; perturbations of the frame order then apply within a clip. `leads` lists the leads of an ECG
     that the network uses, by default all twelve; recordings always have twelve columns, from which `transform` selects
     by name. An encoder that also works with fewer leads has `with_leads(leads) -> Encoder`, which returns a copy for
-    these leads.
+    these leads. `given` names the facts in the input besides the recording, such as ("age", "sex"); a task that predicts
+    one of them does not apply.
     """
 
     name: str
@@ -218,7 +219,7 @@ class LoadedModel:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Name, revision, loader, preprocessing and leads of the model, as stored in records."""
+        """Name, revision, loader, preprocessing, leads and given facts of the model, as stored in records."""
         leads = leads_of(self.encoder)
         unstated = leads != LEADS and "leads" not in self.preprocessing
         return {
@@ -230,7 +231,13 @@ class LoadedModel:
             "preprocessing": dict(self.preprocessing),
             **({"leads": list(leads)} if unstated else {}),
             **({"condition": self.condition} if self.condition else {}),
+            **({"given": sorted(self.given)} if self.given else {}),
         }
+
+    @property
+    def given(self) -> frozenset[str]:
+        """Facts that the model receives besides the recording, such as age, according to its encoder and its card."""
+        return frozenset(getattr(self.encoder, "given", ())) | frozenset(self.card.given if self.card else ())
 
     def saw(self, dataset: str) -> bool | None:
         """Return whether a dataset was in the pretraining data; None if unknown."""

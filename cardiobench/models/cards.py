@@ -22,6 +22,7 @@ OPTIONAL = (
     "poolings",
     "variants",
     "native",
+    "given",
     "public_weights",
     "hub",
     "aliases",
@@ -34,7 +35,7 @@ FAST_LOADER = getattr(
 MOST_MARKS = 1000
 """Maximum number of nesting marks for the fast loader, which would crash on thousands of levels."""
 SHA256 = re.compile(r"[0-9a-f]{8,64}")
-LISTS = ("modalities", "seen", "seen_unknown", "published", "poolings", "variants", "native", "aliases")
+LISTS = ("modalities", "seen", "seen_unknown", "published", "poolings", "variants", "native", "given", "aliases")
 COMMIT = re.compile(r"[0-9a-f]{40}")
 
 
@@ -60,6 +61,7 @@ class ModelCard:
         poolings: Poolings of the network's tokens (`cardiobench.models.pooling`); the first is the default.
         variants: Variants of the preprocessing; the first is the default.
         native: Targets predicted by the model's own heads, such as `ef`.
+        given: Facts in the input besides the recording, such as age; tasks that predict one of them do not apply.
         public_weights: Whether the weights can be downloaded; if not, the body states what is needed.
         aliases: Other current or former ids of the same model on the Hub.
         seen_unknown: Datasets of this benchmark for which it is unknown whether they were in the pretraining data.
@@ -84,6 +86,7 @@ class ModelCard:
     poolings: tuple[str, ...] = ()
     variants: tuple[str, ...] = ()
     native: tuple[str, ...] = ()
+    given: tuple[str, ...] = ()
     public_weights: bool = True
     hub: bool = True
     aliases: tuple[str, ...] = ()

@@ -26,6 +26,7 @@ class EncoderFacts:
     pooling: str
     frame_wise: bool
     no_text_reason: str
+    given: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -51,8 +52,8 @@ def without_network(model: LoadedModel, texts: TextVectors = NO_TEXTS) -> Loaded
     The encoding code is left out, because a worker would import PyTorch to receive it.
     """
     encoder = model.encoder
-    reason = getattr(encoder, "no_text_reason", "")
-    facts = (model.name, model.revision, model.modalities, model.dim, model.pooling, model.frame_wise, reason)
+    reason, given = getattr(encoder, "no_text_reason", ""), tuple(getattr(encoder, "given", ()))
+    facts = (model.name, model.revision, model.modalities, model.dim, model.pooling, model.frame_wise, reason, given)
     made = (
         EncodedTexts(*facts, encoder.logit_scale, texts)
         if texts and isinstance(encoder, TextEncoder)

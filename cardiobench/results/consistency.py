@@ -10,7 +10,7 @@ from typing import Any
 from cardiobench.metrics.load import find_numbers
 from cardiobench.metrics.number import TOLERANCE, Number
 from cardiobench.results.cost import Cost
-from cardiobench.results.record import NOT_SEEN
+from cardiobench.results.record import NOT_SEEN, reason_given
 from cardiobench.results.score_result import (
     OLDER_RULES,
     Bounds,
@@ -65,6 +65,8 @@ def _of_facts(result: ScoreResult) -> Iterator[str]:
         yield f"'{NOT_SEEN}' is {'not ' * result.given_embeddings}among its warnings, and it was loaded by {result.model.get('loaded_by')}"
     if result.dataset.get("twin") and not result.generated:
         yield "it is of a synthetic twin, and says that its recordings were not generated"
+    if told := reason_given(result.model, [result.task.partition("/")[2]], result.task):
+        yield told
     known = find_numbers(result.metric)
     if known and all(number.higher_is_better != result.higher_is_better for number in known):
         yield f"higher_is_better is {result.higher_is_better} for {result.metric}"

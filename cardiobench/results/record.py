@@ -6,7 +6,7 @@ when the first file is read.
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NotRequired, Self
@@ -92,6 +92,7 @@ class _Model(TypedDict):
     revision: NotRequired[str]
     loaded_by: NotRequired[str]
     preprocessing: NotRequired[Mapping[str, Any]]
+    given: NotRequired[list[str]]
 
 
 class _Stamp(TypedDict):
@@ -109,6 +110,18 @@ EMBEDDINGS = "embeddings from elsewhere"
 """Loader of results with external embeddings, which form a separate condition."""
 NOT_SEEN = f"{EMBEDDINGS}: how they were made was not seen"
 """Warning on results with external embeddings."""
+
+
+def reason_given(model: Mapping[str, Any], targets: Iterable[str], subject: str) -> str:
+    """Return why a model cannot be scored on targets that it receives as input; empty if it receives none of them.
+
+    Args:
+        model: Facts of the model.
+        targets: Targets of the tasks.
+        subject: Task or subject of the record, for the message.
+    """
+    told = sorted(set(targets) & set(model.get("given", ())))
+    return f"{model.get('name')} receives the {', '.join(told)} that {subject} is about" if told else ""
 
 
 class Part:

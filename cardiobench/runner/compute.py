@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from cardiobench.core.errors import NotApplicable
+from cardiobench.protocols.base import PredictionProtocol
+from cardiobench.results.record import reason_given
 from cardiobench.runner.cell import BaseCell, Result
 from cardiobench.runner.context import RunContext
 
@@ -22,9 +24,9 @@ def load_or_compute(
     Returns:
         Record of the cell; None if the protocol does not apply (the summary has the reason).
     """
-    cached = None if context.config.overwrite else cell.load_cached()
     try:
-        check_not_given(cell)
+        check_applies(cell)
+        cached = None if context.config.overwrite else cell.load_cached()
         record, files = (cached, ()) if cached else compute(cell)
     except NotApplicable as error:
         not_applicable(cell, str(error), context)
@@ -33,15 +35,21 @@ def load_or_compute(
     return record
 
 
-def given(cell: BaseCell[Any]) -> set[str]:
-    """Return the targets of a cell that the model receives as input, such as age for the metadata baseline."""
-    return {task.target for task in cell.tasks} & set(getattr(cell.model.encoder, "given", ()))
+def check_applies(cell: BaseCell[Any]) -> None:
+    """Reject a cell whose protocol does not apply to its task or its model, before anything is read.
 
+    Every path to a record goes through this check, in this process and in workers.
 
-def check_not_given(cell: BaseCell[Any]) -> None:
-    """Reject a task whose target the model receives as input."""
-    if told := given(cell):
-        raise NotApplicable(f"{cell.model.name} receives the {', '.join(sorted(told))} that {cell.subject} is about")
+    Raises:
+        NotApplicable: The model receives the target as input, or the protocol rejects the task or the model.
+    """
+    model = {"name": cell.model.name, "given": cell.model.given}
+    if told := reason_given(model, [task.target for task in cell.tasks], cell.subject):
+        raise NotApplicable(told)
+    if isinstance(cell.protocol, PredictionProtocol):
+        for task in cell.tasks:
+            cell.protocol.check(task)
+            cell.protocol.check_encoder(cell.model.encoder, task)
 
 
 def not_applicable(cell: BaseCell[Any], reason: str, context: RunContext) -> None:

@@ -20,6 +20,7 @@ from cardiobench.protocols.ensemble import EnsembleProtocol
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner.answered import Answered, save_answered
 from cardiobench.runner.cell import NOTHING, Cell, FrameCell, TaskCell
+from cardiobench.runner.compute import check_applies
 from cardiobench.runner.context import RunContext
 from cardiobench.runner.frame_answers import answer_frames
 from cardiobench.runner.members import Members, Trained, answers_of, train_members
@@ -106,10 +107,10 @@ def evaluate_cell(
         NotApplicable: The protocol does not apply to the model.
     """
     started = time.perf_counter()
+    check_applies(cell)
     if isinstance(cell, FrameCell):
         return save_answered(cell, answer_frames(cell, cell.protocol.predict(cell.plan, cell.variant)), started)
     protocol = cell.protocol
-    protocol.check_encoder(cell.model.encoder, cell.task)
     data = (recent or RecentData()).of(cell)
     if members is not None and isinstance(protocol, EnsembleProtocol):
         started -= members.seconds

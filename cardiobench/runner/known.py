@@ -8,7 +8,7 @@ from cardiobench.core.errors import BadConfig, NotApplicable
 from cardiobench.models.base import LoadedModel
 from cardiobench.protocols.base import PredictionProtocol
 from cardiobench.runner.cell import Cell
-from cardiobench.runner.compute import check_not_given
+from cardiobench.runner.compute import check_applies
 from cardiobench.runner.context import RunContext
 from cardiobench.runner.evaluate import make_cells
 from cardiobench.runner.plan import DatasetPlan
@@ -51,9 +51,7 @@ def without_result(cells: Sequence[Cell], context: RunContext) -> list[Cell]:
 def applies(cell: Cell) -> bool:
     """Return whether the protocol applies to the task and the model, as far as known before encoding."""
     try:
-        check_not_given(cell)
-        cell.protocol.check(cell.task)
-        cell.protocol.check_encoder(cell.model.encoder, cell.task)
+        check_applies(cell)
     except NotApplicable:
         return False
     return True

@@ -10,7 +10,7 @@ from typing import Any
 from cardiobench.core.errors import NotApplicable
 from cardiobench.protocols.ensemble import EnsembleProtocol
 from cardiobench.runner.cell import Cell
-from cardiobench.runner.compute import check_not_given
+from cardiobench.runner.compute import check_applies
 from cardiobench.runner.context import RunContext
 from cardiobench.runner.processes import share
 from cardiobench.runner.recent import RecentData
@@ -84,9 +84,7 @@ def _train(cell: Cell, members: Sequence[int]) -> Iterator[tuple[int, Any]]:
     protocol = cell.protocol
     assert isinstance(protocol, EnsembleProtocol)
     try:
-        check_not_given(cell)
-        protocol.check(cell.task)
-        protocol.check_encoder(cell.model.encoder, cell.task)
+        check_applies(cell)
         prepared = protocol.prepare(RecentData().of(cell), cell.model.encoder, cell.variant)
     except NotApplicable as error:
         yield from ((member, error) for member in members)

@@ -27,7 +27,7 @@ from cardiobench.protocols.zero_shot import embed_texts
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner.backends import backend, call_on_cluster, environment, set_environment
 from cardiobench.runner.cell import BaseCell, Cell, Result
-from cardiobench.runner.compute import given, load_or_compute, not_applicable
+from cardiobench.runner.compute import check_applies, load_or_compute, not_applicable
 from cardiobench.runner.context import RunContext
 from cardiobench.runner.eta import (
     DurationEstimator,
@@ -118,8 +118,7 @@ def applicable(cells: Sequence[Cell], context: RunContext) -> list[Cell]:
     kept = []
     for cell in cells:
         try:
-            cell.protocol.check(cell.task)
-            cell.protocol.check_encoder(cell.model.encoder, cell.task)
+            check_applies(cell)
             kept.append(cell)
         except NotApplicable as error:
             not_applicable(cell, str(error), context)
@@ -128,7 +127,7 @@ def applicable(cells: Sequence[Cell], context: RunContext) -> list[Cell]:
 
 def sendable(cell: BaseCell[Any]) -> bool:
     """Return whether a cell can run in a worker process without the model's network."""
-    return cell.protocol.works_from_embeddings(cell.model.encoder) and not given(cell)
+    return cell.protocol.works_from_embeddings(cell.model.encoder)
 
 
 def detached(cell: BaseCell[Result]) -> BaseCell[Result]:
@@ -167,6 +166,7 @@ class CellOutcome:
 def run_one(index: int, cell: BaseCell[Any], evaluate: Evaluate) -> CellOutcome:
     """Evaluate a cell on one core."""
     try:
+        check_applies(cell)
         result, files = on_one_core(evaluate, cell)
     except NotApplicable as error:
         return CellOutcome(index, None, [], str(error))

@@ -60,7 +60,7 @@ def describe_model(
             "opposite. Leave the statement out, or give another model's name."
         )
     return {
-        "model": {"name": name} if name else {},
+        "model": {**({"name": name} if name else {}), **({"given": sorted(card.given)} if card and card.given else {})},
         "variant": protocol_name,
         "seen_in_pretraining": known if seen is None else seen,
     }

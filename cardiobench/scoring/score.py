@@ -2,8 +2,10 @@
 
 import pandas as pd
 
+from cardiobench.core.errors import NotApplicable
 from cardiobench.results.context import DEFAULT_CONTEXT, PATIENT_IS_RECORD, ResultContext
 from cardiobench.results.provenance import stamp
+from cardiobench.results.record import reason_given
 from cardiobench.results.score_result import NumberFacts, ScoreResult
 from cardiobench.results.verdict import Rank
 from cardiobench.scoring.families import family_of
@@ -28,8 +30,13 @@ def score(
 
     Returns:
         The result. Numbers that cannot be computed are NaN, with a reason.
+
+    Raises:
+        NotApplicable: The model receives the target of the task as input.
     """
     task = answers.task
+    if told := reason_given(context.model, [task.target], task.name):
+        raise NotApplicable(told)
     scored = task.rules.scored(answers, references, context)
     overall, further, floors = scored.overall(), scored.further(), scored.floors()
     estimate = overall[scored.key]

@@ -89,9 +89,14 @@ def test_descriptions_and_default_fields_do_not_change_the_key():
     ("name", "reason"), [("zero_shot", "cannot compare recordings"), ("native", "no trained heads")]
 )
 def test_unsuitable_model_is_refused_before_reading(name, reason):
-    model = SimpleNamespace(encoder=SimpleNamespace(name="org/pictures"))
+    model = SimpleNamespace(encoder=SimpleNamespace(name="org/pictures"), name="org/pictures", given=frozenset())
     refused = SimpleNamespace(
-        config=RunConfig(), protocol=protocol(name), model=model, task=catalog.task("camus/ef"), variant=""
+        config=RunConfig(),
+        protocol=protocol(name),
+        model=model,
+        tasks=(catalog.task("camus/ef"),),
+        subject="camus/ef",
+        variant="",
     )
     with pytest.raises(NotApplicable, match=reason):
         evaluate_cell(refused)  # The dataset has neither rows nor a store.
