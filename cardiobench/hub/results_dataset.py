@@ -168,7 +168,8 @@ def _open_predictions(
             on_diff(f"left out: predictions of {result.task} {result.label}: {reason}")
             continue
         frame = load_predictions(result, file)
-        columns = [name for name in frame if name in ("id", *task.rules.answer_columns(task))]
+        known = ("id", *task.rules.answer_columns(task), *task.rules.optional_columns(task))
+        columns = [name for name in frame if name in known]
         sink = io.BytesIO()
         frame[columns].to_parquet(sink, index=False)
         files[predictions_path(result, user)] = sink.getvalue()

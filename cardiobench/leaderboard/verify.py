@@ -247,7 +247,7 @@ def read_answers(content: bytes, task: Task) -> pd.DataFrame:
     file = pq.ParquetFile(io.BytesIO(content))
     if (rows := file.metadata.num_rows) > MAX_UNITS:
         raise ValueError(f"it has {rows:,} rows, but at most {MAX_UNITS:,} are allowed")
-    known = {"id", *task.rules.answer_columns(task)}
+    known = {"id", *task.rules.answer_columns(task), *task.rules.optional_columns(task)}
     return file.read([name for name in file.schema_arrow.names if name in known]).to_pandas()
 
 

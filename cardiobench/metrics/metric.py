@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -34,7 +35,8 @@ class Metric:
         compute_resamples: `(references, predictions, weights, ...) -> {key: (B,)}` for weights (B, n); None if rows
             cannot be weighted.
         from_tables: `(tables (..., K, K), present (K,)) -> {key: (...)}`; None if the metric is not a function of the
-            confusion table.
+            confusion table. If answers can be outside the classes, the tables are (..., K, K + 1), with these answers in
+            the last column; they are right for no class.
         influence: `(references, predictions, ...) -> {key: (n,)}`, the derivative of each number with respect to the
             weight of each row; None if it is not implemented.
         support: `(references, predictions, ...) -> {key: bool (n,)}`, the rows in the denominator of a share.
@@ -82,11 +84,14 @@ class Metric:
         """Return whether a number depends only on the confusion table."""
         return self.numbers[key].method == "smoothed" and self.from_tables is not None
 
-    def inputs(self, sample: ScoringInput) -> dict[str, np.ndarray]:
+    def inputs(self, sample: ScoringInput) -> dict[str, Any]:
         """Return the arguments of this metric for a sample."""
-        given = {"references": sample.y_true, "predictions": sample.y_pred}
-        if sample.probabilities is not None and "probabilities" in inspect.signature(self.compute).parameters:
+        given: dict[str, Any] = {"references": sample.y_true, "predictions": sample.y_pred}
+        taken = inspect.signature(self.compute).parameters
+        if sample.probabilities is not None and "probabilities" in taken:
             given["probabilities"] = sample.probabilities
+        if sample.classes is not None and "classes" in taken:
+            given["classes"] = sample.classes
         return given
 
     def value(self, sample: ScoringInput) -> dict[str, float]:

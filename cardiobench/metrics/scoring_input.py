@@ -14,11 +14,14 @@ class ScoringInput:
             unmeasured labels, (n, K).
         y_pred: Answers in the same form, (n,); for a multilabel task 1 for each predicted class, else 0, (n, K).
         probabilities: Probabilities in the task's class order, (n, K); None if the model gave none.
+        classes: Number of classes, K, if answers can be outside of them: `y_pred` is then K for an answer outside, and
+            the probabilities of a row sum to at most 1. None if all answers are classes.
     """
 
     y_true: np.ndarray
     y_pred: np.ndarray
     probabilities: np.ndarray | None = None
+    classes: int | None = None
 
     def __len__(self) -> int:
         return len(self.y_true)
@@ -33,6 +36,10 @@ class ScoringInput:
         """Scores for ranking the rows, (n, K): the probabilities, or the answers if there are no probabilities."""
         return self.y_pred if self.probabilities is None else self.probabilities
 
+    def outcomes(self, classes: int) -> int:
+        """Return the number of different answers: K, and one more if answers can be outside the classes."""
+        return classes if self.classes is None else classes + 1
+
     def present_classes(self, classes: int) -> np.ndarray:
         """Return which classes occur, bool (K,); a multilabel task also needs a row without the class."""
         if self.multilabel:
@@ -42,7 +49,7 @@ class ScoringInput:
     def take(self, rows: np.ndarray) -> "ScoringInput":
         """Select rows, in the given order."""
         probabilities = None if self.probabilities is None else self.probabilities[rows]
-        return ScoringInput(self.y_true[rows], self.y_pred[rows], probabilities)
+        return ScoringInput(self.y_true[rows], self.y_pred[rows], probabilities, self.classes)
 
     def take_classes(self, chosen: np.ndarray) -> "ScoringInput":
         """Select classes of a multilabel task, bool (K,)."""

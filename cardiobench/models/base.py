@@ -156,8 +156,8 @@ class NativeHeads(Encoder, Protocol):
 
         Returns:
             Float64 predictions: numbers (n,) in the task's unit; for two classes the probability (n,) of the positive
-                class; for `view` probabilities (n, 6) in the order of `cardiobench.data.spec.VIEWS`; for a multilabel
-                task independent probabilities, (n, classes).
+                class; for views probabilities (n, 6) in the order of `cardiobench.data.spec.VIEWS`, whatever the classes
+                of the task; for a multilabel task independent probabilities, (n, classes).
         """
         ...
 

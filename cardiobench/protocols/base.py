@@ -101,7 +101,8 @@ class ProtocolOutput:
     Attributes:
         indices: Positions in `TaskData.rows`.
         values: Predicted numbers (n,), or class probabilities (n, classes), which add up to 1 unless a recording can have
-            several classes.
+            several classes. With one class per recording, further columns are probabilities of answers outside the
+            classes; if one of them is the largest, the answer is `Other`, which is wrong for every class.
         details: Choices made during fitting (regularisation, k, prompt set); added to the result.
         out_of_fold: Must agree with `BaseProtocol.out_of_fold`; protocols need not set it.
         refits: Values of the same model fitted to other draws of the training patients (`refits.py`); the interval
@@ -366,7 +367,8 @@ def aggregate(data: TaskData, output: ProtocolOutput) -> pd.DataFrame:
     """Average the predictions of the recordings of each unit of scoring, then decide its class.
 
     Returns:
-        id, y_pred and, for classification, p_<class>. The class is the most probable one after weighting by the cut; of
+        id, y_pred and, for classification, p_<class>, and p_Other if there are probabilities outside the classes. The
+        class is the most probable one after weighting by the cut; of
         two, the positive one on a tie; for a multilabel task, every class with a probability of at least 0.5.
     """
     task, units = data.task, Units.of(data, output.indices)

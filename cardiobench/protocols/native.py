@@ -8,9 +8,10 @@ from cardiobench.core.errors import BadModel, NotApplicable
 from cardiobench.data.spec import VIEWS, Task
 from cardiobench.models.base import Encoder, NativeHeads
 from cardiobench.protocols.base import PredictionProtocol, ProtocolOutput, TaskData
+from cardiobench.tasks.answers import OTHER
 
 COMPONENT = "protocol native"
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -57,11 +58,14 @@ def rows_of_units(data: TaskData, indices: np.ndarray) -> list[np.ndarray]:
 def check_outputs(outputs: np.ndarray, task: Task, model: str) -> np.ndarray:
     """Check outputs of heads and return them as `ProtocolOutput.values`: numbers (n,), or probabilities (n, classes).
 
+    Probabilities of views outside the task's classes follow in further columns, or belong to the class `Other` if the
+    task has it. They are not renormalised.
+
     Raises:
         BadModel: The outputs are not finite, do not have the shape documented in `NativeHeads.predict_native`, or are
             not probabilities.
     """
-    of_classes = 0 if task.rules.two_classes else len(VIEWS)
+    of_classes = 0 if task.rules.two_classes and not _of_views(task) else len(VIEWS)
     width = {"class": of_classes, "labels": len(task.classes)}.get(task.rules.answer)
     expected = (width,) if width else ()
     if outputs.shape[1:] != expected or not np.isfinite(outputs).all():
@@ -77,11 +81,16 @@ def check_outputs(outputs: np.ndarray, task: Task, model: str) -> np.ndarray:
         )
     if task.rules.answer == "labels":
         return outputs
-    if task.rules.two_classes:
+    if not of_classes:
         return np.stack([1 - outputs, outputs], axis=1)
     chosen = outputs[:, [VIEWS.index(name) for name in task.classes]]
-    if len(task.classes) == len(VIEWS):
-        return chosen
-    total = chosen.sum(axis=1, keepdims=True)
-    # A head with all probability on a view outside the task has no preference among the others.
-    return np.divide(chosen, total, out=np.full_like(chosen, 1 / chosen.shape[1]), where=total > 0)
+    beyond = outputs[:, [code for code, name in enumerate(VIEWS) if name not in task.classes]]
+    if OTHER not in task.classes:
+        return np.hstack([chosen, beyond])
+    chosen[:, task.classes.index(OTHER)] += beyond.sum(axis=1)
+    return chosen
+
+
+def _of_views(task: Task) -> bool:
+    """Return whether all classes of a task are views, of which heads return all probabilities."""
+    return set(task.classes) <= set(VIEWS)

@@ -23,6 +23,7 @@ from cardiobench.results.provenance import stamp
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner.answered import save_answered
 from cardiobench.runner.cell import KEY_DIGITS, SCORED, AnalysisCell, profile_fact
+from cardiobench.runner.compute import check_applies
 from cardiobench.runner.context import RunContext
 from cardiobench.runner.encode import encode_missing
 from cardiobench.runner.evaluate import answer_recordings
@@ -171,6 +172,7 @@ def run_analysis(cell: AnalysisCell) -> tuple[AnalysisResult, list[Path]]:
         NotApplicable: The protocol does not apply to the model.
     """
     started = time.perf_counter()
+    check_applies(cell)
     analysis = open_analysis(cell)
     output = cell.protocol.analyze(analysis, cell.model.encoder)
     output = replace(output, warnings=(*collapse_warnings(analysis), *output.warnings))

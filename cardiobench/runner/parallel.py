@@ -166,7 +166,6 @@ class CellOutcome:
 def run_one(index: int, cell: BaseCell[Any], evaluate: Evaluate) -> CellOutcome:
     """Evaluate a cell on one core."""
     try:
-        check_applies(cell)
         result, files = on_one_core(evaluate, cell)
     except NotApplicable as error:
         return CellOutcome(index, None, [], str(error))

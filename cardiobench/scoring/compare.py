@@ -321,10 +321,11 @@ def _table_differences(
     """
     if metric.from_tables is None:
         raise ValueError(f"{metric.name} is not a function of a confusion table")
-    from_tables, shape = metric.from_tables, (-1, classes, classes, classes)
-    pair = first.y_pred * classes + second.y_pred
-    answers = made_up_answers(first.y_true, classes)
-    both = np.einsum("ka,kb->kab", answers, answers).reshape(classes, classes**2)
+    width = max(first.outcomes(classes), second.outcomes(classes))
+    from_tables, shape = metric.from_tables, (-1, classes, width, width)
+    pair = first.y_pred * width + second.y_pred
+    answers = made_up_answers(first.y_true, classes, width)
+    both = np.einsum("ka,kb->kab", answers, answers).reshape(classes, width**2)
     cells, _ = smoothed_cells(first.y_true, pair, clusters, both, resamples, seed)
     present = np.bincount(first.y_true, minlength=classes) > 0
 
@@ -332,7 +333,7 @@ def _table_differences(
         of_first, of_second = (from_tables(counts.reshape(shape).sum(axis=axis), present)[key] for axis in (3, 2))
         return {key: of_first - of_second}
 
-    factors = stretch_of_tables(first.y_true * classes**2 + pair, classes**3, clusters, differences)
+    factors = stretch_of_tables(first.y_true * width**2 + pair, classes * width**2, clusters, differences)
     return differences(cells)[key], factors.get(key, 1.0)
 
 

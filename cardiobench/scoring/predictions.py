@@ -35,8 +35,8 @@ class Predictions(TableAnswers):
 
         Args:
             references: Id, patient_id, split, y_true and columns of groups, all splits.
-            answers: Table with id and y_pred (class name or number), `p_<class>` for every class, or both. With
-                probabilities alone the answer is the most probable class (of two the positive one on a tie); for a
+            answers: Table with id and y_pred (class name or number), `p_<class>` for every class, or both. An answer
+                outside the classes is `Other`, with the probability `p_Other`. With probabilities alone the answer is the most probable class (of two the positive one on a tie); for a
                 multilabel task (y_pred such as `MI;STTC`, empty for none) it is the classes with at least 0.5.
             task: Task to score.
             source: Name of the answers in messages, such as a file name.
@@ -116,8 +116,8 @@ def read_predictions(source: str | Path | pd.DataFrame, task: Task) -> pd.DataFr
             own += [f"{prefix}_{stem}" for stem in stems for prefix in ("p", "prob")]
         if (column := find(*own)) is not None:
             answers[f"p_{name}"] = numbers_of(table[column], answers["id"], f"{source}: {column}")
-    for name in task.rules.answer_columns(task):
-        if name not in answers and (column := find(name)) is not None:
+    for name in (*task.rules.answer_columns(task), *task.rules.optional_columns(task)):
+        if name not in answers and (column := find(name, f"prob_{name.removeprefix('p_')}")) is not None:
             answers[name] = numbers_of(table[column], answers["id"], f"{source}: {column}")
     answers = task.rules.fill_answers(answers, task)
     if len(answers.columns) == 1:

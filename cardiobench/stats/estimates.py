@@ -89,9 +89,10 @@ class Sampler:
 
     @property
     def tables(self) -> tuple[np.ndarray, np.ndarray]:
-        """Confusion tables with and without the made-up patients, (B, K, K) each, shared by all metrics."""
+        """Confusion tables with and without the made-up patients, (B, K, outcomes) each, shared by all metrics."""
         if self._tables is None:
-            truth, made_up = self.sample.y_true, made_up_answers(self.sample.y_true, self.classes)
+            truth, width = self.sample.y_true, self.sample.outcomes(self.classes)
+            made_up = made_up_answers(truth, self.classes, width)
             self._tables = smoothed_cells(truth, self.sample.y_pred, self.clusters, made_up, self.resamples, self.seed)
         return self._tables
 
@@ -257,9 +258,10 @@ def _smoothed(metric: Metric, values: Mapping[str, float], keys: Sequence[str], 
         )
     from_tables, present, size = metric.from_tables, sampler.present, sampler.classes
     drawn = [from_tables(tables, present) for tables in sampler.tables[: 2 if present.sum() > 2 else 1]]
-    codes = sampler.sample.y_true * size + sampler.sample.y_pred
+    width = sampler.sample.outcomes(size)
+    codes = sampler.sample.y_true * width + sampler.sample.y_pred
     factors = stretch_of_tables(
-        codes, size**2, sampler.clusters, lambda counts: from_tables(counts.reshape(-1, size, size), present)
+        codes, size * width, sampler.clusters, lambda counts: from_tables(counts.reshape(-1, size, width), present)
     )
     found = {key: _union([quantile_interval(one[key], values[key]) for one in drawn]) for key in keys}
     return {key: _stretched(metric, key, values, one, factors.get(key, 1.0)) for key, one in found.items()}

@@ -75,9 +75,10 @@ def row_influence(
         sample: Rows.
         present: Classes that occur, bool (K,).
     """
-    size, cell = len(present), sample.y_true * len(present) + sample.y_pred
-    counts = np.bincount(cell, minlength=size**2).astype(np.float64)
-    tables = (counts + _STEP * np.vstack([np.zeros(size**2), np.eye(size**2)])).reshape(-1, size, size)
+    size, width = len(present), sample.outcomes(len(present))
+    cell, cells = sample.y_true * width + sample.y_pred, size * width
+    counts = np.bincount(cell, minlength=cells).astype(np.float64)
+    tables = (counts + _STEP * np.vstack([np.zeros(cells), np.eye(cells)])).reshape(-1, size, width)
     values = from_tables(tables, present)[key]
     return np.asarray(np.nan_to_num((values[1:] - values[0]) / _STEP)[cell])
 

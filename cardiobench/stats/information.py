@@ -92,7 +92,8 @@ def information_test(
     if sample.probabilities is not None:
         tails = p_of_ranking(sample.y_true, sample.probabilities, clusters, draws, seed)
         return Information.of(tails, "auroc", clusters.count)
-    tails = p_of_classes(sample.y_true, sample.y_pred, clusters, classes, draws, seed)
+    outcomes = sample.outcomes(classes)
+    tails = p_of_classes(sample.y_true, sample.y_pred, clusters, classes, draws, seed, outcomes)
     return Information.of(tails, "f1_macro", clusters.count)
 
 
@@ -184,38 +185,57 @@ class PatientPermutations:
 
 
 def macro_f1(tables: np.ndarray, present: np.ndarray) -> np.ndarray:
-    """Compute macro F1 of confusion tables (..., K, K) over the classes present in the whole test set."""
-    size = tables.sum(-1) + tables.sum(-2)
-    return (2 * np.einsum("...ii->...i", tables) / np.where(size > 0, size, 1))[..., present].mean(-1)
+    """Compute macro F1 of confusion tables (..., K, outcomes) over the classes present in the whole test set."""
+    inside = tables[..., : tables.shape[-2]]
+    size = tables.sum(-1) + inside.sum(-2)
+    return (2 * np.einsum("...ii->...i", inside) / np.where(size > 0, size, 1))[..., present].mean(-1)
 
 
 def expected_macro_f1(tables: np.ndarray, present: np.ndarray) -> np.ndarray:
     """Compute the exact mean of macro F1 under random permutation, from the margins (hypergeometric mean)."""
-    true, answered, n = tables.sum(-1), tables.sum(-2), tables.sum((-1, -2))[..., None]
+    true, n = tables.sum(-1), tables.sum((-1, -2))[..., None]
+    answered = tables[..., : tables.shape[-2]].sum(-2)
     size = true + answered
     return (2 * true * answered / n / np.where(size > 0, size, 1))[..., present].mean(-1)
 
 
 def p_of_classes(
-    truth: np.ndarray, answer: np.ndarray, clusters: Clusters, classes: int, draws: int = DRAWS, seed: int = 0
+    truth: np.ndarray,
+    answer: np.ndarray,
+    clusters: Clusters,
+    classes: int,
+    draws: int = DRAWS,
+    seed: int = 0,
+    outcomes: int | None = None,
 ) -> Tails:
-    """Compute the p-values of predicted classes by macro F1 minus its chance level for the same margins."""
-    counts = confusion_table(truth, answer, classes)
+    """Compute the p-values of predicted classes by macro F1 minus its chance level for the same margins.
+
+    Args:
+        truth: Class codes, (n,).
+        answer: Codes of the answers, below `outcomes`, (n,).
+        clusters: Patients of the rows.
+        classes: Number of classes, K.
+        draws: Number of permutations, B.
+        seed: Seed of the draws.
+        outcomes: Number of different answers, such as K + 1 with answers outside the classes; None for K.
+    """
+    width = outcomes or classes
+    counts = confusion_table(truth, answer, classes, width)
     present, used = counts.sum(1) > 0, counts.sum(0) > 0
     if used.sum() < 2 or present.sum() < 2:
         return NOTHING_PERMUTED
     rng = np.random.default_rng(seed)
     if clusters.one_row_each:
-        permuted = np.zeros((draws, classes, classes))
+        permuted = np.zeros((draws, classes, width))
         margins = counts.sum(1)[present].astype(int), counts.sum(0)[used].astype(int)
         permuted[np.ix_(range(draws), present, used)] = scipy.stats.random_table(*margins, seed=rng).rvs(draws)
     else:
         permutations, parts = PatientPermutations(clusters, rng), []
-        code, answer = truth[permutations.rows] * classes, answer[permutations.rows]
+        code, answer = truth[permutations.rows] * width, answer[permutations.rows]
         for source in permutations.draw(draws):
-            cells = code + answer[source] + (np.arange(len(source)) * classes**2)[:, None]
-            parts.append(np.bincount(cells.ravel(), minlength=len(source) * classes**2))
-        permuted = np.concatenate(parts).reshape(draws, classes, classes).astype(np.float64)
+            cells = code + answer[source] + (np.arange(len(source)) * classes * width)[:, None]
+            parts.append(np.bincount(cells.ravel(), minlength=len(source) * classes * width))
+        permuted = np.concatenate(parts).reshape(draws, classes, width).astype(np.float64)
     observed, chance = (macro_f1(table, present) - expected_macro_f1(table, present) for table in (counts, permuted))
     return tails_of(float(observed), chance)
 

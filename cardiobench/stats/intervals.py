@@ -26,22 +26,25 @@ class Interval(NamedTuple):
 NONE = Interval(np.nan, np.nan, np.nan)
 
 
-def confusion_table(truth: np.ndarray, answer: np.ndarray, classes: int) -> npt.NDArray[np.float64]:
-    """Count the rows by true class and answered class, (K, K)."""
-    return np.bincount(truth * classes + answer, minlength=classes**2).reshape(classes, classes).astype(np.float64)
+def confusion_table(
+    truth: np.ndarray, answer: np.ndarray, classes: int, outcomes: int | None = None
+) -> npt.NDArray[np.float64]:
+    """Count the rows by true class and answer, (K, outcomes); by default there are as many answers as classes."""
+    width = outcomes or classes
+    return np.bincount(truth * width + answer, minlength=classes * width).reshape(classes, width).astype(np.float64)
 
 
-def made_up_answers(truth: np.ndarray, classes: int) -> npt.NDArray[np.float64]:
-    """Return the answers of a made-up patient of each class, (K, K): half right, the rest by class frequency.
+def made_up_answers(truth: np.ndarray, classes: int, outcomes: int | None = None) -> npt.NDArray[np.float64]:
+    """Return the answers of a made-up patient of each class, (K, outcomes): half right, the rest by class frequency.
 
     With two classes, both answers have equal weight. With more classes, equal weights would give a rare class more
-    wrong answers than it has patients.
+    wrong answers than it has patients. No answer is outside the classes.
     """
     rows = np.bincount(truth, minlength=classes).astype(np.float64)
     others = np.where(np.eye(classes, dtype=bool), 0, rows)
     total = others.sum(axis=1, keepdims=True)
     shares = np.where(total > 0, others / np.where(total > 0, total, 1), (1 - np.eye(classes)) / max(classes - 1, 1))
-    return (np.eye(classes) + shares) / 2
+    return np.pad((np.eye(classes) + shares) / 2, ((0, 0), (0, (outcomes or classes) - classes)))
 
 
 def smoothed_tables(

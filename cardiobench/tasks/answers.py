@@ -14,6 +14,13 @@ from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.stats.information import Information
 from cardiobench.tasks.task import Task
 
+OTHER = "Other"
+"""Answer outside the classes of a task, unless a class has this name. It is wrong for every class."""
+OTHER_COLUMN = f"p_{OTHER}"
+"""Column of the probability outside the classes; optional."""
+MOST_OUTSIDE = 0.05
+"""Largest share of answers outside the classes with which numbers that need probabilities are defined."""
+
 
 def probability_columns(task: Task) -> list[str]:
     """Return the names of the probability columns in the task's class order."""
@@ -48,12 +55,15 @@ def check_classes(answers: pd.DataFrame, task: Task, source: str) -> None:
         answers["y_pred"], use_na_sentinel=False
     )  # There are few distinct values, however many rows there are.
     asked = replace(task, partially_labelled=False)  # A prediction states all classes, so none can be unmeasured.
-    strange = answers[np.array([bool(task.rules.strange_labels([cell], asked)) for cell in cells], dtype=bool)[codes]]
+    outside = task.rules.outside_answer(task)
+    odd = [cell != outside and bool(task.rules.strange_labels([cell], asked)) for cell in cells]
+    strange = answers[np.array(odd, dtype=bool)[codes]]
     if len(strange):
         rows = [f"{name} ({cell!r})" for name, cell in zip(strange["id"], strange["y_pred"], strict=True)]
         raise BadPredictions(
             f"{source}: {len(rows)} of {len(answers)} predictions are not classes of {task.name}: {first_n(rows)}. "
             f"Classes: {', '.join(task.classes)}."
+            + (f" Write {outside} for an answer outside of them." if outside else "")
         )
 
 

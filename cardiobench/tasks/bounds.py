@@ -36,20 +36,21 @@ def completed(
     if not worst:
         answers = missing
     elif classes:
-        answers = _costliest(confusion_table(answered.y_true, answered.y_pred, classes), missing)
+        outcomes = answered.outcomes(classes)
+        answers = _costliest(confusion_table(answered.y_true, answered.y_pred, classes, outcomes), missing)
     else:
         low, high = label_range or (float(truth.min()), float(truth.max()))
         answers = np.where(missing - low > high - missing, low, high)
     probabilities = None
     if answered.probabilities is not None:
         probabilities = np.concatenate([answered.probabilities, np.eye(classes)[answers]])
-    return ScoringInput(truth, np.concatenate([answered.y_pred, answers]), probabilities)
+    return ScoringInput(truth, np.concatenate([answered.y_pred, answers]), probabilities, answered.classes)
 
 
 def _costliest(table: np.ndarray, missing: np.ndarray) -> np.ndarray:
     """Return the wrong class of each missing row, (m,), whose false positives lower macro F1 most."""
     lost = np.bincount(missing, minlength=len(table)).astype(np.float64)
-    hits, true, said = np.diag(table), table.sum(1) + lost, table.sum(0)
+    hits, true, said = np.diag(table), table.sum(1) + lost, table.sum(0)[: len(table)]
     present = true > 0
     answers = np.empty(len(missing), dtype=np.int64)
     for place, label in enumerate(missing):

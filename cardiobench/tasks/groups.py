@@ -318,8 +318,9 @@ def _of_classes(
     metric: Metric, key: str, sample: ScoringInput, present: np.ndarray, labels: np.ndarray, combinations: np.ndarray
 ) -> list[dict[str, np.ndarray]]:
     classes, count = len(present), combinations.shape[1]
-    cells = labels * classes**2 + (sample.y_true * classes + sample.y_pred)
-    every = _sums(cells, count * classes**2).reshape(len(labels), count, classes, classes)
+    width = sample.outcomes(classes)
+    cells = labels * classes * width + (sample.y_true * width + sample.y_pred)
+    every = _sums(cells, count * classes * width).reshape(len(labels), count, classes, width)
     probabilities = sample.probabilities if classes == 2 else None
     excess = None if probabilities is None else _sums(labels, count, probabilities[:, 1] - sample.y_true)
     results = []
@@ -331,8 +332,10 @@ def _of_classes(
             scores = {key: _resampled(metric, key, sample, group[labels], group.max() + 1)}
         with np.errstate(invalid="ignore", divide="ignore"):
             if classes == 2:
-                scores["fnr"] = tables[..., 1, 0] / tables[..., 1, :].sum(axis=-1)
-                scores["fpr"] = tables[..., 0, 1] / tables[..., 0, :].sum(axis=-1)
+                # Answers outside the classes are wrong for both.
+                missed = tables[..., 1, 0] + tables[..., 1, 2:].sum(axis=-1)
+                scores["fnr"] = missed / tables[..., 1, :].sum(axis=-1)
+                scores["fpr"] = tables[..., 0, 1:].sum(axis=-1) / tables[..., 0, :].sum(axis=-1)
             if excess is not None:
                 scores["calibration"] = _by_group(excess, group) / tables.sum(axis=(-2, -1))
         results.append(scores)

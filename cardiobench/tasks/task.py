@@ -232,6 +232,14 @@ class TaskKind(ABC):
         """Return the columns of a table of answers besides the id; by default `y_pred`, a number."""
         return ["y_pred"]
 
+    def optional_columns(self, task: Task) -> list[str]:
+        """Return further columns that a table of answers may have; by default none."""
+        return []
+
+    def outside_answer(self, task: Task) -> str:
+        """Return the cell of `y_pred` for an answer outside the classes; empty if there is none."""
+        return ""
+
     def check_answers(self, answers: "pd.DataFrame", task: Task, source: str) -> None:
         """Refuse a table with invalid answers; by default missing columns or values that are not finite.
 
@@ -249,8 +257,9 @@ class TaskKind(ABC):
         check_columns(answers, self.answer_columns(task), source, task.name)
 
     def complete_answers(self, answers: "pd.DataFrame", task: Task) -> "pd.DataFrame":
-        """Return the available `answer_columns` of a checked table, with `y_pred` derived if it is missing."""
-        return answers[[name for name in self.answer_columns(task) if name in answers]]
+        """Return the available columns of a checked table, with `y_pred` derived if it is missing."""
+        columns = [*self.answer_columns(task), *self.optional_columns(task)]
+        return answers[[name for name in columns if name in answers]]
 
     def fill_answers(self, answers: "pd.DataFrame", task: Task) -> "pd.DataFrame":
         """Return the answers of a file with derived columns; by default unchanged."""
@@ -269,7 +278,7 @@ class TaskKind(ABC):
         """
         from cardiobench.metrics.scoring_input import ScoringInput
 
-        return ScoringInput(*(self.label_values(frame[column], task) for column in ("y_true", "y_pred")))
+        return ScoringInput(self.label_values(frame["y_true"], task), self.label_values(frame["y_pred"], task))
 
     def cells(self, sample: "ScoringInput", task: Task) -> "dict[str, np.ndarray]":
         """Return the columns of answers given as arrays: name -> cells, (n,)."""
@@ -298,7 +307,8 @@ class TaskKind(ABC):
         """Return the answers to units as a table: `answer_columns`, by default `y_pred` alone.
 
         Args:
-            means: Mean prediction of the recordings of each unit: numbers (n,), or probabilities (n, classes).
+            means: Mean prediction of the recordings of each unit: numbers (n,), or probabilities (n, classes). For a
+                task of one class per unit, further columns are probabilities of answers outside the classes.
             task: Task that is answered.
         """
         import pandas as pd

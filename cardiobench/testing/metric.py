@@ -88,6 +88,14 @@ def check_numbers(metric: Metric, inputs: Mapping[str, Any]) -> None:
         require(
             known, f"{metric.name}: the floor of {key} is {value!r}, {by!r}; expected (possible value, what reaches it)"
         )
+    if metric.from_tables is not None and classes:
+        table, present = np.eye(classes) + 1, np.ones(classes, dtype=bool)
+        square = metric.from_tables(table, present)
+        wider = metric.from_tables(np.pad(table, ((0, 0), (0, 1))), present)
+        for key, of_square in square.items():
+            same = np.isclose(of_square, wider[key], rtol=1e-9, equal_nan=True)
+            where = f"{metric.name}: {key} of a table without answers outside the classes"
+            require(same, f"{where} is {of_square}, and {wider[key]} with an empty last column for them")
     if metric.per_row is not None:
         for key, rows in metric.per_row(**inputs).items():
             same = np.isclose(np.mean(rows), result[key], rtol=1e-9, equal_nan=True)

@@ -177,7 +177,10 @@ def _check_output(output: ProtocolOutput, data: TaskData, where: str, out_of_fol
     numbers = np.arange(len(data.rows)) if out_of_fold else data.indices("test")
     units, expected = (set(data.rows[unit].to_numpy()[at]) for at in (output.indices, numbers))
     require(units == expected, f"{where}: predictions for {len(units)} of {len(expected)} units ({unit})")
-    require(output.values.shape == shape, f"{where}: predictions {output.values.shape}, expected {shape}")
+    # Further columns of a class are probabilities of answers outside the classes.
+    more = task.rules.answer == "class" and output.values.ndim == 2
+    inside = output.values[:, : len(task.classes)] if more else output.values
+    require(inside.shape == shape, f"{where}: predictions {output.values.shape}, expected {shape}")
     require(np.isfinite(output.values).all(), f"{where}: predictions are not finite")
     if task.rules.answer != "number":
         low, high = float(output.values.min()), float(output.values.max())

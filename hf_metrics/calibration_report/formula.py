@@ -43,8 +43,8 @@ def _whole(value):
 
 
 # Copied: formulas are self-contained, and all copies are identical.
-def _probabilities(values):
-    """Check probabilities (n, K) whose rows sum to 1; raise a ValueError with the number of invalid rows."""
+def _probabilities(values, whole=True):
+    """Check probabilities (n, K) whose rows sum to 1, or to at most 1 unless `whole`; raise a ValueError with the number of invalid rows."""
     try:
         table = np.asarray(values)
     except ValueError:
@@ -57,13 +57,16 @@ def _probabilities(values):
     outside = int(np.sum(~((table >= 0) & (table <= 1)).all(axis=1)))
     if outside:
         raise ValueError(f"{outside} of {len(table)} rows have a probability that is not a number in [0, 1].")
-    off = int(np.sum(np.abs(table.sum(axis=1) - 1) > 1e-3))
+    excess = table.sum(axis=1) - 1
+    off = int(np.sum((np.abs(excess) if whole else excess) > 1e-3))
     if off:
-        raise ValueError(f"the probabilities of {off} of {len(table)} rows do not sum to 1.")
+        raise ValueError(
+            f"the probabilities of {off} of {len(table)} rows do not sum to {'' if whole else 'at most '}1."
+        )
     return table
 
 
-def _inputs(references, predictions, probabilities):
+def _inputs(references, predictions, probabilities, classes=None):
     """Return true classes, and log odds of class 1 or None."""
     truth = _codes(references, "references")
     if probabilities is None and np.ndim(predictions) == 2:
@@ -72,7 +75,7 @@ def _inputs(references, predictions, probabilities):
         raise ValueError(f"{truth.size} references but {len(guess)} predictions; give one per reference.")
     if probabilities is None:
         return truth, None
-    table = _probabilities(probabilities)
+    table = _probabilities(probabilities, classes is None)
     if len(table) != truth.size:
         raise ValueError(f"{truth.size} references but {len(table)} rows of probabilities; give one per reference.")
     if truth.max() >= table.shape[1]:
@@ -110,12 +113,12 @@ def _models(truth, odds):
     }
 
 
-def influence(references, predictions, probabilities=None):
+def influence(references, predictions, probabilities=None, classes=None):
     """Compute the derivative of slope and intercept with respect to the weight of each row, (n,) each.
 
     NaN if undefined.
     """
-    truth, odds = _inputs(references, predictions, probabilities)
+    truth, odds = _inputs(references, predictions, probabilities, classes)
     if odds is None:
         return {}
     found = {}
@@ -128,13 +131,15 @@ def influence(references, predictions, probabilities=None):
     return found
 
 
-def compute(references, predictions, probabilities=None):
+def compute(references, predictions, probabilities=None, classes=None):
     """Compute calibration slope and intercept of a binary classifier (Cox 1958; Van Calster et al. 2019).
 
     Args:
         references: True classes, (n,), 0 or 1.
         predictions: Probabilities of both classes, (n, 2); or predicted classes, (n,), together with `probabilities`.
         probabilities: Probabilities of both classes, (n, 2).
+        classes: Number of classes if answers can be outside of them, so that the probabilities of a row sum to at most
+            1; None otherwise.
 
     Returns:
         `calibration_slope`: coefficient in a logistic regression of the truth on the log odds, 1 if perfect, below 1 if
@@ -146,7 +151,7 @@ def compute(references, predictions, probabilities=None):
     Raises:
         ValueError: Labels or probabilities are missing or invalid, or lengths differ; the message counts them.
     """
-    truth, odds = _inputs(references, predictions, probabilities)
+    truth, odds = _inputs(references, predictions, probabilities, classes)
     nan = {key: float("nan") for key in NUMBERS}
     if odds is None:
         return nan

@@ -55,8 +55,8 @@ def _whole(value):
 
 
 # Copied: formulas are self-contained, and all copies are identical.
-def _probabilities(values):
-    """Check probabilities (n, K) whose rows sum to 1; raise a ValueError with the number of invalid rows."""
+def _probabilities(values, whole=True):
+    """Check probabilities (n, K) whose rows sum to 1, or to at most 1 unless `whole`; raise a ValueError with the number of invalid rows."""
     try:
         table = np.asarray(values)
     except ValueError:
@@ -69,19 +69,22 @@ def _probabilities(values):
     outside = int(np.sum(~((table >= 0) & (table <= 1)).all(axis=1)))
     if outside:
         raise ValueError(f"{outside} of {len(table)} rows have a probability that is not a number in [0, 1].")
-    off = int(np.sum(np.abs(table.sum(axis=1) - 1) > 1e-3))
+    excess = table.sum(axis=1) - 1
+    off = int(np.sum((np.abs(excess) if whole else excess) > 1e-3))
     if off:
-        raise ValueError(f"the probabilities of {off} of {len(table)} rows do not sum to 1.")
+        raise ValueError(
+            f"the probabilities of {off} of {len(table)} rows do not sum to {'' if whole else 'at most '}1."
+        )
     return table
 
 
-def _inputs(references, predictions, probabilities):
+def _inputs(references, predictions, probabilities, classes=None):
     truth = _codes(references, "references")
     if probabilities is None and np.ndim(predictions) == 2:
         probabilities = predictions
-        predictions = _probabilities(probabilities).argmax(axis=1)
+        predictions = _probabilities(probabilities, classes is None).argmax(axis=1)
     guess = _codes(predictions, "predictions")
-    table = None if probabilities is None else _probabilities(probabilities)
+    table = None if probabilities is None else _probabilities(probabilities, classes is None)
     for name, size in (
         ("predictions", len(guess)),
         ("rows of probabilities", truth.size if table is None else len(table)),
@@ -135,7 +138,8 @@ def from_tables(tables, present):
     averages over the classes, each against the rest.
 
     Args:
-        tables: (..., K, K) counts or weights, true class by predicted class.
+        tables: (..., K, K) counts or weights, true class by predicted class; (..., K, K + 1) if the last column counts
+            answers outside the classes. Such an answer is right for no class: it is no hit, and no correct rejection.
         present: Classes to average over, bool (K,): those of the whole test set, even if a table lacks some.
 
     Returns:
@@ -143,16 +147,17 @@ def from_tables(tables, present):
         predicted.
     """
     tables = np.asarray(tables, dtype=np.float64)
-    hits, true, said = np.einsum("...ii->...i", tables), tables.sum(-1), tables.sum(-2)
+    inside = tables[..., : tables.shape[-2]]
+    hits, true, said, answers = np.einsum("...ii->...i", inside), tables.sum(-1), inside.sum(-2), tables.sum(-2)
     n = true.sum(-1)
     rated = np.flatnonzero(present) if len(present) > 2 else np.array([1])
     # Sum over the other classes instead of subtracting from the total, which could leave rounding errors.
-    others = 1 - np.eye(tables.shape[-1])
+    others = 1 - np.eye(tables.shape[-2])
     not_true, not_said = true @ others, said @ others
-    rest = np.einsum("...ik,ki->...i", others @ tables, others)
+    rest = np.einsum("...ik,ki->...i", others @ inside, others)
     with np.errstate(invalid="ignore", divide="ignore"):
         correct = hits.sum(-1)
-        spread = (said * not_said).sum(-1) * (true * not_true).sum(-1)
+        spread = (answers * (answers @ (1 - np.eye(tables.shape[-1])))).sum(-1) * (true * not_true).sum(-1)
         return {
             "accuracy": correct / n,
             "balanced_accuracy": _mean_of_defined((hits / true)[..., present]),
@@ -164,13 +169,13 @@ def from_tables(tables, present):
         }
 
 
-def influence(references, predictions, probabilities=None):
+def influence(references, predictions, probabilities=None, classes=None):
     """Compute the derivative of the probability-based metrics with respect to the weight of each row.
 
     Returns:
         `auroc`, `auprc`, `brier`, `nll`, (n,) each; NaN where undefined. Empty without probabilities.
     """
-    truth, _, table = _inputs(references, predictions, probabilities)
+    truth, _, table = _inputs(references, predictions, probabilities, classes)
     if table is None:
         return {}
     squares, surprise = _losses(truth, table)
@@ -185,9 +190,9 @@ def influence(references, predictions, probabilities=None):
     }
 
 
-def support(references, predictions, probabilities=None):
+def support(references, predictions, probabilities=None, classes=None):
     """Return the positive rows that limit the average precision, bool (n,); for several classes those of the rarest."""
-    truth, _, table = _inputs(references, predictions, probabilities)
+    truth, _, table = _inputs(references, predictions, probabilities, classes)
     sizes = np.bincount(truth)
     rarest = (
         1 if table is not None and table.shape[1] == 2 else int(np.argmin(np.where(sizes > 0, sizes, truth.size + 1)))
@@ -195,9 +200,9 @@ def support(references, predictions, probabilities=None):
     return {"auroc": truth == rarest, "auprc": truth == rarest}
 
 
-def per_class(references, predictions, probabilities):
+def per_class(references, predictions, probabilities, classes=None):
     """Return whether each row has each class, and its class probabilities, (n, K) each."""
-    truth, _, table = _inputs(references, predictions, probabilities)
+    truth, _, table = _inputs(references, predictions, probabilities, classes)
     return np.eye(table.shape[1])[truth], table
 
 
@@ -259,7 +264,7 @@ def area_influence(scores, positive):
     return area, ranked if rest > 0 else np.full(positive.size, np.nan)
 
 
-def compute_resamples(references, predictions, weights, probabilities=None, areas=True):
+def compute_resamples(references, predictions, weights, probabilities=None, areas=True, classes=None):
     """Compute the report for many weightings of the same rows at once.
 
     Args:
@@ -268,17 +273,21 @@ def compute_resamples(references, predictions, weights, probabilities=None, area
         weights: Multiplicity of each row in each of B resamples, (B, n), not negative.
         probabilities: Probabilities of the classes 0 to K-1, (n, K), or None.
         areas: Whether to compute AUROC and AUPRC, which cost far more than all others; otherwise they are NaN.
+        classes: Number of classes, K, if answers can be outside of them, as in `compute`.
 
     Returns:
         The twelve numbers, (B,) float64 each; NaN if undefined.
     """
-    truth, guess, table = _inputs(references, predictions, probabilities)
+    truth, guess, table = _inputs(references, predictions, probabilities, classes)
     weights = np.asarray(weights, dtype=np.float64)
-    classes = max(2, int(max(truth.max(), guess.max())) + 1 if table is None else table.shape[1])
-    cells = np.zeros((truth.size, classes**2))
-    cells[np.arange(truth.size), truth * classes + guess] = 1
+    if classes is None:
+        classes = answers = max(2, int(max(truth.max(), guess.max())) + 1 if table is None else table.shape[1])
+    else:
+        answers = classes + 1
+    cells = np.zeros((truth.size, classes * answers))
+    cells[np.arange(truth.size), truth * answers + np.minimum(guess, answers - 1)] = 1
     present = np.bincount(truth, minlength=classes) > 0
-    found = from_tables((weights @ cells).reshape(len(weights), classes, classes), present)
+    found = from_tables((weights @ cells).reshape(len(weights), classes, answers), present)
     if table is None:
         return found | {key: np.full(len(weights), np.nan) for key in OF_PROBABILITIES}
     squares, surprise = _losses(truth, table)
@@ -295,7 +304,7 @@ def compute_resamples(references, predictions, weights, probabilities=None, area
         }
 
 
-def compute(references, predictions, probabilities=None):
+def compute(references, predictions, probabilities=None, classes=None):
     """Compute the twelve metrics of a classifier besides macro F1.
 
     Args:
@@ -304,6 +313,8 @@ def compute(references, predictions, probabilities=None):
             class.
         probabilities: Probabilities (n, K) if `predictions` are classes, such as those of another threshold; used only
             by AUROC, AUPRC, Brier, NLL and ECE.
+        classes: Number of classes, K, if answers can be outside of them: a prediction of K or more is right for no class,
+            and the probabilities of a row sum to at most 1. None if all predictions are classes.
 
     Returns:
         `accuracy`, `balanced_accuracy`, `mcc` (Matthews), `sensitivity`, `specificity`, `ppv`, `npv` (for class 1 of
@@ -312,6 +323,6 @@ def compute(references, predictions, probabilities=None):
     Raises:
         ValueError: Labels or probabilities are missing or invalid, or lengths differ; the message counts them.
     """
-    truth, guess, table = _inputs(references, predictions, probabilities)
-    found = compute_resamples(truth, guess, np.ones((1, truth.size)), table)
+    truth, guess, table = _inputs(references, predictions, probabilities, classes)
+    found = compute_resamples(truth, guess, np.ones((1, truth.size)), table, classes=classes)
     return {key: float(values[0]) for key, values in found.items()}

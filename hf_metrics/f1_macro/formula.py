@@ -55,14 +55,16 @@ def from_tables(tables, present):
     """Compute macro F1 of confusion tables.
 
     Args:
-        tables: (..., K, K) counts or weights, true class by predicted class.
+        tables: (..., K, K) counts or weights, true class by predicted class; (..., K, K + 1) if the last column counts
+            answers outside the classes, which are wrong for every class.
         present: Classes to average over, bool (K,): those of the whole test set, even if a table lacks some.
 
     Returns:
         `f1_macro`, (...) float64.
     """
-    hits = np.einsum("...ii->...i", tables)
-    size = tables.sum(-1) + tables.sum(-2)
+    inside = tables[..., : tables.shape[-2]]
+    hits = np.einsum("...ii->...i", inside)
+    size = tables.sum(-1) + inside.sum(-2)
     f1 = 2 * hits / np.where(size > 0, size, 1)
     return {"f1_macro": f1[..., present].mean(-1)}
 

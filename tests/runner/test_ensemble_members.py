@@ -50,8 +50,9 @@ def cell_of(key, protocol, cached=False):
         protocol=protocol,
         task=None,
         variant="",
-        tasks=(),
-        model=SimpleNamespace(encoder=None, name="m"),
+        tasks=(SimpleNamespace(target="t"),),
+        model=SimpleNamespace(encoder=None, name="m", given=frozenset()),
+        subject="t",
         load_cached=lambda: cached,
     )
 

@@ -3,7 +3,6 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pandas as pd
 
 from cardiobench.core.config import RunConfig
@@ -59,7 +58,7 @@ def apply(cell: "Cell", data: TaskData, output: ProtocolOutput, value: str) -> P
     variants = cell.protocol.variants(views)
     variant = cell.variant if cell.variant in variants else variants[0]
     answers = cell.protocol.predict(replace(data, task=views, work=None), cell.model.encoder, variant)
-    called = pd.Series(np.asarray(views.classes)[views.rules.decide(answers.values)], index=answers.indices)
+    called = pd.Series(views.rules.unit_answers(answers.values, views)["y_pred"].to_numpy(), index=answers.indices)
     wanted = called.reindex(output.indices).isin(preferred).to_numpy()
     units = pd.Series(data.rows[cell.task.unit_column].to_numpy()[output.indices])
     kept = wanted | ~pd.Series(wanted).groupby(units).transform("any").to_numpy()

@@ -93,7 +93,10 @@ def pool(frames: Mapping[str, pd.DataFrame], missing: Mapping[str, pd.DataFrame]
         expected: Number of units over all datasets.
     """
     truth = ["id", "patient_id", "y_true"]
-    pooled = _concat(frames, [*truth, "y_pred", *(f"p_{name}" for name in POOLED.classes)]).dropna(axis="columns")
+    rules = POOLED.rules
+    optional = rules.optional_columns(POOLED)
+    pooled = _concat(frames, [*truth, *rules.answer_columns(POOLED), *optional])
+    pooled = pooled.fillna(dict.fromkeys(optional, 0.0)).dropna(axis="columns")
     unanswered = _concat(missing, truth)
     return Predictions(POOLED, pooled, expected, ", ".join(frames), missing=unanswered if len(unanswered) else None)
 

@@ -29,6 +29,7 @@ from cardiobench.report.plots.style import (
     tick_width,
 )
 from cardiobench.results.score_result import ScoreResult
+from cardiobench.tasks.answers import MOST_OUTSIDE, OTHER
 
 MAX_MODELS = len(LINES)  # Maximum number of models per panel.
 MAX_POINTS = 40  # Number of points per curve.
@@ -102,7 +103,7 @@ def classification_figure(
     """
     frame = predictions[best]
     binary = len(classes) == 2
-    drawable = {name: own for name, own in predictions.items() if all(f"p_{label}" in own for label in classes)}
+    drawable = {name: own for name, own in predictions.items() if _has_curves(own, classes)}
     curves = {name: curve for name, curve in CURVES.items() if binary or name != "decision curve"}
     figure = Figure()
     panels = {name: figure.add_subplot(3, 2, place) for place, name in enumerate([*curves, "confusion"], start=1)}
@@ -132,11 +133,12 @@ def classification_figure(
             " Dots on the ROC: the operating point, sensitivity and specificity of the predicted classes. Decision curve: net "
             f"benefit at the test set's prevalence of {100 * share:.1f} % {classes[1]}; dotted: {classes[1]} predicted for all."
         )
-    counts = confusion_matrix(frame["y_true"], frame["y_pred"], labels=classes)
-    labels = [shorten(label, 12) for label in classes]
+    answers = [*classes, *([OTHER] if OTHER not in classes and (frame["y_pred"] == OTHER).any() else [])]
+    counts = confusion_matrix(frame["y_true"], frame["y_pred"], labels=answers)[: len(classes)]
+    labels = [shorten(label, 12) for label in answers]
     tilted = 0 if binary else 45
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-    heatmap(panels["confusion"], shares, labels, labels, texts=counts.astype(str), rotation=tilted)
+    heatmap(panels["confusion"], shares, labels[: len(classes)], labels, texts=counts.astype(str), rotation=tilted)
     left = 0.35 + tick_width(panels["confusion"])
     # Start the title at the left end of the figure, because model names are long.
     panels["confusion"].set_title(fit(f"confusion: {best}", 3.2), x=(0.05 - left) / (WIDTH - left - 0.1), y=1)
@@ -147,10 +149,15 @@ def classification_figure(
         f"ROC, precision-recall, reliability and confusion on {task}, n = {len(frame)}.{prevalence}"
         + ("" if binary else " Each class against the others, as one curve.")
         + (f" {len(drawable) - MAX_MODELS} more models are not drawn." if len(drawable) > MAX_MODELS else "")
-        + (f" Without probabilities: {', '.join(without)}." if without else "")
+        + (
+            f" Without probabilities, or with many answers outside the classes: {', '.join(without)}."
+            if without
+            else ""
+        )
     )
     table = pd.DataFrame(rows, columns=["model", "curve", "x", "y"])
-    return ReportFigure("curves", caption, figure, {"curves": table})
+    confusion = pd.DataFrame(counts, pd.Index(classes, name="true"), answers).reset_index()
+    return ReportFigure("curves", caption, figure, {"curves": table, "confusion": confusion})
 
 
 def _place(figure: Figure, panels: Mapping[str, Axes], *, size: float, below: float) -> None:
@@ -180,6 +187,12 @@ def _place(figure: Figure, panels: Mapping[str, Axes], *, size: float, below: fl
         figure.legend(handles, names, loc="upper left", bbox_to_anchor=(0, 1), borderaxespad=0.2)
 
 
+def _has_curves(frame: pd.DataFrame, classes: Sequence[str]) -> bool:
+    """Return whether numbers that need probabilities are defined."""
+    outside = OTHER not in classes and (frame["y_pred"] == OTHER).mean() > MOST_OUTSIDE
+    return all(f"p_{label}" in frame for label in classes) and not outside
+
+
 def one_against_rest(frame: pd.DataFrame, classes: Sequence[str]) -> Curve:
     """Return truth and positive-class probability, (n,) each; several classes are concatenated."""
     asked = classes[-1:] if len(classes) == 2 else classes
@@ -189,8 +202,8 @@ def one_against_rest(frame: pd.DataFrame, classes: Sequence[str]) -> Curve:
 
 def operating_point(frame: pd.DataFrame, positive: str) -> tuple[float, float]:
     """Return 1 - specificity and sensitivity of predicted classes; NaN if a class is missing."""
-    true, called = frame["y_true"] == positive, frame["y_pred"] == positive
-    return float(called[~true].mean()), float(called[true].mean())
+    true, wrong = frame["y_true"] == positive, frame["y_true"] != frame["y_pred"]
+    return float(wrong[~true].mean()), float(1 - wrong[true].mean())
 
 
 def decision_curve(truth: np.ndarray, probability: np.ndarray) -> Curve:
