@@ -130,13 +130,13 @@ class Classification(ClassKind):
         if given := split_columns(answers, task)[0]:
             given = [*given, *(name for name in self.optional_columns(task) if name in answers)]
             check_probabilities(answers, given, source, task.name)
-            advice = f", and {OTHER_COLUMN} for the probability of other answers" if self.outside_answer(task) else ""
+            advice = f" {OTHER_COLUMN} may hold the probability of other answers." if self.outside_answer(task) else ""
             require(
                 np.abs(answers[given].to_numpy(np.float64).sum(axis=1) - 1) <= SUM_TOLERANCE,
                 answers,
                 source,
                 "rows have probabilities that do not sum to 1",
-                f"Give the softmax over {', '.join(task.classes)}{advice}.",
+                f"Give the softmax over {', '.join(task.classes)}.{advice}",
             )
 
     def complete_answers(self, answers: pd.DataFrame, task: Task) -> pd.DataFrame:
