@@ -89,3 +89,74 @@ def ishne(stored: np.ndarray, fs: int = 200, leads: Sequence[str] = LEADS, decla
         struct.pack_into("<h", header, 206 + 2 * number, 2500)
     struct.pack_into("<h", header, 272, fs)
     return bytes(header) + stored.astype("<i2").tobytes()
+
+
+SCP_CODES = dict(zip(LEADS, (1, 2, 61, 62, 63, 64, 3, 4, 5, 6, 7, 8), strict=True))
+
+
+def _crc(content: bytes) -> int:
+    """Return the CRC-CCITT of SCP-ECG."""
+    value = 0xFFFF
+    for byte in content:
+        value ^= byte << 8
+        for _ in range(8):
+            value = (value << 1 ^ 0x1021 if value & 0x8000 else value << 1) & 0xFFFF
+    return value
+
+
+def scp(stored: np.ndarray, fs: int = 500, differences: int = 0, leads: Sequence[str] = LEADS) -> bytes:
+    """Return an SCP-ECG file (EN 1064) of stored steps (samples, leads) of 2,500 nV, without Huffman coding."""
+    coded = stored.astype(np.int64)
+    if differences:
+        coded[differences:] = np.diff(stored, n=differences, axis=0)
+    columns = [column.astype("<i2").tobytes() for column in coded.T]
+    ranges = b"".join(struct.pack("<IIB", 1, len(stored), SCP_CODES[lead]) for lead in leads)
+    bodies = {
+        1: struct.pack("<BH", 255, 0) + b"\0",
+        3: struct.pack("<BB", len(leads), 4 | len(leads) << 3 & 0xF8) + ranges,
+        6: struct.pack("<HHBB", 2500, 1_000_000 // fs, differences, 0)
+        + b"".join(struct.pack("<H", len(column)) for column in columns)
+        + b"".join(columns),
+    }
+
+    def section(number: int, body: bytes) -> bytes:
+        body += b"\0" * (len(body) % 2)
+        head = struct.pack("<HIBB", number, len(body) + 16, 20, 20) + (b"SCPECG" if number == 0 else b"\0" * 6)
+        return struct.pack("<H", _crc(head + body)) + head + body
+
+    sections = {number: section(number, body) for number, body in bodies.items()}
+    size, at, pointers = 16 + 120, 7 + 16 + 120, struct.pack("<HII", 0, 16 + 120, 7)
+    for number in range(1, 12):
+        length = len(sections.get(number, b""))
+        pointers += struct.pack("<HII", number, length, at if length else 0)
+        at += length
+        size += length
+    body = struct.pack("<I", size + 6) + section(0, pointers) + b"".join(sections.values())
+    return struct.pack("<H", _crc(body)) + body
+
+
+MFER_CODES = dict(zip(LEADS, (1, 2, 61, 62, 63, 64, 3, 4, 5, 6, 7, 8), strict=True))
+
+
+def mfer(stored: np.ndarray, fs: int = 500, leads: Sequence[str] = LEADS) -> bytes:
+    """Return an MFER file (ISO 22077) of stored steps (samples, leads) of 2.5 uV, one sequence per channel."""
+
+    def tag(number: int, content: bytes) -> bytes:
+        size = bytes((len(content),)) if len(content) < 128 else b"\x84" + struct.pack(">I", len(content))
+        return bytes((number,)) + size + content
+
+    definitions = [
+        tag(0x40, b"MFR " + b" " * 28),
+        tag(0x01, b"\1"),  # Little endian.
+        tag(0x08, b"\1\0"),  # Standard 12-lead ECG.
+        tag(0x0B, struct.pack("<BbH", 0, 0, fs)),  # Hz.
+        tag(0x0C, struct.pack("<BbH", 0, -7, 25)),  # V.
+        tag(0x04, struct.pack("<I", len(stored))),
+        tag(0x05, bytes((len(leads),))),
+        tag(0x06, b"\1"),
+        tag(0x0A, b"\0"),  # Signed, 16 bits.
+    ]
+    for number, lead in enumerate(leads):
+        attribute = tag(0x09, struct.pack("<H", MFER_CODES[lead]))
+        definitions.append(bytes((0x3F, number, len(attribute))) + attribute)
+    return b"".join([*definitions, tag(0x1E, stored.T.astype("<i2").tobytes()), b"\x80\0"])

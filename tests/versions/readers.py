@@ -10,12 +10,12 @@ from PIL import Image
 from cardiobench.data.media.clip import EVERY_FRAME, read_clip
 from cardiobench.data.media.ecg import read_ecg
 from cardiobench.data.media.ecg_npy import read_row
-from cardiobench.data.media.ecg_vendor import read_vendor_ecg
+from cardiobench.data.media.ecg_vendor import SUFFIXES, read_vendor_ecg
 from cardiobench.data.media.overlays import mask_overlays
 from cardiobench.data.media.types import Clip, FrameSampling
 from cardiobench.data.media.write import avi
 from cardiobench.models.signal import fit_length, interpolate, resample, standardise, windows
-from tests.data.vendor_files import aecg, ishne, muse, muse_waveform, sierra
+from tests.data.vendor_files import aecg, ishne, mfer, muse, muse_waveform, scp, sierra
 from tests.versions.case import plain
 
 SAMPLES = Path(__file__).parents[1] / "samples"
@@ -94,10 +94,24 @@ def hdf5(folder: Path) -> list:
     return [real.signal, real.fs, read_ecg(path, 0).signal, read_ecg(path, "8").signal]
 
 
+def stored_steps() -> np.ndarray:
+    """Return stored values of twelve leads."""
+    return np.rint(300 * np.sin(np.arange(600 * 12).reshape(600, 12) / 9))
+
+
+def read_vendors(folder: Path, contents: dict[str, bytes]) -> list:
+    """Return signal and rate of files in formats of devices."""
+    found = []
+    for name, content in contents.items():
+        (folder / name).write_bytes(content)
+        read = read_vendor_ecg(folder / name, SUFFIXES[Path(name).suffix])
+        found += [read.signal, read.fs]
+    return found
+
+
 def vendors(folder: Path) -> list:
-    """Return rhythms in formats of devices, one of them with a calibration pulse at its end."""
-    stored = np.rint(300 * np.sin(np.arange(600 * 12).reshape(600, 12) / 9))
-    pulse = np.zeros((500, 12))
+    """Return rhythms of XML and ISHNE files, one of them with a calibration pulse at its end."""
+    stored, pulse = stored_steps(), np.zeros((500, 12))
     pulse[200:300] = 200
     contents = {
         "muse.xml": muse(muse_waveform("Median", stored[:60, :8]), muse_waveform("Rhythm", stored[:, :8])),
@@ -105,12 +119,13 @@ def vendors(folder: Path) -> list:
         "sierra.xml": sierra(np.concatenate([stored, pulse])),
         "holter.ecg": ishne(stored),
     }
-    found = []
-    for name, content in contents.items():
-        (folder / name).write_bytes(content)
-        read = read_vendor_ecg(folder / name, "ishne" if name.endswith(".ecg") else "xml")
-        found += [read.signal, read.fs]
-    return found
+    return read_vendors(folder, contents)
+
+
+def binary_vendors(folder: Path) -> list:
+    """Return rhythms of SCP-ECG and MFER files."""
+    stored = stored_steps()
+    return read_vendors(folder, {"one.scp": scp(stored, differences=2), "one.mwf": mfer(stored)})
 
 
 def npy(folder: Path) -> list:
@@ -145,6 +160,7 @@ CASES = {
     "reader hdf5": plain(hdf5, "reader hdf5", "reader ecg"),
     "reader npy": plain(npy, "reader npy"),
     "reader ecgdatakit": plain(vendors, "reader ecgdatakit"),
+    "SCP-ECG and MFER": plain(binary_vendors, "reader ecgdatakit"),
     "overlays": plain(overlays, "overlays"),
     "resampling": plain(resampled, "resampling"),
 }

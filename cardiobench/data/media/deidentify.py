@@ -16,6 +16,7 @@ import numpy as np
 from cardiobench.core.errors import BadMedia
 from cardiobench.data.media import jpeg, jpeg_rebuilt
 from cardiobench.data.media.dicom import COLOUR, GREY, DicomPixels, display_frames, has_lookup_table, open_pixels
+from cardiobench.data.media.dicom_regions import CORNERS
 from cardiobench.data.media.file import COPY_AGAIN, MediaFile
 from cardiobench.data.media.limits import check_size
 from cardiobench.data.media.optional import require, require_pydicom
@@ -74,8 +75,8 @@ def _sop_class(value: Any) -> str:
     return str(value)
 
 
-_MILLISECONDS, _PER_SECOND, _LEVEL = _real(0, 60_000), _whole(0, 10_000), _real(-1e6, 1e6)
-_CORNER = _whole(0, 65_535)
+_MILLISECONDS, _PER_SECOND = _real(0, 1000), _whole(0, 1000)
+_LEVEL = _real(-(2.0**17), 2.0**17)  # Twice the levels of 16 bits. A date of six digits is beyond most of them.
 IMAGE: Mapping[str, Callable[[Any], Any]] = {
     "SOPClassUID": _sop_class,
     "Modality": _one_of("US", "IVUS", "OT", "XA", "CT", "MR", "NM", "PT", "SC"),
@@ -83,7 +84,7 @@ IMAGE: Mapping[str, Callable[[Any], Any]] = {
     "FrameTimeVector": _each(_MILLISECONDS, 65_536),
     "CineRate": _PER_SECOND,
     "RecommendedDisplayFrameRate": _PER_SECOND,
-    "PixelAspectRatio": _each(_whole(1, 10_000), 2),
+    "PixelAspectRatio": _each(_whole(1, 1000), 2),
     "UltrasoundColorDataPresent": _whole(0, 1),
     "BurnedInAnnotation": _one_of("YES", "NO"),
     "LossyImageCompression": _one_of("00", "01"),
@@ -97,14 +98,11 @@ LEVELS: Mapping[str, Callable[[Any], Any]] = {
     "RescaleIntercept": _LEVEL,
 }
 """The same for grey images (C.11.1, C.11.2)."""
-REGION: Mapping[str, Callable[[Any], Any]] = {
+REGION: dict[str, Callable[[Any], Any]] = {
     "RegionSpatialFormat": _whole(0, 5),
     "RegionDataType": _whole(0, 18),
     "RegionFlags": _whole(0, 63),
-    "RegionLocationMinX0": _CORNER,
-    "RegionLocationMinY0": _CORNER,
-    "RegionLocationMaxX1": _CORNER,
-    "RegionLocationMaxY1": _CORNER,
+    **dict.fromkeys(CORNERS, _whole(0, 65_535)),  # At most the longer side of the image.
 }
 """The same for a region of an ultrasound image (C.8.5.5)."""
 DESCRIBED = frozenset({
@@ -229,8 +227,9 @@ def _set_regions(file: MediaFile, header: "Dataset", made: "Dataset") -> None:
     if len(regions) > MOST_REGIONS:
         raise file.bad(f"has {len(regions)} ultrasound regions; expected at most {MOST_REGIONS}")
     items = [type(made)() for _ in regions]
+    longest = max(int(header.Rows), int(header.Columns))
     for item, region in zip(items, regions, strict=True):
-        _set(file, region, REGION, item)
+        _set(file, region, REGION | dict.fromkeys(CORNERS, _whole(0, longest)), item)
     if items:
         made.SequenceOfUltrasoundRegions = items
 

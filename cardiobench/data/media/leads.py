@@ -15,7 +15,7 @@ VERSION = 1
 
 _PREFIX = r"(?:mdc_ecg_lead_|(?:(?:ecg|ekg)[ _-]+)?(?:lead[ _-]*)?)"
 _NAME = re.compile(
-    rf"{_PREFIX}(?P<lead>aV[RLF]|V[1-6]|I{{1,3}})(?:[ _-]?ref)?(?P<comment>\s*[#(\[,;:].*|\s+[^\W\d_]{{3,}}.*)?",
+    rf"{_PREFIX}(?P<lead>aV[RLF]|V[1-6]|I{{1,3}})(?:[ _-]?ref)?(?P<comment>\s*[#(\[,;:].*|\s+(?:-\s+)?[^\W\d_]{{3,}}.*)?",
     re.IGNORECASE,
 )
 _OTHER_LEAD = re.compile(r"\b(?:aV[RLF]|V[1-9]R?|I{1,3})\b", re.IGNORECASE)

@@ -72,10 +72,11 @@ def lead_order(names: Sequence[str], name: str, leads: Sequence[str] = LEADS) ->
     Raises:
         BadMedia: A lead is missing or repeated.
     """
-    bare, known = [channel.strip().lower() for channel in names], list(map(lead_name, names))
+    bare: dict[str, list[int]] = {}
+    for position, channel in enumerate(names):
+        bare.setdefault(channel.strip().lower(), []).append(position)
     found = {
-        lead: [position for position, channel in enumerate(bare) if channel == lead.lower()]
-        or [position for position, channel in enumerate(known) if channel == lead]
+        lead: bare.get(lead.lower()) or [position for position, one in enumerate(names) if lead_name(one) == lead]
         for lead in leads
     }
     missing = [lead for lead, positions in found.items() if not positions]

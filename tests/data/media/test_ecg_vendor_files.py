@@ -10,7 +10,7 @@ from cardiobench.core.errors import BadMedia, MissingExtra
 from cardiobench.data.media.channels import as_ecg
 from cardiobench.data.media.ecg_vendor import PARSERS, read_vendor_ecg, without_calibration
 from cardiobench.data.media.types import LEADS, Ecg
-from tests.data.vendor_files import EIGHT, aecg, ishne, muse, muse_waveform, sierra
+from tests.data.vendor_files import EIGHT, aecg, ishne, mfer, muse, muse_waveform, scp, sierra
 
 FS = 500
 
@@ -144,6 +144,33 @@ def test_ishne_that_is_cut_short_or_has_faults_is_refused(tmp_path, stored):
         read(tmp_path / "one.ecg", ishne(stored), "ishne")
 
 
+@pytest.mark.parametrize("differences", [0, 1, 2])
+def test_scp(tmp_path, stored, differences):
+    ecg = read(tmp_path / "one.scp", scp(stored, differences=differences), "scp")
+    assert ecg.fs == FS
+    np.testing.assert_allclose(ecg.signal, stored * 0.0025, atol=1e-5)
+
+
+def test_mfer(tmp_path, stored):
+    ecg = read(tmp_path / "one.mwf", mfer(stored), "mfer")
+    assert ecg.fs == FS
+    np.testing.assert_allclose(ecg.signal, stored * 0.0025, atol=1e-5)
+
+
+@pytest.mark.parametrize(("form", "make"), [("scp", scp), ("mfer", mfer)])
+@pytest.mark.parametrize("lost", [1, 2, 7, 1000, 100_000])
+def test_scp_and_mfer_that_are_cut_short_are_refused(tmp_path, stored, form, make, lost):
+    with pytest.raises(BadMedia, match=r"one\.x (cannot be read as|contradicts)"):
+        read(tmp_path / "one.x", make(stored)[: -lost - 2 * (form == "mfer")], form)
+
+
+def test_scp_with_a_changed_byte_is_refused(tmp_path, stored):
+    content = bytearray(scp(stored))
+    content[-1000] ^= 1
+    with pytest.raises(BadMedia, match="CRC mismatch"):
+        read(tmp_path / "one.scp", bytes(content), "scp")
+
+
 @pytest.mark.parametrize("form", PARSERS)
 @pytest.mark.parametrize(
     "content", [b"", b"no", b"\0" * 5000, b"<RestingECG>", b"<html></html>", b"0       " + b" " * 300]
@@ -177,6 +204,8 @@ def test_damaged_files_give_an_ecg_or_raise_bad_media(tmp_path, stored):
     whole = {
         "xml": [muse(rhythm(stored[:300])), aecg(stored[:300]), sierra(stored[:300])],
         "ishne": [ishne(stored[:300])],
+        "scp": [scp(stored[:300])],
+        "mfer": [mfer(stored[:300])],
     }
     for form, contents in whole.items():
         for content in contents:

@@ -304,8 +304,8 @@ def test_segments_are_refused(tmp_path, digital, lines):
 
 
 def test_names_with_comments_are_leads(tmp_path, digital):
-    comments = ("{} (Einthoven)", "Lead {}", "{}, limb lead", "ECG {}", "{} # left", "{}-Ref")
-    names = [*(comment.format(lead) for comment, lead in zip(comments, LEADS, strict=False)), *LEADS[6:]]
+    comments = ("{} (Einthoven)", "Lead {}", "{}, limb lead", "ECG {}", "{} # left", "{}-Ref", "{} - chest lead")
+    names = [*(comment.format(lead) for comment, lead in zip(comments, LEADS, strict=False)), *LEADS[len(comments) :]]
     read = read_ecg(write_record(tmp_path, digital, names=names))
     np.testing.assert_array_equal(read.signal, (digital / 1000).astype(np.float32))
 
@@ -319,7 +319,22 @@ def test_bare_name_is_the_lead_beside_one_with_a_comment(tmp_path, digital, othe
 
 
 @pytest.mark.parametrize(
-    "name", ["II inverted", "II-III", "II (-I)", "II, median beat", "-II", "MLII", "IIb", "II R", "IV", "", "V7"]
+    "name",
+    [
+        "II inverted",
+        "II-III",
+        "II (-I)",
+        "II, median beat",
+        "-II",
+        "MLII",
+        "IIb",
+        "II R",
+        "IV",
+        "",
+        "V7",
+        "II - inverted",
+        "II - III",
+    ],
 )
 def test_other_channels_are_no_leads(tmp_path, digital, name):
     names = ["I", name, *LEADS[2:]]
