@@ -13,10 +13,11 @@ from matplotlib.figure import Figure
 
 from cardiobench.core.errors import BadData
 from cardiobench.data import catalog
+from cardiobench.report.plots.curves import decision_curve
 from cardiobench.report.plots.draw import draw_report
 from cardiobench.report.plots.figure import ReportFigure, save_report_figure
 from cardiobench.report.plots.groups import QUANTILES, error_quantiles, groups_figure
-from cardiobench.report.plots.predictions import agreement_figure, classification_figure, decision_curve
+from cardiobench.report.plots.predictions import agreement_figure, classification_figure
 from cardiobench.report.plots.scores import scores_figure
 from cardiobench.report.plots.style import DPI, figure_style, heatmap, save_figure, subplots
 from cardiobench.results import formatting as tables
@@ -37,6 +38,9 @@ def test_roc_reliability_operating_point_and_confusion_by_hand():
     # Patients in descending order: 2 (ill), 1 (well), 3 (well), 4 (ill); scikit-learn omits collinear points.
     assert list(zip(*curves.loc["ROC"], strict=True)) == [(0, 0), (0, 0.5), (1, 0.5), (1, 1)]
     assert curves.loc["reliability", "y"] == [1, 0, 0, 1] and curves.loc["reliability", "x"] == [0.1, 0.3, 0.6, 0.9]
+    # Recall 1/2 is reached by patient 2 alone, recall 1 by all four.
+    steps = list(zip(*curves.loc["precision-recall"], strict=True))
+    assert steps == [(0, 1), (0.5, 1), (0.5, 0.5), (1, 0.5)]
     assert (curves.loc["operating point", "x"], curves.loc["operating point", "y"]) == ([0.5], [0.5])
     confusion = next(axes for axes in drawn.figure.axes if axes.get_xlabel() == "predicted")
     texts = [text.get_text() for text in confusion.texts]
@@ -50,8 +54,8 @@ def test_one_class_has_no_two_class_curve(label, tmp_path):
     with figure_style():
         drawn = classification_figure({"m": frame.assign(p_yes=1 - frame["p_no"])}, "m", "x/y", ("no", "yes"))
         save_figure(drawn.figure, tmp_path / "curves", png=False)
-    curves = set(drawn.tables["curves"].dropna()["curve"])
-    assert curves == {"reliability", "decision curve"} | ({"precision-recall"} if label == "yes" else set())
+    curves = set(drawn.tables["curves"].dropna(subset=["x", "y"])["curve"])
+    assert curves == {"reliability", "decision curve"}
 
 
 @pytest.mark.filterwarnings("error")

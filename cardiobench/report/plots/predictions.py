@@ -1,15 +1,23 @@
 """Plot predictions against truth for measurements and classes."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from sklearn.calibration import calibration_curve
-from sklearn.metrics import confusion_matrix, precision_recall_curve, roc_curve
+from sklearn.metrics import confusion_matrix
 
+from cardiobench.report.plots.curves import (
+    THRESHOLDS,
+    decision_curve,
+    one_against_rest,
+    operating_point,
+    precision_recall,
+    reliability,
+    roc,
+)
 from cardiobench.report.plots.figure import ReportFigure
 from cardiobench.report.plots.style import (
     DASHES,
@@ -32,11 +40,15 @@ from cardiobench.results.score_result import ScoreResult
 from cardiobench.tasks.answers import MOST_OUTSIDE, OTHER
 
 MAX_MODELS = len(LINES)  # Maximum number of models per panel.
-MAX_POINTS = 40  # Number of points per curve.
 CURVE, ABOVE = 1.4, 0.75  # Heights of a curve panel and the space above it in inches.
-THRESHOLDS = np.linspace(0.01, 0.99, 99)  # Thresholds of a decision curve.
-Curve = tuple[np.ndarray, np.ndarray]
-NO_CURVE: Curve = (np.empty(0), np.empty(0))  # Curve for recordings of a single class.
+POINTS = ["model", "curve", "x", "y", "share"]
+"""Columns of the table of drawn points."""
+_LABELS = {
+    "ROC": ("1 − specificity", "sensitivity"),
+    "precision-recall": ("recall", "precision"),
+    "reliability": ("predicted probability", "observed share"),
+    "decision curve": ("threshold probability", "net benefit"),
+}
 
 
 def agreement_figure(result: ScoreResult, frame: pd.DataFrame) -> ReportFigure:
@@ -92,7 +104,8 @@ def classification_figure(
 ) -> ReportFigure:
     """Draw ROC, precision-recall, calibration and decision curves of all models, and the confusion matrix of the best.
 
-    For several classes, one-against-rest decisions are pooled in one curve (micro average), without a decision curve.
+    For several classes, each against the rest, curves are averages over the classes, as the scores are, and there is
+    no decision curve.
 
     Args:
         predictions: Mapping from model to predictions with y_true, y_pred and p_<class>; the first `MAX_MODELS` with
@@ -104,22 +117,21 @@ def classification_figure(
     frame = predictions[best]
     binary = len(classes) == 2
     drawable = {name: own for name, own in predictions.items() if _has_curves(own, classes)}
-    curves = {name: curve for name, curve in CURVES.items() if binary or name != "decision curve"}
+    curves = _LABELS if binary else [name for name in _LABELS if name != "decision curve"]
     figure = Figure()
     panels = {name: figure.add_subplot(3, 2, place) for place, name in enumerate([*curves, "confusion"], start=1)}
-    rows = []
+    points = []
     for number, (model, own) in enumerate(list(drawable.items())[:MAX_MODELS]):
-        truth, probability = one_against_rest(own, classes)
         style: dict[str, Any] = {"color": LINES[number], "linestyle": DASHES[number % len(DASHES)], "linewidth": 1.5}
-        for name, curve in curves.items():
-            x, y = _thin(*curve(truth, probability))
-            marker = "o" if name == "reliability" else ""
-            panels[name].plot(x, y, marker=marker, markersize=3, label=fit(model, WIDTH - 0.6), **style)
-            rows += [(model, name, *point) for point in zip(x, y, strict=True)]
-        if binary:
-            point = operating_point(own, classes[1])
-            panels["ROC"].plot(*point, "o", color=LINES[number], markersize=7, markeredgecolor=PAPER)
-            rows.append((model, "operating point", *point))
+        for name, drawn in curve_points(own, classes).items():
+            points.append(drawn.assign(**{"share": np.nan, **drawn, "model": model, "curve": name}))
+            if name == "operating point":
+                look: dict[str, Any] = {"color": LINES[number], "markersize": 7, "markeredgecolor": PAPER}
+                panels["ROC"].plot(drawn["x"], drawn["y"], "o", **look)
+            else:
+                marker = "o" if name == "reliability" else ""
+                label = fit(model, WIDTH - 0.6)
+                panels[name].plot(drawn["x"], drawn["y"], marker=marker, markersize=3, label=label, **style)
     for name in curves:
         _finish(panels[name], name)
     prevalence = ""
@@ -147,7 +159,8 @@ def classification_figure(
     without = [name for name in predictions if name not in drawable]
     caption = (
         f"ROC, precision-recall, reliability and confusion on {task}, n = {len(frame)}.{prevalence}"
-        + ("" if binary else " Each class against the others, as one curve.")
+        + ("" if binary else " ROC and precision-recall: averages over the classes, each against the others.")
+        + f" Reliability: {f'share of {classes[1]}' if binary else 'how often the most probable class is right'}, in bins of its probability."
         + (f" {len(drawable) - MAX_MODELS} more models are not drawn." if len(drawable) > MAX_MODELS else "")
         + (
             f" Without probabilities, or with many answers outside the classes: {', '.join(without)}."
@@ -155,9 +168,30 @@ def classification_figure(
             else ""
         )
     )
-    table = pd.DataFrame(rows, columns=["model", "curve", "x", "y"])
     confusion = pd.DataFrame(counts, pd.Index(classes, name="true"), answers).reset_index()
+    table = pd.concat(points, ignore_index=True)[POINTS] if points else pd.DataFrame(columns=POINTS)
     return ReportFigure("curves", caption, figure, {"curves": table, "confusion": confusion})
+
+
+def curve_points(frame: pd.DataFrame, classes: Sequence[str]) -> dict[str, pd.DataFrame]:
+    """Return the drawn points of each curve of one model.
+
+    Args:
+        frame: Predictions with the columns y_true, y_pred and p_<class>.
+        classes: Class names in task order; in binary tasks, the second is the positive class.
+
+    Returns:
+        Mapping from curve to table with the columns x, y and, for the reliability, share.
+    """
+    truth, scores = one_against_rest(frame, classes)
+    found = {"ROC": roc(truth, scores), "precision-recall": precision_recall(truth, scores)}
+    points = {name: pd.DataFrame({"x": x, "y": y}) for name, (x, y) in found.items()}
+    points["reliability"] = reliability(frame, classes)
+    if len(classes) == 2:
+        x, y = decision_curve(truth[:, 0], scores[:, 0])
+        points["decision curve"] = pd.DataFrame({"x": x, "y": y})
+        points["operating point"] = pd.DataFrame([operating_point(frame, classes[1])], columns=["x", "y"])
+    return points
 
 
 def _place(figure: Figure, panels: Mapping[str, Axes], *, size: float, below: float) -> None:
@@ -193,62 +227,6 @@ def _has_curves(frame: pd.DataFrame, classes: Sequence[str]) -> bool:
     return all(f"p_{label}" in frame for label in classes) and not outside
 
 
-def one_against_rest(frame: pd.DataFrame, classes: Sequence[str]) -> Curve:
-    """Return truth and positive-class probability, (n,) each; several classes are concatenated."""
-    asked = classes[-1:] if len(classes) == 2 else classes
-    truth = np.concatenate([(frame["y_true"] == label).to_numpy() for label in asked])
-    return truth, np.concatenate([frame[f"p_{label}"].to_numpy(np.float64) for label in asked])
-
-
-def operating_point(frame: pd.DataFrame, positive: str) -> tuple[float, float]:
-    """Return 1 - specificity and sensitivity of predicted classes; NaN if a class is missing."""
-    true, wrong = frame["y_true"] == positive, frame["y_true"] != frame["y_pred"]
-    return float(wrong[~true].mean()), float(1 - wrong[true].mean())
-
-
-def decision_curve(truth: np.ndarray, probability: np.ndarray) -> Curve:
-    """Return thresholds and net benefit at the prevalence of the data.
-
-    Net benefit is the fraction of true positives minus the fraction of false positives times the odds of the threshold
-    (Vickers and Elkin, Med. Decis. Making 26:565, 2006).
-
-    Args:
-        truth: Boolean labels, (n,).
-        probability: Probability of the positive class, (n,).
-    """
-    called = probability[:, None] >= THRESHOLDS
-    true, false = (called & truth[:, None]).mean(axis=0), (called & ~truth[:, None]).mean(axis=0)
-    return THRESHOLDS, true - false * THRESHOLDS / (1 - THRESHOLDS)
-
-
-def _roc(truth: np.ndarray, probability: np.ndarray) -> Curve:
-    return roc_curve(truth, probability)[:2] if truth.any() and not truth.all() else NO_CURVE
-
-
-def _precision_recall(truth: np.ndarray, probability: np.ndarray) -> Curve:
-    precision, recall, _ = precision_recall_curve(truth, probability) if truth.any() else (*NO_CURVE, None)
-    return recall, precision
-
-
-def _reliability(truth: np.ndarray, probability: np.ndarray) -> Curve:
-    observed, predicted = calibration_curve(truth, np.clip(probability, 0, 1), n_bins=10, strategy="quantile")
-    return predicted, observed
-
-
-CURVES: dict[str, Callable[[np.ndarray, np.ndarray], Curve]] = {
-    "ROC": _roc,
-    "precision-recall": _precision_recall,
-    "reliability": _reliability,
-    "decision curve": decision_curve,
-}
-_LABELS = {
-    "ROC": ("1 − specificity", "sensitivity"),
-    "precision-recall": ("recall", "precision"),
-    "reliability": ("predicted probability", "observed share"),
-    "decision curve": ("threshold probability", "net benefit"),
-}
-
-
 def _finish(axes: Axes, name: str) -> None:
     """Set the title, labels, scales and diagonal of a curve panel."""
     axes.set_title(name, y=1)  # Without y, matplotlib measures the whole panel to place the title.
@@ -258,8 +236,3 @@ def _finish(axes: Axes, name: str) -> None:
         axes.set(ylim=(-0.02, 1.02), yticks=(0, 0.5, 1))
     if name in ("ROC", "reliability"):
         axes.axline((0, 0), slope=1, color=MUTED, linewidth=0.8, linestyle=":")
-
-
-def _thin(x: np.ndarray, y: np.ndarray) -> Curve:
-    keep = np.unique(np.linspace(0, len(x) - 1, min(MAX_POINTS, len(x))).round().astype(int))
-    return x[keep], y[keep]
