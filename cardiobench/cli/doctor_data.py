@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from cardiobench.core.errors import BadMedia, first_n
+from cardiobench.core.errors import BadMedia, counted, first_n
 from cardiobench.data import catalog
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.media.types import Ecg
@@ -89,7 +89,7 @@ def examine_embeddings(file: Path, dataset: str | None = None, data_dir: Path | 
     lengths = np.diff(table.offsets)
     low, high = int(lengths.min()), int(lengths.max())
     lines = [
-        Finding("recordings", f"{len(table.keys)} ids, {len(table.vectors)} vectors"),
+        Finding("recordings", f"{counted(len(table.keys), 'id')}, {counted(len(table.vectors), 'vector')}"),
         Finding("vectors", f"{table.dim} numbers, {table.vectors.dtype}", "one width, float16 or float32"),
         Finding("vectors of a recording", str(low) if low == high else f"{low} to {high}", "parts in order"),
         Finding("datasets", ", ".join(table.datasets) or "not named", "a column `dataset`, for several"),

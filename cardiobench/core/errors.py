@@ -6,6 +6,11 @@ from concurrent.futures import BrokenExecutor
 from typing import Self
 
 
+def counted(count: int, noun: str) -> str:
+    """Return a count with its noun, in the plural unless it is one: `1 id`, `2 ids`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def first_n(names: Iterable[object], n: int = 5) -> str:
     """Return the first names, comma-separated, and the number of remaining ones.
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from cardiobench.core.errors import BadData, first_n
+from cardiobench.core.errors import BadData, counted, first_n
 from cardiobench.core.tables import text_of
 from cardiobench.data.spec import Task
 from cardiobench.tasks.labels import strange_labels
@@ -86,7 +86,7 @@ def check_references(table: pd.DataFrame, task: Task, source: str = "references"
             raise BadData(f"{source} of {task.name}: {nameless} of {len(table)} rows have no {column}.")
     if not table["id"].is_unique:
         repeated = table.loc[table["id"].duplicated(), "id"].unique()
-        raise BadData(f"{source} of {task.name} repeat {len(repeated)} ids: {first_n(repeated)}.")
+        raise BadData(f"{source} of {task.name} repeat {counted(len(repeated), 'id')}: {first_n(repeated)}.")
     if task.classes:
         if (unknown := int(table["y_true"].isna().sum())) > 0:
             raise BadData(

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from cardiobench.core.errors import BadData, MissingData, first_n
+from cardiobench.core.errors import BadData, MissingData, counted, first_n
 from cardiobench.core.io import sha256_of_file
 from cardiobench.core.tables import TEXT
 from cardiobench.data.digests import column_digest, hexadecimal, text_digest
@@ -108,7 +108,7 @@ def check_rows(spec: DatasetSpec, frame: pd.DataFrame) -> None:
     if (hashes[1:] == hashes[:-1]).any():
         repeated = frame.loc[frame["id"].duplicated(), "id"].unique()
         raise BadData(
-            f"{spec.name}: {len(repeated)} ids occur more than once: {first_n(repeated)}. Each recording needs its own id."
+            f"{spec.name}: {counted(len(repeated), 'id')} in several rows: {first_n(repeated)}. Each recording needs its own id."
         )
     unknown = sorted(set(frame["split"].unique()) - set(spec.splits))
     if unknown:

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import xxhash
 
-from cardiobench.core.errors import BadData, first_n
+from cardiobench.core.errors import BadData, counted, first_n
 
 BLOCK = 2**16
 """Number of rows hashed together."""
@@ -198,7 +198,7 @@ def _doubled(vectors: np.ndarray, codes: np.ndarray, keys: Any) -> list[str]:
     apart = np.bincount(codes[starts], minlength=len(keys)) > 1
     if apart.any():
         found = np.flatnonzero(apart)
-        return [f"{len(found)} ids are repeated in rows that are not consecutive: {_shown(keys, found)}"]
+        return [f"{counted(len(found), 'id')} in rows that are not consecutive: {_shown(keys, found)}"]
     several = np.flatnonzero(np.bincount(codes, minlength=len(keys))[codes] > 1)
     if not len(several):
         return []
@@ -207,7 +207,7 @@ def _doubled(vectors: np.ndarray, codes: np.ndarray, keys: Any) -> list[str]:
     if not again.any():
         return []
     found = np.unique(codes[several[again]])
-    return [f"{len(found)} ids are repeated with the same vector: {_shown(keys, found)}"]
+    return [f"{counted(len(found), 'id')} repeated with the same vector: {_shown(keys, found)}"]
 
 
 def _wrong_parts(parts: np.ndarray, codes: np.ndarray, keys: Any) -> list[str]:
@@ -219,8 +219,12 @@ def _wrong_parts(parts: np.ndarray, codes: np.ndarray, keys: Any) -> list[str]:
     same = np.r_[False, (sorted_codes[1:] == sorted_codes[:-1]) & (sorted_parts[1:] == sorted_parts[:-1])]
     if same.any():
         found = np.unique(sorted_codes[same])
-        return [f"{len(found)} ids are repeated with the same part: {_shown(keys, found)}"]
+        return [f"{counted(len(found), 'id')} repeated with the same part: {_shown(keys, found)}"]
     starts = np.flatnonzero(np.r_[True, sorted_codes[1:] != sorted_codes[:-1]])
-    counted = np.arange(len(parts)) - np.repeat(starts, np.diff(np.r_[starts, len(parts)]))
-    found = np.unique(sorted_codes[sorted_parts != counted])
-    return [f"{len(found)} ids lack parts between 0 and their last: {_shown(keys, found)}"] if len(found) else []
+    expected = np.arange(len(parts)) - np.repeat(starts, np.diff(np.r_[starts, len(parts)]))
+    found = np.unique(sorted_codes[sorted_parts != expected])
+    return (
+        [f"{counted(len(found), 'id')} without parts between 0 and their last: {_shown(keys, found)}"]
+        if len(found)
+        else []
+    )

@@ -92,6 +92,10 @@ class Number:
         """Format a value for display, without its unit."""
         return "undefined" if math.isnan(value) else f"{self.factor * value:.{decimals}f}"
 
+    def with_unit(self, value: float, label_unit: str = "", decimals: int = 2) -> str:
+        """Format a value for display with its unit; "undefined" has none."""
+        return self.text(value, decimals) + ("" if math.isnan(value) else f" {self.shown_unit(label_unit)}".rstrip())
+
     def possible(self, value: float) -> bool:
         """Return whether a value is in the range; True for NaN."""
         low, high = self.range

@@ -10,6 +10,8 @@ import pandas as pd
 
 from cardiobench.core.io import sha256_of_file
 from cardiobench.core.tables import unescape_formula, write_csv
+from cardiobench.metrics.load import find_number
+from cardiobench.metrics.number import Number
 from cardiobench.results.record import DatasetFacts, EditedResult, ModelFacts, Name, Record, Stamp, ValidationType
 from cardiobench.results.score_result import Estimate
 
@@ -53,6 +55,15 @@ class AnalysisResult(Record):
     seen_in_pretraining: Mapping[str, bool | None] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     stamp: Stamp = field(default_factory=dict)
+
+    @property
+    def scored_by(self) -> tuple[Number, str] | None:
+        """Metric and label unit of the values, as stated by the tables; None if the values are no scores."""
+        for table in self.tables.values():
+            if len(table) and {"metric", "unit"} <= set(table.columns):
+                unit = table["unit"].iloc[0]
+                return find_number(str(table["metric"].iloc[0])), unit if isinstance(unit, str) else ""
+        return None
 
     @property
     def label(self) -> str:

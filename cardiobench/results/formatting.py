@@ -4,6 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from cardiobench.metrics.number import Number
 from cardiobench.results.analysis_result import AnalysisResult
 from cardiobench.results.record import EMBEDDINGS
 from cardiobench.results.score_result import OLDER_RULES, Breakdown, Estimate, ScoreResult
@@ -56,7 +57,9 @@ def gap_text(breakdown: Breakdown, result: ScoreResult) -> str:
         return f"no gap: {gap.reason}"
     text = f"gap {number(gap.value, result)}"
     if not math.isnan(gap.expected):
-        text += f", {number(gap.expected, result)} expected, excess {number(gap.excess, result)}, p = {gap.p_value:.2g}"
+        text += f", {number(gap.expected, result)} expected, excess {number(gap.excess, result)}, p = {p_value(gap.p_adjusted)}".replace(
+            "= <", "<"
+        )
     if not math.isnan(gap.low):
         first, second = breakdown.values
         ends = f"[{number(gap.low, result)}, {number(gap.high, result)}]"
@@ -150,14 +153,20 @@ def analysis_rows(record: AnalysisResult) -> list[tuple[str, ...]]:
     """Return the cells of an analysis for `ANALYSIS_COLUMNS`, one row per value."""
     models = ", ".join(model["name"] for model in record.models)
     marks = ", ".join(analysis_flags(record)) or "–"
+    number, unit = record.scored_by or (Number("", None), "")
+    decimals = number.decimals(unit)
+
+    def text(value: float) -> str:
+        return number.text(value, decimals)
+
     return [
         (
             record.protocol,
             record.subject,
             models,
             name,
-            f"undefined: {found.reason}" if math.isnan(found.value) else f"{found.value:.3f}",
-            "none" if math.isnan(found.low) else f"{found.low:.3f} – {found.high:.3f}",
+            f"undefined: {found.reason}" if math.isnan(found.value) else number.with_unit(found.value, unit, decimals),
+            "none" if math.isnan(found.low) else f"{text(found.low)} – {text(found.high)}",
             f"{found.n}" if found.n else "–",
             marks,
         )

@@ -1,6 +1,5 @@
 """Format results as short text and HTML tables for printing and notebooks."""
 
-import math
 import textwrap
 from collections.abc import Sequence
 from html import escape
@@ -101,8 +100,7 @@ def result_repr(result: ScoreResult) -> str:
 
 def _other(key: str, value: float, result: ScoreResult) -> str:
     number = result.number(key)
-    unit = "" if math.isnan(value) else number.shown_unit(result.unit)
-    return " ".join(filter(None, (key, number.text(value, number.decimals(result.unit)), unit)))
+    return f"{key} {number.with_unit(value, result.unit, number.decimals(result.unit))}"
 
 
 def _wrapped(sentence: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 import pandas as pd
 
-from cardiobench.core.errors import BadPredictions, first_n
+from cardiobench.core.errors import BadPredictions, counted, first_n
 from cardiobench.data.references import check_references
 from cardiobench.data.spec import Task
 
@@ -48,7 +48,7 @@ def match_units(
     repeated = ids[ids.duplicated()].unique()
     if len(repeated):
         advice = f"Give one row per {task.unit_column}."
-        raise BadPredictions(f"{source} repeats {len(repeated)} ids: {first_n(repeated)}. {advice}")
+        raise BadPredictions(f"{source} repeats {counted(len(repeated), 'id')}: {first_n(repeated)}. {advice}")
     place = pd.Index(ids).get_indexer(wanted["id"])
     known = ids.isin(_of_split(unlabelled, split)).to_numpy()
     known[place[place >= 0]] = True

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 
+from cardiobench.metrics.load import find_number
 from cardiobench.metrics.number import Number
 from cardiobench.results.score_result import Estimate, Judgement
 from cardiobench.results.verdict import LEVEL, REVERSED_LEVEL, Verdict
@@ -94,7 +95,7 @@ class Reason:
     ) -> None:
         """Store the findings of `judge`; `p` is adjusted, and `fixed` states whether fixed out-of-fold answers were permuted."""
         self.evidence, self.number, self.p, self.family = evidence, number, p, family
-        self.unit, self.fixed = number.value_unit(unit), fixed
+        self.unit, self.fixed = unit, fixed
         of_fixed = " of fixed out-of-fold answers, judged at a third of the level" if fixed else ""
         statistic = evidence.information.statistic + (" once the medians are equal" if evidence.numbers else "")
         self.statistic, self.test = statistic, f"{evidence.information.test}{of_fixed}"
@@ -127,7 +128,9 @@ class Reason:
             name = self.evidence.information.statistic
             holds = "holds" if ranking.low > CHANCE else "is better than chance"
             of = f"{_p_text(self.p)}, {self.test}"
-            return f"the ranking {holds} ({name} {_interval(ranking)}; {of}); the cut does not ({score})"
+            number = find_number(name)
+            found = f"{name} {_interval(ranking, number)} {number.shown_unit()}".rstrip()
+            return f"the ranking {holds} ({found}; {of}); the cut does not ({score})"
         if self.evidence.numbers and self._constant_is_closer():
             return f"the order of the answers holds ({self.of}); a constant would be closer ({score})"
         known = "the embeddings know" if self.evidence.information.refitted else "the answers know"
@@ -142,7 +145,7 @@ class Reason:
         seldom = information.p_value < LEVEL
         adjusted = f"; that is too often for {self._strictness()}, {_p_text(self.p)} adjusted" if seldom else ""
         constant = "; a constant would be closer" if self.evidence.numbers and self._constant_is_closer() else ""
-        seen = f"{DETECTABLE * self.evidence.estimate.se:.2g}"
+        seen = self.number.with_unit(DETECTABLE * self.evidence.estimate.se, self.unit)
         what = "refits on permuted labels" if information.refitted else "permutations of the same answers over patients"
         return (
             f"the score is reached in {_of_hundred(information.p_value)} of 100 {what} "
@@ -177,7 +180,11 @@ class Reason:
                 f"exchanged, and {MIN_PATIENTS} are needed"
             )
         if patients.others < ENOUGH:
-            return f"{patients.others:.3g} patients who are not {patients.frequent}: a good model would often not be recognised"
+            count = f"{patients.others:.1f}".removesuffix(".0")
+            return (
+                f"the patients with another label than '{patients.frequent}' count as {count}, and {ENOUGH} are needed: "
+                "a good model would often not be recognised"
+            )
         return self.evidence.estimate.reason or "there is no interval"
 
     def _constant_is_closer(self) -> bool:
@@ -185,12 +192,13 @@ class Reason:
         return sign * (self.evidence.estimate.value - self.evidence.floor.value) < 0
 
     def _score(self) -> str:
-        found = f"{self.number.key} {_interval(self.evidence.estimate)} {self.unit}".rstrip()
-        return f"{found}, floor {self.evidence.floor.value:.2f}"
+        unit = self.number.shown_unit(self.unit)
+        found = f"{self.number.key} {_interval(self.evidence.estimate, self.number)} {unit}".rstrip()
+        return f"{found}, floor {self.number.text(self.evidence.floor.value)}"
 
 
-def _interval(estimate: Estimate) -> str:
-    return f"{estimate.value:.2f} [{estimate.low:.2f}, {estimate.high:.2f}]"
+def _interval(estimate: Estimate, number: Number) -> str:
+    return f"{number.text(estimate.value)} [{number.text(estimate.low)}, {number.text(estimate.high)}]"
 
 
 def _p_text(p: float) -> str:

@@ -40,8 +40,8 @@ def split_rows(group: Group, frame: pd.DataFrame, classes: Sequence[str] = ()) -
     """
     if group.column not in frame:
         return Split({}, {group.name: f"the references have no column '{group.column}'"})
-    order = [str(label) for label in group.labels] if group.edges else None
-    split = _split(group.name, group.column, group_labels(group, frame), order, frame, classes)
+    labels = group_labels(group, frame)
+    split = _split(group.name, group.column, labels, _in_order(group, pd.unique(labels)), frame, classes)
     if not len(odd := impossible_values(group, frame)):
         return split
     why = split.skipped[name := f"{group.name}=unknown"]
@@ -55,23 +55,35 @@ def intersection(first: Group, second: Group, frame: pd.DataFrame, classes: Sequ
     name = f"{first.name} x {second.name}"
     if first.column not in frame or second.column not in frame:
         return Split({}, {name: "the references lack one of the columns"})
-    (one, ones), (two, twos) = (pd.factorize(group_labels(group, frame)) for group in (first, second))
+    found = [(group, group_labels(group, frame)) for group in (first, second)]
+    ones, twos = (_in_order(group, pd.unique(of_rows)) for group, of_rows in found)
+    one, two = (
+        pd.Categorical(pd.Series(of_rows).map(str, na_action="ignore"), order).codes
+        for (_, of_rows), order in zip(found, (ones, twos), strict=True)
+    )
     names = np.array([f"{a}, {b}" for a in ones for b in twos], dtype=object)
     labels = np.full(len(frame), None)
     known = (one >= 0) & (two >= 0)
-    labels[known] = names[one[known] * len(twos) + two[known]]
-    return _split(name, f"{first.column} or {second.column}", labels, None, frame, classes)
+    labels[known] = names[one[known].astype(np.int64) * len(twos) + two[known]]
+    return _split(name, f"{first.column} or {second.column}", labels, names.tolist(), frame, classes)
+
+
+def _in_order(group: Group, found: np.ndarray) -> list[str]:
+    """Return the names of the found groups as the spec orders them, followed by others in alphabetical order."""
+    places = {label.casefold(): place for place, label in enumerate(group.labels)}
+    names = {str(label) for label in found if label is not None and not pd.isna(label)}
+    return sorted(names, key=lambda name: (places.get(name.casefold(), len(places)), name))
 
 
 def _split(
-    name: str, column: str, labels: np.ndarray, order: list[str] | None, frame: pd.DataFrame, classes: Sequence[str]
+    name: str, column: str, labels: np.ndarray, order: Sequence[str], frame: pd.DataFrame, classes: Sequence[str]
 ) -> Split:
     patients = Clusters.of(frame["patient_id"].to_numpy())
     codes, names = pd.factorize(labels)
     present = {str(label): code for code, label in enumerate(names)}
     truth = pd.Categorical(frame["y_true"], list(classes)).codes if classes else None
     rows, skipped = {}, {}
-    for label in [label for label in order if label in present] if order else sorted(present):
+    for label in [label for label in order if label in present]:
         chosen = np.flatnonzero(codes == present[label])
         count = patients.count_in(chosen)
         lacking = ""

@@ -36,7 +36,8 @@ class Group:
     """A breakdown of the scores by a column of the rows: by its values (sex) or by ranges (age).
 
     `edges` are the inner cut points of a number; a value equal to an edge belongs to the range below it when
-    `right` is true: edges (45, 65) make (-inf, 45], (45, 65], (65, inf). `labels` name the ranges in order.
+    `right` is true: edges (45, 65) make (-inf, 45], (45, 65], (65, inf). `labels` name the ranges in order; without
+    edges they are the values in their order, such as ("Poor", "Medium", "Good"), and other values follow.
     """
 
     name: str

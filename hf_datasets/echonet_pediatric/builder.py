@@ -20,7 +20,7 @@ PICTURED = ("A4C", "PSAX")
 CHILD_AGE = Group("age", "age", edges=(1.0, 5.0, 12.0, 18.0), labels=("0-1", "2-5", "6-12", "13-18", ">18"))
 THIRDS = ("lower third", "middle third", "upper third")
 FEWEST = 9  # Minimum number of training videos for cutting an age range into thirds.
-GROUPS = (SEX_GROUPS, CHILD_AGE, Group("bmi_for_age", "bmi_for_age"))
+GROUPS = (SEX_GROUPS, CHILD_AGE, Group("bmi_for_age", "bmi_for_age", labels=THIRDS))
 
 SPEC = DatasetSpec(
     name="echonet_pediatric",

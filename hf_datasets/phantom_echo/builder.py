@@ -23,7 +23,7 @@ from cardiobench.data.phantom.echo import (
 )
 
 PATIENTS, SEED, FPS = 150, 0, 30.0
-QUALITY = Group("image_quality", "image_quality")
+QUALITY = Group("image_quality", "image_quality", labels=("Poor", "Medium", "Good"))
 BMI = Group("bmi", "bmi", edges=(18.5, 25.0, 30.0), labels=("<18.5", "18.5-25", "25-30", "≥30"), right=False)
 GROUPS = (SEX_GROUPS, AGE_GROUPS, BMI, QUALITY)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from cardiobench.data import CardioBuilder, DatasetSpec, Group, Task, ptb_xl_plus
+from cardiobench.data import AGE_GROUPS, CardioBuilder, DatasetSpec, Group, Task, ptb_xl_plus
 from cardiobench.data.audit_finding import AuditFinding
 from cardiobench.data.demographics import age_task, sex_task
 from cardiobench.data.ecg_labels import AF_CLASSES, CD_CLASSES, conduction, fibrillation
@@ -22,7 +22,7 @@ from cardiobench.data.ptb_xl_labels import (
 )
 from cardiobench.data.tables import Column, choice, identifier, integer, number, read_columns, text
 
-GROUPS = (Group("sex", "sex"), Group("age", "age_group"))
+GROUPS = (Group("sex", "sex"), Group("age", "age_group", labels=AGE_GROUPS.labels))
 
 
 def _several(target: str) -> Task:

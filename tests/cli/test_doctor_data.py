@@ -98,7 +98,7 @@ def standardised_apart(frame):
     [
         (lambda frame: frame, set(), ""),
         (lambda frame: frame[3:], {f"task {TASK}"}, "111 of 114 recordings"),
-        (lambda frame: pd.concat([frame, frame[:2]]), {"fault"}, "2 ids are repeated"),
+        (lambda frame: pd.concat([frame, frame[:2]]), {"fault"}, "2 ids repeated"),
         (lambda frame: frame.assign(v1=frame["v1"].where(frame.index > 0)), {"fault"}, "1 of 114 vectors"),
         (
             lambda frame: pd.concat([frame, frame[:1].assign(id="zz")]),

@@ -152,7 +152,7 @@ def test_broken_rules_and_absent_data_are_errors(tmp_path):
     dynamic(tmp_path, (10, 20, 30, 40))
     path = tmp_path / "FileList.csv"
     path.write_text(path.read_text().replace("0X3,", "0X0,"))
-    with pytest.raises(BadData, match="1 ids occur more than once"):
+    with pytest.raises(BadData, match="1 id in several rows"):
         audit_folder("echonet_dynamic", tmp_path)
 
 

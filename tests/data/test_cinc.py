@@ -285,7 +285,7 @@ def test_unknown_codes_are_kept_and_counted(georgia):
 
 def test_repeated_record_is_refused(georgia):
     write(georgia / "training" / "georgia" / "g2", "E00001", comments("426783006"))
-    with pytest.raises(BadData, match="1 ids occur more than once: E00001"):
+    with pytest.raises(BadData, match="1 id in several rows: E00001"):
         opened(georgia)
 
 

@@ -152,7 +152,7 @@ def test_tracing_in_wrong_part_is_ignored(raw):
 
 def test_repeated_exam_ids_are_refused(raw):
     write(raw, [*EXAMS, exam(11, 1)], {})
-    with pytest.raises(BadData, match="1 ids occur more than once: 11"):
+    with pytest.raises(BadData, match="1 id in several rows: 11"):
         opened(raw)
     write(raw, EXAMS, {0: (13, 11, 13)})
     with pytest.raises(BadData, match=r"exams_part0\.hdf5: 1 exam ids occur more than once: 13"):

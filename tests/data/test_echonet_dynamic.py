@@ -69,7 +69,7 @@ def test_missing_videos_are_listed(raw):
         ("61.7", "", "line 4, column 'EF' is empty; expected a number from 0 to 100"),
         ("61.7", "inf", "line 4, column 'EF' is 'inf'; expected a number"),
         ("61.7", "617", r"line 4, column 'EF' is '617'; expected a number from 0 to 100 \(%\)"),
-        ("0X3C", "0X4D", "1 ids occur more than once: 0X4D"),
+        ("0X3C", "0X4D", "1 id in several rows: 0X4D"),
         ("0X3C", "../../0X3C", r"points outside the raw folder"),
         ("EF,ESV", "EFR,ESV", "no column 'EF'.*nearest is 'EFR'"),
     ],

@@ -90,7 +90,7 @@ def test_body_mass_is_compared_within_the_age(tmp_path):
         ("62.5", "?", r"column 'EF' is '\?'; expected a number from 0 to 100"),
         ("CR01-V2-000002.avi,58,F,2,12,85,0", "CR01-V2-000002.avi,58,F,2,12,85,3", "1 patients are in two splits: CR01"),
         ("CR02-V1-000001", "CR02", r"column 'FileName' is 'CR02.avi'; expected <patient>-<visit>-<number>\.avi"),
-        ("CR02-V1-000001", "CR01-V1-000007", "1 ids occur more than once"),
+        ("CR02-V1-000001", "CR01-V1-000007", "1 id in several rows"),
     ],
 )  # fmt: skip
 def test_invalid_tables_are_refused_by_name(raw, old, new, message):

@@ -71,7 +71,7 @@ def test_full_release(raw):
 @pytest.mark.parametrize(
     "bad, message",
     [
-        (row(1), r"1 ids occur more than once: r1"),
+        (row(1), r"1 id in several rows: r1"),
         (row(4, "test", patient="p1"), r"1 patients are in two splits: p1"),
         (row(4, ef=400.0), r"'ef' are outside 0-100 %: r4 has 400"),
         (row(4, ef=-1.0), r"r4 has -1"),

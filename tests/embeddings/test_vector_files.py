@@ -93,10 +93,10 @@ def test_other_columns_are_ignored():
 @pytest.mark.parametrize(
     ("frame", "said"),
     [
-        (wide(["a", "b", "a", "c"]), "1 ids are repeated in rows that are not consecutive: a"),
-        (wide(["a", "a", "b", "c"], vectors()[[0, 0, 1, 2]]), "1 ids are repeated with the same vector: a"),
-        (wide(["a", "a", "b", "b"], part=[0, 0, 0, 1]), "1 ids are repeated with the same part: a"),
-        (wide(["a", "a", "b", "b"], part=[0, 2, 1, 2]), "2 ids lack parts between 0 and their last: a, b"),
+        (wide(["a", "b", "a", "c"]), "1 id in rows that are not consecutive: a"),
+        (wide(["a", "a", "b", "c"], vectors()[[0, 0, 1, 2]]), "1 id repeated with the same vector: a"),
+        (wide(["a", "a", "b", "b"], part=[0, 0, 0, 1]), "1 id repeated with the same part: a"),
+        (wide(["a", "a", "b", "b"], part=[0, 2, 1, 2]), "2 ids without parts between 0 and their last: a, b"),
         (wide(["a", None, "", "b"]), "2 of 4 rows have no id"),
         (wide(part=[0.5, 0, 0, 0]), "`part` contains values other than whole numbers"),
         (
@@ -123,7 +123,7 @@ def test_all_problems_are_in_one_message():
     with pytest.raises(BadData) as error:
         read_vectors(frame).check(["a", "b", "c", "d"], ["a", "b", "c", "d", "e"], of="camus")
     for said in (
-        "1 ids are repeated",
+        "1 id repeated",
         "3 of 4 vectors",
         "2 of the 4 recordings of camus are missing: c, d",
         "1 of 3 ids",

@@ -152,7 +152,7 @@ def test_one_message_counts_missing_and_unknown(frame, tmp_path):
     odd = pd.concat([frame.iloc[5:], frame.iloc[[6]].assign(id="stranger"), frame.iloc[[9]]])
     with pytest.raises(BadData) as error:
         evaluate(tmp_path, embeddings=odd)
-    assert "1 ids are repeated" in str(error.value)
+    assert "1 id repeated" in str(error.value)
     with pytest.raises(
         BadData, match=r"5 of the 114 recordings of ptb_xl_sample are missing: .* 1 of 110 ids are none of"
     ):

@@ -114,7 +114,7 @@ def good(table, task):
     [
         (lambda a: a.iloc[2:], ["my.csv has 58 of the 60 test units of toy/sick", "Missing: u000, u001."]),
         (lambda a: a.iloc[:0], ["0 of the 60", "and 55 more"]),
-        (lambda a: pd.concat([a, a.iloc[:1]]), ["repeats 1 ids: u000"]),
+        (lambda a: pd.concat([a, a.iloc[:1]]), ["repeats 1 id: u000"]),
         (
             lambda a: pd.concat([a, a.iloc[:1].assign(id="t003")]),
             ["Not among them: t003", "1 of these are in split 'train'"],

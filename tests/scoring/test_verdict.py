@@ -87,7 +87,7 @@ def test_negative_verdict_states_permutation_rate_and_detectable_difference():
 def test_information_without_a_good_cut_names_both_intervals():
     ranked = Estimate(0.61, 0.54, 0.68, 100, 100)
     sentence = word(0.4, 0.5, 0.01, ranking=ranked).sentence
-    assert sentence.startswith("the ranking holds (auroc 0.61 [0.54, 0.68]; p = 0.01, 1,999 permutations)")
+    assert sentence.startswith("the ranking holds (auroc 61.00 [54.00, 68.00] %; p = 0.01, 1,999 permutations)")
     assert sentence.endswith("the cut does not (score 0.45 [0.40, 0.50], floor 0.50)")
     assert "a constant would be closer" in word(9, 11, 0.01, floor=8, higher=False, numbers=True).sentence
     assert "a constant" not in word(6, 9, 0.01, floor=8, higher=False, numbers=True).sentence
@@ -225,8 +225,8 @@ def test_verdict_without_sentence_uses_its_meaning():
 
 def test_ten_equal_patients_are_not_unequal():
     information = SimpleNamespace(statistic="AUROC", test="exact test", n_patients=10)
-    for effective, said in ((10.0, "3 patients who are not healthy"), (9.4, "10 patients count as 9.4")):
+    for effective, said in ((10.0, "with another label than 'healthy' count as 3,"), (9.4, "10 patients count as 9.4")):
         patients = SimpleNamespace(total=10, effective=effective, others=3, frequent="healthy")
         evidence = SimpleNamespace(patients=patients, information=information, numbers=False)
-        number = SimpleNamespace(value_unit=lambda unit: unit)
+        number = SimpleNamespace(shown_unit=lambda unit: unit)
         assert said in Reason(evidence, number, "", 1.0, None, False).sentence(Verdict.FEW)

@@ -16,7 +16,7 @@ from cardiobench.scoring.score import score
 from cardiobench.stats.clusters import Clusters
 from cardiobench.stats.estimates import Sampler
 from cardiobench.tasks.group_labels import group_labels
-from cardiobench.tasks.groups import breakdowns, gap_tests, split_rows
+from cardiobench.tasks.groups import breakdowns, gap_tests, intersection, split_rows
 from tests.scoring.factories import BINARY, VALUE, references, test_rows
 
 
@@ -163,3 +163,15 @@ def test_oldest_age_group_is_scored():
     truth = test_rows(table)
     joined = Predictions.join(table, truth[["id"]].assign(y_pred=50.0), VALUE)
     assert set(score(joined, table, ResultContext(resamples=20)).groups["age"].values) == {"46-65", ">80"}
+
+
+def test_ordered_values_and_ranges_keep_the_order_of_their_spec():
+    quality = Group("quality", "quality", labels=("Poor", "Medium", "Good"))
+    frame = pd.DataFrame({"patient_id": [f"p{i}" for i in range(80)], "y_true": 0.0})
+    frame["quality"] = np.repeat(["Good", "poor", "Medium", "Excellent"], 20)
+    frame["age"] = np.resize([50.0, 30.0], 80)
+    assert list(split_rows(quality, frame).rows) == ["poor", "Medium", "Good", "Excellent"]
+    both = intersection(AGE_GROUPS, quality, frame)
+    names = ["poor", "Medium", "Good", "Excellent"]
+    assert list(both.rows) == [f"{age}, {name}" for age in ("≤45", "46-65") for name in names]
+    assert both.rows["≤45, poor"].tolist() == list(range(21, 40, 2))

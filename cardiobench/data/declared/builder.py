@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import pandas as pd
 
-from cardiobench.core.errors import BadConfig, BadData, MissingData, first_n
+from cardiobench.core.errors import BadConfig, BadData, MissingData, counted, first_n
 from cardiobench.core.io import sha256_of_json
 from cardiobench.core.tables import read_table, text_of, unescape_formula
 from cardiobench.data.builder import CardioBuilder
@@ -275,11 +275,11 @@ def _joined(table: pd.DataFrame, ids: pd.Series, column: str | None, path: Path)
         keys = table[column]
     if (repeated := keys[keys.duplicated()]).size:
         raise BadData(
-            f"{path} has {repeated.nunique()} ids more than once: {first_n(repeated.unique())}. Keep one row of each."
+            f"{path} repeats {counted(repeated.nunique(), 'id')}: {first_n(repeated.unique())}. Keep one row of each."
         )
     places = pd.Series(range(len(table)), index=keys)
     if (absent := ids[~ids.isin(places.index)]).size:
-        raise BadData(f"{path} lacks {len(absent)} ids of splits.csv: {first_n(absent)}. {AGAIN}")
+        raise BadData(f"{path} lacks {counted(len(absent), 'id')} of splits.csv: {first_n(absent)}. {AGAIN}")
     if (added := keys[~keys.isin(ids)]).size:
-        raise BadData(f"{path} has {len(added)} ids that splits.csv lacks: {first_n(added)}. {AGAIN}")
+        raise BadData(f"{path} has {counted(len(added), 'id')} that splits.csv lacks: {first_n(added)}. {AGAIN}")
     return table.iloc[places[ids]].reset_index(drop=True)

@@ -47,7 +47,7 @@ def frame_examples(dataset: OpenDataset, task: Task, frame: pd.DataFrame) -> Ite
         row = order.iloc[position]
         label = labels.get((row["recording"], row["frame"]))
         described = f"{row['recording']}, frame {row['frame']}"
-        value = f"{number.text(row['score'], number.decimals(task.unit))} {number.shown_unit(task.unit)}".strip()
+        value = number.with_unit(row["score"], task.unit, number.decimals(task.unit))
         picture = picture_of(dataset, label, row["answer"]) if label else "its label is not here"
         yield Example(str(row["id"]), described, f"{number.key} {value}", place, picture, DESCRIPTION)
 

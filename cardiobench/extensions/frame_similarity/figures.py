@@ -22,7 +22,14 @@ def draw(record: AnalysisResult) -> dict[str, Figure]:
     figure, (above, below) = subplots(2, 1, height=6.0, title=title)
     image = _draw_matrix(above, record, min(_matrix(record).min(), between.value))
     figure.colorbar(image, ax=above, label="mean cosine (darkest:\nbetween patients or less)")
-    above.set_title(f"mean off the diagonal {within.value:.4f} [{within.low:.4f}, {within.high:.4f}]")
+    above.set_title(
+        "mean off the diagonal "
+        + (
+            f"{within.value:.4f}"
+            if np.isnan(within.low)
+            else f"{within.value:.4f} [{within.low:.4f}, {within.high:.4f}]"
+        )
+    )
     below.plot(apart["frames_apart"], apart["cosine"], "-o", color=MODEL, markersize=4, label="frames of one clip")
     below.axhline(between.value, label="frames of different patients", **FLOOR_LINE)
     below.axhspan(between.low, between.high, color=FLOOR, alpha=0.12, linewidth=0)

@@ -7,6 +7,7 @@ from matplotlib.ticker import NullLocator
 
 from cardiobench.extensions.labels_saved.curves import curves_of
 from cardiobench.report.plots.style import DASHES, FLOOR_LINE, LINES, shorten, subplots
+from cardiobench.report.plots.units import shown_scores
 from cardiobench.results.analysis_result import AnalysisResult
 
 LONGEST = 40  # Maximum number of characters in a curve name.
@@ -23,7 +24,9 @@ def draw_side_by_side(records: Sequence[AnalysisResult]) -> dict[str, Figure]:
     needed = {one.name: one.text for one in curves.savings()} if curves.curves else {}
     figure, axes = subplots(height=3.4 + 0.3 * len(curves.tables), title=(curves.task,))
     ticks: dict[int, None] = {}
-    for number, (name, rows) in enumerate(curves.tables.items()):
+    first, label = shown_scores(record_curve := records[0].tables["curve"], record_curve.iloc[0])
+    for number, (name, own) in enumerate(curves.tables.items()):
+        rows, _ = shown_scores(own, record_curve.iloc[0])
         colour = LINES[number % len(LINES)]
         dashes = DASHES[number // len(LINES) % len(DASHES)]
         text = shorten(name, LONGEST)
@@ -31,16 +34,12 @@ def draw_side_by_side(records: Sequence[AnalysisResult]) -> dict[str, Figure]:
         axes.fill_between(rows["patients"], rows["low"], rows["high"], color=colour, alpha=0.1, linewidth=0)
         axes.plot(rows["patients"], rows["score"], f"o{dashes}", color=colour, markersize=4, label=text)
         ticks |= dict.fromkeys(rows["patients"].tolist())
-    first = records[0].tables["curve"].iloc[0]
-    axes.axhline(first["floor"], label=f"floor {first['floor']:.3g}", **FLOOR_LINE)
+    floor = first["floor"].iloc[0]
+    axes.axhline(floor, label=f"floor {floor:.2f}", **FLOOR_LINE)
     axes.set_xscale("log")
     axes.set_xticks(sorted(ticks), [str(one) for one in sorted(ticks)])
     axes.xaxis.set_minor_locator(NullLocator())
-    unit = f" ({first['unit']})" if isinstance(first["unit"], str) and first["unit"] else ""
-    axes.set(
-        xlabel="patients used from train and validation",
-        ylabel=f"{first['metric']}{unit}, {first['better']} is better",
-    )
+    axes.set(xlabel="patients used from train and validation", ylabel=label)
     axes.grid(axis="y")
     head = None
     if needed:

@@ -5,6 +5,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from cardiobench.report.plots.style import FLOOR_LINE, INK, LINES, PAPER, subplots
+from cardiobench.report.plots.units import shown_scores
 from cardiobench.results.analysis_result import AnalysisResult
 
 OFFSET = 0.12
@@ -13,7 +14,7 @@ OFFSET = 0.12
 
 def draw(record: AnalysisResult) -> dict[str, Figure]:
     """Draw scores and losses relative to twelve leads; hollow markers are zero-filled."""
-    table = record.tables["leads"]
+    table, label = shown_scores(record.tables["leads"], record.tables["leads"].iloc[0])
     sets = list(dict.fromkeys(table.sort_values("count", ascending=False, kind="stable")["leads"]))
     by = list(dict.fromkeys(table["by"]))
     title = (record.subject, record.models[0]["name"])
@@ -30,8 +31,7 @@ def draw(record: AnalysisResult) -> dict[str, Figure]:
     losses.axvline(0, color=INK, linewidth=0.8)
     if (table["taken"] == "zero-filled").any():
         scores.plot([], [], "o", color=INK, markerfacecolor=PAPER, label="zero-filled")
-    unit = f" ({first['unit']})" if isinstance(first["unit"], str) and first["unit"] else ""
-    scores.set(xlabel=f"{first['metric']}{unit},\n{first['better']} is better", yticks=range(len(sets)))
+    scores.set(xlabel=label.replace(", ", ",\n"), yticks=range(len(sets)))
     scores.set_yticklabels([_wrapped(leads) for leads in sets])
     scores.set_ylim(len(sets) - 0.5, -0.5)
     losses.set(xlabel="loss against 12 leads,\npaired, 95 % interval")

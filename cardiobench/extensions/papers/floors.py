@@ -82,7 +82,7 @@ def _number(value: float, row: dict[str, Any]) -> str:
     from cardiobench.metrics.load import find_number
 
     number = find_number(row["metric"])
-    return f"{number.text(value)} {number.shown_unit(row['unit'])}"
+    return number.with_unit(value, row["unit"])
 
 
 def _floors(row: dict[str, Any]) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ _ECG_ROWS = {"chapman_ningbo": {"hospital": ("chapman_shaoxing",)}}
 # Mapping from task to subgroups that the released code of arXiv:2510.00520 replaces: it takes image quality from a
 # patient's first row, which is the two-chamber view, and applies adult body mass index ranges to children.
 _GROUPS = {
-    "camus/ef": {"image_quality": Group("image_quality", "image_quality")},
+    "camus/ef": {"image_quality": Group("image_quality", "image_quality", labels=("Poor", "Medium", "Good"))},
     "echonet_pediatric/ef": {"bmi_for_age": BMI_GROUPS},
 }
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from cardiobench.core.errors import BadData, BadPredictions, first_n
+from cardiobench.core.errors import BadData, BadPredictions, counted, first_n
 from cardiobench.data.spec import VIEWS
 from cardiobench.extensions.reproduction.files import read_table
 from cardiobench.extensions.reproduction.profiles import Profile
@@ -79,7 +79,7 @@ def read_truth(spec: TableSpec, splits: Path, profile: Profile) -> pd.DataFrame:
         frame = frame.drop_duplicates(truth.key)
     repeated = frame.loc[frame[truth.key].duplicated(), truth.key].unique()
     if len(repeated) and not (spec.repeats and profile.as_published):
-        raise BadData(f"{', '.join(truth.files)} repeat {len(repeated)} ids: {first_n(repeated)}.")
+        raise BadData(f"{', '.join(truth.files)} repeat {counted(len(repeated), 'id')}: {first_n(repeated)}.")
     patient = frame[truth.patient[0]].astype(str).str.extract(truth.patient[1], expand=False)
     if patient.isna().any():
         odd = frame.loc[patient.isna(), truth.patient[0]]
@@ -137,11 +137,15 @@ def join(spec: TableSpec, truth: pd.DataFrame, path: Path, profile: Profile) -> 
     repeated = predictions.loc[predictions["key"].duplicated(), "key"].unique()
     if len(repeated) and not spec.repeats:
         if not profile.as_published:
-            raise BadPredictions(f"{source} repeats {len(repeated)} ids: {first_n(repeated)}. Give one row per id.")
+            raise BadPredictions(
+                f"{source} repeats {counted(len(repeated), 'id')}: {first_n(repeated)}. Give one row per id."
+            )
         predictions = predictions.drop_duplicates("key")
-        notes.append(f"{len(repeated)} ids occur twice; the first is used: {first_n(repeated)}")
+        notes.append(f"of {counted(len(repeated), 'id')} that occur twice, the first row is used: {first_n(repeated)}")
     elif len(repeated) and not profile.as_published:
-        raise BadPredictions(f"{source} repeats {len(repeated)} ids: {first_n(repeated)}. Give one row per id.")
+        raise BadPredictions(
+            f"{source} repeats {counted(len(repeated), 'id')}: {first_n(repeated)}. Give one row per id."
+        )
     if truth["key"].dtype.kind != predictions["key"].dtype.kind:
         raise BadPredictions(
             f"{source}: ids such as {predictions['key'].iloc[0]!r} differ in type from {truth['key'].iloc[0]!r} "
@@ -159,10 +163,10 @@ def join(spec: TableSpec, truth: pd.DataFrame, path: Path, profile: Profile) -> 
         if spec.kind == "view"
         else _values_or_classes(spec, merged, source, profile)
     )
-    sample, rows, counted, more = scored
+    sample, rows, labels, more = scored
     scored_rows = merged[rows]
     groups = {g.group.name: scored_rows[f"group {g.group.name}"].to_numpy() for g in spec.groups}
-    return Joined(sample, scored_rows["patient"].to_numpy(), groups, counted, len(truth), (*notes, *more))
+    return Joined(sample, scored_rows["patient"].to_numpy(), groups, labels, len(truth), (*notes, *more))
 
 
 def _read_predictions(path: Path, columns: Sequence[str], key_from: str) -> pd.DataFrame:

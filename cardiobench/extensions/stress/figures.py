@@ -3,6 +3,7 @@
 from matplotlib.figure import Figure
 
 from cardiobench.report.plots.style import FLOOR_LINE, LINES, subplots
+from cardiobench.report.plots.units import shown_scores
 from cardiobench.results.analysis_result import AnalysisResult
 
 COLOURS = {"probe": LINES[0], "native": LINES[3], "zero_shot": LINES[2]}
@@ -11,7 +12,7 @@ COLUMNS = 2
 
 def draw(record: AnalysisResult) -> dict[str, Figure]:
     """Draw one panel per perturbation, with one line and 95 % band per predictor."""
-    table = record.tables["scores"]
+    table, label = shown_scores(record.tables["scores"], record.tables["scores"].iloc[0])
     first = table.iloc[0]
     changes = list(dict.fromkeys(table.loc[table["change"] != "none", "change"]))
     rows = -(-len(changes) // COLUMNS)
@@ -27,8 +28,7 @@ def draw(record: AnalysisResult) -> dict[str, Figure]:
         axes.grid(axis="y")
     for axes in grid.flat[len(changes) :]:
         axes.set_visible(False)
-    unit = f" ({first['unit']})" if isinstance(first["unit"], str) and first["unit"] else ""
-    figure.supylabel(f"{first['metric']}{unit}, {first['better']} is better", fontsize=9)
+    figure.supylabel(label, fontsize=9)
     handles, labels = grid.flat[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower left", ncols=3)
     return {"severity": figure}

@@ -95,9 +95,10 @@ def _names(record: AnalysisResult) -> list[str]:
 
 
 def counts(collection: Collection) -> dict[str, Any]:
-    """Return the counts in the page header: verdicts on patients, and flags of all rows."""
+    """Return the counts in the page header: verdicts and flags of the scores on patients, or of all if there are none."""
     results = collection.results
     real = [result for result in results if not result.generated]
+    flagged = real or results
     words: Counter[Verdict] = Counter(result.verdict.word for result in real)
     return {
         "models": len({result.model["name"] for result in results}),
@@ -105,9 +106,9 @@ def counts(collection: Collection) -> dict[str, Any]:
         "scores": len(real),
         "generated": len(results) - len(real),
         "verdicts": [(verdict, words[verdict]) for verdict in Verdict],
-        "collapsed": sum(result.collapsed for result in results),
-        "seen": sum(bool(result.seen_in_pretraining) for result in results),
-        "exploratory": sum(result.verdict.exploratory and not result.outdated for result in results),
+        "collapsed": sum(result.collapsed for result in flagged),
+        "seen": sum(bool(result.seen_in_pretraining) for result in flagged),
+        "exploratory": sum(result.verdict.exploratory and not result.outdated for result in flagged),
     }
 
 

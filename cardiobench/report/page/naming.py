@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from hashlib import sha256
 from typing import Any
 
+from cardiobench.metrics.number import Number
 from cardiobench.report.overview import MARKS, ScoreCell, marks
 from cardiobench.results import formatting as tables
 from cardiobench.results.anchors import PublishedScore
 from cardiobench.results.collect import ResultEntry
-from cardiobench.results.score_result import Breakdown, Estimate, ScoreResult
+from cardiobench.results.score_result import Breakdown, Estimate, Gap, ScoreResult
 from cardiobench.stats.variability import BOTH, SEEDS
 
 COVERS = {name: f" ({name})" for name in (BOTH, SEEDS)}
@@ -132,7 +133,7 @@ def further_table(results: Sequence[ScoreResult]) -> dict[str, Any]:
 def _further(result: ScoreResult, name: str) -> str:
     number = result.number(name)
     value = result.further.get(name, math.nan)
-    return f"{number.text(value, number.decimals(result.unit))} {number.shown_unit(result.unit)}".strip()
+    return number.with_unit(value, result.unit, number.decimals(result.unit))
 
 
 def metric_text(name: str, estimate: Estimate | None, result: ScoreResult) -> tuple[str, str]:
@@ -177,9 +178,7 @@ def group_rows(results: Sequence[ScoreResult]) -> list[dict[str, Any]]:
             "p": tables.p_value(breakdown.gap.p_adjusted),
             "difference": difference_text(breakdown, result),
             "others": "; ".join(
-                f"{other}: {gap.value:.3f}, {gap.expected:.3f} expected, p = {tables.p_value(gap.p_adjusted)}"
-                for other, gap in breakdown.others.items()
-                if not math.isnan(gap.value)
+                _other_gap(other, gap, result) for other, gap in breakdown.others.items() if not math.isnan(gap.value)
             ),
             "sure": breakdown.gap.shown,
             "worst": tables.worst_group(breakdown, result) or "–",
@@ -188,6 +187,13 @@ def group_rows(results: Sequence[ScoreResult]) -> list[dict[str, Any]]:
         for name, breakdown in result.groups.items()
         if not math.isnan(breakdown.gap.value)
     ]
+
+
+def _other_gap(name: str, gap: Gap, result: ScoreResult) -> str:
+    """Return the gap of another number than the score: one of the result, or a share such as the false negative rate."""
+    number = result.number(name) if name in result.overall else Number(name, None, unit="fraction")
+    p = f"p = {tables.p_value(gap.p_adjusted)}".replace("= <", "<")
+    return f"{name}: {number.with_unit(gap.value, result.unit)}, {number.text(gap.expected)} expected, {p}"
 
 
 def difference_text(breakdown: Breakdown, result: ScoreResult) -> str:

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import PercentFormatter
 from sklearn.metrics import confusion_matrix
 
 from cardiobench.report.plots.curves import (
@@ -41,6 +42,7 @@ from cardiobench.tasks.answers import MOST_OUTSIDE, OTHER
 
 MAX_MODELS = len(LINES)  # Maximum number of models per panel.
 CURVE, ABOVE = 1.4, 0.75  # Heights of a curve panel and the space above it in inches.
+SHARE = PercentFormatter(1, symbol=" %")  # Shares are shown in percent, as in the tables.
 POINTS = ["model", "curve", "x", "y", "share"]
 """Columns of the table of drawn points."""
 _LABELS = {
@@ -208,14 +210,14 @@ def _place(figure: Figure, panels: Mapping[str, Axes], *, size: float, below: fl
     rows, top = -(-len(curves) // 2), 0.3 + LINE_HEIGHT * len(names)
     matrix = below + size
     figure.set_size_inches(WIDTH, top + CURVE * rows + ABOVE * rows + matrix)
-    left, right = 0.35 + tick_width(*curves[::2]), 0.1
+    left, right = 0.35 + tick_width(*curves[::2]), 0.1 + text_width(["100 %"]) / 2
     between = 0.4 + tick_width(*curves[1::2])
     margins = {"left": left, "right": right, "bottom": matrix + ABOVE, "top": top}
     grid = fixed_grid(figure, rows, 2, **margins, between=between, above=ABOVE)
     for number, axes in enumerate(curves):
         axes.set_subplotspec(grid[divmod(number, 2)])
     left = 0.35 + tick_width(confusion)
-    margins = {"left": left, "right": right, "bottom": below, "top": figure.get_figheight() - matrix}
+    margins = {"left": left, "right": 0.1, "bottom": below, "top": figure.get_figheight() - matrix}
     confusion.set_subplotspec(fixed_grid(figure, 1, 1, **margins)[0, 0])
     if names:
         figure.legend(handles, names, loc="upper left", bbox_to_anchor=(0, 1), borderaxespad=0.2)
@@ -232,7 +234,9 @@ def _finish(axes: Axes, name: str) -> None:
     axes.set_title(name, y=1)  # Without y, matplotlib measures the whole panel to place the title.
     axes.set(xlabel=_LABELS[name][0], ylabel=_LABELS[name][1], xlim=(-0.02, 1.02), xticks=(0, 0.5, 1))
     axes.grid(True)
+    axes.xaxis.set_major_formatter(SHARE)
     if name != "decision curve":
         axes.set(ylim=(-0.02, 1.02), yticks=(0, 0.5, 1))
+        axes.yaxis.set_major_formatter(SHARE)
     if name in ("ROC", "reliability"):
         axes.axline((0, 0), slope=1, color=MUTED, linewidth=0.8, linestyle=":")

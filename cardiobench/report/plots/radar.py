@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.ticker import PercentFormatter
 from sklearn.metrics import f1_score
 
 from cardiobench.report.plots.figure import ReportFigure
@@ -53,6 +54,7 @@ def radar_figure(model: str, predictions: Mapping[str, pd.DataFrame], views: Seq
         }
         axes.plot([*angles, *angles[:1]], [*f1, *f1[:1]], label=shorten(name), **style)
     axes.set(xticks=list(angle.values()), xticklabels=views, yticks=(0.25, 0.5, 0.75, 1), ylim=(0, 1))
+    axes.yaxis.set_major_formatter(PercentFormatter(1, symbol=" %"))
     axes.spines["polar"].set_visible(False)
     figure.legend(loc="outside lower left")
     first = next(iter(scores))

@@ -201,14 +201,14 @@ def test_changed_label_changes_the_digest_and_lost_rows_are_reported(hospital, t
     assert first.facts["digest"] != second.facts["digest"]
     assert list(first.frame["fingerprint"]) == list(second.frame["fingerprint"]), "the recordings are unchanged"
     table[1:].to_csv(labels, index=False)
-    with pytest.raises(BadData, match=r"lacks 1 ids of splits\.csv"):
+    with pytest.raises(BadData, match=r"lacks 1 id of splits\.csv"):
         open_dataset("mine")
 
 
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda table: pd.concat([table, table[:1].assign(id="new")]), r"has 1 ids that splits\.csv lacks: new\."),
+        (lambda table: pd.concat([table, table[:1].assign(id="new")]), r"has 1 id that splits\.csv lacks: new\."),
         (lambda table: table.assign(patient_id="one"), "differ in the patient of 24 recordings"),
         (lambda table: table.assign(cd="maybe"), "unknown values maybe"),
         (lambda table: table.drop(columns="patient_id"), "has no column patient_id"),

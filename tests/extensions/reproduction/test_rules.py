@@ -86,13 +86,13 @@ def test_repeated_id(inputs):
     before = frame(inputs, "HMCQU/hmcqu_stemi_metrics.csv")
     change(inputs, "HMCQU/stemi/model", twice)
     assert frame(inputs, "HMCQU/hmcqu_stemi_metrics.csv").equals(before)
-    assert "repeats 1 ids" in made_of(inputs, "HMCQU", BY_PATIENT).failures[0][1]
+    assert "repeats 1 id" in made_of(inputs, "HMCQU", BY_PATIENT).failures[0][1]
 
 
 def test_wall_motion_counts_repeated_ids_twice(inputs):
     change(inputs, "segRWMA/rwma/model_a2c", lambda t: pd.concat([t, t[t["patient_id"] == "patient3"]]))
     assert frame(inputs, "segRWMA/rwma_metrics.csv")["n"].tolist() == [15, 14, 14]
-    assert "repeats 1 ids: patient3" in made_of(inputs, "segRWMA", BY_PATIENT).failures[0][1]
+    assert "repeats 1 id: patient3" in made_of(inputs, "segRWMA", BY_PATIENT).failures[0][1]
 
 
 def test_first_of_two_measurements_counts(inputs):
@@ -179,7 +179,7 @@ def test_constant_answer_has_no_correlation(inputs):
         ("HMCQU/stemi/model", lambda t: t.assign(unique_id=t["unique_id"].str.lower()), "contains none of the 16 ids"),
         ("HMCQU/view/model", lambda t: t.assign(prob_A2C=-0.2), "outside [0, 1]"),
         ("splits/hmcqu_split.csv", lambda t: t.assign(STEMI=t["STEMI"] + 1), "must be 0 or 1"),
-        ("splits/hmcqu_split.csv", lambda t: pd.concat([t, t.iloc[:1]]), "repeat 1 ids: ES0000_A2C"),
+        ("splits/hmcqu_split.csv", lambda t: pd.concat([t, t.iloc[:1]]), "repeat 1 id: ES0000_A2C"),
         ("splits/hmcqu_split.csv", lambda t: t.drop(columns="split"), "no column 'split'"),
     ],
 )
