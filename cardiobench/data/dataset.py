@@ -31,8 +31,6 @@ class OpenDataset:
         spec: Spec of the dataset.
         raw: Raw folder; None for generated data.
         table: Checked rows and the counts of missing ones.
-        paper_rows: Whether units of a task are represented by the rows that a published benchmark used
-            (`Task.paper_rows`).
         masked: Whether text and graphics in videos are blackened (`media.overlays`).
         labels_only: Whether only labels are needed, as for embeddings from elsewhere, so that recordings may be
             missing.
@@ -41,7 +39,6 @@ class OpenDataset:
     spec: DatasetSpec
     raw: Path | None
     table: RowTable
-    paper_rows: bool = False
     masked: bool = False
     labels_only: bool = False
 
@@ -90,12 +87,6 @@ class OpenDataset:
         if len(table.missing) == len(table.missing_tables) or len(table.frame) != len(table.listed):
             return self
         return replace(self, labels_only=True, table=replace(table, missing=table.missing_tables))
-
-    def with_paper_rows(self) -> Self:
-        """Return the dataset with units represented by `Task.paper_rows`, with another digest if that makes a difference."""
-        differs = any(task.paper_rows for task in self.spec.tasks)
-        digest = sha256_of_json([self.table.digest, "paper"])[:16] if differs else self.table.digest
-        return replace(self, paper_rows=True, table=replace(self.table, digest=digest))
 
     def with_masked_overlays(self) -> Self:
         """Return the dataset with text and graphics in its videos blackened, with another digest; unchanged if it has no videos."""
@@ -196,9 +187,6 @@ class OpenDataset:
         frame = self.frame.copy(deep=False) if labelled.all() else self.frame[labelled]
         for column, accepted in task.where.items():
             frame = frame[frame[column].isin(accepted)]
-        for column, preferred in task.paper_rows.items() if self.paper_rows else ():
-            preferred_rows = frame[column].isin(preferred)
-            frame = frame[preferred_rows | ~preferred_rows.groupby(frame[task.unit_column]).transform("any")]
         return frame
 
     def references(self, task: Task) -> pd.DataFrame:

@@ -27,7 +27,6 @@ def open_dataset(
     need_media: bool = True,
     verify: bool = False,
     drop_duplicates: bool = False,
-    paper_rows: bool = False,
     published: bool = False,
 ) -> OpenDataset:
     """Open a dataset from a folder made by `cardiobench prepare`, or from the raw folder after checking its tables.
@@ -39,7 +38,6 @@ def open_dataset(
         need_media: Whether recordings are needed; False if only labels are.
         verify: Whether fingerprints use the content of the files instead of size and change time.
         drop_duplicates: Whether to keep only one of each group of known duplicates (`DatasetSpec.duplicates`).
-        paper_rows: Whether to represent units by the rows that a published benchmark used (`Task.paper_rows`).
         published: Whether to use the recordings on the Hub if neither folder nor cache has the data.
 
     Raises:
@@ -56,8 +54,7 @@ def open_dataset(
         table = builder.table(data_dir, allow_missing=allow_missing, need_media=need_media, verify=verify)
         dataset = OpenDataset(builder.SPEC, builder.find_raw(data_dir), table)
     dataset = replace(dataset, table=with_metadata(dataset.table))
-    dataset = dataset.without_duplicates() if drop_duplicates else dataset
-    return dataset.with_paper_rows() if paper_rows else dataset
+    return dataset.without_duplicates() if drop_duplicates else dataset
 
 
 def parquet_folder(name: str, data_dir: str | os.PathLike | None = None, *, published: bool = False) -> Path | None:

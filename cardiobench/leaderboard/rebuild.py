@@ -196,9 +196,7 @@ def rebuild(rules: Rules, answers: pd.DataFrame, data_dir: Path | None = None) -
         MissingData: The data is not available.
     """
     task, claimed = rules.task, rules.claimed
-    dataset = open_dataset(
-        task.dataset, data_dir, need_media=False, paper_rows=rules.profile.paper_rows, published=True
-    )
+    dataset = open_dataset(task.dataset, data_dir, need_media=False, published=True)
     if claimed.dataset.get("overlays") == "masked":
         dataset = dataset.with_masked_overlays()
     references = rules.references(dataset)

@@ -26,13 +26,11 @@ class RunProfile:
         options: Protocol -> option -> value; the user's settings take precedence.
         recipes: Protocol with an option `profile` -> reference of its subclass for this profile.
         seed: Seed of the run if none was given.
-        paper_rows: Whether units are represented by the rows that a published benchmark used (`Task.paper_rows`).
     """
 
     options: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     recipes: ClassVar[Mapping[str, str]] = {}
     seed: ClassVar[int] = 0
-    paper_rows: ClassVar[bool] = False
 
     def apply(self, config: RunConfig) -> RunConfig:
         """Return the settings with the seed of the profile if none was given."""

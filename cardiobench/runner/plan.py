@@ -129,7 +129,6 @@ def open_datasets(
                 allow_missing=config.allow_missing,
                 verify=config.verify,
                 drop_duplicates=config.drop_duplicates,
-                paper_rows=find_profile(config.profile).paper_rows,
                 published=bool(config.tasks) and not config.suite,
                 need_media=need_media,
             )

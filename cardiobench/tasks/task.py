@@ -90,8 +90,8 @@ class Task:
         label_range: Range of valid labels, checked when the dataset is built.
         unit_column: Column whose values are the units of scoring (`id`, `study_id`, `patient_id`); predictions of its rows are averaged.
         where: Mapping from column to accepted values of the rows in the task; units without such rows are excluded.
-        paper_rows: Mapping from column to values of the rows that represent a unit in a published benchmark, if it has
-            any. By default all rows do, because a model would not know the column.
+        relevant_rows: Mapping from column to values of the rows that show the label, such as the views of a valve. All
+            rows represent a unit, because a model would not know the column; a condition may predict it.
         groups: Breakdowns of the score.
         prompt_grid: Numbers inserted into the prompts for zero-shot regression.
         expected: Class, or `ROWS` for all labelled rows -> split, or `TOTAL` for their sum -> number of rows in the
@@ -110,7 +110,7 @@ class Task:
     label_range: tuple[float, float] | None = None
     unit_column: str = "id"
     where: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    paper_rows: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    relevant_rows: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     groups: tuple[Group, ...] = ()
     prompt_grid: PromptGrid | None = None
     expected: Mapping[str, Mapping[str, int]] = field(default_factory=dict)

@@ -4,6 +4,7 @@ import numpy as np
 
 KS = (25, 50, 100)
 MAIN = 50
+VERSION = 2
 _SHARE = {"better": "higher", "range": (0, 1), "unit": "fraction"}
 NUMBERS = {
     "shap_overlap": _SHARE,
@@ -34,8 +35,12 @@ def _table(values, name):
 
 
 def _places(importances, rankings):
-    """Rank the features of each dataset, (m, q), with 0 for the most important."""
+    """Rank the features of each dataset, (m, q), with 0 for the most important; and count those that every dataset uses.
+
+    Features without importance have no order, so no more than the smallest number of used features can be compared.
+    """
     table = _table(importances, "importances")
+    used = table.shape[1] if rankings else int((table > 0).sum(axis=1).min())
     if len(table) < 2:
         raise ValueError(f"{len(table)} dataset; the overlap needs at least 2.")
     if rankings:
@@ -52,7 +57,7 @@ def _places(importances, rankings):
                 f"{negative} of {table.size} importances are negative; give magnitudes such as mean |SHAP|."
             )
         order = np.argsort(-table, axis=1, kind="stable")
-    return np.argsort(order, axis=1)
+    return np.argsort(order, axis=1), used
 
 
 def _shared(places, k):
@@ -73,15 +78,15 @@ def compute(importances, rankings=False, permutations=1000, seed=0):
 
     Returns:
         `shap_overlap` and, for each k of `KS`, `overlap_at_k`, `common_at_k`, `jaccard_at_k`, `chance_at_k`,
-        `p_value_at_k`; NaN unless q is above k. The p-value is the share of draws, including the data, in which random
+        `p_value_at_k`; NaN unless q is above k and every dataset has k features of importance above 0. The p-value is the share of draws, including the data, in which random
         sets of k features overlap at least as much.
 
     Raises:
         ValueError: Fewer than two datasets, or values that are missing, not finite or negative.
     """
-    places = _places(importances, rankings)
+    places, used = _places(importances, rankings)
     m, q = places.shape
-    usable = [k for k in KS if k < q]
+    usable = [k for k in KS if k < q and k <= used]
     at_least = dict.fromkeys(usable, 0)
     seen = {k: float(_shared(places, k)) for k in usable}
     rng = np.random.default_rng(seed)
@@ -90,14 +95,13 @@ def compute(importances, rankings=False, permutations=1000, seed=0):
         random = rng.permuted(np.broadcast_to(np.arange(q), (draws, m, q)), axis=-1)
         for k in usable:
             at_least[k] += int((_shared(random, k) >= seen[k] - 1e-12).sum())
-    found = {key: float("nan") for key in NUMBERS}
+    found = {key: float("nan") for key in NUMBERS} | {f"chance_at_{k}": k / q for k in KS if k < q}
     for k in usable:
         top = places < k
         both = (top[:, None] & top).sum(axis=2)[np.triu_indices(m, 1)]
         found[f"overlap_at_{k}"] = seen[k]
         found[f"common_at_{k}"] = float(top.all(axis=0).sum() / k)
         found[f"jaccard_at_{k}"] = float((both / (2 * k - both)).mean())
-        found[f"chance_at_{k}"] = k / q
         found[f"p_value_at_{k}"] = (at_least[k] + 1) / (permutations + 1)
     found["shap_overlap"] = found[f"overlap_at_{MAIN}"]
     return found

@@ -229,8 +229,17 @@ def test_overlap_by_hand():
 
 
 def test_overlap_of_equal_importances_follows_the_order_of_features():
-    found = OVERLAP([[1.0] * 200, sets(range(50))[0].tolist()])
+    found = OVERLAP([[1.0] * 200, sets(range(50))[0].tolist()])  # The second has 50 features.
     assert found["overlap_at_50"] == 1 and found["common_at_50"] == 1 and found["jaccard_at_50"] == 1
+
+
+def test_overlap_is_undefined_above_the_number_of_features_used_by_every_dataset():
+    one = np.zeros((3, 200))
+    one[:, 7] = 1.0
+    found = OVERLAP(one)
+    assert all(np.isnan(value) for key, value in found.items() if not key.startswith("chance"))
+    found = OVERLAP(sets(range(60), range(30)))
+    assert found["overlap_at_25"] == 1 and np.isnan(found["overlap_at_50"]) and np.isnan(found["shap_overlap"])
 
 
 def test_rankings_give_the_same_as_importances():

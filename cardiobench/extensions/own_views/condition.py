@@ -9,7 +9,6 @@ from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import BadConfig, NotApplicable
 from cardiobench.data.spec import Task
 from cardiobench.protocols.base import ProtocolOutput, TaskData
-from cardiobench.protocols.profile import find_profile
 
 if TYPE_CHECKING:
     from cardiobench.runner.cell import Cell
@@ -19,27 +18,22 @@ VERSION = 1
 
 
 def check(config: RunConfig, value: str) -> None:
-    """Reject incompatible settings.
+    """Refuse a value.
 
     Raises:
-        BadConfig: A value was given, or the profile selects images by true views.
+        BadConfig: A value was given.
     """
     if value:
         raise BadConfig(f"--condition own_views takes no value, got '{value}'. Leave it out.")
-    if find_profile(config.profile).paper_rows:
-        raise BadConfig(
-            f"--condition own_views cannot be combined with --profile {config.profile}, which uses the images of the true views. "
-            "Leave one out."
-        )
 
 
 def applies(task: Task, value: str) -> bool:
-    """Return whether the paper evaluates the task on images of selected views."""
-    return bool(task.paper_rows) and not value
+    """Return whether only some views show the label of the task."""
+    return bool(task.relevant_rows) and not value
 
 
 def apply(cell: "Cell", data: TaskData, output: ProtocolOutput, value: str) -> ProtocolOutput:
-    """Keep predictions for images whose predicted view is a published one; keep all images of a study without any.
+    """Keep predictions for images whose predicted view shows the label; keep all images of a study without any.
 
     The same protocol and training patients predict the views.
 
@@ -52,7 +46,7 @@ def apply(cell: "Cell", data: TaskData, output: ProtocolOutput, value: str) -> P
     Raises:
         NotApplicable: The protocol cannot predict views.
     """
-    ((target, preferred),) = cell.task.paper_rows.items()
+    ((target, preferred),) = cell.task.relevant_rows.items()
     views = _view_task(cell, target)
     cell.protocol.check(views)
     variants = cell.protocol.variants(views)

@@ -34,7 +34,6 @@ class PaperProfile(RunProfile):
         "knn": "cardiobench.extensions.papers.knn:PaperNeighbours",
     }
     seed = 42
-    paper_rows = True
 
     def tasks(self, spec: DatasetSpec) -> Sequence[Task]:
         """Return the tasks with published definitions."""

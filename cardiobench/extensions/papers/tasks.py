@@ -30,6 +30,10 @@ _GROUPS = {
 }
 
 
+_WITH_OTHER = ("tmed2/view",)
+"""Views whose released predictions have the images and the probability of "Other"."""
+
+
 def published_tasks(spec: DatasetSpec) -> tuple[Task, ...]:
     """Return the tasks whose definition or name differs from the paper."""
     tasks = []
@@ -75,4 +79,4 @@ def paper_tasks(spec: DatasetSpec) -> tuple[Task, ...]:
     if spec.modality == "ecg":
         return published or spec.tasks
     targets = {task.target for task in published}
-    return (*(task for task in spec.tasks if task.target not in targets), *published)
+    return (*(task for task in spec.tasks if task.target not in targets or task.name in _WITH_OTHER), *published)

@@ -27,7 +27,7 @@ from cardiobench.stats.bootstrap import percentile_interval
 from cardiobench.stats.information import p_value
 
 COMPONENT = "protocol representation"
-VERSION = 2
+VERSION = 3
 
 KS, MAIN = (25, 50, 100), 50
 
@@ -137,7 +137,9 @@ class Representation(AnalysisProtocol):
         draws = overlap.overlap_resamples(shap, patients, analysis.resamples, analysis.seed)
         n = sum(map(len, shap.values()))
         n_patients = sum(len(set(names)) for names in patients.values())
-        too_few = f"the embedding has {next(iter(shap.values())).shape[1]} dimensions"
+        used = {name: int((part.mean(axis=0) > 0).sum()) for name, part in shap.items()}
+        width = next(iter(shap.values())).shape[1]
+        too_few = f"the embedding has {width} dimensions, and the classifier uses {min(used.values())} of them"
         values = {}
         for k in KS:
             for key in (f"overlap_at_{k}", f"common_at_{k}", f"jaccard_at_{k}"):
@@ -161,7 +163,6 @@ class Representation(AnalysisProtocol):
             "importance": _importance_table(shap, best.dataset),
             "pairs": _pair_table(shap),
         }
-        used = {name: int((part > 0).any(axis=0).sum()) for name, part in shap.items()}
         chosen = {"classifier": best.classifier, "trained_on": best.dataset, "point": dict(best.params)}
         chosen["dimensions_used"] = used
         return values, tables, chosen
@@ -169,7 +170,8 @@ class Representation(AnalysisProtocol):
 
 def _reading(values: Mapping[str, Estimate]) -> list[str]:
     """Return a remark that compares the overlap with that of uninformative classifiers."""
-    known = [k for k in KS if f"shuffled_at_{k}" in values and not np.isnan(values[f"shuffled_at_{k}"].value)]
+    both = [(k, f"overlap_at_{k}", f"shuffled_at_{k}") for k in KS if f"shuffled_at_{k}" in values]
+    known = [k for k, *names in both if not any(np.isnan(values[name].value) for name in names)]
     if not known:
         return []
     k = MAIN if MAIN in known else known[-1]
@@ -184,14 +186,10 @@ def _reading(values: Mapping[str, Estimate]) -> list[str]:
 
 
 def _unused_warning(chosen: Mapping[str, Any]) -> list[str]:
-    """Warn if C* uses fewer dimensions than k, because ties between unused dimensions are resolved by index."""
+    """Warn if C* uses fewer dimensions than k, because unused dimensions have no order."""
     fewest = min(chosen.get("dimensions_used", {"": max(KS)}).values())
     ks = ", ".join(str(k) for k in KS if k > fewest)
-    return (
-        [f"{chosen['classifier']} uses {fewest} dimensions: the overlap at {ks} counts unused ones as shared"]
-        if ks
-        else []
-    )
+    return [f"{chosen['classifier']} uses {fewest} dimensions: the overlap at {ks} is undefined"] if ks else []
 
 
 def _importance_table(shap: Mapping[str, np.ndarray], trained_on: str) -> pd.DataFrame:
@@ -203,12 +201,13 @@ def _importance_table(shap: Mapping[str, np.ndarray], trained_on: str) -> pd.Dat
 
 def _pair_table(shap: Mapping[str, np.ndarray]) -> pd.DataFrame:
     """Return k, dataset, other and the shared fraction of the k most important dimensions."""
+    used = min(int((part.mean(axis=0) > 0).sum()) for part in shap.values())
     rows = [
         (k, one, other, len(set(overlap.top_features(shap[one], k)) & set(overlap.top_features(shap[other], k))) / k)
         for k in KS
         for one in shap
         for other in shap
-        if k < shap[one].shape[1]
+        if k < shap[one].shape[1] and k <= used
     ]
     return pd.DataFrame(rows, columns=["k", "dataset", "other", "shared"])
 

@@ -10,14 +10,12 @@ import pytest
 from cardiobench.cli.eval import build_parser, read_settings
 from cardiobench.core.config import RunConfig
 from cardiobench.core.errors import BadConfig, NotApplicable
-from cardiobench.core.extensions import Extension, extensions
 from cardiobench.data import catalog
 from cardiobench.data.twin import write_twin
 from cardiobench.extensions.own_views.condition import apply
 from cardiobench.leaderboard.rebuild import _has_variant
 from cardiobench.protocols import protocol
 from cardiobench.protocols.base import ProtocolOutput, TaskData
-from cardiobench.protocols.profile import RunProfile
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.runner.cell import Cell
 from cardiobench.runner.run import run
@@ -104,19 +102,8 @@ def test_setting_of_last_release_is_translated(tmp_path, capsys):
     assert "leave it out, it is the default" in capsys.readouterr().err
 
 
-class TrueViews(RunProfile):
-    """Profile that uses images of the true views."""
-
-    paper_rows = True
-
-
-def test_contradictory_settings_are_refused_before_any_work(tmp_path, monkeypatch):
-    manifest = Extension(profiles={"true": f"{__name__}:TrueViews"})
+def test_a_value_is_refused_before_any_work(tmp_path):
     request = {"models": "cardiobench/constant", "tasks": "ptb_xl_sample/cd", "output_dir": tmp_path}
-    with monkeypatch.context() as patch:
-        patch.setattr("cardiobench.core.extensions.extensions", lambda: {**extensions(), "toy": manifest})
-        with pytest.raises(BadConfig, match="own_views cannot be combined with --profile true"):
-            run(RunConfig(**request, conditions="own_views", profile="true"))
     with pytest.raises(BadConfig, match="own_views takes no value, got 'PLAX'"):
         run(RunConfig(**request, conditions="own_views=PLAX"))
     assert not list(tmp_path.iterdir())

@@ -9,7 +9,7 @@ import pytest
 from cardiobench.cli.main import main
 from cardiobench.extensions.papers import echo_tables
 from cardiobench.report.grid import Grid, GridCell, latex_text, mark_best
-from cardiobench.results.score_result import Judgement
+from cardiobench.results.score_result import Estimate, Judgement
 from tests.report import example_results
 from tests.results.test_formatting import result
 
@@ -54,10 +54,13 @@ def test_generated_and_one_class_results_are_left_out():
     twin = dataclasses.replace(zero_shot("b", "camus/ef", 1.0), generated=True)
     assert "b (zero_shot)" not in rows(echo_tables.echo_grids([twin], floor=lambda task: 0.0)[0])
     one_class = dataclasses.replace(
-        zero_shot("a", "echonet_dynamic/view_named", 0.962), verdict=Judgement("no comparison possible", "one class")
+        zero_shot("a", "echonet_dynamic/view_named", 0.962),
+        verdict=Judgement("no comparison possible", "one class"),
+        metric="accuracy",
+        overall={"accuracy": Estimate(0.962, 0.95, 0.97, 100, 100)},
     )
     views = rows(echo_tables.echo_grids([one_class], floor=lambda task: 0.0)[2])
-    assert views["a (zero_shot)"]["echonet_dynamic/view_named ↑"].text == "96.20 †"
+    assert views["a (zero_shot)"]["echonet_dynamic/view_named ↑"].text == "98.06 †", "2 x 0.962 / 1.962"
     assert views["a (zero_shot)"]["echonet_dynamic/view_named ↑"].place == 0
 
 
