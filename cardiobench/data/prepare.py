@@ -15,6 +15,7 @@ from cardiobench.data.prepared_labels import label_path, write_labels
 from cardiobench.data.prepared_note import LEFT_OUT, NOTE, Preparation
 from cardiobench.data.prompts import prompt_files
 from cardiobench.data.rows import links_out
+from cardiobench.data.twin_card import INFOS, twin_card, twin_infos, twin_sentence
 from cardiobench.data.twin_manifest import find_manifest
 
 if TYPE_CHECKING:
@@ -133,7 +134,12 @@ def _finish(build: "CardioBuilder", folder: Path, *, allow_missing: bool) -> Non
         (folder / file).write_bytes(data)
     card = folder / "README.md"
     content = hashlib.sha256("".join([rows.digest, *rows.frame["fingerprint"]]).encode()).hexdigest()[:16]
-    card.write_text(card_of_shards(card.read_text(encoding="utf-8"), folder, content), encoding="utf-8")
+    text = card_of_shards(card.read_text(encoding="utf-8"), folder, content)
+    if rows.twin:
+        sentence = twin_sentence(spec.title, folder)
+        (folder / INFOS).write_text(twin_infos(text, sentence), encoding="utf-8")
+        text = twin_card(text, sentence)
+    card.write_text(text, encoding="utf-8")
     note = Preparation(
         name=spec.name,
         version=spec.version,

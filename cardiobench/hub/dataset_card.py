@@ -1,7 +1,7 @@
 """Front matter of a published dataset's card: facts about its files, and the form for access requests."""
 
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatch
 from typing import TYPE_CHECKING, Any
 
@@ -19,13 +19,14 @@ FACTS = ("size_categories", "dataset_info")
 GATE = "extra_gated_"
 
 
-def with_file_facts(card: str, files: Mapping[str, Content]) -> str:
+def with_file_facts(card: str, files: Mapping[str, Content], keys: Sequence[str] = FACTS) -> str:
     """Return the card with `size_categories` and `dataset_info`: features, rows and bytes of the Parquet files it names.
 
     Args:
         card: Text of the card; its `configs` assign files to splits.
         files: Mapping from path in the repository to content, or local file; only the footers of Parquet files are
             read.
+        keys: Facts to write.
     """
     from datasets.info import DatasetInfosDict
 
@@ -37,8 +38,13 @@ def with_file_facts(card: str, files: Mapping[str, Content]) -> str:
     DatasetInfosDict(infos).to_dataset_card_data(content)
     rows = max(sum(split.num_examples for split in info.splits.values()) for info in infos.values())
     size = next((name for limit, name in SIZES.items() if rows < limit), "10M<n<100M")
-    card = replace_block(card, "size_categories", f"size_categories: [{size}]\n")
-    return replace_block(card, "dataset_info", yaml.safe_dump(content, sort_keys=False))
+    blocks = {
+        "size_categories": f"size_categories: [{size}]\n",
+        "dataset_info": yaml.safe_dump(content, sort_keys=False),
+    }
+    for key in keys:
+        card = replace_block(card, key, blocks[key])
+    return card
 
 
 def keep_file_facts(card: str, published: str) -> str:

@@ -14,9 +14,10 @@ from cardiobench.data.prepared import find_prepared, read_left_out
 from cardiobench.data.prepared_labels import LABELS
 from cardiobench.data.prepared_note import NOTE, Preparation, changed_files, read_note
 from cardiobench.data.spec import DatasetSpec
-from cardiobench.hub.cards import front_matter_block, insert, text_of
+from cardiobench.data.twin_card import INFOS, twin_card, twin_infos, twin_sentence
+from cardiobench.hub.cards import text_of
 from cardiobench.hub.commit import PlanChanges, RepoOptions, Snapshot, Target
-from cardiobench.hub.dataset_card import keep_file_facts, with_file_facts, with_gate
+from cardiobench.hub.dataset_card import FACTS, keep_file_facts, with_file_facts, with_gate
 from cardiobench.hub.dataset_index import FOLDER as INDEX
 from cardiobench.hub.dataset_index import index_files
 from cardiobench.hub.outgoing import Content, public_note
@@ -26,10 +27,6 @@ SCRIPT = "script"
 FRAMEWORK_REGISTERED = False
 """Set to True once the Hub supports `evaluation_framework: cardiobench`; until then its pages show an error for such an
 eval.yaml."""
-TWIN = (
-    "\n> **Synthetic twin.** The recordings of this copy were generated for rehearsals. They do not belong to patients, and scores "
-    "on them do not apply to patients.\n"
-)
 SCRIPT_CARD = """\
 # {title}: loading script
 
@@ -138,9 +135,12 @@ def plan_main(name: str, folder: Path | None, restricted: bool, gated: bool = Fa
         note = read_note(folder, catalog.spec(name))
         published = replace(public_note(note), absent=_absent(folder, note), left_out="")
         files[NOTE] = json.dumps(published.to_json(), indent=2).encode()
-        if note.twin:
-            card = _after_front_matter(card, TWIN)
-        files["README.md"] = with_file_facts(card, files).encode()
+        facts = FACTS
+        if note.twin:  # `dataset_info` in the card would replace the description in `INFOS`.
+            sentence = twin_sentence(catalog.spec(name).title, folder)
+            files[INFOS] = twin_infos(card, sentence).encode()
+            card, facts = twin_card(card, sentence), ("size_categories",)
+        files["README.md"] = with_file_facts(card, files, facts).encode()
 
     def plan_changes(snapshot: Snapshot) -> dict[str, Content | None]:
         is_gated = gated or snapshot.gated
@@ -176,7 +176,3 @@ def plan_script(name: str, repository: str) -> PlanChanges:
     card = SCRIPT_CARD.format(title=catalog.spec(name).title, id=repository)
     script = (catalog.dataset_folder(name) / "builder.py").read_bytes()
     return lambda snapshot: {f"{name}.py": script, "README.md": card.encode()}
-
-
-def _after_front_matter(card: str, text: str) -> str:
-    return insert(card, front_matter_block(card).end(), text)
