@@ -142,7 +142,7 @@ class RunConfig(Settings):
     tasks: Annotated[
         Names,
         Setting(
-            "task such as camus/ef, or a dataset for all its tasks; several allowed (default: all with real data on this machine)",
+            "task such as camus/ef, or a dataset for all its tasks; several allowed (default: all with real data on this machine, and all that are prepared in ./cardiobench)",
             WHAT,
             "TASK",
             in_file=True,

@@ -26,8 +26,12 @@ from cardiobench.tasks.dense_label import DenseLabel
 
 
 def find_prepared(name: str, data_dir: str | os.PathLike | None) -> Path | None:
-    """Return the prepared folder of a dataset below the candidate folders of its data; None if there is none."""
-    for folder in candidate_dirs(name, data_dir):
+    """Return the prepared folder of a dataset below the candidate folders of its data; None if there is none.
+
+    Without a given folder, the last candidate is the one from which `load_dataset` reads in the working directory.
+    """
+    folders = candidate_dirs(name, data_dir)
+    for folder in folders if data_dir else [*folders, Path.cwd()]:
         for candidate in (folder, folder / "cardiobench" / name):
             note = candidate / NOTE
             if note.is_file() and is_note_of(note, name):

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -146,8 +147,8 @@ def real_or_quick(
 ) -> tuple[dict[str, OpenDataset], list[str]]:
     """Separate real and generated recordings.
 
-    Datasets named by tasks or the suite are used. Otherwise, a run uses all local real datasets, and phantoms only for
-    modalities without real data.
+    Datasets named by tasks or the suite are used. Otherwise, a run uses all local real datasets, the twins prepared in
+    the working directory, and phantoms only for modalities without either.
 
     Args:
         datasets: Available datasets.
@@ -163,13 +164,20 @@ def real_or_quick(
     lines = []
     for modality in sorted(modalities):
         members = {name: dataset for name, dataset in datasets.items() if dataset.spec.modality == modality}
-        real = {name: dataset for name, dataset in members.items() if not dataset.generated}
+        real = {
+            name: dataset for name, dataset in members.items() if not dataset.generated or _is_prepared_here(dataset)
+        }
         phantoms = {name: dataset for name, dataset in members.items() if dataset.spec.generated}
         if not real:
             names = ", ".join(phantoms)
             lines.append(f"no real {modality} data here; running the quick suite ({names}) on generated data instead")
         chosen |= real or phantoms
     return chosen, lines
+
+
+def _is_prepared_here(dataset: OpenDataset) -> bool:
+    """Return whether a dataset was prepared in the working directory, where its Hub name is loaded from."""
+    return dataset.raw == Path.cwd() / "cardiobench" / dataset.spec.name
 
 
 def perturbed_key(key: Mapping[str, Any], perturbation: Perturbation, seed: int) -> dict[str, Any]:

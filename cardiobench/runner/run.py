@@ -137,6 +137,8 @@ def announce_push(request: "Request", is_main_process: bool, console: Console) -
     (problem,) = share([problem])
     if problem:
         raise HubError(problem)
+    if all(dataset.generated for dataset in request.datasets.values()):
+        lines = ["nothing will be pushed: all recordings of this run are generated"]
     for line in lines:
         console.print(line)
 

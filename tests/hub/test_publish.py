@@ -168,7 +168,10 @@ def test_published_twins_are_marked_as_synthetic(hub, client, prepared):
     send(publish_datasets.publications("tmed2", "org", prepared=prepared, **rights))
     there = files(hub, "dataset", "org/tmed2")
     card = there["README.md"].decode()
-    assert "Synthetic twin" in card and yaml.safe_load(cards.FRONT.match(card)["yaml"])["configs"]
+    assert card.split("---\n", 2)[2].startswith("# TMED-2: synthetic twin\n\n> **Synthetic twin of TMED-2, with ")
+    infos = json.loads(there["dataset_infos.json"])
+    assert infos["default"]["description"].startswith("Synthetic twin of TMED-2, with ") and "dataset_info" not in card
+    assert yaml.safe_load(cards.FRONT.match(card)["yaml"])["configs"]
     assert {path for path in there if path.startswith("data/")} == {
         f"data/{split}-00000-of-00001.parquet" for split in ("train", "validation", "test")
     }

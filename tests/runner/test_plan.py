@@ -13,9 +13,9 @@ from cardiobench.runner.encode import EncodeInput, encode_inputs
 from cardiobench.runner.plan import dataset_rows, real_or_quick
 
 
-def dataset(modality, generated=False, twin=False):
-    spec = SimpleNamespace(modality=modality, generated=generated)
-    return SimpleNamespace(spec=spec, generated=generated or twin)
+def dataset(modality, generated=False, twin=False, raw=None):
+    spec = SimpleNamespace(modality=modality, generated=generated, name="camus")
+    return SimpleNamespace(spec=spec, generated=generated or twin, raw=raw)
 
 
 HERE = {
@@ -31,6 +31,13 @@ def test_phantoms_are_used_only_without_real_data():
     assert set(chosen) == {"ptb_xl", "phantom_echo"}
     assert len(lines) == 1 and lines[0].startswith("no real echo data here; running the quick suite (phantom_echo)")
     assert real_or_quick(HERE, {"ecg"}, RunConfig(models=("m",)))[1] == []
+
+
+def test_twins_prepared_in_the_working_directory_are_used(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    twin = dataset("echo", twin=True, raw=tmp_path / "cardiobench" / "camus")
+    chosen, lines = real_or_quick({**HERE, "camus": twin}, {"ecg", "echo"}, RunConfig(models=("m",)))
+    assert set(chosen) == {"ptb_xl", "camus"} and not lines
 
 
 def test_named_tasks_are_taken_as_they_are():

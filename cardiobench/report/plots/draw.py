@@ -254,8 +254,10 @@ def best_of_each_model(entries: Sequence[ResultEntry]) -> list[ResultEntry]:
 
 
 def view_entries(entries: Sequence[ResultEntry]) -> list[ResultEntry]:
-    """Return view recognition results with predictions."""
-    return [entry for entry in entries if entry.predictions and entry.result.task.endswith("/view")]
+    """Return view recognition results with predictions, of all views or of the named ones."""
+    tasks = {entry.result.task: find_task(entry.result.task) for entry in entries}
+    views = {name for name, task in tasks.items() if task is not None and task.target == "view"}
+    return [entry for entry in entries if entry.predictions and entry.result.task in views]
 
 
 def read_predictions(entries: Sequence[ResultEntry]) -> tuple[list[tuple[ResultEntry, pd.DataFrame]], list[Problem]]:

@@ -54,5 +54,10 @@ def test_page_of_the_manual_runs_unchanged(root, tmp_path):
     assert "wrote tmed2: synthetic twin" in done.stdout
     assert re.search(r"DatasetDict\(.*test: Dataset", done.stdout, re.DOTALL) and "shap_overlap" in done.stdout
     lines = re.search(r"```python\n(load_dataset.*?)```", (root / "README.md").read_text("utf-8"), re.DOTALL)[1]
-    code = f"import evaluate\nfrom datasets import load_dataset\n{lines}"
-    subprocess.run([sys.executable, "-c", code], cwd=tmp_path / "hub", env=env, check=True, timeout=120)
+    code = f"import evaluate\nfrom datasets import load_dataset\nds = {lines}\nprint(ds['test'].info.description)"
+    here = {"cwd": tmp_path / "hub", "env": env, "check": True, "timeout": 120, "capture_output": True, "text": True}
+    loaded = subprocess.run([sys.executable, "-c", code], **here)
+    assert loaded.stdout.startswith("Synthetic twin of TMED-2, with ")
+    plan = [sys.executable, "-m", "cardiobench.eval", "--model", "cardiobench/pixel-motion", "--dry-run"]
+    planned = subprocess.run(plan, **here).stdout
+    assert "tmed2/as" in planned and "synthetic twin" in planned, "twins that were written here are evaluated"
