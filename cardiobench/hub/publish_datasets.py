@@ -135,7 +135,7 @@ def plan_main(name: str, folder: Path | None, restricted: bool, gated: bool = Fa
         note = read_note(folder, catalog.spec(name))
         published = replace(public_note(note), absent=_absent(folder, note), left_out="")
         files[NOTE] = json.dumps(published.to_json(), indent=2).encode()
-        facts = FACTS
+        facts: tuple[str, ...] = FACTS
         if note.twin:  # `dataset_info` in the card would replace the description in `INFOS`.
             sentence = twin_sentence(catalog.spec(name).title, folder)
             files[INFOS] = twin_infos(card, sentence).encode()

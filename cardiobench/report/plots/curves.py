@@ -101,10 +101,12 @@ def _simplified(x: np.ndarray, y: np.ndarray) -> Points:
     wide, high = np.diff(x), np.diff(y)
     box = wide * high
     share = np.divide(np.diff(area) - wide * y[:-1], box, out=np.zeros(len(box)), where=box > 0)
-    corner = x[:-1] + (1 - share) * wide, y[:-1] + share * high
-    return tuple(
-        np.append(np.stack([ends[:-1], inner], axis=1), ends[-1]) for ends, inner in zip((x, y), corner, strict=True)
-    )
+    inner = x[:-1] + (1 - share) * wide, y[:-1] + share * high
+    return _interleaved(x, inner[0]), _interleaved(y, inner[1])
+
+
+def _interleaved(ends: np.ndarray, between: np.ndarray) -> np.ndarray:
+    return np.append(np.stack([ends[:-1], between], axis=1), ends[-1])
 
 
 def reliability(frame: pd.DataFrame, classes: Sequence[str]) -> pd.DataFrame:
