@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 
 from cardiobench.core.errors import BadMedia
+from cardiobench.data.media.resample import resample
 from cardiobench.data.media.types import Ecg
-from cardiobench.models.signal import checked, fit_length, resample, standardise
+from cardiobench.models.signal import checked, fit_length, standardise
 
 
 @pytest.mark.parametrize(("fs", "target"), [(100, 250), (500, 100), (400, 250), (257, 250), (500, 500), (360.5, 100)])

@@ -12,9 +12,10 @@ from cardiobench.data.media.ecg import read_ecg
 from cardiobench.data.media.ecg_npy import read_row
 from cardiobench.data.media.ecg_vendor import SUFFIXES, read_vendor_ecg
 from cardiobench.data.media.overlays import mask_overlays
+from cardiobench.data.media.resample import resample
 from cardiobench.data.media.types import Clip, FrameSampling
 from cardiobench.data.media.write import avi
-from cardiobench.models.signal import fit_length, interpolate, resample, standardise, windows
+from cardiobench.models.signal import fit_length, interpolate, standardise, windows
 from tests.data.vendor_files import aecg, ishne, mfer, muse, muse_waveform, scp, sierra
 from tests.versions.case import plain
 

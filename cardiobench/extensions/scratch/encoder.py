@@ -6,9 +6,9 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
+from cardiobench.data.media.resample import resample
 from cardiobench.data.media.types import LEADS, Clip, Ecg, FrameSampling
 from cardiobench.models.cards import ModelCard
-from cardiobench.models.signal import resample
 
 COMPONENT = "inputs of scratch"
 VERSION = 1

@@ -5,10 +5,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import signal
 
+from cardiobench.data.media.ecg_beats import (
+    BEFORE,
+    FS,
+    Beats,
+    activity,
+    clean,
+    find_beats,
+    likeness,
+    qrs_limits,
+)
+from cardiobench.data.media.resample import resample
 from cardiobench.data.media.types import LEADS, Ecg
-from cardiobench.models.baselines.ecg_beats import BEFORE, FS, Beats, activity, clean, find_beats, qrs_limits
 from cardiobench.models.cards import ModelCard
-from cardiobench.models.signal import checked, resample
+from cardiobench.models.signal import checked
 
 if TYPE_CHECKING:
     import torch
@@ -176,7 +186,7 @@ def atrial(cleaned: np.ndarray, beats: Beats) -> Features:
     peak = int(strength.argmax())
     above = np.flatnonzero(strength > 0.4 * strength.max()) if strength.max() > 0 else np.zeros(1, dtype=int)
     each = beats.each[:, start : start + len(window)] if len(beats.each) else np.zeros((1, *window.shape))
-    likeness = _likeness(each, window)
+    likenesses = likeness(each, window)
     return {
         "p_height": window.max(axis=0)[[1, 6]],
         "p_depth": window.min(axis=0)[[1, 6]],
@@ -185,8 +195,8 @@ def atrial(cleaned: np.ndarray, beats: Beats) -> Features:
         "p_to_qrs": (onset - start - peak) / MS / 100,
         "p_onset_to_qrs": (onset - start - above[0]) / MS / 100,
         "p_width": len(above) / MS / 100,
-        "p_likeness": likeness.mean(),
-        "p_likeness_low": np.percentile(likeness, 20),
+        "p_likeness": likenesses.mean(),
+        "p_likeness_low": np.percentile(likenesses, 20),
         "wavelets": np.array([wavelets(cleaned[:, lead]) for lead in (1, 6)]),
     }
 
@@ -202,16 +212,8 @@ def wavelets(lead: np.ndarray) -> float:
 
 def variability(beats: Beats) -> Features:
     """Measure the similarity of the beats to their average, low for extrasystoles, varying conduction or noise."""
-    likeness = _likeness(beats.each, beats.average) if len(beats.each) else np.zeros(1)
-    return {"likeness": np.percentile(likeness, (0, 20, 50))}
-
-
-def _likeness(each: np.ndarray, average: np.ndarray) -> np.ndarray:
-    """Correlate each beat, (beats, samples, leads), with the average beat over all leads, (beats,)."""
-    each = (each - each.mean(axis=1, keepdims=True)).reshape(len(each), -1)
-    wanted = (average - average.mean(axis=0)).ravel()
-    size = np.linalg.norm(each, axis=1) * np.linalg.norm(wanted)
-    return np.divide(each @ wanted, size, out=np.zeros(len(each)), where=size > 1e-9)
+    likenesses = likeness(beats.each, beats.average) if len(beats.each) else np.zeros(1)
+    return {"likeness": np.percentile(likenesses, (0, 20, 50))}
 
 
 def feature_vector(ecg: Ecg) -> np.ndarray:

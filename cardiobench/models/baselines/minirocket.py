@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from cardiobench.data.media.resample import resample
 from cardiobench.data.media.types import LEADS, Ecg
 from cardiobench.models.cards import ModelCard
-from cardiobench.models.signal import checked, fit_length, resample, standardise
+from cardiobench.models.signal import checked, fit_length, standardise
 
 if TYPE_CHECKING:
     import torch

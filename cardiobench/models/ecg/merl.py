@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from cardiobench.core.errors import NotApplicable
+from cardiobench.data.media.resample import resample
 from cardiobench.data.media.types import LEADS
 from cardiobench.models.bert_text import Tokens, loaded_text, read_tokenizer
 from cardiobench.models.cards import ModelCard
@@ -19,7 +20,7 @@ from cardiobench.models.ecg.raw_crops import RawCrops
 from cardiobench.models.files import ModelFiles
 from cardiobench.models.nets import merl
 from cardiobench.models.nets.merl_text import MerlText
-from cardiobench.models.signal import EVERY, resample, zero_absent
+from cardiobench.models.signal import EVERY, zero_absent
 from cardiobench.models.weights import read_weights
 
 COMPONENT = "adapter merl"

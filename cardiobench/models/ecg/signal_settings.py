@@ -45,7 +45,8 @@ class SignalSettings:
 
     def __call__(self, signal: np.ndarray, fs: float) -> np.ndarray:
         """Return the parts (P, leads, samples) or (P, samples, leads) of a signal (samples, 12) in millivolts."""
-        from cardiobench.models.signal import fit_length, resample, standardise, windows
+        from cardiobench.data.media.resample import resample
+        from cardiobench.models.signal import fit_length, standardise, windows
 
         signal = resample(signal[:, [LEADS.index(lead) for lead in self.leads]], fs, self.fs)
         signal = standardise(signal) if self.scale == "standardise" else signal * self.scale

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from cardiobench.core.errors import BadMedia
+from cardiobench.data.media.ecg_beats import BEFORE, FS, clean, find_beats, median, r_peaks, zero_phase
+from cardiobench.data.media.resample import resample
 from cardiobench.data.media.types import Ecg
 from cardiobench.data.phantom.ecg import EcgTruth, beat_times, ecg_signal
-from cardiobench.models.baselines.ecg_beats import BEFORE, FS, clean, find_beats, median, r_peaks, zero_phase
 from cardiobench.models.baselines.ecg_morphology import ecg_features, feature_vector, rhythm, wavelets
 from cardiobench.models.load import load_model
-from cardiobench.models.signal import resample
 
 
 def phantom(kind="normal", *, af=False, rate=70, qrs=90, pr=160, seed=0) -> tuple[EcgTruth, np.ndarray]:

@@ -157,3 +157,11 @@ def qrs_limits(speed: np.ndarray, share: float = 0.12) -> tuple[int, int]:
         if start <= middle <= end:
             return max(int(start), BEFORE - 40), min(int(end), BEFORE + 55)
     return middle, middle
+
+
+def likeness(each: np.ndarray, average: np.ndarray) -> np.ndarray:
+    """Correlate each beat, (beats, samples, leads), with the average beat over all leads, (beats,)."""
+    each = (each - each.mean(axis=1, keepdims=True)).reshape(len(each), -1)
+    wanted = (average - average.mean(axis=0)).ravel()
+    size = np.linalg.norm(each, axis=1) * np.linalg.norm(wanted)
+    return np.divide(each @ wanted, size, out=np.zeros(len(each)), where=size > 1e-9)
