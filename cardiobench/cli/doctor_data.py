@@ -1,5 +1,7 @@
 """Check a dataset or a file of embeddings before a run."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -7,7 +9,8 @@ import numpy as np
 from cardiobench.core.errors import BadMedia, counted, first_n
 from cardiobench.data import catalog
 from cardiobench.data.dataset import OpenDataset
-from cardiobench.data.media.types import Ecg
+from cardiobench.data.examine import Examined, examine
+from cardiobench.data.media.types import Ecg, FrameSampling
 from cardiobench.data.open import open_dataset
 from cardiobench.data.spec import Task
 from cardiobench.embeddings.finding import Finding
@@ -16,12 +19,27 @@ from cardiobench.embeddings.vector_files import read_vectors
 from cardiobench.embeddings.vector_table import VectorTable
 
 COLUMNS = ("", "what", "found", "expected")
-LARGEST_MV = 20.0
-"""Amplitude in mV that no ECG reaches; larger values indicate a wrong unit."""
+SAMPLE = 20
+"""Number of recordings read, evenly spaced; `cardiobench audit` reads all."""
 
 
-def examine_dataset(name: str, data_dir: Path | None = None) -> list[Finding]:
-    """Check a local dataset: completeness, splits, labels and its first recording.
+@dataclass(frozen=True)
+class DatasetExamination:
+    """What was found about a dataset.
+
+    Attributes:
+        findings: Findings in order.
+        source: The dataset.
+        examined: Remarks on the recordings that were read.
+    """
+
+    findings: list[Finding]
+    source: OpenDataset
+    examined: Examined
+
+
+def examine_dataset(name: str, data_dir: Path | None = None) -> DatasetExamination:
+    """Check a local dataset: completeness, splits, labels and some of its recordings.
 
     Raises:
         UnknownName: There is no such dataset.
@@ -49,7 +67,12 @@ def examine_dataset(name: str, data_dir: Path | None = None) -> list[Finding]:
         Finding("patients in several splits", first_n(several) if several else "none", "none", good=not several),
         *(_task_finding(dataset, task) for task in spec.tasks),
     ]
-    return [*lines, _first_recording(dataset)]
+    places = np.unique(np.linspace(0, len(dataset.frame) - 1, SAMPLE).round().astype(int)).tolist()
+    every = FrameSampling(count=None)
+    examined = examine(
+        list(dataset.frame["id"].iloc[places]), lambda place: dataset.recording(places[place], every), spec.media
+    )
+    return DatasetExamination([*lines, _first_recording(dataset), *_remarked(examined)], dataset, examined)
 
 
 def _task_finding(dataset: OpenDataset, task: Task) -> Finding:
@@ -69,8 +92,24 @@ def _first_recording(dataset: OpenDataset) -> Finding:
     if isinstance(recording, Ecg):
         peak = float(np.abs(recording.signal).max())
         found = f"signal {recording.signal.shape} at {recording.fs:g} Hz, at most {peak:.3g} mV"
-        return Finding(what, found, f"(samples, 12) in mV, below {LARGEST_MV:g} mV", good=0 < peak < LARGEST_MV)
+        return Finding(what, found, "(samples, 12) in mV")
     return Finding(what, f"frames {recording.frames.shape} {recording.frames.dtype}", "(T, H, W, 3) uint8")
+
+
+def _remarked(examined: Examined) -> Iterator[Finding]:
+    """Yield a finding for each remark on the recordings that were read, or one that there is none."""
+    unreadable = examined.unreadable
+    total = examined.count + len(unreadable)
+    if unreadable:
+        yield Finding(
+            f"unreadable among {total} recordings", f"{len(unreadable)}: {unreadable[0][1]}", "none", good=False
+        )
+    for check, remarked in examined.by_check().items():
+        if remarked:
+            shown = first_n([f"{name} ({remark.detail})" if remark.detail else name for name, remark in remarked], 3)
+            yield Finding(f"{check} among {total} recordings", f"{len(remarked)}: {shown}", "none", good=False)
+    if not examined.remarks and not unreadable:
+        yield Finding(f"remarks on {total} recordings", "none", "none; `cardiobench audit` reads all recordings")
 
 
 def examine_embeddings(file: Path, dataset: str | None = None, data_dir: Path | None = None) -> list[Finding]:

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pandas as pd
@@ -10,6 +10,8 @@ import pandas as pd
 from cardiobench.data import catalog
 from cardiobench.data.audit_finding import AuditFinding
 from cardiobench.data.dataset import OpenDataset
+from cardiobench.data.examine import Examined, examine
+from cardiobench.data.media.types import FrameSampling
 from cardiobench.data.spec import Task
 from cardiobench.tasks.labels import label_values
 
@@ -17,13 +19,14 @@ from cardiobench.tasks.labels import label_values
 FEW = 5
 
 
-def audit(source: OpenDataset, *, media: bool = True) -> list[AuditFinding]:
+def audit(source: OpenDataset, *, media: bool = True, examined: Examined | None = None) -> list[AuditFinding]:
     """Check a dataset for counts, split leakage, duplicates and missing files, without changing or refusing anything.
 
     Args:
         source: The dataset, opened from its raw folder.
-        media: Whether to also read every recording, for duplicates by content and `recording_findings`, and every mask
-            and landmark.
+        media: Whether to also read every recording, for duplicates by content, remarks and `recording_findings`, and
+            every mask and landmark.
+        examined: Remarks on the recordings, if they were examined before (`examine_recordings`).
 
     Returns:
         Findings in a fixed order; a check without findings has a count of 0.
@@ -50,6 +53,7 @@ def audit(source: OpenDataset, *, media: bool = True) -> list[AuditFinding]:
     findings += builder.findings(source.raw, listed)
     if media and source.raw is not None:
         findings.append(_doubles(source.raw, source.frame))
+        findings += (examined or examine_recordings(source)).findings()
         findings += builder.recording_findings(source.raw, source.frame)
         findings += [bad_labels(source, task) for task in source.spec.dense_tasks]
     return findings
@@ -58,14 +62,34 @@ def audit(source: OpenDataset, *, media: bool = True) -> list[AuditFinding]:
 def audit_folder(name: str, data_dir: str | Path | None = None, *, media: bool = True) -> list[AuditFinding]:
     """Audit the raw folder of a dataset, incomplete or not.
 
+    Args:
+        name: Name of the dataset.
+        data_dir: Raw folder.
+        media: Whether to also read every recording.
+
     Raises:
         UnknownName: There is no such dataset.
         MissingData: The raw folder or one of its tables is missing.
         BadData: The tables violate the dataset's rules, such as a patient in two splits.
     """
+    return audit(open_folder(name, data_dir), media=media)
+
+
+def open_folder(name: str, data_dir: str | Path | None = None) -> OpenDataset:
+    """Open the raw folder of a dataset, incomplete or not; raises the errors of `audit_folder`."""
     builder = catalog.builder(name)
-    source = OpenDataset(builder.SPEC, builder.find_raw(data_dir), builder.table(data_dir, allow_missing=True))
-    return audit(source, media=media)
+    return OpenDataset(builder.SPEC, builder.find_raw(data_dir), builder.table(data_dir, allow_missing=True))
+
+
+def examine_recordings(source: OpenDataset, advance: Callable[[int], None] = lambda count: None) -> Examined:
+    """Read every recording of a dataset and return the remarks on them.
+
+    Args:
+        source: The dataset.
+        advance: Function called with the number of recordings read.
+    """
+    every = FrameSampling(count=None)
+    return examine(list(source.frame["id"]), lambda number: source.recording(number, every), source.spec.media, advance)
 
 
 def _counts(source: OpenDataset) -> Iterator[AuditFinding]:

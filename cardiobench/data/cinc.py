@@ -9,15 +9,13 @@ import math
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from cardiobench.core.errors import BadData, BadMedia
+from cardiobench.core.errors import BadData
 from cardiobench.data.audit_finding import AuditFinding
 from cardiobench.data.ecg_labels import conduction, fibrillation, snomed_names
 from cardiobench.data.splits import hashed_split
@@ -25,7 +23,6 @@ from cardiobench.data.splits import hashed_split
 COLUMNS = {"sex": "string", "age": "float64", "dx": "string", "cd_paper": "string", "af_paper": "string"}
 OLDEST = 120  # Years; larger or negative numbers are not ages.
 
-SATURATED = 32.767  # Unit is mV: 16 bits of one microvolt each.
 
 _CODE = re.compile(r"[0-9]+")
 _SEXES = {"male": "M", "m": "M", "female": "F", "f": "F"}
@@ -170,24 +167,3 @@ def findings(listed: pd.DataFrame) -> Iterator[AuditFinding]:
     yield AuditFinding("SNOMED codes unknown to the Challenge", len(unknown), "codes", examples, "kept in `dx`")
     without = tuple(listed.loc[listed["dx"].isna(), "id"])
     yield AuditFinding("records without a diagnosis", len(without), "records", without, "they have no labels")
-
-
-def recording_findings(read: Callable[[Mapping[str, Any]], Any], rows: pd.DataFrame) -> Iterator[AuditFinding]:
-    """Yield audit findings about signals: missing leads, and amplitudes at the limit of the format.
-
-    Args:
-        read: Function from row to `Ecg`.
-        rows: Rows of the recordings present in this folder.
-    """
-    flat, saturated = [], []
-    for row in rows.to_dict("records"):
-        try:
-            signal = read(row).signal
-        except BadMedia:
-            continue  # `prepare` reports this record.
-        if not signal.any(axis=0).all():
-            flat.append(row["id"])
-        if np.abs(signal).max() > SATURATED - 1e-4:
-            saturated.append(row["id"])
-    yield AuditFinding("records with an all-zero lead", len(flat), "records", tuple(flat))
-    yield AuditFinding(f"records that reach {SATURATED} mV", len(saturated), "records", tuple(saturated))

@@ -56,8 +56,14 @@ class OpenDataset:
             "version": self.spec.version,
             **digest,
             "twin": self.table.twin,
+            **({"left_out": self.left_out} if self.left_out else {}),
             **self.spec.marks,
         }
+
+    @property
+    def left_out(self) -> int:
+        """Number of rows of the user's labels that were left out of a declared dataset when it was adopted."""
+        return sum(map(len, self.table.excluded.values())) if self.spec.local else 0
 
     @property
     def frame(self) -> pd.DataFrame:

@@ -68,6 +68,9 @@ def data_warnings(dataset: OpenDataset, limit: int | None) -> list[str]:
     if table.absent:
         splits = ", ".join(f"{count} {split}" for split, count in table.absent.items())
         warnings.append(f"this copy lists fewer rows than the release (absent: {splits})")
+    if dataset.left_out:
+        reasons = "; ".join(f"{len(ids)}: {reason}" for reason, ids in table.excluded.items())
+        warnings.append(f"{dataset.left_out} rows of the labels are not part of the dataset ({reasons})")
     if dataset.duplicates:
         pairs = first_n(" = ".join(group) for group in dataset.duplicates)
         warnings.append(f"byte-identical recordings: {pairs}")

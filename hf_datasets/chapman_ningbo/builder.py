@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -122,8 +121,3 @@ class ChapmanNingbo(CardioBuilder):
             rows = listed[listed["hospital"] == hospital]
             positives = ", ".join(f"{names[1]} {(rows[target] == names[1]).sum()}" for target, names in CLASSES.items())
             yield AuditFinding(f"records of {hospital}", len(rows), "records", note=positives)
-
-    @classmethod
-    def recording_findings(cls, raw: Path, rows: pd.DataFrame) -> Iterator[AuditFinding]:
-        """Yield the records with an all-zero lead, and those at the limit of the format."""
-        yield from cinc.recording_findings(partial(cls.recording, raw), rows)

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -101,11 +100,6 @@ class Cpsc2018(CardioBuilder):
         medians = ", ".join(f"{name} {part.median():.0f}" for name, part in lengths.items() if len(part))
         note = f"{seconds.min():.0f} to {seconds.max():.0f} s; median of the records with {medians}"
         yield AuditFinding("records that are not 10 s long", int((seconds.dropna() != 10).sum()), "records", note=note)
-
-    @classmethod
-    def recording_findings(cls, raw: Path, rows: pd.DataFrame) -> Iterator[AuditFinding]:
-        """Yield the records with an all-zero lead, and those at the limit of the format."""
-        yield from cinc.recording_findings(partial(cls.recording, raw), rows)
 
 
 def _has(listed: pd.DataFrame, code: str) -> pd.Series:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -74,8 +73,3 @@ class Georgia(CardioBuilder):
     def findings(cls, raw: Path, listed: pd.DataFrame) -> Iterator[AuditFinding]:
         """Yield unknown codes and records without codes."""
         yield from cinc.findings(listed)
-
-    @classmethod
-    def recording_findings(cls, raw: Path, rows: pd.DataFrame) -> Iterator[AuditFinding]:
-        """Yield the records with an all-zero lead, and those at the limit of the format."""
-        yield from cinc.recording_findings(partial(cls.recording, raw), rows)

@@ -11,7 +11,6 @@ from cardiobench.cli import doctor_data
 from cardiobench.cli.main import main
 from cardiobench.core.errors import BadMedia
 from cardiobench.data.dataset import OpenDataset
-from cardiobench.data.media.types import LEADS, Ecg
 from cardiobench.data.open import open_dataset
 
 DATASET, TASK = "ptb_xl_sample", "ptb_xl_sample/cd"
@@ -64,10 +63,17 @@ def test_fault_of_a_dataset_is_marked(doctor, monkeypatch, change, wrong, found)
 
 
 def test_microvolts_and_unreadable_recordings_are_marked(doctor, monkeypatch):
-    microvolts = Ecg(np.full((1000, 12), 900.0, np.float32), 100.0, LEADS)
-    monkeypatch.setattr(OpenDataset, "recording", lambda *_, **__: microvolts)
+    read = OpenDataset.recording
+
+    def microvolts(*arguments, **__):
+        ecg = read(*arguments)
+        return replace(ecg, signal=ecg.signal / np.abs(ecg.signal).max() * 900)
+
+    monkeypatch.setattr(OpenDataset, "recording", microvolts)
     code, lines = doctor("--dataset", DATASET)
-    assert code == 1 and bad(lines) == {"recording 00001"} and "at most 900 mV" in lines["recording 00001"]["found"]
+    assert code == 1 and "at most 900 mV" in lines["recording 00001"]["found"]
+    assert bad(lines) == {"large amplitude among 20 recordings"}
+    assert lines["large amplitude among 20 recordings"]["found"].startswith("20: ")
 
     def damaged(*_, **__):
         raise BadMedia("00001.dat is truncated.")

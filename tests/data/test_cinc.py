@@ -13,6 +13,7 @@ from scipy.io import savemat
 
 from cardiobench.core.errors import BadData, BadMedia, MissingData
 from cardiobench.data import catalog, cinc, cinc_classes, open_dataset
+from cardiobench.data.audit import audit
 from cardiobench.data.media.types import Ecg
 from cardiobench.data.prepare import prepare
 from cardiobench.data.splits import hashed_split
@@ -214,18 +215,18 @@ def test_audit_shows_labels_predicted_by_the_hospital(hospitals):
     assert notes["records of chapman_shaoxing"] == "CD 0, AF 1" and notes["records of ningbo"] == "CD 1, AF 0"
 
 
-def test_audit_names_unrecorded_leads_and_clipping(monkeypatch, hospitals):
-    def recording(cls, raw, row):
-        signal = np.ones((50, 12), np.float32)
+def test_audit_names_unrecorded_leads_and_amplitudes(monkeypatch, hospitals):
+    def recording(cls, raw, row, sampling=None):
+        signal = np.random.default_rng(0).normal(size=(5000, 12)).astype(np.float32)
         signal[:, 6:] *= row["id"] != "JS10646"
-        signal[3, 0] *= -32.768 if row["id"] == "JS00002" else 32.7
+        signal[3, 0] = -32.768 if row["id"] == "JS00002" else 3.2
         return Ecg(signal, 500)
 
     source, builder = opened(hospitals, "chapman_ningbo"), catalog.builder("chapman_ningbo")
     monkeypatch.setattr(builder, "recording", classmethod(recording))
-    zeros, limit = builder.recording_findings(source.raw, source.frame)
-    assert (zeros.check, zeros.examples) == ("records with an all-zero lead", ("JS10646",))
-    assert (limit.check, limit.examples) == ("records that reach 32.767 mV", ("JS00002",))
+    found = {finding.check: finding for finding in audit(source)}
+    assert found["remarked: flat lead"].examples == ("JS10646 (V1, V2, V3, V4, V5, V6)",)
+    assert [name[:7] for name in found["remarked: large amplitude"].examples] == ["JS00002"]
 
 
 def test_copy_with_one_hospital_is_reported(hospitals):

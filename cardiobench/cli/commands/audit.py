@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-HELP = "check a copy of a dataset: counts, split leakage, duplicates, missing files"
+HELP = "check a copy of a dataset: counts, split leakage, duplicates, missing files, faulty recordings"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -11,22 +11,37 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("dataset", metavar="DATASET", help="dataset, such as tmed2")
     parser.add_argument("--data-dir", type=Path, metavar="DIR", help="raw folder (default: $CARDIOBENCH_DATA)")
     parser.add_argument(
-        "--no-media", action="store_true", help="skip reading the recordings, so that duplicates are not found"
+        "--no-media",
+        action="store_true",
+        help="skip reading the recordings, so that neither duplicates nor faulty recordings are found",
+    )
+    parser.add_argument(
+        "--sheet", type=Path, metavar="FILE", help="PNG with the remarked recordings, worst first (with matplotlib)"
     )
     parser.add_argument("--json", action="store_true", help="write JSON to standard output")
 
 
 def execute(arguments: argparse.Namespace) -> int:
     """Print the findings, one per line, with some names; return the exit code."""
+    from cardiobench.cli.contact_sheet import check_sheet, write_sheet
     from cardiobench.core.console import Console
-    from cardiobench.core.errors import first_n
-    from cardiobench.data.audit import audit_folder
+    from cardiobench.core.errors import BadConfig, first_n
+    from cardiobench.data.audit import audit, examine_recordings, open_folder
 
-    findings = audit_folder(arguments.dataset, arguments.data_dir, media=not arguments.no_media)
+    if arguments.sheet and arguments.no_media:
+        raise BadConfig("--sheet shows recordings, which --no-media skips. Leave one of them out.")
+    check_sheet(arguments.sheet)
     console = Console(stdout_is_json=arguments.json)
+    source, examined = open_folder(arguments.dataset, arguments.data_dir), None
+    if not arguments.no_media:
+        with console.progress(arguments.dataset, len(source.frame), doing="reading") as advance:
+            examined = examine_recordings(source, advance)
+    findings = audit(source, media=not arguments.no_media, examined=examined)
     if arguments.json:
         console.json({"dataset": arguments.dataset, "findings": findings})
-        return 0
-    rows = [(one.check, str(one.count), one.unit, one.note, first_n(one.examples)) for one in findings]
-    console.table(f"Audit of {arguments.dataset}", ("check", "found", "of", "note", "names"), rows)
+    else:
+        rows = [(one.check, str(one.count), one.unit, one.note, first_n(one.examples)) for one in findings]
+        console.table(f"Audit of {arguments.dataset}", ("check", "found", "of", "note", "names"), rows)
+    if arguments.sheet and examined is not None:
+        write_sheet(source, examined, arguments.sheet, console)
     return 0

@@ -13,7 +13,7 @@ examples
   cardiobench doctor --model echonet/EchoPrime --weights ~/downloads/model_data
   your own model: transform and encode a generated recording, and compare each property with the expected one
       cardiobench doctor --model lab.py:Mine
-  a dataset here: rows, labels, and its first recording
+  a dataset here: rows, labels, and some of its recordings
       cardiobench doctor --dataset ptb_xl --data-dir /data/ptb_xl
   existing embeddings, and whether they match a dataset
       cardiobench doctor --embeddings vectors.parquet --dataset ptb_xl
@@ -50,6 +50,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="KEY=VALUE",
         help="input format of a model without a card",
     )
+    parser.add_argument(
+        "--sheet", type=Path, metavar="FILE", help="PNG with the remarked recordings of --dataset, worst first"
+    )
     parser.add_argument("--json", action="store_true", help="write JSON to standard output")
     parser.add_argument("-v", "--verbose", action="store_true", help="list every task of the model on its own line")
     parser.add_argument("--quick", action="store_true", help="do not download or read the weights")
@@ -68,6 +71,8 @@ def execute(arguments: argparse.Namespace) -> int:
         raise BadConfig(
             f"{mistake}. Give --model ID, --dataset NAME, or --embeddings FILE (optionally with --dataset)."
         )
+    if arguments.sheet and (arguments.embeddings or not arguments.dataset):
+        raise BadConfig("--sheet shows recordings. Give it with --dataset NAME alone, or leave it out.")
     if data:
         return _examine_data(arguments)
     diagnosis = examine(
@@ -95,15 +100,24 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _examine_data(arguments: argparse.Namespace) -> int:
+    from cardiobench.cli.contact_sheet import check_sheet, write_sheet
     from cardiobench.cli.doctor_data import COLUMNS, examine_dataset, examine_embeddings
     from cardiobench.core.console import Console
 
     name, file = arguments.dataset, arguments.embeddings
     title = str(file) if file else name
-    lines = examine_embeddings(file, name, arguments.data_dir) if file else examine_dataset(name, arguments.data_dir)
+    check_sheet(arguments.sheet)
+    console, data = Console(stdout_is_json=arguments.json), None
+    if file:
+        lines = examine_embeddings(file, name, arguments.data_dir)
+    else:
+        data = examine_dataset(name, arguments.data_dir)
+        lines = data.findings
     if arguments.json:
-        Console().json({"examined": title, "findings": [vars(one) for one in lines]})
+        console.json({"examined": title, "findings": [vars(one) for one in lines]})
     else:
         rows = [("ok" if one.good else "!!", one.what, one.found, one.expected) for one in lines]
-        Console().table(title, COLUMNS, rows)
+        console.table(title, COLUMNS, rows)
+    if arguments.sheet and data is not None:
+        write_sheet(data.source, data.examined, arguments.sheet, console)
     return 0 if all(one.good for one in lines) else 1

@@ -13,7 +13,7 @@ from cardiobench.core.io import sha256_of_json
 from cardiobench.core.tables import read_table, text_of, unescape_formula
 from cardiobench.data.builder import CardioBuilder
 from cardiobench.data.declared.dataset_file import DatasetFile, DeclaredTask, read_dataset_file
-from cardiobench.data.declared.formats import ECHO_FORMATS, check_format, read_declared_ecg, reader_version
+from cardiobench.data.declared.formats import ECHO_FORMATS, check_format, media_of, read_declared_ecg, reader_version
 from cardiobench.data.declared.labels import age_cells, need, read_labels, sex_cells, target_cells
 from cardiobench.data.folders import candidate_dirs
 from cardiobench.data.media import LEADS, Clip, Ecg, FrameSampling
@@ -95,6 +95,26 @@ class DeclaredDataset(CardioBuilder):
         return table
 
     @classmethod
+    def left_out(cls) -> pd.DataFrame:
+        """Return id and reason of the rows of the labels that are not part of the dataset, as text.
+
+        Raises:
+            BadData: The file lacks a column.
+        """
+        name = cls.DECLARED.left_out
+        if name is None:
+            return pd.DataFrame({"id": [], "reason": []}, dtype=str)
+        path = cls.FILE.parent / name
+        table = read_table(path)
+        need(table, ("id", "reason"), path)
+        return table.apply(lambda column: text_of(column).map(unescape_formula))
+
+    @classmethod
+    def excluded(cls, raw: Path | None, rows: pd.DataFrame) -> dict[str, tuple[str, ...]]:
+        """Return the ids of the rows of the labels that are not part of the dataset, by reason."""
+        return {str(reason): tuple(part["id"]) for reason, part in cls.left_out().groupby("reason")}
+
+    @classmethod
     def labels_file(cls, raw: Path) -> Path:
         """Return the path of the table of labels: from the file, else a file of that name below the folder of the recordings."""
         named = Path(cls.DECLARED.labels.file).expanduser()
@@ -106,7 +126,7 @@ class DeclaredDataset(CardioBuilder):
         """Return the rows of `splits.csv` with their labels."""
         assert raw is not None  # Declared datasets are never generated.
         declared, index, path = cls.DECLARED, cls.index(), cls.labels_file(raw)
-        table = _joined(read_labels(path), index["id"], declared.labels.id, path)
+        table = _joined(read_labels(path), index["id"], declared.labels.id, path, cls.left_out()["id"])
         need(table, wanted_columns(declared), path)
         ids = index["id"]
         if declared.labels.patient:
@@ -170,7 +190,7 @@ def with_recorded_leads(ecg: Ecg) -> Ecg:
 def declared_builder(path: Path) -> type[DeclaredDataset]:
     """Return the builder of a `dataset.yaml`; raises `BadConfig` if the file is invalid."""
     declared = read_dataset_file(path)
-    media = {"clip": "video", "image": "image"}.get(declared.recordings.format, "ecg")
+    media = media_of(declared.recordings.format)
     if (declared.modality == "echo") != (declared.recordings.format in ECHO_FORMATS):
         raise BadConfig(
             f"{path}: recordings of {declared.modality} in the format '{declared.recordings.format}'. Correct one of them."
@@ -182,7 +202,7 @@ def declared_builder(path: Path) -> type[DeclaredDataset]:
         title=declared.title,
         version=declared.version,
         modality=declared.modality,
-        media=media,  # type: ignore[arg-type]  # one of the three
+        media=media,
         licence="not to be published",
         access=str(path.parent),
         redistributable=False,
@@ -262,8 +282,8 @@ def _refuse_other_patients(patients: pd.Series, index: pd.DataFrame, path: Path)
         )
 
 
-def _joined(table: pd.DataFrame, ids: pd.Series, column: str | None, path: Path) -> pd.DataFrame:
-    """Return the rows of a table in the order of ids.
+def _joined(table: pd.DataFrame, ids: pd.Series, column: str | None, path: Path, left_out: pd.Series) -> pd.DataFrame:
+    """Return the rows of a table in the order of ids, without those that were left out at adoption.
 
     Raises:
         BadData: Ids are not in both, or repeated.
@@ -280,6 +300,8 @@ def _joined(table: pd.DataFrame, ids: pd.Series, column: str | None, path: Path)
     places = pd.Series(range(len(table)), index=keys)
     if (absent := ids[~ids.isin(places.index)]).size:
         raise BadData(f"{path} lacks {counted(len(absent), 'id')} of splits.csv: {first_n(absent)}. {AGAIN}")
-    if (added := keys[~keys.isin(ids)]).size:
-        raise BadData(f"{path} has {counted(len(added), 'id')} that splits.csv lacks: {first_n(added)}. {AGAIN}")
+    if (added := keys[~keys.isin(ids) & ~keys.isin(left_out)]).size:
+        raise BadData(
+            f"{path} has {counted(len(added), 'id')} that splits.csv and the rows left out lack: {first_n(added)}. {AGAIN}"
+        )
     return table.iloc[places[ids]].reset_index(drop=True)

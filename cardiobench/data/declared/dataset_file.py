@@ -12,6 +12,7 @@ from cardiobench.core.errors import BadConfig
 from cardiobench.tasks.task import TaskKind, list_kinds, task_kind
 
 FILE = "dataset.yaml"
+LEFT_OUT = "left_out.csv"
 SCHEMA = "dataset.schema.json"
 NAME = r"^[a-z][a-z0-9_]{0,59}$"
 Name = Annotated[str, StringConstraints(pattern=NAME)]
@@ -123,6 +124,10 @@ class DatasetFile(_Closed):
     labels: Labels
     splits: FileName = Field(
         default="splits.csv", description="file beside this one: id, patient_id, split, file of each recording"
+    )
+    left_out: FileName | None = Field(
+        default=None,
+        description="file beside this one: id and reason of each row of the labels that is not part of the dataset; null: none",
     )
     patient_is_record: bool = Field(
         False, description="true: it is unknown which recordings belong to one patient; every result says so"

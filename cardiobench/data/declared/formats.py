@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
+from typing import Literal
 
 from cardiobench.core import plugins
 from cardiobench.core.errors import BadMedia, MissingExtra
@@ -34,6 +35,11 @@ SUFFIXES = {
     **ecg_vendor.SUFFIXES,
 }
 """Suffix of a file -> format of its ECG."""
+
+
+def media_of(name: str) -> Literal["ecg", "video", "image"]:
+    """Return the kind of the recordings of a format."""
+    return "video" if name == "clip" else "image" if name == "image" else "ecg"
 
 
 def ecg_formats() -> tuple[str, ...]:

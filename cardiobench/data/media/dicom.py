@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from cardiobench.data.media import jpeg
-from cardiobench.data.media.dicom_regions import ultrasound_boxes
+from cardiobench.data.media.dicom_regions import kind_of, ultrasound_boxes
 from cardiobench.data.media.file import MediaFile
 from cardiobench.data.media.limits import check_size
 from cardiobench.data.media.optional import require, require_pydicom
@@ -180,7 +180,7 @@ def read_dicom(file: MediaFile, sampling: FrameSampling, key_frame: int) -> Clip
         wanted = sampling.indices(pixels.n_frames, key_frame)
         _check_size(file, pixels.header, pixels.n_frames, len(wanted))
         frames = display_frames(pixels, wanted)
-        rate, regions = _frame_rate(pixels.header), ultrasound_boxes(pixels.header)
+        rate, regions, kind = _frame_rate(pixels.header), ultrasound_boxes(pixels.header), kind_of(pixels.header)
     except (
         pydicom.errors.InvalidDicomError,
         pydicom.errors.BytesLengthException,
@@ -196,7 +196,7 @@ def read_dicom(file: MediaFile, sampling: FrameSampling, key_frame: int) -> Clip
         ValueError,
     ) as error:
         raise file.bad(f"cannot be decoded as DICOM ({' '.join(str(error).split())})") from error
-    return Clip(np.ascontiguousarray(frames), wanted, pixels.n_frames, rate, regions=regions)
+    return Clip(np.ascontiguousarray(frames), wanted, pixels.n_frames, rate, regions=regions, kind=kind)
 
 
 def open_pixels(file: MediaFile) -> DicomPixels:

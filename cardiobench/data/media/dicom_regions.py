@@ -22,15 +22,18 @@ def recording_kind(path: Path) -> str:
     try:
         MediaFile.of(path)
         header = pydicom.dcmread(path, stop_before_pixels=True, specific_tags=list(KIND_TAGS))
-        regions = header.get("SequenceOfUltrasoundRegions") or ()
-        if int(header.get("NumberOfFrames") or 1) == 1:
-            return STILL
-        if any(int(region.get("RegionSpatialFormat") or 0) in SPECTRAL_FORMATS for region in regions):
-            return SPECTRAL
-        coloured = any(int(region.get("RegionDataType") or 0) == COLOUR_FLOW for region in regions)
-        return COLOUR if coloured or int(header.get("UltrasoundColorDataPresent") or 0) else TWO_DIMENSIONAL
+        return STILL if int(header.get("NumberOfFrames") or 1) == 1 else kind_of(header)
     except (BadMedia, OSError, pydicom.errors.InvalidDicomError, AttributeError, EOFError, TypeError, ValueError, struct.error):  # fmt: skip
         return UNREAD  # `read_dicom` reports the problem when the recording itself is read.
+
+
+def kind_of(header: Any) -> str:
+    """Return what a header declares the image to show: 2D, colour flow, or a spectrum or M-mode."""
+    regions = header.get("SequenceOfUltrasoundRegions") or ()
+    if any(int(region.get("RegionSpatialFormat") or 0) in SPECTRAL_FORMATS for region in regions):
+        return SPECTRAL
+    coloured = any(int(region.get("RegionDataType") or 0) == COLOUR_FLOW for region in regions)
+    return COLOUR if coloured or int(header.get("UltrasoundColorDataPresent") or 0) else TWO_DIMENSIONAL
 
 
 def ultrasound_boxes(header: Any) -> tuple[Box, ...]:

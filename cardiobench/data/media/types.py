@@ -25,6 +25,7 @@ class Clip:
         fps: Frames per second; None if unknown.
         facts: Age, sex and machine, if known (`METADATA`); only the metadata baseline reads them.
         regions: Boxes of the ultrasound regions declared in the file.
+        kind: Kind of recording declared in the file, as in `dicom_regions`; empty if it declares none.
     """
 
     frames: np.ndarray
@@ -33,6 +34,7 @@ class Clip:
     fps: float | None = None
     facts: Facts = field(default_factory=dict)
     regions: tuple[Box, ...] = ()
+    kind: str = ""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING
 from cardiobench.cli.flags import SEED
 
 if TYPE_CHECKING:
-    from cardiobench.extensions.adopt.answers import Answers
+    from cardiobench.core.console import Console
+    from cardiobench.data.media.types import Clip, Ecg
+    from cardiobench.extensions.adopt.answers import AdoptionRequest, Answers
+    from cardiobench.extensions.adopt.proposal import Proposal
 
 HELP = "make a dataset from a folder of recordings and a table of labels, without code; nothing leaves this machine"
 EXAMPLES = """\
@@ -120,8 +123,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     recordings.add_argument("--array", metavar="NAME", help="dataset of an HDF5 file with the samples")
     recordings.add_argument("--records", metavar="NAME", help="dataset of an HDF5 file with the ids of its records")
-    recordings.add_argument("--allow-missing", action="store_true", help="skip rows whose recordings are missing")
-    recordings.add_argument("--allow-unreadable", action="store_true", help="skip recordings that cannot be read")
+    recordings.add_argument("--allow-missing", action="store_true", help="leave rows out whose recordings are missing")
+    recordings.add_argument("--allow-unreadable", action="store_true", help="leave recordings out that cannot be read")
     parser.add_argument("--seed", type=SEED, default=0, help="seed of the split (default: %(default)s)")
 
 
@@ -135,7 +138,7 @@ def execute(arguments: argparse.Namespace) -> int:
     from cardiobench.extensions.adopt.answers import AdoptionRequest
     from cardiobench.extensions.adopt.proposal import propose
     from cardiobench.extensions.adopt.questions import Questions
-    from cardiobench.extensions.adopt.write import check_target, write_dataset
+    from cardiobench.extensions.adopt.write import SHEET, check_target, write_dataset
 
     if not is_name(arguments.name):
         raise BadConfig(
@@ -156,14 +159,34 @@ def execute(arguments: argparse.Namespace) -> int:
     if arguments.dry_run:
         console.print("nothing was written (--dry-run)")
         return 0
-    folder = write_dataset(proposal.declared, proposal.index, arguments.out, overwrite=arguments.overwrite)
-    for path in (folder / "dataset.yaml", folder / proposal.declared.splits):
+    written = write_dataset(proposal, arguments.out, overwrite=arguments.overwrite)
+    for path in (*written, *_sheet(request, proposal, written[0].parent / SHEET, console)):
         console.print(f"wrote {path}")
     task = next(iter(proposal.declared.tasks))
     console.print(
         f"evaluate a model: cardiobench eval --model ID --tasks {arguments.name}/{task} --datasets-dir {arguments.out}"
     )
     return 0
+
+
+def _sheet(request: "AdoptionRequest", proposal: "Proposal", path: Path, console: "Console") -> list[Path]:
+    """Draw the remarked recordings, and return the path of the sheet; without matplotlib, say how to get it."""
+    from cardiobench.core.errors import MissingExtra
+    from cardiobench.extensions.adopt.recordings import read_again
+    from cardiobench.report.plots.contact_sheet import write_contact_sheet
+
+    index, settings = proposal.index.set_index("id"), proposal.declared.recordings
+
+    def read(name: str) -> "Clip | Ecg":
+        row = index.loc[name]
+        return read_again(request.folder, row["file"], row.get("record"), settings)
+
+    try:
+        drawn = write_contact_sheet(proposal.examined, read, path, f"Remarked recordings of {request.name}")
+    except MissingExtra as error:
+        console.print(f"! no contact sheet of the remarked recordings: {error}")
+        return []
+    return [path] if drawn else []
 
 
 def answers_of(arguments: argparse.Namespace) -> "Answers":

@@ -4,14 +4,16 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
+import numpy as np
 import pandas as pd
 
 from cardiobench.core.errors import BadConfig, BadData, BadMedia, MissingData, first_n
 from cardiobench.core.registry import check_names
 from cardiobench.data import catalog
-from cardiobench.data.declared.dataset_file import DatasetFile, DeclaredRecordings, DeclaredTask, Labels, Sex
+from cardiobench.data.declared.dataset_file import LEFT_OUT, DatasetFile, DeclaredRecordings, DeclaredTask, Labels, Sex
 from cardiobench.data.declared.formats import ECHO_FORMATS, check_format, read_channels
 from cardiobench.data.declared.labels import age_cells, read_labels, target_cells
+from cardiobench.data.examine import Examined
 from cardiobench.data.media.channels import Channels, parse_unit
 from cardiobench.data.spec import Modality
 from cardiobench.extensions.adopt import splits as splitting
@@ -20,7 +22,13 @@ from cardiobench.extensions.adopt.answers import ROLES, AdoptionRequest, column_
 from cardiobench.extensions.adopt.columns import MUCH_MISSING, NAMES, SEXES, profile
 from cardiobench.extensions.adopt.locate import PEEKED, locate
 from cardiobench.extensions.adopt.questions import Questions
-from cardiobench.extensions.adopt.recordings import check_recordings, check_unit, describe_leads, refuse_unreadable
+from cardiobench.extensions.adopt.recordings import (
+    check_recordings,
+    check_unit,
+    describe_leads,
+    left_out_rows,
+    refuse_unreadable,
+)
 
 Progress = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
 
@@ -32,12 +40,16 @@ class Proposal:
     Attributes:
         declared: Content of `dataset.yaml`.
         index: Content of `splits.csv`.
+        left_out: Content of `left_out.csv`: id and reason of the rows of the table that are not part of the dataset.
+        examined: Remarks on the recordings.
         found: Rows of the findings table, each (property, value).
         said: Warnings, one sentence each.
     """
 
     declared: DatasetFile
     index: pd.DataFrame
+    left_out: pd.DataFrame
+    examined: Examined
     found: list[tuple[str, str]] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
 
@@ -92,19 +104,26 @@ class _Adoption:
         advance = self.progress("recordings", len(index))
         with advance as step:
             checked = check_recordings(self.folder, list(index["id"]), self.files, self.records, settings, step)
-        self.said += filter(None, (check_unit(checked, settings), describe_leads(checked)))
+        check_unit(checked, settings)
+        self.said += filter(None, (describe_leads(checked), checked.examined.sentence()))
         if note := refuse_unreadable(
             checked, sum(file is not None for file in self.files), allowed=self.answers.allow_unreadable
         ):
             self.said.append(note)
-        index["split"] = self._splits(declared, index)
-        if note := splitting.check_splits(index, checked.content):
+        left_out = left_out_rows(index["id"], self.files, checked)
+        kept = ~index["id"].isin(left_out["id"]).to_numpy()
+        if not kept.all():
+            declared = declared.model_copy(update={"left_out": LEFT_OUT})
+            self.said.append(f"{len(left_out)} rows are left out of the dataset, as {LEFT_OUT} and every result state")
+        index = index[kept].reset_index(drop=True)
+        index["split"] = self._splits(declared, index, kept)
+        if note := splitting.check_splits(index, np.array(checked.content, dtype=object)[kept]):
             self.said.append(note)
         if checked.rates:
             unit = "Hz" if self.modality == "ecg" else "frames per second"
             self.found.append(("rate", f"{first_n([f'{rate:g}' for rate in checked.rates])} {unit}"))
         self._describe(declared, index)
-        return Proposal(declared, index, self.found, self.said)
+        return Proposal(declared, index, left_out, checked.examined, self.found, self.said)
 
     def _check_answers(self) -> None:
         """Reject invalid answers before any file is read."""
@@ -282,7 +301,7 @@ class _Adoption:
         count = f"{len(absent)} of {len(self.ids)} rows name no recording in {self.folder}: {first_n(absent)}"
         if not self.answers.allow_missing:
             raise MissingData(
-                f"{count}. Copy them there, or continue with --allow-missing (every score then states its coverage)."
+                f"{count}. Copy them there, or continue with --allow-missing (these rows are then left out of the dataset, as every result states)."
             )
         self.said.append(count)
 
@@ -298,13 +317,21 @@ class _Adoption:
             index["record"] = self.records
         return index
 
-    def _splits(self, declared: DatasetFile, index: pd.DataFrame) -> list[str]:
+    def _splits(self, declared: DatasetFile, index: pd.DataFrame, kept: np.ndarray) -> list[str]:
+        """Return the split of each recording of the index.
+
+        Args:
+            declared: Dataset.
+            index: Recordings of the dataset.
+            kept: Rows of the table that are in the index, (n,) bool.
+        """
+        table = self.table[kept]
         column = self.roles["split"]
         if column is not None:
             self.found.append(("splits", f"column '{column}'"))
-            return list(splitting.own_splits(self.table[column]))
+            return list(splitting.own_splits(table[column]))
         name, task = next(iter(declared.tasks.items()))
-        labels = list(target_cells(self.table, task, self.ids, str(self.request.labels)))
+        labels = list(target_cells(table, task, self.ids[kept], str(self.request.labels)))
         seed = self.answers.seed
         self.found.append(("splits", f"by patient, stratified by {name}, seed {seed}"))
         return list(splitting.split_patients(list(index["patient_id"]), labels, seed))
@@ -343,7 +370,7 @@ class _Adoption:
         for role in ("sex", "age", "site", "device"):
             if (column := self.roles[role]) and (empty := profile(self.table[column])).filled < (
                 1 - MUCH_MISSING
-            ) * len(index):
+            ) * empty.rows:
                 self.said.append(f"{column}: {empty.rows - empty.filled} of {empty.rows} cells are empty")
 
     def _task_row(self, name: str, task: DeclaredTask) -> tuple[str, str]:

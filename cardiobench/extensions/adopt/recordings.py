@@ -7,21 +7,24 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 from cardiobench.core.errors import BadData, BadMedia, first_n
 from cardiobench.core.io import sha256_of_file
 from cardiobench.data.declared.dataset_file import DeclaredRecordings
-from cardiobench.data.declared.formats import read_declared_ecg
-from cardiobench.data.media import LEADS, FrameSampling, read_clip
+from cardiobench.data.declared.formats import media_of, read_declared_ecg
+from cardiobench.data.examine import Examined, Examiner
+from cardiobench.data.media import LEADS, Clip, Ecg, FrameSampling, read_clip
 from cardiobench.data.media.channels import parse_unit
+from cardiobench.data.media.checks import AMPLITUDES, amplitude
 from cardiobench.data.media.frame_folder import frame_files, read_frame_folder
 from cardiobench.data.media.signal import MILLIVOLTS, TooLarge
 from cardiobench.data.rows import safe_join
 
-ENDS = FrameSampling(count=2, start="uniform")
-"""Frames to read; a truncated cine fails at its last frame."""
-PLAUSIBLE = (0.05, 50.0)
-"""Plausible range of the median ECG peak in mV. The range spans less than a factor of 1000, so only one unit fits."""
+ABSENT = "no recording in the folder at adoption"
+UNREADABLE = "recording that could not be read at adoption"
+SOME = FrameSampling(count=16, start="uniform")
+"""Frames to read, first and last included; a truncated cine fails at its last frame."""
 
 
 @dataclass(frozen=True)
@@ -31,16 +34,18 @@ class Checked:
     Attributes:
         content: Digest of each recording's bytes; "" if it cannot be read.
         unreadable: Id and reason for each unreadable recording.
-        peaks: Peak of each readable ECG in mV, in any order; empty for echo.
+        amplitudes: Amplitude of each readable ECG in mV, in any order; empty for echo.
         rates: Distinct sampling rates in Hz, or frame rates in frames per second if known.
         leads: Mapping from set of leads, including computed ones, to number of ECGs; empty for echo.
+        examined: Remarks on the readable recordings.
     """
 
     content: tuple[str, ...]
     unreadable: tuple[tuple[str, str], ...]
-    peaks: np.ndarray
+    amplitudes: np.ndarray
     rates: tuple[float, ...]
     leads: Mapping[tuple[str, ...], int]
+    examined: Examined
 
 
 def check_recordings(
@@ -61,26 +66,38 @@ def check_recordings(
         settings: Settings that the files do not state.
         advance: Function called with the number of recordings read.
     """
-    content, unreadable, peaks, rates = [], [], [], set()
+    content, unreadable, amplitudes = [], [], []
+    rates: set[float | None] = set()
     lead_sets: Counter[tuple[str, ...]] = Counter()
+    examiner = Examiner(media_of(settings.format))
     for name, file, record in zip(ids, files, records, strict=True):
         digest = ""
         if file is not None:
             path = safe_join(folder, file)
             try:
-                digest, peak, rate, leads = _read(path, record, settings)
-                rates.add(rate)
-                lead_sets.update([leads] if leads else [])
-                if peak is not None:
-                    peaks.append(peak)
+                digest, recording = _read(path, record, settings)
+                examiner.add(name, recording)
+                if isinstance(recording, Ecg):
+                    rates.add(recording.fs)
+                    lead_sets.update([recording.leads])
+                    amplitudes.append(amplitude(recording))
+                else:
+                    rates.add(recording.fps)
             except TooLarge as error:
-                peaks.append(error.highest)
+                amplitudes.append(error.highest)
                 unreadable.append((name, str(error)))
             except BadMedia as error:
                 unreadable.append((name, str(error)))
         content.append(digest)
         advance(1)
-    return Checked(tuple(content), tuple(unreadable), np.array(peaks), tuple(sorted(filter(None, rates))), lead_sets)
+    return Checked(
+        tuple(content),
+        tuple(unreadable),
+        np.array(amplitudes),
+        tuple(sorted(filter(None, rates))),
+        lead_sets,
+        examiner.result(),
+    )
 
 
 def describe_leads(checked: Checked) -> str:
@@ -108,55 +125,56 @@ def refuse_unreadable(checked: Checked, total: int, *, allowed: bool) -> str:
     return f"{count} of {total} recordings cannot be read: {names}"
 
 
-def check_unit(checked: Checked, settings: DeclaredRecordings) -> str:
+def left_out_rows(ids: Sequence[str], files: Sequence[str | None], checked: Checked) -> pd.DataFrame:
+    """Return id, reason and detail of the rows of the table without a readable recording, in their order."""
+    unreadable = dict(checked.unreadable)
+    rows = [
+        (name, ABSENT if file is None else UNREADABLE, unreadable.get(name, ""))
+        for name, file in zip(ids, files, strict=True)
+        if file is None or name in unreadable
+    ]
+    return pd.DataFrame(rows, columns=["id", "reason", "detail"], dtype=str)
+
+
+def check_unit(checked: Checked, settings: DeclaredRecordings) -> None:
     """Reject a unit that the amplitudes contradict.
 
-    Returns:
-        Sentence on individual recordings that do not fit; empty if there are none.
-
     Raises:
-        BadData: The median peak is implausible for an ECG; the message suggests a unit.
+        BadData: The median amplitude is implausible for an ECG; the message suggests a unit.
     """
-    if not len(checked.peaks):
-        return ""
-    median = float(np.median(checked.peaks))
-    if not PLAUSIBLE[0] <= median < PLAUSIBLE[1]:
+    if not len(checked.amplitudes):
+        return
+    median = float(np.median(checked.amplitudes))
+    if not AMPLITUDES[0] <= median < AMPLITUDES[1]:
         factor, unit = parse_unit(settings.unit or "mV")
         scale = MILLIVOLTS[unit.lower()]
         fitting = [
             name
             for name in ("V", "mV", "uV", "nV")
-            if PLAUSIBLE[0] <= median / scale * MILLIVOLTS[name.lower()] < PLAUSIBLE[1]
+            if AMPLITUDES[0] <= median / scale * MILLIVOLTS[name.lower()] < AMPLITUDES[1]
         ]
         stated = f"--unit '{settings.unit}'" if settings.unit else "their files"
         shown = f"{factor:g} {fitting[0]}" if fitting and factor != 1 else fitting[0] if fitting else ""
         hint = f"'{shown}' would fit" if shown else "no unit would fit"
         how = "give that with --unit" if settings.unit and fitting else "correct the headers"
         raise BadData(
-            f"with {stated} the median peak is {median:.3g} mV, but that of ECGs is {PLAUSIBLE[0]:g} to {PLAUSIBLE[1]:g} mV: "
+            f"with {stated} the median amplitude is {median:.3g} mV, but that of ECGs is {AMPLITUDES[0]:g} to {AMPLITUDES[1]:g} mV: "
             f"{hint}; {how}."
         )
-    odd = int(((checked.peaks < PLAUSIBLE[0]) | (checked.peaks >= PLAUSIBLE[1])).sum())
-    return (
-        f"{odd} of {len(checked.peaks)} recordings have a peak below {PLAUSIBLE[0]:g} or above {PLAUSIBLE[1]:g} mV"
-        if odd
-        else ""
-    )
 
 
-def _read(
-    path: Path, record: str | None, settings: DeclaredRecordings
-) -> tuple[str, float | None, float | None, tuple[str, ...]]:
-    """Return digest, peak in mV, rate and leads of one recording; raises `BadMedia`."""
+def read_again(folder: Path, file: str, record: str | None, settings: DeclaredRecordings) -> Clip | Ecg:
+    """Return a recording, of an echo some frames; raises `BadMedia`."""
+    return _read(safe_join(folder, file), record, settings)[1]
+
+
+def _read(path: Path, record: str | None, settings: DeclaredRecordings) -> tuple[str, Clip | Ecg]:
+    """Return digest and recording; raises `BadMedia`."""
     if settings.format in ("clip", "image"):
         if path.is_dir():
-            read_frame_folder(path, ENDS)
-            digest = hashlib.sha256("".join(map(sha256_of_file, frame_files(path))).encode()).hexdigest()
-            return digest, None, None, ()
-        clip = read_clip(path, ENDS)
-        return sha256_of_file(path), None, clip.fps, ()
+            clip = read_frame_folder(path, SOME)
+            return hashlib.sha256("".join(map(sha256_of_file, frame_files(path))).encode()).hexdigest(), clip
+        return sha256_of_file(path), read_clip(path, SOME)
     ecg = read_declared_ecg(path, record, settings)
     # Compare signals, because identical samples can be stored with different headers.
-    digest = hashlib.sha256(ecg.signal.tobytes()).hexdigest()
-    centred = ecg.signal - np.median(ecg.signal, axis=0)
-    return digest, float(np.quantile(np.abs(centred).max(axis=1), 0.999)), ecg.fs, ecg.leads
+    return hashlib.sha256(ecg.signal.tobytes()).hexdigest(), ecg

@@ -1,4 +1,4 @@
-"""Write `dataset.yaml`, with a comment above each field, and `splits.csv`."""
+"""Write `dataset.yaml`, with a comment above each field, `splits.csv`, and tables of remarks and of rows left out."""
 
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,11 @@ from cardiobench.core.errors import BadConfig, UnwritableOutput
 from cardiobench.core.io import temporary_folder, write_text
 from cardiobench.core.tables import write_csv
 from cardiobench.data.declared.builder import declared_builder
-from cardiobench.data.declared.dataset_file import FILE, SCHEMA, DatasetFile
+from cardiobench.data.declared.dataset_file import FILE, LEFT_OUT, SCHEMA, DatasetFile
+from cardiobench.data.examine import Examined
+from cardiobench.extensions.adopt.proposal import Proposal
+
+REMARKS, SHEET = "remarks.csv", "remarks.png"
 
 HEAD = f"""\
 # A dataset of your own, written by `cardiobench adopt` and read by CardioBench; edit it as you like.
@@ -20,40 +24,56 @@ HEAD = f"""\
 """
 
 
-def write_dataset(declared: DatasetFile, index: pd.DataFrame, out: Path, *, overwrite: bool) -> Path:
+def write_dataset(proposal: Proposal, out: Path, *, overwrite: bool) -> list[Path]:
     """Write a dataset to a temporary folder, validate it, and move it into place.
 
     Args:
-        declared: Content of `dataset.yaml`.
-        index: Content of `splits.csv`.
+        proposal: The dataset.
         out: Parent of the dataset folder.
         overwrite: Whether to replace an existing adopted dataset.
 
     Returns:
-        Path of the dataset folder.
+        Paths of the written files.
 
     Raises:
         BadConfig: The folder exists, and may not be replaced or was not created by `cardiobench adopt`.
         UnwritableOutput: Writing to `out` fails.
     """
+    declared = proposal.declared
     target = out / declared.name
     check_target(target, overwrite=overwrite)
+    tables = {declared.splits: proposal.index, LEFT_OUT: proposal.left_out, REMARKS: remark_table(proposal.examined)}
     try:
         with temporary_folder(target) as work:
             folder = work / declared.name
             folder.mkdir()
             path = write_text(HEAD + text_of(declared), folder / FILE)
-            write_csv(index, folder / declared.splits)
+            for name, table in tables.items():
+                if len(table):
+                    write_csv(table, folder / name)
             builder = declared_builder(path)
             builder.table(declared.recordings.folder, allow_missing=True)
+            names = [FILE, *(name for name, table in tables.items() if len(table))]
             if target.exists():
-                for name in (FILE, declared.splits):
+                for name in names:
                     (folder / name).replace(target / name)
+                for name in {LEFT_OUT, REMARKS, SHEET} - set(names):
+                    (target / name).unlink(missing_ok=True)
             else:
                 folder.rename(target)
     except OSError as error:
         raise UnwritableOutput(f"{target} cannot be written: {error.strerror or error}") from None
-    return target
+    return [target / name for name in names]
+
+
+def remark_table(examined: Examined) -> pd.DataFrame:
+    """Return id, check, value and detail of each remark, recordings with the worst first."""
+    rows = [
+        (name, one.check, f"{one.value:.6g}", one.detail)
+        for name in examined.worst_first
+        for one in examined.remarks[name]
+    ]
+    return pd.DataFrame(rows, columns=["id", "check", "value", "detail"])
 
 
 def check_target(target: Path, *, overwrite: bool) -> None:
@@ -68,7 +88,7 @@ def check_target(target: Path, *, overwrite: bool) -> None:
         raise BadConfig(f"{target} exists and is not an adopted dataset. Choose another --name or --out.")
     if not overwrite:
         raise BadConfig(
-            f"{target} already exists. Replace its two files with --overwrite, or choose another --name or --out."
+            f"{target} already exists. Replace its files with --overwrite, or choose another --name or --out."
         )
 
 

@@ -121,7 +121,13 @@ def test_missing_and_damaged_recordings_are_refused_with_counts_unless_allowed(h
         f"1 of 22 recordings cannot be read: {names[5]}" in capsys.readouterr().err and not (tmp_path / "own").exists()
     )
     assert adopt(folder, labels, tmp_path / "own", *LABEL, *STATED, "--allow-missing", "--allow-unreadable") == 0
-    assert open_dataset("mine", allow_missing=True).coverage()["missing_files"] == 2
+    source = open_dataset("mine")
+    assert source.coverage() == {"missing_files": 0, "absent_rows": 0} and source.left_out == 3
+    assert {reason.partition(" at adoption")[0]: ids for reason, ids in source.table.excluded.items()} == {
+        "no recording in the folder": tuple(names[:2]),
+        "recording that could not be read": (names[5],),
+    }
+    assert len(source.frame) == len(source.table.listed) == 21
 
 
 def test_unusual_values_are_reported_with_the_table(hospital, tmp_path, capsys):
@@ -208,7 +214,10 @@ def test_changed_label_changes_the_digest_and_lost_rows_are_reported(hospital, t
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda table: pd.concat([table, table[:1].assign(id="new")]), r"has 1 id that splits\.csv lacks: new\."),
+        (
+            lambda table: pd.concat([table, table[:1].assign(id="new")]),
+            r"has 1 id that splits\.csv and the rows left out lack: new\.",
+        ),
         (lambda table: table.assign(patient_id="one"), "differ in the patient of 24 recordings"),
         (lambda table: table.assign(cd="maybe"), "unknown values maybe"),
         (lambda table: table.drop(columns="patient_id"), "has no column patient_id"),
