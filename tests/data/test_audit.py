@@ -1,14 +1,19 @@
 """Test the audit on hand-written releases and shipped splits: leakage, duplicates and missing files."""
 
+import json
 import shutil
+from dataclasses import replace
 
 import pandas as pd
 import pytest
+from PIL import Image
 
 from cardiobench.cli.main import main
 from cardiobench.core.errors import BadData, MissingData
 from cardiobench.data import catalog
 from cardiobench.data.audit import audit_folder, crossing, loose_groups
+from cardiobench.data.dataset import OpenDataset
+from cardiobench.data.open import open_dataset
 from cardiobench.data.twin_manifest import write_manifest
 from tests.data.recordings import write_avi, write_nifti
 
@@ -170,3 +175,27 @@ def test_command(tmp_path, capsys):
 def test_ids_without_similar_spelling_give_no_finding():
     rows = pd.DataFrame({"split": ["train", "test"]})
     assert loose_groups(rows, pd.Series([None, None])).count == 0
+
+
+def test_remarked_recordings_are_counted_and_drawn(tmp_path, monkeypatch, capsys):
+    read = OpenDataset.recording
+
+    def recording(self, number, sampling=None):
+        ecg = read(self, number, sampling)
+        return replace(ecg, signal=ecg.signal[:, [0, 1, 2, 4, 3, *range(5, 12)]]) if number == 5 else ecg
+
+    monkeypatch.setattr(OpenDataset, "recording", recording)
+    source = open_dataset("ptb_xl_sample")
+    some = replace(source, table=replace(source.table, frame=source.frame.head(8)))
+    monkeypatch.setattr("cardiobench.data.audit.open_folder", lambda *_: some)
+    assert main(["audit", "ptb_xl_sample", "--sheet", str(tmp_path / "sheet.png"), "--json"]) == 0
+    said = capsys.readouterr()
+    found = {one["check"]: one for one in json.loads(said.out)["findings"]}
+    name = some.frame["id"][5]
+    assert found["remarked: limb leads contradict each other"]["examples"] == [
+        f"{name} (aVR and aVL exchanged would agree)"
+    ]
+    assert found["remarked: gap"]["count"] == found["recordings that cannot be read"]["count"] == 0
+    assert "1 of 1 remarked recordings" in said.err and Image.open(tmp_path / "sheet.png").format == "PNG"
+    assert main(["audit", "ptb_xl_sample", "--sheet", str(tmp_path / "sheet.jpg")]) == 2
+    assert main(["audit", "ptb_xl_sample", "--sheet", str(tmp_path / "sheet.png"), "--no-media"]) == 2

@@ -18,7 +18,7 @@ from cardiobench.core.versions import stated_versions
 from cardiobench.data import catalog
 from cardiobench.metrics.load import formula_version, own_metrics
 from tests.acceptance.compare import machine
-from tests.versions import datasets, declared, fewer_leads, models, phantoms, protocols, readers, rules, scoring
+from tests.versions import checks, datasets, declared, fewer_leads, models, phantoms, protocols, readers, rules, scoring
 from tests.versions.case import Case
 from tests.versions.sketch import TOLERANCE, distance, sketch
 
@@ -37,6 +37,7 @@ CASES: dict[str, Case] = (
     readers.CASES
     | declared.CASES
     | fewer_leads.CASES
+    | checks.CASES
     | models.CASES
     | datasets.CASES
     | phantoms.CASES

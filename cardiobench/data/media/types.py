@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -85,3 +85,15 @@ class FrameSampling:
             return np.unique(np.linspace(0, n_frames - 1, self.count).round().astype(int))
         first = min(max(key_frame, 0), n_frames - 1) if self.start == "key_frame" else 0
         return np.arange(first, n_frames, self.stride)[: self.count]
+
+
+class Measured(NamedTuple):
+    """What a check measured in a recording (`media.checks`).
+
+    Attributes:
+        value: Number to compare with the limits.
+        detail: Where or what it is.
+    """
+
+    value: float
+    detail: str = ""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from cardiobench.core.errors import BadConfig
 from cardiobench.core.registry import unknown_name
-from cardiobench.extensions.adopt.columns import NAMES, role_column
+from cardiobench.extensions.adopt.columns import NAMES, role_column, slug
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,6 +49,7 @@ class Answers:
         allow_missing: Whether to ignore rows whose recordings are missing.
         allow_unreadable: Whether to ignore recordings that cannot be read.
         seed: Random seed of the split.
+        renamed: Mapping from a task name as the user wrote it to its name, where they differ.
     """
 
     roles: Mapping[str, str] = field(default_factory=dict)
@@ -78,6 +79,7 @@ class Answers:
     allow_missing: bool = False
     allow_unreadable: bool = False
     seed: int = 0
+    renamed: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -112,6 +114,16 @@ def column_of_role(role: str, table: "pd.DataFrame", answers: Answers) -> str | 
         return named_column(given, table)
     labels = {*answers.targets.values(), *(one for some in answers.multilabel.values() for one in some)}
     return role_column(role, table, labels if role in ("split", "device", "site") else ())
+
+
+def by_task(entries: list[str], flag: str, value: str = "VALUE") -> dict[str, str]:
+    """Parse entries such as `EF=%` into a mapping from the task's name in lower case; raises the errors of `pairs`."""
+    lowered = [
+        f"{slug(name)}={text}" if equals and name.strip() else entry
+        for entry in entries
+        for name, equals, text in [entry.partition("=")]
+    ]
+    return pairs(lowered, flag, value=value)
 
 
 def pairs(entries: list[str], flag: str, *, key: str = "TASK", value: str = "VALUE") -> dict[str, str]:

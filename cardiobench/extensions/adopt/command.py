@@ -193,14 +193,15 @@ def answers_of(arguments: argparse.Namespace) -> "Answers":
     """Convert flags to `Answers`; raises `BadConfig` for malformed entries."""
     from cardiobench.core.errors import BadConfig
     from cardiobench.data.declared.builder import UNITS
-    from cardiobench.extensions.adopt.answers import Answers, listed, number_range, pairs
+    from cardiobench.extensions.adopt.answers import Answers, by_task, listed, number_range, pairs
     from cardiobench.extensions.adopt.columns import slug
     from cardiobench.extensions.adopt.tasks import KINDS
 
-    targets = pairs(
-        [entry if "=" in entry else f"{slug(entry)}={entry}" for entry in arguments.target], "--target", value="COLUMN"
+    named = [entry.partition("=")[0] for entry in (*arguments.target, *arguments.multilabel)]
+    targets = by_task(
+        [entry if "=" in entry else f"{entry}={entry}" for entry in arguments.target], "--target", value="COLUMN"
     )
-    kinds, per = pairs(arguments.kind, "--kind"), pairs(arguments.per, "--per")
+    kinds, per = by_task(arguments.kind, "--kind"), by_task(arguments.per, "--per")
     sexes = pairs(arguments.sex_values, "--sex-values", key="CELL", value="F|M")
     for flag, given, known in (
         ("--kind", kinds, KINDS),
@@ -215,7 +216,7 @@ def answers_of(arguments: argparse.Namespace) -> "Answers":
         name, colon, column = entry.partition(":")
         if not colon or not column:
             raise BadConfig(f"--where {entry}={values}: expected NAME:COLUMN=VALUE,VALUE")
-        where.setdefault(name, {})[column] = listed(values)
+        where.setdefault(slug(name), {})[column] = listed(values)
     return Answers(
         roles={role: value for role in ROLES if (value := getattr(arguments, f"{role}_column"))},
         file_column=arguments.file_column,
@@ -223,13 +224,13 @@ def answers_of(arguments: argparse.Namespace) -> "Answers":
         in_order=arguments.in_order,
         targets=targets,
         kinds=kinds,
-        positive=pairs(arguments.positive, "--positive"),
-        units=pairs(arguments.label_unit, "--label-unit", value="UNIT"),
-        ranges={name: number_range(text, "--range") for name, text in pairs(arguments.range, "--range").items()},
+        positive=by_task(arguments.positive, "--positive"),
+        units=by_task(arguments.label_unit, "--label-unit", value="UNIT"),
+        ranges={name: number_range(text, "--range") for name, text in by_task(arguments.range, "--range").items()},
         per=per,
         where=where,
-        metrics=pairs(arguments.metric, "--metric", value="METRIC"),
-        multilabel={name: listed(columns) for name, columns in pairs(arguments.multilabel, "--multilabel").items()},
+        metrics=by_task(arguments.metric, "--metric", value="METRIC"),
+        multilabel={name: listed(columns) for name, columns in by_task(arguments.multilabel, "--multilabel").items()},
         sexes=sexes,
         groups=tuple(arguments.group),
         modality=arguments.modality,
@@ -244,4 +245,5 @@ def answers_of(arguments: argparse.Namespace) -> "Answers":
         allow_missing=arguments.allow_missing,
         allow_unreadable=arguments.allow_unreadable,
         seed=arguments.seed,
+        renamed={name: slug(name) for name in named if slug(name) != name},
     )

@@ -96,6 +96,7 @@ class _Adoption:
             self.said.append(f"{found.others} recordings in {self.folder} are named by no row")
         self._find_roles()
         tasks = self._tasks()
+        self.said += [f"the task of '{name}' is called '{task}'" for name, task in self.answers.renamed.items()]
         settings = self._settings()
         self.questions.check()
         declared = self._declare(tasks, settings)

@@ -16,7 +16,8 @@ from cardiobench.data.declared.formats import media_of, read_declared_ecg
 from cardiobench.data.examine import Examined, Examiner
 from cardiobench.data.media import LEADS, Clip, Ecg, FrameSampling, read_clip
 from cardiobench.data.media.channels import parse_unit
-from cardiobench.data.media.checks import AMPLITUDES, amplitude
+from cardiobench.data.media.checks import AMPLITUDES
+from cardiobench.data.media.ecg_signs import amplitude
 from cardiobench.data.media.frame_folder import frame_files, read_frame_folder
 from cardiobench.data.media.signal import MILLIVOLTS, TooLarge
 from cardiobench.data.rows import safe_join

@@ -7,8 +7,9 @@ import pytest
 
 from cardiobench.data import open_dataset
 from cardiobench.data.media import LEADS, Clip, Ecg, read_clip, read_ecg
-from cardiobench.data.media.checks import CHECKS, EcgSigns, remarks_on, sizes, stand_out
+from cardiobench.data.media.checks import CHECKS, check_table, remarks_on, sizes, stand_out
 from cardiobench.data.media.dicom_regions import COLOUR, SPECTRAL, TWO_DIMENSIONAL
+from cardiobench.data.media.ecg_signs import EcgSigns
 from cardiobench.data.media.lead_order import deviation, fitting_order, limb_covariance
 
 FS = 100
@@ -274,6 +275,11 @@ def test_every_check_is_injected():
     injected = {check for check, *_ in (*FAULTS, *CLIP_FAULTS)}
     assert {check.name for check in CHECKS} - injected == {"sampling rate", "frame rate", "still", "Doppler or M-mode"}
     assert all(check.low is not None or check.high is not None for check in CHECKS)
+
+
+def test_page_has_the_table(root):
+    page = (root / "docs" / "checks.md").read_text("utf-8")
+    assert check_table() in page, f"replace the table of docs/checks.md by:\n{check_table()}"
 
 
 def test_recording_unlike_the_others_stands_out(ecgs, clips):
