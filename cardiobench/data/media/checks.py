@@ -13,7 +13,7 @@ import numpy as np
 from cardiobench.data.media import clip_signs, ecg_signs
 from cardiobench.data.media.clip_signs import FROZEN, ClipSigns
 from cardiobench.data.media.ecg_signs import FLAT, GAP, LEAD_LIMIT, EcgSigns
-from cardiobench.data.media.types import Clip, Ecg, Measured
+from cardiobench.data.media.types import CheckValue, Clip, Ecg
 
 COMPONENT = "checks"
 VERSION = 1
@@ -39,7 +39,7 @@ class Remark:
 
 
 @dataclass(frozen=True)
-class Check:
+class RecordingCheck:
     """A row of the table of checks.
 
     Attributes:
@@ -59,7 +59,7 @@ class Check:
     low: float | None
     high: float | None
     reason: str
-    measure: Callable[..., Measured | None]
+    measure: Callable[..., CheckValue | None]
     thorough: bool = False
 
     def remark(self, signs: "EcgSigns | ClipSigns") -> Remark | None:
@@ -94,24 +94,24 @@ def remarks_on(recording: Clip | Ecg, media: str, *, thorough: bool = True) -> t
 AMPLITUDES = (0.05, 20.0)
 """Plausible amplitudes of an ECG in mV, less than a factor of 1000 apart, so that only one unit fits."""
 
-CHECKS: tuple[Check, ...] = (
-    Check("flat lead", ("ecg",), "smallest peak-to-peak amplitude of a lead, mV", FLAT, None, "at least 0.2 mV in 590 real ECGs", ecg_signs.flat),
-    Check("clipped", ("ecg",), "samples at the extreme of a lead, relative to those in the next 5 % of its range", None, 0.5, "at most 0.05 in 590 real ECGs; waves pass through the range next to their peak", ecg_signs.clipped),
-    Check("gap", ("ecg",), "longest constant stretch of a lead, s", None, GAP, "at most 0.33 s in 590 real ECGs, between beats", ecg_signs.gap),
-    Check("large amplitude", ("ecg",), "largest absolute value, mV", None, AMPLITUDES[1], "no heart reaches it; microvolts read as millivolts exceed it", ecg_signs.large),
-    Check("small amplitude", ("ecg",), "median half range of the leads, mV", AMPLITUDES[0], None, "at least 0.28 mV in 590 real ECGs; volts read as millivolts are below it", ecg_signs.small),
-    Check("shorter than declared", ("ecg",), "time at both ends during which no lead changes, s", None, GAP, "at most 0.11 s in 590 real ECGs, at the end of PTB-XL", ecg_signs.short),
-    Check("limb leads contradict each other", ("ecg",), "RMS deviation from Einthoven and Goldberger relative to the limb leads", None, LEAD_LIMIT, "at most 0.06 in 590 real ECGs, and at least 0.14 with two leads exchanged", ecg_signs.contradiction),
-    Check("sampling rate", ("ecg",), "log2 of heart rate over QRS width, relative to the typical ratio", -1.55, 1.55, "between -1.49 and 1.53 in 590 real ECGs; twice the rate adds 2", ecg_signs.rate, thorough=True),
-    Check("noise only", ("ecg",), "median correlation of the beats with their average", 0.5, None, "at least 0.89 in real ECGs and at most 0.22 in noise", ecg_signs.noise, thorough=True),
-    Check("black", ("video", "image"), "fraction of black frames", None, 0.0, "a frame of an ultrasound shows tissue", clip_signs.black),
-    Check("frozen", ("video",), "largest mean difference to the first frame, grey levels", FROZEN, None, "the heart moves", clip_signs.frozen),
-    Check("repeated frames", ("video",), "fraction of frames that equal the one before", None, 0.1, "a conversion of the frame rate repeats frames", clip_signs.repeated),
-    Check("frame rate", ("video",), "frames per second", 5.0, 400.0, "frame rates of cardiac ultrasound", clip_signs.frame_rate),
-    Check("still", ("video",), "number of frames", 2, None, "a clip was expected", clip_signs.still),
-    Check("frame size", ("video", "image"), "smaller side, pixels", 16, None, "no structure of the heart is visible", clip_signs.small_frame),
-    Check("text", ("video", "image"), "edges of bright pixels that do not move or are outside the ultrasound, % of pixels", None, 0.05, "patients and measurements may be readable", clip_signs.text, thorough=True),
-    Check("Doppler or M-mode", ("video", "image"), "1 if the header declares colour flow, a spectrum or M-mode", None, 0.0, "B-mode was expected", clip_signs.doppler),
+CHECKS: tuple[RecordingCheck, ...] = (
+    RecordingCheck("flat lead", ("ecg",), "smallest peak-to-peak amplitude of a lead, mV", FLAT, None, "at least 0.2 mV in 590 real ECGs", ecg_signs.flat),
+    RecordingCheck("clipped", ("ecg",), "samples at the extreme of a lead, relative to those in the next 5 % of its range", None, 0.5, "at most 0.05 in 590 real ECGs; waves pass through the range next to their peak", ecg_signs.clipped),
+    RecordingCheck("gap", ("ecg",), "longest constant stretch of a lead, s", None, GAP, "at most 0.33 s in 590 real ECGs, between beats", ecg_signs.gap),
+    RecordingCheck("large amplitude", ("ecg",), "largest absolute value, mV", None, AMPLITUDES[1], "no heart reaches it; microvolts read as millivolts exceed it", ecg_signs.large),
+    RecordingCheck("small amplitude", ("ecg",), "median half range of the leads, mV", AMPLITUDES[0], None, "at least 0.28 mV in 590 real ECGs; volts read as millivolts are below it", ecg_signs.small),
+    RecordingCheck("shorter than declared", ("ecg",), "time at both ends during which no lead changes, s", None, GAP, "at most 0.11 s in 590 real ECGs, at the end of PTB-XL", ecg_signs.short),
+    RecordingCheck("limb leads contradict each other", ("ecg",), "RMS deviation from Einthoven and Goldberger relative to the limb leads", None, LEAD_LIMIT, "at most 0.06 in 590 real ECGs, and at least 0.14 with two leads exchanged", ecg_signs.contradiction),
+    RecordingCheck("sampling rate", ("ecg",), "log2 of heart rate over QRS width, relative to the typical ratio", -1.55, 1.55, "between -1.49 and 1.53 in 590 real ECGs; twice the rate adds 2", ecg_signs.rate, thorough=True),
+    RecordingCheck("noise only", ("ecg",), "median correlation of the beats with their average", 0.5, None, "at least 0.89 in real ECGs and at most 0.22 in noise", ecg_signs.noise, thorough=True),
+    RecordingCheck("black", ("video", "image"), "fraction of black frames", None, 0.0, "a frame of an ultrasound shows tissue", clip_signs.black),
+    RecordingCheck("frozen", ("video",), "largest mean difference to the first frame, grey levels", FROZEN, None, "the heart moves", clip_signs.frozen),
+    RecordingCheck("repeated frames", ("video",), "fraction of frames that equal the one before", None, 0.1, "a conversion of the frame rate repeats frames", clip_signs.repeated),
+    RecordingCheck("frame rate", ("video",), "frames per second", 5.0, 400.0, "frame rates of cardiac ultrasound", clip_signs.frame_rate),
+    RecordingCheck("still", ("video",), "number of frames", 2, None, "a clip was expected", clip_signs.still),
+    RecordingCheck("frame size", ("video", "image"), "smaller side, pixels", 16, None, "no structure of the heart is visible", clip_signs.small_frame),
+    RecordingCheck("text", ("video", "image"), "edges of bright pixels that do not move or are outside the ultrasound, % of pixels", None, 0.05, "patients and measurements may be readable", clip_signs.text, thorough=True),
+    RecordingCheck("Doppler or M-mode", ("video", "image"), "1 if the header declares colour flow, a spectrum or M-mode", None, 0.0, "B-mode was expected", clip_signs.doppler),
 )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from cardiobench.data.media.dicom_regions import COLOUR, SPECTRAL
 from cardiobench.data.media.overlays import STATIC
-from cardiobench.data.media.types import Clip, Measured
+from cardiobench.data.media.types import CheckValue, Clip
 
 PIXELS = 48
 """Number of rows and columns of a frame that are compared, at least."""
@@ -64,42 +64,42 @@ def _difference(frames: np.ndarray, others: np.ndarray) -> np.ndarray:
     return changes.sum(axis=1, dtype=np.uint32) / changes.shape[1]
 
 
-def black(signs: ClipSigns) -> Measured | None:
+def black(signs: ClipSigns) -> CheckValue | None:
     """Measure the fraction of black frames."""
-    return Measured(float(signs.dark.mean()), f"{int(signs.dark.sum())} of {len(signs.dark)} frames")
+    return CheckValue(float(signs.dark.mean()), f"{int(signs.dark.sum())} of {len(signs.dark)} frames")
 
 
-def frozen(signs: ClipSigns) -> Measured | None:
+def frozen(signs: ClipSigns) -> CheckValue | None:
     """Measure how much the clip changes; None if it is black."""
-    return None if signs.dark.all() else Measured(signs.frozen, f"{len(signs.some)} frames show the same image")
+    return None if signs.dark.all() else CheckValue(signs.frozen, f"{len(signs.some)} frames show the same image")
 
 
-def repeated(signs: ClipSigns) -> Measured | None:
+def repeated(signs: ClipSigns) -> CheckValue | None:
     """Measure the fraction of frames that equal the one before; None if all do, or if the clip is black."""
     if len(signs.some) < 2 or signs.frozen < FROZEN or signs.dark.all():
         return None
     same = signs.changes < SAME
-    return Measured(float(same.mean()), f"{int(same.sum())} of {len(signs.some)} frames repeat the one before")
+    return CheckValue(float(same.mean()), f"{int(same.sum())} of {len(signs.some)} frames repeat the one before")
 
 
-def frame_rate(signs: ClipSigns) -> Measured | None:
+def frame_rate(signs: ClipSigns) -> CheckValue | None:
     """Measure the frame rate; None if the file states none."""
     fps = signs.clip.fps
-    return None if fps is None or signs.clip.n_frames < 2 else Measured(fps, f"{fps:.4g} frames per second")
+    return None if fps is None or signs.clip.n_frames < 2 else CheckValue(fps, f"{fps:.4g} frames per second")
 
 
-def still(signs: ClipSigns) -> Measured | None:
+def still(signs: ClipSigns) -> CheckValue | None:
     """Count the frames of the recording, decoded or not."""
-    return Measured(signs.clip.n_frames, "a single frame")
+    return CheckValue(signs.clip.n_frames, "a single frame")
 
 
-def small_frame(signs: ClipSigns) -> Measured | None:
+def small_frame(signs: ClipSigns) -> CheckValue | None:
     """Measure the smaller side of the frame."""
     height, width = signs.clip.frames.shape[1:3]
-    return Measured(min(height, width), f"{height} x {width} pixels")
+    return CheckValue(min(height, width), f"{height} x {width} pixels")
 
 
-def text(signs: ClipSigns) -> Measured | None:
+def text(signs: ClipSigns) -> CheckValue | None:
     """Measure bright pixels beside much darker ones that do not move or are outside the regions of the file."""
     frames = signs.clip.frames
     places = np.unique(np.linspace(0, len(frames) - 1, FEWEST_FRAMES).round().astype(int))
@@ -117,11 +117,11 @@ def text(signs: ClipSigns) -> Measured | None:
     level = some[0].max(axis=-1).astype(np.int16)
     edge = (np.abs(np.diff(level, axis=1)) >= CONTRAST) & fixed[:, 1:] & fixed[:, :-1]
     bright = edge & (np.maximum(level[:, 1:], level[:, :-1]) >= BRIGHT)
-    return Measured(100 * float(bright.mean()), "text or graphics; --overlays mask blackens them")
+    return CheckValue(100 * float(bright.mean()), "text or graphics; --overlays mask blackens them")
 
 
-def doppler(signs: ClipSigns) -> Measured | None:
+def doppler(signs: ClipSigns) -> CheckValue | None:
     """Return 1 for colour flow, a spectrum or M-mode; None if the file declares nothing."""
     if not signs.clip.kind:
         return None
-    return Measured(float(signs.clip.kind in (COLOUR, SPECTRAL)), f"its header declares {signs.clip.kind} data")
+    return CheckValue(float(signs.clip.kind in (COLOUR, SPECTRAL)), f"its header declares {signs.clip.kind} data")

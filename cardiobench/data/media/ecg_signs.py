@@ -8,7 +8,7 @@ import numpy as np
 from cardiobench.data.media import ecg_beats
 from cardiobench.data.media.lead_order import deviation, fitting_order, limb_covariance
 from cardiobench.data.media.resample import resample
-from cardiobench.data.media.types import LEADS, Ecg, Measured
+from cardiobench.data.media.types import LEADS, CheckValue, Ecg
 
 FLAT = 0.05
 """Peak-to-peak amplitude in mV below which a lead is flat."""
@@ -108,16 +108,16 @@ def _runs(flags: np.ndarray) -> list[tuple[int, int]]:
     return [(int(start), int(end)) for start, end in zip(edges[::2], edges[1::2], strict=True)]
 
 
-def flat(signs: EcgSigns) -> Measured | None:
+def flat(signs: EcgSigns) -> CheckValue | None:
     """Measure the smallest peak-to-peak amplitude of a recorded lead."""
     smallest = min(signs.range[lead] for lead in signs.recorded)
     flat = [LEADS[lead] for lead in signs.recorded if signs.range[lead] < FLAT] if smallest < FLAT else []
-    return Measured(smallest, ", ".join(flat))
+    return CheckValue(smallest, ", ".join(flat))
 
 
-def clipped(signs: EcgSigns) -> Measured | None:
+def clipped(signs: EcgSigns) -> CheckValue | None:
     """Compare the samples at an extreme value, in several runs of two or more, with those just short of it."""
-    worst = Measured(0.0)
+    worst = CheckValue(0.0)
     for sign, limit in zip((-1, 1), signs.extremes, strict=True):
         # Without clipping, about one sample of each lead is at its extreme.
         if np.count_nonzero(signs.blocks == np.tile(limit, BLOCK)) < len(LEADS) + 6:
@@ -131,11 +131,11 @@ def clipped(signs: EcgSigns) -> Measured | None:
             below = sign * values >= sign * limit[lead] - TOP * signs.range[lead]
             value = sum(runs) / (1 + np.count_nonzero(below & ~at))
             if value > worst.value:
-                worst = Measured(value, f"{LEADS[lead]} at {limit[lead]:.3g} mV, {len(runs)} times")
+                worst = CheckValue(value, f"{LEADS[lead]} at {limit[lead]:.3g} mV, {len(runs)} times")
     return worst
 
 
-def gap(signs: EcgSigns) -> Measured | None:
+def gap(signs: EcgSigns) -> CheckValue | None:
     """Measure the longest constant stretch of a lead that is not part of a silent end of all leads."""
     start, end = signs.silent_ends
     last = len(signs.signal) - 1
@@ -145,27 +145,27 @@ def gap(signs: EcgSigns) -> Measured | None:
         if not ((start and first == 0) or (end and stop == last))
     ]
     if not inside:
-        return Measured(0.0)
+        return CheckValue(0.0)
     length, _, first, stop = max(inside)
     names = [LEADS[lead] for _, lead, begin, finish in inside if begin < stop and finish > first]
     fs = signs.ecg.fs
-    return Measured(
+    return CheckValue(
         length / fs, f"{', '.join(dict.fromkeys(names))} constant from {first / fs:.3g} to {stop / fs:.3g} s"
     )
 
 
-def short(signs: EcgSigns) -> Measured | None:
+def short(signs: EcgSigns) -> CheckValue | None:
     """Measure the time at both ends during which no lead changes."""
     start, end = signs.silent_ends
     fs, total = signs.ecg.fs, len(signs.signal)
-    return Measured((start + end) / fs, f"a signal of {(total - start - end) / fs:.3g} of {total / fs:.3g} s")
+    return CheckValue((start + end) / fs, f"a signal of {(total - start - end) / fs:.3g} of {total / fs:.3g} s")
 
 
-def large(signs: EcgSigns) -> Measured | None:
+def large(signs: EcgSigns) -> CheckValue | None:
     """Measure the largest absolute value."""
     low, high = signs.extremes
     largest = np.maximum(-low, high)
-    return Measured(float(largest.max()), f"in {LEADS[int(largest.argmax())]}; the unit or the gain may be wrong")
+    return CheckValue(float(largest.max()), f"in {LEADS[int(largest.argmax())]}; the unit or the gain may be wrong")
 
 
 def amplitude(ecg: Ecg) -> float:
@@ -178,23 +178,23 @@ def _amplitude(signs: EcgSigns) -> float:
     return median(ranges) / 2 if ranges else 0.0
 
 
-def small(signs: EcgSigns) -> Measured | None:
+def small(signs: EcgSigns) -> CheckValue | None:
     """Measure the median half range; None if every lead is constant."""
-    return Measured(_amplitude(signs), "the unit or the gain may be wrong") if signs.varying else None
+    return CheckValue(_amplitude(signs), "the unit or the gain may be wrong") if signs.varying else None
 
 
-def contradiction(signs: EcgSigns) -> Measured | None:
+def contradiction(signs: EcgSigns) -> CheckValue | None:
     """Measure the deviation of the limb leads from I and II, and find the order that fits."""
     recorded = [lead in signs.varying for lead in range(6)]
     covariance = limb_covariance(signs.signal)
     worst = deviation(covariance, recorded)
     if worst is None or worst <= LEAD_LIMIT:
-        return Measured(worst) if worst is not None else None
+        return CheckValue(worst) if worst is not None else None
     order = fitting_order(covariance, LEAD_LIMIT) if all(recorded) else ""
-    return Measured(worst, order or "no exchange or inversion of limb leads explains it")
+    return CheckValue(worst, order or "no exchange or inversion of limb leads explains it")
 
 
-def rate(signs: EcgSigns) -> Measured | None:
+def rate(signs: EcgSigns) -> CheckValue | None:
     """Compare heart rate and QRS width with typical ones; None without several beats."""
     beats = signs.beats
     if beats is None or len(beats.peaks) < FEWEST_BEATS or not len(beats.each):
@@ -204,15 +204,15 @@ def rate(signs: EcgSigns) -> Measured | None:
     width = max(1000 * (last - first) / ecg_beats.FS, 8.0)
     # A wrong sampling rate multiplies the one and divides the other by the same factor.
     value = np.log2(rate / TYPICAL_RATE) - np.log2(width / TYPICAL_QRS)
-    return Measured(float(value), f"{rate:.0f} beats per minute with a QRS complex of {width:.0f} ms")
+    return CheckValue(float(value), f"{rate:.0f} beats per minute with a QRS complex of {width:.0f} ms")
 
 
-def noise(signs: EcgSigns) -> Measured | None:
+def noise(signs: EcgSigns) -> CheckValue | None:
     """Measure the likeness of the beats to their average; None in a short recording."""
     beats = signs.beats
     if beats is None:
         return None
     if len(beats.each) < 2:
-        return Measured(0.0, "no repeated beat") if len(signs.signal) >= 2 * FEWEST_SECONDS * signs.ecg.fs else None
+        return CheckValue(0.0, "no repeated beat") if len(signs.signal) >= 2 * FEWEST_SECONDS * signs.ecg.fs else None
     value = float(np.median(ecg_beats.likeness(beats.each, beats.average)))
-    return Measured(value, "beats do not resemble their average")
+    return CheckValue(value, "beats do not resemble their average")

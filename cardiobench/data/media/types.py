@@ -87,7 +87,7 @@ class FrameSampling:
         return np.arange(first, n_frames, self.stride)[: self.count]
 
 
-class Measured(NamedTuple):
+class CheckValue(NamedTuple):
     """What a check measured in a recording (`media.checks`).
 
     Attributes:
