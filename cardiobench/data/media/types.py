@@ -24,8 +24,8 @@ class Clip:
         n_frames: Number of frames of the whole recording, decoded or not.
         fps: Frames per second; None if unknown.
         facts: Age, sex and machine, if known (`METADATA`); only the metadata baseline reads them.
-        regions: Boxes of the ultrasound regions declared in the file.
         kind: Kind of recording declared in the file, as in `dicom_regions`; empty if it declares none.
+        regions: Boxes of the ultrasound regions declared in the file.
     """
 
     frames: np.ndarray
@@ -33,8 +33,8 @@ class Clip:
     n_frames: int
     fps: float | None = None
     facts: Facts = field(default_factory=dict)
-    regions: tuple[Box, ...] = ()
     kind: str = ""
+    regions: tuple[Box, ...] = ()
 
 
 @dataclass(frozen=True)
