@@ -1,5 +1,6 @@
 """Encoding loop: recordings are decoded by workers, encoded in batches and stored, in any number of processes."""
 
+import ctypes
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -14,6 +15,7 @@ import pandas as pd
 import torch
 
 from cardiobench.core.errors import BadMedia
+from cardiobench.data.media.checks import CHECKS, remarks_on
 from cardiobench.data.media.types import Clip, Ecg, FrameSampling
 from cardiobench.embeddings.cost import CostMeter
 from cardiobench.embeddings.decode import Decoded, decode
@@ -58,11 +60,13 @@ class EncodeJob:
         source: Dataset of the recording.
         number: Row number in `source.frame`.
         store: Store for the vectors.
+        media: Kind of recording to check for remarks (`data.media.checks`); empty for no checks, as of perturbed recordings.
     """
 
     source: RecordingSource
     number: int
     store: EmbeddingStore
+    media: str = ""
 
     @property
     def id(self) -> str:
@@ -84,6 +88,7 @@ class _Encoded(NamedTuple):
         parts: Number of its parts.
         seconds: Seconds from the parts to the vectors.
         decoding: Seconds to read the recording and prepare its parts.
+        remarks: Checks with a remark on the recording; None if it was not checked.
     """
 
     job: EncodeJob
@@ -91,12 +96,17 @@ class _Encoded(NamedTuple):
     parts: int
     seconds: float
     decoding: float
+    remarks: tuple[str, ...] | None
 
 
 def prepare(model: LoadedModel, source: RecordingSource, number: int) -> torch.Tensor:
     """Read the recording of a row of `source.frame` and return its parts; raises `BadMedia` with its name."""
+    return to_parts(model, source.recording(number, model.encoder.sampling))
+
+
+def to_parts(model: LoadedModel, recording: Clip | Ecg | list[Clip | Ecg]) -> torch.Tensor:
+    """Return the parts of a recording, with the change of recordings that belongs to the model."""
     encoder = model.encoder
-    recording = source.recording(number, encoder.sampling)
     if model.change is not None:
         change = model.change
         recording = [change(clip) for clip in recording] if isinstance(recording, list) else change(recording)
@@ -115,7 +125,9 @@ class _Recordings(Sequence[Decoded]):
 
     def __init__(self, model: LoadedModel, jobs: Sequence[EncodeJob]):
         self.model, self.jobs = model, jobs
-        self.seconds = RawArray("d", len(jobs))  # Decoding times, written by the process that decodes the recording.
+        # Written by the process that decodes a recording.
+        self.seconds = RawArray("d", len(jobs))
+        self._remarks = RawArray(ctypes.c_uint64, len(jobs))  # One bit for each check.
 
     def __len__(self) -> int:
         return len(self.jobs)
@@ -123,13 +135,33 @@ class _Recordings(Sequence[Decoded]):
     def __getitem__(self, position: int) -> Decoded:  # type: ignore[override]  # no slices
         job, started = self.jobs[position], time.perf_counter()
         try:
-            return prepare(self.model, job.source, job.number)
+            recording = job.source.recording(job.number, self.model.encoder.sampling)
+            self._check(position, recording)
+            return to_parts(self.model, recording)
         except BadMedia as error:
             return str(error)
         except MemoryError:
             return "it does not fit into this machine's memory"
         finally:
             self.seconds[position] = time.perf_counter() - started
+
+    def _check(self, position: int, recording: Clip | Ecg | list[Clip | Ecg]) -> None:
+        if (media := self.jobs[position].media) and isinstance(recording, Clip | Ecg):
+            found = {remark.check for remark in remarks_on(recording, media, thorough=False)}
+            self._remarks[position] = sum(1 << place for place, check in enumerate(CHECKS) if check.name in found)
+
+    def remarks(self, position: int) -> tuple[str, ...] | None:
+        """Return the checks with a remark on a decoded recording; None if it was not checked."""
+        if not self.jobs[position].media:
+            return None
+        return tuple(check.name for place, check in enumerate(CHECKS) if self._remarks[position] >> place & 1)
+
+
+def _remarked(shard: Sequence[_Encoded]) -> dict[str, tuple[str, ...]] | None:
+    """Return the checks with a remark by id; None if the recordings of a shard were not checked."""
+    if any(one.remarks is None for one in shard):
+        return None
+    return {one.job.id: one.remarks for one in shard if one.remarks}
 
 
 class PartEncoder:
@@ -224,7 +256,7 @@ def extract(
             parts=sum(one.parts for one in shard),
         )
         vectors = [one.vectors.numpy() for one in shard]
-        store.append(ids, fingerprints, vectors, rank=rank, device=name_of(device), cost=cost)
+        store.append(ids, fingerprints, vectors, remarks=_remarked(shard), rank=rank, device=name_of(device), cost=cost)
 
     def finish() -> None:
         decoded.close()
@@ -254,7 +286,8 @@ def extract(
                         failures.append(Failure(job.id, f"{model.name} gave a vector that is not finite"))
                         continue
                     shard = waiting.setdefault(job.store, [])
-                    shard.append(_Encoded(job, vectors, len(parts), each * len(parts), recordings.seconds[position]))
+                    facts = recordings.seconds[position], recordings.remarks(position)
+                    shard.append(_Encoded(job, vectors, len(parts), each * len(parts), *facts))
                     if len(shard) >= SHARD:
                         flush(job.store)
             advance(len(batch))

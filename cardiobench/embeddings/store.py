@@ -30,7 +30,7 @@ from cardiobench.core.io import write_atomic
 from cardiobench.core.libraries import library_versions, merged
 from cardiobench.core.memory import memory_limit, release_freed_memory
 from cardiobench.embeddings.positions import Positions
-from cardiobench.embeddings.shard_file import is_whole, metadata, to_bytes
+from cardiobench.embeddings.shard_file import is_whole, metadata, state_remarks, stated_remarks, to_bytes
 from cardiobench.results.cost import Cost, cost_of
 from cardiobench.results.paths import folder_name
 
@@ -51,6 +51,8 @@ class Embeddings:
         devices: Devices that computed the vectors, if known.
         libraries: Mapping from library to versions that computed the vectors.
         costs: Cost stated by each shard; empty if it states none.
+        checked: Number of recordings that were checked when they were read (`data.media.checks`).
+        remarks: Mapping from the id of a remarked recording to the checks.
     """
 
     vectors: np.ndarray
@@ -58,6 +60,8 @@ class Embeddings:
     devices: tuple[str, ...] = ()
     libraries: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     costs: tuple[Mapping[str, Any], ...] = ()
+    checked: int = 0
+    remarks: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def cost(self) -> Cost:
@@ -183,6 +187,7 @@ class EmbeddingStore:
         fingerprints: Sequence[str],
         parts: Sequence[np.ndarray],
         *,
+        remarks: Mapping[str, Sequence[str]] | None = None,
         rank: int = 0,
         device: str = "",
         libraries: Mapping[str, str] | None = None,
@@ -194,6 +199,7 @@ class EmbeddingStore:
             ids: Recording ids.
             fingerprints: File fingerprints of the recordings.
             parts: Vectors (P, dim) of each recording's parts.
+            remarks: Mapping from the id of a remarked recording to the checks; None if the recordings were not checked.
             rank: Rank of this process, used in the shard's name.
             device: Device on which the vectors were computed.
             libraries: Mapping from library to version that computed the vectors; by default those of this process.
@@ -205,7 +211,7 @@ class EmbeddingStore:
         Raises:
             UnwritableOutput: The disk is full or read-only; shards written before are kept.
         """
-        content = self.shard(ids, fingerprints, parts, device=device, libraries=libraries, cost=cost)
+        content = self.shard(ids, fingerprints, parts, remarks=remarks, device=device, libraries=libraries, cost=cost)
         name = f"{time.time_ns():020d}-rank{rank}-{os.getpid()}-{xxhash.xxh3_128_hexdigest(content)}.arrow"
         try:
             if not (self.folder / "key.json").is_file():
@@ -223,6 +229,7 @@ class EmbeddingStore:
         fingerprints: Sequence[str],
         parts: Sequence[np.ndarray],
         *,
+        remarks: Mapping[str, Sequence[str]] | None = None,
         device: str = "",
         libraries: Mapping[str, str] | None = None,
         cost: Mapping[str, Any] | None = None,
@@ -246,6 +253,7 @@ class EmbeddingStore:
                 "pooling": self.pooling,
                 "libraries": json.dumps(library_versions(self.media) if libraries is None else libraries),
                 "cost": json.dumps(dict(cost or {})),
+                "remarks": state_remarks(remarks),
             }
         )
         return to_bytes(table)
@@ -276,6 +284,7 @@ class EmbeddingStore:
         devices: set[str] = set()
         libraries: list[dict[str, str]] = []
         costs: dict[Path, Mapping[str, Any]] = {}
+        checked, remarks = 0, dict[str, tuple[str, ...]]()
         for match in matches:
             table = self.open_shard(match.shard)
             if table is None:
@@ -284,6 +293,9 @@ class EmbeddingStore:
             devices.add(stated["device"])
             libraries.append(json.loads(stated["libraries"]))
             costs[match.shard] = json.loads(stated.get("cost", "{}"))  # Shards of older versions do not state it.
+            if (remarked := stated_remarks(stated)) is not None:
+                checked += len(match.starts)
+                remarks |= _chosen(remarked, table, match.starts)
             column = table["vector"].combine_chunks()
             stored = column.flatten().to_numpy().reshape(len(column), -1)
             if not vectors.size:
@@ -296,7 +308,9 @@ class EmbeddingStore:
         self.costs |= costs
         self._loaded = (self._loaded[0] + len(ids), self._loaded[1] + vectors.nbytes)
         self.library_sets += [one for one in libraries if one not in self.library_sets]
-        return Embeddings(vectors, offsets, tuple(sorted(devices - {""})), merged(libraries), tuple(costs.values()))
+        return Embeddings(
+            vectors, offsets, tuple(sorted(devices - {""})), merged(libraries), tuple(costs.values()), checked, remarks
+        )
 
     @property
     def cost(self) -> Cost | None:
@@ -371,6 +385,13 @@ class EmbeddingStore:
             if len(positions):
                 left[positions] = False
                 yield _Match(shard, positions, starts[good][first], lengths[good][first])
+
+
+def _chosen(remarks: Mapping[str, tuple[str, ...]], table: pa.Table, starts: np.ndarray) -> dict[str, tuple[str, ...]]:
+    """Return the remarks on the recordings that start at some rows of a shard."""
+    if not remarks:
+        return {}
+    return {name: remarks[name] for name in table["id"].combine_chunks().take(starts).to_pylist() if name in remarks}
 
 
 def _as_slice(positions: np.ndarray) -> slice | np.ndarray:

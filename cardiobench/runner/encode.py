@@ -159,7 +159,8 @@ def encode_inputs(inputs: Sequence[EncodeInput], dataset: str, context: RunConte
         indices = missing[rank::processes]
         if one.clean is not None and isinstance(one.source, PerturbedDataset):
             indices = reorder(one.source, indices, one.clean, one.store, rank)
-        jobs += [EncodeJob(one.source, int(index), one.store) for index in indices]
+        media = one.source.spec.media if isinstance(one.source, OpenDataset) else ""
+        jobs += [EncodeJob(one.source, int(index), one.store, media) for index in indices]
     jobs.sort(key=lambda job: job.number)
     return encode_jobs(inputs[0].model, jobs, dataset, context, note)
 

@@ -1,6 +1,7 @@
 """Evaluate cells: predict from embeddings, score and save."""
 
 import time
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -12,6 +13,9 @@ import pandas as pd
 
 from cardiobench.core.errors import BadConfig
 from cardiobench.core.libraries import as_text, library_warnings
+from cardiobench.data.examine import remarked_sentence
+from cardiobench.data.media.checks import CHECKS
+from cardiobench.embeddings.store import Embeddings
 from cardiobench.metrics.load import load_metric
 from cardiobench.models.base import LoadedModel
 from cardiobench.protocols.base import PredictionProtocol, ProtocolOutput, TaskData, aggregate
@@ -153,7 +157,12 @@ def answer_recordings(
     seeds = seed_scores(predictions, data, output)
     context = cell.context({**output.details, **seeds})
     refits = ranking_scores(predictions, data, output, output.refits)
-    warnings = (*context.warnings, *output.warnings, *library_warnings(data.embeddings.libraries))
+    warnings = (
+        *context.warnings,
+        *output.warnings,
+        *library_warnings(data.embeddings.libraries),
+        *remark_warnings(data.embeddings),
+    )
     stamp = {
         "device": ", ".join(data.embeddings.devices) or "unknown",
         "libraries": as_text(data.embeddings.libraries),
@@ -164,6 +173,15 @@ def answer_recordings(
     predictions = replace(predictions, information=refitted_information(predictions, data, output, context.seed))
     validation = validation_frame(cell, data, output, references)
     return Answered(predictions, references, context, predictions.frame, stamp, validation)
+
+
+def remark_warnings(embeddings: Embeddings) -> list[str]:
+    """Return a sentence on the recordings that were remarked when they were encoded; none if there are none."""
+    counts = Counter(check for found in embeddings.remarks.values() for check in found)
+    order = {check.name: place for place, check in enumerate(CHECKS)}
+    listed = dict(sorted(counts.items(), key=lambda one: order.get(one[0], len(order))))
+    sentence = remarked_sentence(len(embeddings.remarks), embeddings.checked, listed)
+    return [sentence] if sentence else []
 
 
 def validation_frame(

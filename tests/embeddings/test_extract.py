@@ -247,7 +247,7 @@ def test_resampling_hides_hospital_sampling_rates_from_encoders():
         SimpleNamespace(recording=lambda number, sampling, step=step: Ecg(beat[::step], 1000 / step))
         for step in (2, 10)
     ]
-    jobs = [SimpleNamespace(source=source, number=0) for source in sources]
+    jobs = [SimpleNamespace(source=source, number=0, media="") for source in sources]
 
     def vectors(encoder):
         return [tuple(parts[0].tolist()) for parts in _Recordings(loaded(encoder), jobs)]

@@ -78,7 +78,7 @@ def repeated(signs: ClipSigns) -> CheckValue | None:
     """Measure the fraction of frames that equal the one before; None if all do, or if the clip is black."""
     if len(signs.some) < 2 or signs.frozen < FROZEN or signs.dark.all():
         return None
-    same = signs.changes < SAME
+    same = (signs.changes < SAME) & ~signs.dark[1:]
     return CheckValue(float(same.mean()), f"{int(same.sum())} of {len(signs.some)} frames repeat the one before")
 
 

@@ -27,10 +27,17 @@ def _relations() -> np.ndarray:
     return relations
 
 
+@cache
+def _forms() -> np.ndarray:
+    """Return the weights of a covariance in the mean squares of the four deviations and of all leads, (5, 36)."""
+    squares = [np.outer(row, row).ravel() for row in _relations()]
+    return np.array([*squares, np.eye(6).ravel() / 6])
+
+
 def limb_covariance(signal: np.ndarray) -> np.ndarray:
     """Return the covariance (6, 6) of the limb leads of a signal (samples, 12) in mV², from evenly spaced samples."""
     some = signal[:: max(len(signal) // SAMPLES, 1), :6].astype(np.float64)
-    mean = some.sum(axis=0) / len(some)
+    mean = np.add.reduce(some, axis=0) / len(some)
     return some.T @ some / len(some) - mean[:, None] * mean
 
 
@@ -44,12 +51,10 @@ def deviation(covariance: np.ndarray, recorded: Sequence[bool]) -> float | None:
     Returns:
         About 0 in the right order; None without I, II and another limb lead, or if the leads are below `SMALLEST_RMS`.
     """
-    power = covariance.trace() / 6
+    *squares, power = (_forms() @ covariance.ravel()).tolist()
     if power < SMALLEST_RMS**2 or not (recorded[0] and recorded[1] and any(recorded[2:])):
         return None
-    relations = _relations()
-    squares = ((relations @ covariance) * relations).sum(axis=1)
-    largest = max(square for square, used in zip(squares.tolist(), recorded[2:], strict=True) if used)
+    largest = max(square for square, used in zip(squares, recorded[2:], strict=True) if used)
     return math.sqrt(max(largest, 0.0) / power)
 
 

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 MOST = 24
 """Number of recordings on a sheet."""
-COLUMNS, WIDTH, HEIGHT = 4, 4.2, 2.9
+COLUMNS, WIDTH, HEIGHT, HEAD = 4, 4.2, 2.9, 0.4
 SAMPLES = 1500
 """Points drawn of a lead."""
-LONGEST = 62
+LONGEST = 80
 
 
 def write_contact_sheet(examined: Examined, read: Callable[[str], Clip | Ecg], path: Path, title: str) -> int:
@@ -39,9 +39,8 @@ def write_contact_sheet(examined: Examined, read: Callable[[str], Clip | Ecg], p
         return 0
     rows = -(-len(names) // COLUMNS)
     with figure_style():
-        figure, axes = subplots(
-            rows, COLUMNS, figsize=(COLUMNS * WIDTH, rows * HEIGHT), title=(title, examined.sentence()), squeeze=False
-        )
+        figure, axes = subplots(rows, COLUMNS, figsize=(COLUMNS * WIDTH, rows * HEIGHT + HEAD), squeeze=False)
+        figure.suptitle(f"{title}\n{examined.sentence()}", x=0.01, ha="left")
         for place, ax in enumerate(axes.flat):
             ax.set_axis_off()
             if place < len(names):
