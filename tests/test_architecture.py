@@ -160,6 +160,57 @@ def test_only_kinds_and_protocols_check_the_form_of_an_answer():
     assert {name for name in asked if not allowed(name, FORMS_ASKED)} == set(OF_ONE_FORM)
 
 
+DECIDES = "cardiobench.scoring.pairs"
+"""The module that decides which of several models are better."""
+DIFFERENCES = {
+    DECIDES: "decides",
+    "cardiobench.scoring.compare": "differences of two models on one task",
+    "cardiobench.scoring.ranking": "differences of means over tasks",
+    "cardiobench.scoring.unpaired": "differences without predictions",
+    "cardiobench.protocols.task_scorer": "the change of one model from its own probe, with an interval and no decision",
+}
+"""Modules that compute differences of models, by the formulas of `stats.paired`, for the one that decides."""
+CONSTANTS = {"MIN_PER_LABEL", "comparable_labels"}
+"""Names of `stats.paired` about the labels that are compared."""
+ENDS = {"low", "high", "inner_low", "inner_high", "p_value", "p_adjusted"}
+OF_ONE_RESULT = {
+    "cardiobench.embeddings.split_audit": "ranges of vectors",
+    "cardiobench.results.consistency": "whether the numbers of a file agree",
+    "cardiobench.results.score_result": "gaps between groups of patients",
+    "cardiobench.scoring.verdict": "a score and its floor",
+    "cardiobench.stats.estimates": "an interval without width",
+    "cardiobench.scoring.compare": "whether a p-value was corrected",
+}
+"""Modules that compare ends of intervals or p-values of one result, not of two models."""
+
+
+def imported_names(name: str, module: str) -> set[str]:
+    """Return the names that a module imports from another."""
+    found = [node for node in nodes_by_type(name)[ast.ImportFrom] if node.module == module]
+    return {alias.name for node in found for alias in node.names}
+
+
+def test_only_one_module_decides_which_model_is_better():
+    formulas = {name for name in FILES if imported_names(name, "cardiobench.stats.paired") - CONSTANTS}
+    assert formulas == set(DIFFERENCES)
+    assert {name for name in FILES if imported_names(name, "cardiobench.stats.holm")} == {
+        DECIDES,
+        "cardiobench.tasks.groups",
+    }
+    deciders = {name for name in FILES if imported_names(name, DECIDES) & {"decide_pairs", "place_models"}}
+    assert deciders == {"cardiobench.scoring.ranking", "cardiobench.scoring.unpaired"}
+
+
+def test_ends_of_intervals_are_compared_only_where_models_are_decided():
+    """Overlapping intervals, or p-values below a level, must not become a second rule about two models."""
+    found = {
+        name
+        for name, node in nodes(ast.Compare)
+        if any(isinstance(one, ast.Attribute) and one.attr in ENDS for one in (node.left, *node.comparators))
+    }
+    assert found == {DECIDES, *OF_ONE_RESULT}
+
+
 def test_text_of_a_verdict_is_written_once():
     texts = {str(verdict) for verdict in Verdict} - {"too few to say"}  # Also an outcome of `compare`.
     found = [

@@ -13,6 +13,7 @@ from benchmarks.validity.every_metric import every_metric
 from benchmarks.validity.frames import permuted_frames, power_of_frames
 from benchmarks.validity.intervals import coverage
 from benchmarks.validity.means import rare_failures, unequal_patients
+from benchmarks.validity.pages import pages
 from benchmarks.validity.tables import best_of_many, rankings
 from benchmarks.validity.verdicts import correlation, false_alarms, missing, power
 from benchmarks.validity.words import words
@@ -35,6 +36,7 @@ PARTS = (
     missing,
     correlation,
     permuted_frames,
+    pages,
 )
 
 

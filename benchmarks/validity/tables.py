@@ -84,7 +84,7 @@ SUBMISSIONS = {
 def best_of_many(repetitions: int) -> Iterator[Promise]:
     """Simulate the best of many submissions: above the floor, and coverage of the winner's true value."""
     print("\n| 200 patients, 30 % ill | above | covers the winner |\n|---|---|---|")
-    metric, like = load_metric("f1_macro"), _like()
+    metric, like = load_metric("f1_macro"), result_of_two_classes()
     for name, (count, people, known, _) in SUBMISSIONS.items():
         aurocs = np.r_[known, np.full(count - len(known), 0.5)]
         targets = {auroc: _population(float(auroc)) for auroc in set(aurocs.tolist())}
@@ -124,7 +124,7 @@ def _population(auroc: float) -> float:
     return float(load_metric("f1_macro").value(_answers(rng, truth, auroc))["f1_macro"])
 
 
-def _like() -> ScoreResult:
+def result_of_two_classes() -> ScoreResult:
     """Return a result of two classes with replaced numbers."""
     names = [f"p{number}" for number in range(24)]
     table = pd.DataFrame({"id": names, "patient_id": names, "split": "test", "y_true": ["no", "yes"] * 12})

@@ -160,12 +160,15 @@ class CostMeter:
         ) as error:  # Networks that cannot be traced are still encoded.
             self.counted = {"reason": f"not counted: {' '.join(str(error).split())[:120]}"}
 
-    def facts(self, *, seconds: float, decoding: float, recordings: int, parts: int) -> dict[str, Any]:
+    def facts(
+        self, *, seconds: float, decoding: float, cpu_seconds: float, recordings: int, parts: int
+    ) -> dict[str, Any]:
         """Return the cost of a shard.
 
         Args:
             seconds: Seconds from prepared parts to vectors, of all recordings of the shard.
             decoding: Seconds until all recordings were read and prepared as parts.
+            cpu_seconds: Seconds of CPU time of both, in all threads and decoding processes.
             recordings: Number of recordings.
             parts: Number of parts.
         """
@@ -175,6 +178,7 @@ class CostMeter:
             "device": describe(self.device),
             "seconds": round(seconds, 6),
             "decoding": round(decoding, 6),
+            "cpu_seconds": round(cpu_seconds, 6),
             "recordings": recordings,
             "parts": parts,
             "peak_memory": _peak(self.device) if self._memory else None,

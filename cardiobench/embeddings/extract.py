@@ -88,6 +88,7 @@ class _Encoded(NamedTuple):
         parts: Number of its parts.
         seconds: Seconds from the parts to the vectors.
         decoding: Seconds to read the recording and prepare its parts.
+        cpu_seconds: Seconds of CPU time of both, in all threads of this process and in the worker that decoded.
         remarks: Checks with a remark on the recording; None if it was not checked.
     """
 
@@ -96,6 +97,7 @@ class _Encoded(NamedTuple):
     parts: int
     seconds: float
     decoding: float
+    cpu_seconds: float
     remarks: tuple[str, ...] | None
 
 
@@ -126,14 +128,14 @@ class _Recordings(Sequence[Decoded]):
     def __init__(self, model: LoadedModel, jobs: Sequence[EncodeJob]):
         self.model, self.jobs = model, jobs
         # Written by the process that decodes a recording.
-        self.seconds = RawArray("d", len(jobs))
+        self.seconds, self.cpu_seconds = RawArray("d", len(jobs)), RawArray("d", len(jobs))
         self._remarks = RawArray(ctypes.c_uint64, len(jobs))  # One bit for each check.
 
     def __len__(self) -> int:
         return len(self.jobs)
 
     def __getitem__(self, position: int) -> Decoded:  # type: ignore[override]  # no slices
-        job, started = self.jobs[position], time.perf_counter()
+        job, started, worked = self.jobs[position], time.perf_counter(), time.process_time()
         try:
             recording = job.source.recording(job.number, self.model.encoder.sampling)
             self._check(position, recording)
@@ -144,6 +146,7 @@ class _Recordings(Sequence[Decoded]):
             return "it does not fit into this machine's memory"
         finally:
             self.seconds[position] = time.perf_counter() - started
+            self.cpu_seconds[position] = time.process_time() - worked
 
     def _check(self, position: int, recording: Clip | Ecg | list[Clip | Ecg]) -> None:
         if (media := self.jobs[position].media) and isinstance(recording, Clip | Ecg):
@@ -252,6 +255,7 @@ def extract(
         cost = meter.facts(
             seconds=sum(one.seconds for one in shard),
             decoding=sum(one.decoding for one in shard),
+            cpu_seconds=sum(one.cpu_seconds for one in shard),
             recordings=len(shard),
             parts=sum(one.parts for one in shard),
         )
@@ -271,12 +275,15 @@ def extract(
             failures += [Failure(jobs[position].id, reason) for position, reason in batch if isinstance(reason, str)]
             if readable:
                 meter.count(readable[0][1].to(device))
-                started = time.perf_counter()
+                started, worked = time.perf_counter(), time.process_time()
                 # Concatenated on the device, so that the copy of each part from pinned memory overlaps with preparing
                 # the next.
                 on_device = [parts.to(device, non_blocking=True) for _, parts in readable]
                 encoded = encode_parts(join_parts(on_device, model.encoder))
-                each = (time.perf_counter() - started) / len(encoded)
+                each, work = (
+                    (now - then) / len(encoded)
+                    for now, then in ((time.perf_counter(), started), (time.process_time(), worked))
+                )
                 per_recording = [
                     vectors.flatten(0, -2) for vectors in encoded.split([len(parts) for _, parts in readable])
                 ]
@@ -286,8 +293,9 @@ def extract(
                         failures.append(Failure(job.id, f"{model.name} gave a vector that is not finite"))
                         continue
                     shard = waiting.setdefault(job.store, [])
-                    facts = recordings.seconds[position], recordings.remarks(position)
-                    shard.append(_Encoded(job, vectors, len(parts), each * len(parts), *facts))
+                    cpu = work * len(parts) + recordings.cpu_seconds[position]
+                    own = each * len(parts), recordings.seconds[position], cpu, recordings.remarks(position)
+                    shard.append(_Encoded(job, vectors, len(parts), *own))
                     if len(shard) >= SHARD:
                         flush(job.store)
             advance(len(batch))

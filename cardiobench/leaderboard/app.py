@@ -98,6 +98,7 @@ def build(
                 dropdown("kind", "Table")
                 board = _frame(gr, shown["overview"], "Models by tasks, best first", "overview")
                 gr.HTML(style.scale())
+                noise = gr.Markdown(shown["noise"], elem_id="noise")
             with gr.Tab("Tasks", id="tasks"):
                 dropdown("task", "Task")
                 about = gr.Textbox(label="About", interactive=False, elem_id="about")
@@ -128,6 +129,7 @@ def build(
         ordered = [controls[name] for name in NAMES]
         shows = dict(
             overview=board,
+            noise=noise,
             about=about,
             scores=scores,
             chart=chart,

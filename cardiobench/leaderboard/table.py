@@ -18,13 +18,15 @@ from cardiobench.leaderboard.boards import (
 )
 from cardiobench.leaderboard.choice import EVERYTHING, Choice, card_of, is_baseline
 from cardiobench.leaderboard.grid import BoardCell, BoardColumn, BoardTable, plain
-from cardiobench.report.overview import ScoreCell, marks, skill, table_name
+from cardiobench.report.noise import false_verdicts
+from cardiobench.report.overview import GENERATED, ScoreCell, marks, skill, table_name
 from cardiobench.report.page.naming import score_row, skill_text
 from cardiobench.report.plots.style import shorten
 from cardiobench.results import formatting as tables
 from cardiobench.results.collect import Collection, ResultEntry
 from cardiobench.results.cost import short, timing_text
 from cardiobench.results.score_result import ScoreResult
+from cardiobench.results.verdict import LEVEL
 
 LONG = 80
 MODEL = "model and protocol"
@@ -284,6 +286,14 @@ def about(collection: Collection, task: str) -> str:
     return (
         f"{table_name(first)}. Ranked by {tables.metric_name(first)}, {direction} is better. Data: {data}.{elsewhere}"
     )
+
+
+def noise(collection: Collection, choice: Choice = EVERYTHING) -> str:
+    """Return the number of verdicts and places of a board that noise alone would give, as one line."""
+    entries = entries_of(collection, _condition(collection, choice), choice.protocol)
+    tested = len([name for name in row_kinds(entries) if not name.startswith(GENERATED)])
+    places = f"If all models were equal, at most about {LEVEL * tested:.2g} of the {tested} overview tables of this board would name a better one by noise alone."
+    return " ".join(filter(None, (false_verdicts([entry.result for entry in entries]), places if tested else "")))
 
 
 def problems(collection: Collection) -> BoardTable:

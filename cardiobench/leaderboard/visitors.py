@@ -13,7 +13,7 @@ from cardiobench.leaderboard.state import NAMES, BoardState, settle
 from cardiobench.results.collect import Collection
 
 TABS: Mapping[str, tuple[str, ...]] = {
-    "overview": ("overview",),
+    "overview": ("overview", "noise"),
     "tasks": ("about", "scores", "chart", "costs", "flops"),
     "models": ("card", "model_tasks", "versions"),
     "submit": (),
@@ -100,7 +100,7 @@ def outputs(view: Collection, state: BoardState, tab: str) -> dict[str, Any]:
     """Return the contents of a tab in the order of `TABS`: tables, charts as HTML, or texts."""
     choice, task = state.choice, state.task
     if tab == "overview":
-        return {"overview": table.overview(view, state.kind, choice)}
+        return {"overview": table.overview(view, state.kind, choice), "noise": table.noise(view, choice)}
     if tab == "tasks":
         return {"about": table.about(view, task) if task else "", **_task_content(view, task, choice)}
     if tab == "models":

@@ -12,8 +12,9 @@ from cardiobench.results import formatting as tables
 from cardiobench.results.anchors import anchors
 from cardiobench.results.collect import ResultEntry
 from cardiobench.results.score_result import ScoreResult
-from cardiobench.scoring.compare import compare
+from cardiobench.scoring.compare import Comparison, compare
 from cardiobench.scoring.compare_spread import with_spread
+from cardiobench.scoring.ranks import correct_together
 from cardiobench.stats.variability import SEEDS
 
 WORDS = {
@@ -76,7 +77,8 @@ def beside_references(entries: Sequence[ResultEntry], models: Collection[str] = 
         models: Names of the models to compare; empty for all.
 
     Returns:
-        Comparisons and published scores of references; empty without references, or if there are too many pairs.
+        Comparisons, whose p-values are corrected together, and published scores of references; empty without references. If there
+        are too many pairs, a sentence for each model says so.
     """
     usable = [entry for entry in entries if entry.predictions and ranked(entry.result) and not entry.result.external]
     protocols = {entry.result.protocol for entry in usable}
@@ -100,7 +102,7 @@ def beside_references(entries: Sequence[ResultEntry], models: Collection[str] = 
         if other.result.label == partners[entry.result.protocol] and _same_model(entry.result, other.result)
     ]
     pairs = [pair for pair in pairs if _is_of(pair[0], models)]
-    compared = [_beside(*pair) for pair in pairs] if len(pairs) <= MAX_PAIRS else []
+    compared = _compared(pairs) if len(pairs) <= MAX_PAIRS else _too_many(pairs)
     named = [entry.result for entry in references if _is_of(entry, models)]
     return compared + [found for result in named if (found := _published(result))]
 
@@ -140,19 +142,44 @@ def _seed_spread(*results: ScoreResult) -> float:
     return math.hypot(*(one.options.get("seed_sd", 0.0) for one in results if one.score.covers == SEEDS))
 
 
-def _beside(entry: ResultEntry, other: ResultEntry, tail: str) -> Beside:
-    result = entry.result
+Pair = tuple[ResultEntry, ResultEntry, str]
+"""Result, reference, and name of the reference."""
+
+
+def _compared(pairs: Sequence[Pair]) -> list[Beside]:
+    """Compare results with references; the p-values of all comparisons are corrected together."""
+    found: list[Comparison | str] = []
+    for entry, other, _ in pairs:
+        try:
+            one = compare(predictions_of(entry), predictions_of(other))
+            found.append(with_spread(one, _seed_spread(entry.result, other.result)))
+        except CardioBenchError as error:
+            found.append(str(error))
+    corrected = iter(correct_together([one for one in found if isinstance(one, Comparison)]))
+    return [
+        _beside(entry.result, tail, one if isinstance(one, str) else next(corrected))
+        for (entry, _, tail), one in zip(pairs, found, strict=True)
+    ]
+
+
+def _too_many(pairs: Sequence[Pair]) -> list[Beside]:
+    """Say for each model that its comparisons are not computed here."""
+    first = {str(entry.result.model["name"]): entry.result for entry, _, _ in reversed(pairs)}
+    text = f"not compared with references here: the page has {len(pairs)} such comparisons, at most {MAX_PAIRS} are computed. Run `cardiobench compare`"
+    return [Beside(result, text, failed=True) for result in first.values()]
+
+
+def _beside(result: ScoreResult, tail: str, found: Comparison | str) -> Beside:
     head = f"{result.task}, {result.label}: "
-    try:
-        found = compare(predictions_of(entry), predictions_of(other))
-        found = with_spread(found, _seed_spread(result, other.result))
-    except CardioBenchError as error:
-        return Beside(result, f"{head}not compared with {tail}: {error}", failed=True)
+    if isinstance(found, str):
+        return Beside(result, f"{head}not compared with {tail}: {found}", failed=True)
     text = f"{head}{WORDS[found.outcome]} {tail}"
     if found.outcome != "too few to say":
         metric = f"{found.metric_name} {found.labels}".rstrip()
         ends = f"[{found.text(found.low)}, {found.text(found.high)}]"
-        text += f"; difference in {metric}: {found.text(found.difference)} {ends}"
+        text += f"; difference in {metric}: {found.text(found.difference)} {ends}, p = {tables.p_value(found.p_adjusted)}".replace(
+            "= <", "<"
+        )
     return Beside(result, text)
 
 
@@ -162,5 +189,5 @@ def markdown(entries: Sequence[ResultEntry]) -> str:
     if not found:
         return ""
     lines = [f"* {tables.markdown_text(f'{one.model}, {one.text}')}" for one in found]
-    note = "Differences are paired over the same test patients and have 95 % intervals, which include training seeds if the interval of the score does. They do not affect ranks.\n\n"
+    note = "Differences are paired over the same test patients and have 95 % intervals, which include training seeds if the interval of the score does. P-values are corrected for all comparisons of this list (Holm). They do not affect ranks.\n\n"
     return "## Beside references\n\n" + note + "\n".join(lines) + "\n"

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from cardiobench.core.io import write_text
 from cardiobench.report import beside_references, costs, poolings, probe_gain, ranks, task_means
+from cardiobench.report.noise import EXPLORATORY, false_verdicts
 from cardiobench.report.overview import find_task
 from cardiobench.report.page import naming
 from cardiobench.report.plots.draw import ReportFigures, draw_report
@@ -20,8 +21,7 @@ HEAD = """\
 # CardioBench results
 
 Every score is shown beside its **floor**: {floor}. **Above the floor**: {above}. Intervals are over patients.
-**Collapsed**: the model gives (nearly) the same answer to every recording. **Exploratory**: outside the primary families of the suite,
-so the p-value is not adjusted.
+**Collapsed**: the model gives (nearly) the same answer to every recording. {exploratory}
 """
 GENERATED = "## Generated recordings\n\nPhantoms and synthetic twins: these scores say nothing about patients.\n\n"
 
@@ -49,7 +49,8 @@ def write_markdown(
     real = [result for result in collection.results if not result.generated]
     generated = [result for result in collection.results if result.generated]
     parts = [
-        HEAD.format(floor=tables.FLOOR_MEANING, above=Verdict.ABOVE.meaning),
+        HEAD.format(floor=tables.FLOOR_MEANING, above=Verdict.ABOVE.meaning, exploratory=EXPLORATORY),
+        false_verdicts(collection.results) + "\n",
         f"> {figures.note}\n" if figures.note else "",
         tables.markdown(real) if real else "",
         GENERATED + tables.markdown(generated) if generated else "",

@@ -8,6 +8,7 @@ import pandas as pd
 from cardiobench.core.config import RESAMPLES
 from cardiobench.core.errors import first_n
 from cardiobench.report.contests import PredictionsFile, contests, count_pairs, fixed_tables
+from cardiobench.report.noise import EXPLORATORY, false_rankings
 from cardiobench.results import formatting as tables
 from cardiobench.results.collect import ResultEntry
 from cardiobench.scoring.families import Family, family_of
@@ -31,10 +32,9 @@ PLACES = (
 NO_PLACE = "–"
 REFERENCE = "reference"
 """Text in place of the rank of external predictions."""
-EXPLORATORY = "exploratory"
 CORRECTION = (
     "Each p-value is corrected for all pairs of models on its task and protocol (Holm) and, for a primary task of a suite, for all its tasks. "
-    "Exploratory: not a primary task of a suite, so the p-value is not corrected for the other tasks and protocols."
+    f"{EXPLORATORY}"
 )
 MAX_PAIRS = 60  # Maximum number of pairs to compare while writing a page.
 
@@ -121,7 +121,7 @@ def outcome(pair: Pair) -> str:
         "equivalent": f"equivalent within {comparison.text(comparison.margin or 0.0)}",
         "undecided": f"undecided (could have seen {comparison.text(comparison.detectable)})",
     }
-    return texts.get(pair.better, pair.better) + ("" if pair.family else f", {EXPLORATORY}")
+    return texts.get(pair.better, pair.better) + ("" if pair.family else ", exploratory")
 
 
 def pair_rows(pairs: Sequence[Pair]) -> list[tuple[str, ...]]:
@@ -175,7 +175,7 @@ def markdown(entries: Sequence[ResultEntry]) -> str:
     pairs, left_out, rankings = compare_all_pairs(entries)
     if not pairs:
         return ""
-    text = f"{PLACES} The p-values in this table do not affect results.\n\n"
+    text = f"{PLACES} {false_rankings(rankings)} The p-values in this table do not affect results.\n\n"
     if any(pair.beside for pair in pairs):
         text = f"{text.rstrip()} {tables.ELSEWHERE}\n\n"
     notes = "".join(f"\n* {tables.markdown_text(sentence)}" for sentence in (*left_out, *rank_notes(rankings)))

@@ -25,6 +25,9 @@ class Timing(Part):
         recordings: Number of recordings encoded on this device.
         peak_memory: Peak memory in bytes during encoding: allocated memory on a GPU, memory of the whole process on a
             CPU; None if the system does not report it.
+        cpu_seconds: Mean seconds of CPU time per recording to read, prepare and encode it, summed over all threads and
+            decoding processes. Unlike the other times, it does not depend on what else the machine does. NaN if not
+            measured.
     """
 
     device: Name
@@ -32,6 +35,7 @@ class Timing(Part):
     decoding: Number
     recordings: Count
     peak_memory: Count | None = None
+    cpu_seconds: Number = math.nan
 
 
 @dataclass(frozen=True)
@@ -99,8 +103,9 @@ def cost_of(shards: Sequence[Mapping[str, Any]], width: int, size: float) -> Cos
 def _timing(device: str, shards: Sequence[Mapping[str, Any]]) -> Timing:
     count = sum(one["recordings"] for one in shards)
     seconds, decoding = (sum(one[name] for one in shards) / count for name in ("seconds", "decoding"))
+    cpu = sum(one.get("cpu_seconds", math.nan) for one in shards) / count
     memory = [one["peak_memory"] for one in shards if one["peak_memory"] is not None]
-    return Timing(device, seconds, decoding, count, max(memory, default=None))
+    return Timing(device, seconds, decoding, count, max(memory, default=None), cpu)
 
 
 def _known(value: float | None) -> float:
@@ -141,7 +146,8 @@ def timing_text(cost: Cost) -> str:
 def _measured(one: Timing, precision: str) -> str:
     memory = "" if one.peak_memory is None else f", peak {short(one.peak_memory, 'B')}"
     times = f"{1000 * one.seconds:.3g} ms, decoding {1000 * one.decoding:.3g} ms"
-    return f"{times}{memory} ({one.device}, {precision})"
+    work = "" if math.isnan(one.cpu_seconds) else f", CPU time {1000 * one.cpu_seconds:.3g} ms"
+    return f"{times}{work}{memory} ({one.device}, {precision})"
 
 
 def text_tower(cost: Cost) -> str:

@@ -225,6 +225,19 @@ def is_complete(answered: Collection[str], table: Collection[str]) -> bool:
     return len(set(answered) & set(table)) >= COMPLETE * len(table)
 
 
+def correct(p_values: Sequence[float], size: int = 1) -> list[float]:
+    """Correct the p-values of comparisons that are shown together by Holm's method.
+
+    Args:
+        p_values: P-values; those that are NaN do not count as comparisons.
+        size: Number of tasks in their family, by which the corrected p-values are multiplied.
+    """
+    values = np.asarray(p_values, dtype=np.float64)
+    known = ~np.isnan(values)
+    values[known] = np.minimum(1, size * holm(values[known].tolist()))
+    return [float(p) for p in values]
+
+
 def outcome(
     found: Difference, difference: float, p_adjusted: float, margin: float | None, higher_is_better: bool
 ) -> Outcome:
@@ -262,4 +275,4 @@ def not_worse_p_value(lost: float, upper: float, se: float, margin: float | None
     if margin is None or np.isnan(upper):
         return float("nan")
     p = float(scipy.stats.t.sf((margin - lost) / se, patients - 1)) if se > 0 else float(lost >= margin)
-    return min(p, np.nextafter(LEVEL, 0)) if upper < margin else max(p, LEVEL)
+    return float(min(p, np.nextafter(LEVEL, 0)) if upper < margin else max(p, LEVEL))

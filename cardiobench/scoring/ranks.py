@@ -10,7 +10,7 @@ from cardiobench.core.config import RESAMPLES
 from cardiobench.results.verdict import LEVEL
 from cardiobench.scoring.compare import Comparison, compare
 from cardiobench.scoring.families import Family
-from cardiobench.stats.holm import holm
+from cardiobench.scoring.pairs import correct
 from cardiobench.tasks.answers import TableAnswers
 
 Contest = tuple[str, ...]
@@ -104,9 +104,8 @@ def correct_together(comparisons: Sequence[Comparison], size: int = 1) -> list[C
         comparisons: Comparisons; those without a p-value do not count.
         size: Number of tasks in their family, by which the corrected p-values are multiplied.
     """
-    known = [one for one in comparisons if not np.isnan(one.p_value)]
-    adjusted = dict(zip(map(id, known), np.minimum(1, size * holm([one.p_value for one in known])), strict=True))
-    return [replace(one, p_adjusted=float(adjusted.get(id(one), np.nan))) for one in comparisons]
+    adjusted = correct([one.p_value for one in comparisons], size)
+    return [replace(one, p_adjusted=p) for one, p in zip(comparisons, adjusted, strict=True)]
 
 
 def _corrected(

@@ -218,7 +218,7 @@ def test_buffers_as_weights_do_not_make_a_model(form):
     else:
         encoder.network = nn.BatchNorm1d(3, affine=False).eval()
     meter.count(torch.ones(2, 3))
-    cost = cost_of([meter.facts(seconds=1.0, decoding=1.0, recordings=2, parts=2)], 5, 20.0)
+    cost = cost_of([meter.facts(seconds=1.0, decoding=1.0, cpu_seconds=1.5, recordings=2, parts=2)], 5, 20.0)
     assert cost.reason.startswith("not counted: ") and cost.parameters is None and cost.sort_key[0] == math.inf
 
 
@@ -256,15 +256,15 @@ def test_stored_embeddings_keep_the_cost_of_their_run(tmp_path, workers):
 
 def test_each_device_keeps_its_own_time(tmp_path):
     store = EmbeddingStore(tmp_path, "network", "toy", {})
-    facts = {"parameters": 20, "flops": 30, "precision": "fp32", "decoding": 0.5, "peak_memory": 10}
+    facts = {"parameters": 20, "flops": 30, "precision": "fp32", "decoding": 0.5, "cpu_seconds": 3.0, "peak_memory": 10}
     for number, (device, seconds) in enumerate((("cpu: a", 4.0), ("cuda: b", 0.2), ("cpu: a", 2.0))):
         cost = {**facts, "device": device, "seconds": seconds, "recordings": 2, "parts": 2 * (number + 1)}
         ids = [f"{number}{one}" for one in "ab"]
         store.append(ids, ["s"] * 2, [np.zeros((number + 1, 4), np.float32)] * 2, cost=cost)
     cost = store.load([f"{n}{one}" for n in range(3) for one in "ab"], ["s"] * 6).cost
-    assert cost.timings == (Timing("cpu: a", 1.5, 0.25, 4, 10), Timing("cuda: b", 0.1, 0.25, 2, 10))
+    assert cost.timings == (Timing("cpu: a", 1.5, 0.25, 4, 10, 1.5), Timing("cuda: b", 0.1, 0.25, 2, 10, 1.5))
     assert cost.flops == 30 * 2 and cost.bytes == 16 * 2, "means over recordings with one, two and three parts"
-    assert "1.5e+03 ms, decoding 250 ms, peak 10 B (cpu: a, fp32); 100 ms" in cells(cost)[-1]
+    assert "1.5e+03 ms, decoding 250 ms, CPU time 1.5e+03 ms, peak 10 B (cpu: a, fp32); 100 ms" in cells(cost)[-1]
 
 
 def test_shards_of_older_versions_state_no_cost(tmp_path):

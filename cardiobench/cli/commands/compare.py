@@ -72,6 +72,7 @@ def execute(arguments: argparse.Namespace) -> int:
     from cardiobench.core.console import Console
     from cardiobench.core.tables import write_csv
     from cardiobench.report import ranks
+    from cardiobench.report.noise import false_rankings
     from cardiobench.results.collect import Collection, collect
     from cardiobench.runner.external_predictions import read_files
     from cardiobench.runner.plan import resolve_tasks
@@ -101,6 +102,7 @@ def execute(arguments: argparse.Namespace) -> int:
     console.table("places", ranks.RANK_COLUMNS, ranks.rank_rows(rankings))
     console.print(ranks.CORRECTION)
     console.print(ranks.PLACES)
+    console.print(false_rankings(rankings))
     for sentence in (*left_out, *ranks.rank_notes(rankings)):
         console.print(f"! {sentence}")
     if arguments.csv:

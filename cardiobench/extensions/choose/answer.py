@@ -10,12 +10,62 @@ from cardiobench.extensions.choose.constraints import Constraints
 from cardiobench.extensions.choose.decide import Decision, patients_needed
 from cardiobench.extensions.choose.operating_point import Interval, OperatingPoint
 from cardiobench.results import cost as costs
-from cardiobench.results.formatting import ends, metric_name, number, verdict
+from cardiobench.results.formatting import ends, metric_name, number, p_value, verdict
+from cardiobench.scoring.pairs import Outcome
+from cardiobench.scoring.ranks import Pair
 
 EXCLUDED = ("model", "excluded because of")
 SET = ("model", "validation score", "patients needed to tell it apart", *costs.COLUMNS)
 TEST = ("task", "model", "metric", "test score", "95 % CI", "n", "patients", "verdict")
 POINT = ("task", "class", "threshold", "sensitivity", "specificity", "PPV", "NPV", "net benefit", "treat all")
+
+
+TESTED = ("task", "chosen model against", "difference", "95 % CI", "p", "outcome")
+
+
+@dataclass(frozen=True)
+class Tested:
+    """Comparison of the chosen model with another candidate on the test patients.
+
+    Attributes:
+        task: Task.
+        other: Name of the other candidate.
+        pair: Comparison, as in `cardiobench compare`.
+        first: Whether the chosen model is the first of the pair.
+    """
+
+    task: str
+    other: str
+    pair: Pair
+    first: bool
+
+    @property
+    def outcome(self) -> Outcome:
+        """The outcome for the chosen model."""
+        turned: dict[Outcome, Outcome] = {"better": "worse", "worse": "better"}
+        found = self.pair.comparison.outcome
+        return found if self.first else turned.get(found, found)
+
+    @property
+    def ends(self) -> tuple[float, float, float]:
+        """Difference, chosen minus other, with the ends of its 95 % interval."""
+        one = self.pair.comparison
+        return (one.difference, one.low, one.high) if self.first else (-one.difference, -one.high, -one.low)
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """The row of a table."""
+        one, (difference, low, high) = self.pair.comparison, self.ends
+        interval = "none" if math.isnan(low) else f"{one.text(low)} – {one.text(high)}"
+        words = {"better": "the chosen model is better", "worse": f"{self.other} is better"}
+        return (
+            self.task,
+            self.other,
+            f"{one.text(difference)} ({one.metric_name})",
+            interval,
+            p_value(self.pair.adjusted),
+            words.get(self.outcome, self.outcome),
+        )
 
 
 @dataclass(frozen=True)
@@ -32,6 +82,7 @@ class ModelChoice:
         chosen: Cheapest of the best models; None if no cost is known.
         points: Operating points of the chosen model.
         notes: Sentences on missing evidence.
+        tested: Comparisons of the chosen model with the other candidates on the test patients.
     """
 
     tasks: tuple[str, ...]
@@ -43,6 +94,7 @@ class ModelChoice:
     chosen: Candidate | None
     points: tuple[OperatingPoint, ...] = ()
     notes: tuple[str, ...] = ()
+    tested: tuple[Tested, ...] = ()
 
     def by_name(self, name: str) -> Candidate:
         """Return the candidate with the given name."""
@@ -168,9 +220,9 @@ def _comparison(choice: ModelChoice) -> list[str]:
         sizes = " and ".join(f"{one.patients} validation patients" for one in choice.decision.rankings)
         others = [name for name in best if name != leader]
         apart = (
-            f"{leader} scored best and could not be told apart from {', '.join(others)}"
+            f"{leader} scored best, which is too little evidence to tell it apart from {', '.join(others)}"
             if others
-            else f"{leader} was better than every other model of its rank"
+            else f"{leader} was better than every other candidate"
         )
         every = "all pairs and metrics" if len(choice.decision.rankings) > 1 else "all pairs"
         found = [f"On {sizes}, {apart} ({every} corrected together by Holm's method, level 0.05)."]
@@ -200,14 +252,31 @@ def _on_test(choice: ModelChoice) -> list[str]:
         said.append(
             f"On the {patients} test patients of {task} (n = {n}), which took no part in the choice, it reached {metric} {score} [{interval}]: {word}."
         )
+    if choice.tested:
+        better = [one for one in choice.tested if one.outcome == "worse"]
+        apart = f"better than {_named_tests(choice, 'better')} and worse than {_named_tests(choice, 'worse')}"
+        said.append(
+            f"Compared with the other candidates on the same test patients, it was {apart} (p-values corrected for all pairs of a task by Holm's method)."
+        )
+        said += [
+            f"On {one.task}, {one.other} was better by {one.pair.comparison.text(abs(one.ends[0]))} ({one.pair.comparison.metric_name}), p = {p_value(one.pair.adjusted)}.".replace(
+                "= <", "<"
+            )
+            for one in better
+        ]
     return said
+
+
+def _named_tests(choice: ModelChoice, outcome: Outcome) -> str:
+    found = list(dict.fromkeys(one.other for one in choice.tested if one.outcome == outcome))
+    return ", ".join(found) or "none"
 
 
 def _at_threshold(point: OperatingPoint) -> str:
     text = (
-        f"A threshold of {point.threshold:.3g}, chosen on {point.positives} validation units with {point.positive} for a sensitivity "
-        f"of at least {100 * point.asked:g} %, gave on the test patients of {point.task} a sensitivity of {percent(point.sensitivity)} % and a "
-        f"specificity of {percent(point.specificity)} %"
+        f"The largest threshold at which {100 * point.asked:g} % of {point.positives} validation units with {point.positive} were detected is "
+        f"{point.threshold:.3g} ({100 * point.reached:.1f} % were; the sensitivity on other patients is often lower). It gave on the test patients of "
+        f"{point.task} a sensitivity of {percent(point.sensitivity)} % and a specificity of {percent(point.specificity)} %"
     )
     if math.isnan(point.prevalence):
         return f"{text}."
@@ -251,6 +320,19 @@ def to_json(choice: ModelChoice) -> dict[str, Any]:
             for one in choice.candidates
             if one.name in choice.decision.best
         },
+        "compared_on_test": [
+            {
+                "task": one.task,
+                "other": one.other,
+                "difference": one.ends[0],
+                "low": one.ends[1],
+                "high": one.ends[2],
+                "p_value": one.pair.comparison.p_value,
+                "p_adjusted": one.pair.adjusted,
+                "outcome": one.outcome,
+            }
+            for one in choice.tested
+        ],
         "operating_points": choice.points,
         "paragraph": paragraph(choice),
         "notes": choice.notes,

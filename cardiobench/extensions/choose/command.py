@@ -99,7 +99,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--min-rate",
         type=amount,
         metavar="R",
-        help="minimum measured rate of reading and encoding in recordings per second, for one CPU process",
+        help="minimum measured rate of reading and encoding on a CPU, in recordings per second of CPU time of all threads and processes",
     )
     box.add_argument(
         "--worst-group",
@@ -128,6 +128,7 @@ def execute(arguments: argparse.Namespace) -> int:
     from cardiobench.extensions.choose import answer
     from cardiobench.extensions.choose.constraints import Constraints
     from cardiobench.extensions.choose.run import choose
+    from cardiobench.report.noise import EXPLORATORY
 
     names = ("use", "unseen", "max_parameters", "max_flops", "min_rate", "worst_group", "text")
     limits = {name: getattr(arguments, name) for name in names}
@@ -148,10 +149,17 @@ def execute(arguments: argparse.Namespace) -> int:
         console.json(answer.to_json(choice))
     print_problems(console, collection.problems)
     console.table("excluded", answer.EXCLUDED, answer.excluded_rows(choice))
-    console.table("not told apart from the best, the cheapest first", answer.SET, answer.set_rows(choice))
-    console.table("worse than one of the best", answer.SET, answer.other_rows(choice))
+    console.table(
+        "no other candidate is better on the validation patients, the cheapest first",
+        answer.SET,
+        answer.set_rows(choice),
+    )
+    console.table("worse than one of these", answer.SET, answer.other_rows(choice))
     console.table("on test patients", answer.TEST, answer.test_rows(choice))
+    console.table("compared on the same test patients", answer.TESTED, [one.cells for one in choice.tested])
     console.table("operating point, %, on test patients", answer.POINT, answer.point_rows(choice))
+    if any(one.entries[task].result.verdict.exploratory for one in choice.candidates for task in choice.tasks):
+        console.print(EXPLORATORY)
     for note in choice.notes:
         console.print(f"! {note}")
     console.print("")

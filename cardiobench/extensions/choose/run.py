@@ -6,16 +6,16 @@ from pathlib import Path
 
 from cardiobench.core.errors import BadConfig, BadPredictions, MissingData
 from cardiobench.data import catalog
-from cardiobench.extensions.choose.answer import ModelChoice
+from cardiobench.extensions.choose.answer import ModelChoice, Tested
 from cardiobench.extensions.choose.candidates import Candidate, find_candidates
 from cardiobench.extensions.choose.constraints import Constraints, check_modality, check_views, refusals
 from cardiobench.extensions.choose.decide import cheapest, decide
 from cardiobench.extensions.choose.operating_point import OperatingPoint, operating_point
-from cardiobench.report.contests import predictions_of
+from cardiobench.report.contests import count_pairs, model_names, predictions_of, ranked_results, suite_tasks
+from cardiobench.report.ranks import MAX_PAIRS, compare_all_pairs
 from cardiobench.results.collect import Collection, ResultEntry, collect
 from cardiobench.results.formatting import verdict
 from cardiobench.results.verdict import Rank
-from cardiobench.scoring.suites import load_suite
 
 NO_LIMITS = Constraints()
 SENSITIVITY = 0.9
@@ -85,6 +85,8 @@ def choose(
         notes.append("the recordings are generated, so the choice does not apply to patients")
     few = [one.patients for one in decision.rankings if one.patients < FEW]
     notes += [f"chosen on {min(few)} validation patients, too few to tell most models apart"] if few else []
+    tested, reasons = _tested(chosen, kept, entries, tasks)
+    notes += reasons
     if chosen is not None:
         notes += [
             f"{chosen.name} on the test patients of {name}: {verdict(chosen.entries[name].result)}"
@@ -98,8 +100,47 @@ def choose(
     if kept and chosen is None and decision.best:
         notes.append("no cost of the best models is known, so none is chosen as the cheapest: encode them again")
     return ModelChoice(
-        tasks, label, constraints, excluded, tuple(kept), decision, chosen, tuple(points), tuple(notes)
+        tasks, label, constraints, excluded, tuple(kept), decision, chosen, tuple(points), tuple(notes), tuple(tested)
     ), collection
+
+
+def _tested(
+    chosen: Candidate | None, kept: Sequence[Candidate], entries: Sequence[ResultEntry], tasks: Sequence[str]
+) -> tuple[list[Tested], list[str]]:
+    """Compare the chosen model with the other candidates on the test patients, as `cardiobench compare` does.
+
+    Returns:
+        Comparisons, and sentences on those that were not made and those that contradict the choice.
+    """
+    if chosen is None or len(kept) < 2:
+        return [], []
+    of_tasks = [entry for entry in entries if entry.result.task in tasks]
+    if (count := count_pairs(of_tasks)) > MAX_PAIRS:
+        return [], [f"not compared on the test patients here, with up to {count} pairs: run cardiobench compare"]
+    names, found = {_key(one, task): one.name for one in kept for task in tasks}, []
+    pairs, left_out, _ = compare_all_pairs(of_tasks, tasks=tasks)
+    shown = {(entry.result.task, name): str(entry.path) for name, entry in _named(of_tasks)}
+    for pair in pairs:
+        task = pair.contest[0]
+        first, second = (names.get(shown.get((task, model), "")) for model in (pair.a, pair.b))
+        if pair.beside or first is None or second is None or chosen.name not in (first, second):
+            continue
+        found.append(Tested(task, second if first == chosen.name else first, pair, first == chosen.name))
+    notes = [
+        f"on the test patients of {one.task}, {one.other} is better than the chosen {chosen.name}, which validation patients did not show"
+        for one in found
+        if one.outcome == "worse"
+    ]
+    return found, [*left_out, *notes]
+
+
+def _key(one: Candidate, task: str) -> str:
+    return str(one.entries[task].path)
+
+
+def _named(entries: Sequence[ResultEntry]) -> list[tuple[str, ResultEntry]]:
+    """Return each result with the name that comparisons give to its model."""
+    return [pair for group in ranked_results(entries).values() for pair in zip(model_names(group), group, strict=True)]
 
 
 def _tasks(suite: str, task: str) -> tuple[str, ...]:
@@ -107,10 +148,7 @@ def _tasks(suite: str, task: str) -> tuple[str, ...]:
         raise BadConfig("give either --suite NAME or --task TASK.")
     if task:
         return (catalog.task(task).name,)
-    known = load_suite(suite)
-    if known.primary_tasks:
-        return known.primary_tasks
-    return tuple(name for one in known.tasks for name in ([one] if "/" in one else _of_dataset(one)))
+    return suite_tasks(suite)
 
 
 def _check_classes(tasks: Sequence[str], sensitivity: float | None, prevalence: float) -> None:
@@ -121,10 +159,6 @@ def _check_classes(tasks: Sequence[str], sensitivity: float | None, prevalence: 
             raise BadConfig(
                 f"--{name} {value:g} applies to tasks of two classes, and {', '.join(tasks)} has none. Leave it out."
             )
-
-
-def _of_dataset(name: str) -> list[str]:
-    return [task.name for task in catalog.spec(name).tasks]
 
 
 def _protocol(entries: Sequence[ResultEntry], asked: str) -> str:

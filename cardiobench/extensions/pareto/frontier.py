@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -12,8 +12,11 @@ from cardiobench.core.errors import CardioBenchError
 from cardiobench.report.contests import predictions_of, ranked_results
 from cardiobench.results.collect import Problem, ResultEntry
 from cardiobench.results.cost import NO_NETWORK, timing_text
+from cardiobench.results.verdict import LEVEL
 from cardiobench.scoring.compare import Comparison, compare
 from cardiobench.scoring.families import margin
+from cardiobench.scoring.pairs import correct, not_worse_p_value
+from cardiobench.scoring.verdict import DETECTABLE
 from cardiobench.stats.fronts import pareto_front
 
 
@@ -26,7 +29,8 @@ class CostTable:
         protocol: Protocol and variant.
         entries: Results in descending order of rank.
         table: One row per result: model, value, low, high, n_patients, flops, parameters, width, bytes, network
-            (whether it has one), front, not_worse (None if unknown) and timing.
+            (whether it has one), front, p_value (of non-inferiority, corrected for all models and tables), not_worse (None if
+            unknown) and timing.
         margin: Equivalence margin; None if no suite predefines one.
         problems: Models that could not be compared with the best.
     """
@@ -43,18 +47,23 @@ def cost_tables(entries: Sequence[ResultEntry], resamples: int = RESAMPLES) -> l
     """Return a table for each task and protocol with at least two ranked results and one known cost."""
     groups = ranked_results(entries)
     costly = {key: group for key, group in groups.items() if len(group) > 1 and any(one.result.cost for one in group)}
-    return [_cost_table(task, protocol, group, resamples) for (task, protocol), group in costly.items()]
+    found = [_cost_table(task, protocol, group, resamples) for (task, protocol), group in costly.items()]
+    adjusted = iter(correct([p for one in found for p in one.table["p_value"]]))
+    return [_marked(one, [next(adjusted) for _ in one.entries]) for one in found]
 
 
-def not_worse(comparison: Comparison) -> bool | None:
-    """Test non-inferiority: the 90 % interval of the paired difference lies above minus the margin.
+def _marked(costs: CostTable, p_values: Sequence[float]) -> CostTable:
+    """Mark the best model, and those that are not worse by p-values corrected for all models and tables."""
+    marks = [True] + [None if math.isnan(p) else p < LEVEL for p in p_values[1:]]
+    return replace(costs, table=costs.table.assign(p_value=p_values, not_worse=pd.Series(marks, dtype=object)))
 
-    The result is None without a predefined margin or with too few patients.
-    """
-    if comparison.margin is None or math.isnan(comparison.inner_low):
-        return None
-    lost = comparison.inner_high if comparison.higher_is_better else -comparison.inner_low
-    return lost < comparison.margin
+
+def p_not_worse(comparison: Comparison) -> float:
+    """Return the one-sided p-value of non-inferiority of the second model; NaN without a margin or with too few patients."""
+    sign = 1 if comparison.higher_is_better else -1
+    upper = comparison.inner_high if comparison.higher_is_better else -comparison.inner_low
+    lost, se = sign * comparison.difference, comparison.detectable / DETECTABLE
+    return not_worse_p_value(lost, upper, se, comparison.margin, comparison.n_patients)
 
 
 def _cost_table(task: str, protocol: str, group: Sequence[ResultEntry], resamples: int) -> CostTable:
@@ -62,12 +71,13 @@ def _cost_table(task: str, protocol: str, group: Sequence[ResultEntry], resample
     ordered = sorted(
         group, key=lambda entry: (-sign * np.nan_to_num(entry.result.score.value, nan=-sign * np.inf), entry.setting)
     )
-    marked, problems = [], []
+    p_values, problems = list[float](), []
     for entry in ordered:
         try:
-            marked.append(True if entry is ordered[0] else not_worse(_compared(ordered[0], entry, resamples)))
+            best = entry is ordered[0]
+            p_values.append(math.nan if best else p_not_worse(_compared(ordered[0], entry, resamples)))
         except CardioBenchError as error:
-            marked.append(None)
+            p_values.append(math.nan)
             problems.append(Problem(str(entry.path), "not compared", str(error), f"{entry.setting}, {task}"))
     table = pd.DataFrame([_row(entry) for entry in ordered])
     flops = np.where(table["network"], table["flops"], 0.0)
@@ -78,7 +88,7 @@ def _cost_table(task: str, protocol: str, group: Sequence[ResultEntry], resample
         task,
         protocol,
         tuple(ordered),
-        table.assign(front=front, not_worse=pd.Series(marked, dtype=object)),
+        table.assign(front=front, p_value=p_values),
         known,
         tuple(problems),
     )

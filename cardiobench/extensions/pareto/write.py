@@ -21,7 +21,8 @@ HEAD = f"""\
 # Score and cost
 
 {report_costs.NOTE} **Pareto front**: no other model scores at least as well with at most as many operations, and better in one of the two; a model without a network counts as one of
-no operations. **Not worse than the best**: the 90 % interval of the paired difference from the best score lies within the margin that the suites predefine.
+no operations. **Not worse than the best**: the 90 % interval of the paired difference from the best score lies within the margin that the suites predefine, with the p-values
+of all models and tables of this page corrected together (Holm). If every model were worse by the margin, noise alone would mark one of them in at most 5 % of such pages.
 """
 WORDS = {True: "yes", False: "not shown", None: "not known"}
 

@@ -7,9 +7,17 @@ from typing import Any
 
 from cardiobench.data import catalog
 from cardiobench.models.cards import ModelCard, find_card
-from cardiobench.report import costs, task_means
+from cardiobench.report import costs, noise, task_means
 from cardiobench.report.beside_references import beside_references
-from cardiobench.report.overview import MARKS, NOT_APPLICABLE, OverviewTable, ScoreCell, find_task, overview_tables
+from cardiobench.report.overview import (
+    MARKS,
+    NOT_APPLICABLE,
+    OverviewTable,
+    ScoreCell,
+    find_task,
+    overview_tables,
+    ranked,
+)
 from cardiobench.report.page import naming
 from cardiobench.report.plots.draw import ReportFigures, side_by_side
 from cardiobench.report.plots.figure import SavedFigure
@@ -19,6 +27,7 @@ from cardiobench.results.anchors import anchors
 from cardiobench.results.collect import Collection, ResultEntry
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.results.verdict import Verdict
+from cardiobench.scoring.unpaired import decide_unpaired
 
 
 def page_content(
@@ -50,6 +59,8 @@ def page_content(
         "means": task_means.mean_rows(collection.entries),
         **signs_in_use(overview),
         "counts": counts(collection),
+        "noise": noise.false_verdicts(collection.results),
+        "exploratory_meaning": noise.EXPLORATORY,
         "floor_meaning": tables.FLOOR_MEANING,
         "above_meaning": Verdict.ABOVE.meaning,
         "minute": sorted(
@@ -113,15 +124,18 @@ def counts(collection: Collection) -> dict[str, Any]:
 
 
 def minute_row(entries: Sequence[ResultEntry]) -> dict[str, Any]:
-    """Return the best result of a task, its uncertainty, the number of models within it, and the weakest group."""
+    """Return the best result of a task, its uncertainty, the number of models that cannot be told apart from it, and the weakest group."""
     by_result = {id(entry.result): entry for entry in entries}
     results = tables.ordered([entry.result for entry in entries])
     best = best_result(results)
+    others = [one for one in results if one is not best and not one.collapsed and ranked(one)]
+    standings = decide_unpaired(list(map(str, range(1 + len(others)))), [{one.task: one} for one in (best, *others)])
     near = {
-        result.model["name"]
-        for result in results
-        if not (result.collapsed or result.score.high < best.score.low or result.score.low > best.score.high)
-    } - {best.model["name"]}
+        one.model["name"]
+        for one, apart in zip(others, standings.better[0, 1:] | standings.better[1:, 0], strict=True)
+        if not apart
+    }
+    near -= {best.model["name"]}
     return {
         **naming.score_row(by_result[id(best)]),
         "task": best.task,

@@ -5,6 +5,7 @@ import shutil
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from cardiobench.cli.main import main
@@ -23,7 +24,10 @@ from cardiobench.scoring.predictions import Predictions
 from tests.leaderboard.submissions import NAME, answers_for, submit, write_dataset
 
 TASK = f"{NAME}/sick"
-CPU, GPU = Timing("cpu: a processor", 0.08, 0.02, 240), Timing("cuda: a card", 0.001, 0.02, 240)
+CPU, GPU = (
+    Timing("cpu: a processor, threads: 2", 0.8, 0.2, 240, cpu_seconds=0.1),
+    Timing("cuda: a card", 0.001, 0.02, 240),
+)
 COSTS = {
     "lab/large": Cost(1024, 4096.0, "fp32", 90_000_000, 9e9, 1_000, 2_000, timings=(GPU,)),
     "lab/small": Cost(512, 2048.0, "fp32", 2_000_000, 1e8, timings=(CPU,)),
@@ -32,7 +36,7 @@ COSTS = {
 }
 
 
-def save(folder, raw, model, cost, *, skill=0.3, target="sick", validation=True, seen=False):
+def save(folder, raw, model, cost, *, skill=0.3, target="sick", validation=True, seen=False, held_skill=None):
     """Save a result with its predictions for test and validation patients."""
     one = submit(raw, target=target, model=model, skill=skill)
     task, dataset = catalog.task(f"{NAME}/{target}"), open_dataset(NAME, one.data_dir, need_media=False)
@@ -41,7 +45,9 @@ def save(folder, raw, model, cost, *, skill=0.3, target="sick", validation=True,
     held = None
     if validation:
         truth = references[references["split"] == "validation"].reset_index(drop=True)
-        held = Predictions.join(references, answers_for(task, truth, skill), task, split="validation").frame
+        held = Predictions.join(
+            references, answers_for(task, truth, skill if held_skill is None else held_skill), task, split="validation"
+        ).frame
     result = replace(one.result, cost=cost, seen_in_pretraining=seen)
     path = result_path(folder / model.replace("/", "__") / "1", "probe", task.name)
     save_scored(result, joined.frame, path, held)
@@ -297,3 +303,30 @@ def test_regression_worst_group_has_largest_error(tmp_path, monkeypatch):
 def test_amounts_have_decimal_prefixes():
     amounts = {"250": 250.0, "3k": 3e3, "30M": 3e7, "1G": 1e9, "2.5T": 2.5e12}
     assert {text: command.amount(text) for text in amounts} == amounts
+
+
+def test_comparison_on_test_patients_stands_beside_the_choice(results, tmp_path, capsys):
+    """Choose among models that 40 validation patients do not tell apart, of which the test patients show one to be better."""
+    save(results, tmp_path, "lab/better", COSTS["lab/large"], skill=0.9, held_skill=0.1)
+    choice, _ = choose([results], task=TASK)
+    assert choice.chosen.name == "cardiobench/constant" and "lab/better" in choice.decision.best
+    (worse,) = [one for one in choice.tested if one.other == "lab/better"]
+    assert worse.outcome == "worse" and worse.ends[0] < 0 and worse.ends[2] < 0
+    assert main(["compare", str(results), "--tasks", TASK, "--csv", str(tmp_path / "pairs.csv")]) == 0
+    pairs = pd.read_csv(tmp_path / "pairs.csv").set_index(["model", "other"])
+    pair = pairs.loc[worse.pair.a, worse.pair.b]
+    same = worse.pair.comparison.difference, worse.pair.adjusted
+    assert (pair["difference"], pair["p_adjusted"]) == pytest.approx(same, rel=1e-9)
+    capsys.readouterr()
+    assert main(["choose", str(results), "--task", TASK]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "lab/better is better than the chosen cardiobench/constant" in shown and "Exploratory:" in shown
+    assert f"On {TASK}, lab/better was better by" in shown and "worse than lab/better" in shown
+    assert "too little evidence to tell it apart" in shown and "for a sensitivity of at least" not in shown
+
+
+def test_rate_counts_cpu_time_only(results, tmp_path):
+    save(results, tmp_path, "lab/busy", replace(COSTS["lab/small"], timings=(replace(CPU, seconds=50.0),)))
+    save(results, tmp_path, "lab/unmeasured", replace(COSTS["lab/small"], timings=(replace(CPU, cpu_seconds=np.nan),)))
+    found = excluded(results, min_rate=5.0)
+    assert "lab/busy" not in found and "no CPU time" in found["lab/unmeasured"]

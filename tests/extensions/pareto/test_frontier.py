@@ -9,7 +9,7 @@ from cardiobench.core import plugins
 from cardiobench.data import catalog
 from cardiobench.data.open import open_dataset
 from cardiobench.extensions.pareto.figure import draw_costs
-from cardiobench.extensions.pareto.frontier import cost_tables, not_worse
+from cardiobench.extensions.pareto.frontier import cost_tables, p_not_worse
 from cardiobench.extensions.pareto.write import write_costs
 from cardiobench.report.contests import predictions_of
 from cardiobench.report.plots.style import figure_style
@@ -113,5 +113,6 @@ def test_noninferiority_is_one_sided(collection, higher, low, high, expected):
     one, other = collection.entries[:2]
     made: Comparison = compare(predictions_of(one), predictions_of(other), resamples=100)
     found = replace(made, inner_low=low, inner_high=high, higher_is_better=higher, margin=0.02)
-    assert not_worse(found) is expected
-    assert not_worse(replace(found, margin=None)) is None and not_worse(replace(found, inner_low=math.nan)) is None
+    assert (p_not_worse(found) < 0.05) is expected
+    unknown = replace(found, margin=None), replace(found, inner_low=math.nan, inner_high=math.nan)
+    assert all(math.isnan(p_not_worse(one)) for one in unknown)

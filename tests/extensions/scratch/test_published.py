@@ -25,7 +25,7 @@ def test_models_are_compared_with_training_from_scratch(qualities, words, tmp_pa
     assert (
         f"{words} training from scratch on these patients (cardiobench/scratch-r2plus1d); difference in" in found.text
     )
-    assert found.text.endswith("]"), "the score has an interval"
+    assert "], p " in found.text, "the score has an interval and a corrected p-value"
 
 
 def test_labels_of_a_difference_are_named(tmp_path, monkeypatch):
