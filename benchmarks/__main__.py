@@ -15,6 +15,7 @@ SCRIPTS = {
     "decode": ("--repeats", "7"),
     "encode": (),
     "ecg_read": (),
+    "content": (),
     "scoring": (),
     "probe": (),
     "probing": ("--folds", "1"),

@@ -109,7 +109,15 @@ def fill_store(folder: Path, dim: int, shard: int = 4096) -> None:
         hidden = rng.standard_normal((len(rows), dim), dtype=np.float32)
         hidden[:, :8] += 0.5 * label[start : start + shard, None]
         vectors = hidden @ axes
-        plan.store.append(list(rows["id"]), list(rows["fingerprint"]), list(vectors[:, None]), device="cpu")
+        contents = [f"{number:032x}" for number in range(start + 1, start + len(rows) + 1)]
+        plan.store.append(
+            list(rows["id"]),
+            list(rows["fingerprint"]),
+            list(vectors[:, None]),
+            hints=list(rows["hint"]),
+            contents=contents,
+            device="cpu",
+        )
 
 
 def run_stage(name: str, folder: Path) -> None:

@@ -245,7 +245,7 @@ class RunConfig(Settings):
     ] = False
     verify: Annotated[
         bool,
-        Setting("identify recordings by file content, not by size and time", DATA, in_file=True),
+        Setting("compare the content of all recordings, even if their files seem unchanged", DATA, in_file=True),
     ] = False
     limit: Annotated[
         Positive | None,

@@ -18,6 +18,11 @@ from typing import Any
 
 from cardiobench.core.errors import BadData, DiskFull, UnwritableOutput
 
+try:
+    import resource
+except ImportError:  # Windows
+    resource = None  # type: ignore[assignment]
+
 _NAME_BYTES = 120  # Characters of the target's name repeated in a temporary name: file systems allow 255 bytes.
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _TEMPORARY = re.compile(r"\..+\.(\w+)-(\d+)-\w+\.tmp")  # Cleaned up by temporary_path.
@@ -50,10 +55,32 @@ def write_atomic(path: str | Path, write: Callable[[Path], object]) -> Path:
             partial.unlink(missing_ok=True)
             raise
     except OSError as error:
-        kind = DiskFull if error.errno in _FULL else UnwritableOutput
-        reason = f"{path} cannot be written: {error.strerror or error}."
-        raise kind(reason, "Free space or change permissions, or choose another folder.") from error
+        raise unwritable(str(path), error) from error
     return path
+
+
+def unwritable(what: str, error: OSError) -> UnwritableOutput:
+    """Return the error for a file or folder that cannot be written: `DiskFull` if no space is left."""
+    kind = DiskFull if error.errno in _FULL else UnwritableOutput
+    reason = f"{what} cannot be written: {error.strerror or error}."
+    return kind(reason, "Free space or change permissions, or choose another folder.")
+
+
+def check_room(folder: Path, needed: int, written: int = 0) -> None:
+    """Refuse to write to a full disk, where a library would end the process without a message.
+
+    Args:
+        folder: Existing folder.
+        needed: Bytes to be written.
+        written: Bytes that the same file already has, which count toward the largest size of a file for this process.
+
+    Raises:
+        OSError: The disk or the file has less room.
+    """
+    if shutil.disk_usage(folder).free < needed:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    if resource is not None and 0 <= resource.getrlimit(resource.RLIMIT_FSIZE)[0] < needed + written:
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
 
 
 @contextmanager

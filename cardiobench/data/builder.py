@@ -10,6 +10,7 @@ import datasets
 import pandas as pd
 
 from cardiobench.core.errors import BadMedia, MissingData, first_n
+from cardiobench.core.io import check_room
 from cardiobench.data import phantom
 from cardiobench.data.folders import DATA_VARIABLE, candidate_dirs
 from cardiobench.data.media import Clip, Ecg, FrameSampling, decode, read_ecg
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 DEFAULT = "default"
 """Name of the configuration with all rows."""
+ROOM = 2**20
+"""Bytes that a Parquet file needs beside its recordings."""
 LOOSE = re.compile(r"(?:[A-Za-z]+[-_ ]?)?0*(?P<number>\d+)(?:[-_].*)?")
 
 
@@ -264,7 +267,8 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
 
     def _generate_examples(self, numbers: list[int]) -> Iterator[tuple[str, dict]]:
         names = [name for name in features(self.SPEC) if name in self._rows.frame]
-        for number in numbers:
+        written, batch = 0, 0
+        for place, number in enumerate(numbers):
             row = self._rows.frame.loc[number].to_dict()
             example = {name: None if pd.isna(row[name]) else row[name] for name in names}
             for task in self.SPEC.tasks:
@@ -275,6 +279,11 @@ class CardioBuilder(datasets.GeneratorBasedBuilder):
                 if not self._skip_unreadable:
                     raise
                 continue  # `prepare` finds, lists and counts the ids that are skipped.
+            batch += sum(map(_stored_bytes, media.values()))
+            # The writer of Parquet files ends the process if the disk is full.
+            check_room(Path(self._cache_dir_root), 2 * batch + ROOM, written)
+            if (place + 1) % self.DEFAULT_WRITER_BATCH_SIZE == 0:
+                written, batch = written + batch, 0
             yield row["id"], {**example, **media}
 
 
@@ -293,6 +302,14 @@ def features(spec: DatasetSpec) -> datasets.Features:
         if task.partially_labelled:
             columns[unmeasured_column(task)] = task.rules.feature(task)
     return datasets.Features(columns)
+
+
+def _stored_bytes(media: Any) -> int:
+    """Return the bytes of a media column in a Parquet file, at most."""
+    if isinstance(media, dict):
+        content, path = media["bytes"], Path(media["path"])
+        return path.stat().st_size if content is None else len(content)
+    return int(getattr(media, "nbytes", 8))
 
 
 def _contents(folder: Path) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from cardiobench.core import extensions, plugins, resources
 from cardiobench.core.errors import BadConfig
+from cardiobench.core.file_state import FileState, file_state, state_or_none
 from cardiobench.core.registry import check_text, unknown_name
 from cardiobench.core.user_code import user_code
 from cardiobench.data.spec import DatasetSpec, Modality, Task
@@ -26,16 +27,11 @@ FILES = ("builder.py", "dataset.yaml")
 
 def _locations() -> dict[str, Path | EntryPoint]:
     roots = plugins.folders("hf_datasets")
-    return _locations_in(roots, tuple(map(_changed, roots)))
-
-
-def _changed(path: Path) -> int:
-    """Return the modification time of a folder or file in nanoseconds; 0 if it does not exist."""
-    return path.stat().st_mtime_ns if path.exists() else 0
+    return _locations_in(roots, tuple(map(state_or_none, roots)))
 
 
 @cache
-def _locations_in(roots: tuple[Path, ...], changed: tuple[int, ...]) -> dict[str, Path | EntryPoint]:
+def _locations_in(roots: tuple[Path, ...], states: tuple[FileState | None, ...]) -> dict[str, Path | EntryPoint]:
     """Return dataset -> file of its builder or declaration, or entry point of an installed package."""
     files = [(path.parent.name, path) for root in roots for name in FILES for path in sorted(root.glob(f"*/{name}"))]
     return plugins.by_name("dataset", [*files, *plugins.entry_points("datasets").items()])
@@ -67,7 +63,7 @@ def builder(name: str) -> "type[CardioBuilder]":
     location = _location(name)
     # An edited declaration is read again; the code of a builder is imported once per process.
     declared = isinstance(location, Path) and location.name == FILES[1]
-    return _builder(name, location, _changed(location) if isinstance(location, Path) and declared else 0)
+    return _builder(name, location, file_state(location) if isinstance(location, Path) and declared else None)
 
 
 def _location(name: str) -> Path | EntryPoint:
@@ -77,7 +73,7 @@ def _location(name: str) -> Path | EntryPoint:
 
 
 @cache
-def _builder(name: str, location: Path | EntryPoint, changed: int) -> "type[CardioBuilder]":
+def _builder(name: str, location: Path | EntryPoint, state: FileState | None) -> "type[CardioBuilder]":
     from cardiobench.data.builder import CardioBuilder
 
     origin = plugins.shown(location)

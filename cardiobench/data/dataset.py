@@ -1,10 +1,11 @@
 """An opened dataset: its rows, and its recordings, which are read on demand."""
 
-import hashlib
+import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from numbers import Real
 from pathlib import Path, PurePosixPath
 from typing import Any, Self
 
@@ -13,14 +14,19 @@ import pandas as pd
 
 from cardiobench.core.errors import BadData, BadMedia
 from cardiobench.core.io import sha256_of_json
+from cardiobench.core.tables import TEXT
 from cardiobench.data import catalog
 from cardiobench.data.dense import check_inside
-from cardiobench.data.file_index import FileIndex
+from cardiobench.data.file_index import FileIndex, companions
 from cardiobench.data.media import METADATA, Clip, Ecg, FrameSampling
+from cardiobench.data.media.content import digested
 from cardiobench.data.media.overlays import mask_overlays
 from cardiobench.data.rows import RowTable
 from cardiobench.data.spec import ROWS, DatasetSpec, Task
 from cardiobench.tasks.dense_label import DenseLabel
+
+ONE_FRAME = FrameSampling(count=1, start="first")
+"""Sampling that reads the bytes of a clip and decodes little."""
 
 
 @dataclass(frozen=True)
@@ -69,11 +75,6 @@ class OpenDataset:
     def frame(self) -> pd.DataFrame:
         """Rows whose recording is available, one per recording."""
         return self.table.frame
-
-    @cached_property
-    def recordings(self) -> str:
-        """Digest of the fingerprints of all recordings, which changes when a local file changes."""
-        return hashlib.sha256("\n".join(self.frame["fingerprint"]).encode()).hexdigest()[:16]
 
     @property
     def duplicates(self) -> list[tuple[str, ...]]:
@@ -127,11 +128,38 @@ class OpenDataset:
     def recording(self, number: int, sampling: FrameSampling | None = None) -> Clip | Ecg:
         """Read the recording of row `number` of the frame; raises `BadMedia` with the name of the file."""
         row = self.frame.iloc[number].to_dict()
-        recording = self._decode(row, sampling)
+        recording = self._read(row, sampling)
         if self.masked and isinstance(recording, Clip):
             recording = mask_overlays(recording, row["id"])
-        facts = {name: row[name] for name in METADATA if name in row and not pd.isna(row[name])}
-        return replace(recording, facts=facts)
+        return replace(recording, facts=_facts(row))
+
+    def content(self, number: int) -> str:
+        """Return the digest of the bytes of a recording and of the facts beside them; empty if it cannot be read or was generated."""
+        try:
+            return self._read(self.frame.iloc[number].to_dict(), ONE_FRAME).content
+        except (BadMedia, MemoryError):  # Encoding the recording reports the reason.
+            return ""
+
+    def _read(self, row: Mapping[str, Any], sampling: FrameSampling | None, key_frame: int | None = None) -> Clip | Ecg:
+        """Read the recording of a row with the digest of its content, which depends neither on the sampling nor on the key frame given."""
+        with digested() as content:
+            recording = self._decode(row if key_frame is None else {**row, "key_frame": key_frame}, sampling)
+        if not content.noted and self.raw is not None:  # Readers from elsewhere note no bytes.
+            for path in (self.raw / name for name in companions(row["media"])):
+                if path.is_file():
+                    with path.open("rb") as stream:
+                        content.add_stream(stream, path.stat().st_size)
+        return replace(recording, content=content.digest(self._beside(row)))
+
+    def _beside(self, row: Mapping[str, Any]) -> str:
+        """Return the facts beside the bytes of a recording that affect the input of an encoder."""
+        key_frame = row.get("key_frame", math.nan)
+        numbers = {name: float(fact) if isinstance(fact, Real) else str(fact) for name, fact in _facts(row).items()}
+        return json.dumps([self._generator, None if pd.isna(key_frame) else float(key_frame), numbers], sort_keys=True)
+
+    @cached_property
+    def _generator(self) -> str:
+        return catalog.builder(self.spec.name).generator()
 
     def _decode(self, row: Mapping[str, Any], sampling: FrameSampling | None) -> Clip | Ecg:
         """Read the recording of a row."""
@@ -165,9 +193,9 @@ class OpenDataset:
         """
         count, stride = (sampling.count or 1, sampling.stride) if sampling else (1, 1)
         before = min(count // 2, label.frame // stride)
-        row = {**self.frame.iloc[self._numbers[label.recording]].to_dict(), "key_frame": label.frame - before * stride}
+        row = self.frame.iloc[self._numbers[label.recording]].to_dict()
         read = replace(sampling or FrameSampling(), count=count - count // 2 + before, stride=stride, start="key_frame")
-        clip, name = self._decode(row, read), row.get("media", label.recording)
+        clip, name = self._read(row, read, label.frame - before * stride), row.get("media", label.recording)
         if not isinstance(clip, Clip) or label.frame not in clip.indices:
             raise BadMedia(
                 f"{name} has no frame {label.frame}, for which {label.task} has a label. Download both again."
@@ -245,6 +273,19 @@ class OpenDataset:
         """Count the units of a task, over all splits, without any available recording."""
         return len(set(self.references(task)["id"]) - set(self.task_rows(task)[task.unit_column].astype(str)))
 
+    def with_fingerprints(self, numbers: np.ndarray, fingerprints: pd.Series) -> Self:
+        """Return the dataset with other fingerprints of some rows, in the order of `numbers`."""
+        frame = self.frame.copy(deep=False)
+        texts = frame["fingerprint"].to_numpy(dtype=object).copy()
+        texts[numbers] = fingerprints.to_numpy(dtype=object)
+        frame["fingerprint"] = pd.array(texts, TEXT)
+        return replace(self, table=replace(self.table, frame=frame))
+
     def coverage(self) -> dict[str, int]:
         """Count the missing files named in the tables, and the rows of the release missing from the tables."""
         return {"missing_files": len(self.table.missing), "absent_rows": sum(self.table.absent.values())}
+
+
+def _facts(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the known facts about patient and machine in a row."""
+    return {name: row[name] for name in METADATA if name in row and not pd.isna(row[name])}

@@ -8,18 +8,21 @@ import numpy as np
 import pandas as pd
 
 from cardiobench.core.config import default_cache
+from cardiobench.core.file_state import FileState, state_of
 from cardiobench.core.io import sha256_of_json, write_atomic
 from cardiobench.data.file_index import FileIndex
 from cardiobench.data.media.dicom_regions import UNREAD, recording_kind
 from cardiobench.data.rows import check_relative
 
+COLUMNS = ["path", *FileState._fields, "kind"]
+NO_FILE = FileState(0, 0, 0, 0)
 CHUNK = 500  # Headers per job: about a second.
 
 
 def recording_kinds(raw: Path, media: pd.Series) -> pd.Series:
     """Return the kind of each recording: 2D, colour, spectral, still, or unread (missing, or not a DICOM file).
 
-    Headers of files whose size and modification time are unchanged are not read again.
+    Headers of files whose state is unchanged are not read again.
 
     Args:
         raw: Raw folder of the release.
@@ -32,10 +35,10 @@ def recording_kinds(raw: Path, media: pd.Series) -> pd.Series:
         path = index.find(relative)
         status = None if path is None else index.stat(path)
         paths.append(path)
-        states.append((0, 0) if status is None else (status.st_size, status.st_mtime_ns))
-    table = pd.DataFrame(states, columns=["size", "changed"]).assign(path=paths)
+        states.append(NO_FILE if status is None else state_of(status))
+    table = pd.DataFrame(states, columns=FileState._fields).assign(path=paths)
     file = default_cache() / "headers" / f"{sha256_of_json(os.path.realpath(raw))[:16]}.parquet"
-    table = table.merge(_cached(file), on=["path", "size", "changed"], how="left")
+    table = table.merge(_cached(file), on=["path", *FileState._fields], how="left")
     table.loc[table["path"].isna(), "kind"] = UNREAD
     new = np.flatnonzero(table["kind"].isna())
     if len(new):
@@ -51,9 +54,9 @@ def recording_kinds(raw: Path, media: pd.Series) -> pd.Series:
 def _cached(file: Path) -> pd.DataFrame:
     """Return the cached kinds; none if the file is missing or damaged."""
     try:
-        return pd.read_parquet(file)
-    except (OSError, ValueError):
-        return pd.DataFrame(columns=["path", "size", "changed", "kind"])
+        return pd.read_parquet(file, columns=COLUMNS)
+    except (OSError, ValueError):  # A table of an earlier version lacks columns.
+        return pd.DataFrame(columns=COLUMNS)
 
 
 def _kinds(paths: list[Path]) -> list[str]:

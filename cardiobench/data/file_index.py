@@ -5,11 +5,27 @@ import os
 import stat
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
+from cardiobench.core.file_state import FileState, state_of
 from cardiobench.core.io import sha256_of_file
 from cardiobench.data.media.frame_folder import frame_files
 
 ABSENT = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG}
+
+
+class SourceFile(NamedTuple):
+    """A file of a recording.
+
+    Attributes:
+        path: Path below the raw folder.
+        state: State of the file.
+        frame: Name of the image in a folder of frames; empty for other files.
+    """
+
+    path: str
+    state: FileState
+    frame: str = ""
 
 
 class FileIndex:
@@ -44,19 +60,20 @@ class FileIndex:
             return None
         return status if stat.S_ISREG(status.st_mode) else None
 
-    def sources(self, relative: str, *, verify: bool) -> list[tuple]:
-        """Return size and change time, or content, of a file.
-
-        For a folder of frames, those of each image with its name.
+    def sources(self, relative: str) -> list[SourceFile]:
+        """Return the state of a file; for a folder of frames, that of each image.
 
         Empty for an empty file, and for anything else.
         """
         if (status := self.stat(relative)) is not None:
-            changed = sha256_of_file(self.raw / relative) if verify else status.st_mtime_ns
-            return [(status.st_size, changed)] if status.st_size else []
+            return [SourceFile(relative, state_of(status))] if status.st_size else []
         folder = self.raw / relative
         names = [path.name for path in frame_files(folder)] if folder.is_dir() else []
-        return [(*one, name) for name in names for one in self.sources(f"{relative}/{name}", verify=verify)]
+        return [one._replace(frame=name) for name in names for one in self.sources(f"{relative}/{name}")]
+
+    def content(self, source: SourceFile) -> str:
+        """Return the SHA-256 of a file."""
+        return sha256_of_file(self.raw / source.path)
 
 
 def companions(relative: str) -> tuple[str, ...]:

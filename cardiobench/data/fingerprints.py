@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from cardiobench.core.config import default_cache
 from cardiobench.core.errors import BadData, UnwritableOutput
+from cardiobench.core.file_state import file_state
 from cardiobench.core.io import sha256_of_json
 from cardiobench.core.tables import write_parquet
 
@@ -24,15 +25,15 @@ BATCH = 64
 def fingerprints(shards: Sequence[Path], ids: Iterable[str], *, verify: bool = False) -> list[str]:
     """Return the fingerprint of each recording: a digest of content, rate and key frame.
 
-    Fingerprints are cached by names, sizes and change times of the files.
+    Fingerprints are cached by names and states of the files.
 
     Args:
         shards: Parquet files.
         ids: Ids of the recordings in the files.
         verify: Whether to read the files even if their fingerprints are cached.
     """
-    stats = [(str(path.resolve()), path.stat().st_size, path.stat().st_mtime_ns) for path in shards]
-    cache = default_cache() / "fingerprints" / f"{sha256_of_json(stats)[:32]}.parquet"
+    states = [(str(path.resolve()), *file_state(path)) for path in shards]
+    cache = default_cache() / "fingerprints" / f"{sha256_of_json(states)[:32]}.parquet"
     table, wanted = None if verify else _kept(cache), list(ids)
     if table is None or not set(wanted) <= set(table["id"]):
         pairs = [pair for path in shards for pair in _digests(path)]

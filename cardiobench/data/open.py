@@ -13,6 +13,7 @@ from cardiobench.core.tables import TEXT
 from cardiobench.data import catalog
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.digests import hexadecimal
+from cardiobench.data.hints import hints_of, mixed
 from cardiobench.data.hub_data import fetch_published
 from cardiobench.data.media import METADATA
 from cardiobench.data.prepared import find_prepared, open_prepared
@@ -36,7 +37,7 @@ def open_dataset(
         data_dir: Raw folder, or a folder that contains it under the dataset's name; by default CARDIOBENCH_DATA.
         allow_missing: Whether to accept an incomplete copy; missing data are counted.
         need_media: Whether recordings are needed; False if only labels are.
-        verify: Whether fingerprints use the content of the files instead of size and change time.
+        verify: Whether fingerprints use the content of the files instead of their modification times.
         drop_duplicates: Whether to keep only one of each group of known duplicates (`DatasetSpec.duplicates`).
         published: Whether to use the recordings on the Hub if neither folder nor cache has the data.
 
@@ -85,7 +86,7 @@ def absence(name: str) -> MissingData | None:
 
 
 def with_metadata(table: RowTable) -> RowTable:
-    """Add age, sex and machine to the fingerprints, because a model may use them (`Clip.facts`)."""
+    """Add age, sex and machine to fingerprints and hints, because a model may use them (`Clip.facts`)."""
     columns = [name for name in METADATA if name in table.frame]
     if not columns or table.frame.empty:
         return table
@@ -94,4 +95,5 @@ def with_metadata(table: RowTable) -> RowTable:
     joined = pc.binary_join_element_wise(pa.array(table.frame["fingerprint"], pa.string()), digits, ".")
     frame = table.frame.copy(deep=False)
     frame["fingerprint"] = pd.array(joined, TEXT)
+    frame["hint"] = mixed(hints_of(frame), digests[codes])
     return replace(table, frame=frame)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from cardiobench.core.errors import BadData, BadMedia, UnwritableOutput, first_n
-from cardiobench.core.io import remove_orphans, sha256_of_file, temporary_folder, write_json
+from cardiobench.core.errors import BadData, BadMedia, CardioBenchError, first_n
+from cardiobench.core.io import remove_orphans, sha256_of_file, temporary_folder, unwritable, write_json
 from cardiobench.data import catalog
 from cardiobench.data.eval_file import eval_file
 from cardiobench.data.prepared_labels import label_path, write_labels
@@ -46,8 +46,10 @@ def prepare(
         MissingData: The raw folder is missing or incomplete.
         BadData: The tables violate the dataset's rules, or the folder of a twin contains other files.
         BadMedia: Recordings cannot be read; the message has their number, names and the first reason.
-        UnwritableOutput: `out` cannot be written to.
+        UnwritableOutput: `out` cannot be written to, or its disk is full.
     """
+    from datasets.exceptions import DatasetGenerationError
+
     builder = catalog.builder(name)
     _check_twin(builder.find_raw(data_dir))
     try:
@@ -71,9 +73,21 @@ def prepare(
             if target.exists():
                 target.rename(work / "old")
             folder.rename(target)
-    except OSError as error:
-        raise UnwritableOutput(f"{name} cannot be written below {out}: {error.strerror or error}") from None
+    except (OSError, DatasetGenerationError) as error:
+        raise _explained(f"{name} in {out}", error) from None
     return target
+
+
+def _explained(what: str, error: Exception) -> Exception:
+    """Return the error of the disk or of this package behind an error of `datasets`; the error itself if there is none."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, CardioBenchError):
+            return cause
+        if isinstance(cause, OSError):
+            return unwritable(what, cause)
+        cause = cause.__cause__ or cause.__context__
+    return error
 
 
 def _check_twin(raw: Path | None) -> None:

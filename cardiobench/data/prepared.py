@@ -17,6 +17,7 @@ from cardiobench.core.tables import read_table
 from cardiobench.data.dataset import OpenDataset
 from cardiobench.data.fingerprints import fingerprints
 from cardiobench.data.folders import candidate_dirs
+from cardiobench.data.hints import mixed
 from cardiobench.data.media import Clip, Ecg, FrameSampling, decode
 from cardiobench.data.prepared_labels import label_path, read_labels
 from cardiobench.data.prepared_note import LEFT_OUT, NOTE, check_files, is_note_of, read_note
@@ -124,6 +125,8 @@ def open_prepared(spec: DatasetSpec, folder: Path, *, verify: bool = False) -> P
     left_out = read_left_out(folder)
     listed = pd.concat([frame, left_out], ignore_index=True) if len(left_out) else frame
     frame["fingerprint"] = fingerprints(sorted((folder / "data").glob("*.parquet")), frame["id"], verify=verify)
+    content = pd.util.hash_array(frame["fingerprint"].to_numpy(dtype=object), categorize=False)
+    frame["hint"] = mixed(content, np.zeros_like(content))  # The fingerprint is already that of the content.
     table = RowTable(
         listed=listed,
         frame=frame,

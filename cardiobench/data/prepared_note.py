@@ -9,6 +9,7 @@ from typing import Any
 
 from cardiobench.core.config import default_cache
 from cardiobench.core.errors import BadData, UnwritableOutput, first_n
+from cardiobench.core.file_state import file_state
 from cardiobench.core.io import parse_json, sha256_of_file, sha256_of_json, write_json
 from cardiobench.data.prepared_labels import LABELS
 from cardiobench.data.spec import DatasetSpec
@@ -125,7 +126,7 @@ def read_note(folder: Path, spec: DatasetSpec) -> Preparation:
 def check_files(folder: Path, note: Preparation, *, verify: bool = False) -> None:
     """Compare the files of a prepared folder with the digests in its note.
 
-    Matching digests are cached together with size and times of the file, so that the next opening reads no file.
+    Matching digests are cached together with the state of the file, so that the next opening reads no file.
 
     Args:
         folder: Prepared folder.
@@ -172,11 +173,8 @@ def _digest(path: Path) -> str | None:
 
 
 def _state(path: Path) -> tuple[int, ...]:
-    """Return size and times of a file; empty if it is not a file."""
-    if not path.is_file():
-        return ()
-    status = path.stat()
-    return status.st_size, status.st_mtime_ns, status.st_ctime_ns
+    """Return the state of a file; empty if it is not a file."""
+    return file_state(path) if path.is_file() else ()
 
 
 def _kept(path: Path) -> dict[str, Any]:

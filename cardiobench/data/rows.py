@@ -11,9 +11,9 @@ import pandas as pd
 
 from cardiobench.core.errors import BadData, MissingData, counted, first_n
 from cardiobench.core.io import sha256_of_file
-from cardiobench.core.tables import TEXT
-from cardiobench.data.digests import column_digest, hexadecimal, text_digest
-from cardiobench.data.file_index import FileIndex, companions
+from cardiobench.data.digests import column_digest, text_digest
+from cardiobench.data.file_index import FileIndex, SourceFile, companions
+from cardiobench.data.hints import with_hints
 from cardiobench.data.release_counts import absent_rows, check_class_counts
 from cardiobench.data.spec import DatasetSpec
 from cardiobench.data.twin_manifest import TWIN_MARK, TwinManifest, find_manifest, is_generated
@@ -42,8 +42,7 @@ class RowTable:
         listed: All rows of the release's tables, including those with a missing file; the denominator of the coverage.
         frame: Rows with an available recording: id, patient_id, study_id, split, `media` (path below the raw folder, or
             a key of the generator), `record` (position in a file with several records), the columns of the spec, and
-            `fingerprint`, a digest of the source (file, size and change time, or content; key frame), which prevents
-            reuse of embeddings after a file was replaced.
+            `fingerprint` and `hint`, digests of the states of the source files and of the key frame (`data.hints`).
         missing: Files listed in the release that are missing from the folder or empty.
         absent: Mapping from split to number of rows of the complete release missing from this copy's tables; an
             estimate if unknown, and at least 1 if any may be missing.
@@ -187,7 +186,7 @@ def row_table(
         generator: Digest of the code that generates the recordings; empty if they are files.
         allow_missing: Whether to continue without missing files, which are counted.
         need_media: Whether recordings are needed; False if only labels are, as for references.
-        verify: Whether fingerprints use the content of the files instead of size and change time.
+        verify: Whether fingerprints use the content of the files instead of their modification times.
 
     Raises:
         MissingData: Files or rows of the release are missing and `allow_missing` is false.
@@ -207,9 +206,9 @@ def row_table(
 
     manifest = None if raw is None else find_manifest(raw)
     missing: dict[str, str] = dict.fromkeys(missing_tables, "")
-    sources: dict[str, list[tuple]] = {}
+    sources: dict[str, list[SourceFile]] = {}
     if raw is not None:
-        missing, sources, spelled = _find_files(raw, frame["media"].unique(), manifest, verify)
+        missing, sources, spelled = _find_files(raw, frame["media"].unique(), manifest)
         if manifest is None:
             _refuse_generated(spec, raw, list(sources))
         if any(name != relative for relative, name in spelled.items()):
@@ -230,16 +229,9 @@ def row_table(
             )
     frame = frame.set_axis(pd.RangeIndex(len(frame)), copy=False)  # The frame shares its columns with the listed table.
     origin = "\x1f".join((spec.name, spec.version, generator))
-    codes, media = pd.factorize(frame["media"])
-    files = pd.Categorical.from_codes(codes, [f"{name}\x1f{sources.get(name, '')}" for name in media])
-    read_from = pd.DataFrame({"files": files, "record": frame["record"].astype(str)})
-    if "key_frame" in frame:
-        read_from["key_frame"] = frame["key_frame"].astype(str)
-    # Nearly all texts differ, so finding equal ones first, as `categorize` does, would double the time.
-    digests = pd.util.hash_pandas_object(read_from, index=False, hash_key=text_digest(origin), categorize=False)
-    frame["fingerprint"] = pd.array(hexadecimal(digests), TEXT)
+    frame = with_hints(frame, sources, origin, FileIndex(raw) if verify and raw is not None else None)
     label_digests = [sha256_of_file(raw / name) for name in label_files] if raw is not None else []
-    file_sizes = json.dumps({name: [size for size, *_ in files] for name, files in sorted(sources.items())})
+    file_sizes = json.dumps({name: [one.state.size for one in files] for name, files in sorted(sources.items())})
     return RowTable(
         listed=listed,
         frame=frame,
@@ -253,17 +245,17 @@ def row_table(
 
 
 def _find_files(
-    raw: Path, media: Iterable[str], manifest: TwinManifest | None, verify: bool
-) -> tuple[dict[str, str], dict[str, list[tuple]], dict[str, str]]:
+    raw: Path, media: Iterable[str], manifest: TwinManifest | None
+) -> tuple[dict[str, str], dict[str, list[SourceFile]], dict[str, str]]:
     """Find the files of recordings.
 
     Returns:
-        Recording -> missing file; recording -> size and change time (or content) of each of its files; and the spelling
-        of each recording on disk, which is also the key of the first two.
+        Recording -> missing file; recording -> its files; and the spelling of each recording on disk, which is also the
+        key of the first two.
     """
     index = FileIndex(raw)
     missing: dict[str, str] = {}
-    sources: dict[str, list[tuple]] = {}
+    sources: dict[str, list[SourceFile]] = {}
     spelled: dict[str, str] = {}
     foreign: list[str] = []
     sizes = manifest.sizes(raw) if manifest else {}
@@ -274,14 +266,14 @@ def _find_files(
             missing[relative] = spelled[relative] = relative
             continue
         name = spelled[relative] = found
-        files: list[tuple] = []
+        files: list[SourceFile] = []
         for part in companions(name):
             path = index.find(part)
-            found_here = [] if path is None else index.sources(path, verify=verify)
+            found_here = [] if path is None else index.sources(path)
             if path is None or not found_here:
                 missing[name] = part + (" (empty)" if path and index.stat(path) else "")
                 break
-            if manifest and sizes.get(path) != found_here[0][0]:
+            if manifest and sizes.get(path) != found_here[0].state.size:
                 foreign.append(path)
             files += found_here
         else:

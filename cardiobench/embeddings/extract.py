@@ -15,7 +15,9 @@ import pandas as pd
 import torch
 
 from cardiobench.core.errors import BadMedia
+from cardiobench.data.hints import UNKNOWN
 from cardiobench.data.media.checks import CHECKS, remarks_on
+from cardiobench.data.media.content import DIGEST_BYTES
 from cardiobench.data.media.types import Clip, Ecg, FrameSampling
 from cardiobench.embeddings.cost import CostMeter
 from cardiobench.embeddings.decode import Decoded, decode
@@ -44,7 +46,7 @@ class RecordingSource(Protocol):
 
     @property
     def frame(self) -> pd.DataFrame:
-        """Table with one row per recording: id, fingerprint and source."""
+        """Table with one row per recording: id, fingerprint, hint and source."""
         ...
 
     def recording(self, number: int, sampling: FrameSampling | None = None) -> Clip | Ecg | list[Clip | Ecg]:
@@ -78,6 +80,12 @@ class EncodeJob:
         """The fingerprint of the recording's file."""
         return self.source.frame["fingerprint"].iloc[self.number]
 
+    @property
+    def hint(self) -> int:
+        """The hint of the recording (`data.hints`)."""
+        frame = self.source.frame
+        return int(frame["hint"].iloc[self.number]) if "hint" in frame else UNKNOWN
+
 
 class _Encoded(NamedTuple):
     """An encoded recording that is not stored yet.
@@ -90,6 +98,7 @@ class _Encoded(NamedTuple):
         decoding: Seconds to read the recording and prepare its parts.
         cpu_seconds: Seconds of CPU time of both, in all threads of this process and in the worker that decoded.
         remarks: Checks with a remark on the recording; None if it was not checked.
+        content: Digest of the recording.
     """
 
     job: EncodeJob
@@ -99,6 +108,7 @@ class _Encoded(NamedTuple):
     decoding: float
     cpu_seconds: float
     remarks: tuple[str, ...] | None
+    content: str
 
 
 def prepare(model: LoadedModel, source: RecordingSource, number: int) -> torch.Tensor:
@@ -130,6 +140,7 @@ class _Recordings(Sequence[Decoded]):
         # Written by the process that decodes a recording.
         self.seconds, self.cpu_seconds = RawArray("d", len(jobs)), RawArray("d", len(jobs))
         self._remarks = RawArray(ctypes.c_uint64, len(jobs))  # One bit for each check.
+        self._contents = RawArray("c", len(jobs) * DIGEST_BYTES)
 
     def __len__(self) -> int:
         return len(self.jobs)
@@ -139,6 +150,7 @@ class _Recordings(Sequence[Decoded]):
         try:
             recording = job.source.recording(job.number, self.model.encoder.sampling)
             self._check(position, recording)
+            self._note(position, recording)
             return to_parts(self.model, recording)
         except BadMedia as error:
             return str(error)
@@ -158,6 +170,16 @@ class _Recordings(Sequence[Decoded]):
         if not self.jobs[position].media:
             return None
         return tuple(check.name for place, check in enumerate(CHECKS) if self._remarks[position] >> place & 1)
+
+    def _note(self, position: int, recording: Clip | Ecg | list[Clip | Ecg]) -> None:
+        first = recording[0] if isinstance(recording, list) else recording
+        if isinstance(first, Clip | Ecg) and first.content:
+            self._contents[position * DIGEST_BYTES : (position + 1) * DIGEST_BYTES] = bytes.fromhex(first.content)
+
+    def content(self, position: int) -> str:
+        """Return the digest of the content of a decoded recording; empty if unknown."""
+        digest = self._contents[position * DIGEST_BYTES : (position + 1) * DIGEST_BYTES]
+        return digest.hex() if any(digest) else ""
 
 
 def _remarked(shard: Sequence[_Encoded]) -> dict[str, tuple[str, ...]] | None:
@@ -260,7 +282,17 @@ def extract(
             parts=sum(one.parts for one in shard),
         )
         vectors = [one.vectors.numpy() for one in shard]
-        store.append(ids, fingerprints, vectors, remarks=_remarked(shard), rank=rank, device=name_of(device), cost=cost)
+        store.append(
+            ids,
+            fingerprints,
+            vectors,
+            remarks=_remarked(shard),
+            hints=[one.job.hint for one in shard],
+            contents=[one.content for one in shard],
+            rank=rank,
+            device=name_of(device),
+            cost=cost,
+        )
 
     def finish() -> None:
         decoded.close()
@@ -294,8 +326,9 @@ def extract(
                         continue
                     shard = waiting.setdefault(job.store, [])
                     cpu = work * len(parts) + recordings.cpu_seconds[position]
-                    own = each * len(parts), recordings.seconds[position], cpu, recordings.remarks(position)
-                    shard.append(_Encoded(job, vectors, len(parts), *own))
+                    own = each * len(parts), recordings.seconds[position], cpu
+                    facts = recordings.remarks(position), recordings.content(position)
+                    shard.append(_Encoded(job, vectors, len(parts), *own, *facts))
                     if len(shard) >= SHARD:
                         flush(job.store)
             advance(len(batch))

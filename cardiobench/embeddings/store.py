@@ -1,7 +1,8 @@
 """Embeddings on disk, under a key made of everything that could change them, found by sample id.
 
 Layout: `<root>/<org>__<model>/<dataset>/<key>/` holds `key.json` and any number of `*.arrow` shards (Arrow IPC files)
-with the columns id, stamp, part and vector, one row per part of a recording. Vectors are float32, or float16 if the key
+with the columns id, stamp, part, hint, content (the digest of the recording) and vector, one row per part of a
+recording; shards of earlier versions, and of given vectors, have neither hint nor content. Vectors are float32, or float16 if the key
 says so; a grid of tokens is stored as one long vector. A shard is one record batch with the recordings encoded between
 two writes. It is written under another name and then renamed, so existing shards are complete; concurrent runs write
 different shards. Its name ends in a digest of its bytes, which is checked before reading. A damaged shard is set aside,
@@ -26,11 +27,20 @@ import pyarrow.compute as pc
 import xxhash
 
 from cardiobench.core.errors import BadData, DiskFull, UnwritableOutput, first_n
+from cardiobench.core.file_state import file_state
 from cardiobench.core.io import write_atomic
 from cardiobench.core.libraries import library_versions, merged
 from cardiobench.core.memory import memory_limit, release_freed_memory
 from cardiobench.embeddings.positions import Positions
-from cardiobench.embeddings.shard_file import is_whole, metadata, state_remarks, stated_remarks, to_bytes
+from cardiobench.embeddings.shard_file import (
+    boundaries,
+    is_whole,
+    metadata,
+    recording_table,
+    state_remarks,
+    stated_remarks,
+    to_bytes,
+)
 from cardiobench.results.cost import Cost, cost_of
 from cardiobench.results.paths import folder_name
 
@@ -187,6 +197,8 @@ class EmbeddingStore:
         fingerprints: Sequence[str],
         parts: Sequence[np.ndarray],
         *,
+        hints: Sequence[int] | None = None,
+        contents: Sequence[str] | None = None,
         remarks: Mapping[str, Sequence[str]] | None = None,
         rank: int = 0,
         device: str = "",
@@ -199,6 +211,8 @@ class EmbeddingStore:
             ids: Recording ids.
             fingerprints: File fingerprints of the recordings.
             parts: Vectors (P, dim) of each recording's parts.
+            hints: Hints of the recordings; None for vectors that do not depend on their files.
+            contents: Digests of the bytes from which the recordings were read, empty if unknown.
             remarks: Mapping from the id of a remarked recording to the checks; None if the recordings were not checked.
             rank: Rank of this process, used in the shard's name.
             device: Device on which the vectors were computed.
@@ -211,7 +225,17 @@ class EmbeddingStore:
         Raises:
             UnwritableOutput: The disk is full or read-only; shards written before are kept.
         """
-        content = self.shard(ids, fingerprints, parts, remarks=remarks, device=device, libraries=libraries, cost=cost)
+        content = self.shard(
+            ids,
+            fingerprints,
+            parts,
+            hints=hints,
+            contents=contents,
+            remarks=remarks,
+            device=device,
+            libraries=libraries,
+            cost=cost,
+        )
         name = f"{time.time_ns():020d}-rank{rank}-{os.getpid()}-{xxhash.xxh3_128_hexdigest(content)}.arrow"
         try:
             if not (self.folder / "key.json").is_file():
@@ -229,26 +253,20 @@ class EmbeddingStore:
         fingerprints: Sequence[str],
         parts: Sequence[np.ndarray],
         *,
+        hints: Sequence[int] | None = None,
+        contents: Sequence[str] | None = None,
         remarks: Mapping[str, Sequence[str]] | None = None,
         device: str = "",
         libraries: Mapping[str, str] | None = None,
         cost: Mapping[str, Any] | None = None,
     ) -> bytes:
         """Return the content of a shard without writing it. The arguments are those of `append`."""
-        lengths = [len(vectors) for vectors in parts]
-        flat = np.ascontiguousarray(np.concatenate(parts), dtype=self.dtype)
-        table = pa.table(
-            {
-                "id": np.repeat(np.asarray(ids, dtype=object), lengths),
-                "stamp": np.repeat(np.asarray(fingerprints, dtype=object), lengths),
-                "part": np.concatenate([np.arange(n, dtype=np.int32) for n in lengths]),
-                "vector": pa.FixedSizeListArray.from_arrays(pa.array(flat.ravel()), flat.shape[1]),
-            }
-        ).replace_schema_metadata(
+        table = recording_table(ids, fingerprints, parts, self.dtype, hints, contents)
+        table = table.replace_schema_metadata(
             {
                 "key": self.key,
                 "of": self._of,
-                "width": str(flat.shape[1]),
+                "width": str(table.schema.field("vector").type.list_size),
                 "device": device,
                 "pooling": self.pooling,
                 "libraries": json.dumps(library_versions(self.media) if libraries is None else libraries),
@@ -327,8 +345,8 @@ class EmbeddingStore:
     def open_shard(self, shard: Path) -> pa.Table | None:
         """Return a shard's table; None if it is damaged and was set aside, by this or another process."""
         try:
-            state = shard.stat()
-            if state.st_size and shard.is_file() and is_whole(shard, (state.st_ino, state.st_size, state.st_mtime_ns)):
+            state = file_state(shard)
+            if state.size and shard.is_file() and is_whole(shard, state):
                 with pa.memory_map(str(shard)) as source:
                     table = pa.ipc.open_file(source).read_all()
                 self._check(shard, table)
@@ -374,10 +392,8 @@ class EmbeddingStore:
             table = self.open_shard(shard)
             if table is None:
                 continue
-            names = table["id"].combine_chunks()
-            starts = np.flatnonzero(np.r_[True, pc.not_equal(names[1:], names[:-1])])
-            lengths = np.diff(np.r_[starts, len(names)])
-            positions = wanted.find(names.take(starts))
+            starts, lengths = boundaries(table)
+            positions = wanted.find(table["id"].combine_chunks().take(starts))
             good = positions >= 0
             same = pc.equal(marks.take(positions[good]), table["stamp"].take(starts[good]))
             good[good] = left[positions[good]] & np.asarray(same)

@@ -28,7 +28,7 @@ TRUSTED: Mapping[Leaf, str] = {
     ("stamp", "date"): "date of scoring; it must not be in the future",
     **{("stamp", name): HOST for name in (*LIBRARIES, "key", "code", "components", "embeddings", "device", "seconds")},
     ("stamp", "source_checksum"): "checksum of the file on the submitter's machine",
-    ("stamp", "recordings"): "digest of the sizes and times of the files on the submitter's machine",
+    ("stamp", "recordings"): "digest of the recordings on the submitter's machine",
     ("cost",): COST,
     ("cost", "timings"): HOST,
     ("options", "device"): HOST,

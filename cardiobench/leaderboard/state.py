@@ -102,6 +102,21 @@ def settle(views: Mapping[str, Collection], given: Mapping[str, Any]) -> tuple[B
     return state, options
 
 
+def replaced(given: Mapping[str, Any], state: BoardState) -> list[str]:
+    """Return a sentence for each name in an address that the board does not have, such as a model of another suite.
+
+    Args:
+        given: Mapping from field to value, as for `settle`.
+        state: The state that is shown.
+    """
+    where = f"the suite {state.suite}" if state.suite else "these results"
+    return [
+        f"There is no {name} {str(given[name])[:LONGEST]!r} in {where}; {getattr(state, name) or 'none'} is shown."
+        for name in ("suite", "task", "model")
+        if given.get(name) and str(given[name]) != getattr(state, name)
+    ]
+
+
 def _same(names: list[str]) -> list[tuple[str, str]]:
     return [(name, name) for name in names]
 

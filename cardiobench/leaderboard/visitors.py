@@ -1,6 +1,7 @@
 """Answer events of visitors: update only the tab in view, and build tabs when they are opened."""
 
 from collections.abc import Callable, Mapping
+from html import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -9,7 +10,7 @@ from cardiobench.leaderboard import charts, model_page, table
 from cardiobench.leaderboard.choice import Choice
 from cardiobench.leaderboard.export import write_downloads
 from cardiobench.leaderboard.grid import BoardTable
-from cardiobench.leaderboard.state import NAMES, BoardState, settle
+from cardiobench.leaderboard.state import NAMES, BoardState, replaced, settle
 from cardiobench.results.collect import Collection
 
 TABS: Mapping[str, tuple[str, ...]] = {
@@ -56,6 +57,8 @@ class Visitors:
             return gr.skip()
         tab = asked.get("tab", FIRST)
         tab = tab if tab in TABS else FIRST
+        for sentence in replaced(asked, settle(self._views, asked)[0]):
+            gr.Warning(escape(sentence))
         return [*self._updates(asked, tab), gr.Tabs(selected=tab), tab]
 
     def selected(self, tab: str, *values: Any) -> Any:

@@ -20,6 +20,8 @@ OF_RESULT = b"cardiobench.predictions_sha256"
 """Metadata key in validation predictions: checksum of the scored predictions."""
 CONTENT = b"cardiobench.content_sha256"
 """Metadata key in validation predictions: checksum of the rows as CSV."""
+VALIDATION = "validation_sha256"
+"""Key in the stamp of a result: the same checksum, which is thus part of the result's checksum."""
 
 
 def save_scored(
@@ -35,7 +37,7 @@ def save_scored(
             scored nor pushed; None for none.
 
     Returns:
-        Saved result, which contains the SHA-256 of its predictions, and paths of the written files.
+        Saved result, which contains the checksums of its predictions, and paths of the written files.
     """
     file = write_parquet(predictions, predictions_path(path))
     result = replace(result, predictions_sha256=sha256_of_file(file))
@@ -45,6 +47,7 @@ def save_scored(
         return result, [file, result.save(path)]
     table = pa.Table.from_pandas(validation, preserve_index=False)
     marks = {OF_RESULT: result.predictions_sha256, CONTENT: _checksum_of(validation)}
+    result = replace(result, stamp={**result.stamp, VALIDATION: marks[CONTENT]})
     table = table.replace_schema_metadata({**(table.schema.metadata or {}), **marks})
     write_atomic(beside, lambda partial: write_table(table, partial))
     return result, [file, beside, result.save(path)]
@@ -78,9 +81,10 @@ def load_validation(result: ScoreResult, path: Path) -> pd.DataFrame | None:
         raise BadPredictions(f"{beside} cannot be read: {error}. {advice}") from error
     if marks.get(OF_RESULT) != result.predictions_sha256:
         raise BadPredictions(f"{beside} does not belong to {path}. {advice}")
-    if marks.get(CONTENT) != (found := _checksum_of(frame)):
+    stated = result.stamp.get(VALIDATION)
+    if stated != (found := _checksum_of(frame)):
         raise BadPredictions(
-            f"{beside} was changed after it was written: its rows have the checksum {found}, and {marks.get(CONTENT)} is noted. {advice}"
+            f"{beside} was changed after it was written: its rows have the checksum {found}, and {path} states {stated}. {advice}"
         )
     return frame
 
@@ -94,6 +98,8 @@ def load_cached_score(path: Path, key: str, recordings: str = "") -> ScoreResult
     result, predictions = ScoreResult.load_cached(path, key, recordings), predictions_path(path)
     if result is None or not predictions.is_file() or sha256_of_file(predictions) != result.predictions_sha256:
         return None
+    if validation_path(path).is_file() and VALIDATION not in result.stamp:
+        return None  # Written by an earlier version, which did not state this checksum.
     return result
 
 

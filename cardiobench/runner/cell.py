@@ -15,6 +15,7 @@ from cardiobench.core.config import RunConfig
 from cardiobench.core.io import sha256_of_json
 from cardiobench.core.versions import component_version
 from cardiobench.data.dataset import OpenDataset
+from cardiobench.data.digests import text_digest
 from cardiobench.data.prompts import prompt_files
 from cardiobench.data.references_file import reference_facts
 from cardiobench.data.spec import Task
@@ -117,7 +118,7 @@ class BaseCell(ABC, Generic[Result]):
     @property
     @abstractmethod
     def recordings(self) -> str:
-        """Digest of local recordings, not part of the key, so that keys do not depend on the machine."""
+        """Digest of the recordings used, not part of the key, so that keys do not depend on the machine."""
 
     @property
     def work(self) -> Path:
@@ -199,11 +200,6 @@ class TaskCell(BaseCell[ScoreResult]):
             "metrics": self.config.metrics,
         }
 
-    @property
-    def recordings(self) -> str:
-        """Digest of the dataset's recordings."""
-        return self.dataset.recordings
-
     def load_cached(self) -> ScoreResult | None:
         """Return the saved result if key and recordings match and its predictions exist, else None."""
         return load_cached_score(self.path, self.key, self.recordings)
@@ -263,6 +259,11 @@ class Cell(TaskCell):
         """Indices of all recordings used, including unreadable ones."""
         return references.first_patients(self.dataset.task_rows(self.task), self.config.limit)
 
+    @cached_property
+    def recordings(self) -> str:
+        """Digest of the fingerprints of the recordings used."""
+        return text_digest(*self.rows["fingerprint"])
+
     def inputs(self) -> Mapping[str, Any]:
         """Return dataset, embeddings, variant, unreadable recordings and condition versions."""
         return {
@@ -278,6 +279,11 @@ class FrameCell(TaskCell):
 
     protocol: FrameProtocol
     plan: FrameTaskPlan
+
+    @property
+    def recordings(self) -> str:
+        """Digest of the fingerprints of the recordings with labelled frames."""
+        return text_digest(*self.plan.fingerprints)
 
 
 @dataclass(frozen=True)
@@ -319,10 +325,12 @@ class AnalysisCell(BaseCell[AnalysisResult]):
             "unreadable": {name: sorted(ids) for name, ids in self.unreadable.items()},
         }
 
-    @property
+    @cached_property
     def recordings(self) -> str:
-        """Digest of the recordings of all datasets."""
-        return sha256_of_json([dataset.recordings for dataset in self.datasets.values()])[:KEY_DIGITS]
+        """Digest of the fingerprints of the recordings of all tasks."""
+        rows = (self.plans[task.dataset].dataset.task_rows(task) for task in self.tasks)
+        limited = (references.first_patients(one, self.config.limit) for one in rows)
+        return text_digest(*(text_digest(*one["fingerprint"]) for one in limited))
 
     def load_cached(self) -> AnalysisResult | None:
         """Return the saved analysis if key and recordings match and its scores exist, else None."""

@@ -193,7 +193,7 @@ def stored_bytes(job: EncodeJob, vectors: np.ndarray, count: int, device: str) -
 
     def shard(records: int) -> int:
         repeated = [job.id] * records, [job.fingerprint] * records, [vectors] * records
-        return len(job.store.shard(*repeated, device=device))
+        return len(job.store.shard(*repeated, hints=[job.hint] * records, device=device))
 
     one, several = shard(1), shard(1 + MORE)
     each = (several - one) / MORE

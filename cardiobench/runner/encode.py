@@ -60,6 +60,11 @@ class FrameTaskPlan(TaskPlan, Protocol):
     """Plan of labelled frames for a cell."""
 
     @property
+    def fingerprints(self) -> Sequence[str]:
+        """Fingerprint of the recording of each frame."""
+        ...
+
+    @property
     def plans(self) -> Mapping[str, FrameInput]:
         """Mapping from name to frames of one model."""
         ...

@@ -23,6 +23,11 @@ class StorePlan(Protocol):
     """Plan of inputs from one store."""
 
     @property
+    def source(self) -> "RecordingSource":
+        """Recordings, with the fingerprints under which they are stored."""
+        ...
+
+    @property
     def store(self) -> EmbeddingStore:
         """Embedding store."""
         ...
@@ -38,7 +43,6 @@ Plan = TypeVar("Plan", bound=StorePlan)
 
 def current_plan(
     model: LoadedModel,
-    source: "RecordingSource",
     plan_of: Callable[[int], Plan],
     context: RunContext,
 ) -> Plan:
@@ -50,19 +54,20 @@ def current_plan(
 
     Args:
         model: Loaded model.
-        source: Recordings of the dataset.
         plan_of: Function from generation to plan.
         context: Run context.
     """
     plan_of = cache(plan_of)
-    plan = plan_of(0)
+    accelerator = context.accelerator
+    # The others then find the digests of changed recordings in the cache, instead of reading them as well.
+    with accelerator.main_process_first():
+        plan = plan_of(0)
     checked = OF_CUSTOM if model.custom else OF_UNGUARDED if _unguarded(model) else 0
     if not checked:
         return plan
-    accelerator = context.accelerator
     generation = 0
     if accelerator.is_main_process:
-        generation = _generation(model, source, plan_of, checked, context)
+        generation = _generation(model, plan_of, checked, context)
     if accelerator.num_processes > 1:
         [generation] = share([generation])
     return plan_of(generation) if generation else plan
@@ -70,7 +75,6 @@ def current_plan(
 
 def _generation(
     model: LoadedModel,
-    source: "RecordingSource",
     plan_of: Callable[[int], StorePlan],
     checked: int,
     context: RunContext,
@@ -85,7 +89,7 @@ def _generation(
             return generation
         from cardiobench.embeddings.repeat import drift
 
-        found = drift(model, source, store, checked, context.accelerator.device)
+        found = drift(model, plan.source, store, checked, context.accelerator.device)
         if found is None:
             return generation
         said = (

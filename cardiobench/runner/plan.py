@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from cardiobench.core.config import RunConfig
-from cardiobench.core.errors import MissingData
+from cardiobench.core.errors import MissingData, first_n
 from cardiobench.core.registry import look_up, unknown_name
 from cardiobench.core.versions import component_version, is_own
 from cardiobench.data import catalog
@@ -17,11 +17,13 @@ from cardiobench.data.open import open_dataset
 from cardiobench.data.spec import Task
 from cardiobench.embeddings.elsewhere import GivenEmbeddings
 from cardiobench.embeddings.key import embedding_key
+from cardiobench.embeddings.recognize import recognize
 from cardiobench.embeddings.store import EmbeddingStore
 from cardiobench.models.base import LoadedModel
 from cardiobench.protocols.analysis import Perturbation
 from cardiobench.protocols.profile import find_profile
 from cardiobench.results.formatting import EARLIER
+from cardiobench.runner.content_reader import ContentReader
 from cardiobench.runner.context import RunContext
 from cardiobench.runner.generation import current_plan
 from cardiobench.runner.given_embeddings import check_ids
@@ -53,6 +55,8 @@ class DatasetPlan:
         indices: Row indices of `dataset.frame` needed by any task.
         store: Embedding store of the model.
         to_encode: Subset of `indices` that is missing from the store.
+        moved: Ids of recordings whose files have changed, but not their content.
+        replaced: Ids of recordings whose content has changed since they were encoded.
     """
 
     dataset: OpenDataset
@@ -60,6 +64,13 @@ class DatasetPlan:
     indices: np.ndarray
     store: EmbeddingStore
     to_encode: np.ndarray
+    moved: tuple[str, ...] = ()
+    replaced: tuple[str, ...] = ()
+
+    @property
+    def source(self) -> OpenDataset:
+        """Recordings, with the fingerprints under which they are stored."""
+        return self.dataset
 
     @property
     def complete(self) -> bool:
@@ -194,8 +205,19 @@ def plan_dataset(
     config: RunConfig,
     perturbation: Perturbation | None = None,
     generation: int = 0,
+    reader: ContentReader | None = None,
 ) -> DatasetPlan:
-    """Return the recordings that a model must encode for tasks; with a perturbation, only test rows."""
+    """Return the recordings that a model must encode for tasks; with a perturbation, only test rows.
+
+    Args:
+        model: Loaded model.
+        dataset: Opened dataset.
+        tasks: Tasks of the dataset.
+        config: Settings of the run.
+        perturbation: Perturbation of the recordings.
+        generation: Number of earlier stores that are no longer used.
+        reader: Reader of recordings whose files have changed; None reads them without a progress bar.
+    """
     rows = [first_patients(dataset.task_rows(task), config.limit) for task in tasks if not task.dense]
     wanted = [(part if perturbation is None else perturbation.rows(part)).index for part in rows]
     needed = np.zeros(len(dataset.frame), dtype=bool)
@@ -209,16 +231,30 @@ def plan_dataset(
     store = EmbeddingStore(
         root, model.name, spec.name, key, generation=generation, media=spec.media, pooling=model.pooling
     )
-    frame = dataset.frame[["id", "fingerprint"]].iloc[indices]
-    absent = store.missing(frame["id"], frame["fingerprint"])
-    return DatasetPlan(dataset, tuple(tasks), indices, store, indices[absent])
+    frame = dataset.frame.filter(["id", "fingerprint", "hint"]).iloc[indices]
+    reader = reader or ContentReader(reread=config.verify)
+    found = recognize(
+        store, frame, lambda positions: reader.read(dataset, indices[positions]), by_content=config.verify
+    )
+    ids = frame["id"]
+    return DatasetPlan(
+        dataset.with_fingerprints(indices, found.fingerprints) if found.renamed else dataset,
+        tuple(tasks),
+        indices,
+        store,
+        indices[found.missing],
+        tuple(ids.iloc[found.moved]),
+        tuple(ids.iloc[found.replaced]),
+    )
 
 
 def _plan_current(model: LoadedModel, dataset: OpenDataset, tasks: Sequence[Task], context: RunContext) -> DatasetPlan:
-    def plan_of(generation: int) -> DatasetPlan:
-        return plan_dataset(model, dataset, tasks, context.config, generation=generation)
+    reader = ContentReader.of(context)
 
-    return current_plan(model, dataset, plan_of, context)
+    def plan_of(generation: int) -> DatasetPlan:
+        return plan_dataset(model, dataset, tasks, context.config, generation=generation, reader=reader)
+
+    return current_plan(model, plan_of, context)
 
 
 def plan_model(
@@ -248,9 +284,30 @@ def plan_model(
                 (model.name, task.name, protocol, reason) for task in members for protocol in protocols
             ]
     context.console.table("plan", PLAN_COLUMNS, plan_rows(list(plans.values())))
+    for line in changed_lines(plans, by_content=context.config.verify):
+        context.console.print(line)
     for shard in (shard for plan in plans.values() for shard in plan.store.damaged):
         context.console.print(f"! {shard} was damaged and set aside; its recordings are encoded again")
     return plans
+
+
+def changed_lines(plans: Mapping[str, DatasetPlan], *, by_content: bool) -> list[str]:
+    """Return lines about recordings whose files have changed since they were encoded.
+
+    Args:
+        plans: Mapping from dataset name to plan.
+        by_content: Whether all recordings were compared by content, so that those with equal content are not listed.
+    """
+    lines = []
+    for name, plan in plans.items():
+        if plan.moved and not by_content:
+            lines.append(f"{name}: the files of {len(plan.moved)} recordings have changed, but not their content")
+        if plan.replaced:
+            lines.append(
+                f"! {name}: {len(plan.replaced)} recordings were replaced since they were encoded and are encoded again: "
+                f"{first_n(plan.replaced)}"
+            )
+    return lines
 
 
 DATASET_COLUMNS = ("dataset", "version", "train", "validation", "test", "state", "folder")

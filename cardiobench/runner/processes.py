@@ -6,7 +6,7 @@ import select
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
@@ -55,6 +55,10 @@ class SingleProcess:
     def device(self) -> "torch.device":
         """Device of the networks."""
         return _choose(self._wanted)
+
+    def main_process_first(self) -> "nullcontext[None]":
+        """Return an empty context, because there are no other processes."""
+        return nullcontext()
 
     def wait_for_everyone(self) -> None:
         """Return immediately, because there are no other processes."""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from cardiobench.core.file_state import FileState, file_state
 from cardiobench.data import SEX_GROUPS, CardioBuilder, DatasetSpec, Group, PromptGrid, Task
 from cardiobench.data.audit_finding import AuditFinding
 from cardiobench.data.dicom_kinds import recording_kinds
@@ -200,8 +201,7 @@ class MimicIvEcho(CardioBuilder):
         if path is None:
             return None
         linked = frozenset(cls.studies(raw)["measurement_id"].dropna())
-        status = path.stat()
-        return _read(path, linked, status.st_size, status.st_mtime_ns)
+        return _read(path, linked, file_state(path))
 
     @classmethod
     def sexes(cls, raw: Path) -> pd.Series:
@@ -261,7 +261,7 @@ class MimicIvEcho(CardioBuilder):
 
 
 @lru_cache(maxsize=1)
-def _read(path: Path, studies: frozenset[str], size: int, changed: int) -> StudyMeasurements:
+def _read(path: Path, studies: frozenset[str], state: FileState) -> StudyMeasurements:
     """Read the measurements of a release, cached per state of the file because there are tens of millions."""
     return read_measurements(path, studies, QUANTITIES, LABELS)
 

@@ -63,6 +63,7 @@ CHANGING = {
     "options.cut*": "what is said of the cut; the records are those of the most probable class",
     "values.p_value_at_*": "one classifier overlaps with itself whatever it has learned",
     "stamp.recordings": "sizes and times of the files on a machine",
+    "stamp.validation_sha256": "digits of validation predictions, whose last ones differ between processors",
     "options.weights*": "the folder of a training is named by a digest that holds `stamp.recordings`",
     "seal": "the checksum of the file itself",
     "stamp.key": "composed of versions",

@@ -8,7 +8,7 @@ import pytest
 from cardiobench.leaderboard import table
 from cardiobench.leaderboard.boards import condition_of, conditions, row_standings
 from cardiobench.leaderboard.choice import Choice
-from cardiobench.leaderboard.state import settle
+from cardiobench.leaderboard.state import replaced, settle
 from cardiobench.results.collect import Collection, ResultEntry
 from cardiobench.results.cost import Cost
 from cardiobench.results.score_result import EXTERNAL
@@ -96,3 +96,16 @@ def test_invalid_state_is_replaced_by_the_first_valid_one():
     )
     assert (state.board, state.task, state.above, state.size) == ("frozen", OTHER, True, "")
     assert [value for _, value in options["task"]] == [TASK, OTHER]
+
+
+def test_link_to_a_model_of_another_suite_says_so():
+    views = {"one_v1": collected(entry("a/a", 0.8)), "two_v1": collected(entry("b/b", 0.7))}
+    for asked, sentences in (
+        ({"suite": "one_v1", "model": "b/b"}, ["There is no model 'b/b' in the suite one_v1; a/a is shown."]),
+        ({"suite": "two_v1", "model": "b/b", "tab": "models"}, []),
+        (
+            {"suite": "x" * 500, "task": TASK},
+            [f"There is no suite {'x' * 200!r} in the suite one_v1; one_v1 is shown."],
+        ),
+    ):
+        assert replaced(asked, settle(views, asked)[0]) == sentences

@@ -23,6 +23,7 @@ OLD, NEW = {"torch": "2.4.1"}, {"torch": "2.6.0"}
 class Plan:
     store: EmbeddingStore
     complete: bool
+    source: Source
 
 
 class Cpu(SingleProcess):
@@ -36,7 +37,7 @@ def generation(tmp_path, monkeypatch, capsys):
     def choose(loaded, libraries, *, complete=False):
         monkeypatch.setattr("cardiobench.runner.generation.library_versions", lambda media="": libraries)
         context = RunContext(None, Cpu(), None, Console())
-        plan = current_plan(loaded, Source(), lambda number: Plan(open_store(number), complete), context)
+        plan = current_plan(loaded, lambda number: Plan(open_store(number), complete, Source()), context)
         return plan.store.generation, capsys.readouterr().out
 
     def open_store(number):

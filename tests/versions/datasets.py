@@ -38,7 +38,7 @@ def case(name: str) -> Case:
         if name in TWINS:
             write_twin(name, raw, patients=PATIENTS)
         dataset = open_dataset(name, raw if name in TWINS else None, allow_missing=True)
-        found = of_table(dataset.frame.drop(columns=["fingerprint"]))
+        found = of_table(dataset.frame.drop(columns=["fingerprint", "hint"]))
         for task in dataset.spec.tasks:
             found += of_table(dataset.references(task)[["id", "patient_id", "split", "y_true"]])
             if task.dense:

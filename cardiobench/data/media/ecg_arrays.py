@@ -8,6 +8,7 @@ import numpy as np
 
 from cardiobench.core.errors import BadMedia, first_n
 from cardiobench.data.media.channels import Channels
+from cardiobench.data.media.content import note_array
 from cardiobench.data.media.ecg_npy import open_numbers
 from cardiobench.data.media.file import COPY_AGAIN, refuse_special
 from cardiobench.data.media.limits import check_size
@@ -63,7 +64,8 @@ def read_hdf5_ecg(
             attributes = {**file.attrs, **stored.attrs}
             fs, units, names = (_first(attributes, keys) for keys in (RATES, UNITS, LEAD_NAMES))
             channels = tuple(map(_text, np.atleast_1d(names))) if names is not None else None
-            signal = _two_axes(stored, number, leads or channels, str(path))
+            beside = repr((fs, units, names))
+            signal = _two_axes(stored, number, leads or channels, str(path), beside)
             return Channels(
                 signal,
                 channels,
@@ -156,7 +158,7 @@ def _row(file: Any, ids: str | None, record: str, path: Path) -> int:
     return known.index(record)
 
 
-def _two_axes(array: Any, record: int | None, leads: Sequence[str] | None, name: str) -> np.ndarray:
+def _two_axes(array: Any, record: int | None, leads: Sequence[str] | None, name: str, beside: str = "") -> np.ndarray:
     """Return one recording as (samples, channels), given either order of the two axes."""
     if (array.ndim == 3) != (record is not None) or array.ndim not in (2, 3):
         raise BadMedia(
@@ -174,7 +176,8 @@ def _two_axes(array: Any, record: int | None, leads: Sequence[str] | None, name:
         raise BadMedia(
             f"{name} has the shape {array.shape}: one axis must have the {width} leads. Name the channels (leads)."
         )
-    signal = np.array(array[record] if record is not None else array[:], dtype=np.float64)
+    stored = note_array(np.array(array[record] if record is not None else array[:]), beside)
+    signal = stored.astype(np.float64)
     return signal if columns == width else signal.T
 
 

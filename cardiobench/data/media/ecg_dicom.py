@@ -1,5 +1,6 @@
 """ECGs as DICOM waveforms (PS3.3 A.34), read by pydicom."""
 
+import io
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ import numpy as np
 
 from cardiobench.core.errors import BadMedia
 from cardiobench.data.media.channels import Channels
+from cardiobench.data.media.content import note
 from cardiobench.data.media.file import COPY_AGAIN, refuse_special
 from cardiobench.data.media.leads import lead_name
 from cardiobench.data.media.limits import check_size
@@ -80,7 +82,7 @@ def read_dicom_ecg(path: Path) -> Channels:
     try:
         refuse_special(path)
         check_size(str(path), 4 * path.stat().st_size)
-        dataset = pydicom.dcmread(path)
+        dataset = pydicom.dcmread(io.BytesIO(note(path.read_bytes())))
         groups = [_group(number, one) for number, one in enumerate(dataset.get("WaveformSequence") or [])]
         chosen = _rhythm(path, groups)
         parts = [_channels(dataset, group) for group in chosen]

@@ -10,6 +10,7 @@ import numpy as np
 
 from cardiobench.core.errors import BadMedia
 from cardiobench.data.media.channels import Channels
+from cardiobench.data.media.content import note
 from cardiobench.data.media.file import COPY_AGAIN, refuse_special
 from cardiobench.data.media.leads import lead_name
 from cardiobench.data.media.limits import check_size
@@ -96,7 +97,7 @@ def read_edf_ecg(path: Path) -> Channels:
     try:
         refuse_special(path)
         check_size(str(path), 4 * path.stat().st_size)
-        content = path.read_bytes()
+        content = note(path.read_bytes())
         _check_duration(path, content)
         read = edfio.read_bdf if content[:8] == _BDF else edfio.read_edf
         with warnings.catch_warnings():

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 
 from cardiobench.core.errors import BadMedia
+from cardiobench.core.file_state import FileState, file_state
+from cardiobench.data.media.content import note_array
 from cardiobench.data.media.file import COPY_AGAIN, refuse_special
 from cardiobench.data.media.limits import check_size
 from cardiobench.data.media.optional import require
@@ -44,7 +46,7 @@ def read_hdf5(path: Path, record: int | str | None, leads: Sequence[str] | None 
     """
     try:
         stored = open_tracings(path)
-        signal = stored.signal(stored.row(record))
+        signal = note_array(stored.signal(stored.row(record)))
     except (OSError, KeyError, RuntimeError, TypeError, ValueError) as error:
         raise BadMedia(f"{path} cannot be read as HDF5 ({' '.join(str(error).split())}). {COPY_AGAIN}") from error
     name = f"record {record} of {path}"
@@ -74,7 +76,7 @@ def read_single_hdf5(path: Path, fs: float) -> Ecg:
                     f"{path} has no `ecg` of shape (12, samples); it has {', '.join(map(str, file)) or 'nothing'}. {COPY_AGAIN}"
                 )
             _check_numbers(str(path), stored, math.prod(stored.shape))
-            signal = stored[:]
+            signal = note_array(stored[:])
     except (OSError, KeyError, RuntimeError, TypeError, ValueError) as error:
         raise BadMedia(f"{path} cannot be read as HDF5 ({' '.join(str(error).split())}). {COPY_AGAIN}") from error
     return twelve_leads(signal.T, fs, str(path))
@@ -83,17 +85,16 @@ def read_single_hdf5(path: Path, fs: float) -> Ecg:
 def open_tracings(path: Path) -> "Tracings":
     """Return the open file, cached per process while it is unchanged; raises `OSError` or `BadMedia`."""
     name = str(path)
-    stat = os.stat(name)  # noqa: PTH116 - half the time of Path.stat, once a record
-    return _opened(name, (stat.st_size, stat.st_mtime_ns))
+    return _opened(name, file_state(name))
 
 
 @lru_cache(maxsize=32)
-def _opened(path: str, version: tuple[int, int]) -> "Tracings":
+def _opened(path: str, state: FileState) -> "Tracings":
     """Return an open file with a checked layout. Files are cached, because opening takes longer than reading a record.
 
     Args:
         path: The file.
-        version: Size and modification time, so that a replaced file is opened again.
+        state: State of the file, so that a replaced file is opened again.
     """
     file = require("h5py", "reading HDF5").File(path, "r")
     tracings, ids = _own_dataset(path, file, "tracings"), _own_dataset(path, file, "exam_id")

@@ -6,6 +6,7 @@ from tokenize import TokenError
 import numpy as np
 
 from cardiobench.core.errors import BadMedia
+from cardiobench.data.media.content import note_array
 from cardiobench.data.media.file import COPY_AGAIN, refuse_special
 from cardiobench.data.media.limits import check_size
 
@@ -67,4 +68,4 @@ def read_row(path: Path, row: int, shape: tuple[int | None, ...]) -> np.ndarray:
     if not 0 <= row < len(array):
         raise BadMedia(f"{path} has rows 0 to {len(array) - 1}, but {row} was requested. Check the dataset's table.")
     check_size(f"a row of {path}", array.nbytes // len(array))
-    return np.array(array[row])
+    return note_array(np.array(array[row]))

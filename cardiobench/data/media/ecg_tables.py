@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from cardiobench.core.errors import BadMedia
 from cardiobench.core.tables import encoding_of, separator_of
 from cardiobench.data.media.channels import Channels
+from cardiobench.data.media.content import note
 from cardiobench.data.media.file import COPY_AGAIN, refuse_special
 from cardiobench.data.media.limits import check_size
 
@@ -27,7 +28,7 @@ def read_csv_ecg(path: Path) -> Channels:
     try:
         refuse_special(path)
         check_size(str(path), 4 * path.stat().st_size)
-        content = path.read_bytes()
+        content = note(path.read_bytes())
         text = content.decode(encoding_of(content[:4]))
         header = text.partition("\n")[0]
         separator = separator_of(header)
@@ -61,7 +62,8 @@ def read_parquet_ecg(path: Path) -> Channels:
     """
     try:
         refuse_special(path)
-        file = pq.ParquetFile(path)
+        check_size(str(path), path.stat().st_size)
+        file = pq.ParquetFile(pa.BufferReader(note(path.read_bytes())))
         check_size(str(path), 8 * file.metadata.num_rows * max(1, file.metadata.num_columns))
         table = file.read(use_threads=False)
         names = [

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from cardiobench.core.errors import BadMedia
+from cardiobench.data.media.content import note
 from cardiobench.data.media.file import COPY_AGAIN, either_case, refuse_special
 from cardiobench.data.media.limits import check_size
 from cardiobench.data.media.signal import lead_order, leads_among, millivolts, some_leads
@@ -103,7 +104,7 @@ def read_wfdb(path: Path, leads: Sequence[str] | None = None, *, fewer: bool = F
 def parse_header(path: Path) -> Header:
     """Read the header of a single-segment record whose channels have the same sampling rate."""
     try:
-        content = path.read_bytes()
+        content = note(path.read_bytes())
     except OSError as error:
         raise BadMedia(f"{path} cannot be opened ({error.strerror}). {COPY_AGAIN}") from error
     try:
@@ -176,7 +177,7 @@ def _samples(header: Path, channels: tuple[Channel, ...], samples: int | None) -
     try:
         refuse_special(path)
         check_size(str(header), max(path.stat().st_size, 8 * len(channels) * (samples or 0)))
-        content = path.read_bytes()
+        content = note(path.read_bytes())
     except FileNotFoundError as error:
         raise BadMedia(
             f"{header} names {channels[0].file}, which is not in the same folder. Copy the signal file there."

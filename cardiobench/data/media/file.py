@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import BinaryIO, Literal, Self
 
 from cardiobench.core.errors import BadMedia
+from cardiobench.data.media.content import collected, note
 
 Format = Literal["avi", "mp4", "gif", "dicom", "nifti", "png", "jpeg"]
 
 HEAD = 352  # Enough bytes for all magic numbers; the last one, of NIfTI-1, is at byte 344.
+IN_MEMORY = 2**26
+"""Maximum size in bytes of a file that is read as a whole to digest it; a larger one is read twice."""
 COPY_AGAIN = "Copy the file again from its source."
 
 
@@ -34,7 +37,7 @@ class MediaFile:
     def of(cls, source: Path | str | bytes, name: str = "") -> Self:
         """Open a file or bytes; raises `BadMedia` if there is nothing to read."""
         if isinstance(source, bytes | bytearray | memoryview):
-            data = bytes(source)
+            data = note(bytes(source))
             content: Path | bytes = data
             name, size, head = name or "recording given as bytes", len(data), data[:HEAD]
         else:
@@ -43,7 +46,15 @@ class MediaFile:
             try:
                 refuse_special(path)
                 with path.open("rb") as stream:
-                    size, head = path.stat().st_size, stream.read(HEAD)
+                    size = path.stat().st_size
+                    if (digested := collected()) and size <= IN_MEMORY:
+                        content = note(stream.read())  # The digest is that of the bytes that are decoded.
+                        size, head = len(content), content[:HEAD]
+                    else:
+                        head = stream.read(HEAD)
+                        if digested:
+                            stream.seek(0)
+                            digested.add_stream(stream, size)
             except OSError as error:
                 raise BadMedia(
                     f"{name} cannot be opened ({error.strerror}). Check the path in the dataset's table."

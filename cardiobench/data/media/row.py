@@ -6,6 +6,7 @@ from typing import Any
 
 from cardiobench.core.errors import BadMedia
 from cardiobench.data.media.clip import EVERY_FRAME, read_clip
+from cardiobench.data.media.content import note_array
 from cardiobench.data.media.signal import twelve_leads
 from cardiobench.data.media.types import Clip, Ecg, FrameSampling
 
@@ -25,7 +26,9 @@ def decode(row: Mapping[str, Any], sampling: FrameSampling | None = None) -> Cli
     if row.get("ecg") is not None:
         if row.get("fs") is None:
             raise BadMedia(f"{name} has an `ecg` without its sampling rate `fs`. Add the column to the dataset.")
-        return twelve_leads(row["ecg"], row["fs"], name)
+        ecg = twelve_leads(row["ecg"], row["fs"], name)
+        note_array(ecg.signal, repr(ecg.fs))
+        return ecg
     media = row.get("video") or row.get("image")
     if not isinstance(media, Mapping) or (media.get("bytes") is None and not media.get("path")):
         raise BadMedia(f"{name} has neither `video`, `image` nor `ecg`. Columns: {', '.join(map(str, row))}.")

@@ -26,6 +26,7 @@ class Clip:
         facts: Age, sex and machine, if known (`METADATA`); only the metadata baseline reads them.
         kind: Kind of recording declared in the file, as in `dicom_regions`; empty if it declares none.
         regions: Boxes of the ultrasound regions declared in the file.
+        content: Digest of the bytes from which the clip was read and of the facts beside them; empty if unknown.
     """
 
     frames: np.ndarray
@@ -35,6 +36,7 @@ class Clip:
     facts: Facts = field(default_factory=dict)
     kind: str = ""
     regions: tuple[Box, ...] = ()
+    content: str = ""
 
 
 @dataclass(frozen=True)
@@ -46,12 +48,14 @@ class Ecg:
         fs: Sampling rate in Hz.
         facts: Facts, as for a clip.
         leads: Available leads, in the order of `LEADS`.
+        content: Digest, as for a clip.
     """
 
     signal: np.ndarray
     fs: float
     facts: Facts = field(default_factory=dict)
     leads: tuple[str, ...] = LEADS
+    content: str = ""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import yaml
 from pydantic import BaseModel
 
 from cardiobench.core.errors import BadConfig, UnwritableOutput
-from cardiobench.core.io import temporary_folder, write_text
+from cardiobench.core.io import remove_orphans, temporary_folder, write_text
 from cardiobench.core.tables import write_csv
 from cardiobench.data.declared.builder import declared_builder
 from cardiobench.data.declared.dataset_file import FILE, LEFT_OUT, SCHEMA, DatasetFile
@@ -44,6 +44,7 @@ def write_dataset(proposal: Proposal, out: Path, *, overwrite: bool) -> list[Pat
     check_target(target, overwrite=overwrite)
     tables = {declared.splits: proposal.index, LEFT_OUT: proposal.left_out, REMARKS: remark_table(proposal.examined)}
     try:
+        remove_orphans(out)  # A killed run leaves a copy of the table of ids.
         with temporary_folder(target) as work:
             folder = work / declared.name
             folder.mkdir()

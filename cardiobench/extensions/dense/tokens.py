@@ -10,14 +10,17 @@ import numpy as np
 import pandas as pd
 
 from cardiobench.data.dataset import OpenDataset
+from cardiobench.data.hints import hints_of
 from cardiobench.data.media.types import Clip, FrameSampling
 from cardiobench.data.spec import Task
 from cardiobench.embeddings.frame_tokens import FrameTokens, Letterbox, token_model
 from cardiobench.embeddings.key import embedding_key
+from cardiobench.embeddings.recognize import recognize
 from cardiobench.embeddings.store import EmbeddingStore
 from cardiobench.extensions.dense.data import DenseData, FrameKey, frame_id
 from cardiobench.extensions.dense.geometry import Window, measure
 from cardiobench.models.base import LoadedModel
+from cardiobench.runner.content_reader import ContentReader
 from cardiobench.runner.context import RunContext
 from cardiobench.runner.encode import EncodeInput
 from cardiobench.runner.generation import current_plan
@@ -37,19 +40,46 @@ class LabelledFrames:
         task: Task of the labels.
         labels: Usable labels without masks.
         rejected: Unusable labels with reasons.
+        fingerprints: Fingerprint under which each frame is stored; those of the recordings if empty.
     """
 
     dataset: OpenDataset
     task: Task
     labels: tuple[DenseLabel, ...]
     rejected: tuple[DenseLabel, ...] = ()
+    fingerprints: tuple[str, ...] = ()
 
     @cached_property
     def frame(self) -> pd.DataFrame:
-        """Table with one row per frame: token id and fingerprint of the recording."""
-        marks = self.dataset.frame.set_index("id")["fingerprint"]
+        """Table with one row per frame: token id, and fingerprint and hint of the recording."""
+        rows = self.dataset.frame.iloc[self.rows]
+        marks = list(self.fingerprints) or rows["fingerprint"].tolist()
         names = [frame_id(label) for label in self.labels]
-        return pd.DataFrame({"id": names, "fingerprint": [marks[label.recording] for label in self.labels]})
+        return pd.DataFrame({"id": names, "fingerprint": marks, "hint": hints_of(rows)})
+
+    @cached_property
+    def rows(self) -> np.ndarray:
+        """Row of each frame's recording in the dataset, (n,)."""
+        places = {name: place for place, name in enumerate(self.dataset.frame["id"])}
+        return np.array([places[label.recording] for label in self.labels], dtype=np.int64)
+
+    def recognized(self, store: EmbeddingStore, reader: ContentReader, *, by_content: bool) -> Self:
+        """Return the frames, and their dataset, with the fingerprints under which they are stored (`recognize`)."""
+
+        def contents(positions: np.ndarray) -> list[str]:
+            numbers, places = np.unique(self.rows[positions], return_inverse=True)
+            return np.array(reader.read(self.dataset, numbers), dtype=object)[places].tolist()
+
+        recognized = recognize(store, self.frame, contents, by_content=by_content)
+        if not recognized.renamed:
+            return self
+        found = recognized.fingerprints
+        numbers, first = np.unique(self.rows, return_index=True)
+        return replace(
+            self,
+            dataset=self.dataset.with_fingerprints(numbers, found.iloc[first]),
+            fingerprints=tuple(found),
+        )
 
     def recording(self, number: int, sampling: FrameSampling | None = None) -> Clip:
         """Read a frame as a one-frame clip or with its surrounding clip; raises `BadMedia` with the file name."""
@@ -116,6 +146,11 @@ class TokenPlan:
     model: LoadedModel
     frames: LabelledFrames
     store: EmbeddingStore
+
+    @property
+    def source(self) -> LabelledFrames:
+        """Labelled frames, with the fingerprints under which they are stored."""
+        return self.frames
 
     @property
     def complete(self) -> bool:
@@ -192,6 +227,12 @@ class FramePlan:
         return self.plans[""].store
 
     @property
+    def fingerprints(self) -> list[str]:
+        """Fingerprint of the recording of each frame."""
+        frames = self.plans[""].frames
+        return frames.dataset.frame["fingerprint"].iloc[frames.rows].tolist()
+
+    @property
     def floors(self) -> list[str]:
         """Names of the baselines."""
         return [name for name in self.plans if name]
@@ -219,8 +260,10 @@ def plan_tokens(
     reading = token_model(model, full, moving)
     root, spec, key = context.config.cache_dir / "tokens", frames.dataset.spec, embedding_key(reading, frames.dataset)
 
+    reader = ContentReader.of(context)
+
     def plan_of(generation: int) -> TokenPlan:
         store = EmbeddingStore(root, model.name, spec.name, key, generation=generation, media=spec.media)
-        return TokenPlan(reading, frames, store)
+        return TokenPlan(reading, frames.recognized(store, reader, by_content=context.config.verify), store)
 
-    return current_plan(reading, frames, plan_of, context)
+    return current_plan(reading, plan_of, context)

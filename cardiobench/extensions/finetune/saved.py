@@ -18,6 +18,7 @@ from cardiobench.models.base import Encoder
 from cardiobench.models.custom import BaseEncoder
 from cardiobench.models.device import device_of
 from cardiobench.models.files import first_line
+from cardiobench.protocols.training.identity import CHECKSUM, check_checksum, check_finite, checksum_of
 
 COMPONENT = "finetuned model"
 VERSION = 1
@@ -33,7 +34,8 @@ def save(network: FinetunedNetwork, path: Path, facts: Mapping[str, Any]) -> Non
         for name, value in state.items()
         if name in trained or name == "scale"
     }
-    text = {FACTS: json.dumps(dict(facts), sort_keys=True)}
+    stated = json.dumps(dict(facts), sort_keys=True)
+    text = {FACTS: stated, CHECKSUM: checksum_of([stated, dict(sorted(tensors.items()))])}
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomic(path, lambda place: place.write_bytes(to_bytes(tensors, text)))
 
@@ -46,13 +48,17 @@ def load(encoder: Encoder, path: Path) -> FinetunedNetwork:
         path: Path of the weights.
 
     Raises:
-        BadModel: The file belongs to another model or revision, or the weights do not fit.
+        BadModel: The file is damaged, belongs to another model or revision, or has weights that do not fit or are not
+            finite.
     """
     try:
         with safe_open(path, "pt") as file:
-            facts = json.loads((file.metadata() or {})[FACTS])
+            stated = file.metadata() or {}
+            facts = json.loads(stated[FACTS])
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # The opened file is not a mapping.
-    except (SafetensorError, OSError, KeyError) as error:
+        check_checksum([stated[FACTS], dict(sorted(tensors.items()))], stated.get(CHECKSUM, ""))
+        check_finite(tensors)
+    except (SafetensorError, OSError, KeyError, ValueError) as error:
         raise BadModel(
             f"{path} holds no weights that {FACTS} trained ({first_line(error)}). Give a file that a result names as its weights."
         ) from None

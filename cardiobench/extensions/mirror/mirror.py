@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cardiobench.core import resources
 from cardiobench.core.errors import BadData, MissingData
-from cardiobench.core.io import temporary_folder
+from cardiobench.core.io import remove_orphans, temporary_folder, unwritable
 from cardiobench.core.registry import look_up
 from cardiobench.data import catalog
 from cardiobench.data.phantom.twins import TWINS
@@ -37,17 +37,31 @@ def mirror_metrics(folder: Path) -> list[str]:
 
     Raises:
         BadData: A target folder contains something other than the metric.
+        UnwritableOutput: The folder cannot be written to, or its disk is full.
     """
     for name in own_metrics():
         source, target = resources.folder("hf_metrics") / name, folder / NAMESPACE / name
         if target.exists() and not (target / f"{name}.py").is_file():
             raise BadData(f"{target} exists and is not the metric {name}. Choose a new folder.")
-        with temporary_folder(target) as work:
-            shutil.copytree(source, work / "new", ignore=shutil.ignore_patterns("__pycache__"))
-            if target.exists():
-                target.rename(work / "old")
-            (work / "new").rename(target)
+        try:
+            remove_orphans(target.parent)
+            with temporary_folder(target) as work:
+                _copy(source, work / "new")
+                if target.exists():
+                    target.rename(work / "old")
+                (work / "new").rename(target)
+        except OSError as error:
+            raise unwritable(f"{name} in {folder}", error) from None
     return list(own_metrics())
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy the files of a folder; unlike `shutil.copytree`, keep the number of an error."""
+    for path in sorted(source.rglob("*")):
+        if path.is_file() and "__pycache__" not in path.parts:
+            place = target / path.relative_to(source)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, place)
 
 
 def mirror_datasets(
@@ -66,6 +80,7 @@ def mirror_datasets(
 
     Raises:
         UnknownName: A name is not registered.
+        UnwritableOutput: The folder cannot be written to, or its disk is full.
     """
     look_up(names or (), catalog.spec)
     for name in names or catalog.list_datasets():
@@ -75,9 +90,12 @@ def mirror_datasets(
             if not twins or name not in TWINS:
                 yield name, Outcome(problem=str(error).splitlines()[0])
                 continue
-            with tempfile.TemporaryDirectory() as raw:
-                write_twin(name, Path(raw) / name)
-                prepare(name, Path(raw) / name, folder)
+            try:
+                with tempfile.TemporaryDirectory() as raw:
+                    write_twin(name, Path(raw) / name)
+                    prepare(name, Path(raw) / name, folder)
+            except OSError as error:
+                raise unwritable(f"the twin of {name} in {tempfile.gettempdir()}", error) from None
             yield name, Outcome(twin=True)
         else:
             yield name, Outcome()

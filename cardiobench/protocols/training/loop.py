@@ -15,6 +15,14 @@ from cardiobench.core.errors import BadModel, NotApplicable
 from cardiobench.core.io import write_atomic
 from cardiobench.models.files import first_line
 from cardiobench.models.weights import DAMAGED
+from cardiobench.protocols.training.identity import (
+    CHECKSUM,
+    KEY,
+    check_finite,
+    check_identity,
+    checksum_of,
+    key_of,
+)
 from cardiobench.protocols.training.objective import TrainingObjective, one_thread
 
 START: Mapping[str, Any] = {"epoch": 0, "best_epoch": 0, "best": None, "quality": -np.inf}
@@ -154,15 +162,18 @@ def _resume(
     """Load the weights and the optimiser's state after the last finished epoch, and return the state of the training.
 
     Raises:
-        BadModel: The file is damaged, belongs to a different training run, or requires running code.
+        BadModel: The file is damaged, belongs to a different training run, has weights that are not finite, or requires
+            running code.
     """
     try:
         state: dict[str, Any] = torch.load(
             checkpoint, map_location=next(network.parameters()).device, weights_only=True
         )
+        check_identity(state, key_of(checkpoint))
         weights, moments = state.pop("network"), state.pop("optimiser", None)
         if state.keys() != START.keys():
             raise ValueError(f"it contains {', '.join(map(str, state))}, expected {', '.join(START)}")
+        check_finite(state["best"] or {})
         done = state["epoch"] >= epochs
         for one in (state["best"], None if done else weights):
             if one is None:
@@ -193,7 +204,8 @@ def _save(
     weights = {name: value for name, value in network.state_dict().items() if name in moving}
     kept = {**state, "network": {}} if done else {**state, "network": weights, "optimiser": optimiser.state_dict()}
     checkpoint.parent.mkdir(parents=True, exist_ok=True)
+    named = {**kept, KEY: key_of(checkpoint), CHECKSUM: checksum_of(kept)}
     torch.save(
-        kept, content := BytesIO()
+        named, content := BytesIO()
     )  # If PyTorch wrote the file itself, a full disk would give an error without a reason.
     write_atomic(checkpoint, lambda path: path.write_bytes(content.getbuffer()))

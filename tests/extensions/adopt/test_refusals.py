@@ -12,6 +12,7 @@ import yaml
 
 from cardiobench.core import plugins
 from cardiobench.core.errors import BadConfig, BadData, MissingData
+from cardiobench.core.io import temporary_path, write_text
 from cardiobench.data import catalog
 from cardiobench.data.open import open_dataset
 from cardiobench.extensions.adopt.columns import ColumnProfile
@@ -242,9 +243,21 @@ def test_full_disk_leaves_nothing_behind(hospital, tmp_path):
     own = tmp_path / "own"
     code = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (512, 512)); from tests.extensions.adopt.folders import adopt; "
     code += f"from pathlib import Path; raise SystemExit(adopt(Path({str(hospital[1])!r}), Path({str(labels)!r}), Path({str(own)!r}), *{(*LABEL, *STATED)!r}))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    done = subprocess.run([sys.executable, "-B", "-c", code], capture_output=True, text=True, cwd=ROOT)
     assert done.returncode in (1, 2) and "File too large" in done.stderr and "Traceback" not in done.stderr
     assert not list(own.glob("*")) and not list(own.glob(".*"))
+
+
+def test_copy_of_the_ids_left_by_a_killed_run_is_removed(hospital, tmp_path, monkeypatch):
+    labels, own = write_labels(hospital[0], tmp_path / "labels.csv"), tmp_path / "own"
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    with monkeypatch.context() as other:
+        other.setattr("os.getpid", lambda: ended.pid)
+        left = temporary_path(own / "mine")
+    write_text("id,patient_id", left / "mine" / "splits.csv")
+    assert adopt(hospital[1], labels, own, *LABEL, *STATED) == 0
+    assert not left.exists() and [path.name for path in own.iterdir()] == ["mine"]
 
 
 def test_column_of_many_numbers():

@@ -18,7 +18,7 @@ from cardiobench.extensions.choose.run import choose
 from cardiobench.models.load import load_model
 from cardiobench.results.cost import NO_NETWORK, Cost, Timing
 from cardiobench.results.paths import result_path, validation_path
-from cardiobench.results.predictions_file import CONTENT, _checksum_of, save_scored
+from cardiobench.results.predictions_file import CONTENT, VALIDATION, _checksum_of, save_scored
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.scoring.predictions import Predictions
 from tests.leaderboard.submissions import NAME, answers_for, submit, write_dataset
@@ -146,13 +146,31 @@ def test_validation_answers_of_another_result_are_refused(results):
 
 
 def test_other_validation_units_are_not_compared(results):
-    path = validation_path(result_path(results / "lab__small" / "1", "probe", TASK))
+    path = result_path(results / "lab__small" / "1", "probe", TASK)
     import pyarrow.parquet as pq
 
-    fewer = pq.read_table(path).slice(0, 30)
+    fewer = pq.read_table(validation_path(path)).slice(0, 30)
     marks = {CONTENT: _checksum_of(fewer.to_pandas())}
-    pq.write_table(fewer.replace_schema_metadata({**fewer.schema.metadata, **marks}), path)
+    pq.write_table(fewer.replace_schema_metadata({**fewer.schema.metadata, **marks}), validation_path(path))
+    assert "was changed after it was written" in excluded(results)["lab/small"], "a rewritten file and its own checksum"
+    result = ScoreResult.load(path)
+    replace(result, stamp={**result.stamp, VALIDATION: marks[CONTENT]}).save(path)
     assert "30 validation units" in excluded(results)["lab/small"]
+
+
+def test_rewritten_validation_answers_do_not_decide(results):
+    """Rewrite the answers of one model to be perfect, with the checksum inside the file."""
+    path = validation_path(result_path(results / "lab__small" / "1", "probe", TASK))
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(path)
+    frame = table.to_pandas()
+    frame["y_pred"] = frame["y_true"]
+    forged = pa.Table.from_pandas(frame, preserve_index=False)
+    marks = {**table.schema.metadata, CONTENT: _checksum_of(frame)}
+    pq.write_table(forged.replace_schema_metadata(marks), path)
+    assert "was changed after it was written" in excluded(results)["lab/small"]
 
 
 def test_results_of_several_suites_are_compared_with_a_note(results):

@@ -182,7 +182,10 @@ def test_saved_weights_make_the_trained_model_again(data, encoder, tmp_path, mod
     assert again.revision != encoder.revision and again.modalities == ("ecg",)
     with pytest.raises(BadModel, match=r"trained on lab/tiny @ \w+, not on"):
         FinetunedEncoder(Tiny(seed=1), file)
+    flipped = bytearray(file.read_bytes())
+    flipped[-3] ^= 1
     foreign = {"other.safetensors": to_bytes({"a": torch.ones(1)}), "cut.safetensors": file.read_bytes()[:-50]}
+    foreign |= {"flipped.safetensors": bytes(flipped)}
     for name, content in foreign.items():
         (tmp_path / name).write_bytes(content)
     for name in (*foreign, "none.safetensors"):

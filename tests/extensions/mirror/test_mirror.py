@@ -1,5 +1,6 @@
 """Check that the Hub names in the README load from a mirror, with the unmodified libraries and without a network."""
 
+import errno
 import os
 import re
 import subprocess
@@ -7,7 +8,7 @@ import sys
 
 import pytest
 
-from cardiobench.core.errors import BadData, UnknownName
+from cardiobench.core.errors import BadData, DiskFull, UnknownName
 from cardiobench.extensions.mirror.mirror import mirror_datasets, mirror_metrics
 from cardiobench.metrics.load import own_metrics
 
@@ -26,6 +27,23 @@ def test_unrelated_folders_are_not_overwritten(tmp_path):
     with pytest.raises(BadData, match="mae exists and is not the metric mae"):
         mirror_metrics(tmp_path)
     assert other.read_text("utf-8") == "mine"
+
+
+def full(*given, **named):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_mirror_on_a_full_disk_gives_one_message(tmp_path, monkeypatch):
+    mirror_metrics(tmp_path)
+    files = sorted(tmp_path.rglob("*.py"))
+    monkeypatch.setattr("shutil.copyfile", full)
+    with pytest.raises(DiskFull, match=r"in .* cannot be written: No space left"):
+        mirror_metrics(tmp_path)
+    assert sorted(tmp_path.rglob("*.py")) == files
+    monkeypatch.setattr("cardiobench.extensions.mirror.mirror.write_twin", full)
+    monkeypatch.delenv("CARDIOBENCH_DATA", raising=False)
+    with pytest.raises(DiskFull, match=r"the twin of tmed2 in .* cannot be written"):
+        list(mirror_datasets(tmp_path, ["tmed2"], twins=True))
 
 
 def test_dataset_without_data_is_named(tmp_path, monkeypatch):

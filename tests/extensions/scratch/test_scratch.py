@@ -20,6 +20,7 @@ from cardiobench.models.cards import card
 from cardiobench.models.load import load_model
 from cardiobench.protocols.base import TaskData
 from cardiobench.protocols.training import loop
+from cardiobench.protocols.training.identity import CHECKSUM, KEY, checksum_of
 from cardiobench.protocols.training.loop import Schedule, train_network
 from cardiobench.protocols.training.objective import TrainingObjective
 from cardiobench.protocols.training.split import fit_and_held
@@ -160,6 +161,42 @@ def test_damaged_or_foreign_checkpoint_is_named(data, tmp_path, damage):
     with pytest.raises(
         BadModel, match=f"{path.name} is not a checkpoint of this training run .* Delete it and run the same command"
     ):
+        training.train(0)
+
+
+def flipped(path):
+    """Flip one bit in the middle of the largest stored tensor."""
+    state = torch.load(path, weights_only=True)
+    longest = max(state["best"].values(), key=torch.Tensor.numel)
+    raw = longest.reshape(-1).view(torch.uint8).numpy().tobytes()
+    content, place = bytearray(path.read_bytes()), path.read_bytes().index(raw) + len(raw) // 2
+    content[place] ^= 1
+    path.write_bytes(content)
+
+
+def with_nan(path):
+    """Set one weight to NaN and state the new checksum."""
+    state = torch.load(path, weights_only=True)
+    next(iter(state["best"].values())).view(-1)[0] = torch.nan
+    kept = {name: value for name, value in state.items() if name not in (KEY, CHECKSUM)}
+    path.write_bytes(saved_bytes({**state, CHECKSUM: checksum_of(kept)}))
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (flipped, "its content has the checksum"),
+        (with_nan, "its weights .* are not finite"),
+        (lambda path: (path.parent / "cpu-1.pt").replace(path), "its key is .*/cpu-1.pt, expected .*/cpu-0.pt"),
+    ],
+    ids=["flipped bit", "NaN", "another seed"],
+)
+def test_checkpoint_with_another_content_is_refused(data, tmp_path, change, reason):
+    training = replace(QUICK, epochs=1).prepare(replace(data, work=tmp_path), SMALL)
+    for seed in (0, 1):
+        training.train(seed)
+    change(tmp_path / "cpu-0.pt")
+    with pytest.raises(BadModel, match=rf"cpu-0\.pt is not a checkpoint of this training run \({reason}"):
         training.train(0)
 
 
