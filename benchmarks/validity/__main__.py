@@ -14,6 +14,7 @@ from benchmarks.validity.frames import permuted_frames, power_of_frames
 from benchmarks.validity.intervals import coverage
 from benchmarks.validity.means import rare_failures, unequal_patients
 from benchmarks.validity.pages import pages
+from benchmarks.validity.subsets import of_subsets
 from benchmarks.validity.tables import best_of_many, rankings
 from benchmarks.validity.verdicts import correlation, false_alarms, missing, power
 from benchmarks.validity.words import words
@@ -26,6 +27,7 @@ PARTS = (
     every_metric,
     rare_failures,
     unequal_patients,
+    of_subsets,
     gaps,
     group_differences,
     comparisons,

@@ -6,12 +6,16 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
+import pandas as pd
 
 from cardiobench.core.config import RESAMPLES
 from cardiobench.metrics.load import load_metric
 from cardiobench.results.score_result import Estimate
 from cardiobench.scoring.suites import suite_files
-from cardiobench.stats.bootstrap import estimate, resample
+from cardiobench.stats.clusters import Clusters
+from cardiobench.stats.estimates import Sampler, estimate_metric
+from cardiobench.stats.influence import patient_influence
+from cardiobench.stats.intervals import mean_interval
 from cardiobench.tasks.answers import TableAnswers
 from cardiobench.tasks.task import metrics_of
 
@@ -58,12 +62,12 @@ def task_means() -> tuple[TaskMean, ...]:
 def mean_over_tasks(
     members: Sequence[TableAnswers], key: str, resamples: int = RESAMPLES, seed: int = 0
 ) -> tuple[Estimate, int]:
-    """Average a metric over tasks; resamples draw patients once for all tasks, so that the dependence between tasks is included.
+    """Average a metric over tasks, with an interval from those of the tasks and their correlation over shared patients.
 
     Args:
         members: Predictions of one model, one per task.
         key: Key of the metric's number.
-        resamples: Number of resamples of the patients.
+        resamples: Number of resamples of the patients in the interval of a task.
         seed: Seed of the draws.
 
     Returns:
@@ -77,15 +81,22 @@ def mean_over_tasks(
     defined = [number for number, value in enumerate(values) if not np.isnan(value)]
     if not defined:
         return Estimate(np.nan, np.nan, np.nan, 0, 0, "undefined in every task"), 0
-    ends = np.cumsum([0, *(len(samples[number]) for number in defined)])
-    patients = np.concatenate([members[number].patients for number in defined])
-
-    def statistic(weights: np.ndarray) -> dict[str, np.ndarray]:
-        scores = [
-            metrics[number].resamples(samples[number], weights[:, first:last])[key]
-            for number, first, last in zip(defined, ends[:-1], ends[1:], strict=True)
-        ]
-        return {key: np.mean(scores, axis=0)}
-
-    draws = resample(statistic, patients, resamples, seed)[key]
-    return estimate(float(np.mean([values[number] for number in defined])), draws, patients), len(defined)
+    samplers = []
+    for number in defined:
+        present = samples[number].present_classes(len(members[number].task.classes))
+        clusters = Clusters.of(members[number].patients)
+        samplers.append(Sampler(samples[number], clusters, present, resamples, seed))
+    every = pd.Index(pd.unique(np.concatenate([members[number].patients for number in defined])))
+    mean, rows = float(np.mean([values[number] for number in defined])), sum(len(one.sample) for one in samplers)
+    estimates = [estimate_metric(metrics[n], one, [key])[key] for n, one in zip(defined, samplers, strict=True)]
+    lows, highs = (np.array([getattr(one, end) for one in estimates]) for end in ("low", "high"))
+    if (lacking := np.flatnonzero(np.isnan(lows))).size:
+        first = members[defined[lacking[0]]].task.name
+        reason = f"no interval, as in {lacking.size} of {len(defined)} tasks: {first}: {estimates[lacking[0]].reason}"
+        return Estimate(mean, np.nan, np.nan, rows, len(every), reason), len(defined)
+    influence = np.zeros((len(every), len(defined)))
+    for column, (number, one) in enumerate(zip(defined, samplers, strict=True)):
+        patients = every.get_indexer(pd.unique(members[number].patients))
+        influence[patients, column] = patient_influence(metrics[number], key, one.sample, one.clusters, one.present)
+    low, high, se = mean_interval(np.array([one.value for one in estimates]), lows, highs, influence, len(every))
+    return Estimate(mean, low, high, rows, len(every), se=se, method="class_mean"), len(defined)

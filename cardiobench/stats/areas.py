@@ -25,6 +25,24 @@ def share_interval(share: float, se: float, rows: np.ndarray, clusters: Clusters
     return wilson_interval(share, plain, clusters.count_in(rows))._replace(se=se)
 
 
+def share_of_rows(share: float, influence: np.ndarray, rows: np.ndarray, clusters: Clusters) -> Interval:
+    """Compute Wilson's interval of a share over some rows, widened for the unequal patients of these rows.
+
+    Args:
+        share: Share of the rows in [0, 1].
+        influence: Derivative of the share with respect to the weight of each row, (n,); 0 outside the rows.
+        rows: Rows in the denominator, bool (n,).
+        clusters: Patients of all rows.
+    """
+    taken, own = clusters.take(rows), influence[rows]
+    if taken.count < 2:
+        known = wilson_interval(share, 0.0, 1) if taken.count else Interval(0.0, 1.0, 0.0)
+        return known._replace(se=standard_error(influence, clusters))
+    plain = standard_error(own, taken) * np.sqrt(1 - 1 / taken.count)
+    wide = stretched(wilson_interval(share, plain, taken.count), share, stretch_of_mean(own, taken))
+    return Interval(max(wide.low, 0.0), min(wide.high, 1.0), standard_error(influence, clusters))
+
+
 def average_precision_interval(
     value: float, influence: np.ndarray, positive: np.ndarray, clusters: Clusters
 ) -> Interval | str:

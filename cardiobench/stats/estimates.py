@@ -11,7 +11,7 @@ from cardiobench.metrics.metric import Metric
 from cardiobench.metrics.number import Number
 from cardiobench.metrics.scoring_input import ScoringInput
 from cardiobench.results.score_result import ClassScore, Estimate
-from cardiobench.stats.areas import average_precision_interval, mean_auroc_interval, share_interval, stretched_auroc
+from cardiobench.stats.areas import average_precision_interval, mean_auroc_interval, share_of_rows, stretched_auroc
 from cardiobench.stats.bootstrap import FEW, MIN_PATIENTS, NO_WIDTH, patient_weights
 from cardiobench.stats.clusters import Clusters
 from cardiobench.stats.intervals import (
@@ -51,6 +51,8 @@ METHODS: Mapping[str, str] = {
     "percentile": "percentiles of a bootstrap over patients",
     "none": "no interval",
 }
+MIN_PER_LABEL = 10
+"""Minimum number of patients with each label, and without it, for the interval of a mean of shares over labels."""
 ONE_CLASS = "one class in the test set: see the accuracy"
 MEAN_PRECISION = "no interval: biased upwards if few patients have a label"
 
@@ -301,11 +303,11 @@ def _of_influence(metric: Metric, values: Mapping[str, float], keys: Sequence[st
             found[key] = average_precision_interval(values[key], influence[key], rows, clusters)
             continue
         if method == "wilson":
-            interval = share_interval(values[key], se, rows, clusters)
-        else:
-            interval = t_interval(values[key], se, clusters.count, SCALES[method])
-            if key in worst and se > 0:
-                interval = _with_worst(metric.numbers[key], values[key], worst[key], interval, clusters.count)
+            found[key] = share_of_rows(values[key], influence[key], rows, clusters)
+            continue
+        interval = t_interval(values[key], se, clusters.count, SCALES[method])
+        if key in worst:
+            interval = _with_worst(metric.numbers[key], values[key], worst[key], interval, clusters.count)
         found[key] = _stretched(metric, key, values, interval, stretch_of_mean(influence[key], clusters))
     return found
 
@@ -314,12 +316,15 @@ def _with_worst(number: Number, mean: float, worst: float, interval: Interval, p
     """Extend the pessimistic end of a mean of errors by one made-up patient with the largest possible error.
 
     Even if three in a hundred patients fail, a test set may contain no failure. The made-up patient moves the end with
-    the mean and does not change the width.
+    the mean and does not change the width. A number without a direction, such as a bias, has one at both ends.
     """
-    moved = t_interval((patients * mean + worst) / (patients + 1), interval.se, patients, SCALES[number.method])
-    if number.higher_is_better:
-        return interval._replace(low=min(interval.low, moved.low))
-    return interval._replace(high=max(interval.high, moved.high))
+    scale, low, high = SCALES[number.method], interval.low, interval.high
+    if number.higher_is_better or number.better is None:
+        least = worst if number.better else -worst
+        low = min(low, t_interval((patients * mean + least) / (patients + 1), interval.se, patients, scale).low)
+    if not number.higher_is_better:
+        high = max(high, t_interval((patients * mean + worst) / (patients + 1), interval.se, patients, scale).high)
+    return interval._replace(low=low, high=high)
 
 
 def _of_area(metric: Metric, values: Mapping[str, float], keys: Sequence[str], sampler: Sampler) -> Found:
@@ -343,12 +348,29 @@ def _class_mean(metric: Metric, values: Mapping[str, float], keys: Sequence[str]
     del values
     sample, clusters = sampler.sample, sampler.clusters
     if metric.shares is not None:
+        if few := _few_labels(sampler):
+            return dict.fromkeys(keys, few)
         shares = metric.shares(**metric.inputs(sample.take_classes(sample.present_classes(sampler.classes))))
         return {key: mean_of_shares(*shares[key], metric.numbers[key].method_detail, clusters) for key in keys}
     if metric.per_class is None:
         raise ValueError(f"{metric.name}: the interval 'class_mean' needs per_class or shares; declare 'percentile'.")
     truth, scores = metric.per_class(**metric.inputs(sample))
     return dict.fromkeys(keys, mean_auroc_interval(truth, scores, clusters))
+
+
+def _few_labels(sampler: Sampler) -> str:
+    """Return why the labels in a mean of shares have too few patients for an interval; empty if they have enough.
+
+    With fewer, the mean is over whichever labels happen to occur, and its interval flatters.
+    """
+    truth, clusters = sampler.sample.y_true, sampler.clusters
+    counts = np.stack([(clusters.sum((truth == value).astype(np.float64)) > 0).sum(axis=0) for value in (0, 1)])
+    few, labels = int((counts.min(axis=0)[counts.max(axis=0) > 0] < MIN_PER_LABEL).sum()), sampler.classes
+    return (
+        f"no interval: {few} of {labels} labels have fewer than {MIN_PER_LABEL} patients, or fewer lack them"
+        if few
+        else ""
+    )
 
 
 def _percentile(metric: Metric, values: Mapping[str, float], keys: Sequence[str], sampler: Sampler) -> Found:

@@ -10,6 +10,8 @@ from cardiobench.stats.bootstrap import LEVEL
 from cardiobench.stats.clusters import Clusters
 
 PRIOR = 1.0
+EXTREME = 0.9
+"""Share above which the upper end of Wilson's interval is exact; below 1 minus this share, the lower end."""
 _CHUNK = 2**22  # Random numbers in memory at a time: 32 MB.
 
 Scale = Literal["identity", "log", "log_complement", "fisher_z"]
@@ -161,6 +163,9 @@ def t_interval(score: float, se: float, patients: int, scale: Scale = "identity"
 def wilson_interval(score: float, se: float, patients: int, level: float = LEVEL) -> Interval:
     """Compute Wilson's interval of a share with the effective number of patients from its standard error.
 
+    Above .9 the upper end, and below .1 the lower end, is the exact one of Clopper and Pearson if it is farther away:
+    after a single error Wilson's interval would leave out shares that are common.
+
     Args:
         score: Score in [0, 1].
         se: Standard error over patients; sqrt(score (1 - score) / n) if n patients have one row each.
@@ -171,7 +176,28 @@ def wilson_interval(score: float, se: float, patients: int, level: float = LEVEL
     z = scipy.stats.norm.ppf((1 + level) / 2)
     centre, reach = score + z**2 / (2 * size), z * np.sqrt(score * (1 - score) / size + z**2 / (4 * size**2))
     low, high = (centre + np.array([-reach, reach])) / (1 + z**2 / size)
+    if EXTREME < score < 1:
+        high = max(high, exact_ends(score, size, level)[1])
+    elif 0 < score < 1 - EXTREME:
+        low = min(low, exact_ends(score, size, level)[0])
     return Interval(float(max(low, 0)), float(min(high, 1)), float(se))
+
+
+def exact_ends(share: float, size: float, level: float = LEVEL) -> tuple[float, float]:
+    """Compute the exact interval of a share (Clopper and Pearson 1934).
+
+    For whole numbers these are the ends of `scipy.stats.binomtest(k, n).proportion_ci(level, "exact")`; an effective
+    number of patients need not be whole (Korn and Graubard, Survey Methodology 24, 1998).
+
+    Args:
+        share: Share in [0, 1].
+        size: Number of patients, or their effective number.
+        level: Confidence level of the interval.
+    """
+    hits, tail = share * size, (1 - level) / 2
+    low = scipy.stats.beta.ppf(tail, hits, size - hits + 1) if share > 0 else 0.0
+    high = scipy.stats.beta.isf(tail, hits + 1, size - hits) if share < 1 else 1.0
+    return float(low), float(high)
 
 
 def mean_interval(
@@ -201,6 +227,33 @@ def mean_interval(
     )
     se = np.linalg.norm(influence.mean(axis=1)) * np.sqrt(patients / max(patients - 1, 1))
     return Interval(float(mean - below), float(mean + above), float(se))
+
+
+def ratio_interval(
+    first: tuple[float, float, float], second: tuple[float, float, float], correlation: float = 0.0
+) -> tuple[float, float]:
+    """Compute the interval of the ratio of two scores above 0 from the interval of each.
+
+    Source: Donner and Zou, Statistical Methods in Medical Research 21 (2012), MOVER-R.
+
+    Args:
+        first: Numerator with its lower and upper end.
+        second: Denominator with its lower and upper end, not all 0.
+        correlation: Correlation of both scores.
+    """
+    (one, low_one, high_one), (other, low_other, high_other) = first, second
+
+    def end(of_one: float, of_other: float, sign: int) -> float:
+        product = one * other - correlation * (one - of_one) * (of_other - other)
+        below = of_other * (2 * other - of_other)
+        root = np.sqrt(max(product**2 - of_one * (2 * one - of_one) * below, 0.0))
+        return float((product + sign * root) / below) if below > 0 else np.inf
+
+    if other <= 0:
+        return 0.0, np.inf
+    # A denominator with an upper end above twice its value could be any larger number.
+    low = end(low_one, high_other, -1) if high_other < 2 * other else low_one / high_other
+    return max(low, 0.0), end(high_one, low_other, 1)
 
 
 def placements(positive: np.ndarray, scores: np.ndarray) -> tuple[float, npt.NDArray[np.float64]]:

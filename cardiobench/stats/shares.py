@@ -3,9 +3,9 @@
 import numpy as np
 import numpy.typing as npt
 
+from cardiobench.stats.areas import share_of_rows
 from cardiobench.stats.clusters import Clusters
-from cardiobench.stats.intervals import Interval, mean_interval, standard_error, wilson_interval
-from cardiobench.stats.unequal import stretch_of_mean, stretched
+from cardiobench.stats.intervals import Interval, mean_interval
 
 JACCARD = "jaccard"
 """Scale 2 s / (1 + s), which is F1 if the share s is Jaccard's index: true positives among true or predicted
@@ -48,18 +48,9 @@ def mean_of_shares(hits: np.ndarray, rows: np.ndarray, scale: str, clusters: Clu
     """
     shares, influence = shares_of(hits, rows)
     each = [
-        _wilson(share, column, clusters.count_in(taken), clusters)
+        share_of_rows(share, column, taken, clusters)
         for share, column, taken in zip(shares, influence.T, rows.T, strict=True)
     ]
     lows, highs = (np.array([getattr(one, end) for one in each]) for end in ("low", "high"))
     values, lows, highs = (on_scale(one, scale) for one in (shares, lows, highs))
     return mean_interval(values, lows, highs, clusters.sum(influence * slope_of(shares, scale)), clusters.count)
-
-
-def _wilson(share: float, influence: np.ndarray, patients: int, clusters: Clusters) -> Interval:
-    """Compute Wilson's interval of one share, widened for unequal patients; [0, 1] without patients."""
-    if not patients:
-        return Interval(0.0, 1.0, 0.0)
-    se = standard_error(influence, clusters) * np.sqrt(1 - 1 / clusters.count)
-    wide = stretched(wilson_interval(share, se, patients), share, stretch_of_mean(influence, clusters))
-    return wide._replace(low=max(wide.low, 0.0), high=min(wide.high, 1.0))

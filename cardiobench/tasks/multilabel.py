@@ -1,6 +1,8 @@
 """Multilabel classification: any number of the classes per unit, none included."""
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,7 +12,7 @@ from cardiobench.core.errors import first_n
 from cardiobench.metrics.load import load_metric
 from cardiobench.metrics.metric import Metric
 from cardiobench.metrics.scoring_input import ScoringInput
-from cardiobench.results.score_result import Breakdown, ClassScore
+from cardiobench.results.score_result import Breakdown, ClassScore, Estimate
 from cardiobench.stats.bootstrap import MIN_PATIENTS
 from cardiobench.stats.estimates import score_classes
 from cardiobench.tasks.floors import EVEN
@@ -29,6 +31,8 @@ from cardiobench.tasks.task import LABEL_SEPARATOR, UNMEASURED, Task, metrics_of
 
 OF_DECISIONS = "multilabel_f1"
 """Ranking metric of answers without probabilities."""
+WIDE, Z = 2, 1.96
+"""An interval is wide below if its lower part is longer than twice the upper part and twice `Z` standard errors."""
 
 
 class ScoredLabels(ScoredTable):
@@ -43,7 +47,35 @@ class ScoredLabels(ScoredTable):
 
     def per_class(self) -> dict[str, ClassScore]:
         """Return the scores of each class against its absence; none without probabilities."""
+        return self._per_class
+
+    @cached_property
+    def _per_class(self) -> dict[str, ClassScore]:
         return {} if self.sampler.sample.probabilities is None else score_classes(self.sampler, self.task.classes)
+
+    def sentences(self, estimate: Estimate) -> list[str]:
+        """Return sentences about classes with few patients, reasons for a missing interval, and for one that is wide below."""
+        wide = self.wide_below(estimate)
+        return [*super().sentences(estimate), *([wide] if wide else [])]
+
+    def wide_below(self, estimate: Estimate) -> str:
+        """Return why the interval of a mean AUROC is far wider below than above; empty if it is not.
+
+        The interval of a class with few patients is long below, because they show little of what an AUROC near 1 may
+        lose. The standard error is that of the mean over test sets, which such classes hardly change.
+        """
+        below, above = estimate.value - estimate.low, estimate.high - estimate.value
+        if estimate.method != "class_mean" or not self._per_class or not below > WIDE * max(above, Z * estimate.se):
+            return ""
+        known = [one for one in self._per_class.values() if not math.isnan(one.auroc.low)]
+        arms = np.array([(one.auroc.value - one.auroc.low) ** 2 for one in known])
+        few = np.array([one.patients < MIN_PATIENTS for one in known])
+        return (
+            f"the interval of {self.key} is wide below, because {few.sum()} of {len(known)} classes have fewer than "
+            f"{MIN_PATIENTS} patients: the intervals of these classes make {100 * arms[few].sum() / arms.sum():.0f} % of the "
+            f"squared distance to its lower end, while the standard error of {estimate.se:.3f} only describes how the mean "
+            "varies between test sets"
+        )
 
     def breakdowns(
         self, rows: Mapping[str, Mapping[str, np.ndarray]], skipped: dict[str, str]

@@ -156,6 +156,12 @@ def floor(references, classes=0):
     }
 
 
+def worst(references, predictions, value_range=None):
+    """Return the largest bias of a patient: the distance of the farthest reference from the median."""
+    truth, _ = _pair(references, predictions)
+    return {"bias": float(np.abs(truth - np.median(truth)).max())}
+
+
 def influence(references, predictions, value_range=None):
     """Compute the derivative of each metric with respect to the weight of each row, for its standard error.
 

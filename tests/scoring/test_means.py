@@ -46,3 +46,21 @@ def test_repeated_task_does_not_narrow_the_interval():
     one, *_ = predictions("a", 1)
     single, twice = (mean_over_tasks([one] * count, "auroc", resamples=200)[0] for count in (1, 2))
     assert (twice.value, twice.low, twice.high) == pytest.approx((single.value, single.low, single.high))
+
+
+def test_independent_tasks_add_their_arms_in_quadrature():
+    """Patients of two tasks differ, so the arms of their intervals are uncorrelated."""
+    first, *_ = predictions("a", 1)
+    second, *_ = predictions("b", 2)
+    second = dataclasses.replace(second, frame=second.frame.assign(patient_id="other " + second.frame["patient_id"]))
+    alone = [mean_over_tasks([one], "auroc")[0] for one in (first, second)]
+    both, _ = mean_over_tasks([first, second], "auroc")
+    assert both.value - both.low == pytest.approx(np.hypot(*(one.value - one.low for one in alone)) / 2)
+    assert both.high - both.value == pytest.approx(np.hypot(*(one.high - one.value for one in alone)) / 2)
+
+
+def test_mean_without_an_interval_names_the_task():
+    first, *_ = predictions("a", 1)
+    few, *_ = predictions("b", 2, n=12)
+    found, defined = mean_over_tasks([first, few], "auroc")
+    assert defined == 2 and np.isnan(found.low) and "toy/b: fewer than 10 patients" in found.reason

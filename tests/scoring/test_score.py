@@ -16,7 +16,6 @@ from cardiobench.results.context import ResultContext
 from cardiobench.scoring.metrics import check_metrics, metrics_of, narrow_metrics
 from cardiobench.scoring.predictions import Predictions, read_predictions
 from cardiobench.scoring.score import score
-from cardiobench.stats.bootstrap import NO_WIDTH
 
 from .factories import BINARY, VALUE, VIEWS3, references, test_rows
 
@@ -76,7 +75,7 @@ def test_good_model_beats_its_floor():
     found = score(*joined(VALUE, lambda truth: truth["y_true"] + 1))
     assert found.score.value == pytest.approx(1) and found.verdict.word == "above the floor"
     assert found.verdict.low > 0 and not found.collapsed
-    assert found.warnings == (NO_WIDTH, "none of 30 patients failed (off by > 15 points): up to 11 % may")
+    assert found.warnings == ("none of 30 patients failed (off by > 15 points): up to 11 % may",)
     assert found.unit == "%" and not found.higher_is_better
 
 

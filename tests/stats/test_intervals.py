@@ -13,15 +13,18 @@ from cardiobench.stats.information import macro_f1
 from cardiobench.stats.intervals import (
     auroc_interval,
     auroc_variance,
+    exact_ends,
     made_up_answers,
     mean_interval,
     placements,
     quantile_interval,
+    ratio_interval,
     smoothed_tables,
     standard_error,
     t_interval,
     wilson_interval,
 )
+from cardiobench.tasks.unit_means import mean_metric
 
 BOTH = np.array([True, True])
 
@@ -78,12 +81,23 @@ def test_good_score_over_four_classes_is_within_its_interval():
     assert np.mean(held) >= 0.9
 
 
-def test_zero_width_intervals_are_marked():
-    """Test predictions that are all two points too high, which tell nothing about the error of another patient."""
+def test_equal_errors_have_an_interval_with_a_width():
+    """Test predictions that are all two points too high; another patient may be as wrong as the farthest reference."""
     truth = np.arange(20.0)
     rows = Sampler(ScoringInput(truth, truth + 2), one_row_each(20), np.zeros(0, bool))
     found = estimate_metric(load_metric("mae"), rows)["mae"]
-    assert found.value == found.low == found.high == 2 and "zero width" in found.reason
+    assert (found.value, found.low, found.reason) == (2, 2, "")
+    assert found.high == pytest.approx((20 * 2 + 9.5) / 21)
+    overlap = mean_metric(load_metric("dice").primary, 0.0)
+    found = estimate_metric(
+        overlap, Sampler(ScoringInput(np.zeros(20), np.ones(20)), one_row_each(20), np.zeros(0, bool))
+    )["dice"]
+    assert (found.low, found.value, found.high) == (pytest.approx(20 / 21), 1, 1)
+    without = estimate_metric(
+        mean_metric(load_metric("dice").primary),
+        Sampler(ScoringInput(np.zeros(20), np.ones(20)), one_row_each(20), np.zeros(0, bool)),
+    )
+    assert "zero width" in without["dice"].reason
 
 
 def test_interval_of_a_mean_by_hand():
@@ -154,14 +168,30 @@ def test_wilson_against_scipy():
 
 
 @pytest.mark.parametrize("hits, people", [(57, 60), (60, 60), (9, 12)])
-def test_share_of_patients_has_scipy_wilson_interval(hits, people):
+def test_share_of_patients_has_scipy_wilson_interval_with_exact_end(hits, people):
     truth = np.full(people + 3, 35.0)
     truth[people:] = 60.0
     answers = np.where(np.arange(people + 3) < hits, 30.0, 55.0)
     rows = Sampler(ScoringInput(truth, answers), one_row_each(people + 3), np.zeros(0, bool))
     found = estimate_metric(load_metric("ejection_fraction_report"), rows)["sensitivity_le_40"]
-    expected = stats.binomtest(hits, people).proportion_ci(method="wilson")
-    assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
+    wilson, exact = (stats.binomtest(hits, people).proportion_ci(method=method) for method in ("wilson", "exact"))
+    assert (found.low, found.high) == pytest.approx((wilson.low, exact.high if hits / people > 0.9 else wilson.high))
+
+
+@pytest.mark.parametrize("hits, people", [(0, 12), (1, 50), (49, 50), (7, 9), (30, 30)])
+def test_exact_ends_equal_scipy(hits, people):
+    expected = stats.binomtest(hits, people).proportion_ci(0.9, "exact")
+    assert exact_ends(hits / people, people, 0.9) == pytest.approx((expected.low, expected.high))
+
+
+def test_ratio_of_rates_by_hand():
+    """The limits of MOVER-R solve (one - t other)² = t² (other - end)² + (one - end)² (Donner and Zou 2012)."""
+    one, other = (0.2, 0.12, 0.31), (0.8, 0.66, 0.9)
+    low, high = ratio_interval(one, other)
+    for t, of_one, of_other in ((low, one[1], other[2]), (high, one[2], other[1])):
+        assert (one[0] - t * other[0]) ** 2 == pytest.approx((t * (other[0] - of_other)) ** 2 + (one[0] - of_one) ** 2)
+    assert low < 0.25 < high and ratio_interval(one, other, -0.5)[1] > high
+    assert ratio_interval((0.0, 0.0, 0.1), other)[0] == 0 and ratio_interval(one, (0.0, 0.0, 0.3)) == (0, np.inf)
 
 
 def test_pessimistic_error_includes_one_worst_case():

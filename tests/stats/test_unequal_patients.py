@@ -81,7 +81,12 @@ def test_both_arms_grow_and_equal_patients_keep_theirs():
     bias = {key: estimate_metric(metric, rows, ["bias"])["bias"] for key, rows in given.items()}
     error = sample.y_pred - sample.y_true
     factor = stretch_of_mean((error - error.mean()) / len(error), CLUSTERS)
-    reach = factor * stats.t.ppf(0.975, P - 1) * bias["unequal"].se
-    assert (bias["unequal"].low, bias["unequal"].high) == pytest.approx((error.mean() - reach, error.mean() + reach))
-    assert bias["equal"].high - error.mean() == pytest.approx(stats.t.ppf(0.975, len(error) - 1) * stats.sem(error))
+    farthest, mean, n = np.abs(truth - np.median(truth)).max(), error.mean(), len(error)
+    # One made-up patient at each end, who is wrong by the distance of the farthest reference from the median.
+    for key, people, se, by in (("unequal", P, bias["unequal"].se, factor), ("equal", n, stats.sem(error), 1)):
+        reach = stats.t.ppf(0.975, people - 1) * se
+        ends = [
+            mean + by * ((people * mean + side * farthest) / (people + 1) + side * reach - mean) for side in (-1, 1)
+        ]
+        assert (bias[key].low, bias[key].high) == pytest.approx(tuple(ends))
     assert stretch_of_mean(error[:84] - error[:84].mean(), Clusters.of(np.arange(84) // 2)) == 1

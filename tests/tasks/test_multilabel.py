@@ -1,5 +1,7 @@
 """Test scores of multilabel tasks: scikit-learn, closed forms, verdicts, groups and missing predictions."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -256,7 +258,7 @@ def decisions(truth, scores, cut=0.5):
 
 
 def test_decisions_are_ranked_by_f1_without_auroc():
-    truth, scores = tables(n=120)
+    truth, scores = tables(n=400)
     predictions, references = decisions(truth, scores)
     result = score(predictions, references, ResultContext(resamples=100))
     assert result.metric == "multilabel_f1" and set(result.overall) == set(NAMES) and not result.per_class
@@ -267,6 +269,39 @@ def test_decisions_are_ranked_by_f1_without_auroc():
     empty, _ = decisions(truth, np.zeros(truth.shape))
     nothing = score(empty, references, ResultContext(resamples=100))
     assert nothing.score.value == 0 and nothing.collapsed and nothing.verdict.p_value == 1
+
+
+def test_mean_over_labels_of_few_patients_has_no_interval():
+    predictions, references = decisions(*tables(n=120))
+    result = score(predictions, references, ResultContext(resamples=100))
+    assert np.isnan(result.score.low) and result.verdict.word == "too few to say"
+    assert result.score.reason == "no interval: 1 of 4 labels have fewer than 10 patients, or fewer lack them"
+
+
+def test_wide_interval_of_rare_classes_is_explained():
+    """Classes of 3 patients have long intervals, which hardly change the mean between test sets."""
+    rng, classes = np.random.default_rng(0), [f"c{n:02d}" for n in range(30)]
+    task = replace(TASK, classes=tuple(classes))
+    truth = np.zeros((600, 30))
+    for column, count in enumerate([3] * 24 + [150] * 6):
+        truth[rng.permutation(600)[:count], column] = 1
+    scores = 1 / (1 + np.exp(-2.5 * truth - rng.normal(size=truth.shape)))
+    cells = [label_set(np.array(classes)[row == 1], classes) for row in truth]
+    ids = [f"u{n}" for n in range(600)]
+    references = pd.DataFrame({"id": ids, "patient_id": ids, "split": "test", "y_true": cells})
+    answers = pd.DataFrame(scores, columns=[f"p_{name}" for name in classes]).assign(id=ids)
+    result = score(Predictions.join(references, answers, task), references, ResultContext(resamples=50))
+    (said,) = (one for one in result.warnings if "is wide below" in one)
+    few = [one for one in result.per_class.values() if one.patients < 10]
+    arms = {name: (one.auroc.value - one.auroc.low) ** 2 for name, one in result.per_class.items()}
+    share = 100 * sum(arms[name] for name, one in result.per_class.items() if one in few) / sum(arms.values())
+    assert said.startswith(
+        "the interval of auroc_macro is wide below, because 24 of 30 classes have fewer than 10 patients"
+    )
+    assert f"make {share:.0f} % of" in said and f"standard error of {result.score.se:.3f}" in said
+    predictions, references, _ = joined(*tables(n=400))
+    ordinary = score(predictions, references, ResultContext(resamples=50))
+    assert not any("wide below" in one for one in ordinary.warnings)
 
 
 def test_given_decisions_are_used_instead_of_probabilities():

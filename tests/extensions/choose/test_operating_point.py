@@ -5,10 +5,17 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
 from cardiobench.core.errors import BadPredictions
 from cardiobench.data.spec import Task
-from cardiobench.extensions.choose.operating_point import at_prevalence, choose_threshold, operating_point
+from cardiobench.extensions.choose.operating_point import (
+    at_prevalence,
+    choose_threshold,
+    guarded_threshold,
+    operating_point,
+)
+from cardiobench.stats.clusters import Clusters
 from cardiobench.tasks.answers import TableAnswers
 
 SICK = Task("toy/sick", "binary", "sick", ("f1_macro",), ("well", "sick"))
@@ -65,8 +72,22 @@ def test_test_patients_do_not_affect_the_choice():
     assert one.reached == one.sensitivity[0] >= 0.8
     for value, low, high in (one.sensitivity, one.specificity, one.ppv, one.npv, one.net_benefit):
         assert low < value < high
-    again = operating_point(held, answers(truth, p), 0.8, 0.1)
-    assert again == one, "the draws are seeded"
+    assert operating_point(held, answers(truth, p), 0.8, 0.1) == one
+
+
+def test_guarded_threshold_has_an_exact_lower_bound():
+    scores, truth = np.linspace(0, 1, 60)[::-1], np.ones(60, dtype=int)
+    threshold = guarded_threshold(scores, truth, 0.9)
+    found = int((scores >= threshold).sum())
+    bounds = [
+        stats.binomtest(hits, 60, alternative="greater").proportion_ci(0.95, "exact").low for hits in (found - 1, found)
+    ]
+    assert bounds[0] < 0.9 <= bounds[1]
+    assert threshold < choose_threshold(scores, truth, 0.9)
+    # Sixty rows of 30 patients count as 30 patients.
+    assert guarded_threshold(scores, truth, 0.9, Clusters.of(np.arange(60) // 2)) < threshold
+    with pytest.raises(BadPredictions, match="28 positive validation patients.*at least 29 are needed"):
+        guarded_threshold(scores[:28], truth[:28], 0.9)
 
 
 def test_without_prevalence_only_rates():
@@ -87,7 +108,7 @@ def test_intervals_of_predictive_values_cover_the_truth():
     for _ in range(runs):
         truth = np.repeat([1, 0], [60, 90])
         score = np.where(truth == 1, 1.0, -1.5) + rng.normal(size=150)
-        point = operating_point(held, answers(truth, 1 / (1 + np.exp(-score))), 0.9, prevalence, resamples=400)
+        point = operating_point(held, answers(truth, 1 / (1 + np.exp(-score))), 0.9, prevalence)
         for number, found in enumerate((point.ppv, point.npv, point.net_benefit)):
             covered[number] += found[1] <= true[number] <= found[2]
     assert (covered / runs > 0.9).all(), covered / runs
