@@ -86,7 +86,7 @@ def test_guarded_threshold_has_an_exact_lower_bound():
     assert threshold < choose_threshold(scores, truth, 0.9)
     # Sixty rows of 30 patients count as 30 patients.
     assert guarded_threshold(scores, truth, 0.9, Clusters.of(np.arange(60) // 2)) < threshold
-    with pytest.raises(BadPredictions, match="28 positive validation patients.*at least 29 are needed"):
+    with pytest.raises(BadPredictions, match=r"28 positive validation patients.*at least 29 are needed"):
         guarded_threshold(scores[:28], truth[:28], 0.9)
 
 
