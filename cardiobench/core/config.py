@@ -288,12 +288,13 @@ class RunConfig(Settings):
     reuse: Annotated[
         Name | None,
         Setting(
-            "dataset of results on the Hub; verified results for the same model, data and rules are reused",
+            "dataset of results on the Hub; verified results of --reuse-from for the same model, data and rules are reused",
             HOW,
             "ORG/NAME",
             in_file=True,
         ),
     ] = None
+    reuse_from: Annotated[Names, Setting("owners whose results --reuse may take", HOW, "OWNER", in_file=False)] = ()
     overwrite: Annotated[bool, Setting("recompute existing results", HOW, in_file=True)] = False
     push_to_hub: Annotated[
         bool,

@@ -51,7 +51,7 @@ class Extension:
         tasks: Sequence of tasks that combine several datasets, named `<modality>/<target>`; their members are the tasks
             of datasets with the same target and classes.
         known_results: `f(cells, context)` -> key of a cell -> function that saves an existing result of that cell in
-            place (`--reuse`); called for the cells of a model before anything is encoded.
+            place (`--reuse`), or saves nothing and prints why; called for the cells of a model before anything is encoded.
         after_model: `f(cells, context)`, called on the main process after the cells of a model, in a shard
             (`context.config.shard`) after the cells of that shard; it adds derived results to the summary of the
             context.

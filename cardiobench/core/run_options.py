@@ -44,6 +44,7 @@ class RunOptions(TypedDict, total=False):
     precision: Literal["auto", "fp32", "bf16"]
     shard: str | None
     reuse: str | None
+    reuse_from: str | Sequence[str]
     overwrite: bool
     push_to_hub: bool
     report_to: str | Sequence[str]

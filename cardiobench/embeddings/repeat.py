@@ -47,8 +47,8 @@ def check_repeatable(model: LoadedModel, source: RecordingSource, numbers: Itera
     """
     with run_code_of(model), _eval_mode(model.name):
         pairs = _encoded_twice(model, source, numbers, device)
-    worst = max((_difference(first, again) for first, again in pairs), default=0.0)
-    if worst > _tolerance(model, [device.type]):
+    worst = max((relative_difference(first, again) for first, again in pairs), default=0.0)
+    if worst > tolerance(model, [device.type]):
         raise BadModel(
             f"{model.name} gives different vectors when a recording is encoded again: they differ by {worst:.2g} of their root "
             "mean square. Call eval() on its network where it is made; give random steps of transform and encode a fixed "
@@ -96,8 +96,8 @@ def drift(
             kept = store.load([row["id"]], [row["fingerprint"]])
             devices |= {name.partition(":")[0] for name in kept.devices}
             again = encode(parts).flatten(0, -2).numpy().astype(kept.vectors.dtype)
-            difference = _difference(kept.vectors, again)
-            if difference > max(found.difference, _tolerance(model, devices)):
+            difference = relative_difference(kept.vectors, again)
+            if difference > max(found.difference, tolerance(model, devices)):
                 found = Drift(row["id"], difference)
     return found if found.id else None
 
@@ -117,7 +117,7 @@ def _readable(
         yield int(number), parts
 
 
-def _difference(stored: np.ndarray, again: np.ndarray) -> float:
+def relative_difference(stored: np.ndarray, again: np.ndarray) -> float:
     """Return the largest difference relative to the root mean square of the first; infinite if the shapes differ."""
     if stored.shape != again.shape:
         return np.inf
@@ -128,7 +128,8 @@ def _difference(stored: np.ndarray, again: np.ndarray) -> float:
     return float(largest / np.sqrt(np.mean(first**2))) if largest else 0.0
 
 
-def _tolerance(model: LoadedModel, devices: Iterable[str]) -> float:
+def tolerance(model: LoadedModel, devices: Iterable[str]) -> float:
+    """Return the tolerance between two encodings on some types of device, as a fraction of the root mean square."""
     exact = model.precision == "fp32" and model.stored_as == "float32" and set(devices) <= {"cpu"}
     return EXACT if exact else COARSE
 

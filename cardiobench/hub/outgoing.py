@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cardiobench.core.config import RESAMPLES, SEED, Settings
-from cardiobench.core.errors import CardioBenchError, LicenceError, UnknownName
+from cardiobench.core.errors import BadData, CardioBenchError, LicenceError, UnknownName
 from cardiobench.core.io import files_below, to_plain
 from cardiobench.core.setting import code_location
 from cardiobench.core.tables import read_table
@@ -216,15 +216,34 @@ def not_a_benchmark_score(result: ScoreResult) -> list[str]:
         f"scored with {draws} draws of patients, not {RESAMPLES}: leave --resamples out": draws != RESAMPLES,
         f"run with the definitions of --profile {result.profile}": result.profile,
         f"run with seed {seed}, not {SEED}: leave --seed out": seed != SEED and not result.profile,
-        f"reused; only its owner can push it ({_reused(result)})": _reused(result),
+        _reused(result): result.computed_by,
         "prompts other than the dataset's": asked_with is not None and asked_with != prompt_digest(task),
     }
     return [reason for reason, holds in reasons.items() if holds]
 
 
 def _reused(result: ScoreResult) -> str:
-    """Return the source of a reused result; empty for one computed here."""
+    """Return why a reused result cannot be pushed."""
     source = result.stamp.get("reused") or ""
-    return (
+    named = (
         ", ".join(f"{name} {value}" for name, value in source.items()) if isinstance(source, Mapping) else str(source)
     )
+    return f"reused; only its owner can push it ({named})"
+
+
+def leave_out_reused(results: Sequence[ScoreResult], on_diff: Callable[[str], None]) -> list[ScoreResult]:
+    """Leave out results that somebody else computed, which are never pushed, not even as rehearsals.
+
+    Args:
+        results: Results of any datasets.
+        on_diff: Function called with a sentence for each omitted result.
+
+    Raises:
+        BadData: No results are left.
+    """
+    reused = [f"{one.task} {one.label} is {_reused(one)}" for one in results if one.computed_by]
+    if reused and len(reused) == len(results):
+        raise BadData(f"nothing was pushed: {'; '.join(reused)}.")
+    for sentence in reused:
+        on_diff(f"left out: {sentence}")
+    return [one for one in results if not one.computed_by]

@@ -17,6 +17,7 @@ from cardiobench.hub.outgoing import (
     clean_text,
     ids_below,
     leave_out_local,
+    leave_out_reused,
     not_a_benchmark_score,
     public_name,
     public_result,
@@ -160,7 +161,7 @@ def push(
             f"nothing was pushed to {repository}: these are results of {EMBEDDINGS}, whose origin was not verified. "
             "Push them to a dataset of results (--to-dataset), where they are ranked separately."
         )
-    results = leave_out_local(results, local_datasets, on_diff)
+    results = leave_out_local(leave_out_reused(results, on_diff), local_datasets, on_diff)
     rehearsals = [result for result in results if not_a_benchmark_score(result)] if include_rehearsals else []
     scores = [result for result in results if not not_a_benchmark_score(result)]
     if not include_rehearsals:

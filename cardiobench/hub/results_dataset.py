@@ -40,7 +40,7 @@ from cardiobench.core.io import files_below, sha256_of_file
 from cardiobench.data import catalog
 from cardiobench.hub.api import connect, whoami
 from cardiobench.hub.commit import CommitResult, PlanChanges, RepoOptions, Snapshot, Target, write
-from cardiobench.hub.outgoing import leave_out_local, public_result
+from cardiobench.hub.outgoing import leave_out_local, leave_out_reused, public_result
 from cardiobench.hub.push_results import UNNAMED, leave_out_rehearsals, to_bytes
 from cardiobench.results.predictions_file import load_predictions
 from cardiobench.results.score_result import ScoreResult
@@ -121,7 +121,8 @@ def push_to_dataset(
             duplicates.
         Rehearsal: All results are rehearsals.
     """
-    results = [public_result(result) for result in leave_out_local(results, local_datasets, on_diff)]
+    own = leave_out_reused(results, on_diff)
+    results = [public_result(result) for result in leave_out_local(own, local_datasets, on_diff)]
     if not include_rehearsals:
         results = leave_out_rehearsals(results, repository, on_diff)
     api = connect()

@@ -294,6 +294,10 @@ class PredictionProtocol(BaseProtocol):
     def check_encoder(self, encoder: Encoder, task: Task) -> None:
         """Refuse an unsupported model before its embeddings are read, by raising `NotApplicable`. By default every model is supported."""
 
+    def reads_training(self, variant: str) -> bool:
+        """Return whether the answer to a recording depends on training recordings, as for all but prompts and a model's own heads."""
+        return True
+
     def select_rows(self, rows: pd.DataFrame, task: Task, variant: str) -> pd.DataFrame:
         """Return the rows whose embeddings a variant needs; no other embedding is read."""
         return rows

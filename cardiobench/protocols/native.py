@@ -25,6 +25,10 @@ class NativePrediction(PredictionProtocol):
         """Refuse a model without a head for the task's target."""
         native_heads(encoder, task)
 
+    def reads_training(self, variant: str) -> bool:
+        """Return False, because the heads are already trained."""
+        return False
+
     def predict(self, data: TaskData, encoder: Encoder, variant: str) -> ProtocolOutput:
         """Predict each unit of scoring once; `NotApplicable` for a model without a head for this target."""
         target, heads = data.task.target, native_heads(encoder, data.task)

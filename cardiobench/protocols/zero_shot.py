@@ -81,6 +81,10 @@ class ZeroShot(PredictionProtocol):
         """Refuse a model without a text tower."""
         text_encoder(encoder)
 
+    def reads_training(self, variant: str) -> bool:
+        """Return whether a variant has a threshold from train and validation."""
+        return variant in (THRESHOLD, MEAN_COSINE)
+
     def texts(self, tasks: Sequence[Task], prompts: Path | None) -> list[list[str]]:
         """Return the numeric sentences of a task, or the prompts of each class."""
         (task,) = tasks

@@ -17,6 +17,7 @@ from cardiobench.results.verdict import Rank, Verdict
 
 MARKS: dict[str, tuple[str, str]] = {
     **{verdict: (verdict.sign, verdict.meaning) for verdict in Verdict},
+    tables.REUSED: ("R", "taken from a dataset of results; the answers were computed by its owner"),
     "collapsed": ("∅", "(nearly) the same answer to every recording"),
     EMBEDDINGS: ("E", "the embeddings were supplied by the user; their origin was not verified"),
     "seen in pretraining": ("S", "the dataset was in the model's pretraining data"),
@@ -132,7 +133,8 @@ def marks(result: ScoreResult) -> tuple[str, ...]:
     """Return the names in `MARKS` that must accompany the number."""
     plain = [flag for flag in tables.flags(result) if flag in MARKS]
     part = ["part of the data"] if result.dataset.get("limit") else []
-    return (result.verdict.word, *plain, *part)
+    reused = [tables.REUSED] if result.computed_by else []
+    return (result.verdict.word, *reused, *plain, *part)
 
 
 @lru_cache(maxsize=4096)

@@ -18,6 +18,9 @@ EARLIER = "taken from an earlier run"
 ELSEWHERE = "Predictions and embeddings from elsewhere are ranked separately and shown as references beside the models."
 """Note on external predictions in the report and the leaderboard."""
 
+REUSED = "computed by somebody else"
+"""Mark of results taken from a dataset of results; its flag names the owner."""
+
 OWN_DATA = "own data"
 """Flag of results on private data of the user."""
 
@@ -102,7 +105,9 @@ def bounds(result: ScoreResult) -> str:
 
 def flags(result: ScoreResult) -> list[str]:
     """Return short flags for a result; its warnings explain them."""
-    marks = [EMBEDDINGS] if result.given_embeddings else []
+    marks = [f"computed by {result.computed_by}"] if result.computed_by else []
+    if result.given_embeddings:
+        marks.append(EMBEDDINGS)
     if result.collapsed:
         marks.append("collapsed")
     if result.seen_in_pretraining:

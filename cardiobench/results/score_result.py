@@ -302,6 +302,12 @@ class ScoreResult(Record):
         return str(self.stamp.get("profile") or "")
 
     @property
+    def computed_by(self) -> str:
+        """Owner of a result reused from a dataset of results (`--reuse`); empty for a result of the user's own run."""
+        source = self.stamp.get("reused") or ""
+        return str(source.get("owner") or source) if isinstance(source, Mapping) else str(source)
+
+    @property
     def label(self) -> str:
         """Protocol and variant as in file names and tables."""
         return f"{self.protocol}.{self.variant}" if self.variant else self.protocol

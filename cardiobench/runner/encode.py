@@ -21,7 +21,7 @@ from cardiobench.runner.plan import DatasetPlan, TaskPlan
 from cardiobench.runner.processes import processes_here, share
 
 if TYPE_CHECKING:
-    from cardiobench.embeddings.extract import EncodeJob, RecordingSource
+    from cardiobench.embeddings.extract import EncodeJob, Failure, RecordingSource
 
 
 @dataclass(frozen=True)
@@ -190,13 +190,28 @@ def encode_jobs(
     """
     from accelerate.utils import gather_object
 
+    if model.custom:
+        _check_repeatable(model, jobs, context)
+    failed = encode_here(model, jobs, f"{dataset} with {model.name}{note}", context)
+    failures = sorted({(failure.id, failure.reason) for failure in gather_object(failed)})
+    context.summary.failures += [(model.name, dataset, name, reason) for name, reason in failures]
+    return frozenset(name for name, _ in failures)
+
+
+def encode_here(model: LoadedModel, jobs: "Sequence[EncodeJob]", title: str, context: RunContext) -> "list[Failure]":
+    """Encode recordings on this process without the others, and return those that failed.
+
+    Args:
+        model: Model loaded on its device.
+        jobs: Recordings to encode.
+        title: Title of the progress bar.
+        context: Run context.
+    """
     from cardiobench.embeddings.extract import default_workers, extract
 
     accelerator, config = context.accelerator, context.config
-    if model.custom:
-        _check_repeatable(model, jobs, context)
-    with context.console.progress(f"{dataset} with {model.name}{note}", len(jobs)) as advance:
-        failed = extract(
+    with context.console.progress(title, len(jobs)) as advance:
+        return extract(
             model,
             jobs,
             device=accelerator.device,
@@ -206,9 +221,6 @@ def encode_jobs(
             recording_timeout=config.recording_timeout,
             advance=advance,
         )
-    failures = sorted({(failure.id, failure.reason) for failure in gather_object(failed)})
-    context.summary.failures += [(model.name, dataset, name, reason) for name, reason in failures]
-    return frozenset(name for name, _ in failures)
 
 
 def _check_repeatable(model: LoadedModel, jobs: "Sequence[EncodeJob]", context: RunContext) -> None:

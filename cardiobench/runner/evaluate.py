@@ -121,11 +121,16 @@ def evaluate_cell(
         output = protocol.combine(data, answers_of(members))
     else:
         output = protocol.predict(data, cell.model.encoder, cell.variant)
-    for condition in cell.conditions:
-        output = condition.module.apply(cell, data, output, condition.value)
-    output = cut_by_validation(data, output)
+    output = cut_by_validation(data, under_conditions(cell, data, output))
     floors = protocol.floors(cell.rows, cell.task)
     return save_answered(cell, answer_recordings(cell, data, output, floors), started)
+
+
+def under_conditions(cell: Cell, data: TaskData, output: ProtocolOutput) -> ProtocolOutput:
+    """Return predictions of a cell under the conditions of the run."""
+    for condition in cell.conditions:
+        output = condition.module.apply(cell, data, output, condition.value)
+    return output
 
 
 def answer_recordings(

@@ -22,7 +22,14 @@ def check_reuse(config: RunConfig) -> None:
         BadConfig: The request cannot be served.
     """
     if not config.reuse:
+        if config.reuse_from:
+            raise BadConfig("--reuse-from names owners of results. Name their dataset with --reuse ORG/NAME.")
         return
+    if not config.reuse_from:
+        raise BadConfig(
+            f"--reuse {config.reuse} takes answers that cannot be proved. Name the owners whose results you trust: "
+            "--reuse-from OWNER."
+        )
     if config.overwrite:
         raise BadConfig("--reuse takes existing results, but --overwrite recomputes them. Remove one of these flags.")
     if not extensions.contributions("known_results"):
@@ -32,7 +39,7 @@ def check_reuse(config: RunConfig) -> None:
 
 
 def known_results(cells: Sequence[Cell], context: RunContext) -> Mapping[str, Callable[[], None]]:
-    """Return a mapping from cell key to a function that saves an existing result; empty without `--reuse`."""
+    """Return a mapping from cell key to a function that saves an existing result, or refuses it; empty without `--reuse`."""
     if not context.config.reuse:
         return {}
     found: dict[str, Callable[[], None]] = {}

@@ -1,9 +1,9 @@
 """Plan a run: tasks, recordings and existing vectors."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 
@@ -76,6 +76,11 @@ class DatasetPlan:
     def complete(self) -> bool:
         """Whether all recordings are encoded."""
         return not len(self.to_encode)
+
+    def current(self) -> Self:
+        """Return the plan without recordings that were stored since it was made."""
+        frame = self.dataset.frame[["id", "fingerprint"]].iloc[self.to_encode]
+        return replace(self, to_encode=self.to_encode[self.store.missing(frame["id"], frame["fingerprint"])])
 
     def inputs(self) -> dict[str, Any]:
         """Return the keys of the embeddings, for the result key."""

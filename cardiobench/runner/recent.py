@@ -33,11 +33,7 @@ class RecentData:
         rows = _numbered(cell.protocol.select_rows(rows, cell.task, cell.variant))
         if self._data is None or self._data.task != cell.task or not self._data.rows.equals(rows):
             self.clear()
-            embeddings = cell.plan.store.load(rows["id"], rows["fingerprint"])
-            model = cell.model
-            self._data = TaskData(
-                cell.task, rows, embeddings, model.pooling, cell.config.prompts, model.several_vectors
-            )
+            self._data = task_data(cell, rows)
         if not cell.protocol.keeps_training:
             return self._data
         return replace(self._data, work=cell.work, parts_of=partial(parts_of, cell.model, cell.dataset))
@@ -45,6 +41,12 @@ class RecentData:
     def clear(self) -> None:
         """Release the recordings."""
         self._data = None
+
+
+def task_data(cell: Cell, rows: pd.DataFrame) -> TaskData:
+    """Return some recordings of a cell's dataset, numbered from 0, with their stored embeddings."""
+    embeddings, model = cell.plan.store.load(rows["id"], rows["fingerprint"]), cell.model
+    return TaskData(cell.task, rows, embeddings, model.pooling, cell.config.prompts, model.several_vectors)
 
 
 def parts_of(model: LoadedModel, dataset: OpenDataset, name: str) -> "torch.Tensor":

@@ -369,6 +369,7 @@ def run_model(
     predicting = [p for p in protocols if isinstance(p, PredictionProtocol)]
     analyzing = [p for p in protocols if isinstance(p, AnalysisProtocol)]
     known = reuse(model, plans, predicting, context)
+    plans = {name: plan.current() for name, plan in plans.items()} if context.config.reuse else plans
     unreadable: dict[str, frozenset[str]] = {}
     cells: list[Cell] = []
     waiting: list[Cell] = []

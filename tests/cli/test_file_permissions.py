@@ -27,6 +27,7 @@ REFUSED = {
     "cache_dir": ["cache"],
     "push_to_hub": [True, "1", "y"],
     "report_to": ["wandb", ["tensorboard"]],
+    "reuse_from": ["mallory", ["alice", "mallory"]],
     "backend": ["dask=tcp://host:8786", "ray", "dask"],
 }
 HARMLESS = {
@@ -34,6 +35,7 @@ HARMLESS = {
     "trust_remote_code": [False, "no"],
     "push_to_hub": [False],
     "report_to": [[]],
+    "reuse_from": [[]],
     "backend": ["loky"],
     "weights": [None],
     "output_dir": ["results"],

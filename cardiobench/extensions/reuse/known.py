@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from cardiobench.core.errors import BadConfig
+from cardiobench.core.errors import BadConfig, first_n
 from cardiobench.core.io import to_plain
 from cardiobench.hub.commit import MAIN
 from cardiobench.hub.results_dataset import predictions_path
@@ -24,13 +24,13 @@ Published = tuple[Sequence[ResultEntry], Mapping[str, bytes]]
 
 
 def known_results(cells: Sequence[Cell], context: RunContext) -> Mapping[str, Callable[[], None]]:
-    """Return a mapping from cell key to a function that saves a verified published result.
+    """Return a mapping from cell key to a function that recomputes some answers of a published result, and saves it if they agree.
 
-    Print one line for each reused or rejected result.
+    Print one line for each result that is found, reused or rejected.
 
     Args:
         cells: Cells of one model without a local result.
-        context: Run context, whose settings name the dataset of results.
+        context: Run context, whose settings name the dataset of results and the trusted owners.
 
     Raises:
         HubError: The dataset does not exist, or the Hub is unreachable.
@@ -42,22 +42,25 @@ def known_results(cells: Sequence[Cell], context: RunContext) -> Mapping[str, Ca
         for entry in entries:
             if not _same_question(entry, cell):
                 continue
-            what = f"{cell.model.name}, {cell.subject}, {cell.label}, run by {entry.pushed_by}"
             if reason := why_not(entry, cell, answers):
-                say(f"not reused from {repository}: {what}: {reason}")
+                say(f"not reused from {repository}: {_named(entry, cell)}: {reason}")
                 continue
-            say(f"reused from {repository}: {what}")
-            found[cell.key] = partial(save, entry, cell, answers)
+            found[cell.key] = partial(save, entry, cell, answers, context)
             break
     if cells:
         say(
-            f"{cells[0].model.name}: {len(found)} of {len(cells)} results that are not here are reused from {repository}"
+            f"{cells[0].model.name}: {len(found)} of {len(cells)} results that are not here are in {repository}, "
+            f"computed by {', '.join(context.config.reuse_from)}"
         )
     return found
 
 
+def _named(entry: ResultEntry, cell: Cell) -> str:
+    return f"{cell.model.name}, {cell.subject}, {cell.label}, run by {entry.pushed_by}"
+
+
 def published(context: RunContext) -> Published:
-    """Read all results of the configured dataset once per run, reporting unreadable files.
+    """Read the trusted owners' results of the configured dataset once per run, reporting other owners and unreadable files.
 
     Raises:
         BadConfig: The repository name is not a dataset name.
@@ -72,7 +75,13 @@ def published(context: RunContext) -> Published:
         entries, problems = read_entries(files.data)
         for problem in problems:
             context.console.print(f"not reused from {repository}: {problem.file}: {problem.message}")
-        newest = sorted(entries, key=lambda entry: str(entry.result.stamp.get("date")), reverse=True)
+        trusted = [entry for entry in entries if entry.pushed_by in context.config.reuse_from]
+        if others := sorted({entry.pushed_by for entry in entries} - set(context.config.reuse_from)):
+            context.console.print(
+                f"not reused from {repository}: {len(entries) - len(trusted)} results of {first_n(others)}; "
+                "name owners that you trust with --reuse-from"
+            )
+        newest = sorted(trusted, key=lambda entry: str(entry.result.stamp.get("date")), reverse=True)
         context.shared[key] = newest, files.answers
     known: Published = context.shared[key]
     return known
@@ -92,20 +101,31 @@ def why_not(entry: ResultEntry, cell: Cell, answers: Mapping[str, bytes]) -> str
     return checked.not_verifiable and f"it cannot be verified: {checked.not_verifiable}"
 
 
-def save(entry: ResultEntry, cell: Cell, answers: Mapping[str, bytes]) -> None:
-    """Save a verified result with its predictions in place of a local one, naming its owner."""
+def save(entry: ResultEntry, cell: Cell, answers: Mapping[str, bytes], context: RunContext) -> None:
+    """Recompute some answers and save a verified result in place of a local one, naming its owner; save nothing if the answers differ."""
+    from cardiobench.extensions.reuse.recompute import NotRecomputed, disagreement
+
+    repository, say, what = context.config.reuse, context.console.print, _named(entry, cell)
     result, rules = entry.result, Rules(entry.result)
     table = read_answers(answers[predictions_path(result, entry.pushed_by)], cell.task)
     references = rules.references(cell.dataset)
     frame = Predictions.join(references, table, cell.task, source=entry.pushed_by, allow_missing=True).frame
-    source = {"dataset": cell.config.reuse, "owner": entry.pushed_by}
-    note = f"reused from {cell.config.reuse}, run by {entry.pushed_by}; its predictions were scored again here"
+    try:
+        if reason := disagreement(cell, frame, result, context):
+            say(f"not reused from {repository}: {what}: {reason}")
+            return
+        checked = "some of its answers were recomputed here and agree"
+    except NotRecomputed as error:
+        checked = f"its answers were not recomputed here: {error}"
+    note = f"reused from {repository}, run by {entry.pushed_by}; its predictions were scored again here; {checked}"
+    source = {"dataset": repository, "owner": entry.pushed_by}
     named = replace(
         result,
         stamp={**result.stamp, "reused": source, "recordings": cell.recordings},
         warnings=(*result.warnings, note),
     )
     save_scored(named, frame, cell.path)
+    say(f"reused from {repository}: {what}; {checked}")
 
 
 def _same_question(entry: ResultEntry, cell: Cell) -> bool:

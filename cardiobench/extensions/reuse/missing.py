@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 HELP = "list results missing from a suite, with their estimated cost"
 EXAMPLES = """\
 examples
-  cardiobench missing --suite cardiobench_ecg_v2 --model cardiobench/minirocket --reuse org/cardiobench-results
+  cardiobench missing --suite cardiobench_ecg_v2 --model cardiobench/minirocket --reuse org/cardiobench-results --reuse-from alice
 No files are written. The cost is the encoding time, measured on one recording per dataset, and the disk space.
 exit code 0: all costs estimated, 1: a model could not be loaded, or the disk is too small
 """
@@ -26,6 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--model", nargs="+", metavar="ID", help="models (default: those with results of the suite below --output-dir)"
     )
     parser.add_argument("--reuse", metavar="ORG/NAME", help="dataset of results whose verified results also count")
+    parser.add_argument("--reuse-from", nargs="+", default=(), metavar="OWNER", help="owners whose results count")
     parser.add_argument("--weights", type=Path, metavar="PATH", help="folder or file of a model that is not on the Hub")
     parser.add_argument(
         "--data-dir",
@@ -45,7 +46,7 @@ def execute(arguments: argparse.Namespace) -> int:
     from cardiobench.runner.dry_run import dry_run
 
     models = arguments.model or models_of(arguments.suite, arguments.output_dir)
-    names = ("suite", "reuse", "weights", "data_dir", "output_dir", "cache_dir")
+    names = ("suite", "reuse", "reuse_from", "weights", "data_dir", "output_dir", "cache_dir")
     given = {name: getattr(arguments, name) for name in names if getattr(arguments, name) is not None}
     console = Console()
     plan = dry_run(make_config(RunConfig, {**given, "models": tuple(models)}, flags=True), console)

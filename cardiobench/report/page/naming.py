@@ -79,7 +79,10 @@ def score_row(entry: ResultEntry) -> dict[str, Any]:
         "patients": result.score.n_patients,
         "coverage": tables.coverage(result),
         "bounds": tables.bounds(result),
-        "marks": [(MARKS[mark][0], mark) for mark in marks(result)[1:]],
+        "marks": [
+            (MARKS[mark][0], f"computed by {result.computed_by}" if mark == tables.REUSED else mark)
+            for mark in marks(result)[1:]
+        ],
     }
 
 
