@@ -4,7 +4,7 @@ import difflib
 import hashlib
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from huggingface_hub.hf_api import RepoFile
 
 MAIN = "main"
+PATHS_AT_ONCE = 50
+"""Number of paths whose commits are asked for in one request."""
 SHOWN_LINES = 60  # Maximum number of lines shown for a new file.
 ACCESS = "access requests"
 DESCRIPTION = "Results of the CardioBench benchmark: result files, model-index and evaluation results."
@@ -104,6 +106,18 @@ class Snapshot:
         """Return path -> content of the files whose path matches a pattern, sorted by path."""
         paths = sorted(path for path in self.files if re.fullmatch(pattern, path))
         return {path: content for path in paths if (content := self.read(path)) is not None}
+
+    def dates(self, paths: Iterable[str]) -> dict[str, str]:
+        """Return path -> time of the last commit that changed the file, ISO 8601."""
+        found: dict[str, str] = {}
+        every = list(paths)
+        for first in range(0, len(every), PATHS_AT_ONCE):
+            some = every[first : first + PATHS_AT_ONCE]
+            listed = self.api.get_paths_info(
+                self.target.id, some, expand=True, revision=self.commit, repo_type=self.target.kind
+            )
+            found |= {one.path: one.last_commit.date.isoformat() for one in listed if one.last_commit}
+        return found
 
     def holds(self, path: str, content: Content | None) -> bool:
         """Return whether the file already has the desired content, comparing digests without a download."""

@@ -13,8 +13,42 @@ from cardiobench.results.score_result import ScoreResult
 FOLDER = "cardiobench"
 """Folder of the result files in a model's repository."""
 SPLIT = "test"
-SAFE = re.compile(r"[\w.,=+-]+")
+SAFE = re.compile(r"[\w.,=+-]+", re.ASCII)
 """Path component; the value of a condition may follow, as in `probe.name=a,b`."""
+TASK = re.compile(r"[a-z0-9_]+/[a-z0-9_]+")
+LONGEST = 100
+"""Maximum number of characters of a name in a message."""
+
+
+def wrong_names(result: ScoreResult) -> list[str]:
+    """Return why names in a result cannot enter a dataset of results; empty if all can.
+
+    Model names follow the rules of the Hub in ASCII, because other signs can imitate a name, such as U+2215 for "/". Names
+    of datasets and targets consist of a-z, 0-9 and "_".
+    """
+    name, about = str(result.model.get("name")), str(result.dataset.get("name"))
+    problems = [f"{name[:LONGEST]!r} is not a valid model name: {wrong}"] if (wrong := wrong_model_name(name)) else []
+    if not TASK.fullmatch(result.task) or about != result.task.partition("/")[0]:
+        problems.append(
+            f"the task {result.task[:LONGEST]!r} of the dataset {about[:LONGEST]!r} is not <dataset>/<target> in a-z, 0-9 and '_'"
+        )
+    if not SAFE.fullmatch(result.label):
+        problems.append(f"{result.label[:LONGEST]!r} is not a valid name of a protocol")
+    return problems
+
+
+def wrong_model_name(name: str) -> str:
+    """Return why a name cannot be that of a model on the Hub; empty if it can."""
+    from huggingface_hub.errors import HFValidationError
+    from huggingface_hub.utils import validate_repo_id
+
+    if not name.isascii() or not name.isprintable():
+        return "names on the Hub have only ASCII letters, digits, '-', '_' and '.'"
+    try:
+        validate_repo_id(name)
+    except HFValidationError as error:
+        return " ".join(str(error).partition(f": {name!r}")[0].split())
+    return ""
 
 
 def dataset_id(result: ScoreResult) -> str:

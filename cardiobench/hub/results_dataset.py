@@ -36,10 +36,12 @@ from pathlib import Path
 from typing import Any
 
 import cardiobench
+from cardiobench.core.errors import BadData
 from cardiobench.core.io import files_below, sha256_of_file
 from cardiobench.data import catalog
 from cardiobench.hub.api import connect, whoami
 from cardiobench.hub.commit import CommitResult, PlanChanges, RepoOptions, Snapshot, Target, write
+from cardiobench.hub.naming import wrong_names
 from cardiobench.hub.outgoing import leave_out_local, leave_out_reused, public_result
 from cardiobench.hub.push_results import UNNAMED, leave_out_rehearsals, to_bytes
 from cardiobench.results.predictions_file import load_predictions
@@ -123,6 +125,7 @@ def push_to_dataset(
     """
     own = leave_out_reused(results, on_diff)
     results = [public_result(result) for result in leave_out_local(own, local_datasets, on_diff)]
+    results = _leave_out_local_names(results, on_diff)
     if not include_rehearsals:
         results = leave_out_rehearsals(results, repository, on_diff)
     api = connect()
@@ -140,6 +143,22 @@ def push_to_dataset(
         on_diff=on_diff,
         sleep=sleep,
     )
+
+
+def _leave_out_local_names(results: Sequence[ScoreResult], on_diff: Callable[[str], None]) -> list[ScoreResult]:
+    """Leave out results with names that a dataset of results refuses, and report what a push needs.
+
+    Raises:
+        BadData: No results are left.
+    """
+    wrong = {result_id(result): "; ".join(problems) for result in results if (problems := wrong_names(result))}
+    reasons = list(dict.fromkeys(wrong.values()))
+    advice = "To push the results of a model with a local name, name it as on the Hub: --model NAME --as ORG/MODEL."
+    if wrong and len(wrong) == len(results):
+        raise BadData(f"nothing was pushed: {'; '.join(reasons)}. {advice}")
+    for reason in reasons:
+        on_diff(f"left out: {reason}. {advice}")
+    return [result for result in results if result_id(result) not in wrong]
 
 
 def find_predictions(folder: Path) -> dict[str, Path]:

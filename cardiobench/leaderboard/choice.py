@@ -6,10 +6,9 @@ from functools import lru_cache
 
 from cardiobench.core.errors import UnknownName
 from cardiobench.data import catalog
-from cardiobench.leaderboard.source import RUN_BY
 from cardiobench.models.cards import ModelCard, find_card
 from cardiobench.report.overview import find_task
-from cardiobench.results.collect import ResultEntry
+from cardiobench.results.collect import ResultEntry, model_id
 from cardiobench.results.cost import NO_NETWORK
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.results.verdict import Rank
@@ -63,7 +62,7 @@ EVERYTHING = Choice()
 
 def card_of(result: ScoreResult) -> ModelCard | None:
     """Return the card of a result's model, or None."""
-    return find_card(str(result.model["name"]).partition(RUN_BY)[0])
+    return find_card(model_id(str(result.model["name"])))
 
 
 def is_baseline(result: ScoreResult) -> bool:

@@ -60,5 +60,5 @@ def _row(one: Standing) -> dict[str, Any]:
         "dataset_version": str(result.dataset.get("version") or ""),
         "pushed_by": entry.pushed_by,
         "submissions": entry.submissions,
-        "date": str(result.stamp.get("date") or ""),
+        "date": entry.date,
     }

@@ -4,12 +4,11 @@ from cardiobench.leaderboard import table
 from cardiobench.leaderboard.boards import Standing
 from cardiobench.leaderboard.choice import Choice
 from cardiobench.leaderboard.grid import BoardCell, BoardColumn, BoardTable, plain
-from cardiobench.leaderboard.source import RUN_BY
 from cardiobench.models.cards import find_card
 from cardiobench.report.beside_references import reference_of
 from cardiobench.report.overview import ScoreCell, marks, skill
 from cardiobench.report.page.naming import skill_text
-from cardiobench.results.collect import Collection, ResultEntry
+from cardiobench.results.collect import Collection, ResultEntry, model_id
 from cardiobench.results.cost import short
 from cardiobench.results.formatting import floor, markdown_text, verdict
 
@@ -52,7 +51,7 @@ def models(collection: Collection) -> list[str]:
 def card_text(name: str) -> str:
     """Return a model's card as Markdown, or a note that there is none."""
     head = f"## {table.model_cell(name)}\n\n"
-    card = find_card(name.partition(RUN_BY)[0])
+    card = find_card(model_id(name))
     if card is None:
         return f"{head}CardioBench has no card for this model. Its submitter is responsible for its description and training data."
     facts = {
@@ -137,4 +136,4 @@ def _of(collection: Collection, name: str) -> list[ResultEntry]:
 
 
 def _date(entry: ResultEntry) -> str:
-    return str(entry.result.stamp.get("date") or "–")[:10]
+    return (entry.date or "–")[:10]

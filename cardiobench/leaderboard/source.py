@@ -5,13 +5,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from cardiobench.core.errors import BadData, MissingData
 from cardiobench.hub.api import call, connect, whoami
 from cardiobench.hub.commit import Target, read_snapshot
+from cardiobench.hub.naming import wrong_names
 from cardiobench.leaderboard.submissions import corrected
 from cardiobench.results.collect import (
+    RUN_BY,
     Collection,
     Problem,
     ResultEntry,
@@ -20,6 +23,7 @@ from cardiobench.results.collect import (
     problem_kind,
     read_result,
 )
+from cardiobench.results.consistency import missing_parts
 from cardiobench.results.record import Name, Part, checksum, type_adapter
 from cardiobench.results.score_result import ScoreResult
 
@@ -27,13 +31,15 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
 
-RUN_BY = " (run by "
-"""Separator between model and account if several accounts submitted results of one model."""
 MAX_ROWS = 100_000
 """Maximum number of rows per file, enough for about ten thousand results."""
 MAX_TEXT = 1 << 30
 """Maximum number of decoded characters per file."""
 BATCH = 1000
+NO_DATES: Mapping[str, str] = MappingProxyType({})
+DIGEST = re.compile(r"[0-9a-f]{16}")
+DIGITS = 8
+"""Number of digits of the digest of private data in the name of its tasks."""
 
 
 def load(sources: Sequence[str], revision: str = "main") -> dict[str, Collection]:
@@ -73,35 +79,44 @@ def from_dataset(repository: str, revision: str = "main") -> dict[str, Collectio
     api = connect()
     target = Target("dataset", repository, revision)
     user = whoami(api)
-    files = call(target, lambda: read_snapshot(api, target, user, None).read_matching(r"(?!predictions/).*\.parquet"))
+    snapshot = call(target, lambda: read_snapshot(api, target, user, None))
+    files = call(target, lambda: snapshot.read_matching(r"(?!predictions/).*\.parquet"))
     if not files:
         raise MissingData(
             f"{target} holds no results. Add yours: cardiobench push RESULTS --to-dataset {repository} --yes"
         )
-    return from_files(files)
+    return from_files(files, call(target, lambda: snapshot.dates(files)))
 
 
-def from_files(files: Mapping[str, bytes]) -> dict[str, Collection]:
-    """Load a dataset's Parquet files by suite; an error only affects its file."""
-    entries, problems = read_entries(files)
-    return assemble_by_suite(corrected(_by_person(entries)), problems=problems)
+def from_files(files: Mapping[str, bytes], dates: Mapping[str, str] = NO_DATES) -> dict[str, Collection]:
+    """Load a dataset's Parquet files by suite; an error only affects its file.
+
+    Args:
+        files: Mapping from path to content.
+        dates: Mapping from path to the time of the commit that added the file.
+    """
+    entries, problems = read_entries(files, dates=dates)
+    return assemble_by_suite(corrected(map(_with_owner, entries)), problems=problems)
 
 
 def read_entries(
-    files: Mapping[str, bytes], read: Callable[[str], ScoreResult] = read_result
+    files: Mapping[str, bytes],
+    read: Callable[[str], ScoreResult] = read_result,
+    dates: Mapping[str, str] = NO_DATES,
 ) -> tuple[list[ResultEntry], list[Problem]]:
     """Return distinct results in the Parquet files of a dataset, and unreadable files.
 
     Args:
         files: Mapping from path to content.
         read: Function that parses a result's JSON; the default rejects inconsistent results.
+        dates: Mapping from path to the time of the commit that added the file.
     """
     entries: dict[tuple[str, str], ResultEntry] = {}
     problems: list[Problem] = []
     for path, content in files.items():
         for row in _rows(path, content, problems):
             try:
-                entry = _entry(path, row, read)
+                entry = replace(_entry(path, row, read), committed=dates.get(path, ""))
             except BadData as error:
                 problems.append(Problem(f"{path}: {row.result_id}", problem_kind(error), str(error)))
             else:  # Rows of different metrics repeat the same result.
@@ -188,6 +203,10 @@ def _entry(path: str, row: Row, read: Callable[[str], ScoreResult]) -> ResultEnt
     if owner is None or owner["user"] != row.pushed_by:
         raise BadData(f"it claims to be pushed by {row.pushed_by}, but is in a file of another account: {path}")
     result = read(row.result)
+    if lacking := [*missing_parts(result), *wrong_names(result)]:
+        raise BadData("; ".join(lacking))
+    if result.dataset.get("local") and not DIGEST.fullmatch(str(result.dataset.get("digest"))):
+        raise BadData("it is of private data without the digest of its ids and labels")
     try:
         date = datetime.fromisoformat(str(result.stamp.get("date")))
         in_future = date.astimezone(UTC) > datetime.now(UTC) + timedelta(days=1)
@@ -198,18 +217,15 @@ def _entry(path: str, row: Row, read: Callable[[str], ScoreResult]) -> ResultEnt
     return ResultEntry(Path(f"{path}: {row.result_id}"), result, pushed_by=row.pushed_by)
 
 
-def _by_person(entries: Sequence[ResultEntry]) -> list[ResultEntry]:
-    """Add the account to model names with several accounts, so that their rows stay separate."""
-    people: dict[str, set[str]] = {}
-    for entry in entries:
-        people.setdefault(entry.result.model["name"], set()).add(entry.pushed_by)
-    return [
-        replace(entry, result=replace(entry.result, model={**entry.result.model, "name": _signed(entry)}))
-        if len(people[entry.result.model["name"]]) > 1
-        else entry
-        for entry in entries
-    ]
+def _with_owner(entry: ResultEntry) -> ResultEntry:
+    """Add the account to the name of the model, and the digest of private data to the name of its dataset.
 
-
-def _signed(entry: ResultEntry) -> str:
-    return f"{entry.result.model['name']}{RUN_BY}{entry.pushed_by})"
+    Rows of several accounts stay separate, and data of one name is not mistaken for data of another person.
+    """
+    result = entry.result
+    task, facts = result.task, result.dataset
+    if facts.get("local"):
+        name = f"{facts['name']}_{str(facts['digest'])[:DIGITS]}"
+        task, facts = f"{name}/{task.partition('/')[2]}", {**facts, "name": name}
+    name = f"{result.model['name']}{RUN_BY}{entry.pushed_by})"
+    return replace(entry, result=replace(result, model={**result.model, "name": name}, task=task, dataset=facts))

@@ -1,7 +1,6 @@
 """Verify submissions: score their predictions again and compare every field."""
 
 import io
-import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,11 +10,13 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from cardiobench.core.errors import CardioBenchError
+from cardiobench.core.errors import CardioBenchError, MissingData
 from cardiobench.core.io import parse_json
 from cardiobench.data import catalog
+from cardiobench.data.open import open_dataset
 from cardiobench.hub.api import Account, call, connect, whoami
 from cardiobench.hub.commit import MAIN, Snapshot, Target, read_snapshot
+from cardiobench.hub.naming import wrong_names
 from cardiobench.hub.outgoing import not_a_benchmark_score
 from cardiobench.hub.results_dataset import predictions_path
 from cardiobench.leaderboard.differences import (
@@ -30,9 +31,8 @@ from cardiobench.leaderboard.differences import (
 from cardiobench.leaderboard.pull_request import ANSWERS, DATA, digests, owner, read_base, refused_files
 from cardiobench.leaderboard.rebuild import Rebuilt, Rules, rebuild
 from cardiobench.leaderboard.rows import differing_rows
-from cardiobench.leaderboard.source import RUN_BY, read_entries
+from cardiobench.leaderboard.source import read_entries
 from cardiobench.leaderboard.submissions import count_submissions
-from cardiobench.models.custom import LONGEST_NAME
 from cardiobench.results.collect import ResultEntry
 from cardiobench.results.consistency import check_consistency, missing_parts
 from cardiobench.results.record import NOT_SEEN, reason_given
@@ -191,15 +191,14 @@ def check(entry: ResultEntry, answers: Mapping[str, bytes], data_dir: Path | Non
     """
     result, path = entry.result, predictions_path(entry.result, entry.pushed_by)
     name = f"{entry.pushed_by}: {result.model.get('name')}, {result.task}, {result.label}"
-    if lacking := missing_parts(result):
+    if lacking := missing_parts(result) or wrong_names(result):
         return Check(name, tuple(lacking))
-    if result.dataset.get("local") and result.dataset["name"] not in catalog.list_datasets():
+    if result.dataset.get("local") and not _is_here(result, data_dir):
         problems = [f"it is inconsistent: {why}" for why in check_consistency(result)]
-        return Check(name, (*problems, *_wrong_name(result.model["name"])), PRIVATE_DATA)
+        return Check(name, tuple(problems), PRIVATE_DATA)
     reason, on_trust = "", False
     try:
         problems = [f"it is inconsistent: {why}" for why in check_consistency(result)]
-        problems += _wrong_name(result.model["name"])
         problems += [why for why in not_a_benchmark_score(result) if why != OLDER_RULES]
         rules = Rules(result)
         if result.dataset.get("local") and not catalog.spec(rules.task.dataset).local:
@@ -226,6 +225,22 @@ def check(entry: ResultEntry, answers: Mapping[str, bytes], data_dir: Path | Non
     return Check(name, tuple(problems), reason, result.outdated, declared)
 
 
+def _is_here(result: ScoreResult, data_dir: Path | None) -> bool:
+    """Return whether private data of a result can be compared: it has the name of a public dataset, or its data is here.
+
+    Private data is known by its digest, because others may use its name.
+    """
+    name = result.dataset["name"]
+    if name not in catalog.list_datasets():
+        return False
+    if not catalog.spec(name).local:
+        return True
+    try:
+        return open_dataset(name, data_dir, need_media=False).table.digest == result.dataset.get("digest")
+    except MissingData:
+        return False
+
+
 def _other_cost(rules: Rules) -> Iterator[str]:
     """Yield differences between the cost of a result and the width and parameters on the model's card."""
     cost, card, model = rules.claimed.cost, rules.card, rules.claimed.model
@@ -249,14 +264,6 @@ def read_answers(content: bytes, task: Task) -> pd.DataFrame:
         raise ValueError(f"it has {rows:,} rows, but at most {MAX_UNITS:,} are allowed")
     known = {"id", *task.rules.answer_columns(task), *task.rules.optional_columns(task)}
     return file.read([name for name in file.schema_arrow.names if name in known]).to_pandas()
-
-
-def _wrong_name(name: str) -> list[str]:
-    """Return why a model name is not allowed, for example if it imitates another; empty if it is allowed."""
-    plain = unicodedata.normalize("NFKC", name).strip() == name and name.isprintable() and len(name) <= LONGEST_NAME
-    if not plain or RUN_BY in name or ("/" in name and not name.isascii()):
-        return [f"{name[:LONGEST_NAME]!r} is not a valid model name"]
-    return []
 
 
 def _of_refits(rules: Rules, again: Rebuilt) -> str:

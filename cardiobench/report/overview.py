@@ -10,7 +10,7 @@ from cardiobench.data import catalog
 from cardiobench.data.spec import Task
 from cardiobench.models.cards import ModelCard, find_card
 from cardiobench.results import formatting as tables
-from cardiobench.results.collect import ResultEntry
+from cardiobench.results.collect import ResultEntry, model_id
 from cardiobench.results.record import EMBEDDINGS
 from cardiobench.results.score_result import ScoreResult
 from cardiobench.results.verdict import Rank, Verdict
@@ -219,7 +219,7 @@ def _setting(result: ScoreResult) -> str:
 
 def _cell(entry: ResultEntry | None, model: str, protocol: str, task: str) -> ScoreCell | str:
     if entry is None:
-        return missing_reason(find_card(model), protocol, find_task(task))
+        return missing_reason(find_card(model_id(model)), protocol, find_task(task))
     return ScoreCell(entry, skill(entry.result), marks(entry.result))
 
 
@@ -243,7 +243,7 @@ def _rows_without_text(rows: Sequence[ModelRow], tasks: Sequence[str]) -> list[M
     return [
         ModelRow(model, protocol, "", (NO_TEXT,) * len(tasks))
         for model in sorted({row.model for row in rows})
-        if (card := find_card(model)) is not None and not card.text
+        if (card := find_card(model_id(model))) is not None and not card.text
         for protocol in zero_shot
         if (model, protocol) not in scored
     ]

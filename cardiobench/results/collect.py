@@ -21,6 +21,14 @@ from cardiobench.results.versions import (
     version_key,
 )
 
+RUN_BY = " (run by "
+"""Separator between model and account in the names of submitted results; no model id contains it."""
+
+
+def model_id(name: str) -> str:
+    """Return the name of a model without the account that submitted its results."""
+    return name.partition(RUN_BY)[0]
+
 
 @dataclass(frozen=True)
 class ResultEntry:
@@ -32,6 +40,7 @@ class ResultEntry:
         predictions: Path of the predictions; None if not available locally.
         pushed_by: Account that submitted the result; empty for local files.
         submissions: Number of submissions by this account for the task, used to correct p-value and interval.
+        committed: Time of the commit that added a submitted result; empty for local files.
     """
 
     path: Path
@@ -39,6 +48,12 @@ class ResultEntry:
     predictions: Path | None = None
     pushed_by: str = ""
     submissions: int = 1
+    committed: str = ""
+
+    @property
+    def date(self) -> str:
+        """Time of the commit of a submitted result, which its owner cannot choose; else the time of scoring."""
+        return self.committed or str(self.result.stamp.get("date", ""))
 
     @property
     def setting(self) -> str:
@@ -283,7 +298,7 @@ def _one_edition(entries: list[ResultEntry]) -> tuple[list[ResultEntry], list[Pr
 def _preference(entries: Sequence[ResultEntry]) -> tuple:
     """Return the sort key of a data version within its kind; the smallest is preferred."""
     people = {entry.pushed_by for entry in entries}
-    first = min(str(entry.result.stamp.get("date", "")) for entry in entries) if any(people) else ""
+    first = min(entry.date for entry in entries) if any(people) else ""
     facts = entries[0].result.dataset
     # External predictions use the data version of the models.
     elsewhere = all(entry.result.external for entry in entries)
@@ -336,7 +351,7 @@ def _newest(entries: list[ResultEntry]) -> tuple[list[ResultEntry], list[Problem
         groups.setdefault(json.dumps(facts, sort_keys=True, default=str), []).append(entry)
     kept, problems = [], []
     for runs in groups.values():
-        *older, last = sorted(runs, key=lambda entry: (str(entry.result.stamp.get("date", "")), str(entry.path)))
+        *older, last = sorted(runs, key=lambda one: (one.date, str(one.result.stamp.get("date", "")), str(one.path)))
         kept.append(last)
         for entry in older:
             detail = f"a newer result of the same model, revision and task is ranked: {last.path}"

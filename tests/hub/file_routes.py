@@ -51,7 +51,9 @@ def paths_info(request, kind, name, revision):
     found = []
     for path in [paths] if isinstance(paths, str) else paths:
         if path in files:
-            found.append(entry(path, files[path]))
+            last = request.visible(kind, name).last_commit(path, revision)
+            facts = {"lastCommit": {"id": "0" * 40, "title": last.title, "date": last.date}}
+            found.append(entry(path, files[path]) | facts)
         elif any(file.startswith(path.rstrip("/") + "/") for file in files):
             found.append({"type": "directory", "path": path, "size": 0, "oid": "0" * 40})
     return Answer(found)

@@ -5,10 +5,13 @@ import re
 import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from itertools import takewhile
 from pathlib import Path
 
 LARGE = (".parquet", ".safetensors", ".bin", ".pt", ".arrow", ".avi", ".mp4", ".npz", ".gz", ".zip")
 DATE = "2026-01-02T03:04:05.000Z"
+START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def git_oid(content: bytes) -> str:
@@ -44,6 +47,7 @@ class Commit:
     title: str
     author: str
     parent: str | None
+    date: str = "2026-01-01T00:00:00.000Z"
 
 
 @dataclass
@@ -90,6 +94,13 @@ class Repository:
             sha = found[-1].parent
         return found
 
+    def last_commit(self, path: str, revision: str = "main") -> Commit:
+        """Return the last commit that changed a file."""
+        history = self.history(revision)
+        content = history[0].files[path]
+        same = takewhile(lambda commit: commit.files.get(path) == content, history)
+        return list(same)[-1]
+
     def commit(self, ref: str, files: Mapping[str, bytes], deleted: Iterable[str], title: str, author: str) -> str:
         parent = self.branches.get(ref)
         kept = dict(self.commits[parent].files) if parent else {}
@@ -102,7 +113,8 @@ class Repository:
         kept |= files
         tree = "".join(f"{path}{git_oid(content)}" for path, content in sorted(kept.items()))
         sha = hashlib.sha1(f"{self.kind}{self.id}{parent}{title}{len(self.commits)}{tree}".encode()).hexdigest()
-        self.commits[sha] = Commit(kept, title, author, parent)
+        day = START + timedelta(days=len(self.commits))
+        self.commits[sha] = Commit(kept, title, author, parent, f"{day:%Y-%m-%dT%H:%M:%S}.000Z")
         self.branches[ref] = sha
         return sha
 

@@ -84,12 +84,13 @@ def test_no_marked_data_is_sent(marked, hub, client, capsys):
     for name in ("whole", "lacking"):
         one = ["push", str(marked / "results/m/r/probe" / name), "--include-rehearsals", "--yes"]
         assert main([*one, "--model", model, "--to", MODEL]) == 0
-    assert main([*line, "--to-dataset", "org/results"]) == 0
+    assert main([*line, "--to-dataset", "org/results"]) == 2, "a local name"
+    assert main([*line, "--model", model, "--as", "alice/mine", "--to-dataset", "org/results"]) == 0
     assert main(["publish", "datasets", "camus", "tmed2", "--yes", "--namespace", "org"]) == 0
     assert main(["publish", "metrics", "mae", "--yes", "--namespace", "org"]) == 0
     assert main(["publish", "models", "--yes", "--namespace", "org"]) == 0
     sent = everything(hub)
-    assert b"probe.lacking" in sent and b"local: my_model" in sent and b"camus/ef" in sent
+    assert b"probe.lacking" in sent and b"alice/mine" in sent and b"camus/ef" in sent
     found = [mark for mark in MARKS if mark.encode() in sent]
     assert not found, {mark: sent[max(0, sent.index(mark.encode()) - 200) :][:300] for mark in found}
 

@@ -85,7 +85,8 @@ def test_predictions_from_elsewhere_pass(hub, client, submission, tmp_path, monk
     assert main(["references", TASK, "--out", "refs.csv"]) == 0
     given = ["--references", "refs.csv"] if with_references else []
     push_to_dataset([result()], REPOSITORY, dry_run=False, on_diff=lambda text: None)
-    assert main(["eval", "--predictions", "mine.csv", "--task", TASK, *given]) == 0
+    named = ["--model-name", "bob/mine"]
+    assert main(["eval", "--predictions", "mine.csv", "--task", TASK, *given, *named]) == 0
     client(BOB)
     assert push_all("results") == 0
     capsys.readouterr()

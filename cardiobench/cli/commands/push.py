@@ -10,6 +10,8 @@ examples
       cardiobench push results --to org/model
   push results of a local model folder to its repository
       cardiobench push results --model ./my_model --to me/my_model --yes
+  push results of a local model to the dataset behind a leaderboard
+      cardiobench push results --model ./my_model --as me/my_model --to-dataset org/cardiobench-results --yes
   push everything to the dataset behind a leaderboard
       cardiobench push results --to-dataset org/cardiobench-results --with-predictions --yes
 """
@@ -23,6 +25,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     where.add_argument("--to-dataset", metavar="ORG/NAME", help="a dataset of results; created if it does not exist")
     parser.add_argument(
         "--model", metavar="NAME", help="name under which the model was evaluated (default: the repository)"
+    )
+    parser.add_argument(
+        "--as",
+        dest="public_name",
+        metavar="ORG/MODEL",
+        help="with --to-dataset and --model: name of the model in the dataset, for a model with a local name",
     )
     parser.add_argument("--pr", action="store_true", help="open a pull request even if you may write")
     parser.add_argument("--create", action="store_true", help="with --to: create the repository if it does not exist")
@@ -66,8 +74,12 @@ def execute(arguments: argparse.Namespace) -> int:
 
     if arguments.with_predictions and not arguments.to_dataset:
         raise BadConfig("--with-predictions needs --to-dataset; a model's repository holds no predictions.")
+    if arguments.public_name and not (arguments.to_dataset and arguments.model):
+        raise BadConfig("--as needs --to-dataset and --model: it names one model in a dataset of results.")
     console = Console()
     results = find_results(arguments.results)
+    if arguments.public_name:
+        results = select_model(results, arguments.model, arguments.public_name)
     if arguments.to:
         name = arguments.model or arguments.to
         chosen = select_model(results, name, arguments.to)
