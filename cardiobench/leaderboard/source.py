@@ -12,6 +12,7 @@ from cardiobench.core.errors import BadData, MissingData
 from cardiobench.hub.api import call, connect, whoami
 from cardiobench.hub.commit import Target, read_snapshot
 from cardiobench.hub.naming import wrong_names
+from cardiobench.leaderboard.answers import answers_of, name_equal_answers
 from cardiobench.leaderboard.submissions import corrected
 from cardiobench.results.collect import (
     RUN_BY,
@@ -85,17 +86,24 @@ def from_dataset(repository: str, revision: str = "main") -> dict[str, Collectio
         raise MissingData(
             f"{target} holds no results. Add yours: cardiobench push RESULTS --to-dataset {repository} --yes"
         )
-    return from_files(files, call(target, lambda: snapshot.dates(files)))
+    dates = call(target, lambda: snapshot.dates(files))
+    return from_files(files, dates, lambda path: call(target, lambda: snapshot.read(path)))
 
 
-def from_files(files: Mapping[str, bytes], dates: Mapping[str, str] = NO_DATES) -> dict[str, Collection]:
+def from_files(
+    files: Mapping[str, bytes],
+    dates: Mapping[str, str] = NO_DATES,
+    read: Callable[[str], bytes | None] = lambda path: None,
+) -> dict[str, Collection]:
     """Load a dataset's Parquet files by suite; an error only affects its file.
 
     Args:
         files: Mapping from path to content.
         dates: Mapping from path to the time of the commit that added the file.
+        read: Function that returns the content of a file of predictions; None if there is none.
     """
     entries, problems = read_entries(files, dates=dates)
+    entries = name_equal_answers(entries, answers_of(read))
     return assemble_by_suite(corrected(map(_with_owner, entries)), problems=problems)
 
 

@@ -250,6 +250,7 @@ def _marks(entry: ResultEntry) -> list[str]:
         found.append(NOT_VERIFIABLE)
     if entry.submissions > 1:
         found.append(f"best of {entry.submissions} submissions")
+    found += [f"the same answers as {other}" for other in entry.same_as]
     seen = result.seen_in_pretraining
     if entry.pushed_by and seen is not None and card_of(result) is None:
         found = [mark for mark in found if mark != SEEN]

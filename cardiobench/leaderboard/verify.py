@@ -1,14 +1,11 @@
 """Verify submissions: score their predictions again and compare every field."""
 
-import io
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from cardiobench.core.errors import CardioBenchError, MissingData
 from cardiobench.core.io import parse_json
@@ -19,6 +16,7 @@ from cardiobench.hub.commit import MAIN, Snapshot, Target, read_snapshot
 from cardiobench.hub.naming import wrong_names
 from cardiobench.hub.outgoing import not_a_benchmark_score
 from cardiobench.hub.results_dataset import predictions_path
+from cardiobench.leaderboard.answers import answers_of, equal_answers, read_answers
 from cardiobench.leaderboard.differences import (
     DECLARED,
     OF_MODEL,
@@ -32,15 +30,12 @@ from cardiobench.leaderboard.pull_request import ANSWERS, DATA, digests, owner, 
 from cardiobench.leaderboard.rebuild import Rebuilt, Rules, rebuild
 from cardiobench.leaderboard.rows import differing_rows
 from cardiobench.leaderboard.source import read_entries
-from cardiobench.leaderboard.submissions import count_submissions
+from cardiobench.leaderboard.submissions import count_tries, question_of
 from cardiobench.results.collect import ResultEntry
 from cardiobench.results.consistency import check_consistency, missing_parts
 from cardiobench.results.record import NOT_SEEN, reason_given
 from cardiobench.results.score_result import OLDER_RULES, ScoreResult
-from cardiobench.tasks.task import Task
 
-MAX_UNITS = 2_000_000
-"""Maximum number of rows in a prediction file; no release has as many units."""
 SHARED = {"task", "metric", "higher_is_better", "unit", "coverage", "dataset"}
 VALUES = {"value", "n", "n_patients", "positives", "patients", "auprc"}
 """Fields shared by results of older and current rules, including scores."""
@@ -61,8 +56,9 @@ class Check:
         not_verifiable: Facts that the predictions do not show, with the reason; empty if there are none.
         older_rules: Whether the result was scored under older rules, so that only values were compared.
         on_trust: Facts taken on trust for this result, in addition to `differences.TRUSTED`.
-        submissions: Number of revisions that the owner submitted for the task, including this one; the board corrects
-            for it.
+        submissions: Number of different answers that the owner submitted to the same question, including this one; the
+            board corrects for it (`submissions.question_of`).
+        equal_to: Other models with the same answers, and their owners.
     """
 
     name: str
@@ -71,6 +67,7 @@ class Check:
     older_rules: bool = False
     on_trust: tuple[str, ...] = ()
     submissions: int = 1
+    equal_to: tuple[str, ...] = ()
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -78,7 +75,8 @@ class Check:
         older = [f"older rules: {OLDER_RULES}; its values were compared"] if self.older_rules else []
         rest = [f"not verifiable: {self.not_verifiable}"] if self.not_verifiable else []
         tries = [f"one of {self.submissions} submissions of its owner for the task"] if self.submissions > 1 else []
-        return (*older, *rest, *(f"on trust: {field}" for field in self.on_trust), *tries)
+        equal = [f"the same answers as {other}" for other in self.equal_to]
+        return (*older, *rest, *(f"on trust: {field}" for field in self.on_trust), *tries, *equal)
 
     @property
     def outcome(self) -> str:
@@ -112,7 +110,9 @@ def verify_submission(repository: str, revision: str, data_dir: Path | None = No
     files = read_submission(repository, revision)
     entries, problems = read_entries(files.data, _any_result)
     unreadable = {one.file.partition(": ")[0] for one in problems if ": " not in one.file}
-    counts = count_submissions(read_entries({**files.data, **files.earlier}, _any_result)[0])
+    every = read_entries({**files.data, **files.earlier}, _any_result)[0]
+    counts = count_tries(every)
+    answers = answers_of(lambda path: files.answers.get(path) or files.read(path))
     used = {predictions_path(entry.result, entry.pushed_by) for entry in entries}
     return [
         *(Check(path, (reason,)) for path, reason in files.refused.items()),
@@ -124,7 +124,11 @@ def verify_submission(repository: str, revision: str, data_dir: Path | None = No
             if path not in unreadable and (wrong := list(differing_rows(content, owner(path))))
         ),
         *(
-            replace(check(entry, files.answers, data_dir), submissions=counts[entry.pushed_by, entry.result.task])
+            replace(
+                check(entry, files.answers, data_dir),
+                submissions=counts[question_of(entry)],
+                equal_to=equal_answers(entry, every, answers),
+            )
             for entry in entries
         ),
     ]
@@ -143,12 +147,14 @@ class Submission:
         data: Mapping from path to content of added result files.
         answers: Mapping from path to content of added prediction files.
         earlier: Mapping from path to content of existing result files.
+        read: Function that returns the content of an existing file; None if there is none.
     """
 
     refused: Mapping[str, str]
     data: Mapping[str, bytes]
     answers: Mapping[str, bytes]
     earlier: Mapping[str, bytes]
+    read: Callable[[str], bytes | None] = lambda path: None
 
 
 def read_submission(repository: str, revision: str) -> Submission:
@@ -164,7 +170,7 @@ def read_submission(repository: str, revision: str) -> Submission:
             {path: new.read(path) or b"" for path in added if pattern.fullmatch(path)} for pattern in (DATA, ANSWERS)
         )
         before = sorted(path for path in known if path in new.files and DATA.fullmatch(path))
-        return Submission(refused, data, answers, {path: new.read(path) or b"" for path in before})
+        return Submission(refused, data, answers, {path: new.read(path) or b"" for path in before}, new.read)
 
     return call(target, read)
 
@@ -255,15 +261,6 @@ def _other_cost(rules: Rules) -> Iterator[str]:
     for name, (claimed, stated) in known.items():
         if isinstance(stated, int) and claimed is not None and claimed != stated:
             yield f"cost {name}: {claimed:,} claimed, but the card of {card.id} states {stated:,}"
-
-
-def read_answers(content: bytes, task: Task) -> pd.DataFrame:
-    """Read ids and predictions, ignoring other columns; raises `ValueError` for too many rows."""
-    file = pq.ParquetFile(io.BytesIO(content))
-    if (rows := file.metadata.num_rows) > MAX_UNITS:
-        raise ValueError(f"it has {rows:,} rows, but at most {MAX_UNITS:,} are allowed")
-    known = {"id", *task.rules.answer_columns(task), *task.rules.optional_columns(task)}
-    return file.read([name for name in file.schema_arrow.names if name in known]).to_pandas()
 
 
 def _of_refits(rules: Rules, again: Rebuilt) -> str:

@@ -39,7 +39,9 @@ class ResultEntry:
         result: Loaded result.
         predictions: Path of the predictions; None if not available locally.
         pushed_by: Account that submitted the result; empty for local files.
-        submissions: Number of submissions by this account for the task, used to correct p-value and interval.
+        submissions: Number of different answers of this account to the same question, used to correct p-value and
+            interval.
+        same_as: Other models whose earlier answers to the task are equal, with their owners.
         committed: Time of the commit that added a submitted result; empty for local files.
     """
 
@@ -48,6 +50,7 @@ class ResultEntry:
     predictions: Path | None = None
     pushed_by: str = ""
     submissions: int = 1
+    same_as: tuple[str, ...] = ()
     committed: str = ""
 
     @property

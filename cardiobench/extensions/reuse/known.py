@@ -9,9 +9,10 @@ from cardiobench.core.errors import BadConfig, first_n
 from cardiobench.core.io import to_plain
 from cardiobench.hub.commit import MAIN
 from cardiobench.hub.results_dataset import predictions_path
+from cardiobench.leaderboard.answers import read_answers
 from cardiobench.leaderboard.rebuild import Rules
 from cardiobench.leaderboard.source import is_repository, read_entries
-from cardiobench.leaderboard.verify import check, read_answers, read_submission
+from cardiobench.leaderboard.verify import check, read_submission
 from cardiobench.results.collect import ResultEntry
 from cardiobench.results.predictions_file import save_scored
 from cardiobench.results.score_result import OLDER_RULES

@@ -1,0 +1,127 @@
+"""Read published answers, and find those that equal the answers of another model."""
+
+import io
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+from scipy.stats import spearmanr
+
+from cardiobench.core.errors import CardioBenchError
+from cardiobench.data import catalog
+from cardiobench.data.spec import Task
+from cardiobench.hub.results_dataset import predictions_path
+from cardiobench.leaderboard.choice import card_of, is_baseline
+from cardiobench.results.collect import ResultEntry, model_id
+
+MAX_UNITS = 2_000_000
+"""Maximum number of rows in a prediction file; no release has as many units."""
+EQUAL = 0.9999
+"""Smallest rank correlation of answers that are called equal; those of different networks stay below."""
+MIN_UNITS = 10
+"""Smallest number of common units that are compared."""
+NEAR = 0.01
+"""Largest difference between a number of two results whose answers a board compares."""
+
+AnswersOf = Callable[[ResultEntry], pd.DataFrame | None]
+"""Function that returns the published answers of a result; None without any."""
+
+
+def read_answers(content: bytes, task: Task) -> pd.DataFrame:
+    """Read ids and predictions, ignoring other columns; raises `ValueError` for too many rows."""
+    file = pq.ParquetFile(io.BytesIO(content))
+    if (rows := file.metadata.num_rows) > MAX_UNITS:
+        raise ValueError(f"it has {rows:,} rows, but at most {MAX_UNITS:,} are allowed")
+    known = {"id", *task.rules.answer_columns(task), *task.rules.optional_columns(task)}
+    return file.read([name for name in file.schema_arrow.names if name in known]).to_pandas()
+
+
+def answers_of(read: Callable[[str], bytes | None]) -> AnswersOf:
+    """Return a function that reads the published answers of a result, each file once.
+
+    Args:
+        read: Function that returns the content of a file of predictions; None if there is none.
+    """
+
+    @cache
+    def published(path: str, task: str) -> pd.DataFrame | None:
+        try:
+            content = read(path)
+            return None if content is None else read_answers(content, catalog.task(task))
+        except (CardioBenchError, pa.ArrowException, OSError, ValueError):
+            return None  # It cannot be compared; `verify` refuses it.
+
+    return lambda entry: published(predictions_path(entry.result, entry.pushed_by), entry.result.task)
+
+
+def name_equal_answers(entries: Iterable[ResultEntry], answers: AnswersOf) -> list[ResultEntry]:
+    """Return entries with the earlier results of other models whose answers are equal.
+
+    Only results of nearly the same numbers are compared, so that few files are read.
+    """
+    entries = list(entries)
+    by_task: dict[str, list[ResultEntry]] = {}
+    for entry in entries:
+        by_task.setdefault(entry.result.task, []).append(entry)
+    named = []
+    for entry in entries:
+        near = [one for one in by_task[entry.result.task] if one.date <= entry.date and _near(one, entry)]
+        named.append(replace(entry, same_as=equal_answers(entry, near, answers)))
+    return named
+
+
+def equal_answers(entry: ResultEntry, others: Iterable[ResultEntry], answers: AnswersOf) -> tuple[str, ...]:
+    """Return the other models, with their owners, whose answers to the same task rank the units as those of an entry do.
+
+    The same model scored by two people and baselines of this project are not named.
+
+    Args:
+        entry: Submitted result.
+        others: Results of the same dataset of results.
+        answers: Function that returns the published answers of a result.
+    """
+    others = [one for one in others if one.result.task == entry.result.task and _model(one) != _model(entry)]
+    own = None if is_baseline(entry.result) or not others else answers(entry)
+    if own is None:
+        return ()
+    found: dict[str, None] = {}
+    for other in others:
+        name = f"{model_id(str(other.result.model['name']))} of {other.pushed_by}"
+        if name not in found and (theirs := answers(other)) is not None and rank_correlation(own, theirs) > EQUAL:
+            found[name] = None
+    return tuple(found)
+
+
+def rank_correlation(one: pd.DataFrame, other: pd.DataFrame) -> float:
+    """Return Spearman's correlation of two tables of answers, the median over columns; NaN without common numbers.
+
+    Args:
+        one: Answers with id and columns of numbers.
+        other: Other answers; units of only one table are left out.
+    """
+    both = one.merge(other, on="id", suffixes=("", "_other"))
+    names = [name for name in one if name != "id" and f"{name}_other" in both and _varies(both, name)]
+    if len(both) < MIN_UNITS or not names:
+        return float("nan")
+    return float(np.median([spearmanr(both[name], both[f"{name}_other"]).statistic for name in names]))
+
+
+def _varies(table: pd.DataFrame, name: str) -> bool:
+    columns = table[[name, f"{name}_other"]]
+    return all(map(pd.api.types.is_numeric_dtype, columns.dtypes)) and bool((columns.nunique() > 1).all())
+
+
+def _model(entry: ResultEntry) -> str:
+    """Return the registered id of a model, or its name."""
+    card = card_of(entry.result)
+    return card.id if card else model_id(str(entry.result.model["name"]))
+
+
+def _near(one: ResultEntry, other: ResultEntry) -> bool:
+    """Return whether a number of two results is nearly equal."""
+    mine, theirs = one.result.overall, other.result.overall
+    return any(abs(mine[key].value - theirs[key].value) <= NEAR for key in mine.keys() & theirs.keys())
