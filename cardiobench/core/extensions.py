@@ -45,7 +45,9 @@ class Extension:
             result; `check(config, value)`, called before any work to refuse settings; `applies(task, value)`; and
             `apply(cell, data, output, value)`, which returns the answers of a cell under the condition. A condition on
             the input also has `model(model, value)`, which returns a `LoadedModel` with a changed input
-            (`LoadedModel.change`) and the change recorded in `preprocessing`, or raises `NotApplicable`. A run is then
+            (`LoadedModel.change`) and the change recorded in `preprocessing`, or raises `NotApplicable`; and may have
+            `states(preprocessing, value)`, which returns whether a model's preprocessing records this change, without
+            which submitted results under the condition are shown as declared and have no place. A run is then
             limited to tasks that the condition applies to and to protocols that predict.
         cards: Package with model cards, `<org>__<model>.md`.
         tasks: Sequence of tasks that combine several datasets, named `<modality>/<target>`; their members are the tasks

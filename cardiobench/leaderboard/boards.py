@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from cardiobench.core.errors import UnknownName
+from cardiobench.leaderboard.conditions import DECLARED, is_declared
 from cardiobench.protocols import protocol_class
 from cardiobench.protocols.base import BaseProtocol
 from cardiobench.report.contests import TRAINED, suite_tasks
@@ -73,7 +74,8 @@ def condition_of(entry: ResultEntry) -> str:
         base = _trained(result.protocol)
     declared = result.variant if result.external and result.variant in TRAINED else ""
     refits = NOT_VERIFIABLE if not_verifiable(entry) else ""
-    return ", ".join(filter(None, (base, declared, result.input_condition, refits)))
+    unproved = DECLARED if is_declared(entry) else ""
+    return ", ".join(filter(None, (base, declared, result.input_condition, refits, unproved)))
 
 
 @lru_cache(maxsize=256)
@@ -93,13 +95,14 @@ def not_verifiable(entry: ResultEntry) -> bool:
 def conditions(collection: Collection) -> list[str]:
     """Return the conditions with results in the order of their boards.
 
-    The default condition comes first, followed by those declared by protocols in alphabetical order, then `LAST`. A
-    suffix after a comma defines a separate board after the plain one.
+    The default condition comes first, followed by those of protocols in alphabetical order, then `LAST`, and conditions
+    that are only declared by a submitter. A suffix after a comma defines a separate board after the plain one.
     """
 
-    def order(name: str) -> tuple[int, str]:
-        base = name.partition(", ")[0]
-        return (2 + LAST.index(base) if base in LAST else int(base != BaseProtocol.condition)), name
+    def order(name: str) -> tuple[bool, int, str]:
+        base, last = name.partition(", ")[0], name.rpartition(", ")[2]
+        place = 2 + LAST.index(base) if base in LAST else int(base != BaseProtocol.condition)
+        return last == DECLARED, place, name
 
     return sorted({condition_of(entry) for entry in collection.entries}, key=order)
 
@@ -195,4 +198,4 @@ def _results(row: ModelRow, tasks: Sequence[str]) -> dict[str, ScoreResult]:
 
 
 def _counts(entry: ResultEntry) -> bool:
-    return ranked(entry.result) and not entry.result.generated
+    return ranked(entry.result) and not entry.result.generated and not is_declared(entry)

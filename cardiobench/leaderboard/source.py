@@ -13,6 +13,8 @@ from cardiobench.hub.api import call, connect, whoami
 from cardiobench.hub.commit import Target, read_snapshot
 from cardiobench.hub.naming import wrong_names
 from cardiobench.leaderboard.answers import answers_of, name_equal_answers
+from cardiobench.leaderboard.choice import card_of
+from cardiobench.leaderboard.costs import cost_of_card
 from cardiobench.leaderboard.submissions import corrected
 from cardiobench.results.collect import (
     RUN_BY,
@@ -226,7 +228,7 @@ def _entry(path: str, row: Row, read: Callable[[str], ScoreResult]) -> ResultEnt
 
 
 def _with_owner(entry: ResultEntry) -> ResultEntry:
-    """Add the account to the name of the model, and the digest of private data to the name of its dataset.
+    """Add the account to the name of the model and the digest of private data to its name; take the cost from the card.
 
     Rows of several accounts stay separate, and data of one name is not mistaken for data of another person.
     """
@@ -236,4 +238,7 @@ def _with_owner(entry: ResultEntry) -> ResultEntry:
         name = f"{facts['name']}_{str(facts['digest'])[:DIGITS]}"
         task, facts = f"{name}/{task.partition('/')[2]}", {**facts, "name": name}
     name = f"{result.model['name']}{RUN_BY}{entry.pushed_by})"
-    return replace(entry, result=replace(result, model={**result.model, "name": name}, task=task, dataset=facts))
+    card = card_of(result)
+    cost = result.cost if card is None or result.cost is None else cost_of_card(card)
+    named = replace(result, model={**result.model, "name": name}, task=task, dataset=facts, cost=cost)
+    return replace(entry, result=named)

@@ -17,6 +17,7 @@ from cardiobench.leaderboard.boards import (
     standings,
 )
 from cardiobench.leaderboard.choice import EVERYTHING, Choice, card_of, is_baseline
+from cardiobench.leaderboard.conditions import is_declared
 from cardiobench.leaderboard.grid import BoardCell, BoardColumn, BoardTable, plain
 from cardiobench.report.noise import false_verdicts
 from cardiobench.report.overview import GENERATED, ScoreCell, marks, skill, table_name
@@ -88,7 +89,7 @@ def overview(collection: Collection, kind: str, choice: Choice = EVERYTHING) -> 
         BoardColumn("coverage", 95, "number"),
     )
     rows = [_overview_row(one, choice) for one in found if any(choice.takes(entry) for entry in _entries(one))]
-    for other in conditions(collection):
+    for other in compared_conditions(collection):
         if other != condition and (best := _best(entries_of(collection, other), tasks)):
             rows.append(_reference_row(other, best, tasks))
     return BoardTable(columns, tuple(rows))
@@ -121,6 +122,12 @@ def _task_cell(cell: ScoreCell | str, choice: Choice) -> BoardCell:
         return BoardCell(None, SEEN)
     value = None if math.isnan(cell.skill) else cell.skill
     return BoardCell(value, f"{skill_text(cell.skill)} {cell.signs} · {cell.score_text}", cell.shade)
+
+
+def compared_conditions(collection: Collection) -> list[str]:
+    """Return the conditions whose best result is shown beside others; a condition that is only declared is not."""
+    proved = tuple(entry for entry in collection.entries if not is_declared(entry))
+    return conditions(Collection(proved))
 
 
 def _best(entries: Iterable[ResultEntry], tasks: Sequence[str]) -> dict[str, ResultEntry]:
@@ -165,7 +172,7 @@ def board(collection: Collection, task: str, choice: Choice = EVERYTHING) -> lis
 def references(collection: Collection, task: str, choice: Choice) -> list[Standing]:
     """Return the best result of a task in each other condition; empty if no condition is selected."""
     of_task = _of_task(collection, task)
-    others = [one for one in conditions(of_task) if choice.condition not in ("", one)]
+    others = [one for one in compared_conditions(of_task) if choice.condition not in ("", one)]
     best = {other: _best(entries_of(of_task, other), (task,)) for other in others}
     return [Standing(found[task], other, None) for other, found in best.items() if found]
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from cardiobench.core.errors import CardioBenchError, MissingData
 from cardiobench.core.io import parse_json
+from cardiobench.core.versions import component_version
 from cardiobench.data import catalog
 from cardiobench.data.open import open_dataset
 from cardiobench.hub.api import Account, call, connect, whoami
@@ -17,6 +18,8 @@ from cardiobench.hub.naming import wrong_names
 from cardiobench.hub.outgoing import not_a_benchmark_score
 from cardiobench.hub.results_dataset import predictions_path
 from cardiobench.leaderboard.answers import answers_of, equal_answers, read_answers
+from cardiobench.leaderboard.conditions import contradictions, declared_conditions
+from cardiobench.leaderboard.costs import other_cost
 from cardiobench.leaderboard.differences import (
     DECLARED,
     OF_MODEL,
@@ -209,7 +212,9 @@ def check(entry: ResultEntry, answers: Mapping[str, bytes], data_dir: Path | Non
         rules = Rules(result)
         if result.dataset.get("local") and not catalog.spec(rules.task.dataset).local:
             problems.append(f"it calls {rules.task.dataset} private data of the submitter, but this dataset is public")
-        problems += _other_cost(rules)
+        problems += contradictions(result)
+        problems += _other_protocol(rules)
+        problems += other_cost(rules.card, result)
         if told := reason_given(rules.model, [rules.task.target], rules.task.name):
             return Check(name, (*problems, told))
         on_trust = rules.card is None
@@ -228,6 +233,7 @@ def check(entry: ResultEntry, answers: Mapping[str, bytes], data_dir: Path | Non
         problems = [f"{path} holds no predictions: {error}"]
     declared: tuple[str, ...] = (f"seen_in_pretraining: {DECLARED}",) if on_trust else ()
     declared += (f"model: {NOT_SEEN}",) if result.given_embeddings else ()
+    declared += tuple(f"condition: {one} is declared by the submitter; no place" for one in declared_conditions(result))
     return Check(name, tuple(problems), reason, result.outdated, declared)
 
 
@@ -247,20 +253,20 @@ def _is_here(result: ScoreResult, data_dir: Path | None) -> bool:
         return False
 
 
-def _other_cost(rules: Rules) -> Iterator[str]:
-    """Yield differences between the cost of a result and the width and parameters on the model's card."""
-    cost, card, model = rules.claimed.cost, rules.card, rules.claimed.model
-    chosen = model.get("token_pooling") or "", (model.get("preprocessing") or {}).get("variant") or ""
-    if (
-        cost is None
-        or card is None
-        or chosen not in {(p, v) for p in ("", *card.poolings[:1]) for v in ("", *card.variants[:1])}
-    ):
+def _other_protocol(rules: Rules) -> Iterator[str]:
+    """Yield a contradiction between the named protocol and the component that the stamp states, without versions."""
+    code = rules.claimed.stamp.get("code")
+    stated = code.get("protocol") if isinstance(code, Mapping) else None
+    if rules.protocol is None or not isinstance(stated, str):
         return
-    known = {"width": (cost.width, card.embedding.get("dim")), "parameters": (cost.parameters, card.parameters)}
-    for name, (claimed, stated) in known.items():
-        if isinstance(stated, int) and claimed is not None and claimed != stated:
-            yield f"cost {name}: {claimed:,} claimed, but the card of {card.id} states {stated:,}"
+    named = component_version(type(rules.protocol))
+    if _components(stated) != _components(named):
+        yield f"it is of the protocol {rules.claimed.protocol} ({named}), but its stamp says {stated}"
+
+
+def _components(version: str) -> list[str]:
+    """Return the ids of a component and its bases without their versions; code of a package has no id."""
+    return [one.rpartition(" ")[0] for one in version.split(" < ")]
 
 
 def _of_refits(rules: Rules, again: Rebuilt) -> str:

@@ -28,6 +28,7 @@ OPTIONAL = (
     "aliases",
     "seen_unknown",
     "parameters",
+    "flops",
 )
 FAST_LOADER = getattr(
     yaml, "CSafeLoader", yaml.SafeLoader
@@ -65,8 +66,10 @@ class ModelCard:
         public_weights: Whether the weights can be downloaded; if not, the body states what is needed.
         aliases: Other current or former ids of the same model on the Hub.
         seen_unknown: Datasets of this benchmark for which it is unknown whether they were in the pretraining data.
-        parameters: Number of trained parameters used for encoding a recording with default settings; None if not
-            stated.
+        parameters: Number of trained parameters used for encoding a recording with default settings, 0 for a model without a
+            network; None if not stated.
+        flops: Floating-point operations for encoding one part of a recording with default settings, counted as in
+            `cardiobench.embeddings.cost`; None if not stated.
         hub: Whether the id is a repository on the Hub; if not, files are given with `--weights`.
         body: Text of the card in Markdown.
     """
@@ -92,6 +95,7 @@ class ModelCard:
     aliases: tuple[str, ...] = ()
     seen_unknown: tuple[str, ...] = ()
     parameters: int | None = None
+    flops: int | None = None
     body: str = ""
 
     def saw(self, dataset: str) -> bool | None:

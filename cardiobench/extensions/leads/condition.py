@@ -1,5 +1,6 @@
 """Implement the condition `leads`: restrict models to selected leads in training and test."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -61,6 +62,12 @@ def model(model: LoadedModel, value: str) -> LoadedModel:
         code=(*model.code, keep_leads),
         warnings=(*model.warnings, sentence(asked, native=native)),
     )
+
+
+def states(preprocessing: Mapping[str, Any], value: str) -> bool:
+    """Return whether the preprocessing of a model is that of the condition, read natively or zero-filled."""
+    stated = {name: preprocessing[name] for name in FACTS if name in preprocessing}
+    return any(stated == facts(parse_leads(value), native=native) for native in (True, False))
 
 
 def facts(asked: LeadSet, *, native: bool) -> dict[str, Any]:
