@@ -18,7 +18,7 @@ from cardiobench.core.config import (
 from cardiobench.core.config_file import merge, read_config
 from cardiobench.core.errors import BadConfig
 from cardiobench.core.extensions import contributions
-from cardiobench.protocols import list_protocols
+from cardiobench.protocols import shown_protocols
 from cardiobench.runner.old_settings import translate
 
 EXAMPLES = """\
@@ -49,7 +49,7 @@ def build_parser(prog: str = "python -m cardiobench.eval") -> Parser:
     parser = Parser(
         prog=prog,
         description="Evaluate frozen cardiology foundation models: every score with its floor, 95 % interval, n and coverage.",
-        epilog=f"{EXAMPLES}protocols: {', '.join(list_protocols())}\nconditions: {', '.join(conditions) or 'none'}\n",
+        epilog=f"{EXAMPLES}protocols: {', '.join(shown_protocols()[0])}\nconditions: {', '.join(conditions) or 'none'}\n",
         usage=f"{prog} --model ID [ID ...] [flags]",
     )
     parser.add_argument("--list", action="store_true", help="list tasks and models, and the data on this machine")

@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+import zlib
 from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from pathlib import Path
@@ -29,6 +30,12 @@ LISTS = ("vector", "vectors", "embedding", "embeddings")
 NUMBERED = re.compile(r"(.*?)([0-9]+)")
 SNIFFED = 100
 """Number of CSV rows in which a decimal comma is searched."""
+UNREADABLE = (
+    *(pa.ArrowException, OSError, ValueError, KeyError, TypeError, EOFError, csv.Error, BadZipFile, zlib.error),
+    RecursionError,  # JSON of thousands of levels.
+    RuntimeError,  # An encrypted archive, or one of an unsupported compression.
+)
+"""What libraries raise for files that are not what their name says."""
 NOTE = b"cardiobench"
 """Key of the Parquet metadata with the file's own description, as JSON."""
 
@@ -69,8 +76,8 @@ def read_vectors(source: Path | str | pd.DataFrame) -> VectorTable:
 def _read(name: str, read: Callable[[], VectorRows]) -> VectorRows:
     try:
         rows = read()
-    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, EOFError, csv.Error, BadZipFile) as error:
-        raise BadData(f"{name} cannot be read as embeddings: {error}") from error
+    except UNREADABLE as error:
+        raise BadData(f"{name} cannot be read as embeddings: {str(error) or type(error).__name__}") from error
     if not len(rows.ids):
         raise BadData(f"{name} has no rows. Give one row per recording.")
     return rows
@@ -164,7 +171,7 @@ def _npz(path: Path) -> VectorRows:
 def _plain(file: Any, name: str) -> np.ndarray:
     """Return an array of an NPZ file; arrays of Python objects, which need pickle, are refused with advice."""
     try:
-        return file[name]
+        array = file[name]
     except ValueError as error:
         if "allow_pickle" not in str(error):
             raise
@@ -172,6 +179,9 @@ def _plain(file: Any, name: str) -> np.ndarray:
             f"the array '{name}' contains Python objects, which are not loaded. Save ids as text, np.asarray(ids, dtype=str), "
             "and vectors as one array of numbers"
         ) from None
+    if not isinstance(array, np.ndarray):
+        raise ValueError(f"its member '{name}' is not an array. Write the file with numpy.savez")
+    return array
 
 
 def _texts(values: np.ndarray) -> np.ndarray:

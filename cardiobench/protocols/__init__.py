@@ -26,6 +26,17 @@ def list_protocols() -> tuple[str, ...]:
     return tuple(plugins.by_name("protocol", [*_references().items(), *plugins.entry_points("protocols").items()]))
 
 
+def shown_protocols() -> tuple[tuple[str, ...], str]:
+    """Return the names of protocols for help and lists, and the problem if an installed package uses a taken name.
+
+    In this case, the names are those of the core and the extensions, and a run reports the problem.
+    """
+    try:
+        return list_protocols(), ""
+    except BadConfig as error:
+        return tuple(_references()), str(error)
+
+
 def _references() -> dict[str, str]:
     """Return name -> reference of the core's and the extensions' protocols."""
     return plugins.by_name("protocol", [*_CLASSES.items(), *extensions.contributions("protocols").items()])

@@ -168,7 +168,8 @@ class Record(Part):
         """
         if record.get("kind", "") != cls.kind:
             raise BadData(f"no {cls.__name__}: its kind is {record.get('kind', '')!r}, not {cls.kind!r}")
-        if record.get("schema") not in (cls.schema, *cls.older):
+        # True and 6.0 equal 1 and 6.
+        if type(record.get("schema")) is not int or record["schema"] not in (cls.schema, *cls.older):
             raise OtherSchema(
                 f"a {cls.__name__} of schema {record.get('schema')!r} cannot be read; this version of cardiobench reads "
                 f"schema {cls.schema}. Install the version named in its stamp: {record.get('stamp', {})}"

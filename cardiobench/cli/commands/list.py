@@ -37,7 +37,7 @@ def print_list(
 ) -> None:
     """Print tables, or the underlying records as JSON."""
     from cardiobench.core import plugins
-    from cardiobench.protocols import list_protocols
+    from cardiobench.protocols import shown_protocols
     from cardiobench.scoring.suites import list_suites, load_suite
 
     installed = {name: plugins.package_of(point) for name, point in plugins.entry_points("models").items()}
@@ -45,7 +45,9 @@ def print_list(
     models = model_records()
     if as_json:
         records = {"datasets": datasets, "models": models, "installed_models": installed}
-        console.json({**records, "protocols": list_protocols(), "suites": list_suites()})
+        names, problem = shown_protocols()
+        records |= {"protocols": names, "suites": list_suites(), **({"problems": [problem]} if problem else {})}
+        console.json(records)
         return
     console.tree("datasets", dataset_tree(datasets))
     console.table("models", MODEL_COLUMNS, [_model_row(record) for record in models])
@@ -56,7 +58,10 @@ def print_list(
     )
     for name, package in installed.items():
         console.print(f"model {name}: of the installed package {package}")
-    console.print(f"protocols: {', '.join(list_protocols())}")
+    names, problem = shown_protocols()
+    console.print(f"protocols: {', '.join(names)}")
+    if problem:
+        console.print(f"! {problem}")
     for name in list_suites():
         console.print(f"suite {name}: {load_suite(name).title}")
 

@@ -83,6 +83,11 @@ def check_target(target: Path, *, overwrite: bool) -> None:
     Raises:
         BadConfig: The folder holds other files, or a dataset that may not be replaced.
     """
+    if target.is_symlink():
+        raise BadConfig(
+            f"{target} is a link to {target.resolve()}, whose files would be replaced. Remove the link, or name the folder "
+            "itself with --out and --name."
+        )
     if not target.exists():
         return
     if not (target / FILE).is_file():
