@@ -66,7 +66,7 @@ SITE_PACKAGES = -c "import sysconfig; print(sysconfig.get_path('purelib'))"
 	echo "import site; site.addsitedir('$$($(BIN)/python $(SITE_PACKAGES))')" \
 		> "$$(.venv-cluster/bin/python $(SITE_PACKAGES))/base.pth"
 	.venv-cluster/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -c constraints-cluster.txt \
-		"dask[distributed]" ray
+		cryptography "dask[distributed]" ray
 	touch $@
 
 lint: $(STAMP)

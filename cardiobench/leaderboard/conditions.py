@@ -45,7 +45,7 @@ def contradictions(result: ScoreResult) -> list[str]:
         if label not in result.variant.split("."):
             problems.append(f"its condition is {label}, but its variant is {result.variant!r}")
         stated: dict[str, Any] = dict(result.model.get("preprocessing") or {})
-        if not _module(name).states(stated, value):
+        if (module := _module(name)) is not None and not module.states(stated, value):
             problems.append(f"its condition is {label}, but its preprocessing does not state what this changes")
     for label in result.variant.split("."):
         if label not in labels and _applies(result, label):

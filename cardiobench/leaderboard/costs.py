@@ -33,6 +33,8 @@ def other_cost(card: ModelCard | None, result: ScoreResult) -> Iterator[str]:
         return
     if cost.reason == NO_NETWORK and (card.weights or card.parameters):
         yield f"cost: '{NO_NETWORK}' claimed, but {card.id} has a network"
+    if card.weights and cost.parameters is not None and cost.parameters < cost.width:
+        yield f"cost parameters: {cost.parameters:,} claimed, fewer than the {cost.width:,} numbers that the network gives"
     if cost.parameters is not None and cost.flops < cost.parameters:
         yield f"cost flops: {cost.flops:,.0f} claimed, fewer than the {cost.parameters:,} parameters"
     chosen = model.get("token_pooling") or "", (model.get("preprocessing") or {}).get("variant") or ""

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from cardiobench.core.errors import BadData, MissingData
+from cardiobench.data import catalog
 from cardiobench.hub.api import call, connect, whoami
 from cardiobench.hub.commit import Target, read_snapshot
 from cardiobench.hub.naming import wrong_names
@@ -106,7 +107,8 @@ def from_files(
     """
     entries, problems = read_entries(files, dates=dates)
     entries = name_equal_answers(entries, answers_of(read))
-    return assemble_by_suite(corrected(map(_with_owner, entries)), problems=problems)
+    named = [_with_owner(entry) for entry in _by_content(entries)]
+    return assemble_by_suite(corrected(named), problems=problems)
 
 
 def read_entries(
@@ -227,18 +229,37 @@ def _entry(path: str, row: Row, read: Callable[[str], ScoreResult]) -> ResultEnt
     return ResultEntry(Path(f"{path}: {row.result_id}"), result, pushed_by=row.pushed_by)
 
 
-def _with_owner(entry: ResultEntry) -> ResultEntry:
-    """Add the account to the name of the model and the digest of private data to its name; take the cost from the card.
+def _by_content(entries: Sequence[ResultEntry]) -> list[ResultEntry]:
+    """Add the digest of private data to its name if the name is also that of other data, which it must not be mistaken for."""
+    contents: dict[str, set[str]] = {}
+    for entry in entries:
+        contents.setdefault(str(entry.result.dataset["name"]), set()).add(_private_digest(entry.result))
+    shared = {name for name, digests in contents.items() if len(digests) > 1 or (digests != {""} and _is_public(name))}
+    return [_with_digest(entry) if entry.result.dataset["name"] in shared else entry for entry in entries]
 
-    Rows of several accounts stay separate, and data of one name is not mistaken for data of another person.
-    """
+
+def _private_digest(result: ScoreResult) -> str:
+    """Return the digest of private data; empty for public data."""
+    return str(result.dataset["digest"]) if result.dataset.get("local") else ""
+
+
+def _is_public(name: str) -> bool:
+    return name in catalog.list_datasets() and not catalog.spec(name).local
+
+
+def _with_digest(entry: ResultEntry) -> ResultEntry:
     result = entry.result
-    task, facts = result.task, result.dataset
-    if facts.get("local"):
-        name = f"{facts['name']}_{str(facts['digest'])[:DIGITS]}"
-        task, facts = f"{name}/{task.partition('/')[2]}", {**facts, "name": name}
+    if not (digest := _private_digest(result)):
+        return entry
+    name = f"{result.dataset['name']}_{digest[:DIGITS]}"
+    task = f"{name}/{result.task.partition('/')[2]}"
+    return replace(entry, result=replace(result, task=task, dataset={**result.dataset, "name": name}))
+
+
+def _with_owner(entry: ResultEntry) -> ResultEntry:
+    """Add the account to the name of the model, so that rows of several accounts stay separate; take the cost from the card."""
+    result = entry.result
     name = f"{result.model['name']}{RUN_BY}{entry.pushed_by})"
     card = card_of(result)
     cost = result.cost if card is None or result.cost is None else cost_of_card(card)
-    named = replace(result, model={**result.model, "name": name}, task=task, dataset=facts, cost=cost)
-    return replace(entry, result=named)
+    return replace(entry, result=replace(result, model={**result.model, "name": name}, cost=cost))

@@ -4,10 +4,12 @@ import logging
 import os
 import re
 import socket
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import CancelledError
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 from cardiobench.core import plugins
@@ -15,6 +17,10 @@ from cardiobench.core.errors import CardioBenchError, LostWorker
 from cardiobench.data.media.limits import LIMIT_VARIABLE
 
 HOST_AND_PORT = re.compile(r"[^/]+:\d+")  # Other addresses of Ray are "auto", "local" and ray://HOST:PORT.
+LOOPBACK = "127.0.0.1"
+OWN_RAY = {"RAY_AUTH_MODE": "token", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+"""Environment of a Ray cluster of this machine, read when Ray is imported: tokens, which old versions do not have, and the
+loopback interface, which Ray otherwise uses only on Windows and macOS."""
 ANSWER_SECONDS = 5.0  # Seconds that a cluster has to accept a connection.
 WORKER_SECONDS = 10.0  # Seconds that a Dask cluster has to answer and to have a worker.
 
@@ -73,16 +79,27 @@ def set_environment(variables: Mapping[str, str]) -> None:
 
 @contextmanager
 def dask(address: str, jobs: int, cells: int) -> Iterator[int]:
-    """Work on the Dask cluster at the address, else on a new one on this machine."""
+    """Work on the Dask cluster at the address, else on a new one on this machine.
+
+    A new cluster listens on the loopback interface and only talks to processes with its certificate, which exists in
+    memory for this run. Otherwise every user of the machine could run code in it.
+    """
     import joblib
 
     try:
         from dask.distributed import Client, KilledWorker, LocalCluster
     except ImportError:
         raise CardioBenchError("--backend dask needs its package: pip install 'dask[distributed]'") from None
-    cluster = (
-        None if address else LocalCluster(n_workers=min(jobs, cells), threads_per_worker=1, dashboard_address=None)
-    )
+    cluster = None
+    if not address:
+        cluster = LocalCluster(
+            n_workers=min(jobs, cells),
+            threads_per_worker=1,
+            dashboard_address=None,
+            host=LOOPBACK,
+            protocol="tls",
+            security=_temporary_security(),
+        )
     try:
         client = Client(address or cluster, timeout=WORKER_SECONDS)
     except (OSError, TimeoutError, ValueError) as error:
@@ -110,6 +127,18 @@ def dask(address: str, jobs: int, cells: int) -> Iterator[int]:
             client.close()
             if cluster:
                 cluster.close()
+
+
+def _temporary_security() -> Any:
+    """Return a certificate and key for a Dask cluster of one run."""
+    from dask.distributed import Security
+
+    try:
+        return Security.temporary()
+    except ImportError:
+        raise CardioBenchError(
+            "--backend dask needs cryptography, so that only this run can use its cluster: pip install cryptography"
+        ) from None
 
 
 def wait_for_a_worker(client: Any) -> None:
@@ -167,22 +196,30 @@ def _dask_backend(client: Any) -> Any:
 
 @contextmanager
 def ray(jobs: int, cells: int) -> Iterator[int]:
-    """Work on the Ray cluster that RAY_ADDRESS names, else on a new one on this machine."""
+    """Work on the Ray cluster that RAY_ADDRESS names, else on a new one on this machine.
+
+    A new cluster listens on the loopback interface and asks for a token where the installed version of Ray has tokens.
+    """
+    # "local" starts a cluster; without it Ray joins one that it finds on this machine, even one that was killed.
+    address = os.environ.get("RAY_ADDRESS", "")
+    if not address and "ray" not in sys.modules:
+        for name, value in OWN_RAY.items():
+            os.environ.setdefault(name, value)
     try:
         import ray as engine
     except ImportError:
         raise CardioBenchError("--backend ray needs its package: pip install ray") from None
     started = not engine.is_initialized()
-    # "local" starts a cluster; without it Ray joins one that it finds on this machine, even one that was killed.
-    address = os.environ.get("RAY_ADDRESS", "")
     local = started and not address
     if started and HOST_AND_PORT.fullmatch(address) and not answers(address):  # Ray would try for minutes.
         raise CardioBenchError(
             f"no head of Ray answers at {address} (RAY_ADDRESS). Start one there, or unset the variable."
         )
     if started:
-        size = {"address": "local", "num_cpus": min(jobs, cells)} if local else {}
-        engine.init(include_dashboard=False, log_to_driver=False, **size)
+        own = {"address": "local", "num_cpus": min(jobs, cells)} if local else {}
+        engine.init(include_dashboard=False, log_to_driver=False, **own)
+    if local and (token := Path.home() / ".ray" / "auth_token").is_file():
+        token.chmod(0o600)  # Ray lets all users of the machine read it.
     try:
         yield jobs if local else _cores_of_ray()
     except engine.exceptions.RayError as error:

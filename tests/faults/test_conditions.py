@@ -20,8 +20,6 @@ from tests.faults.test_submissions import honest, outcome, toy  # noqa: F401
 from tests.hub.results import consistent
 from tests.leaderboard.submissions import COST
 
-pytestmark = pytest.mark.fault
-
 TASK = "ptb_xl_sample/cd"
 FACTS = {"leads": "I", "leads_taken": "zero-filled", "leads_zero": "II III aVR aVL aVF V1 V2 V3 V4 V5 V6"}
 HAS_LEADS = "leads" in extensions.contributions("conditions")
@@ -52,8 +50,7 @@ if HAS_LEADS:
 
 
 @pytest.mark.parametrize("case", CLAIMS)
-def test_claimed_condition_has_no_place_and_is_no_reference(case, record_property):
-    record_property("faults_tried", 1)
+def test_claimed_condition_has_no_place_and_is_no_reference(case):
     claim = CLAIMS[case]
     assert declared_conditions(claim) or contradictions(claim)
     proved = replace(claiming(""), protocol="knn")
@@ -65,7 +62,6 @@ def test_claimed_condition_has_no_place_and_is_no_reference(case, record_propert
     (kind,) = table.kinds(view)
     assert table.overview(view, kind, Choice(condition=own)).texts("place")[0] == ""
     assert len(table.overview(view, kind, Choice(condition=frozen)).rows) == 1
-    record_property("faults_survived", 1)
 
 
 @pytest.mark.skipif(not HAS_LEADS, reason="its extension is not here")
@@ -110,7 +106,8 @@ def test_condition_of_a_stranger_is_declared_in_the_check(honest):  # noqa: F811
 COSTS = {
     "no network": (Cost(768, 3072.0, reason=NO_NETWORK), "has a network"),
     "one operation": (replace(COST, flops=1.0), "fewer than the 20,000,000 parameters"),
-    "one parameter": (replace(COST, parameters=1), "states 57,321,312"),
+    "one parameter": (replace(COST, parameters=1, flops=1.0), "fewer than the 768 numbers"),
+    "other parameters": (replace(COST, parameters=10**6), "states 57,321,312"),
     "another width": (replace(COST, width=2), "states 768"),
     "fewer operations than one part takes": (
         replace(COST, parameters=57_321_312, flops=6e7),
@@ -120,13 +117,11 @@ COSTS = {
 
 
 @pytest.mark.parametrize("case", COSTS)
-def test_cost_that_contradicts_the_card_is_refused(case, record_property):
-    record_property("faults_tried", 1)
+def test_cost_that_contradicts_the_card_is_refused(case):
     cost, words = COSTS[case]
     card = replace(find_card("CarDS-Yale/PanEcho"), parameters=57_321_312, flops=10**11)
     result = consistent(model={"name": card.id, "revision": "1"}, cost=cost)
     assert any(words in problem for problem in other_cost(card, result)), list(other_cost(card, result))
-    record_property("faults_survived", 1)
 
 
 def test_board_takes_the_cost_of_a_registered_model_from_its_card():

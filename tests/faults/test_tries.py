@@ -14,8 +14,6 @@ from tests.faults.test_names import REPOSITORY, file_of
 from tests.hub.conftest import client, hub  # noqa: F401
 from tests.hub.results import consistent
 
-pytestmark = pytest.mark.fault
-
 FOREIGN = {"protocol": "predictions", "options": {}}
 
 

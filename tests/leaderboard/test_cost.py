@@ -35,10 +35,11 @@ def test_embedding_width_unknown_to_the_card_is_refused(submission):
 
 @pytest.mark.slow
 def test_parameters_are_compared_where_the_card_states_them(submission, monkeypatch):
-    assert not problems(submission, parameters=5)
+    assert not problems(submission, parameters=5_000_000)
     rules = verify.Rules
-    monkeypatch.setattr(rules, "card", replace(rules(submission.result).card, parameters=28))
-    assert "28" in problems(submission, parameters=5)[0] and not problems(submission, parameters=28)
+    monkeypatch.setattr(rules, "card", replace(rules(submission.result).card, parameters=28_000_000))
+    assert "28,000,000" in problems(submission, parameters=5_000_000)[0]
+    assert not problems(submission, parameters=28_000_000)
 
 
 def test_times_are_not_verified(submission):

@@ -1,7 +1,10 @@
 """Test the clusters on which cells run: which one is used, what is kept, and how its loss is reported."""
 
+import ipaddress
 import os
 import signal
+import subprocess
+import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +19,17 @@ from cardiobench.core.errors import CardioBenchError, LostWorker
 from cardiobench.runner import backends, parallel
 from cardiobench.runner.run import run
 from tests.ports import free_port
+
+STARTED_RAY = """
+import os
+import psutil
+from cardiobench.runner import backends
+with backends.backend("ray", 1, 1):
+    assert list(backends.call_on_cluster("ray", backends.environment, [()])) == [backends.environment()]
+    family = [psutil.Process(), *psutil.Process().children(recursive=True)]
+    sockets = [one for process in family for one in process.net_connections("tcp") if one.status == "LISTEN"]
+    print(*sorted({one.laddr.ip for one in sockets}), os.environ["RAY_AUTH_MODE"])
+"""
 
 
 @pytest.mark.slow
@@ -92,6 +106,41 @@ def test_dask_cluster_of_this_machine_has_a_worker_for_each_job():
     for jobs, cells, workers in ((3, 5, 3), (3, 2, 2)):
         with backends.backend("dask", jobs, cells), distributed.get_client() as client:
             assert len(client.run(os.getpid)) == workers
+
+
+@pytest.mark.slow
+def test_started_dask_cluster_refuses_strangers():
+    distributed = pytest.importorskip("distributed", reason="distributed is not installed: make test-cluster")
+    pytest.importorskip("cryptography", reason="cryptography is not installed: make test-cluster")
+    with backends.backend("dask", 1, 1), distributed.get_client() as client:
+        addresses = [client.scheduler.address, *client.scheduler_info()["workers"]]
+        assert all(address.startswith("tls://127.0.0.1:") for address in addresses)
+        assert joblib.Parallel()([joblib.delayed(abs)(-1)]) == [1]
+        for address in addresses:
+            port = address.rpartition(":")[2]
+            for other in (f"tcp://127.0.0.1:{port}", f"tls://127.0.0.1:{port}"):
+                security = distributed.security.Security.temporary() if other.startswith("tls") else None
+                with pytest.raises((OSError, TimeoutError, TypeError)):
+                    distributed.Client(other, timeout=2, security=security)
+
+
+@pytest.mark.slow
+def test_started_ray_cluster_listens_on_loopback_with_a_token(tmp_path):
+    """Run in a process of its own, because Ray reads whether it has tokens once."""
+    pytest.importorskip("ray", reason="ray is not installed: make test-cluster")
+    environment = {**os.environ, "HOME": str(tmp_path)}
+    environment.pop("RAY_ADDRESS", None)
+    done = subprocess.run(
+        [sys.executable, "-c", STARTED_RAY], env=environment, capture_output=True, text=True, timeout=300, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    *hosts, mode = done.stdout.split()
+    assert (
+        hosts
+        and all(ipaddress.ip_address(host.removeprefix("::ffff:")).is_loopback for host in hosts)
+        and mode == "token"
+    )
+    assert (tmp_path / ".ray" / "auth_token").stat().st_mode & 0o077 == 0
 
 
 @pytest.mark.slow
