@@ -24,7 +24,7 @@ EQUAL = 0.9999
 """Smallest rank correlation of answers that are called equal; those of different networks stay below."""
 MIN_UNITS = 10
 """Smallest number of common units that are compared."""
-NEAR = 0.01
+NEAR = 0.002
 """Largest difference between a number of two results whose answers a board compares."""
 
 AnswersOf = Callable[[ResultEntry], pd.DataFrame | None]

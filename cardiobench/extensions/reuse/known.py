@@ -120,8 +120,11 @@ def save(entry: ResultEntry, cell: Cell, answers: Mapping[str, bytes], context: 
         checked = f"its answers were not recomputed here: {error}"
     note = f"reused from {repository}, run by {entry.pushed_by}; its predictions were scored again here; {checked}"
     source = {"dataset": repository, "owner": entry.pushed_by}
+    # The model's facts are those of the run; the key states that the published ones are equal.
     named = replace(
         result,
+        model=to_plain(cell.model.facts),
+        seen_in_pretraining=cell.model.saw(cell.dataset.spec.name),
         stamp={**result.stamp, "reused": source, "recordings": cell.recordings},
         warnings=(*result.warnings, note),
     )

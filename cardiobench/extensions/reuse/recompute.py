@@ -87,10 +87,11 @@ def rows_of_some(cell: Cell, published: pd.DataFrame) -> pd.DataFrame:
         raise NotRecomputed(f"{protocol.name} trains a network")
     rows = protocol.select_rows(cell.rows.reset_index(drop=True), task, cell.variant)
     test = rows[rows["split"] == "test"]
-    units = test[task.unit_column][test[task.unit_column].isin(published["id"])].unique()
+    names = test[task.unit_column].astype(str)
+    units = names[names.isin(published["id"].astype(str))].unique()
     # Drawn from the key, so that they are the same in each run and are spread over the table.
     chosen = np.random.default_rng(int(cell.key, 16)).permutation(units)[:RECORDINGS]
-    kept = rows[rows[task.unit_column].isin(chosen) & (rows["split"] == "test")]
+    kept = test[names.isin(chosen)]
     if protocol.reads_training(cell.variant):
         kept = pd.concat([rows[rows["split"] != "test"], kept])
     return kept.reset_index(drop=True)
