@@ -31,10 +31,10 @@ def test_results_are_reused_only_for_the_same_leads(hub, client, tmp_path, capsy
     assert main(["verify", BOARD, "--revision", "main"]) == 0
     assert f"ok alice: {NAME}, {TASK}, {LABEL}" in " ".join(capsys.readouterr().out.split())
 
-    same = run(tmp_path / "same", "I,II", "--reuse", BOARD)
+    same = run(tmp_path / "same", "I,II", "--reuse", BOARD, "--reuse-from", "alice")
     assert same.overall == result.overall and same.stamp["reused"] == {"dataset": BOARD, "owner": "alice"}
     assert "run by alice" in (tmp_path / "same" / "results" / "report.md").read_text()
-    other = run(tmp_path / "other", "I", "--reuse", BOARD)
+    other = run(tmp_path / "other", "I", "--reuse", BOARD, "--reuse-from", "alice")
     assert "reused" not in other.stamp
 
     (view,) = source.load([BOARD]).values()
